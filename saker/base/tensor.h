@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A read-only tensor in host memory, usually a view into a mapped checkpoint file: dtype, shape and bytes, row-major.
+// No MLX: readers make it, kernels pack it. Copies are cheap and share the memory; safe to read from any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace saker {
+
+enum class DType : std::uint8_t {
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kUInt32,  // Packed words of quantized weights.
+  kUInt8,   // E8M0 and E4M3 scales.
+  kInt32,
+  kInt64,
+  kInt16,
+  kInt8,
+  kUInt16,
+  kUInt64,
+  kFloat64,
+  kBool,
+};
+
+// Bytes of one element.
+std::size_t dtype_size(DType dtype);
+
+// The name that safetensors files use: "F32", "BF16", "U32", ...
+std::string_view dtype_name(DType dtype);
+
+struct Tensor {
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;
+  // First byte; keeps the mapping alive. Alignment is that of the file: read unaligned.
+  std::shared_ptr<const std::byte> data;
+  // Called when the bytes were copied elsewhere and the mapped pages may leave memory; may be empty.
+  std::function<void()> release;
+
+  std::int64_t element_count() const;
+  std::size_t nbytes() const;
+
+  std::span<const std::byte> bytes() const { return {data.get(), nbytes()}; }
+};
+
+// Elements as float32 (float kinds only; throws kCorruptData otherwise).
+std::vector<float> to_floats(const Tensor& tensor);
+
+}  // namespace saker
