@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Gated activations of MLPs, elementwise, float32 inside; bits do not depend on shape or position.
+
+#include <cstdint>
+
+#include "saker/kernels/mx.h"
+
+namespace saker::kernels {
+
+enum class Activation : std::uint8_t {
+  kSilu,      // x * sigmoid(x)
+  kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+  kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
+};
+
+// activation(gate) * up. `joined` [N, 2 * F] holds gate in columns [0, F) and up in [F, 2F), as a joined projection gives them.
+mx::array gated_activation(const mx::array& joined, Activation activation);
+
+mx::array gated_activation_reference(const mx::array& joined, Activation activation);
+
+// softcap * tanh(x / softcap), elementwise (Gemma 2's final logits).
+mx::array softcap(const mx::array& x, float cap);
+
+}  // namespace saker::kernels

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which machine runs the operations: our own bodies on CPU, MLX's on a GPU. Chosen once at start, before the first array.
+
+#include <string_view>
+
+#include "saker/kernels/mx.h"
+
+namespace saker::kernels {
+
+// True when MLX's default device is the CPU: operations then run our bodies.
+bool on_cpu();
+
+// Selects "cpu" or "gpu"; throws kUnsupported when this MLX has no GPU.
+void select_device(std::string_view name);
+
+// Worker threads of the CPU kernels, at least 1. Default: the processors this process may use. Results do not depend on it.
+void set_threads(int count);
+int threads();
+
+// The instruction set the CPU bodies use: "avx512_bf16", "avx512", "avx2" or "portable". The environment variable SAKER_CPU
+// forces one that the machine has (kUnsupported otherwise, raised at the first use).
+std::string_view instruction_set();
+// For tests: switches the instruction set between passes (weights must be packed again).
+void select_instruction_set(std::string_view name);
+
+}  // namespace saker::kernels

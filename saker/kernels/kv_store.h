@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Key and value rows of one layer of one sequence, addressed by absolute position.
+//
+// On CPU rows lie in pages of kPageRows positions, aligned to absolute position 0, in 64-byte aligned buffers of our own.
+// Pages are shared by reference count: a copy of a store shares all pages, and a write to a shared page copies that page
+// first. Old pages can be dropped; positions never move. On a GPU rows lie in one contiguous buffer per store (capacity in
+// multiples of 256) and a copy copies on the first write.
+//
+// Threading: one thread (the engine's) calls `prepare`, `drop_before`, copies and destroys; the attend task of a pass writes and
+// reads rows on MLX's stream thread. A caller may change a store only between passes, after the pass was evaluated.
+// Rows are stored in `dtype`: bf16, or float32 for float32 checkpoints.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "saker/kernels/mx.h"
+
+namespace saker::kernels {
+
+// Positions of one page, and the block of keys whose order of additions attention fixes.
+inline constexpr int kPageRows = 64;
+
+struct KvShape {
+  int kv_heads = 0;
+  int head_dim = 0;        // Of keys.
+  int value_head_dim = 0;  // Of values.
+  mx::Dtype dtype = mx::bfloat16;
+
+  bool operator==(const KvShape&) const = default;
+};
+
+class KvStore {
+ public:
+  struct Storage;  // Pages or a contiguous buffer; defined beside the attend kernel.
+
+  explicit KvStore(const KvShape& shape);
+  KvStore(const KvStore& other);             // Shares rows; later writes are private.
+  KvStore& operator=(const KvStore& other);
+  KvStore(KvStore&&) noexcept;
+  KvStore& operator=(KvStore&&) noexcept;
+  ~KvStore();
+
+  const KvShape& shape() const { return shape_; }
+
+  // Makes rows [first, first + count) writable: allocates and un-shares pages. Throws kCapacity without memory, and then
+  // nothing has changed.
+  void prepare(std::int64_t first, int count);
+  // Forgets rows below `position` (whole pages only); rows [0, keep) stay.
+  void drop_before(std::int64_t position, int keep);
+  // Forgets rows at and above `position`.
+  void drop_from(std::int64_t position);
+
+  // Writes rows outside of attention: keys [H_kv, n, D], values [H_kv, n, D_v], evaluated, for positions [first, first + n).
+  void write(std::int64_t first, const mx::array& keys, const mx::array& values);
+  // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype; throws kInternal for rows that are gone.
+  mx::array keys(std::int64_t first, int count) const;
+  mx::array values(std::int64_t first, int count) const;
+
+  // Bytes held, shared pages counted whole.
+  std::size_t nbytes() const;
+
+  Storage& storage() const { return *storage_; }
+
+ private:
+  KvShape shape_;
+  std::unique_ptr<Storage> storage_;
+};
+
+}  // namespace saker::kernels
