@@ -1,0 +1,32 @@
+# saker_isa_sources(<isa> <source>...) compiles sources for one instruction set and puts the
+# objects into libsaker. One source may be given for several sets: SAKER_ISA names the set, to be
+# used as a namespace, so that no inline function of ours is shared between sets. Which set runs
+# is chosen at run time; what is compiled here must not run before that.
+set(SAKER_ISA_FLAGS_portable "")
+set(SAKER_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(SAKER_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c)
+set(SAKER_ISA_FLAGS_avx512_bf16 ${SAKER_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
+
+function(saker_isa_sources isa)
+  if(NOT DEFINED SAKER_ISA_FLAGS_${isa})
+    message(FATAL_ERROR "saker_isa_sources: '${isa}' is no known instruction set")
+  endif()
+  if(NOT isa STREQUAL "portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    return()
+  endif()
+  set(target saker_isa_${isa})
+  if(NOT TARGET ${target})
+    add_library(${target} OBJECT)
+    target_compile_options(${target} PRIVATE ${SAKER_ISA_FLAGS_${isa}})
+    target_compile_definitions(${target} PRIVATE SAKER_ISA=${isa})
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE mlx fmt::fmt)
+    target_sources(libsaker PRIVATE $<TARGET_OBJECTS:${target}>)
+    string(TOUPPER "${isa}" name)
+    target_compile_definitions(libsaker PRIVATE SAKER_HAS_${name}=1)
+  endif()
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_sources(${target} PRIVATE "${source}")
+  endforeach()
+endfunction()

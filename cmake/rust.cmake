@@ -1,0 +1,48 @@
+# Target `saker_rs`: the Rust static library of rust/, built by cargo from its lock file.
+# Debug and sanitizer builds take the same release library.
+
+set(SAKER_RUST_MINIMUM 1.87)
+set(_rust "${PROJECT_SOURCE_DIR}/rust")
+if(NOT EXISTS "${_rust}/Cargo.toml" OR NOT EXISTS "${_rust}/Cargo.lock")
+  message(FATAL_ERROR "${_rust} must hold Cargo.toml and Cargo.lock")
+endif()
+find_program(SAKER_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
+if(NOT SAKER_CARGO)
+  message(FATAL_ERROR "cargo is missing: tools/setup.sh says which package to take")
+endif()
+execute_process(COMMAND "${SAKER_CARGO}" --version OUTPUT_VARIABLE _version)
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" _version "${_version}")
+if(_version VERSION_LESS SAKER_RUST_MINIMUM)
+  message(
+    FATAL_ERROR
+    "${SAKER_CARGO} is ${_version}, expected ${SAKER_RUST_MINIMUM} or newer: "
+    "tools/setup.sh says which package to take"
+  )
+endif()
+
+file(GLOB_RECURSE _rust_sources CONFIGURE_DEPENDS "${_rust}/src/*.rs")
+set(_rust_library "${CMAKE_STATIC_LIBRARY_PREFIX}saker_rs${CMAKE_STATIC_LIBRARY_SUFFIX}")
+set(SAKER_RUST_LIBRARY "${PROJECT_BINARY_DIR}/rust/${_rust_library}")
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/rust")
+add_custom_command(
+  OUTPUT "${SAKER_RUST_LIBRARY}"
+  COMMAND
+    "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${SAKER_DEPS_DIR}/rust" "${SAKER_CARGO}" build --quiet
+    --release --locked --lib
+  COMMAND "${CMAKE_COMMAND}" -E copy "${SAKER_DEPS_DIR}/rust/release/${_rust_library}" "${SAKER_RUST_LIBRARY}"
+  DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" ${_rust_sources}
+  WORKING_DIRECTORY "${_rust}"
+  COMMENT "Building the Rust text library (cargo)"
+  VERBATIM
+)
+add_custom_target(saker_rs_build DEPENDS "${SAKER_RUST_LIBRARY}")
+
+add_library(saker_rs STATIC IMPORTED GLOBAL)
+set_target_properties(
+  saker_rs
+  PROPERTIES
+    IMPORTED_LOCATION "${SAKER_RUST_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${_rust}/include"
+    INTERFACE_LINK_LIBRARIES "pthread;${CMAKE_DL_LIBS};m"
+)
+add_dependencies(saker_rs saker_rs_build)
