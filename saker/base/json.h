@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// JSON from outside: bounded parsing and typed look-ups whose errors name the field, the value and what was expected.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace saker {
+
+using Json = nlohmann::ordered_json;
+
+// Bytes and nesting that we read at most.
+inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
+inline constexpr int kMaxJsonDepth = 200;
+
+// `what` names the source in messages. Throws kCorruptData with position and reason. Python's NaN and Infinity are refused.
+Json parse_json(std::string_view text, std::string_view what);
+// Throws kNotFound or kCorruptData.
+Json read_json_file(const std::filesystem::path& path);
+
+// Typed members of an object; `fallback` where the key is absent or null. Throw kCorruptData otherwise.
+std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback);
+double json_double(const Json& object, std::string_view key, double fallback);
+bool json_bool(const Json& object, std::string_view key, bool fallback);
+std::string json_string(const Json& object, std::string_view key, std::string_view fallback);
+
+// A required integer in [low, high].
+std::int64_t json_int_in(const Json& object, std::string_view key, std::int64_t low, std::int64_t high);
+
+}  // namespace saker

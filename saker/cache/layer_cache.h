@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The state that one layer keeps for one sequence. One class per kind; names are those of mlx-lm.
+//
+// Positions are absolute: the first row ever written is 0. A change is a transaction: `begin`, write rows, then `commit(n)` for
+// the first n of them or `roll_back`; without `begin` each write commits itself. Rows written in a transaction are
+// visible to attention but not to `view()`. Threading: one thread at a time; between passes only (see kernels/kv_store.h).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "saker/kernels/attend.h"
+#include "saker/kernels/mx.h"
+
+namespace saker::cache {
+
+struct KeyValues {
+  mx::array keys;    // [1, H_kv, S, D]
+  mx::array values;  // [1, H_kv, S, D_v]
+};
+
+// What attention over n new rows has to mask beyond the cached rows.
+struct Mask {
+  enum class Kind : std::uint8_t { kNone, kCausal, kArray };
+
+  Kind kind = Kind::kNone;
+  std::optional<mx::array> array;  // Boolean [n, S], true where a row sees a key; kArray only.
+};
+
+class LayerCache {
+ public:
+  LayerCache() = default;
+  LayerCache(const LayerCache&) = delete;
+  LayerCache& operator=(const LayerCache&) = delete;
+  virtual ~LayerCache() = default;
+
+  // The class name that mlx-lm's files use: "KVCache", "RotatingKVCache".
+  virtual std::string_view kind() const = 0;
+
+  // Appends rows [1, H_kv, n, D] and gives all rows that a new one may see, oldest first.
+  virtual KeyValues update(const mx::array& keys, const mx::array& values) = 0;
+
+  // Reserves the next `row_count` positions for a fused attention pass, whose rows start at `first_row` of the batch.
+  // Throws kCapacity without memory and then nothing has changed.
+  virtual kernels::AttendSpan append(int first_row, int row_count) = 0;
+
+  // Rows written so far, open transaction included: the position of the next row.
+  virtual std::int64_t offset() const = 0;
+
+  // Position that rotary embedding gives the next row.
+  std::int64_t rope_offset() const { return offset(); }
+
+  // Rows that stay visible, none when unbounded.
+  virtual std::optional<int> max_size() const = 0;
+
+  // Committed rows in time order (rings: the trailing window); empty caches give none.
+  virtual std::optional<KeyValues> view() const = 0;
+
+  // Whether the last `count` rows can be forgotten with all earlier visible rows still there.
+  virtual bool can_trim(std::int64_t count) const = 0;
+
+  bool is_trimmable() const { return can_trim(1); }
+
+  // Forgets up to `count` rows; returns how many. REQUIRES: no open transaction.
+  virtual std::int64_t trim(std::int64_t count) = 0;
+  // The mask for n new rows under an additional window (0: none), as mlx-lm's `make_mask` chooses it.
+  virtual Mask make_mask(int n, int window) const = 0;
+  virtual std::size_t nbytes() const = 0;
+
+  bool is_empty() const { return offset() == 0; }
+
+  // A cache with the same rows; memory is shared until one of the two writes.
+  virtual std::unique_ptr<LayerCache> copy() const = 0;
+
+  virtual void begin() = 0;
+  // Keeps the first `count` rows written since `begin`, forgets the others.
+  virtual void commit(std::int64_t count) = 0;
+  virtual void roll_back() = 0;
+};
+
+}  // namespace saker::cache

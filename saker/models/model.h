@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A loaded model: immutable weights and layers. Everything that changes comes in with the call, so one model serves any number
+// of sequences. REQUIRES: called on the engine's thread (MLX arrays are lazy; evaluate them there).
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "saker/base/json.h"
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/weights.h"
+
+namespace saker::models {
+
+struct ModelInfo {
+  std::string model_type;
+  int layer_count = 0;
+  int hidden_size = 0;
+  int vocab_size = 0;                 // Rows of the head: ids are in [0, vocab_size).
+  std::int64_t context_length = 0;    // max_position_embeddings.
+  std::size_t weight_bytes = 0;       // Read by one decode step: head yes, untied embedding no.
+};
+
+struct CacheOptions {
+  int max_kv_size = 0;  // > 0: layers without a window of their own keep that many rows, the first 4 always.
+};
+
+class Model {
+ public:
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  virtual ~Model() = default;
+
+  virtual const ModelInfo& info() const = 0;
+  // ids int32 [N], in [0, vocab_size) -> final normed hidden rows [N, hidden].
+  virtual mx::array forward(const mx::array& ids, nn::ForwardContext& context) const = 0;
+  // hidden [n, hidden] -> logits [n, vocab_size] float32.
+  virtual mx::array unembed(const mx::array& hidden) const = 0;
+  virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;
+  // Cache bytes that one decode step reads when `depth` rows are cached.
+  virtual std::size_t cache_bytes(std::int64_t depth) const = 0;
+};
+
+using LoadProgress = std::function<void(int done, int total)>;  // Layers.
+
+// Builds the model that config["model_type"] names. Throws kUnsupported, naming field and value, for what we can't run.
+std::unique_ptr<const Model> make_model(
+    const Json& config,
+    const nn::Weights& weights,
+    const LoadProgress& progress
+);
+
+// Throws as `make_model` would, from the configuration alone: for `inspect`.
+void check_config(const Json& config);
+
+std::vector<std::string_view> supported_model_types();
+
+}  // namespace saker::models

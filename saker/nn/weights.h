@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Named tensors of a checkpoint, by scope: `weights / "self_attn" / "q_proj"`. Copies are cheap and share the map.
+// Layers take what they need when they are built; the map remembers it, so that a loader can name tensors nobody took.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "saker/base/tensor.h"
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_weight.h"
+
+namespace saker::nn {
+
+// `config["quantization"]`: one format for all modules, and exceptions by module path (no format: not quantized).
+struct QuantizationConfig {
+  std::optional<kernels::WeightFormat> format;
+  std::map<std::string, std::optional<kernels::WeightFormat>, std::less<>> overrides;
+};
+
+class Weights {
+ public:
+  Weights(std::map<std::string, Tensor, std::less<>> tensors, QuantizationConfig quantization);
+
+  // The scope below this one.
+  Weights operator/(std::string_view name) const;
+  // Full name of `name` in this scope, as files and messages say it.
+  std::string path(std::string_view name) const;
+  bool has(std::string_view name) const;
+  // Throws kCorruptData naming the missing tensor.
+  Tensor tensor(std::string_view name) const;
+  std::optional<Tensor> find(std::string_view name) const;
+
+  // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32; throws kCorruptData on another shape.
+  mx::array vector(std::string_view name, int size) const;
+  // The linear layer of this scope: its tensors, and its format (quantized exactly when `scales` exists; what the
+  // configuration doesn't say follows from shapes and dtypes).
+  kernels::WeightTensors linear_tensors() const;
+  kernels::WeightFormat linear_format(int columns) const;
+
+  // Tensors that nobody took.
+  std::vector<std::string> unused() const;
+
+ private:
+  struct Map;
+
+  std::shared_ptr<Map> map_;
+  std::string scope_;
+};
+
+}  // namespace saker::nn
