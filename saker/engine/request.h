@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What programs ask of an engine, and what they get. Plain values; no MLX.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "saker/base/json.h"
+#include "saker/sample/options.h"
+
+namespace saker::engine {
+
+struct GenerateRequest {
+  // Exactly one of these three is the prompt.
+  std::optional<std::string> prompt;                // Text: encoded, BOS added where the tokenizer's configuration says so.
+  std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
+  std::optional<Json> messages;                     // Chat messages for the template: [{"role", "content"}, ...].
+
+  std::optional<Json> tools;         // For the template, with messages.
+  Json template_kwargs = Json::object();  // More variables for the template, such as enable_thinking.
+
+  int max_tokens = 256;
+  sample::SamplingOptions sampling;
+  std::vector<std::string> stop;  // Never shown; the first one ends the answer.
+  bool ignore_eos = false;
+  int logprobs = -1;    // Per token: its log-probability and this many best alternatives; < 0: none.
+  int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
+  // Continues the conversation that this session's cache holds where the prompt agrees with it; 0: no session.
+  std::uint64_t session = 0;
+};
+
+enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
+
+struct TokenLogprob {
+  std::int32_t token = 0;
+  double logprob = 0.0;                               // Natural log, from raw logits.
+  std::vector<std::pair<std::int32_t, double>> top;  // Best first; ties: the lower id first.
+};
+
+struct GenerateStats {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  // Of the prompt, already in the session's cache.
+  double prompt_tps = 0.0;
+  int generation_tokens = 0;
+  double generation_tps = 0.0;
+  double time_to_first_token_s = 0.0;
+  std::size_t peak_memory_bytes = 0;  // Of the process.
+};
+
+struct GenerateResult {
+  std::vector<std::int32_t> prompt_tokens;
+  std::vector<std::int32_t> tokens;  // Without the EOS that stopped.
+  std::string text;                  // Without the stop string.
+  FinishReason finish_reason = FinishReason::kLength;
+  std::vector<TokenLogprob> logprobs;  // One per token when asked for.
+  GenerateStats stats;
+};
+
+struct ScoreRequest {
+  // Either a text (or prompt and completion), or tokens.
+  std::optional<std::string> text;
+  std::optional<std::string> prompt;
+  std::optional<std::string> completion;
+  std::optional<std::vector<std::int32_t>> tokens;
+  std::vector<std::int32_t> prompt_tokens;  // With tokens: not scored, only seen.
+  int top_k = 0;                            // > 0: the next-token distribution after the last token.
+};
+
+struct NextTokens {
+  std::vector<std::int32_t> token_ids;  // Best first.
+  std::vector<double> logprobs;
+  std::optional<double> tail_logprob;  // Log of the probability of all others; none when there are none or it underflows.
+  bool tail_underflow = false;
+  int vocab_size = 0;
+};
+
+struct ScoreResult {
+  std::vector<std::int32_t> tokens;             // All, prompt first.
+  std::vector<std::optional<double>> logprobs;  // Per token; none for the first and those of the prompt.
+  double sum = 0.0;                             // Over the scored tokens.
+  double mean = 0.0;
+  bool is_greedy = false;        // Every scored token was the most probable one.
+  bool boundary_merged = false;  // A token spans the border of prompt and completion.
+  std::optional<NextTokens> next;
+};
+
+struct BenchRequest {
+  int prompt_tokens = 512;
+  int generation_tokens = 128;
+  int batch = 1;
+  int depth = 0;  // Rows cached before the prompt's measurement starts to generate.
+  int repetitions = 5;
+};
+
+struct BenchResult {
+  std::vector<double> prompt_tps;  // One per repetition; warm-up excluded; totals over the batch.
+  std::vector<double> generation_tps;
+};
+
+}  // namespace saker::engine
