@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, rustyline, indicatif. Only saker/text and
+// saker/cli include it.
+//
+// Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed for the call only.
+// A function that returns false (or kSakerRsLineError) has written `error`, one line of text, and left `out` alone.
+// What it wrote is freed by the matching *_free. Panics never cross the border: they become errors.
+// Tokenizer and template may be used from many threads at once, the other objects from one at a time.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct SakerRsBytes {
+  uint8_t* data;
+  size_t size;
+} SakerRsBytes;
+
+typedef struct SakerRsIds {
+  uint32_t* data;
+  size_t size;
+} SakerRsIds;
+
+void saker_rs_bytes_free(SakerRsBytes bytes);
+void saker_rs_ids_free(SakerRsIds ids);
+
+// ---- tokenizer.json ----
+typedef struct SakerRsTokenizer SakerRsTokenizer;
+
+// `json` is the content of a tokenizer.json.
+bool saker_rs_tokenizer_new(
+    const uint8_t* json, size_t size, SakerRsTokenizer** out, SakerRsBytes* error
+);
+void saker_rs_tokenizer_free(SakerRsTokenizer* tokenizer);
+bool saker_rs_tokenizer_encode(
+    const SakerRsTokenizer* tokenizer,
+    const uint8_t* text,
+    size_t size,
+    bool add_special_tokens,
+    SakerRsIds* out,
+    SakerRsBytes* error
+);
+// Ids without a token are passed over.
+bool saker_rs_tokenizer_decode(
+    const SakerRsTokenizer* tokenizer,
+    const uint32_t* ids,
+    size_t size,
+    bool skip_special_tokens,
+    SakerRsBytes* out,
+    SakerRsBytes* error
+);
+// Number of tokens, added ones included.
+size_t saker_rs_tokenizer_vocab_size(const SakerRsTokenizer* tokenizer);
+// False: no such token.
+bool saker_rs_tokenizer_token_id(
+    const SakerRsTokenizer* tokenizer, const uint8_t* text, size_t size, uint32_t* out
+);
+// The token as the vocabulary writes it. False: no such id.
+bool saker_rs_tokenizer_piece(const SakerRsTokenizer* tokenizer, uint32_t id, SakerRsBytes* out);
+bool saker_rs_tokenizer_is_special(const SakerRsTokenizer* tokenizer, uint32_t id);
+
+// ---- streaming decode ----
+typedef struct SakerRsDetokenizer SakerRsDetokenizer;
+
+// The tokenizer may be freed before the detokenizer.
+bool saker_rs_detokenizer_new(
+    const SakerRsTokenizer* tokenizer,
+    bool skip_special_tokens,
+    SakerRsDetokenizer** out,
+    SakerRsBytes* error
+);
+void saker_rs_detokenizer_free(SakerRsDetokenizer* detokenizer);
+// The text that `id` makes final. Ids without a token are passed over.
+bool saker_rs_detokenizer_add(
+    SakerRsDetokenizer* detokenizer, uint32_t id, SakerRsBytes* out, SakerRsBytes* error
+);
+// The text that was held back. Nothing may be added after it.
+bool saker_rs_detokenizer_finish(
+    SakerRsDetokenizer* detokenizer, SakerRsBytes* out, SakerRsBytes* error
+);
+
+// ---- chat templates ----
+typedef struct SakerRsTemplate SakerRsTemplate;
+
+bool saker_rs_template_new(
+    const uint8_t* source, size_t size, SakerRsTemplate** out, SakerRsBytes* error
+);
+void saker_rs_template_free(SakerRsTemplate* chat_template);
+// `variables` is a JSON object. Work, output and memory are bounded.
+bool saker_rs_template_render(
+    const SakerRsTemplate* chat_template,
+    const uint8_t* variables,
+    size_t size,
+    SakerRsBytes* out,
+    SakerRsBytes* error
+);
+
+// ---- line editor ----
+typedef struct SakerRsEditor SakerRsEditor;
+
+typedef enum SakerRsLine {
+  kSakerRsLineText = 0,         // `out` is the line, without its end
+  kSakerRsLineInterrupted = 1,  // Ctrl-C
+  kSakerRsLineEnd = 2,          // Ctrl-D or end of input
+  kSakerRsLineError = 3,        // `error` says why
+} SakerRsLine;
+
+// `history_path` names the history file; a missing file is an empty history, an empty path means none.
+bool saker_rs_editor_new(
+    const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
+);
+// Saves the history.
+void saker_rs_editor_free(SakerRsEditor* editor);
+// Reads one line; lines that are not blank join the history.
+SakerRsLine saker_rs_editor_read(
+    SakerRsEditor* editor,
+    const uint8_t* prompt,
+    size_t size,
+    SakerRsBytes* out,
+    SakerRsBytes* error
+);
+
+// ---- progress bar on stderr, hidden when that is no terminal ----
+typedef struct SakerRsProgress SakerRsProgress;
+
+// `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
+SakerRsProgress* saker_rs_progress_new(
+    uint64_t total, const uint8_t* label, size_t size, bool bytes
+);
+void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
+// Clears the bar.
+void saker_rs_progress_free(SakerRsProgress* progress);
+
+#ifdef __cplusplus
+}
+#endif

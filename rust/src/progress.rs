@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A progress bar on stderr (indicatif), hidden when stderr is no terminal.
+
+use crate::ffi::borrow;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub struct SakerRsProgress(ProgressBar);
+
+fn style(total: u64, bytes: bool) -> ProgressStyle {
+    let (position, rate) = if bytes { ("{bytes}", "{bytes_per_sec}") } else { ("{pos}", "{per_sec}") };
+    let text = match (total, bytes) {
+        (0, _) => format!("{{spinner}} {{msg}} {position} {rate}"),
+        (_, true) => format!("{{msg}} [{{wide_bar}}] {position}/{{total_bytes}} {rate} {{eta}}"),
+        (_, false) => format!("{{msg}} [{{wide_bar}}] {position}/{{len}} {rate} {{eta}}"),
+    };
+    ProgressStyle::with_template(&text).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+/// # Safety
+/// `label` is valid for `size` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_new(
+    total: u64,
+    label: *const u8,
+    size: usize,
+    bytes: bool,
+) -> *mut SakerRsProgress {
+    let length = (total > 0).then_some(total);
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    bar.set_style(style(total, bytes));
+    bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
+    Box::into_raw(Box::new(SakerRsProgress(bar)))
+}
+
+/// # Safety
+/// `progress` is alive.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_set(progress: *mut SakerRsProgress, position: u64) {
+    (*progress).0.set_position(position);
+}
+
+/// # Safety
+/// `progress` came from `saker_rs_progress_new` and was not freed before.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_free(progress: *mut SakerRsProgress) {
+    if !progress.is_null() {
+        Box::from_raw(progress).0.finish_and_clear();
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The `tokenizers` engine over one tokenizer.json. Immutable, so it may be used from many threads.
+
+use crate::ffi::{borrow, borrow_text, guard, SakerRsBytes, SakerRsIds};
+use std::sync::Arc;
+use tokenizers::{PaddingStrategy, Tokenizer};
+
+pub struct SakerRsTokenizer {
+    pub(crate) engine: Arc<Tokenizer>,
+}
+
+/// Padding beyond this is a broken file, not a wish: the engine would allocate it for each text.
+const MAX_PADDING: usize = 1 << 20;
+
+fn load(json: &[u8]) -> Result<Tokenizer, String> {
+    let engine = Tokenizer::from_bytes(json).map_err(|e| e.to_string())?;
+    if let Some(padding) = engine.get_padding() {
+        let fixed = match padding.strategy {
+            PaddingStrategy::Fixed(size) => size,
+            PaddingStrategy::BatchLongest => 0,
+        };
+        let size = fixed.max(padding.pad_to_multiple_of.unwrap_or(0));
+        if size > MAX_PADDING {
+            return Err(format!("padding to {size} tokens, at most {MAX_PADDING} expected"));
+        }
+    }
+    Ok(engine)
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `out` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_new(
+    json: *const u8,
+    size: usize,
+    out: *mut *mut SakerRsTokenizer,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        let engine = Arc::new(load(borrow(json, size))?);
+        out.write(Box::into_raw(Box::new(SakerRsTokenizer { engine })));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `tokenizer` came from `saker_rs_tokenizer_new` and was not freed before.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_free(tokenizer: *mut SakerRsTokenizer) {
+    if !tokenizer.is_null() {
+        drop(Box::from_raw(tokenizer));
+    }
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `out` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_encode(
+    tokenizer: *const SakerRsTokenizer,
+    text: *const u8,
+    size: usize,
+    add_special_tokens: bool,
+    out: *mut SakerRsIds,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        let text = borrow_text(text, size)?;
+        let encoding = (*tokenizer).engine.encode_fast(text, add_special_tokens);
+        out.write(encoding.map_err(|e| e.to_string())?.get_ids().to_vec().into());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `out` and `error` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_decode(
+    tokenizer: *const SakerRsTokenizer,
+    ids: *const u32,
+    size: usize,
+    skip_special_tokens: bool,
+    out: *mut SakerRsBytes,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        let text = (*tokenizer).engine.decode(borrow(ids, size), skip_special_tokens);
+        out.write(text.map_err(|e| e.to_string())?.into_bytes().into());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `tokenizer` is alive.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_vocab_size(tokenizer: *const SakerRsTokenizer) -> usize {
+    (*tokenizer).engine.get_vocab_size(true)
+}
+
+/// # Safety
+/// Pointers are valid for their sizes; `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_token_id(
+    tokenizer: *const SakerRsTokenizer,
+    text: *const u8,
+    size: usize,
+    out: *mut u32,
+) -> bool {
+    let id = borrow_text(text, size).ok().and_then(|text| (*tokenizer).engine.token_to_id(text));
+    id.map(|id| out.write(id)).is_some()
+}
+
+/// # Safety
+/// `tokenizer` is alive; `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_piece(
+    tokenizer: *const SakerRsTokenizer,
+    id: u32,
+    out: *mut SakerRsBytes,
+) -> bool {
+    let piece = (*tokenizer).engine.id_to_token(id);
+    piece.map(|piece| out.write(piece.into_bytes().into())).is_some()
+}
+
+/// # Safety
+/// `tokenizer` is alive.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_is_special(tokenizer: *const SakerRsTokenizer, id: u32) -> bool {
+    let added = (*tokenizer).engine.get_added_vocabulary().get_added_tokens_decoder();
+    added.get(&id).is_some_and(|token| token.special)
+}
