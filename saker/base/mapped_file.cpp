@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/mapped_file.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace saker {
+namespace {
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+// An open descriptor of a regular file.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& path) {
+    // O_NONBLOCK: opening a pipe must not wait for its writer.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const std::string name = quote(path.native(), path.native().size());
+    require(
+        descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, reason(errno)
+    );
+    struct stat status{};
+    const int failed = ::fstat(descriptor_, &status);
+    if (failed != 0 || !S_ISREG(status.st_mode)) {
+      const int error = errno;
+      ::close(descriptor_);
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          fmt::format("{}: {}", name, failed != 0 ? reason(error) : "is not a regular file")
+      );
+    }
+    size_ = static_cast<std::uintmax_t>(status.st_size);
+  }
+
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  ~OpenFile() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+
+  std::uintmax_t size() const { return size_; }
+
+ private:
+  int descriptor_ = -1;
+  std::uintmax_t size_ = 0;
+};
+
+struct PageRange {
+  std::size_t begin;
+  std::size_t length;
+};
+
+std::size_t page_size() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+void advise(const std::byte* data, PageRange range, int advice) {
+  if (range.length == 0) {
+    return;
+  }
+  // Only a hint: failure changes nothing that a caller sees.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+  ::madvise(const_cast<std::byte*>(data) + range.begin, range.length, advice);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size)
+    : path_(std::move(path)), data_(data), size_(size) {}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  const OpenFile file(path);
+  const std::byte* data = nullptr;
+  if (file.size() > 0) {
+    require(
+        file.size() <= std::numeric_limits<std::size_t>::max() / 2,
+        ErrorCode::kCapacity,
+        "{}: {} bytes do not fit the address space",
+        path.native(),
+        file.size()
+    );
+    void* mapped = ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    require(
+        mapped != MAP_FAILED,
+        ErrorCode::kCapacity,
+        "{}: {} bytes cannot be mapped: {}",
+        path.native(),
+        file.size(),
+        reason(errno)
+    );
+    data = static_cast<const std::byte*>(mapped);
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, file.size()));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+    ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+}
+
+void MappedFile::release(std::size_t offset, std::size_t length) const {
+  offset = std::min(offset, size_);
+  const std::size_t end = offset + std::min(length, size_ - offset);
+  const std::size_t page = page_size();
+  const std::size_t first = (offset + page - 1) / page * page;
+  // The file's last page ends with the file.
+  const std::size_t last = end == size_ ? end : end / page * page;
+  advise(data_, {.begin = first, .length = last > first ? last - first : 0}, MADV_DONTNEED);
+}
+
+void MappedFile::prefetch(std::size_t offset, std::size_t length) const {
+  offset = std::min(offset, size_);
+  const std::size_t end = offset + std::min(length, size_ - offset);
+  const std::size_t first = offset / page_size() * page_size();
+  advise(data_, {.begin = first, .length = end - first}, MADV_WILLNEED);
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const OpenFile file(path);
+  require(
+      file.size() <= max_bytes,
+      ErrorCode::kCorruptData,
+      "{}: {} bytes, expected at most {}",
+      path.native(),
+      file.size(),
+      max_bytes
+  );
+  std::string text(file.size(), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = ::read(file.descriptor(), text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    require(got >= 0, ErrorCode::kNotFound, "{}: cannot be read: {}", path.native(), reason(errno));
+    if (got == 0) {
+      break;
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace saker
