@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Use ccache when it is there; paths are kept relative so that checkouts share a cache.
 find_program(SAKER_CCACHE ccache)
 if(SAKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

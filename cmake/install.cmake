@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: the program, MLX beside it, and the bundled model.
 include(GNUInstallDirs)
 install(TARGETS saker RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # saker_isa_sources(<isa> <source>...) compiles sources for one instruction set and puts the
 # objects into libsaker. One source may be given for several sets: SAKER_ISA names the set, to be
 # used as a namespace, so that no inline function of ours is shared between sets. Which set runs

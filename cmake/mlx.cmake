@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Target `mlx`: the pinned MLX from its backend wheel, headers as SYSTEM.
 #
 # The wheels need no Python to run: they hold mlx/include and mlx/lib. pip fetches one by name,

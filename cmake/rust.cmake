@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Target `saker_rs`: the Rust static library of rust/, built by cargo from its lock file.
 # Debug and sanitizer builds take the same release library.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Flags of every target of ours. Floating-point contraction is off, since a compiler that fuses
 # a * b + c in one kernel and not in another would change the bits of a row; where a fused
 # multiply-add is wanted, the code says so.

@@ -1,0 +1,61 @@
+# make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
+# make test      set up, build everything, run all tests
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, parity, training
+# make clean     remove what was built; make distclean also what was downloaded
+.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-parity \
+	check-training clean distclean
+
+PRESET ?= release
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+ARGS ?=
+
+# Set-up and building talk to stderr and leave stdin alone: stdout belongs to the program.
+
+all: saker
+
+setup:
+	@tools/setup.sh
+
+saker: setup
+	@tools/build.sh $(PRESET) saker
+
+run: saker
+	@build/$(PRESET)/saker run $(ARGS)
+
+test: setup
+	@tools/build.sh $(PRESET) all
+	@ctest --preset $(PRESET) -j $(JOBS)
+
+check-all: check-format check-tsan check-tidy check-asan check-parity check-training
+
+check-format:
+	@tools/setup.sh checks
+	@python3 tools/check_layers.py
+	@tools/check_format.sh
+
+# Races: the tests that are labelled threads, which do not run MLX.
+check-tsan: setup
+	@tools/build.sh tsan all
+	@ctest --preset tsan -j $(JOBS)
+
+check-tidy:
+	@tools/setup.sh checks
+	@tools/build.sh tidy all
+
+check-asan: setup
+	@tools/build.sh asan all
+	@ctest --preset asan -j $(JOBS)
+
+# Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
+check-parity: saker
+	@tools/check_parity.sh build/$(PRESET)/saker
+
+# A few steps of training of the demo model, from its generator to weights that saker runs.
+check-training: saker
+	@tools/demo_model/smoke.sh build/$(PRESET)/saker
+
+clean:
+	@for folder in build/*/; do [ "$$folder" = build/deps/ ] || rm -rf "$$folder"; done
+
+distclean:
+	@rm -rf build

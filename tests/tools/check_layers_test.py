@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_layers.py finds each kind of fault in a tree of one file, and none in a clean one."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+import check_layers  # noqa: E402
+
+HEAD = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+def findings(rel: str, text: str, **more: str) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder)
+        for name, content in {rel: text, **more}.items():
+            path = top / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        return check_layers.check(top)
+
+
+class CheckLayers(unittest.TestCase):
+    def one(self, expected: str, rel: str, text: str, **more: str) -> None:
+        found = findings(rel, text, **more)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(expected, found[0])
+
+    def test_clean_tree_is_silent(self) -> None:
+        text = HEAD + '#include "saker/cache/kv.h"\n#include "mlx/mlx.h"\nint f() {\n  return 1;\n}\n'
+        self.assertEqual(findings("saker/nn/a.cpp", text), [])
+
+    def test_include_upwards(self) -> None:
+        self.one("must not include saker/nn/linear.h", "saker/cache/a.cpp", HEAD + '#include "saker/nn/linear.h"\n')
+
+    def test_mlx_where_there_is_none(self) -> None:
+        for include in ('"mlx/mlx.h"', "<mlx/ops.h>"):
+            self.one("must not include MLX", "saker/base/a.h", f"{HEAD}#pragma once\n#include {include}\n")
+
+    def test_rust_only_in_text_and_cli(self) -> None:
+        self.one("must not include saker_rs.h", "saker/load/a.cpp", HEAD + '#include "saker_rs.h"\n')
+
+    def test_unknown_folder(self) -> None:
+        self.one("is not in the table", "saker/extra/a.cpp", HEAD)
+
+    def test_sizes(self) -> None:
+        self.one("501 lines > 500", "saker/base/a.cpp", HEAD + "\n" * 500)
+        self.one("201 lines > 200", "saker/base/a.h", HEAD + "#pragma once\n" + "\n" * 199)
+        self.one("a body of 81 lines", "saker/base/a.cpp", HEAD + "int f() {\n" + "  g();\n" * 81 + "}\n")
+
+    def test_exempt_list_needs_reasons_and_files(self) -> None:
+        text = HEAD + "\n" * 500
+        rel = "saker/base/a.cpp"
+        with_list = lambda row: findings(rel, text, **{"tools/size_exempt.txt": row})  # noqa: E731
+        self.assertEqual(with_list(f"{rel}  a generated table\n"), [])
+        self.assertIn("has no reason", with_list(f"{rel}\n")[0])
+        self.assertIn("does not exist", "".join(with_list("saker/base/gone.cpp  once\n")))
+
+    def test_names_and_form(self) -> None:
+        self.one("says nothing", "saker/base/utils.cpp", HEAD)
+        self.one("says nothing", "tests/helpers/a.cpp", HEAD)
+        self.one("SPDX", "saker/base/a.cpp", "int x;\n")
+        self.one("#pragma once", "saker/base/a.h", HEAD)
+        self.one("using namespace", "saker/base/a.cpp", HEAD + "using namespace std;\n")
+
+    def test_depth(self) -> None:
+        self.one("deeper than 3", "saker/text/tools/more/a.cpp", HEAD)
+
+    def test_too_many_files(self) -> None:
+        more = {f"saker/base/f{i}.cpp": HEAD for i in range(40)}
+        self.one("41 files > 40", "saker/base/a.cpp", HEAD, **more)
+
+
+if __name__ == "__main__":
+    unittest.main()

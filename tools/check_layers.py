@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when an include goes up the layers, or a file, function or folder outgrows its budget.
+
+    tools/check_layers.py [TOP]     one line per finding; exit 1 when there is one
+    tools/check_layers.py --fan-in  the ten headers that most files include
+
+The table is the module list of docs/architecture.md. tools/size_exempt.txt names files that may
+be longer, one `path  reason` a line.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = "saker"
+# folder -> folders it may include (itself is always allowed), each an earlier row.
+ALLOWED = {
+    "base": "",
+    "text": "base",
+    "kernels": "base",
+    "cache": "base kernels",
+    "nn": "base kernels cache",
+    "models": "base kernels cache nn",
+    "sample": "base kernels text",
+    "score": "base kernels cache nn models",
+    "generate": "base kernels cache nn models sample",
+    "load": "base text kernels nn models",
+    "engine": "base text kernels cache nn models sample score generate load",
+    "cli": "base text sample load engine",
+}
+NO_MLX = {"base", "text", "cli"}
+RUST = {"text", "cli"}  # Folders that may call the Rust library.
+MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 3
+FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
+CODE = {".h", ".cpp"}
+OTHER = {".py", ".rs", ".sh", ".cmake"}
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)
+NO_FUNCTION = re.compile(r"^\s*(namespace|class|struct|enum|union|extern)\b|=\s*\{$|\]\s*=")
+
+
+def files(top: pathlib.Path, *folders: str) -> list[pathlib.Path]:
+    found = (p for folder in folders for p in (top / folder).rglob("*") if p.is_file())
+    return sorted(p for p in found if "build" not in p.parts and "target" not in p.parts)
+
+
+def table_is_sound() -> list[str]:
+    order = list(ALLOWED)
+    return [
+        f"{folder}: {below} is not below it"
+        for folder, row in ALLOWED.items()
+        for below in row.split()
+        if order.index(below) >= order.index(folder)
+    ]
+
+
+def bad_includes(rel: str, text: str) -> list[str]:
+    folder = rel.split("/")[1]
+    if folder not in ALLOWED:
+        return [f"{rel}: {folder} is not in the table of tools/check_layers.py"]
+    allowed = {folder, *ALLOWED[folder].split()}
+    bad = []
+    for target in INCLUDE.findall(text):
+        parts = target.split("/")
+        if parts[0] == ROOT and parts[1] not in allowed:
+            bad.append(f"{rel}: {folder} must not include {target}")
+        if parts[0] == "mlx" and folder in NO_MLX:
+            bad.append(f"{rel}: {folder} must not include MLX")
+        if target == "saker_rs.h" and folder not in RUST:
+            bad.append(f"{rel}: {folder} must not include {target}")
+    return bad
+
+
+def long_functions(rel: str, text: str) -> list[str]:
+    """Bodies of formatted code: from a line that ends in `{` to `}` at the same indent."""
+    bad = []
+    opened: dict[int, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        indent = len(line) - len(line.lstrip())
+        if indent > 4:
+            continue
+        if line.endswith("{") and not NO_FUNCTION.search(line):
+            opened[indent] = number
+        elif line[indent:].startswith("}") and indent in opened:
+            start = opened.pop(indent)
+            if number - start - 1 > MAX_FUNCTION:
+                bad.append(f"{rel}:{start}: a body of {number - start - 1} lines > {MAX_FUNCTION}")
+    return bad
+
+
+def exempt(top: pathlib.Path) -> tuple[set[str], list[str]]:
+    """Paths that may be long, and complaints about the list itself."""
+    file = top / "tools/size_exempt.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    rows = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
+    bad = [f"tools/size_exempt.txt: {row[0]} has no reason" for row in rows if len(row) < 2]
+    bad += [f"tools/size_exempt.txt: {row[0]} does not exist" for row in rows if not (top / row[0]).exists()]
+    return {row[0] for row in rows}, bad
+
+
+def bad_file(path: pathlib.Path, rel: str, may_be_long: set[str]) -> list[str]:
+    bad = []
+    text = path.read_text(encoding="utf-8")
+    limit = MAX_HEADER if path.suffix == ".h" else MAX_LINES
+    if (lines := text.count("\n")) > limit and rel not in may_be_long:
+        bad.append(f"{rel}: {lines} lines > {limit}")
+    if SPDX not in "\n".join(text.splitlines()[:2]):
+        bad.append(f"{rel}: the SPDX line is missing at the top")
+    names = {part.lower() for part in pathlib.PurePosixPath(rel).with_suffix("").parts}
+    if names & FORBIDDEN:
+        bad.append(f"{rel}: the name {(names & FORBIDDEN).pop()} says nothing")
+    if path.suffix not in CODE:
+        return bad
+    if path.suffix == ".h" and "#pragma once" not in text:
+        bad.append(f"{rel}: #pragma once is missing")
+    if re.search(r"^\s*using namespace\b", text, re.M):
+        bad.append(f"{rel}: using namespace")
+    return bad + long_functions(rel, text)
+
+
+def check(top: pathlib.Path) -> list[str]:
+    may_be_long, bad = exempt(top)
+    bad += table_is_sound()
+    folders: collections.Counter[str] = collections.Counter()
+    for path in files(top, ROOT, "tests", "bench", "examples", "tools", "rust", "cmake"):
+        rel = path.relative_to(top).as_posix()
+        if path.suffix not in CODE | OTHER:
+            continue
+        bad += bad_file(path, rel, may_be_long)
+        if not rel.startswith(ROOT + "/") or path.suffix not in CODE:
+            continue
+        bad += bad_includes(rel, path.read_text(encoding="utf-8"))
+        folders[path.parent.relative_to(top).as_posix()] += 1
+        if rel.count("/") > MAX_DEPTH:
+            bad.append(f"{rel}: deeper than {MAX_DEPTH} folders")
+    bad += [
+        f"{folder}: {count} files > {MAX_FILES}"
+        for folder, count in folders.items()
+        if count > MAX_FILES and folder != "saker/models"
+    ]
+    return bad
+
+
+def fan_in(top: pathlib.Path) -> list[str]:
+    count: collections.Counter[str] = collections.Counter()
+    for path in files(top, ROOT):
+        if path.suffix in CODE:
+            count.update(t for t in INCLUDE.findall(path.read_text()) if t.startswith(ROOT + "/"))
+    return [f"{number:4} {header}" for header, number in count.most_common(10)]
+
+
+def main(arguments: list[str]) -> int:
+    top = pathlib.Path(__file__).resolve().parent.parent
+    if arguments == ["--fan-in"]:
+        print("\n".join(fan_in(top)))
+        return 0
+    bad = check(pathlib.Path(arguments[0]) if arguments else top)
+    print("\n".join(bad), end="\n" if bad else "")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
