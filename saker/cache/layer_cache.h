@@ -3,18 +3,19 @@
 
 // The state that one layer keeps for one sequence. One class per kind; names are those of mlx-lm.
 //
-// Positions are absolute: the first row ever written is 0. A change is a transaction: `begin`, write rows, then `commit(n)` for
-// the first n of them or `roll_back`; without `begin` each write commits itself. Rows written in a transaction are
-// visible to attention but not to `view()`. Threading: one thread at a time; between passes only (see kernels/kv_store.h).
+// Positions are absolute: the first row ever written is 0. A change is a transaction: `begin`,
+// write rows, then `commit(n)` for the first n of them or `roll_back`; without `begin` each write
+// commits itself. Rows written in a transaction are visible to attention but not to `view()`.
+// Threading: one thread at a time; between passes only (see kernels/kv_store.h).
+
+#include "saker/kernels/attend.h"
+#include "saker/kernels/mx.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
-
-#include "saker/kernels/attend.h"
-#include "saker/kernels/mx.h"
 
 namespace saker::cache {
 
@@ -44,8 +45,8 @@ class LayerCache {
   // Appends rows [1, H_kv, n, D] and gives all rows that a new one may see, oldest first.
   virtual KeyValues update(const mx::array& keys, const mx::array& values) = 0;
 
-  // Reserves the next `row_count` positions for a fused attention pass, whose rows start at `first_row` of the batch.
-  // Throws kCapacity without memory and then nothing has changed.
+  // Reserves the next `row_count` positions for a fused attention pass, whose rows start at
+  // `first_row` of the batch. Throws kCapacity without memory and then nothing has changed.
   virtual kernels::AttendSpan append(int first_row, int row_count) = 0;
 
   // Rows written so far, open transaction included: the position of the next row.
@@ -67,7 +68,8 @@ class LayerCache {
 
   // Forgets up to `count` rows; returns how many. REQUIRES: no open transaction.
   virtual std::int64_t trim(std::int64_t count) = 0;
-  // The mask for n new rows under an additional window (0: none), as mlx-lm's `make_mask` chooses it.
+  // The mask for n new rows under an additional window (0: none), as mlx-lm's `make_mask` chooses
+  // it.
   virtual Mask make_mask(int n, int window) const = 0;
   virtual std::size_t nbytes() const = 0;
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The caches of one sequence, one per layer, changed together. All layers have the same offset between passes.
+// The caches of one sequence, one per layer, changed together. All layers have the same offset
+// between passes.
+
+#include "saker/cache/layer_cache.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
-
-#include "saker/cache/layer_cache.h"
 
 namespace saker::cache {
 
@@ -17,22 +19,28 @@ class SequenceCache {
   explicit SequenceCache(std::vector<std::unique_ptr<LayerCache>> layers);
 
   int layer_count() const { return static_cast<int>(layers_.size()); }
+
   LayerCache& layer(int index) { return *layers_.at(static_cast<std::size_t>(index)); }
+
   const LayerCache& layer(int index) const { return *layers_.at(static_cast<std::size_t>(index)); }
 
   std::int64_t offset() const;
   std::size_t nbytes() const;
   bool can_trim(std::int64_t count) const;
-  // Forgets the last `count` rows of all layers, or of none: returns false and changes nothing when a layer can't.
+  // Forgets the last `count` rows of all layers, or of none: returns false and changes nothing when
+  // a layer can't.
   bool trim(std::int64_t count);
   SequenceCache copy() const;
 
   void begin();
+  // Keeps the first `count` rows written since `begin` in all layers; throws kInternal, with
+  // nothing changed, when a layer has fewer.
   void commit(std::int64_t count);
   void roll_back();
 
  private:
   std::vector<std::unique_ptr<LayerCache>> layers_;
+  std::optional<std::int64_t> begun_;  // Offset when the open transaction began.
 };
 
 }  // namespace saker::cache

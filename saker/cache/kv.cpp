@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/kv.h"
+
+namespace saker::cache {
+
+KVCache::KVCache(const kernels::KvShape& shape) : PagedCache(shape, std::nullopt) {}
+
+bool KVCache::can_trim(std::int64_t count) const {
+  return count >= 0;
+}
+
+Mask KVCache::make_mask(int n, int window) const {
+  if (window > 0) {
+    return {Mask::Kind::kArray, causal_mask(n, static_cast<int>(offset()), window)};
+  }
+  return {n == 1 ? Mask::Kind::kNone : Mask::Kind::kCausal, std::nullopt};
+}
+
+std::unique_ptr<LayerCache> KVCache::copy() const {
+  return std::unique_ptr<LayerCache>(new KVCache(*this));
+}
+
+mx::array causal_mask(int n, int offset, int window) {
+  const auto keys = mx::arange(0, offset + n, mx::int32);                              // [S]
+  const auto queries = mx::expand_dims(mx::arange(offset, offset + n, mx::int32), 1);  // [n, 1]
+  auto mask = mx::greater_equal(queries, keys);
+  if (window > 0) {
+    mask = mx::logical_and(mask, mx::less(mx::subtract(queries, keys), mx::array(window)));
+  }
+  return mask;
+}
+
+}  // namespace saker::cache

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Keeps every row: the cache of layers that attend to the whole past.
+
+#include "saker/cache/paged.h"
+
+namespace saker::cache {
+
+class KVCache final : public PagedCache {
+ public:
+  explicit KVCache(const kernels::KvShape& shape);
+
+  std::string_view kind() const override { return "KVCache"; }
+
+  std::optional<int> max_size() const override { return std::nullopt; }
+
+  bool can_trim(std::int64_t count) const override;
+  Mask make_mask(int n, int window) const override;
+  std::unique_ptr<LayerCache> copy() const override;
+
+ private:
+  KVCache(const KVCache& other) = default;
+};
+
+// Boolean [n, offset + n]: row i, at index offset + i, sees itself and the keys before it, of the
+// last `window` if window > 0.
+mx::array causal_mask(int n, int offset, int window);
+
+}  // namespace saker::cache

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/paged.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+
+namespace saker::cache {
+
+PagedCache::PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound)
+    : store_(std::make_shared<kernels::KvStore>(shape)), bound_(bound) {}
+
+PagedCache::PagedCache(const PagedCache& other)
+    : LayerCache(),
+      store_(std::make_shared<kernels::KvStore>(*other.store_)),
+      bound_(other.bound_),
+      offset_(other.committed()) {
+  if (offset_ < other.offset_) {
+    store_->drop_from(offset_);
+  }
+}
+
+void PagedCache::check_rows(const mx::array& rows, int head_dim, std::string_view what) const {
+  const auto heads = store_->shape().kv_heads;
+  const bool fits = rows.ndim() == 4 && rows.shape(0) == 1 && rows.shape(1) == heads &&
+                    rows.shape(2) > 0 && rows.shape(3) == head_dim;
+  require(
+      fits,
+      ErrorCode::kInvalidArgument,
+      "[{}] {} have shape ({}), expected (1, {}, n, {}) with n > 0",
+      kind(),
+      what,
+      fmt::join(rows.shape(), ", "),
+      heads,
+      head_dim
+  );
+}
+
+KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
+  const auto& shape = store_->shape();
+  check_rows(keys, shape.head_dim, "keys");
+  check_rows(values, shape.value_head_dim, "values");
+  const int count = keys.shape(2);
+  require(
+      values.shape(2) == count,
+      ErrorCode::kInvalidArgument,
+      "[{}] {} rows of keys and {} of values",
+      kind(),
+      count,
+      values.shape(2)
+  );
+  // [H_kv, n, D]
+  auto k = mx::contiguous(mx::astype(mx::squeeze(keys, 0), shape.dtype));
+  auto v = mx::contiguous(mx::astype(mx::squeeze(values, 0), shape.dtype));
+  mx::eval(k, v);
+  if (!begun_) {
+    drop_old_rows();
+  }
+  store_->prepare(offset_, count);
+  store_->write(offset_, k, v);
+  offset_ += count;
+  if (!bound_) {
+    return rows(offset_, offset_);
+  }
+  // The oldest of the new rows sees recent - 1 rows before itself.
+  return rows(offset_, bound_->recent - 1 + count);
+}
+
+kernels::AttendSpan PagedCache::append(int first_row, int row_count) {
+  if (!begun_) {
+    drop_old_rows();
+  }
+  store_->prepare(offset_, row_count);
+  kernels::AttendSpan span;
+  span.first_row = first_row;
+  span.row_count = row_count;
+  span.first_position = offset_;
+  span.store = store_;
+  if (bound_) {
+    span.window = bound_->recent;
+    span.keep = bound_->keep;
+  }
+  offset_ += row_count;
+  return span;
+}
+
+KeyValues PagedCache::rows(std::int64_t offset, std::int64_t recent) const {
+  const std::int64_t keep = bound_ ? std::min<std::int64_t>(bound_->keep, offset) : 0;
+  const std::int64_t first = std::max(keep, offset - recent);
+  const auto read = [&](auto part) {
+    auto newest = part(first, static_cast<int>(offset - first));
+    if (keep > 0 && first == offset) {
+      return mx::expand_dims(part(0, static_cast<int>(keep)), 0);
+    }
+    if (keep > 0) {
+      newest = mx::concatenate({part(0, static_cast<int>(keep)), newest}, 1);
+    }
+    return mx::expand_dims(newest, 0);  // [1, H_kv, S, D]
+  };
+  return {
+      read([&](std::int64_t from, int count) { return store_->keys(from, count); }),
+      read([&](std::int64_t from, int count) { return store_->values(from, count); }),
+  };
+}
+
+std::optional<KeyValues> PagedCache::view() const {
+  const auto end = committed();
+  if (end == 0) {
+    return std::nullopt;
+  }
+  return rows(end, bound_ ? bound_->recent : end);
+}
+
+std::int64_t PagedCache::trim(std::int64_t count) {
+  require(!begun_, ErrorCode::kInternal, "[{}] trim inside of a transaction", kind());
+  count = std::clamp<std::int64_t>(count, 0, offset_);
+  if (!can_trim(count)) {
+    return 0;
+  }
+  offset_ -= count;
+  store_->drop_from(offset_);
+  return count;
+}
+
+std::size_t PagedCache::nbytes() const {
+  return store_->nbytes();
+}
+
+void PagedCache::begin() {
+  require(!begun_, ErrorCode::kInternal, "[{}] a transaction is already open", kind());
+  drop_old_rows();
+  begun_ = offset_;
+}
+
+void PagedCache::commit(std::int64_t count) {
+  require(begun_.has_value(), ErrorCode::kInternal, "[{}] commit without a transaction", kind());
+  const auto written = offset_ - *begun_;
+  require(
+      count >= 0 && count <= written,
+      ErrorCode::kInternal,
+      "[{}] commit of {} rows, {} were written",
+      kind(),
+      count,
+      written
+  );
+  offset_ = *begun_ + count;
+  begun_.reset();
+  store_->drop_from(offset_);
+  drop_old_rows();
+}
+
+void PagedCache::roll_back() {
+  require(begun_.has_value(), ErrorCode::kInternal, "[{}] roll back without a transaction", kind());
+  commit(0);
+}
+
+void PagedCache::drop_old_rows() {
+  if (bound_ && offset_ > bound_->recent) {
+    store_->drop_before(offset_ - bound_->recent, bound_->keep);
+  }
+}
+
+}  // namespace saker::cache

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What caches whose rows live in a KvStore share: positions, transactions, copies. Rows keep their
+// absolute position for ever, so a roll back only forgets the newest rows, and a bounded cache only
+// drops old ones. Old rows are dropped when rows are committed; rows of a fused pass that committed
+// themselves are dropped at the next change, since the pass may not have been evaluated before.
+
+#include "saker/cache/layer_cache.h"
+#include "saker/kernels/kv_store.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace saker::cache {
+
+// Which earlier rows stay visible: positions < keep, and the newest `recent` ones. No bound: all.
+struct RowBound {
+  int recent = 0;
+  int keep = 0;
+};
+
+class PagedCache : public LayerCache {
+ public:
+  KeyValues update(const mx::array& keys, const mx::array& values) final;
+  kernels::AttendSpan append(int first_row, int row_count) final;
+
+  std::int64_t offset() const final { return offset_; }
+
+  std::optional<KeyValues> view() const final;
+  std::int64_t trim(std::int64_t count) final;
+  std::size_t nbytes() const final;
+
+  void begin() final;
+  void commit(std::int64_t count) final;
+  void roll_back() final;
+
+ protected:
+  PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound);
+  // The committed rows of `other`, memory shared.
+  PagedCache(const PagedCache& other);
+
+ private:
+  std::int64_t committed() const { return begun_.value_or(offset_); }
+
+  void check_rows(const mx::array& rows, int head_dim, std::string_view what) const;
+  void drop_old_rows();
+  // Rows that a reader at `offset` sees of the `recent` newest ones, oldest first.
+  KeyValues rows(std::int64_t offset, std::int64_t recent) const;
+
+  std::shared_ptr<kernels::KvStore> store_;
+  std::optional<RowBound> bound_;
+  std::int64_t offset_ = 0;
+  std::optional<std::int64_t> begun_;  // Offset when the open transaction began.
+};
+
+}  // namespace saker::cache

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/rotating.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/kv.h"
+
+#include <algorithm>
+
+namespace saker::cache {
+namespace {
+
+RowBound checked_bound(int max_size, int keep) {
+  require(
+      keep >= 0 && keep < max_size,
+      ErrorCode::kInvalidArgument,
+      "[RotatingKVCache] max_size is {} and keep {}, expected 0 <= keep < max_size",
+      max_size,
+      keep
+  );
+  return {.recent = max_size - keep, .keep = keep};
+}
+
+}  // namespace
+
+RotatingKVCache::RotatingKVCache(const kernels::KvShape& shape, int max_size, int keep)
+    : PagedCache(shape, checked_bound(max_size, keep)), max_size_(max_size), keep_(keep) {}
+
+bool RotatingKVCache::can_trim(std::int64_t count) const {
+  return count == 0 || (count > 0 && offset() < max_size_);
+}
+
+Mask RotatingKVCache::make_mask(int n, int window) const {
+  if (n > 1) {
+    // All but one of max_size rows precede the first new one.
+    const int before = static_cast<int>(std::min<std::int64_t>(max_size_ - 1, offset()));
+    const int limit = window > 0 ? window : max_size_;
+    if (before + n > limit) {
+      return {Mask::Kind::kArray, causal_mask(n, before, limit)};
+    }
+    return {Mask::Kind::kCausal, std::nullopt};
+  }
+  if (window > 0 && offset() >= window && max_size_ > window) {
+    const int visible = static_cast<int>(std::min<std::int64_t>(offset() + 1, max_size_));
+    const auto index = mx::arange(0, visible, mx::int32);
+    return {
+        Mask::Kind::kArray,
+        mx::expand_dims(mx::greater_equal(index, mx::array(visible - window)), 0),  // [1, S]
+    };
+  }
+  return {Mask::Kind::kNone, std::nullopt};
+}
+
+std::unique_ptr<LayerCache> RotatingKVCache::copy() const {
+  return std::unique_ptr<LayerCache>(new RotatingKVCache(*this));
+}
+
+}  // namespace saker::cache

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/sequence_cache.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+
+namespace saker::cache {
+
+SequenceCache::SequenceCache(std::vector<std::unique_ptr<LayerCache>> layers)
+    : layers_(std::move(layers)) {
+  require(!layers_.empty(), ErrorCode::kInvalidArgument, "[SequenceCache] no layers");
+}
+
+std::int64_t SequenceCache::offset() const {
+  return layers_.front()->offset();
+}
+
+std::size_t SequenceCache::nbytes() const {
+  std::size_t total = 0;
+  for (const auto& layer : layers_) {
+    total += layer->nbytes();
+  }
+  return total;
+}
+
+bool SequenceCache::can_trim(std::int64_t count) const {
+  return std::ranges::all_of(layers_, [&](const auto& layer) { return layer->can_trim(count); });
+}
+
+bool SequenceCache::trim(std::int64_t count) {
+  if (!can_trim(count)) {
+    return false;
+  }
+  for (const auto& layer : layers_) {
+    layer->trim(count);
+  }
+  return true;
+}
+
+SequenceCache SequenceCache::copy() const {
+  std::vector<std::unique_ptr<LayerCache>> layers;
+  layers.reserve(layers_.size());
+  for (const auto& layer : layers_) {
+    layers.push_back(layer->copy());
+  }
+  return SequenceCache(std::move(layers));
+}
+
+void SequenceCache::begin() {
+  begun_ = offset();
+  for (const auto& layer : layers_) {
+    layer->begin();
+  }
+}
+
+void SequenceCache::commit(std::int64_t count) {
+  const bool whole = begun_ && count >= 0 && std::ranges::all_of(layers_, [&](const auto& layer) {
+                       return layer->offset() - *begun_ >= count;
+                     });
+  require(
+      whole,
+      ErrorCode::kInternal,
+      "[SequenceCache] commit of {} rows that not all layers have",
+      count
+  );
+  for (const auto& layer : layers_) {
+    layer->commit(count);
+  }
+  begun_.reset();
+}
+
+void SequenceCache::roll_back() {
+  for (const auto& layer : layers_) {
+    layer->roll_back();
+  }
+  begun_.reset();
+}
+
+}  // namespace saker::cache
