@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/weight_files.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/mapped_file.h"
+#include "saker/base/utf8.h"
+#include "saker/load/safetensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndexName = "model.safetensors.index.json";
+constexpr std::string_view kSuffix = ".safetensors";
+// Names that a message lists at most.
+constexpr std::size_t kListed = 3;
+
+std::string show(const fs::path& path) {
+  return quote(path.native(), path.native().size());
+}
+
+std::string list_names(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kListed);
+  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+// Shards are plain files of the folder: a name that leads elsewhere could read anything on the
+// machine.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) {
+           return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+         });
+}
+
+std::map<std::string, fs::path, std::less<>> read_index(const fs::path& dir) {
+  const fs::path path = dir / kIndexName;
+  const Json index = read_json_file(path);
+  const auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (!index.is_object() || map == index.end() || !map->is_object() || map->empty()) {
+    throw Error(
+        ErrorCode::kCorruptData,
+        fmt::format("{}: 'weight_map' must be an object that names at least one tensor", show(path))
+    );
+  }
+  std::map<std::string, fs::path, std::less<>> shard_of;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>())) {
+      throw Error(
+          ErrorCode::kCorruptData,
+          fmt::format(
+              "{}: the shard of {} is {}, expected the name of a file in the same folder",
+              show(path),
+              quote(name),
+              describe_json(file)
+          )
+      );
+    }
+    shard_of.emplace(name, dir / file.get_ref<const std::string&>());
+  }
+  return shard_of;
+}
+
+std::vector<fs::path> glob_weights(const fs::path& dir) {
+  std::vector<fs::path> found;
+  std::error_code failed;
+  for (fs::directory_iterator it(dir, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().native();
+    if (name.starts_with("model") && name.ends_with(kSuffix)) {
+      found.push_back(it->path());
+    }
+  }
+  if (failed) {
+    throw Error(
+        ErrorCode::kNotFound, fmt::format("{}: cannot be listed: {}", show(dir), failed.message())
+    );
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "model-00001-of-00003.safetensors" promises three files: those of the set that are not in
+// `found`.
+std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
+  std::set<std::string> names;
+  for (const fs::path& path : found) {
+    names.insert(path.filename().native());
+  }
+  std::set<std::string> missing;
+  for (const std::string& name : names) {
+    const std::string stem = name.substr(0, name.size() - kSuffix.size());
+    const std::size_t of = stem.rfind("-of-");
+    const std::size_t dash = of == std::string::npos ? of : stem.rfind('-', of - 1);
+    if (dash == std::string::npos || of == 0) {
+      continue;
+    }
+    const std::string number = stem.substr(dash + 1, of - dash - 1);
+    const std::string total = stem.substr(of + 4);
+    if (!is_digits(number) || !is_digits(total) || total.size() > 5) {
+      continue;
+    }
+    const int count = std::stoi(total);
+    for (int i = 1; i <= count; ++i) {
+      std::string sibling =
+          fmt::format("{}-{:0{}}-of-{}{}", stem.substr(0, dash), i, number.size(), total, kSuffix);
+      if (!names.contains(sibling)) {
+        missing.insert(std::move(sibling));
+      }
+    }
+  }
+  return {missing.begin(), missing.end()};
+}
+
+WeightFiles without_index(const fs::path& dir) {
+  WeightFiles files{.paths = glob_weights(dir), .shard_of = {}, .warnings = {}};
+  require(!files.paths.empty(), ErrorCode::kNotFound, "{}: holds no model*.safetensors", show(dir));
+  const std::vector<std::string> missing = missing_siblings(files.paths);
+  require(
+      missing.empty(),
+      ErrorCode::kNotFound,
+      "{}: weights are missing: {}",
+      show(dir),
+      list_names(missing)
+  );
+  return files;
+}
+
+}  // namespace
+
+WeightFiles find_weight_files(const fs::path& dir) {
+  std::error_code ignored;
+  if (!fs::exists(dir / kIndexName, ignored)) {
+    return without_index(dir);
+  }
+  WeightFiles files;
+  files.shard_of = read_index(dir);
+  std::set<fs::path> shards;
+  for (const auto& [name, path] : files.shard_of) {
+    shards.insert(path);
+  }
+  std::vector<std::string> missing;
+  for (const fs::path& path : shards) {
+    if (!fs::exists(path, ignored)) {
+      missing.push_back(path.filename().native());
+    }
+  }
+  // Converters leave the index of the original beside the one file that they write.
+  if (missing.size() == shards.size() && fs::exists(dir / "model.safetensors", ignored)) {
+    WeightFiles whole = without_index(dir);
+    whole.warnings.push_back(
+        fmt::format("{} names none of the files that are there and is ignored", kIndexName)
+    );
+    return whole;
+  }
+  require(
+      missing.empty(),
+      ErrorCode::kNotFound,
+      "{}: weights that {} names are missing: {}",
+      show(dir),
+      kIndexName,
+      list_names(missing)
+  );
+  files.paths.assign(shards.begin(), shards.end());
+  return files;
+}
+
+TensorMap read_weight_files(const WeightFiles& files) {
+  TensorMap tensors;
+  std::map<std::string, std::size_t, std::less<>> file_of;
+  for (std::size_t i = 0; i < files.paths.size(); ++i) {
+    const fs::path& path = files.paths[i];
+    const auto file = MappedFile::open(path);
+    const SafetensorsHeader header = parse_safetensors(file->bytes(), show(path));
+    for (const SafetensorsEntry& entry : header.entries) {
+      const auto shard = files.shard_of.find(entry.name);
+      if (shard != files.shard_of.end() && shard->second != path) {
+        continue;  // The index takes this tensor from another file.
+      }
+      const auto [other, is_new] = file_of.emplace(entry.name, i);
+      if (!is_new) {
+        throw Error(
+            ErrorCode::kCorruptData,
+            fmt::format(
+                "tensor {} is in both {} and {}",
+                quote(entry.name),
+                show(files.paths[other->second]),
+                show(path)
+            )
+        );
+      }
+      tensors.emplace(entry.name, map_tensor(file, entry));
+    }
+    file->prefetch(0, file->bytes().size());
+  }
+  for (const auto& [name, path] : files.shard_of) {
+    if (!tensors.contains(name)) {
+      throw Error(
+          ErrorCode::kCorruptData,
+          fmt::format(
+              "{}: tensor {} is missing, which {} promises", show(path), quote(name), kIndexName
+          )
+      );
+    }
+  }
+  return tensors;
+}
+
+}  // namespace saker::load
