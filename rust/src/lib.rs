@@ -6,4 +6,5 @@ mod detokenizer;
 mod ffi;
 mod line_editor;
 mod progress;
+mod template;
 mod tokenizer;

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Values written as Python writes them: `str`, `repr` and `json.dumps`. All output counts against the budget.
+
+use super::budget::{Text, TooLarge};
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{Error, ErrorKind, Value};
+
+/// Containers nested deeper than this are refused, as Python's recursion limit does.
+const MAX_DEPTH: usize = 900;
+
+fn too_deep() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "value is nested too deeply")
+}
+
+pub fn is_float(value: &Value) -> bool {
+    value.kind() == ValueKind::Number && !value.is_integer()
+}
+
+/// `repr(float)`: the shortest digits that read back, an exponent outside 1e-4 .. 1e16.
+pub fn float_repr(x: f64) -> String {
+    if x.is_nan() {
+        return "nan".into();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "inf" } else { "-inf" }.into();
+    }
+    let scientific = format!("{x:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    let plain = format!("{x}");
+    if plain.contains('.') {
+        plain
+    } else {
+        plain + ".0"
+    }
+}
+
+fn number(value: &Value) -> String {
+    match f64::try_from(value.clone()) {
+        Ok(x) if is_float(value) => float_repr(x),
+        _ => value.to_string(),
+    }
+}
+
+/// `str(value)`.
+pub fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
+    match value.as_str() {
+        Some(text) => Ok(out.push(text)?),
+        None => write_repr(out, value, 0),
+    }
+}
+
+/// `repr(value)`.
+fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    match value.kind() {
+        ValueKind::Number => out.push(&number(value))?,
+        ValueKind::String => out.push(&format!("{value:?}"))?,
+        ValueKind::Map => {
+            out.push("{")?;
+            for (i, key) in value.try_iter()?.enumerate() {
+                out.push(if i > 0 { ", " } else { "" })?;
+                write_repr(out, &key, depth + 1)?;
+                out.push(": ")?;
+                write_repr(out, &value.get_item(&key)?, depth + 1)?;
+            }
+            out.push("}")?;
+        }
+        ValueKind::Seq | ValueKind::Iterable => {
+            let (open, close) = if value.is_tuple() { ("(", ")") } else { ("[", "]") };
+            out.push(open)?;
+            let mut count = 0;
+            for item in value.try_iter()? {
+                out.push(if count > 0 { ", " } else { "" })?;
+                write_repr(out, &item, depth + 1)?;
+                count += 1;
+            }
+            out.push(if value.is_tuple() && count == 1 { "," } else { "" })?;
+            out.push(close)?;
+        }
+        _ => out.push(&value.to_string())?,
+    }
+    Ok(())
+}
+
+/// `a ~ b`.
+pub fn concat(a: Value, b: Value) -> Result<Value, Error> {
+    let mut out = Text::default();
+    write_str(&mut out, &a)?;
+    write_str(&mut out, &b)?;
+    Ok(Value::from(out.into_string()))
+}
+
+/// `json.dumps` with the options that templates may give.
+struct Json {
+    indent: Option<String>,
+    item_separator: String,
+    key_separator: String,
+    ensure_ascii: bool,
+    sort_keys: bool,
+}
+
+impl Json {
+    fn newline(&self, out: &mut Text, depth: usize) -> Result<(), TooLarge> {
+        if let Some(indent) = &self.indent {
+            out.push("\n")?;
+            for _ in 0..depth {
+                out.push(indent)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn string(&self, out: &mut Text, text: &str) -> Result<(), TooLarge> {
+        out.push("\"")?;
+        for c in text.chars() {
+            match c {
+                '"' => out.push("\\\"")?,
+                '\\' => out.push("\\\\")?,
+                '\n' => out.push("\\n")?,
+                '\r' => out.push("\\r")?,
+                '\t' => out.push("\\t")?,
+                '\u{8}' => out.push("\\b")?,
+                '\u{c}' => out.push("\\f")?,
+                c if (c as u32) < 0x20 || (self.ensure_ascii && !(' '..='~').contains(&c)) => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        out.push(&format!("\\u{unit:04x}"))?;
+                    }
+                }
+                c => out.push(c.encode_utf8(&mut [0; 4]))?,
+            }
+        }
+        out.push("\"")
+    }
+
+    fn scalar(&self, value: &Value) -> Option<String> {
+        Some(match value.kind() {
+            ValueKind::None => "null".into(),
+            ValueKind::Bool => if value.is_true() { "true" } else { "false" }.into(),
+            ValueKind::Number => match number(value).as_str() {
+                "nan" => "NaN".into(),
+                "inf" => "Infinity".into(),
+                "-inf" => "-Infinity".into(),
+                plain => plain.into(),
+            },
+            _ => return None,
+        })
+    }
+
+    fn key(&self, key: &Value) -> Result<String, Error> {
+        let text = key.as_str().map(str::to_owned).or_else(|| self.scalar(key));
+        text.ok_or_else(|| {
+            let kind = key.kind();
+            Error::new(ErrorKind::InvalidOperation, format!("tojson: a key of type {kind} is no JSON key"))
+        })
+    }
+
+    fn map(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
+        let mut keys: Vec<Value> = value.try_iter()?.collect();
+        if self.sort_keys {
+            keys.sort();
+        }
+        out.push("{")?;
+        for (i, key) in keys.iter().enumerate() {
+            out.push(if i > 0 { &self.item_separator } else { "" })?;
+            self.newline(out, depth + 1)?;
+            self.string(out, &self.key(key)?)?;
+            out.push(&self.key_separator)?;
+            self.write(out, &value.get_item(key)?, depth + 1)?;
+        }
+        if !keys.is_empty() {
+            self.newline(out, depth)?;
+        }
+        Ok(out.push("}")?)
+    }
+
+    fn list(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
+        out.push("[")?;
+        let mut is_empty = true;
+        for item in value.try_iter()? {
+            out.push(if is_empty { "" } else { &self.item_separator })?;
+            is_empty = false;
+            self.newline(out, depth + 1)?;
+            self.write(out, &item, depth + 1)?;
+        }
+        if !is_empty {
+            self.newline(out, depth)?;
+        }
+        Ok(out.push("]")?)
+    }
+
+    fn write(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
+        if depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        if let Some(text) = value.as_str() {
+            return Ok(self.string(out, text)?);
+        }
+        if let Some(text) = self.scalar(value) {
+            return Ok(out.push(&text)?);
+        }
+        match value.kind() {
+            ValueKind::Map => self.map(out, value, depth),
+            ValueKind::Seq | ValueKind::Iterable => self.list(out, value, depth),
+            kind => {
+                let text = format!("tojson: a value of type {kind} is not JSON serializable");
+                Err(Error::new(ErrorKind::InvalidOperation, text))
+            }
+        }
+    }
+}
+
+/// An `indent` argument: a number of spaces or the text itself.
+fn indent_text(indent: &Value) -> Result<String, Error> {
+    if let Some(text) = indent.as_str() {
+        return Ok(text.to_owned());
+    }
+    let width = i64::try_from(indent.clone())?.max(0) as usize;
+    let mut out = Text::default();
+    out.push_repeated(" ", width)?;
+    Ok(out.into_string())
+}
+
+/// The filter `tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
+pub fn tojson(
+    value: Value,
+    ensure_ascii: Option<Value>,
+    indent: Option<Value>,
+    separators: Option<Value>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let option = |given: Option<Value>, name: &str| -> Result<Option<Value>, Error> {
+        let named: Option<Value> = kwargs.get(name)?;
+        Ok(given.or(named).filter(|v| !v.is_none() && !v.is_undefined()))
+    };
+    let indent = option(indent, "indent")?.map(|v| indent_text(&v)).transpose()?;
+    let mut style = Json {
+        item_separator: if indent.is_some() { "," } else { ", " }.into(),
+        key_separator: ": ".into(),
+        ensure_ascii: option(ensure_ascii, "ensure_ascii")?.is_some_and(|v| v.is_true()),
+        sort_keys: option(None, "sort_keys")?.is_some_and(|v| v.is_true()),
+        indent,
+    };
+    if let Some(pair) = option(separators, "separators")? {
+        let pair: Vec<Value> = pair.try_iter()?.take(3).collect();
+        let [Some(item), Some(key)] = [0, 1].map(|i| pair.get(i).and_then(|v| v.as_str())) else {
+            return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators must be two strings"));
+        };
+        (style.item_separator, style.key_separator) = (item.into(), key.into());
+    }
+    kwargs.assert_all_used()?;
+    let mut out = Text::default();
+    style.write(&mut out, &value, 0)?;
+    Ok(out.into_string())
+}
