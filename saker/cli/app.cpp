@@ -1,15 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/app.h"
 
+#include "saker/base/error.h"
+#include "saker/cli/command.h"
+
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <exception>
 
 namespace saker::cli {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kWrongUsage = 2;
+
+// Logs never mix with answers.
+void log_to_stderr() {
+  auto logger = spdlog::stderr_color_st("saker");
+  logger->set_pattern("%^%l:%$ %v");
+  logger->set_level(spdlog::level::warn);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+int fail(const char* message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "error: {}\n", message);
+  return kFailure;
+}
+
+}  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app{"Saker runs large language models"};
-  app.set_version_flag("--version", SAKER_VERSION);
-  CLI11_PARSE(app, argc, argv);
-  return 0;
+  log_to_stderr();
+  CLI::App app{"Saker runs large language models: chat, generate, score, measure."};
+  app.name("saker");
+  app.set_version_flag("--version", "saker " SAKER_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Try `saker run` for a chat with the bundled demo model, `saker COMMAND --help` for more."
+  );
+  Action action;
+  add_run(app, action);
+  add_generate(app, action);
+  add_score(app, action);
+  add_bench(app, action);
+  add_tokenize(app, action);
+  add_detokenize(app, action);
+  add_template(app, action);
+  add_inspect(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = app.exit(error) == static_cast<int>(CLI::ExitCodes::Success);
+    return asked ? 0 : kWrongUsage;
+  }
+  try {
+    return action();
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kWrongUsage;
+  } catch (const Error& error) {
+    return fail(error.what());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& error) {
+    return fail(fmt::format("internal: {}", error.what()).c_str());
+  }
 }
 
 }  // namespace saker::cli

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/app.h"
 
-int main(int argc, char** argv) { return saker::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  return saker::cli::run(argc, argv);
+}

@@ -6,8 +6,13 @@
 //   auto engine = saker::engine::Engine::load("path/to/model", {});
 //   auto result = engine->generate({.prompt = "Once upon a time"});
 //
-// One thread of the engine owns MLX and all caches; requests go to it through a queue and run together in one batch, joining
-// and leaving at any step. All members may be called from any thread. Answers do not depend on what else runs.
+// One thread of the engine owns MLX and all caches; requests go to it through a queue and run
+// together in one batch, joining and leaving at any step. All members may be called from any
+// thread. Answers do not depend on what else runs.
+
+#include "saker/engine/request.h"
+#include "saker/text/chat_template.h"
+#include "saker/text/tokenizer.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -17,10 +22,6 @@
 #include <string_view>
 #include <vector>
 
-#include "saker/engine/request.h"
-#include "saker/text/chat_template.h"
-#include "saker/text/tokenizer.h"
-
 namespace saker::engine {
 
 struct EngineOptions {
@@ -28,7 +29,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
-  std::function<void(int done, int total)> on_load;  // Layers loaded; called on the engine's thread.
+  std::function<void(int done, int total)>
+      on_load;  // Layers loaded; called on the engine's thread.
 };
 
 // What a model is, for `inspect`, `bench` and logs.
@@ -42,31 +44,40 @@ struct ModelFacts {
   std::vector<std::string> warnings;
 };
 
-// What happens to a request, in order: any number of pieces (and progress of long prompts), then one end.
+// What happens to a request, in order: any number of pieces (and progress of long prompts), then
+// one end.
 struct EventHandler {
-  std::function<void(int done, int total)> on_prompt;        // Prompt rows run so far.
-  std::function<void(std::string_view piece)> on_text;       // Text that is safe to show.
-  // The result; the error instead when the request failed (message and code as thrown by `generate`).
+  std::function<void(int done, int total)> on_prompt;   // Prompt rows run so far.
+  std::function<void(std::string_view piece)> on_text;  // Text that is safe to show.
+  // The result; the error instead when the request failed (message and code as thrown by
+  // `generate`).
   std::function<void(GenerateResult result)> on_done;
   std::function<void(std::exception_ptr error)> on_error;
 };
 
 class Engine {
  public:
-  static std::unique_ptr<Engine> load(const std::filesystem::path& model_dir, const EngineOptions& options);
+  static std::unique_ptr<Engine> load(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  );
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();  // Cancels what still runs.
 
-  // Queues a request; its handler is called on the engine's thread and must not block. Returns the request's id.
+  // Queues a request; its handler is called on the engine's thread and must not block. Returns the
+  // request's id.
   std::uint64_t submit(GenerateRequest request, EventHandler handler);
-  // Ends a request with FinishReason::kCancelled and what it has so far; unknown ids are ignored. Async-signal-unsafe.
+  // Ends a request with FinishReason::kCancelled and what it has so far; unknown ids are ignored.
+  // Async-signal-unsafe.
   void cancel(std::uint64_t id);
   // Runs one request and waits.
   GenerateResult generate(GenerateRequest request);
   ScoreResult score(const ScoreRequest& request);
-  BenchResult bench(const BenchRequest& request, const std::function<void(int done, int total)>& progress);
+  BenchResult bench(
+      const BenchRequest& request, const std::function<void(int done, int total)>& progress
+  );
+  MachineLimits measure_limits();
   // Cache bytes that one decode step reads at this depth.
   std::size_t cache_bytes(std::int64_t depth) const;
 
@@ -78,7 +89,8 @@ class Engine {
   const text::Tokenizer& tokenizer() const;
   // None when the model has no chat template.
   const text::ChatTemplate* chat_template() const;
-  // Sampling options that generation_config.json asks for, over the defaults; for `run` and `--chat`.
+  // Sampling options that generation_config.json asks for, over the defaults; for `run` and
+  // `--chat`.
   sample::SamplingOptions recommended_sampling() const;
   // The prompt's ids as `generate` would run them.
   std::vector<std::int32_t> prompt_tokens(const GenerateRequest& request) const;

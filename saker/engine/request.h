@@ -3,6 +3,9 @@
 
 // What programs ask of an engine, and what they get. Plain values; no MLX.
 
+#include "saker/base/json.h"
+#include "saker/sample/options.h"
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -10,27 +13,27 @@
 #include <utility>
 #include <vector>
 
-#include "saker/base/json.h"
-#include "saker/sample/options.h"
-
 namespace saker::engine {
 
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
-  std::optional<std::string> prompt;                // Text: encoded, BOS added where the tokenizer's configuration says so.
+  std::optional<std::string>
+      prompt;  // Text: encoded, BOS added where the tokenizer's configuration says so.
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
-  std::optional<Json> messages;                     // Chat messages for the template: [{"role", "content"}, ...].
+  std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools;         // For the template, with messages.
-  Json template_kwargs = Json::object();  // More variables for the template, such as enable_thinking.
+  std::optional<Json> tools;  // For the template, with messages.
+  Json template_kwargs =
+      Json::object();  // More variables for the template, such as enable_thinking.
 
   int max_tokens = 256;
   sample::SamplingOptions sampling;
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
-  int logprobs = -1;    // Per token: its log-probability and this many best alternatives; < 0: none.
+  int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
-  // Continues the conversation that this session's cache holds where the prompt agrees with it; 0: no session.
+  // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:
+  // no session.
   std::uint64_t session = 0;
 };
 
@@ -38,7 +41,7 @@ enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
 
 struct TokenLogprob {
   std::int32_t token = 0;
-  double logprob = 0.0;                               // Natural log, from raw logits.
+  double logprob = 0.0;                              // Natural log, from raw logits.
   std::vector<std::pair<std::int32_t, double>> top;  // Best first; ties: the lower id first.
 };
 
@@ -68,21 +71,23 @@ struct ScoreRequest {
   std::optional<std::string> completion;
   std::optional<std::vector<std::int32_t>> tokens;
   std::vector<std::int32_t> prompt_tokens;  // With tokens: not scored, only seen.
-  int top_k = 0;                            // > 0: the next-token distribution after the last token.
+  int top_k = 0;  // > 0: the next-token distribution after the last token.
 };
 
 struct NextTokens {
   std::vector<std::int32_t> token_ids;  // Best first.
   std::vector<double> logprobs;
-  std::optional<double> tail_logprob;  // Log of the probability of all others; none when there are none or it underflows.
+  std::optional<double> tail_logprob;  // Log of the probability of all others; none when there are
+                                       // none or it underflows.
   bool tail_underflow = false;
   int vocab_size = 0;
 };
 
 struct ScoreResult {
-  std::vector<std::int32_t> tokens;             // All, prompt first.
-  std::vector<std::optional<double>> logprobs;  // Per token; none for the first and those of the prompt.
-  double sum = 0.0;                             // Over the scored tokens.
+  std::vector<std::int32_t> tokens;  // All, prompt first.
+  std::vector<std::optional<double>>
+      logprobs;      // Per token; none for the first and those of the prompt.
+  double sum = 0.0;  // Over the scored tokens.
   double mean = 0.0;
   bool is_greedy = false;        // Every scored token was the most probable one.
   bool boundary_merged = false;  // A token spans the border of prompt and completion.
@@ -100,6 +105,15 @@ struct BenchRequest {
 struct BenchResult {
   std::vector<double> prompt_tps;  // One per repetition; warm-up excluded; totals over the batch.
   std::vector<double> generation_tps;
+};
+
+// What the machine can do at most, measured now with the engine's threads; 0: it has no such
+// instructions.
+struct MachineLimits {
+  double read_gbps = 0.0;
+  double f32_gflops = 0.0;
+  double bf16_gflops = 0.0;
+  double int8_gops = 0.0;
 };
 
 }  // namespace saker::engine

@@ -3,9 +3,9 @@
 
 // Gated activations of MLPs, elementwise, float32 inside; bits do not depend on shape or position.
 
-#include <cstdint>
-
 #include "saker/kernels/mx.h"
+
+#include <cstdint>
 
 namespace saker::kernels {
 
@@ -15,7 +15,8 @@ enum class Activation : std::uint8_t {
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
 };
 
-// activation(gate) * up. `joined` [N, 2 * F] holds gate in columns [0, F) and up in [F, 2F), as a joined projection gives them.
+// activation(gate) * up. `joined` [N, 2 * F] holds gate in columns [0, F) and up in [F, 2F), as a
+// joined projection gives them.
 mx::array gated_activation(const mx::array& joined, Activation activation);
 
 mx::array gated_activation_reference(const mx::array& joined, Activation activation);

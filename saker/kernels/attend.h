@@ -3,27 +3,29 @@
 
 // Fused causal attention over cached rows, span by span, without a mask array or an [L, S] matrix.
 //
-// The pass's rows [N] are cut into spans; each span belongs to one sequence and holds its rows at consecutive positions. The
-// primitive writes the span's k and v into the store and then lets each row attend to the positions up to its own.
-// Softmax runs online over blocks of kPageRows keys aligned to absolute position 0, in order, in float32; so the bits of a row
-// depend only on its position and the cached rows, not on chunks, spans beside it or threads. Algorithm: FlashAttention
-// (https://arxiv.org/abs/2205.14135) with a fixed block order.
+// The pass's rows [N] are cut into spans; each span belongs to one sequence and holds its rows at
+// consecutive positions. The primitive writes the span's k and v into the store and then lets each
+// row attend to the positions up to its own. Softmax runs online over blocks of kPageRows keys
+// aligned to absolute position 0, in order, in float32; so the bits of a row depend only on its
+// position and the cached rows, not on chunks, spans beside it or threads. Algorithm:
+// FlashAttention (https://arxiv.org/abs/2205.14135) with a fixed block order.
+
+#include "saker/kernels/kv_store.h"
+#include "saker/kernels/mx.h"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "saker/kernels/kv_store.h"
-#include "saker/kernels/mx.h"
-
 namespace saker::kernels {
 
 struct AttendSpan {
-  int first_row = 0;                // In q, k and v.
+  int first_row = 0;  // In q, k and v.
   int row_count = 0;
   std::int64_t first_position = 0;  // Of the first row.
   std::shared_ptr<KvStore> store;   // `prepare` was called for the span's positions.
-  // The cache's limit: a row at position t sees positions < keep and positions > t - window. 0: all positions.
+  // The cache's limit: a row at position t sees positions < keep and positions > t - window. 0: all
+  // positions.
   int window = 0;
   int keep = 0;
 };
@@ -31,7 +33,8 @@ struct AttendSpan {
 struct AttendOptions {
   float scale = 1.0F;    // Multiplies q . k.
   float softcap = 0.0F;  // > 0: scores become softcap * tanh(score / softcap).
-  int window = 0;        // The model's sliding window, 0 for none: the smaller of this and the span's counts.
+  int window =
+      0;  // The model's sliding window, 0 for none: the smaller of this and the span's counts.
 };
 
 // q [N, H, D], k [N, H_kv, D], v [N, H_kv, D_v] (H a multiple of H_kv) -> [N, H, D_v] in q's dtype.
@@ -43,8 +46,9 @@ mx::array attend(
     const AttendOptions& options
 );
 
-// The same for one span from plain MLX operations over given rows, oldest first: keys [H_kv, S, D], values [H_kv, S, D_v],
-// positions [S] of those rows, q [n, H, D] at positions first.. -> [n, H, D_v]. The truth in tests.
+// The same for one span from plain MLX operations over given rows, oldest first: keys [H_kv, S, D],
+// values [H_kv, S, D_v], positions [S] of those rows, q [n, H, D] at positions first.. -> [n, H,
+// D_v]. The truth in tests.
 mx::array attend_reference(
     const mx::array& q,
     const mx::array& keys,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which machine runs the operations: our own bodies on CPU, MLX's on a GPU. Chosen once at start, before the first array.
-
-#include <string_view>
+// Which machine runs the operations: our own bodies on CPU, MLX's on a GPU. Chosen once at start,
+// before the first array.
 
 #include "saker/kernels/mx.h"
+
+#include <string_view>
 
 namespace saker::kernels {
 
@@ -15,12 +16,14 @@ bool on_cpu();
 // Selects "cpu" or "gpu"; throws kUnsupported when this MLX has no GPU.
 void select_device(std::string_view name);
 
-// Worker threads of the CPU kernels, at least 1. Default: the processors this process may use. Results do not depend on it.
+// Worker threads of the CPU kernels, at least 1. Default: the processors this process may use.
+// Results do not depend on it.
 void set_threads(int count);
 int threads();
 
-// The instruction set the CPU bodies use: "avx512_bf16", "avx512", "avx2" or "portable". The environment variable SAKER_CPU
-// forces one that the machine has (kUnsupported otherwise, raised at the first use).
+// The instruction set the CPU bodies use: "avx512_bf16", "avx512", "avx2" or "portable". The
+// environment variable SAKER_CPU forces one that the machine has (kUnsupported otherwise, raised at
+// the first use).
 std::string_view instruction_set();
 // For tests: switches the instruction set between passes (weights must be packed again).
 void select_instruction_set(std::string_view name);

@@ -3,20 +3,22 @@
 
 // Key and value rows of one layer of one sequence, addressed by absolute position.
 //
-// On CPU rows lie in pages of kPageRows positions, aligned to absolute position 0, in 64-byte aligned buffers of our own.
-// Pages are shared by reference count: a copy of a store shares all pages, and a write to a shared page copies that page
-// first. Old pages can be dropped; positions never move. On a GPU rows lie in one contiguous buffer per store (capacity in
-// multiples of 256) and a copy copies on the first write.
+// On CPU rows lie in pages of kPageRows positions, aligned to absolute position 0, in 64-byte
+// aligned buffers of our own. Pages are shared by reference count: a copy of a store shares all
+// pages, and a write to a shared page copies that page first. Old pages can be dropped; positions
+// never move. On a GPU rows lie in one contiguous buffer per store (capacity in multiples of 256)
+// and a copy copies on the first write.
 //
-// Threading: one thread (the engine's) calls `prepare`, `drop_before`, copies and destroys; the attend task of a pass writes and
-// reads rows on MLX's stream thread. A caller may change a store only between passes, after the pass was evaluated.
-// Rows are stored in `dtype`: bf16, or float32 for float32 checkpoints.
+// Threading: one thread (the engine's) calls `prepare`, `drop_before`, copies and destroys; the
+// attend task of a pass writes and reads rows on MLX's stream thread. A caller may change a store
+// only between passes, after the pass was evaluated. Rows are stored in `dtype`: bf16, or float32
+// for float32 checkpoints.
+
+#include "saker/kernels/mx.h"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include "saker/kernels/mx.h"
 
 namespace saker::kernels {
 
@@ -32,12 +34,20 @@ struct KvShape {
   bool operator==(const KvShape&) const = default;
 };
 
+// How a store keeps its rows; both give the same rows and, up to rounding, the same attention.
+enum class KvLayout : std::uint8_t {
+  kPaged,       // For our CPU bodies.
+  kContiguous,  // One array per store, for MLX's own attention.
+};
+
 class KvStore {
  public:
-  struct Storage;  // Pages or a contiguous buffer; defined beside the attend kernel.
+  struct Storage;  // Defined in kv_storage.h, for the attend kernel.
 
+  // Pages on CPU, contiguous otherwise.
   explicit KvStore(const KvShape& shape);
-  KvStore(const KvStore& other);             // Shares rows; later writes are private.
+  KvStore(const KvShape& shape, KvLayout layout);
+  KvStore(const KvStore& other);  // Shares rows; later writes are private.
   KvStore& operator=(const KvStore& other);
   KvStore(KvStore&&) noexcept;
   KvStore& operator=(KvStore&&) noexcept;
@@ -45,17 +55,19 @@ class KvStore {
 
   const KvShape& shape() const { return shape_; }
 
-  // Makes rows [first, first + count) writable: allocates and un-shares pages. Throws kCapacity without memory, and then
-  // nothing has changed.
+  // Makes rows [first, first + count) writable: allocates and un-shares pages. Throws kCapacity
+  // without memory, and then nothing has changed.
   void prepare(std::int64_t first, int count);
   // Forgets rows below `position` (whole pages only); rows [0, keep) stay.
   void drop_before(std::int64_t position, int keep);
   // Forgets rows at and above `position`.
   void drop_from(std::int64_t position);
 
-  // Writes rows outside of attention: keys [H_kv, n, D], values [H_kv, n, D_v], evaluated, for positions [first, first + n).
+  // Writes rows outside of attention (`prepare` comes first): keys [H_kv, n, D], values [H_kv, n,
+  // D_v], evaluated, for positions [first, first + n).
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
-  // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype; throws kInternal for rows that are gone.
+  // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype; throws
+  // kInternal for rows that are gone.
   mx::array keys(std::int64_t first, int count) const;
   mx::array values(std::int64_t first, int count) const;
 

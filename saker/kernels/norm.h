@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// RMS norm over the last axis (https://arxiv.org/abs/1910.07467): y = x / sqrt(mean(x^2) + eps) * weight, in float32.
-// A row's bits do not depend on the rows beside it.
+// RMS norm over the last axis (https://arxiv.org/abs/1910.07467): y = x / sqrt(mean(x^2) + eps) *
+// weight, in float32. A row's bits do not depend on the rows beside it.
 
 #include "saker/kernels/mx.h"
 
@@ -18,10 +18,7 @@ struct ResidualNorm {
 
 // Adds and normalises in one pass over memory. x, residual [N, D].
 ResidualNorm rms_norm_residual(
-    const mx::array& x,
-    const mx::array& residual,
-    const mx::array& weight,
-    float eps
+    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps
 );
 
 mx::array rms_norm_reference(const mx::array& x, const mx::array& weight, float eps);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The weight of a linear layer or embedding, [N, K] (N outputs, K inputs), in the form that the device multiplies fastest.
+// The weight of a linear layer or embedding, [N, K] (N outputs, K inputs), in the form that the
+// device multiplies fastest.
 //
-// On CPU, rows are interleaved by 16, so that 16 outputs fill vector lanes and each lane adds its products in the same
-// order of k whatever the number of input rows is: a row's bits never depend on the rows beside it. Packing reads the
-// checkpoint's bytes once, in parallel, and gives the mapped pages back. On a GPU the arrays stay as MLX lays them out.
-// Immutable after packing; copies share the memory; safe to use from any thread.
+// On CPU, rows are interleaved by 16, so that 16 outputs fill vector lanes and each lane adds its
+// products in the same order of k whatever the number of input rows is: a row's bits never depend
+// on the rows beside it. Packing reads the checkpoint's bytes once, in parallel, and gives the
+// mapped pages back. On a GPU the arrays stay as MLX lays them out. Immutable after packing; copies
+// share the memory; safe to use from any thread.
+
+#include "saker/base/tensor.h"
+#include "saker/kernels/mx.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
-
-#include "saker/base/tensor.h"
-#include "saker/kernels/mx.h"
 
 namespace saker::kernels {
 
@@ -36,8 +38,8 @@ struct WeightFormat {
   bool operator==(const WeightFormat&) const = default;
 };
 
-// The tensors of one linear layer as the checkpoint holds them (MLX's layout: packed words [N, K * bits / 32], scales and
-// biases [N, K / group_size]).
+// The tensors of one linear layer as the checkpoint holds them (MLX's layout: packed words [N, K *
+// bits / 32], scales and biases [N, K / group_size]).
 struct WeightTensors {
   Tensor weight;
   std::optional<Tensor> scales;
@@ -49,23 +51,29 @@ class PackedWeight {
   // What the device's kernels read; defined per device. Not for callers.
   struct Storage;
 
-  // Packs one or more layers that share K and format into one weight whose rows follow each other (for q, k and v, or gate
-  // and up). Throws kCorruptData when shapes and format disagree.
+  // Packs one or more layers that share K and format into one weight whose rows follow each other
+  // (for q, k and v, or gate and up). Throws kCorruptData when shapes and format disagree.
   static PackedWeight pack(const std::vector<WeightTensors>& parts, const WeightFormat& format);
 
-  int rows() const { return rows_; }              // N
-  int columns() const { return columns_; }        // K
+  int rows() const { return rows_; }  // N
+
+  int columns() const { return columns_; }  // K
+
   const WeightFormat& format() const { return format_; }
+
   // Bytes that one product reads.
   std::size_t nbytes() const;
   // The whole weight in float32, [N, K]: for references and small models.
   mx::array dequantized() const;
 
   const Storage& storage() const { return *storage_; }
+
   std::shared_ptr<const Storage> shared_storage() const { return storage_; }
 
  private:
-  PackedWeight(int rows, int columns, const WeightFormat& format, std::shared_ptr<const Storage> storage);
+  PackedWeight(
+      int rows, int columns, const WeightFormat& format, std::shared_ptr<const Storage> storage
+  );
 
   int rows_;
   int columns_;

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A loaded model: immutable weights and layers. Everything that changes comes in with the call, so one model serves any number
-// of sequences. REQUIRES: called on the engine's thread (MLX arrays are lazy; evaluate them there).
+// A loaded model: immutable weights and layers. Everything that changes comes in with the call, so
+// one model serves any number of sequences. REQUIRES: called on the engine's thread (MLX arrays are
+// lazy; evaluate them there).
+
+#include "saker/base/json.h"
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/weights.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,25 +19,20 @@
 #include <string_view>
 #include <vector>
 
-#include "saker/base/json.h"
-#include "saker/cache/sequence_cache.h"
-#include "saker/kernels/mx.h"
-#include "saker/nn/forward_context.h"
-#include "saker/nn/weights.h"
-
 namespace saker::models {
 
 struct ModelInfo {
   std::string model_type;
   int layer_count = 0;
   int hidden_size = 0;
-  int vocab_size = 0;                 // Rows of the head: ids are in [0, vocab_size).
-  std::int64_t context_length = 0;    // max_position_embeddings.
-  std::size_t weight_bytes = 0;       // Read by one decode step: head yes, untied embedding no.
+  int vocab_size = 0;               // Rows of the head: ids are in [0, vocab_size).
+  std::int64_t context_length = 0;  // max_position_embeddings.
+  std::size_t weight_bytes = 0;     // Read by one decode step: head yes, untied embedding no.
 };
 
 struct CacheOptions {
-  int max_kv_size = 0;  // > 0: layers without a window of their own keep that many rows, the first 4 always.
+  int max_kv_size =
+      0;  // > 0: layers without a window of their own keep that many rows, the first 4 always.
 };
 
 class Model {
@@ -52,11 +54,10 @@ class Model {
 
 using LoadProgress = std::function<void(int done, int total)>;  // Layers.
 
-// Builds the model that config["model_type"] names. Throws kUnsupported, naming field and value, for what we can't run.
+// Builds the model that config["model_type"] names. Throws kUnsupported, naming field and value,
+// for what we can't run.
 std::unique_ptr<const Model> make_model(
-    const Json& config,
-    const nn::Weights& weights,
-    const LoadProgress& progress
+    const Json& config, const nn::Weights& weights, const LoadProgress& progress
 );
 
 // Throws as `make_model` would, from the configuration alone: for `inspect`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a token is chosen from logits: processors on raw logits, then filters on log-probabilities, in mlx-lm's order.
-// Names are those of the command line and JSON. Defaults: greedy, no penalties.
+// How a token is chosen from logits: processors on raw logits, then filters on log-probabilities,
+// in mlx-lm's order. Names are those of the command line and JSON. Defaults: greedy, no penalties.
 
 #include <cstdint>
 #include <map>
@@ -17,7 +17,8 @@ struct SamplingOptions {
   int top_k = 0;  // 0: off.
   double xtc_probability = 0.0;
   double xtc_threshold = 0.1;
-  double repetition_penalty = 1.0;  // 1: off. Divides positive and multiplies negative logits of recent tokens.
+  double repetition_penalty =
+      1.0;  // 1: off. Divides positive and multiplies negative logits of recent tokens.
   int repetition_context_size = 20;
   double presence_penalty = 0.0;
   int presence_context_size = 20;

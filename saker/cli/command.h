@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The commands. Each `add_*` adds one to the program; when the command line chose it, `action`
+// becomes what runs it and gives the exit code. Failures are thrown as saker::Error.
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+namespace saker::cli {
+
+using Action = std::function<int()>;
+
+void add_run(CLI::App& app, Action& action);
+void add_generate(CLI::App& app, Action& action);
+void add_score(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_tokenize(CLI::App& app, Action& action);
+void add_detokenize(CLI::App& app, Action& action);
+void add_template(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+
+}  // namespace saker::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker generate`: one prompt, or the records of a JSON lines file together.
+#include "saker/base/error.h"
+#include "saker/cli/command.h"
+#include "saker/cli/generate_records.h"
+#include "saker/cli/model_args.h"
+#include "saker/cli/output.h"
+#include "saker/cli/request_args.h"
+#include "saker/cli/request_fields.h"
+#include "saker/cli/result_json.h"
+#include "saker/cli/streaming.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace saker::cli {
+namespace {
+
+struct GenerateArgs {
+  ModelArgs model;
+  RequestArgs request;
+  std::string prompt;
+  std::string file;
+  std::string tokens;
+  std::string system;
+  bool chat = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+int generate_one(
+    engine::Engine& engine, engine::GenerateRequest request, const GenerateArgs& args
+) {
+  const bool with_logprobs = request.logprobs >= 0;
+  StreamHooks hooks;
+  if (!args.json) {
+    hooks.on_text = [](std::string_view piece) { print(piece); };
+  }
+  const engine::GenerateResult result = stream_request(engine, std::move(request), hooks);
+  if (args.json) {
+    print(dump_line(to_json(result, with_logprobs)));
+    return 0;
+  }
+  if (!result.text.ends_with('\n')) {
+    print("\n");
+  }
+  if (args.verbose || isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "{}\n", describe(result.stats));
+  }
+  return 0;
+}
+
+int run_generate(const GenerateArgs& args) {
+  const bool records = args.file.ends_with(".jsonl");
+  engine::GenerateRequest request;
+  if (!args.tokens.empty()) {
+    request.tokens = parse_token_list(args.tokens);
+  } else if (!records) {
+    request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
+  }
+  const auto engine = load_engine(args.model);
+  if (args.chat) {
+    request.sampling = engine->recommended_sampling();
+  }
+  args.request.apply(request);
+  const ChatOptions chat{args.chat, args.system};
+  if (records) {
+    return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
+  }
+  as_chat(request, chat);
+  return generate_one(*engine, std::move(request), args);
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action& action) {
+  auto args = std::make_shared<GenerateArgs>();
+  CLI::App& command =
+      *app.add_subcommand("generate", "Continue a prompt, or answer many of a file together");
+  auto* prompt = command.add_option_group("Prompt", "Exactly one of these");
+  prompt->add_option("-p,--prompt", args->prompt, "The prompt's text")->type_name("TEXT");
+  prompt
+      ->add_option(
+          "-f,--file",
+          args->file,
+          "A file with the prompt, byte for byte ('-': standard input); FILE.jsonl: one record a "
+          "line, "
+          "answered a line each"
+      )
+      ->type_name("FILE");
+  prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
+      ->type_name("IDS");
+  prompt->require_option(1);
+  add_model_args(command, args->model);
+  command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template");
+  command.add_option("--system", args->system, "System message, with --chat")->type_name("TEXT");
+  command.add_option("--batch", args->model.engine.max_batch, "Records that run together [8]")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("INT");
+  args->request.add_to(command);
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.add_flag("-v,--verbose", args->verbose, "Print statistics on stderr");
+  command.callback([args, &action] { action = [args] { return run_generate(*args); }; });
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+namespace saker::cli {
+namespace {
+
+// SIGINT, and SIGUSR1 that ends the watcher.
+sigset_t watched_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGUSR1);
+  return signals;
+}
+
+}  // namespace
+
+InterruptWatcher::InterruptWatcher() {
+  const sigset_t signals = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  thread_ = std::thread([this] { watch(); });
+}
+
+InterruptWatcher::~InterruptWatcher() {
+  pthread_kill(thread_.native_handle(), SIGUSR1);
+  thread_.join();
+  const sigset_t signals = watched_signals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+void InterruptWatcher::set_handler(std::function<void()> handler) {
+  const std::lock_guard lock(mutex_);
+  handler_ = std::move(handler);
+}
+
+void InterruptWatcher::watch() {
+  const sigset_t signals = watched_signals();
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && signal != SIGUSR1) {
+    const std::lock_guard lock(mutex_);
+    if (handler_) {
+      handler_();
+    }
+  }
+}
+
+}  // namespace saker::cli

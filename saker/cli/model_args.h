@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The MODEL argument and the options of how it runs, shared by all commands that load one.
+
+#include "saker/engine/engine.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace saker::cli {
+
+struct ModelArgs {
+  std::string model;  // Directory, hub repo id, or empty: the bundled demo model.
+  engine::EngineOptions engine;
+};
+
+// Adds the MODEL positional alone: for commands that read only tokenizer files.
+void add_model_positional(CLI::App& command, std::string& model);
+// Adds MODEL, --threads, --device and --prefill-step.
+void add_model_args(CLI::App& command, ModelArgs& args);
+
+// Loads the model, with a progress bar when that takes a while; prints its warnings on stderr.
+std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args);
+
+}  // namespace saker::cli

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/output.h"
+
+#include "saker/base/error.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace saker::cli {
+namespace {
+
+std::string read_all(std::FILE* file, const std::string& name) {
+  std::string text;
+  std::string chunk(std::size_t{1} << 16, '\0');
+  while (const std::size_t count = std::fread(chunk.data(), 1, chunk.size(), file)) {
+    require(
+        text.size() + count <= kMaxTextBytes,
+        ErrorCode::kInvalidArgument,
+        "{}: larger than the {} MiB that are read at most",
+        name,
+        kMaxTextBytes >> 20
+    );
+    text.append(chunk, 0, count);
+  }
+  require(
+      std::ferror(file) == 0,
+      ErrorCode::kNotFound,
+      "{}: can't be read: {}",
+      name,
+      std::strerror(errno)
+  );
+  return text;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  if (path == "-") {
+    return read_stdin();
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      std::fopen(path.c_str(), "rb"), std::fclose
+  );
+  require(
+      file != nullptr,
+      ErrorCode::kNotFound,
+      "{}: can't be opened: {}",
+      path.string(),
+      std::strerror(errno)
+  );
+  return read_all(file.get(), path.string());
+}
+
+std::string read_stdin() {
+  return read_all(stdin, "standard input");
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/progress.h"
+
+#include "saker_rs.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace saker::cli {
+
+Progress::Progress(std::uint64_t total, std::string_view label)
+    : bar_(saker_rs_progress_new(
+          total, reinterpret_cast<const std::uint8_t*>(label.data()), label.size(), false
+      )) {}
+
+void Progress::set(std::uint64_t position) {
+  saker_rs_progress_set(bar_.get(), position);
+}
+
+void Progress::Free::operator()(SakerRsProgress* progress) const {
+  saker_rs_progress_free(progress);
+}
+
+}  // namespace saker::cli

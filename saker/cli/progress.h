@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A progress bar on stderr; shows nothing when stderr is no terminal. One thread at a time.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+struct SakerRsProgress;
+
+namespace saker::cli {
+
+class Progress {
+ public:
+  Progress(std::uint64_t total, std::string_view label);
+
+  void set(std::uint64_t position);
+
+ private:
+  struct Free {
+    void operator()(SakerRsProgress* progress) const;
+  };
+
+  std::unique_ptr<SakerRsProgress, Free> bar_;
+};
+
+}  // namespace saker::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/request_args.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/request_fields.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+Json parse_object(const std::string& flag, const std::string& text) {
+  try {
+    Json value = parse_json(text, flag);
+    if (value.is_object()) {
+      return value;
+    }
+  } catch (const Error& error) {
+    throw CLI::ValidationError(flag, error.what());
+  }
+  throw CLI::ValidationError(flag, "expected a JSON object, got " + text.substr(0, 40));
+}
+
+}  // namespace
+
+void RequestArgs::add_to(CLI::App& command) {
+  using Kind = RequestField::Kind;
+  for (const RequestField& field : request_fields()) {
+    const std::string flag = flag_of(field.name);
+    const std::string help(field.help);
+    Json& value = given_[std::string(field.name)];
+    CLI::Option* option = nullptr;
+    switch (field.kind) {
+      case Kind::kInteger:
+        option = command.add_option_function<std::int64_t>(
+            flag, [&value](const std::int64_t& number) { value = number; }, help
+        );
+        break;
+      case Kind::kNumber:
+        option = command.add_option_function<double>(
+            flag, [&value](const double& number) { value = number; }, help
+        );
+        break;
+      case Kind::kFlag:
+        option = command.add_flag_callback(flag, [&value] { value = true; }, help);
+        break;
+      case Kind::kTexts:
+        option =
+            command
+                .add_option_function<std::vector<std::string>>(
+                    flag, [&value](const std::vector<std::string>& texts) { value = texts; }, help
+                )
+                ->expected(1)
+                ->take_all()
+                ->type_name("TEXT");
+        break;
+      case Kind::kObject:
+        option =
+            command
+                .add_option_function<std::string>(
+                    flag,
+                    [&value, flag](const std::string& text) { value = parse_object(flag, text); },
+                    help
+                )
+                ->type_name("JSON");
+        break;
+    }
+    option->group("Generation");
+  }
+}
+
+void RequestArgs::apply(engine::GenerateRequest& request) const {
+  for (const RequestField& field : request_fields()) {
+    const auto found = given_.find(field.name);
+    if (found != given_.end() && !found->second.is_null()) {
+      field.set(request, found->second);
+    }
+  }
+  if (given_.at("seed").is_null()) {
+    std::random_device device;
+    request.sampling.seed = (std::uint64_t{device()} << 32) | device();
+  }
+}
+
+}  // namespace saker::cli

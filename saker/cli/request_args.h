@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The request options of `generate` and `run` as command-line flags.
+
+#include "saker/base/json.h"
+#include "saker/engine/request.h"
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <string>
+
+namespace saker::cli {
+
+class RequestArgs {
+ public:
+  // REQUIRES: *this outlives the parsing of `command`.
+  void add_to(CLI::App& command);
+
+  // Sets what the command line gave, nothing else; a seed is drawn when none was given.
+  void apply(engine::GenerateRequest& request) const;
+
+ private:
+  std::map<std::string, Json, std::less<>> given_;  // By the field's name.
+};
+
+}  // namespace saker::cli

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/request_fields.h"
+
+#include "saker/base/error.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+using engine::GenerateRequest;
+using sample::SamplingOptions;
+using Kind = RequestField::Kind;
+
+int as_int(const Json& value, std::string_view name) {
+  bool fits = false;
+  if (value.is_number_unsigned()) {
+    fits = value.get<std::uint64_t>() <= std::numeric_limits<int>::max();
+  } else {
+    const auto number = value.get<std::int64_t>();
+    fits = number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max();
+  }
+  require(fits, ErrorCode::kInvalidArgument, "{} = {} is out of range", name, value.dump());
+  return static_cast<int>(value.get<std::int64_t>());
+}
+
+template <double SamplingOptions::* member>
+void set_number(GenerateRequest& request, const Json& value) {
+  request.sampling.*member = value.get<double>();
+}
+
+template <int SamplingOptions::* member>
+void set_integer(GenerateRequest& request, const Json& value) {
+  request.sampling.*member = as_int(value, "an integer option");
+}
+
+void set_logit_bias(GenerateRequest& request, const Json& value) {
+  request.sampling.logit_bias.clear();
+  for (const auto& [key, bias] : value.items()) {
+    std::int32_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    require(
+        error == std::errc() && end == key.data() + key.size() && bias.is_number(),
+        ErrorCode::kInvalidArgument,
+        "logit_bias: got {}: {}, expected token ids with numbers, as in {{\"42\": -1.5}}",
+        key,
+        bias.dump()
+    );
+    request.sampling.logit_bias[id] = bias.get<double>();
+  }
+}
+
+void set_seed(GenerateRequest& request, const Json& value) {
+  require(
+      value.is_number_unsigned() || value.get<std::int64_t>() >= 0,
+      ErrorCode::kInvalidArgument,
+      "seed = {}, expected an integer of at least 0",
+      value.dump()
+  );
+  request.sampling.seed = value.get<std::uint64_t>();
+}
+
+void set_stop(GenerateRequest& request, const Json& value) {
+  request.stop = value.is_string() ? std::vector<std::string>{value.get<std::string>()}
+                                   : value.get<std::vector<std::string>>();
+}
+
+constexpr auto kFields = std::to_array<RequestField>({
+    {"max_tokens",
+     Kind::kInteger,
+     "Tokens to generate at most [256]",
+     [](GenerateRequest& r, const Json& v) { r.max_tokens = as_int(v, "max_tokens"); }},
+    {"temp",
+     Kind::kNumber,
+     "Temperature; 0: the most probable token [0]",
+     set_number<&SamplingOptions::temperature>},
+    {"top_p",
+     Kind::kNumber,
+     "Keep the smallest set of tokens with this mass; 1: off [1]",
+     set_number<&SamplingOptions::top_p>},
+    {"top_k",
+     Kind::kInteger,
+     "Keep this many best tokens; 0: off [0]",
+     set_integer<&SamplingOptions::top_k>},
+    {"min_p",
+     Kind::kNumber,
+     "Remove tokens below this share of the best one's probability [0]",
+     set_number<&SamplingOptions::min_p>},
+    {"min_tokens_to_keep",
+     Kind::kInteger,
+     "Tokens that min-p keeps in any case [1]",
+     set_integer<&SamplingOptions::min_tokens_to_keep>},
+    {"xtc_probability",
+     Kind::kNumber,
+     "Chance to exclude top choices at a position [0]",
+     set_number<&SamplingOptions::xtc_probability>},
+    {"xtc_threshold",
+     Kind::kNumber,
+     "Probability from which a token is a top choice [0.1]",
+     set_number<&SamplingOptions::xtc_threshold>},
+    {"seed", Kind::kInteger, "Seed of the sampling noise; without it runs differ", set_seed},
+    {"repetition_penalty",
+     Kind::kNumber,
+     "Penalty on recent tokens; 1: off [1]",
+     set_number<&SamplingOptions::repetition_penalty>},
+    {"repetition_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::repetition_context_size>},
+    {"presence_penalty",
+     Kind::kNumber,
+     "Subtracted once from recent tokens' logits [0]",
+     set_number<&SamplingOptions::presence_penalty>},
+    {"presence_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::presence_context_size>},
+    {"frequency_penalty",
+     Kind::kNumber,
+     "Subtracted per occurrence in recent tokens [0]",
+     set_number<&SamplingOptions::frequency_penalty>},
+    {"frequency_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::frequency_context_size>},
+    {"logit_bias", Kind::kObject, "Numbers added to logits: '{\"ID\": BIAS, ...}'", set_logit_bias},
+    {"stop", Kind::kTexts, "Text that ends the answer and is not shown; may be repeated", set_stop},
+    {"ignore_eos",
+     Kind::kFlag,
+     "Go on after end-of-sequence tokens",
+     [](GenerateRequest& r, const Json& v) { r.ignore_eos = v.get<bool>(); }},
+    {"logprobs",
+     Kind::kInteger,
+     "Report each token's log-probability and this many best ones",
+     [](GenerateRequest& r, const Json& v) { r.logprobs = as_int(v, "logprobs"); }},
+    {"max_kv_size",
+     Kind::kInteger,
+     "Cached rows to keep, the first 4 always; 0: all [0]",
+     [](GenerateRequest& r, const Json& v) { r.max_kv_size = as_int(v, "max_kv_size"); }},
+    {"kwargs",
+     Kind::kObject,
+     "More variables for the chat template, as a JSON object",
+     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; }},
+});
+
+bool has_kind(const Json& value, Kind kind) {
+  switch (kind) {
+    case Kind::kInteger:
+      return value.is_number_integer();
+    case Kind::kNumber:
+      return value.is_number();
+    case Kind::kFlag:
+      return value.is_boolean();
+    case Kind::kTexts: {
+      bool texts = value.is_array();
+      for (const auto& item : value) {
+        texts = texts && item.is_string();
+      }
+      return texts || value.is_string();
+    }
+    case Kind::kObject:
+      return value.is_object();
+  }
+  return false;
+}
+
+std::string_view kind_name(Kind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {
+      "an integer", "a number", "true or false", "a text or a list of texts", "an object"
+  };
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<std::int32_t> json_tokens(const Json& value) {
+  require(value.is_array(), ErrorCode::kInvalidArgument, "tokens: expected a list of token ids");
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(value.size());
+  for (const auto& item : value) {
+    require(
+        item.is_number_integer(),
+        ErrorCode::kInvalidArgument,
+        "tokens: got {}, expected token ids",
+        item.dump()
+    );
+    tokens.push_back(as_int(item, "a token id"));
+  }
+  return tokens;
+}
+
+// Prompts have types of their own; true when `key` is one.
+bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& request) {
+  if (key == "prompt") {
+    require(
+        value.is_string(),
+        ErrorCode::kInvalidArgument,
+        "prompt: got {}, expected a text",
+        value.type_name()
+    );
+    request.prompt = value.get<std::string>();
+  } else if (key == "tokens") {
+    request.tokens = json_tokens(value);
+  } else if (key == "messages") {
+    request.messages = value;
+  } else if (key == "tools") {
+    request.tools = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const RequestField> request_fields() {
+  return kFields;
+}
+
+void apply_record(const Json& record, GenerateRequest& request) {
+  require(
+      record.is_object(),
+      ErrorCode::kInvalidArgument,
+      "expected a JSON object, got {}",
+      record.type_name()
+  );
+  for (const auto& [key, value] : record.items()) {
+    if (key == "id" || apply_prompt(key, value, request)) {
+      continue;
+    }
+    const RequestField* field = nullptr;
+    for (const RequestField& candidate : kFields) {
+      field = candidate.name == key ? &candidate : field;
+    }
+    require(field != nullptr, ErrorCode::kInvalidArgument, "unknown option {:?}", key);
+    require(
+        has_kind(value, field->kind),
+        ErrorCode::kInvalidArgument,
+        "{}: got {}, expected {}",
+        key,
+        value.type_name(),
+        kind_name(field->kind)
+    );
+    field->set(request, value);
+  }
+}
+
+std::vector<std::int32_t> parse_token_list(std::string_view text) {
+  std::vector<std::int32_t> tokens;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    std::int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    const bool ends_well = next == end || (*next == ',' && next + 1 != end);
+    require(
+        error == std::errc() && ends_well,
+        ErrorCode::kInvalidArgument,
+        "--tokens: got {:?} at character {}, expected ids with commas between, as in 1,2,3",
+        std::string_view(at, std::min<std::size_t>(static_cast<std::size_t>(end - at), 12)),
+        at - text.data() + 1
+    );
+    tokens.push_back(id);
+    at = next == end ? end : next + 1;
+  }
+  return tokens;
+}
+
+}  // namespace saker::cli

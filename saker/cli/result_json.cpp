@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/result_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json stats_json(const engine::GenerateStats& stats) {
+  return {
+      {"prompt_tokens", stats.prompt_tokens},
+      {"prompt_tps", number(stats.prompt_tps)},
+      {"generation_tokens", stats.generation_tokens},
+      {"generation_tps", number(stats.generation_tps)},
+      {"time_to_first_token_s", number(stats.time_to_first_token_s)},
+      {"peak_memory_bytes", stats.peak_memory_bytes},
+      // Speculative rounds, which no request has yet.
+      {"rounds", 0},
+      {"drafted", 0},
+      {"accepted", 0},
+  };
+}
+
+Json next_json(const engine::NextTokens& next) {
+  Json logprobs = Json::array();
+  for (const double value : next.logprobs) {
+    logprobs.push_back(number(value));
+  }
+  return {
+      {"token_ids", next.token_ids},
+      {"logprobs", std::move(logprobs)},
+      {"tail_logprob", next.tail_logprob ? number(*next.tail_logprob) : Json(nullptr)},
+      {"tail_underflow", next.tail_underflow},
+      {"vocab_size", next.vocab_size},
+  };
+}
+
+}  // namespace
+
+std::string_view finish_reason_name(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::kStop:
+      return "stop";
+    case engine::FinishReason::kLength:
+      return "length";
+    case engine::FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "length";
+}
+
+Json to_json(const engine::GenerateResult& result, bool with_logprobs) {
+  Json json = {
+      {"prompt_tokens", result.prompt_tokens},
+      {"tokens", result.tokens},
+      {"text", result.text},
+      {"finish_reason", finish_reason_name(result.finish_reason)},
+  };
+  if (with_logprobs) {
+    Json rows = Json::array();
+    for (const auto& token : result.logprobs) {
+      Json top = Json::array();
+      for (const auto& [id, logprob] : token.top) {
+        top.push_back(Json::array({id, number(logprob)}));
+      }
+      rows.push_back(
+          {{"token", token.token}, {"logprob", number(token.logprob)}, {"top", std::move(top)}}
+      );
+    }
+    json["logprobs"] = std::move(rows);
+  }
+  json["stats"] = stats_json(result.stats);
+  return json;
+}
+
+Json to_json(const engine::ScoreResult& result) {
+  Json logprobs = Json::array();
+  for (const auto& value : result.logprobs) {
+    logprobs.push_back(value ? number(*value) : Json(nullptr));
+  }
+  Json view = {
+      {"logprobs", std::move(logprobs)},
+      {"sum", number(result.sum)},
+      {"mean", number(result.mean)},
+      {"is_greedy", result.is_greedy},
+      {"boundary_merged", result.boundary_merged},
+  };
+  if (result.next) {
+    view["next"] = next_json(*result.next);
+  }
+  Json views = Json::object();
+  views["base"] = std::move(view);
+  return {{"tokens", result.tokens}, {"views", std::move(views)}};
+}
+
+Json spread_json(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  const double median =
+      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {{"min", values.front()}, {"median", median}, {"max", values.back()}};
+}
+
+std::string dump_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Results as the JSON objects that scripts depend on (docs/cli.md). Non-finite numbers become null.
+
+#include "saker/base/json.h"
+#include "saker/engine/request.h"
+
+namespace saker::cli {
+
+// `with_logprobs`: the request asked for them.
+Json to_json(const engine::GenerateResult& result, bool with_logprobs);
+Json to_json(const engine::ScoreResult& result);
+// {"min", "median", "max"} of at least one value.
+Json spread_json(std::vector<double> values);
+
+std::string_view finish_reason_name(engine::FinishReason reason);
+
+// One line of output, whatever bytes texts hold.
+std::string dump_line(const Json& json);
+
+}  // namespace saker::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker template`: chat messages rendered to the prompt a model sees. Needs only tokenizer files.
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/cli/command.h"
+#include "saker/cli/model_args.h"
+#include "saker/cli/output.h"
+#include "saker/load/model_dir.h"
+#include "saker/text/chat_template.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+
+namespace saker::cli {
+namespace {
+
+struct TemplateArgs {
+  std::string model;
+  std::string messages;
+  std::string tools;
+  std::string kwargs = "{}";
+  bool no_generation_prompt = false;
+};
+
+int run_template(const TemplateArgs& args) {
+  const auto model = load::resolve_model(args.model);
+  const auto chat_template = text::ChatTemplate::load(model);
+  require(chat_template.has_value(), ErrorCode::kNotFound, "{}: no chat template", model.string());
+  text::RenderOptions options;
+  options.add_generation_prompt = !args.no_generation_prompt;
+  options.kwargs = parse_json(args.kwargs, "--kwargs");
+  if (!args.tools.empty()) {
+    options.tools = parse_json(read_text(args.tools), args.tools);
+  }
+  print(chat_template->render(parse_json(read_text(args.messages), args.messages), options));
+  return 0;
+}
+
+}  // namespace
+
+void add_template(CLI::App& app, Action& action) {
+  auto args = std::make_shared<TemplateArgs>();
+  CLI::App& command =
+      *app.add_subcommand("template", "Render chat messages to the prompt a model sees");
+  add_model_positional(command, args->model);
+  command
+      .add_option(
+          "--messages",
+          args->messages,
+          "JSON file with [{\"role\", \"content\"}, ...]; '-': standard input"
+      )
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--tools", args->tools, "JSON file with tool descriptions")->type_name("FILE");
+  command.add_option("--kwargs", args->kwargs, "More template variables, as a JSON object")
+      ->type_name("JSON");
+  command.add_flag(
+      "--no-generation-prompt", args->no_generation_prompt, "End after the last message"
+  );
+  command.callback([args, &action] { action = [args] { return run_template(*args); }; });
+}
+
+}  // namespace saker::cli
