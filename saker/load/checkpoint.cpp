@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/checkpoint.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/utf8.h"
+#include "saker/load/model_dir.h"
+#include "saker/load/quantization.h"
+#include "saker/load/safetensors.h"
+#include "saker/load/weight_files.h"
+#include "saker/models/model.h"
+#include "saker/nn/weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+// Tensor names that a warning lists at most.
+constexpr std::size_t kListed = 3;
+
+// One line about tensors that the model did not take.
+std::optional<std::string> unused_warning(std::vector<std::string> names) {
+  // Old exporters stored what follows from the configuration.
+  std::erase_if(names, [](const std::string& name) {
+    return name.ends_with("rotary_emb.inv_freq");
+  });
+  if (names.empty()) {
+    return std::nullopt;
+  }
+  const std::size_t shown = std::min(names.size(), kListed);
+  std::vector<std::string> listed;
+  for (std::size_t i = 0; i < shown; ++i) {
+    listed.push_back(quote(names[i]));
+  }
+  return fmt::format(
+      "{} of the checkpoint's tensors {} not used: {}{}",
+      names.size(),
+      names.size() == 1 ? "is" : "are",
+      fmt::join(listed, ", "),
+      shown < names.size() ? ", ..." : ""
+  );
+}
+
+}  // namespace
+
+LoadedCheckpoint load_checkpoint(
+    const std::filesystem::path& dir, const models::LoadProgress& progress
+) {
+  const ModelDir files = open_model_dir(dir);
+  require(
+      files.config.has_value(),
+      ErrorCode::kNotFound,
+      "{}: holds no config.json",
+      quote(dir.native(), dir.native().size())
+  );
+  LoadedCheckpoint loaded;
+  loaded.config = read_json_file(*files.config);
+  models::check_config(loaded.config);
+  nn::QuantizationConfig quantization = parse_quantization(loaded.config);
+  WeightFiles weight_files = find_weight_files(dir);
+  loaded.warnings = std::move(weight_files.warnings);
+  const nn::Weights weights(read_weight_files(weight_files), std::move(quantization));
+  loaded.model = models::make_model(loaded.config, weights, progress);
+  if (auto warning = unused_warning(weights.unused())) {
+    loaded.warnings.push_back(*std::move(warning));
+  }
+  return loaded;
+}
+
+}  // namespace saker::load

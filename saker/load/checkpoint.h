@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From a model folder to a model that is ready to run. Weights are mapped, each tensor is packed
+// straight from the file and its pages are given back, so memory holds one copy. REQUIRES: called
+// on the engine's thread.
+
+#include "saker/base/json.h"
+#include "saker/models/model.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::load {
+
+struct LoadedCheckpoint {
+  std::unique_ptr<const models::Model> model;
+  Json config;  // config.json
+  std::vector<std::string>
+      warnings;  // One line each: tensors that nothing uses, an index that does not fit.
+};
+
+// Throws kNotFound for missing files, kUnsupported naming field and value for what we can't run,
+// kCorruptData for files that break their format.
+LoadedCheckpoint load_checkpoint(
+    const std::filesystem::path& dir, const models::LoadProgress& progress = {}
+);
+
+}  // namespace saker::load
