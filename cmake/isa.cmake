@@ -7,6 +7,11 @@ set(SAKER_ISA_FLAGS_portable "")
 set(SAKER_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512_bf16 ${SAKER_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  # False alarm of g++ 12 inside its own avx512fintrin.h.
+  list(APPEND SAKER_ISA_FLAGS_avx512 -Wno-uninitialized)
+  list(APPEND SAKER_ISA_FLAGS_avx512_bf16 -Wno-uninitialized)
+endif()
 
 function(saker_isa_sources isa)
   if(NOT DEFINED SAKER_ISA_FLAGS_${isa})

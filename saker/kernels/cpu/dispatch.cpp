@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/dispatch.h"
+
+#include "saker/base/error.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <string>
+
+namespace saker::kernels {
+
+namespace portable {
+extern const KernelTable kernel_table;
+}
+
+#if defined(SAKER_HAS_AVX2)
+namespace avx2 {
+extern const KernelTable kernel_table;
+}
+#endif
+
+#if defined(SAKER_HAS_AVX512)
+namespace avx512 {
+extern const KernelTable kernel_table;
+}
+#endif
+
+#if defined(SAKER_HAS_AVX512_BF16)
+namespace avx512_bf16 {
+extern const KernelTable kernel_table;
+}
+#endif
+
+namespace {
+
+struct Entry {
+  std::string name;
+  const KernelTable* table;
+};
+
+// What this processor can run, worst first.
+std::deque<Entry> runnable_tables() {
+  std::deque<Entry> tables = {{"portable", &portable::kernel_table}};
+#if defined(SAKER_HAS_AVX2)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("f16c");
+  if (avx2) {
+    tables.push_back({"avx2", &avx2::kernel_table});
+  }
+#endif
+#if defined(SAKER_HAS_AVX512)
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq");
+  if (avx512) {
+    tables.push_back({"avx512", &avx512::kernel_table});
+  }
+#endif
+#if defined(SAKER_HAS_AVX512_BF16)
+  if (avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")) {
+    tables.push_back({"avx512_bf16", &avx512_bf16::kernel_table});
+  }
+#endif
+  return tables;
+}
+
+class Registry {
+ public:
+  Registry() : entries_(runnable_tables()) {
+    const char* forced = std::getenv("SAKER_CPU");
+    current_ = forced == nullptr || *forced == '\0' ? &entries_.back() : find(forced, "SAKER_CPU");
+  }
+
+  const Entry& current() const { return *current_.load(std::memory_order_acquire); }
+
+  void select(std::string_view name) {
+    const std::scoped_lock lock(mutex_);
+    current_.store(find(name, "instruction set"), std::memory_order_release);
+  }
+
+  void add(std::string_view name, const KernelTable& table) {
+    const std::scoped_lock lock(mutex_);
+    entries_.push_back({std::string(name), &table});
+  }
+
+ private:
+  const Entry* find(std::string_view name, std::string_view what) const {
+    std::string names;
+    for (const Entry& entry : entries_) {
+      if (entry.name == name) {
+        return &entry;
+      }
+      names += (names.empty() ? "" : ", ") + entry.name;
+    }
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("[cpu] {}: got '{}', this processor can run {}", what, name, names)
+    );
+  }
+
+  std::mutex mutex_;
+  std::deque<Entry> entries_;  // A deque, since it never moves what it holds.
+  std::atomic<const Entry*> current_;
+};
+
+Registry& registry() {
+  static Registry tables;
+  return tables;
+}
+
+}  // namespace
+
+const KernelTable& kernel_table() {
+  return *registry().current().table;
+}
+
+std::string_view kernel_table_name() {
+  return registry().current().name;
+}
+
+void select_kernel_table(std::string_view name) {
+  registry().select(name);
+}
+
+void add_kernel_table(std::string_view name, const KernelTable& table) {
+  registry().add(name, table);
+}
+
+}  // namespace saker::kernels

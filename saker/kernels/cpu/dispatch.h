@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The bodies of the CPU kernels, one table per instruction set, chosen once at run time.
+//
+// Each operation declares a struct of function pointers (LinearBodies in linear_bodies.h) and
+// defines `const LinearBodies linear_bodies` in namespace saker::kernels::<SAKER_ISA>, in a source
+// that saker_isa_sources compiles for each set; table.cpp gathers them. An operation reads
+// kernel_table() when it is built and keeps the pointer, so that one pass never mixes sets.
+
+#include <string_view>
+
+namespace saker::kernels {
+
+struct KernelTable {};
+
+// The table in use: the best that the processor has, or the one that SAKER_CPU names (kUnsupported
+// if it cannot run).
+const KernelTable& kernel_table();
+std::string_view kernel_table_name();
+
+// Switches to another table; kUnsupported for unknown names and sets that this processor lacks.
+void select_kernel_table(std::string_view name);
+
+// For tests: makes a further table selectable. `table` must outlive its use.
+void add_kernel_table(std::string_view name, const KernelTable& table);
+
+}  // namespace saker::kernels

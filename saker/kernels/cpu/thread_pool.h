@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Threads that share the tiles of one operation.
+//
+// `run` cuts an operation into tiles 0 .. count - 1; the caller and the workers claim tiles one by
+// one, so a thread that lost its core delays the operation by one tile at most. `run` returns when
+// all tiles are done; it never waits for a worker that has not claimed one. Idle threads spin for
+// some microseconds, then sleep in the kernel: no core is kept from other programs. Which thread
+// runs a tile must not matter to the result. Threading: `run` and `resize` may be called from any
+// thread, one at a time (others wait); a tile must not call them and must not throw.
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace saker::kernels {
+
+class ThreadPool {
+ public:
+  // `threads` counts the caller, so 1 means no worker. Where the system gives fewer, size() says
+  // so.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return size_.load(std::memory_order_relaxed); }
+
+  void resize(int threads);
+
+  // Calls body(tile) once for each tile in [0, count).
+  template <typename Body>
+  void run(int count, Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    run_tiles(
+        count,
+        [](const void* context, int tile) {
+          (*static_cast<Plain*>(const_cast<void*>(context)))(tile);
+        },
+        &body
+    );
+  }
+
+ private:
+  using TileFunction = void (*)(const void* context, int tile);
+
+  void run_tiles(int count, TileFunction function, const void* context);
+  void start_workers(int count);
+  void stop_workers();
+  void work();
+  bool run_one_tile();
+
+  std::mutex run_mutex_;  // Held during run and resize.
+  std::atomic<int> size_{1};
+  std::vector<std::thread> workers_;
+
+  // The job. Written while no tile is left to claim, read only by a thread that has claimed a tile
+  // of it.
+  TileFunction function_ = nullptr;
+  const void* context_ = nullptr;
+  int count_ = 0;
+
+  // High half: the job's number, low half: tiles not yet claimed. A claim is a compare-and-swap of
+  // the whole word, so that a late thread cannot claim a tile of a job that it does not know.
+  alignas(64) std::atomic<std::uint64_t> claims_{0};
+  alignas(64) std::atomic<std::int32_t> done_{0};
+  alignas(64) std::atomic<std::int32_t> signal_{0
+  };  // Counts jobs; sleeping workers wait for its change.
+  std::atomic<bool> stopping_{false};
+};
+
+// The pool of all CPU kernels. Starts with the processors that this process may use.
+ThreadPool& thread_pool();
+
+}  // namespace saker::kernels

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Sixteen float32 lanes (F32x16) and sixteen uint32 lanes (U32x16) in the registers of the
+// instruction set that the including source is compiled for. Only sources listed by
+// saker_isa_sources include this.
+//
+// Everything lies in namespace saker::kernels::<SAKER_ISA>, so that one instruction set's inline
+// functions never replace another's at link time. For the same reason such sources instantiate
+// nothing from std. Loads and stores need no alignment. Each operation rounds as IEEE says; fma(a,
+// b, c) = a * b + c rounds once where the set has FMA and twice in the portable one, so bits agree
+// within a set only. kFusedMultiplyAdd tells.
+//
+// Functions of every set:
+//   zero() broadcast(f) load(p) store(p, v) load_part(p, n) store_part(p, v, n)       n <= 16
+//   lanes, the rest zero load_bf16(p) load_f16(p) store_bf16(p, v) 16 values of 2 bytes, round to
+//   even add sub mul div fma min max square_root                    min(a, b), max(a, b): b when
+//   either is NaN load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or shift_left<n>
+//   shift_right<n> shift_right_signed<n> to_float(u)    exact for values below 2^24 as_float(u)
+//   as_u32(f)                                      the same bits even_bf16(u) odd_bf16(u) low and
+//   high half of each lane as float32 reduce_add reduce_max                                      a
+//   fixed tree: lanes i and i + 8, then 4, 2, 1 where_nan(v, a, b) a in lanes where v is NaN, else
+//   b dot_bf16_pairs(acc, a, b)                                  only where kBf16Dot: acc + a.even
+//   * b.even + a.odd * b.odd
+
+#include <cstddef>
+#include <cstdint>
+
+#if !defined(SAKER_ISA)
+#error "vec.h is only for sources of one instruction set, see cmake/isa.cmake"
+#endif
+
+#if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
+#include "saker/kernels/cpu/vec_avx512.h"
+#elif defined(__AVX2__)
+#include "saker/kernels/cpu/vec_avx2.h"
+#else
+#include "saker/kernels/cpu/vec_portable.h"
+#endif

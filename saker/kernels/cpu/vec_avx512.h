@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 where the set has it: one register of sixteen lanes.
+// With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so that this code is tested
+// on any x86 machine.
+
+#if defined(SAKER_EMULATE_AVX512)
+#include "tests/kernels/emulate_avx512.h"
+#else
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr bool kFusedMultiplyAdd = true;
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+inline constexpr bool kBf16Dot = true;
+#else
+inline constexpr bool kBf16Dot = false;
+#endif
+
+struct F32x16 {
+  __m512 v;
+};
+
+struct U32x16 {
+  __m512i v;
+};
+
+inline F32x16 as_float(U32x16 a) {
+  return {_mm512_castsi512_ps(a.v)};
+}
+
+inline U32x16 as_u32(F32x16 a) {
+  return {_mm512_castps_si512(a.v)};
+}
+
+inline F32x16 zero() {
+  return {_mm512_setzero_ps()};
+}
+
+inline F32x16 broadcast(float value) {
+  return {_mm512_set1_ps(value)};
+}
+
+inline U32x16 broadcast_u32(std::uint32_t value) {
+  return {_mm512_set1_epi32(static_cast<int>(value))};
+}
+
+inline F32x16 load(const float* p) {
+  return {_mm512_loadu_ps(p)};
+}
+
+inline void store(float* p, F32x16 a) {
+  _mm512_storeu_ps(p, a.v);
+}
+
+inline U32x16 load_u32(const std::uint32_t* p) {
+  return {_mm512_loadu_si512(p)};
+}
+
+inline void store_u32(std::uint32_t* p, U32x16 a) {
+  _mm512_storeu_si512(p, a.v);
+}
+
+inline __mmask16 part_mask(int n) {
+  return static_cast<__mmask16>((1U << n) - 1U);
+}
+
+inline F32x16 load_part(const float* p, int n) {
+  return {_mm512_maskz_loadu_ps(part_mask(n), p)};
+}
+
+inline void store_part(float* p, F32x16 a, int n) {
+  _mm512_mask_storeu_ps(p, part_mask(n), a.v);
+}
+
+inline F32x16 add(F32x16 a, F32x16 b) {
+  return {_mm512_add_ps(a.v, b.v)};
+}
+
+inline F32x16 sub(F32x16 a, F32x16 b) {
+  return {_mm512_sub_ps(a.v, b.v)};
+}
+
+inline F32x16 mul(F32x16 a, F32x16 b) {
+  return {_mm512_mul_ps(a.v, b.v)};
+}
+
+inline F32x16 div(F32x16 a, F32x16 b) {
+  return {_mm512_div_ps(a.v, b.v)};
+}
+
+inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+
+inline F32x16 min(F32x16 a, F32x16 b) {
+  return {_mm512_min_ps(a.v, b.v)};
+}
+
+inline F32x16 max(F32x16 a, F32x16 b) {
+  return {_mm512_max_ps(a.v, b.v)};
+}
+
+inline F32x16 where_nan(F32x16 a, F32x16 x, F32x16 y) {
+  return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q), y.v, x.v)};
+}
+
+inline F32x16 square_root(F32x16 a) {
+  return {_mm512_sqrt_ps(a.v)};
+}
+
+inline U32x16 add_u32(U32x16 a, U32x16 b) {
+  return {_mm512_add_epi32(a.v, b.v)};
+}
+
+inline U32x16 sub_u32(U32x16 a, U32x16 b) {
+  return {_mm512_sub_epi32(a.v, b.v)};
+}
+
+inline U32x16 bit_and(U32x16 a, U32x16 b) {
+  return {_mm512_and_si512(a.v, b.v)};
+}
+
+inline U32x16 bit_or(U32x16 a, U32x16 b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+
+template <int n>
+inline U32x16 shift_left(U32x16 a) {
+  return {_mm512_slli_epi32(a.v, n)};
+}
+
+template <int n>
+inline U32x16 shift_right(U32x16 a) {
+  return {_mm512_srli_epi32(a.v, n)};
+}
+
+template <int n>
+inline U32x16 shift_right_signed(U32x16 a) {
+  return {_mm512_srai_epi32(a.v, n)};
+}
+
+inline F32x16 to_float(U32x16 a) {
+  return {_mm512_cvtepi32_ps(a.v)};
+}
+
+inline F32x16 even_bf16(U32x16 a) {
+  return as_float(shift_left<16>(a));
+}
+
+inline F32x16 odd_bf16(U32x16 a) {
+  return as_float(bit_and(a, broadcast_u32(0xffff0000U)));
+}
+
+inline F32x16 load_bf16(const std::uint16_t* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return as_float(shift_left<16>(U32x16{_mm512_cvtepu16_epi32(halves)}));
+}
+
+inline F32x16 load_f16(const std::uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+
+// The bf16 nearest to each lane, in the low half of each lane.
+inline U32x16 to_bf16(F32x16 a) {
+  const U32x16 bits = as_u32(a);
+  const U32x16 odd = bit_and(shift_right<16>(bits), broadcast_u32(1));
+  const U32x16 rounded = add_u32(add_u32(bits, broadcast_u32(0x7fffU)), odd);
+  const U32x16 quiet = bit_or(bits, broadcast_u32(0x00400000U));
+  return shift_right<16>(as_u32(where_nan(a, as_float(quiet), as_float(rounded))));
+}
+
+inline void store_bf16(std::uint16_t* p, F32x16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(to_bf16(a).v));
+}
+
+inline __m256 low_half(__m512 a) {
+  return _mm512_castps512_ps256(a);
+}
+
+inline __m256 high_half(__m512 a) {
+  return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1));
+}
+
+inline float reduce_add(F32x16 a) {
+  const __m256 eight = _mm256_add_ps(low_half(a.v), high_half(a.v));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+inline float reduce_max(F32x16 a) {
+  const __m256 eight = _mm256_max_ps(low_half(a.v), high_half(a.v));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
+  return {
+      _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))
+  };
+}
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA
