@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A queue between threads: any number of producers and consumers, first in, first out. After
+// `close` nothing enters and consumers get what is left, then nothing. All members may be called
+// from any thread.
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace saker {
+
+template <typename T>
+class ThreadQueue {
+ public:
+  // False when the queue is closed; then `value` was dropped.
+  bool push(T value) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) {
+        return false;
+      }
+      values_.push_back(std::move(value));
+    }
+    ready_.notify_one();
+    return true;
+  }
+
+  // Waits for a value; none once the queue is closed and empty.
+  std::optional<T> pop() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return !values_.empty() || closed_; });
+    return take();
+  }
+
+  // A value if one is there.
+  std::optional<T> try_pop() {
+    const std::lock_guard lock(mutex_);
+    return take();
+  }
+
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    ready_.notify_all();
+  }
+
+ private:
+  // REQUIRES: mutex_ is held.
+  std::optional<T> take() {
+    if (values_.empty()) {
+      return std::nullopt;
+    }
+    std::optional<T> value(std::move(values_.front()));
+    values_.pop_front();
+    return value;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<T> values_;
+  bool closed_ = false;
+};
+
+}  // namespace saker

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/batch_generator.h"
+
+#include "saker/base/error.h"
+#include "saker/base/log_prob.h"
+#include "saker/sample/sampler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <utility>
+
+namespace saker::generate {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+struct BatchGenerator::Sequence {
+  std::uint64_t id;
+  SequenceRequest request;
+  std::unique_ptr<Listener> listener;
+  sample::Sampler sampler;
+  std::vector<std::int32_t> context;  // Prompt and answer.
+  int prompt_size;
+  int generated = 0;
+  bool ended = false;
+  Clock::time_point added = Clock::now();
+  Clock::time_point started = added;
+  Clock::time_point first_token = added;
+  Clock::time_point last_token = added;
+
+  Sequence(
+      std::uint64_t sequence_id,
+      SequenceRequest wanted,
+      std::unique_ptr<Listener> events,
+      int vocab_size
+  )
+      : id(sequence_id),
+        request(std::move(wanted)),
+        listener(std::move(events)),
+        sampler(request.sampling, vocab_size, request.xtc_exempt),
+        context(std::move(request.prompt)),
+        prompt_size(static_cast<int>(context.size())) {}
+
+  int cached() const { return static_cast<int>(request.cache->offset()); }
+
+  // Rows to run before the next token can be chosen: 1 while generating.
+  int pending() const { return static_cast<int>(context.size()) - cached(); }
+
+  void end(EndReason reason, std::exception_ptr error = nullptr) {
+    if (ended) {
+      return;
+    }
+    ended = true;
+    listener->on_end({
+        .reason = reason,
+        .error = std::move(error),
+        .context = std::move(context),
+        .cache = std::move(request.cache),
+        .timing =
+            {.queue_s = seconds(added, started),
+             .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
+             .generation_s = seconds(first_token, last_token)},
+    });
+  }
+};
+
+// The rows [offset, offset + count) of one sequence in one pass.
+struct BatchGenerator::Work {
+  Sequence* sequence;
+  int count;
+  bool wants_token;  // The rows end at the sequence's last token.
+};
+
+BatchGenerator::BatchGenerator(const models::Model& model, const BatchLimits& limits)
+    : model_(model), limits_(limits) {
+  require(
+      limits.prefill_step >= 1,
+      ErrorCode::kInvalidArgument,
+      "prefill_step: got {}, expected 1 or more",
+      limits.prefill_step
+  );
+  require(
+      limits.max_batch >= 1,
+      ErrorCode::kInvalidArgument,
+      "max_batch: got {}, expected 1 or more",
+      limits.max_batch
+  );
+}
+
+BatchGenerator::~BatchGenerator() = default;
+
+void BatchGenerator::check(const SequenceRequest& request) const {
+  const models::ModelInfo& info = model_.info();
+  require(
+      !request.prompt.empty(),
+      ErrorCode::kInvalidArgument,
+      "the prompt is empty: expected at least one token"
+  );
+  require(
+      info.context_length <= 0 ||
+          static_cast<std::int64_t>(request.prompt.size()) <= info.context_length,
+      ErrorCode::kInvalidArgument,
+      "the prompt has {} tokens, but the model's context is {} tokens long",
+      request.prompt.size(),
+      info.context_length
+  );
+  for (const std::int32_t id : request.prompt) {
+    require(
+        id >= 0 && id < info.vocab_size,
+        ErrorCode::kInvalidArgument,
+        "token id {} is out of range, expected 0 to {}",
+        id,
+        info.vocab_size - 1
+    );
+  }
+  require(
+      request.max_tokens >= 1,
+      ErrorCode::kInvalidArgument,
+      "max_tokens: got {}, expected 1 or more",
+      request.max_tokens
+  );
+  require(
+      request.max_kv_size >= 0,
+      ErrorCode::kInvalidArgument,
+      "max_kv_size: got {}, expected 0 or more",
+      request.max_kv_size
+  );
+}
+
+std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
+  check(request);
+  waiting_.push_back(std::make_unique<Sequence>(
+      last_id_ + 1, std::move(request), std::move(listener), model_.info().vocab_size
+  ));
+  return ++last_id_;
+}
+
+void BatchGenerator::cancel(std::uint64_t id) {
+  const auto end = [id](const std::unique_ptr<Sequence>& sequence) {
+    if (sequence->id == id) {
+      sequence->end(EndReason::kCancelled);
+    }
+    return sequence->ended;
+  };
+  std::erase_if(active_, end);
+  std::erase_if(waiting_, end);
+}
+
+void BatchGenerator::step() {
+  admit();
+  const std::vector<Work> works = plan();
+  if (!works.empty()) {
+    run(works);
+  }
+  drop_ended();
+}
+
+void BatchGenerator::admit() {
+  while (!waiting_.empty() && active_.size() < static_cast<std::size_t>(limits_.max_batch)) {
+    std::unique_ptr<Sequence> sequence = std::move(waiting_.front());
+    waiting_.pop_front();
+    sequence->started = Clock::now();
+    try {
+      if (!sequence->request.cache) {
+        sequence->request.cache = model_.make_cache({.max_kv_size = sequence->request.max_kv_size});
+      }
+      require(
+          sequence->pending() > 0,
+          ErrorCode::kInternal,
+          "the cache has {} rows for a prompt of {} tokens",
+          sequence->cached(),
+          sequence->prompt_size
+      );
+      active_.push_back(std::move(sequence));
+    } catch (...) {
+      sequence->end(EndReason::kFailed, std::current_exception());
+    }
+  }
+}
+
+std::vector<BatchGenerator::Work> BatchGenerator::plan() {
+  std::vector<Work> works;
+  int budget = limits_.prefill_step;
+  for (const auto& sequence : active_) {
+    const int pending = sequence->pending();
+    if (sequence->generated > 0) {
+      works.push_back({sequence.get(), pending, true});
+      continue;
+    }
+    const int count = std::min(pending, budget);
+    if (count > 0) {
+      budget -= count;
+      works.push_back({sequence.get(), count, count == pending});
+    }
+  }
+  return works;
+}
+
+void BatchGenerator::run(const std::vector<Work>& works) {
+  try {
+    run_pass(works);
+  } catch (...) {
+    if (works.size() == 1) {
+      works.front().sequence->end(EndReason::kFailed, std::current_exception());
+      return;
+    }
+    // Nothing of the pass was kept: the sequences that can run alone go on.
+    for (const Work& work : works) {
+      run({work});
+    }
+  }
+}
+
+void BatchGenerator::run_pass(const std::vector<Work>& works) {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> token_rows;
+  std::vector<nn::Span> spans;
+  for (const Work& work : works) {
+    const auto first = work.sequence->context.begin() + work.sequence->cached();
+    ids.insert(ids.end(), first, first + work.count);
+    spans.push_back({&*work.sequence->request.cache, work.count});
+    if (work.wants_token) {
+      token_rows.push_back(static_cast<std::int32_t>(ids.size()) - 1);
+    }
+  }
+  std::size_t begun = 0;
+  mx::array result = mx::array(0.0F);
+  try {
+    for (const nn::Span& span : spans) {
+      span.cache->begin();
+      ++begun;
+    }
+    nn::ForwardContext context(spans);
+    const int row_count = static_cast<int>(ids.size());
+    result = model_.forward(mx::array(ids.data(), {row_count}, mx::int32), context);
+    if (!token_rows.empty()) {
+      const int wanted = static_cast<int>(token_rows.size());
+      if (wanted < row_count) {
+        result = mx::take(result, mx::array(token_rows.data(), {wanted}, mx::int32), 0);
+      }
+      result = mx::contiguous(mx::astype(model_.unembed(result), mx::float32));
+    }
+    mx::eval(result);
+  } catch (...) {
+    for (std::size_t i = 0; i < begun; ++i) {
+      spans[i].cache->roll_back();
+    }
+    throw;
+  }
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    spans[i].cache->commit(works[i].count);
+  }
+  float* logits = token_rows.empty() ? nullptr : result.data<float>();
+  for (const Work& work : works) {
+    advance(work, logits);
+    if (work.wants_token) {
+      logits += model_.info().vocab_size;
+    }
+  }
+}
+
+void BatchGenerator::advance(const Work& work, float* logits) {
+  Sequence& sequence = *work.sequence;
+  try {
+    if (sequence.generated == 0) {
+      sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
+    }
+    if (work.wants_token) {
+      choose_token(sequence, {logits, static_cast<std::size_t>(model_.info().vocab_size)});
+    }
+  } catch (...) {
+    sequence.end(EndReason::kFailed, std::current_exception());
+  }
+}
+
+void BatchGenerator::choose_token(Sequence& sequence, std::span<float> logits) {
+  const SequenceRequest& request = sequence.request;
+  GeneratedToken token;
+  if (request.logprobs < 0) {
+    token.id = sequence.sampler.choose(logits, sequence.context, request.cache->offset());
+  } else {
+    row_.assign(logits.begin(), logits.end());
+    token.id = sequence.sampler.choose(row_, sequence.context, request.cache->offset());
+    const double log_sum = log_sum_exp(logits);
+    token.logprob = log_prob(logits, token.id, log_sum);
+    token.top = top_tokens(logits, request.logprobs, log_sum);
+  }
+  sequence.last_token = Clock::now();
+  if (sequence.generated == 0) {
+    sequence.first_token = sequence.last_token;
+  }
+  ++sequence.generated;
+  if (std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
+    sequence.end(EndReason::kStopToken);
+    return;
+  }
+  sequence.context.push_back(token.id);
+  const std::int64_t limit = model_.info().context_length;
+  if (!sequence.listener->on_token(token)) {
+    sequence.end(EndReason::kStopped);
+  } else if (sequence.generated == request.max_tokens ||
+             (limit > 0 && request.cache->offset() >= limit)) {
+    sequence.end(EndReason::kLength);
+  }
+}
+
+void BatchGenerator::drop_ended() {
+  std::erase_if(active_, [](const std::unique_ptr<Sequence>& sequence) { return sequence->ended; });
+}
+
+}  // namespace saker::generate

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Runs many sequences together, rows and not rectangles: each step packs the next row of every
+// sequence that generates, and prompt rows up to a budget, into one pass of the model. Nothing is
+// padded or copied when a sequence joins or leaves, which may happen at any step. Since the bits of
+// a row do not depend on the rows beside it, an answer is that of the sequence run alone. A
+// sequence that fails ends alone with its error.
+//
+// Cache changes of a step are a transaction: a step that fails is rolled back and its sequences are
+// tried one by one. Threading: one thread, the one that owns MLX.
+
+#include "saker/generate/sequence.h"
+#include "saker/models/model.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace saker::generate {
+
+struct BatchLimits {
+  int prefill_step = 512;  // Prompt rows of one step, all sequences together.
+  int max_batch = 8;       // Sequences that run together; others wait in order.
+};
+
+class BatchGenerator {
+ public:
+  // `model` outlives the generator. Throws kInvalidArgument for limits below 1.
+  BatchGenerator(const models::Model& model, const BatchLimits& limits);
+  BatchGenerator(const BatchGenerator&) = delete;
+  BatchGenerator& operator=(const BatchGenerator&) = delete;
+  ~BatchGenerator();
+
+  // Queues a sequence. Throws kInvalidArgument (empty or too long prompt, ids out of range, bad
+  // options); then nothing was queued and the listener is not called.
+  std::uint64_t add(SequenceRequest request, std::unique_ptr<Listener> listener);
+  // Ends a sequence with kCancelled and what it has; unknown ids are ignored.
+  void cancel(std::uint64_t id);
+
+  bool idle() const { return active_.empty() && waiting_.empty(); }
+
+  // One pass of the model for all that can run.
+  void step();
+
+ private:
+  struct Sequence;
+  struct Work;
+
+  void check(const SequenceRequest& request) const;
+  void admit();
+  std::vector<Work> plan();
+  void run(const std::vector<Work>& works);
+  void run_pass(const std::vector<Work>& works);
+  void advance(const Work& work, float* logits);
+  void choose_token(Sequence& sequence, std::span<float> logits);
+  void drop_ended();
+
+  const models::Model& model_;
+  BatchLimits limits_;
+  std::uint64_t last_id_ = 0;
+  std::vector<std::unique_ptr<Sequence>> active_;
+  std::deque<std::unique_ptr<Sequence>> waiting_;
+  std::vector<float> row_;  // Scratch for sampling where the raw row is still needed.
+};
+
+}  // namespace saker::generate

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a batch generator is asked to run and what it reports: token ids in, token ids out. Plain
+// values.
+
+#include "saker/cache/sequence_cache.h"
+#include "saker/sample/options.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace saker::generate {
+
+struct SequenceRequest {
+  std::vector<std::int32_t> prompt;
+  // Already holds the rows of the prompt's first tokens (fewer than all); none: a new cache.
+  std::optional<cache::SequenceCache> cache;
+  int max_kv_size = 0;  // Of a new cache, see models::CacheOptions.
+  int max_tokens = 256;
+  std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
+  sample::SamplingOptions sampling;
+  std::vector<std::int32_t> xtc_exempt;
+  int logprobs = -1;  // Best alternatives reported per token; < 0: no log-probabilities at all.
+};
+
+struct GeneratedToken {
+  std::int32_t id = 0;
+  double logprob = 0.0;                              // From raw logits.
+  std::vector<std::pair<std::int32_t, double>> top;  // Best first.
+};
+
+enum class EndReason : std::uint8_t {
+  kStopToken,  // A stop token was chosen.
+  kStopped,    // The listener wanted no more.
+  kLength,     // max_tokens, or the model's context is full.
+  kCancelled,
+  kFailed,
+};
+
+struct SequenceTiming {
+  double queue_s = 0.0;       // From `add` to the first prompt row.
+  double prompt_s = 0.0;      // From there to the first token.
+  double generation_s = 0.0;  // From there to the last token.
+};
+
+struct SequenceEnd {
+  EndReason reason = EndReason::kFailed;
+  std::exception_ptr error;           // kFailed only.
+  std::vector<std::int32_t> context;  // Prompt and answer; the cache holds the rows of the first
+                                      // `cache->offset()` of them.
+  std::optional<cache::SequenceCache> cache;
+  SequenceTiming timing;
+};
+
+// Called on the generator's thread, in order; must not block or call the generator.
+class Listener {
+ public:
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  virtual ~Listener() = default;
+
+  // Rows of the prompt that are in the cache.
+  virtual void on_prompt(int /*done*/, int /*total*/) {}
+
+  // Returns whether the answer goes on.
+  virtual bool on_token(const GeneratedToken& token) = 0;
+  virtual void on_end(SequenceEnd end) = 0;
+};
+
+}  // namespace saker::generate

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Counter-based noise: every random number of sampling is a pure function of (seed, choice,
+// position, role, id), so a token never depends on what was drawn before it, beside it or
+// speculatively.
+//
+// Bits come from SplitMix64 (Steele, Lea, Flood 2014, https://doi.org/10.1145/2660193.2660195): key
+// = three rounds of its finalizer over seed, choice with role, and position; the number of id i is
+// the stream's i-th output. Gumbel noise is -log(-log(1 - v)) by our own logarithm, so its bits are
+// those of any machine. The values are persistent: a seed must give the same text in later
+// versions.
+
+#include "saker/base/portable_math.h"
+
+#include <bit>
+#include <cstdint>
+
+namespace saker::sample {
+
+// What a number is drawn for: one position may need several.
+enum class NoiseRole : std::uint8_t { kToken = 0, kXtc = 1 };
+
+class Noise {
+ public:
+  // `choice` numbers the answers of one request; `position` is the absolute position of the token
+  // to choose.
+  Noise(std::uint64_t seed, std::uint32_t choice, std::int64_t position, NoiseRole role)
+      : key_(
+            mix(mix(mix(seed + kStep) ^
+                    (std::uint64_t{choice} << 8U | static_cast<std::uint64_t>(role))) +
+                static_cast<std::uint64_t>(position) * kStep)
+        ) {}
+
+  std::uint64_t bits(std::int32_t id) const {
+    return mix(key_ + (static_cast<std::uint64_t>(id) + 1) * kStep);
+  }
+
+  // In (0, 1), a multiple of 2^-53.
+  static double to_uniform(std::uint64_t bits) {
+    return (static_cast<double>(bits >> 12U) + 0.5) * 0x1p-52;
+  }
+
+  // Of the standard Gumbel distribution, in (-3.7, 36.8).
+  static double to_gumbel(std::uint64_t bits) {
+    return -portable_log(-portable_log(1.0 - to_uniform(bits)));
+  }
+
+  // At least `to_gumbel(bits)`, for a few integer operations: -log(1 - v) >= v, and v >=
+  // 2^-(leading zeros + 1).
+  static double gumbel_bound(std::uint64_t bits) {
+    constexpr double kLn2Above = 0.6931471806;
+    return static_cast<double>(std::countl_zero(bits) + 1) * kLn2Above;
+  }
+
+ private:
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, odd.
+
+  static constexpr std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31U);
+  }
+
+  std::uint64_t key_;
+};
+
+}  // namespace saker::sample

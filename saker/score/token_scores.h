@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Teacher-forced log-probabilities: how probable each token of a given sequence was after the
+// tokens before it. Memory is bounded: hidden rows of one prefill step and logits of kScoreRows
+// rows exist at a time, whatever the length and the vocabulary. Sums are float64. REQUIRES: called
+// on the thread that owns MLX.
+
+#include "saker/models/model.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::score {
+
+// Rows of logits that exist at a time.
+inline constexpr int kScoreRows = 64;
+
+struct ScorePlan {
+  int first_scored =
+      1;  // Tokens before this one are only seen. The first token of a sequence is never scored.
+  int top_k = 0;  // > 0: the distribution after the last token.
+  int prefill_step = 512;
+};
+
+struct NextDistribution {
+  std::vector<std::int32_t> token_ids;  // Best first; ties: the lower id first.
+  std::vector<double> logprobs;
+  // log(1 - sum of their probabilities): none when these are all tokens, or when that mass is at
+  // most 1e-12 and drowns in rounding (then tail_underflow).
+  std::optional<double> tail_logprob;
+  bool tail_underflow = false;
+};
+
+struct TokenScores {
+  std::vector<std::optional<double>> logprobs;  // One per token; none where not scored.
+  double sum = 0.0;
+  double mean = 0.0;      // 0 without scored tokens.
+  bool is_greedy = true;  // Every scored token was the most probable one, lower ids first.
+  std::optional<NextDistribution> next;
+};
+
+// Throws kInvalidArgument for an empty or too long sequence and for ids out of range.
+TokenScores score_tokens(
+    const models::Model& model, std::span<const std::int32_t> tokens, const ScorePlan& plan
+);
+
+// The k best of one row of logits and the mass of the others.
+NextDistribution next_distribution(std::span<const float> logits, int top_k);
+
+}  // namespace saker::score
