@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What changes from pass to pass. A pass takes a flat list of token rows [N], cut into spans; each span belongs to one
-// sequence with its own caches and holds its next rows. Models and layers are immutable and read all state from here.
-// One context serves one pass on the engine's thread.
+// What changes from pass to pass. A pass takes a flat list of token rows [N], cut into spans; each
+// span belongs to one sequence with its own caches and holds its next rows. Models and layers are
+// immutable and read all state from here. One context serves one pass on the engine's thread.
+
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/attend.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/rope.h"
 
 #include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
 
-#include "saker/cache/sequence_cache.h"
-#include "saker/kernels/attend.h"
-#include "saker/kernels/mx.h"
-
 namespace saker::nn {
-
-class Rope;
-
-struct RopeTable {
-  mx::array cos;  // [N, R / 2] float32
-  mx::array sin;
-};
 
 struct Span {
   cache::SequenceCache* cache = nullptr;  // Not owned; outlives the pass.
@@ -30,19 +24,24 @@ struct Span {
 
 class ForwardContext {
  public:
-  // Rows of the spans follow each other in the pass.
+  // Rows of the spans follow each other in the pass. Throws kInvalidArgument for a span without
+  // rows or cache.
   explicit ForwardContext(std::vector<Span> spans);
 
   int row_count() const { return static_cast<int>(positions_.size()); }
+
   std::span<const Span> spans() const { return spans_; }
+
   // Absolute position of each row.
   std::span<const std::int64_t> positions() const { return positions_; }
+
   // Reserves the pass's rows in every span's cache of this layer.
   std::vector<kernels::AttendSpan> append(int layer);
   // The rotation of each row, made once per pass and kind of rope.
   const RopeTable& rope_table(const Rope& rope);
 
-  // Layers whose output rows [N, hidden] are kept; -1 is the embedding. Filled by the decoder stack.
+  // Layers whose output rows [N, hidden] are kept; -1 is the embedding. Filled by the decoder
+  // stack.
   std::vector<int> tap_layers;
   std::map<int, mx::array> taps;
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Named tensors of a checkpoint, by scope: `weights / "self_attn" / "q_proj"`. Copies are cheap and share the map.
-// Layers take what they need when they are built; the map remembers it, so that a loader can name tensors nobody took.
+// Named tensors of a checkpoint, by scope: `weights / "self_attn" / "q_proj"`. Copies are cheap and
+// share the map. Layers take what they need when they are built; the map remembers it, so that a
+// loader can name tensors nobody took.
+
+#include "saker/base/tensor.h"
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_weight.h"
 
 #include <map>
 #include <memory>
@@ -11,13 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "saker/base/tensor.h"
-#include "saker/kernels/mx.h"
-#include "saker/kernels/packed_weight.h"
-
 namespace saker::nn {
 
-// `config["quantization"]`: one format for all modules, and exceptions by module path (no format: not quantized).
+// `config["quantization"]`: one format for all modules, and exceptions by module path (no format:
+// not quantized).
 struct QuantizationConfig {
   std::optional<kernels::WeightFormat> format;
   std::map<std::string, std::optional<kernels::WeightFormat>, std::less<>> overrides;
@@ -36,10 +38,11 @@ class Weights {
   Tensor tensor(std::string_view name) const;
   std::optional<Tensor> find(std::string_view name) const;
 
-  // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32; throws kCorruptData on another shape.
+  // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32; throws
+  // kCorruptData on another shape.
   mx::array vector(std::string_view name, int size) const;
-  // The linear layer of this scope: its tensors, and its format (quantized exactly when `scales` exists; what the
-  // configuration doesn't say follows from shapes and dtypes).
+  // The linear layer of this scope: its tensors, and its format (quantized exactly when `scales`
+  // exists; what the configuration doesn't say follows from shapes and dtypes).
   kernels::WeightTensors linear_tensors() const;
   kernels::WeightFormat linear_format(int columns) const;
 

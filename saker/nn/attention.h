@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Self-attention with grouped heads: q, k and v projections, optional RMS norm of each head's q and
+// k, rotation, fused attention over the layer's cache, output projection. Immutable.
+
+#include "saker/kernels/attend.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/rope.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+namespace saker::nn {
+
+struct AttentionOptions {
+  int hidden = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  kernels::AttendOptions attend;         // Scale, soft cap, sliding window.
+  std::optional<NormOptions> head_norm;  // Of q and k, over each head.
+};
+
+class Attention {
+ public:
+  // `rope` is shared by the layers that rotate alike.
+  Attention(
+      const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
+  );
+
+  // x [N, hidden] -> [N, hidden]; reserves and fills the rows of this layer's caches.
+  mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
+
+  std::size_t nbytes() const { return qkv_.nbytes() + output_.nbytes(); }
+
+ private:
+  AttentionOptions options_;
+  std::shared_ptr<const Rope> rope_;
+  JoinedLinear qkv_;
+  Linear output_;
+  std::optional<RmsNorm> q_norm_;
+  std::optional<RmsNorm> k_norm_;
+};
+
+}  // namespace saker::nn

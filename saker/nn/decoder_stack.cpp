@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/decoder_stack.h"
+
+#include <algorithm>
+
+namespace saker::nn {
+namespace {
+
+void keep_tap(ForwardContext& context, int layer, const mx::array& rows) {
+  if (std::ranges::find(context.tap_layers, layer) != context.tap_layers.end()) {
+    context.taps.insert_or_assign(layer, rows);
+  }
+}
+
+mx::array normed(const std::optional<RmsNorm>& norm, const mx::array& x) {
+  return norm ? (*norm)(x) : x;
+}
+
+}  // namespace
+
+DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
+    : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {}
+
+mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& context) const {
+  keep_tap(context, -1, embedded);
+  kernels::ResidualNorm state{embedded, layers_.front().attention_norm(embedded)};
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto& layer = layers_[i];
+    const int index = static_cast<int>(i);
+    const auto attended =
+        normed(layer.attention_output_norm, layer.attention(state.normed, context, index));
+    state = layer.mlp_norm.add(state.sum, attended);
+    const auto fed = normed(layer.mlp_output_norm, layer.mlp(state.normed));
+    const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
+    state = next.add(state.sum, fed);
+    keep_tap(context, index, state.sum);
+  }
+  return state.normed;
+}
+
+std::size_t DecoderStack::nbytes() const {
+  std::size_t total = 0;
+  for (const auto& layer : layers_) {
+    total += layer.nbytes();
+  }
+  return total;
+}
+
+}  // namespace saker::nn

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
+// stream and adds its output to it; the addition is done together with the norm that follows.
+// Models with "sandwich" norms also norm a part's output before it is added. The outputs of tapped
+// layers are kept here and nowhere else.
+
+#include "saker/kernels/mx.h"
+#include "saker/nn/attention.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/gated_mlp.h"
+#include "saker/nn/rms_norm.h"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace saker::nn {
+
+struct DecoderLayer {
+  RmsNorm attention_norm;
+  Attention attention;
+  std::optional<RmsNorm> attention_output_norm;
+  RmsNorm mlp_norm;
+  GatedMlp mlp;
+  std::optional<RmsNorm> mlp_output_norm;
+
+  std::size_t nbytes() const { return attention.nbytes() + mlp.nbytes(); }
+};
+
+class DecoderStack {
+ public:
+  // REQUIRES: at least one layer.
+  DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
+
+  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's taps.
+  mx::array operator()(const mx::array& embedded, ForwardContext& context) const;
+
+  std::size_t nbytes() const;
+
+ private:
+  std::vector<DecoderLayer> layers_;
+  RmsNorm final_norm_;
+};
+
+}  // namespace saker::nn

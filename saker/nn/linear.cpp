@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/linear.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/linear.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace saker::nn {
+namespace {
+
+// A float weight says its columns itself; packed words are checked by the packing, which knows the
+// format.
+void check_shape(
+    const Weights& weights,
+    const kernels::WeightTensors& tensors,
+    const kernels::WeightFormat& format,
+    int inputs,
+    int outputs
+) {
+  const std::int64_t columns = format.bits > 0 ? std::int64_t{inputs} * format.bits / 32 : inputs;
+  require(
+      tensors.weight.shape == std::vector<std::int64_t>{outputs, columns},
+      ErrorCode::kCorruptData,
+      "[{}] shape [{}], expected [{}, {}] as the configuration says",
+      weights.path("weight"),
+      fmt::join(tensors.weight.shape, ", "),
+      outputs,
+      columns
+  );
+}
+
+}  // namespace
+
+Linear::Linear(const Weights& weights, int inputs, int outputs)
+    : weight_([&] {
+        const auto format = weights.linear_format(inputs);
+        const auto tensors = weights.linear_tensors();
+        check_shape(weights, tensors, format, inputs, outputs);
+        return kernels::PackedWeight::pack({tensors}, format);
+      }()) {
+  if (weights.has("bias")) {
+    bias_ = weights.vector("bias", outputs);
+  }
+}
+
+mx::array Linear::operator()(const mx::array& x) const {
+  return kernels::linear(x, weight_, bias_);
+}
+
+JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
+  std::vector<kernels::WeightFormat> formats;
+  std::int64_t total = 0;
+  for (const auto& part : parts) {
+    formats.push_back(part.weights.linear_format(inputs));
+    check_shape(part.weights, part.weights.linear_tensors(), formats.back(), inputs, part.outputs);
+    outputs_.push_back(part.outputs);
+    total += part.outputs;
+  }
+  require(
+      total <= std::numeric_limits<int>::max(),
+      ErrorCode::kUnsupported,
+      "[{}] {} outputs in one product",
+      parts.front().weights.path("weight"),
+      total
+  );
+  if (std::ranges::adjacent_find(formats, std::ranges::not_equal_to{}) == formats.end()) {
+    products_.push_back(make_product(parts, formats.front()));
+    return;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    products_.push_back(make_product({parts[i]}, formats[i]));
+  }
+}
+
+JoinedLinear::Product JoinedLinear::make_product(
+    const std::vector<Part>& parts, const kernels::WeightFormat& format
+) {
+  std::vector<kernels::WeightTensors> tensors;
+  std::vector<mx::array> biases;
+  bool any_bias = false;
+  for (const auto& part : parts) {
+    tensors.push_back(part.weights.linear_tensors());
+    const bool has_bias = part.weights.has("bias");
+    any_bias = any_bias || has_bias;
+    biases.push_back(
+        has_bias ? part.weights.vector("bias", part.outputs)
+                 : mx::zeros({part.outputs}, mx::float32)
+    );
+  }
+  std::optional<mx::array> bias;
+  if (any_bias) {
+    bias = mx::concatenate(biases, 0);
+    mx::eval(*bias);
+  }
+  return {kernels::PackedWeight::pack(tensors, format), std::move(bias)};
+}
+
+mx::array JoinedLinear::operator()(const mx::array& x) const {
+  std::vector<mx::array> results;
+  results.reserve(products_.size());
+  for (const auto& product : products_) {
+    results.push_back(kernels::linear(x, product.weight, product.bias));
+  }
+  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+}
+
+std::vector<mx::array> JoinedLinear::split(const mx::array& x) const {
+  std::vector<mx::array> results;
+  results.reserve(outputs_.size());
+  if (products_.size() == outputs_.size()) {
+    for (const auto& product : products_) {
+      results.push_back(kernels::linear(x, product.weight, product.bias));
+    }
+    return results;
+  }
+  const auto joined = (*this)(x);
+  int first = 0;
+  for (const int outputs : outputs_) {
+    results.push_back(mx::slice(joined, {0, first}, {joined.shape(0), first + outputs}));
+    first += outputs;
+  }
+  return results;
+}
+
+std::size_t JoinedLinear::nbytes() const {
+  return std::transform_reduce(
+      products_.begin(),
+      products_.end(),
+      std::size_t{0},
+      std::plus{},
+      [](const Product& product) { return product.weight.nbytes(); }
+  );
+}
+
+}  // namespace saker::nn

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Linear layers over named weights. A bias is added exactly when its tensor exists. Immutable.
+
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_weight.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace saker::nn {
+
+class Linear {
+ public:
+  // Throws kCorruptData naming the tensor unless the scope holds an [outputs, inputs] weight.
+  Linear(const Weights& weights, int inputs, int outputs);
+
+  // x [N, inputs] -> [N, outputs]
+  mx::array operator()(const mx::array& x) const;
+
+  std::size_t nbytes() const { return weight_.nbytes(); }
+
+  const kernels::PackedWeight& packed() const { return weight_; }
+
+ private:
+  kernels::PackedWeight weight_;
+  std::optional<mx::array> bias_;
+};
+
+// Linear layers of one input (q, k and v; gate and up): one product where their formats agree, one
+// each otherwise. The results are the same bits.
+class JoinedLinear {
+ public:
+  struct Part {
+    Weights weights;
+    int outputs = 0;
+  };
+
+  JoinedLinear(const std::vector<Part>& parts, int inputs);
+
+  // x [N, inputs] -> [N, sum of outputs], the parts beside each other.
+  mx::array operator()(const mx::array& x) const;
+  // One [N, outputs] per part.
+  std::vector<mx::array> split(const mx::array& x) const;
+
+  std::size_t nbytes() const;
+
+ private:
+  struct Product {
+    kernels::PackedWeight weight;
+    std::optional<mx::array> bias;
+  };
+
+  static Product make_product(const std::vector<Part>& parts, const kernels::WeightFormat& format);
+
+  std::vector<Product> products_;  // One, or one per part.
+  std::vector<int> outputs_;
+};
+
+}  // namespace saker::nn

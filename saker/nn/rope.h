@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The rotation of each position, computed on the host in double precision: a row's bits depend on
+// its position only. Immutable; layers of one kind share one.
+
+#include "saker/kernels/mx.h"
+#include "saker/nn/rope_options.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace saker::nn {
+
+struct RopeTable {
+  mx::array cos;  // [N, R / 2] float32
+  mx::array sin;
+};
+
+class Rope {
+ public:
+  // `dims` elements of each head rotate. REQUIRES: dims even and positive.
+  Rope(int dims, const RopeOptions& options);
+
+  RopeTable table(std::span<const std::int64_t> positions) const;
+
+  // Radians per position, [dims / 2].
+  std::span<const double> frequencies() const { return frequencies_; }
+
+ private:
+  std::vector<double> frequencies_;
+  double scale_;  // Of cos and sin.
+};
+
+}  // namespace saker::nn

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/rope_options.h"
+
+#include "saker/base/error.h"
+
+#include <cmath>
+#include <string>
+
+namespace saker::nn {
+namespace {
+
+// A member that is an object with content; nothing for null, {} and absent ones.
+const Json* object_member(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) {
+    return nullptr;
+  }
+  require(
+      found->is_object(),
+      ErrorCode::kCorruptData,
+      "[config] {} is {}, expected an object",
+      key,
+      found->dump()
+  );
+  return found->empty() ? nullptr : &*found;
+}
+
+// The object that describes the rope of such layers; null: the default kind.
+const Json* find_parameters(const Json& config, const RopeKeys& keys) {
+  const auto* scaling = object_member(config, "rope_scaling");
+  if (scaling != nullptr) {
+    return keys.scaled ? scaling : nullptr;
+  }
+  const auto* parameters = object_member(config, "rope_parameters");
+  if (parameters == nullptr) {
+    return nullptr;
+  }
+  if (parameters->contains("full_attention") || parameters->contains("sliding_attention")) {
+    return object_member(*parameters, keys.layer_type);
+  }
+  return keys.scaled ? parameters : nullptr;
+}
+
+double number_above(const Json& object, std::string_view key, double fallback, double low) {
+  const double value = json_double(object, key, fallback);
+  require(
+      std::isfinite(value) && value > low,
+      ErrorCode::kCorruptData,
+      "[config] rope {} is {}, expected a number above {}",
+      key,
+      value,
+      low
+  );
+  return value;
+}
+
+double required_factor(const Json& parameters) {
+  const auto factor = parameters.find("factor");
+  require(
+      factor != parameters.end() && !factor->is_null(),
+      ErrorCode::kCorruptData,
+      "[config] rope factor is missing"
+  );
+  return number_above(parameters, "factor", 1.0, 0.0);
+}
+
+double yarn_scale(double factor, double weight) {
+  return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
+}
+
+void read_yarn(const Json& parameters, double context, RopeOptions& options) {
+  options.kind = RopeKind::kYarn;
+  options.factor = required_factor(parameters);
+  options.original_context =
+      number_above(parameters, "original_max_position_embeddings", context, 0.0);
+  options.beta_fast = number_above(parameters, "beta_fast", 32.0, 0.0);
+  options.beta_slow = number_above(parameters, "beta_slow", 1.0, 0.0);
+  options.truncate = json_bool(parameters, "truncate", true);
+  const double mscale = number_above(parameters, "mscale", 0.0, -1.0);
+  const double mscale_all_dim = number_above(parameters, "mscale_all_dim", 0.0, -1.0);
+  const double inferred =
+      mscale > 0.0 && mscale_all_dim > 0.0
+          ? yarn_scale(options.factor, mscale) / yarn_scale(options.factor, mscale_all_dim)
+          : yarn_scale(options.factor, 1.0);
+  options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
+}
+
+void read_llama3(const Json& parameters, RopeOptions& options) {
+  options.kind = RopeKind::kLlama3;
+  options.factor = required_factor(parameters);
+  options.original_context =
+      number_above(parameters, "original_max_position_embeddings", 8192.0, 0.0);
+  options.low_freq_factor = number_above(parameters, "low_freq_factor", 1.0, 0.0);
+  options.high_freq_factor = number_above(parameters, "high_freq_factor", 4.0, 0.0);
+  require(
+      options.high_freq_factor > options.low_freq_factor,
+      ErrorCode::kCorruptData,
+      "[config] rope high_freq_factor is {}, expected more than low_freq_factor {}",
+      options.high_freq_factor,
+      options.low_freq_factor
+  );
+}
+
+void refuse_partial(const Json& object) {
+  const double part = json_double(object, "partial_rotary_factor", 1.0);
+  require(
+      part == 1.0,
+      ErrorCode::kUnsupported,
+      "[config] partial_rotary_factor is {}, this architecture rotates whole heads",
+      part
+  );
+}
+
+}  // namespace
+
+RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
+  RopeOptions options;
+  options.theta = number_above(config, keys.theta, keys.default_theta, 1.0);
+  refuse_partial(config);
+  require(
+      !json_bool(config, "rope_traditional", false),
+      ErrorCode::kUnsupported,
+      "[config] rope_traditional is true, only false can be run"
+  );
+  const auto* parameters = find_parameters(config, keys);
+  if (parameters == nullptr) {
+    return options;
+  }
+  refuse_partial(*parameters);
+  options.theta = number_above(*parameters, "rope_theta", options.theta, 1.0);
+  const auto kind =
+      json_string(*parameters, "rope_type", json_string(*parameters, "type", "default"));
+  if (kind == "linear") {
+    options.kind = RopeKind::kLinear;
+    options.factor = required_factor(*parameters);
+  } else if (kind == "llama3") {
+    read_llama3(*parameters, options);
+  } else if (kind == "yarn") {
+    read_yarn(*parameters, number_above(config, "max_position_embeddings", 4096.0, 0.0), options);
+  } else {
+    require(
+        kind == "default",
+        ErrorCode::kUnsupported,
+        "[config] rope_type is \"{}\", expected default, linear, llama3 or yarn",
+        kind
+    );
+  }
+  return options;
+}
+
+}  // namespace saker::nn

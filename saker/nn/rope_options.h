@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which rotary embedding a configuration asks for. Two spellings exist: `rope_theta` beside
+// `rope_scaling`, and the newer `rope_parameters` with `rope_theta` inside, which may hold one
+// object per layer type. The kind is `rope_type`, or `type` in old files.
+
+#include "saker/base/json.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace saker::nn {
+
+enum class RopeKind : std::uint8_t {
+  kDefault,
+  kLinear,  // All frequencies divided by a factor.
+  kLlama3,  // Low frequencies divided, high ones kept, a ramp between.
+  kYarn,    // The same by another ramp, and cos and sin scaled (https://arxiv.org/abs/2309.00071).
+};
+
+struct RopeOptions {
+  RopeKind kind = RopeKind::kDefault;
+  double theta = 10000.0;
+  double factor = 1.0;
+  double original_context = 8192.0;  // Llama 3, YaRN: positions before the extension.
+  double low_freq_factor = 1.0;      // Llama 3.
+  double high_freq_factor = 4.0;     // Llama 3.
+  double beta_fast = 32.0;  // YaRN: rotations in the original context that end and start the ramp.
+  double beta_slow = 1.0;
+  bool truncate = true;           // YaRN: ramp borders are whole dimensions.
+  double attention_factor = 1.0;  // YaRN: multiplies cos and sin.
+};
+
+// What to look up for a kind of layer.
+struct RopeKeys {
+  std::string_view layer_type = "full_attention";  // In `rope_parameters` by layer type.
+  std::string_view theta = "rope_theta";
+  double default_theta = 10000.0;
+  bool scaled = true;  // Whether a configuration for all layers applies to this one.
+};
+
+// Throws kUnsupported for a kind that we can't run and kCorruptData for a value out of range,
+// naming the field and the value.
+RopeOptions read_rope_options(const Json& config, const RopeKeys& keys);
+
+}  // namespace saker::nn

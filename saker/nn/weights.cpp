@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/weights.h"
+
+#include "saker/base/error.h"
+
+#include <fmt/ranges.h>
+
+#include <mutex>
+#include <set>
+
+namespace saker::nn {
+
+struct Weights::Map {
+  std::map<std::string, Tensor, std::less<>> tensors;
+  QuantizationConfig quantization;
+  std::mutex mutex;  // Guards `taken`: layers may be built by several threads.
+  std::set<std::string, std::less<>> taken;
+};
+
+namespace {
+
+std::string shape_text(const Tensor& tensor) {
+  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
+}
+
+kernels::WeightFormat float_format(DType dtype, const std::string& path) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return {.kind = kernels::WeightKind::kFloat32};
+    case DType::kFloat16:
+      return {.kind = kernels::WeightKind::kFloat16};
+    case DType::kBFloat16:
+      return {.kind = kernels::WeightKind::kBFloat16};
+    default:
+      throw Error(
+          ErrorCode::kUnsupported,
+          fmt::format("[{}] dtype {}, expected F32, F16 or BF16", path, dtype_name(dtype))
+      );
+  }
+}
+
+// The format that the shapes and the dtype of the scales tell.
+kernels::WeightFormat inferred_format(
+    const Tensor& weight, const Tensor& scales, int columns, const std::string& path
+) {
+  const auto fits = [&](const Tensor& tensor) {
+    return tensor.shape.size() == 2 && tensor.shape[1] > 0 && tensor.shape[1] <= columns;
+  };
+  require(
+      columns > 0 && weight.dtype == DType::kUInt32 && fits(weight) && fits(scales),
+      ErrorCode::kCorruptData,
+      "[{}] weight {} {} and scales {} don't quantize {} columns",
+      path,
+      dtype_name(weight.dtype),
+      shape_text(weight),
+      shape_text(scales),
+      columns
+  );
+  const auto word_bits = weight.shape[1] * 32;
+  const auto groups = scales.shape[1];
+  require(
+      word_bits % columns == 0 && columns % groups == 0,
+      ErrorCode::kCorruptData,
+      "[{}] weight {} and scales {} don't divide {} columns evenly",
+      path,
+      shape_text(weight),
+      shape_text(scales),
+      columns
+  );
+  const int bits = static_cast<int>(word_bits / columns);
+  const int group_size = static_cast<int>(columns / groups);
+  if (scales.dtype != DType::kUInt8) {
+    return {.kind = kernels::WeightKind::kAffine, .bits = bits, .group_size = group_size};
+  }
+  for (const kernels::WeightFormat known :
+       {kernels::WeightFormat{kernels::WeightKind::kMxfp4, 4, 32},
+        kernels::WeightFormat{kernels::WeightKind::kNvfp4, 4, 16},
+        kernels::WeightFormat{kernels::WeightKind::kMxfp8, 8, 32}}) {
+    if (known.bits == bits && known.group_size == group_size) {
+      return known;
+    }
+  }
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format(
+          "[{}] {} bits with 8-bit scales per {}: no format that we know", path, bits, group_size
+      )
+  );
+}
+
+}  // namespace
+
+Weights::Weights(
+    std::map<std::string, Tensor, std::less<>> tensors, QuantizationConfig quantization
+)
+    : map_(std::make_shared<Map>()) {
+  map_->tensors = std::move(tensors);
+  map_->quantization = std::move(quantization);
+}
+
+Weights Weights::operator/(std::string_view name) const {
+  Weights scope = *this;
+  scope.scope_ = path(name);
+  return scope;
+}
+
+std::string Weights::path(std::string_view name) const {
+  if (scope_.empty() || name.empty()) {
+    return scope_.empty() ? std::string(name) : scope_;
+  }
+  return fmt::format("{}.{}", scope_, name);
+}
+
+bool Weights::has(std::string_view name) const {
+  return map_->tensors.contains(path(name));
+}
+
+std::optional<Tensor> Weights::find(std::string_view name) const {
+  const auto found = map_->tensors.find(path(name));
+  if (found == map_->tensors.end()) {
+    return std::nullopt;
+  }
+  const std::lock_guard lock(map_->mutex);
+  map_->taken.insert(found->first);
+  return found->second;
+}
+
+Tensor Weights::tensor(std::string_view name) const {
+  auto found = find(name);
+  require(found.has_value(), ErrorCode::kCorruptData, "[{}] tensor is missing", path(name));
+  return *std::move(found);
+}
+
+mx::array Weights::vector(std::string_view name, int size) const {
+  const auto found = tensor(name);
+  require(
+      found.shape == std::vector<std::int64_t>{size},
+      ErrorCode::kCorruptData,
+      "[{}] shape {}, expected [{}]",
+      path(name),
+      shape_text(found),
+      size
+  );
+  const auto values = to_floats(found);
+  return mx::array(values.begin(), {size}, mx::float32);
+}
+
+kernels::WeightTensors Weights::linear_tensors() const {
+  return {.weight = tensor("weight"), .scales = find("scales"), .biases = find("biases")};
+}
+
+kernels::WeightFormat Weights::linear_format(int columns) const {
+  const auto weight = tensor("weight");
+  const auto& overrides = map_->quantization.overrides;
+  if (const auto entry = overrides.find(scope_); entry != overrides.end()) {
+    return entry->second ? *entry->second : float_format(weight.dtype, path("weight"));
+  }
+  if (const auto scales = find("scales")) {
+    return inferred_format(weight, *scales, columns, path("weight"));
+  }
+  return float_format(weight.dtype, path("weight"));
+}
+
+std::vector<std::string> Weights::unused() const {
+  const std::lock_guard lock(map_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : map_->tensors) {
+    if (!map_->taken.contains(name)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace saker::nn
