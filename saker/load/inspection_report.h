@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An inspection as `saker inspect` prints it.
+
+#include "saker/base/json.h"
+#include "saker/load/inspect.h"
+
+#include <string>
+
+namespace saker::load {
+
+// Fields that don't apply are absent.
+Json inspection_json(const Inspection& inspection);
+
+// For people: several lines, each with its line end.
+std::string inspection_text(const Inspection& inspection);
+
+}  // namespace saker::load
