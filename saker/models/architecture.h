@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The architectures that we run, one file each. Every one gives its checked configuration and the
+// layer that it is made of.
+
+#include "saker/models/decoder.h"
+
+namespace saker::models {
+
+// `read` throws kUnsupported or kCorruptData naming field and value.
+struct Architecture {
+  DecoderConfig (*read)(const Json& config) = nullptr;
+  LayerBuilder build_layer = nullptr;
+};
+
+Architecture llama();
+Architecture mistral();
+Architecture qwen2();
+Architecture qwen3();
+Architecture gemma();
+Architecture gemma2();
+Architecture gemma3();
+
+}  // namespace saker::models

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/models/decoder.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/kv.h"
+#include "saker/cache/rotating.h"
+#include "saker/kernels/activation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace saker::models {
+namespace {
+
+// Where the decoder's tensors are: alone, below the language model of a larger one, or in a bare
+// base model.
+constexpr std::array<std::string_view, 4> kBodyScopes{
+    "model", "language_model.model", "model.language_model", ""
+};
+constexpr std::array<std::string_view, 3> kHeadScopes{
+    "lm_head", "language_model.lm_head", "model.lm_head"
+};
+
+nn::Weights body_scope(const nn::Weights& weights) {
+  for (const auto scope : kBodyScopes) {
+    if ((weights / scope / "embed_tokens").has("weight")) {
+      return weights / scope;
+    }
+  }
+  throw Error(ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing");
+}
+
+std::optional<nn::Linear> make_head(const nn::Weights& weights, const DecoderConfig& config) {
+  if (config.head == HeadChoice::kTied) {
+    return std::nullopt;
+  }
+  for (const auto scope : kHeadScopes) {
+    if ((weights / scope).has("weight")) {
+      return nn::Linear(weights / scope, config.hidden, config.vocab_size);
+    }
+  }
+  require(
+      config.head == HeadChoice::kByTensor,
+      ErrorCode::kCorruptData,
+      "[lm_head.weight] tensor is missing and tie_word_embeddings is false"
+  );
+  return std::nullopt;
+}
+
+class Decoder final : public Model {
+ public:
+  Decoder(
+      const DecoderConfig& config,
+      const nn::Weights& weights,
+      LayerBuilder build_layer,
+      const LoadProgress& progress
+  )
+      : config_(config),
+        embedding_(body_scope(weights) / "embed_tokens", config.vocab_size, config.hidden),
+        stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
+        head_(make_head(weights, config)) {
+    info_.model_type = config.model_type;
+    info_.layer_count = static_cast<int>(config.layers.size());
+    info_.hidden_size = config.hidden;
+    info_.vocab_size = config.vocab_size;
+    info_.context_length = config.context_length;
+    info_.weight_bytes = stack_.nbytes() + (head_ ? head_->packed().nbytes() : embedding_.nbytes());
+  }
+
+  const ModelInfo& info() const override { return info_; }
+
+  mx::array forward(const mx::array& ids, nn::ForwardContext& context) const override {
+    require(
+        ids.ndim() == 1 && ids.shape(0) == context.row_count(),
+        ErrorCode::kInvalidArgument,
+        "[forward] {} token ids for {} rows",
+        ids.size(),
+        context.row_count()
+    );
+    return stack_(embedding_(ids, config_.embedding_scale), context);
+  }
+
+  mx::array unembed(const mx::array& hidden) const override {
+    const auto logits =
+        mx::astype(head_ ? (*head_)(hidden) : embedding_.as_linear(hidden), mx::float32);
+    return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
+  }
+
+  cache::SequenceCache make_cache(const CacheOptions& options) const override {
+    require(
+        options.max_kv_size >= 0,
+        ErrorCode::kInvalidArgument,
+        "[cache] max_kv_size is {}, expected 0 for no bound or a positive number",
+        options.max_kv_size
+    );
+    std::vector<std::unique_ptr<cache::LayerCache>> layers;
+    layers.reserve(config_.layers.size());
+    for (const auto& layer : config_.layers) {
+      if (layer.window > 0) {
+        layers.push_back(std::make_unique<cache::RotatingKVCache>(kv_shape(), layer.window));
+      } else if (options.max_kv_size > 0) {
+        const int keep = std::min(kKeptRows, options.max_kv_size - 1);
+        layers.push_back(
+            std::make_unique<cache::RotatingKVCache>(kv_shape(), options.max_kv_size, keep)
+        );
+      } else {
+        layers.push_back(std::make_unique<cache::KVCache>(kv_shape()));
+      }
+    }
+    return cache::SequenceCache(std::move(layers));
+  }
+
+  std::size_t cache_bytes(std::int64_t depth) const override {
+    const auto shape = kv_shape();
+    const std::size_t row_bytes = static_cast<std::size_t>(shape.kv_heads) *
+                                  static_cast<std::size_t>(shape.head_dim + shape.value_head_dim) *
+                                  shape.dtype.size();
+    std::size_t total = 0;
+    for (const auto& layer : config_.layers) {
+      const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
+      total += static_cast<std::size_t>(rows) * row_bytes;
+    }
+    return total;
+  }
+
+ private:
+  static constexpr int kKeptRows = 4;  // Of a bounded cache, always visible.
+
+  nn::RmsNorm final_norm(const nn::Weights& weights) const {
+    return {body_scope(weights) / "norm", config_.hidden, config_.norm};
+  }
+
+  std::vector<nn::DecoderLayer> make_layers(
+      const nn::Weights& weights, LayerBuilder build_layer, const LoadProgress& progress
+  ) const {
+    std::vector<std::shared_ptr<const nn::Rope>> ropes;
+    for (const auto& options : config_.ropes) {
+      ropes.push_back(std::make_shared<const nn::Rope>(config_.head_dim, options));
+    }
+    const auto scope = body_scope(weights) / "layers";
+    const int count = static_cast<int>(config_.layers.size());
+    std::vector<nn::DecoderLayer> layers;
+    for (int i = 0; i < count; ++i) {
+      const auto& layer = config_.layers[static_cast<std::size_t>(i)];
+      layers.push_back(build_layer({scope / fmt::to_string(i), config_, i, ropes.at(layer.rope)}));
+      if (progress) {
+        progress(i + 1, count);
+      }
+    }
+    return layers;
+  }
+
+  kernels::KvShape kv_shape() const {
+    const bool exact = embedding_.format().kind == kernels::WeightKind::kFloat32;
+    return {
+        config_.kv_heads, config_.head_dim, config_.head_dim, exact ? mx::float32 : mx::bfloat16
+    };
+  }
+
+  DecoderConfig config_;
+  nn::Embedding embedding_;
+  nn::DecoderStack stack_;
+  std::optional<nn::Linear> head_;  // None: the embedding is the head.
+  ModelInfo info_;
+};
+
+nn::RmsNorm layer_norm(const LayerParts& parts, std::string_view name) {
+  return {parts.weights / name, parts.config.hidden, parts.config.norm};
+}
+
+}  // namespace
+
+nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
+  return {
+      .attention_norm = layer_norm(parts, "input_layernorm"),
+      .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
+      .attention_output_norm = std::nullopt,
+      .mlp_norm = layer_norm(parts, "post_attention_layernorm"),
+      .mlp = {parts.weights / "mlp", parts.config.mlp()},
+      .mlp_output_norm = std::nullopt,
+  };
+}
+
+nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
+  return {
+      .attention_norm = layer_norm(parts, "input_layernorm"),
+      .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
+      .attention_output_norm = layer_norm(parts, "post_attention_layernorm"),
+      .mlp_norm = layer_norm(parts, "pre_feedforward_layernorm"),
+      .mlp = {parts.weights / "mlp", parts.config.mlp()},
+      .mlp_output_norm = layer_norm(parts, "post_feedforward_layernorm"),
+  };
+}
+
+std::unique_ptr<const Model> make_decoder(
+    const DecoderConfig& config,
+    const nn::Weights& weights,
+    LayerBuilder build_layer,
+    const LoadProgress& progress
+) {
+  return std::make_unique<const Decoder>(config, weights, build_layer, progress);
+}
+
+}  // namespace saker::models

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A decoder-only language model out of its parts: token table, stack of layers, head. An
+// architecture gives its configuration and how one layer is built.
+
+#include "saker/models/decoder_config.h"
+#include "saker/models/model.h"
+#include "saker/nn/decoder_stack.h"
+#include "saker/nn/embedding.h"
+#include "saker/nn/rope.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace saker::models {
+
+// What a layer is built from.
+struct LayerParts {
+  nn::Weights weights;  // Scope of the layer.
+  const DecoderConfig& config;
+  int index = 0;
+  std::shared_ptr<const nn::Rope> rope;
+};
+
+using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
+
+// The usual layer: norm, attention, norm, MLP.
+nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
+// Gemma's later layers: the outputs of attention and MLP have a norm of their own.
+nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);
+
+std::unique_ptr<const Model> make_decoder(
+    const DecoderConfig& config,
+    const nn::Weights& weights,
+    LayerBuilder build_layer,
+    const LoadProgress& progress
+);
+
+}  // namespace saker::models

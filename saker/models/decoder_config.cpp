@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/models/decoder_config.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace saker::models {
+namespace {
+
+// Far above real models, and small enough that products of two fit in 64 bits.
+constexpr std::int64_t kMaxSize = 1 << 24;
+constexpr std::int64_t kMaxLayers = 4096;
+constexpr std::int64_t kMaxHeads = 1 << 16;
+constexpr std::int64_t kMaxHeadDim = 1 << 14;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
+
+bool given(const Json& config, std::string_view key) {
+  const auto found = config.find(key);
+  return found != config.end() && !found->is_null();
+}
+
+std::int64_t optional_int_in(
+    const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
+) {
+  return fallback > 0 && !given(config, key) ? fallback : json_int_in(config, key, 1, high);
+}
+
+HeadChoice read_head_choice(const Json& config) {
+  if (!given(config, "tie_word_embeddings")) {
+    return HeadChoice::kByTensor;
+  }
+  return json_bool(config, "tie_word_embeddings", false) ? HeadChoice::kTied : HeadChoice::kUntied;
+}
+
+void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfig& result) {
+  const auto heads = optional_int_in(config, "num_attention_heads", defaults.heads, kMaxHeads);
+  const auto kv_fallback = defaults.kv_heads > 0 ? defaults.kv_heads : heads;
+  const auto kv_heads = optional_int_in(config, "num_key_value_heads", kv_fallback, kMaxHeads);
+  require(
+      heads % kv_heads == 0,
+      ErrorCode::kCorruptData,
+      "[config] num_attention_heads is {}, expected a multiple of num_key_value_heads {}",
+      heads,
+      kv_heads
+  );
+  std::int64_t head_dim = defaults.head_dim;
+  if (given(config, "head_dim") || head_dim > 0) {
+    head_dim = optional_int_in(config, "head_dim", head_dim, kMaxHeadDim);
+  } else {
+    require(
+        result.hidden % heads == 0,
+        ErrorCode::kCorruptData,
+        "[config] hidden_size is {}, expected a multiple of num_attention_heads {} or a head_dim",
+        result.hidden,
+        heads
+    );
+    head_dim = result.hidden / heads;
+  }
+  require(
+      head_dim % 2 == 0 && head_dim <= kMaxHeadDim,
+      ErrorCode::kUnsupported,
+      "[config] head_dim is {}, expected an even number of at most {}",
+      head_dim,
+      kMaxHeadDim
+  );
+  require(
+      heads * head_dim <= kMaxSize,
+      ErrorCode::kUnsupported,
+      "[config] num_attention_heads {} times head_dim {} is above {}",
+      heads,
+      head_dim,
+      kMaxSize
+  );
+  result.heads = static_cast<int>(heads);
+  result.kv_heads = static_cast<int>(kv_heads);
+  result.head_dim = static_cast<int>(head_dim);
+}
+
+}  // namespace
+
+nn::AttentionOptions DecoderConfig::attention(int layer) const {
+  nn::AttentionOptions options;
+  options.hidden = hidden;
+  options.heads = heads;
+  options.kv_heads = kv_heads;
+  options.head_dim = head_dim;
+  options.attend.scale = attention_scale;
+  options.attend.softcap = attention_softcap;
+  options.attend.window = layers.at(static_cast<std::size_t>(layer)).window;
+  if (head_norms) {
+    options.head_norm = norm;
+  }
+  return options;
+}
+
+DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults) {
+  DecoderConfig result;
+  result.model_type = json_string(config, "model_type", "");
+  result.hidden = static_cast<int>(json_int_in(config, "hidden_size", 1, kMaxSize));
+  result.intermediate = static_cast<int>(json_int_in(config, "intermediate_size", 1, kMaxSize));
+  result.vocab_size =
+      static_cast<int>(optional_int_in(config, "vocab_size", defaults.vocab_size, kMaxSize));
+  const auto layer_count = json_int_in(config, "num_hidden_layers", 1, kMaxLayers);
+  read_heads(config, defaults, result);
+  result.context_length =
+      optional_int_in(config, "max_position_embeddings", defaults.context_length, kMaxContext);
+  const double eps = json_double(config, "rms_norm_eps", 1e-6);
+  require(
+      std::isfinite(eps) && eps >= 0.0 && eps <= 1.0,
+      ErrorCode::kCorruptData,
+      "[config] rms_norm_eps is {}, expected a number in [0, 1]",
+      eps
+  );
+  result.norm.eps = static_cast<float>(eps);
+  result.head = read_head_choice(config);
+  result.activation = read_activation(config, "hidden_act", defaults.activation);
+  result.attention_scale =
+      static_cast<float>(1.0 / std::sqrt(static_cast<double>(result.head_dim)));
+  result.ropes.push_back(nn::read_rope_options(config, {}));
+  result.layers.resize(static_cast<std::size_t>(layer_count));
+  return result;
+}
+
+std::vector<bool> read_sliding_layers(const Json& config, int layer_count, SlidingPattern pattern) {
+  std::vector<bool> sliding;
+  if (!given(config, "layer_types")) {
+    for (int layer = 0; layer < layer_count; ++layer) {
+      sliding.push_back(pattern(config, layer));
+    }
+    return sliding;
+  }
+  const auto& types = *config.find("layer_types");
+  require(
+      types.is_array() && types.size() == static_cast<std::size_t>(layer_count),
+      ErrorCode::kCorruptData,
+      "[config] layer_types has {} entries, expected an array of num_hidden_layers {}",
+      types.size(),
+      layer_count
+  );
+  for (const auto& type : types) {
+    const bool is_sliding = type == "sliding_attention";
+    require(
+        is_sliding || type == "full_attention",
+        ErrorCode::kUnsupported,
+        "[config] layer_types has {}, expected \"full_attention\" or \"sliding_attention\"",
+        type.dump(-1, ' ', false, Json::error_handler_t::replace)
+    );
+    sliding.push_back(is_sliding);
+  }
+  return sliding;
+}
+
+void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int window) {
+  for (std::size_t i = 0; i < sliding.size(); ++i) {
+    require(
+        !sliding[i] || window > 0,
+        ErrorCode::kCorruptData,
+        "[config] layer {} has sliding attention and sliding_window is not set",
+        i
+    );
+    config.layers.at(i).window = sliding[i] ? window : 0;
+  }
+}
+
+int read_window(const Json& config, int fallback) {
+  if (!config.contains("sliding_window")) {
+    return fallback;
+  }
+  if (!given(config, "sliding_window")) {
+    return 0;
+  }
+  return static_cast<int>(json_int_in(config, "sliding_window", 1, std::numeric_limits<int>::max())
+  );
+}
+
+float read_softcap(const Json& config, std::string_view key, float fallback) {
+  if (config.contains(key) && !given(config, key)) {
+    return 0.0F;
+  }
+  return fallback == 0.0F && !config.contains(key)
+             ? 0.0F
+             : static_cast<float>(read_positive(config, key, fallback));
+}
+
+double read_positive(const Json& config, std::string_view key, double fallback) {
+  const double value = json_double(config, key, fallback);
+  require(
+      std::isfinite(value) && value > 1e-6 && value < 1e9,
+      ErrorCode::kCorruptData,
+      "[config] {} is {}, expected a positive number",
+      key,
+      value
+  );
+  return value;
+}
+
+kernels::Activation read_activation(
+    const Json& config, std::string_view key, kernels::Activation fallback
+) {
+  if (!given(config, key)) {
+    return fallback;
+  }
+  const auto name = json_string(config, key, "");
+  if (name == "silu" || name == "swish") {
+    return kernels::Activation::kSilu;
+  }
+  if (name == "gelu" || name == "gelu_python") {
+    return kernels::Activation::kGelu;
+  }
+  const auto tanh_names = {
+      "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_new", "gelu_fast", "gelu_accurate"
+  };
+  require(
+      std::ranges::find(tanh_names, name) != tanh_names.end(),
+      ErrorCode::kUnsupported,
+      "[config] {} is \"{}\", expected silu, gelu or gelu_pytorch_tanh",
+      key,
+      name
+  );
+  return kernels::Activation::kGeluTanh;
+}
+
+void refuse_flag(const Json& config, std::string_view key) {
+  require(
+      !json_bool(config, key, false),
+      ErrorCode::kUnsupported,
+      "[config] {} is true, only false can be run",
+      key
+  );
+}
+
+}  // namespace saker::models

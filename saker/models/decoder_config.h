@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What decoder configurations have in common, read and checked once. Errors name the field and its
+// value. Sizes are only limited to what can be computed with; every tensor is compared with them
+// before memory is taken.
+
+#include "saker/base/json.h"
+#include "saker/kernels/activation.h"
+#include "saker/nn/attention.h"
+#include "saker/nn/gated_mlp.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/rope_options.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::models {
+
+// What an architecture assumes where the configuration says nothing; 0: derived from other fields.
+struct ConfigDefaults {
+  std::int64_t heads = 0;       // 0: must be given.
+  std::int64_t kv_heads = 0;    // 0: as many as heads.
+  std::int64_t head_dim = 0;    // 0: hidden_size / heads.
+  std::int64_t vocab_size = 0;  // 0: must be given.
+  std::int64_t context_length = 32768;
+  kernels::Activation activation = kernels::Activation::kSilu;
+};
+
+struct LayerConfig {
+  int window = 0;        // Sliding window, 0: the whole past.
+  std::size_t rope = 0;  // Index in DecoderConfig::ropes.
+};
+
+enum class HeadChoice : std::uint8_t {
+  kTied,      // The embedding, also where a head tensor exists.
+  kUntied,    // A head tensor must exist.
+  kByTensor,  // Untied exactly when a head tensor exists.
+};
+
+struct DecoderConfig {
+  std::string model_type;
+  int hidden = 0;
+  int intermediate = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int vocab_size = 0;
+  std::int64_t context_length = 0;
+  HeadChoice head = HeadChoice::kByTensor;
+  nn::NormOptions norm;
+  kernels::Activation activation = kernels::Activation::kSilu;
+  float embedding_scale = 1.0F;
+  float attention_scale = 1.0F;
+  float attention_softcap = 0.0F;  // 0: none.
+  float final_softcap = 0.0F;      // 0: none.
+  bool head_norms = false;         // RMS norm of each head's q and k.
+  std::vector<nn::RopeOptions> ropes;
+  std::vector<LayerConfig> layers;
+
+  nn::AttentionOptions attention(int layer) const;
+
+  nn::MlpOptions mlp() const { return {hidden, intermediate, activation}; }
+};
+
+// The fields above that all architectures spell alike: full attention in every layer, one rope.
+DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults);
+
+// One flag per layer: from `layer_types` where given, else `pattern(layer)`.
+using SlidingPattern = bool (*)(const Json& config, int layer);
+std::vector<bool> read_sliding_layers(const Json& config, int layer_count, SlidingPattern pattern);
+
+// Sets the window of the flagged layers. Throws kCorruptData when one is flagged and there is no
+// window.
+void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int window);
+
+// `sliding_window`: `fallback` where absent, 0 where null.
+int read_window(const Json& config, int fallback);
+
+// An optional positive number: `fallback` where absent, 0 where null.
+float read_softcap(const Json& config, std::string_view key, float fallback);
+
+// A positive number; throws kCorruptData otherwise.
+double read_positive(const Json& config, std::string_view key, double fallback);
+
+// The activation that `key` names as transformers does; throws kUnsupported naming another one.
+kernels::Activation read_activation(
+    const Json& config, std::string_view key, kernels::Activation fallback
+);
+
+// Throws kUnsupported when the flag `key` is set.
+void refuse_flag(const Json& config, std::string_view key);
+
+}  // namespace saker::models

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemma 1: Llama's layers with norm weights stored as weight - 1, embeddings scaled by
+// sqrt(hidden), a GELU gate, and the embedding as head. Its first files say `hidden_act: gelu` and
+// mean the tanh form.
+#include "saker/models/architecture.h"
+
+#include <cmath>
+
+namespace saker::models {
+namespace {
+
+DecoderConfig read(const Json& json) {
+  constexpr auto kDefault = kernels::Activation::kGeluTanh;
+  auto config =
+      read_decoder_config(json, {.head_dim = 256, .context_length = 8192, .activation = kDefault});
+  if (config.activation == kernels::Activation::kGelu) {
+    config.activation = kDefault;
+  }
+  refuse_flag(json, "use_bidirectional_attention");
+  config.norm.weight_offset = 1.0F;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  config.head = HeadChoice::kTied;
+  return config;
+}
+
+}  // namespace
+
+Architecture gemma() {
+  return {read, pre_norm_layer};
+}
+
+}  // namespace saker::models

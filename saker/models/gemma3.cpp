@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemma 3, text: Gemma 2's layers with RMS norm on q and k instead of soft caps; five sliding
+// layers to a full one, each kind with a rope of its own (scaling applies to full layers only).
+// Larger checkpoints keep the text part in `text_config`.
+#include "saker/base/error.h"
+#include "saker/models/architecture.h"
+
+#include <cmath>
+
+namespace saker::models {
+namespace {
+
+constexpr std::size_t kFullRope = 0;
+constexpr std::size_t kSlidingRope = 1;
+
+// The text part of a configuration for text and images.
+Json text_config(const Json& json) {
+  const auto found = json.find("text_config");
+  if (found == json.end()) {
+    return json;
+  }
+  require(
+      found->is_object(),
+      ErrorCode::kCorruptData,
+      "[config] text_config is {}, expected an object",
+      found->type_name()
+  );
+  Json text = *found;
+  text["model_type"] = json_string(json, "model_type", "gemma3");
+  for (const auto* key : {"vocab_size", "tie_word_embeddings"}) {
+    if (!text.contains(key) && json.contains(key)) {
+      text[key] = json[key];
+    }
+  }
+  return text;
+}
+
+// The published embedding scale is rounded to bf16, whatever the weights are.
+float rounded_scale(int hidden) {
+  const auto scale = mx::array(std::sqrt(static_cast<float>(hidden)));
+  return mx::astype(mx::astype(scale, mx::bfloat16), mx::float32).item<float>();
+}
+
+bool slides(const Json& json, int layer) {
+  const auto pattern = json_int(json, "sliding_window_pattern", 6);
+  require(
+      pattern > 0,
+      ErrorCode::kCorruptData,
+      "[config] sliding_window_pattern is {}, expected a positive number",
+      pattern
+  );
+  return (layer + 1) % pattern != 0;
+}
+
+DecoderConfig read(const Json& whole) {
+  const auto json = text_config(whole);
+  constexpr auto kDefault = kernels::Activation::kGeluTanh;
+  auto config = read_decoder_config(
+      json,
+      {.heads = 8,
+       .kv_heads = 4,
+       .head_dim = 256,
+       .vocab_size = 262208,
+       .context_length = 131072,
+       .activation = kDefault}
+  );
+  config.activation = read_activation(json, "hidden_activation", kDefault);
+  refuse_flag(json, "use_bidirectional_attention");
+  config.norm.weight_offset = 1.0F;
+  config.head_norms = true;
+  config.embedding_scale = rounded_scale(config.hidden);
+  config.attention_scale =
+      static_cast<float>(1.0 / std::sqrt(read_positive(json, "query_pre_attn_scalar", 256.0)));
+  config.attention_softcap = read_softcap(json, "attn_logit_softcapping", 0.0F);
+  config.final_softcap = read_softcap(json, "final_logit_softcapping", 0.0F);
+  config.head = HeadChoice::kByTensor;
+  config.ropes = {
+      nn::read_rope_options(json, {.default_theta = 1e6}),
+      nn::read_rope_options(
+          json,
+          {.layer_type = "sliding_attention",
+           .theta = "rope_local_base_freq",
+           .default_theta = 1e4,
+           .scaled = false}
+      ),
+  };
+  const int layers = static_cast<int>(config.layers.size());
+  set_windows(config, read_sliding_layers(json, layers, slides), read_window(json, 4096));
+  for (auto& layer : config.layers) {
+    layer.rope = layer.window > 0 ? kSlidingRope : kFullRope;
+  }
+  return config;
+}
+
+}  // namespace
+
+Architecture gemma3() {
+  return {read, sandwich_norm_layer};
+}
+
+}  // namespace saker::models

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/error.h"
+#include "saker/models/architecture.h"
+#include "saker/models/model.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+namespace saker::models {
+namespace {
+
+struct Row {
+  std::string_view model_type;
+  Architecture (*architecture)();
+};
+
+constexpr std::array kTable{
+    Row{"gemma", gemma},
+    Row{"gemma2", gemma2},
+    Row{"gemma3", gemma3},
+    Row{"gemma3_text", gemma3},
+    Row{"llama", llama},
+    Row{"mistral", mistral},
+    Row{"qwen2", qwen2},
+    Row{"qwen3", qwen3},
+};
+
+Architecture find_architecture(const Json& config) {
+  require(
+      config.is_object(),
+      ErrorCode::kCorruptData,
+      "[config] is of type {}, expected an object",
+      config.type_name()
+  );
+  const auto model_type = json_string(config, "model_type", "");
+  require(!model_type.empty(), ErrorCode::kCorruptData, "[config] model_type is missing");
+  for (const auto& row : kTable) {
+    if (row.model_type == model_type) {
+      return row.architecture();
+    }
+  }
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format(
+          "[config] model_type is \"{}\", expected one of {}",
+          model_type,
+          fmt::join(supported_model_types(), ", ")
+      )
+  );
+}
+
+}  // namespace
+
+std::unique_ptr<const Model> make_model(
+    const Json& config, const nn::Weights& weights, const LoadProgress& progress
+) {
+  const auto architecture = find_architecture(config);
+  return make_decoder(architecture.read(config), weights, architecture.build_layer, progress);
+}
+
+void check_config(const Json& config) {
+  find_architecture(config).read(config);
+}
+
+std::vector<std::string_view> supported_model_types() {
+  std::vector<std::string_view> types;
+  for (const auto& row : kTable) {
+    types.push_back(row.model_type);
+  }
+  return types;
+}
+
+}  // namespace saker::models
