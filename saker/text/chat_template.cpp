@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/text/chat_template.h"
+
+#include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
+#include "saker/base/utf8.h"
+#include "saker/text/rust_bridge.h"
+#include "saker/text/tokenizer_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+namespace saker::text {
+namespace {
+
+using Sources = std::map<std::string, std::string>;
+
+constexpr std::size_t kMaxTemplateBytes = std::size_t{1} << 18;
+constexpr std::string_view kDefault = "default";
+constexpr std::string_view kToolUse = "tool_use";
+
+bool is_present(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Sources read_jinja_files(const std::filesystem::path& model_dir) {
+  Sources sources;
+  if (const auto path = model_dir / "chat_template.jinja"; is_present(path)) {
+    sources.emplace(kDefault, read_file(path, kMaxTemplateBytes));
+  }
+  std::error_code no_folder;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(model_dir / "additional_chat_templates", no_folder)) {
+    if (entry.path().extension() == ".jinja") {
+      sources.emplace(entry.path().stem().string(), read_file(entry.path(), kMaxTemplateBytes));
+    }
+  }
+  return sources;
+}
+
+// A `chat_template` value: a string, or a list of {"name", "template"}.
+Sources read_value(const Json& value, const std::string& where) {
+  if (value.is_null()) {
+    return {};
+  }
+  if (value.is_string()) {
+    return {{std::string(kDefault), value.get<std::string>()}};
+  }
+  Sources sources;
+  const auto entry_ok = [](const Json& entry) {
+    return entry.is_object() && entry.contains("name") && entry.at("name").is_string() &&
+           entry.contains("template") && entry.at("template").is_string();
+  };
+  require(
+      value.is_array() && std::ranges::all_of(value, entry_ok),
+      ErrorCode::kCorruptData,
+      "{}: chat_template: got {}, expected a string or a list of {{name, template}}",
+      where,
+      describe_json(value)
+  );
+  for (const auto& entry : value) {
+    sources[entry.at("name").get<std::string>()] = entry.at("template").get<std::string>();
+  }
+  return sources;
+}
+
+Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConfig& config) {
+  if (auto sources = read_jinja_files(model_dir); !sources.empty()) {
+    return sources;
+  }
+  if (const auto path = model_dir / "chat_template.json"; is_present(path)) {
+    const auto json = read_json_file(path);
+    if (json.is_object() && json.contains("chat_template")) {
+      return read_value(json.at("chat_template"), path.string());
+    }
+  }
+  return read_value(config.chat_template, (model_dir / "tokenizer_config.json").string());
+}
+
+// Keys without a value are dropped, since many templates print them; reasoning goes by three names,
+// of which templates read one.
+Json normalize(const Json& message) {
+  Json fields = Json::object();
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) {
+      fields[key] = value;
+    }
+  }
+  constexpr std::array<std::string_view, 3> kNames{"reasoning_content", "thinking", "reasoning"};
+  const auto name = std::ranges::find_if(kNames, [&](auto key) { return fields.contains(key); });
+  if (name == kNames.end()) {
+    return fields;
+  }
+  const Json reasoning = fields.at(*name);
+  Json aliased = Json::object();
+  aliased["thinking"] = reasoning;
+  aliased.update(fields);
+  aliased["reasoning_content"] = reasoning;
+  return aliased;
+}
+
+Json normalize_all(const Json& messages) {
+  const auto is_object = [](const Json& message) { return message.is_object(); };
+  require(
+      messages.is_array() && !messages.empty() && std::ranges::all_of(messages, is_object),
+      ErrorCode::kInvalidArgument,
+      "messages: got {}, expected a list of at least one object",
+      describe_json(messages)
+  );
+  Json normalized = Json::array();
+  for (const auto& message : messages) {
+    normalized.push_back(normalize(message));
+  }
+  return normalized;
+}
+
+std::string dump(const Json& variables) {
+  try {
+    return variables.dump();
+  } catch (const Json::exception&) {
+    throw Error(ErrorCode::kInvalidArgument, "the messages are not valid UTF-8");
+  }
+}
+
+}  // namespace
+
+// Compiled when it is first used: a model whose template is broken still completes plain text.
+class ChatTemplate::Compiled {
+ public:
+  explicit Compiled(std::string source) : source_(std::move(source)) {}
+
+  std::string render(const std::string& variables) const {
+    SakerRsBytes text{};
+    SakerRsBytes error{};
+    const bool ok = saker_rs_template_render(
+        &compiled(), rust_data(variables), variables.size(), &text, &error
+    );
+    check_rust(ok, error, ErrorCode::kInvalidArgument, "chat template");
+    return take_string(text);
+  }
+
+ private:
+  const SakerRsTemplate& compiled() const {
+    const std::lock_guard lock(mutex_);
+    if (!rust_) {
+      SakerRsTemplate* rust = nullptr;
+      SakerRsBytes error{};
+      const bool ok = saker_rs_template_new(rust_data(source_), source_.size(), &rust, &error);
+      check_rust(ok, error, ErrorCode::kCorruptData, "chat template");
+      rust_.reset(rust);
+    }
+    return *rust_;
+  }
+
+  std::string source_;
+  mutable std::mutex mutex_;
+  mutable RustTemplate rust_;  // Guarded by mutex_; never changes once set.
+};
+
+ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens)
+    : special_tokens_(std::move(special_tokens)) {
+  templates_.emplace(kDefault, std::make_shared<Compiled>(std::move(source)));
+}
+
+std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& model_dir) {
+  auto config = load_tokenizer_config(model_dir);
+  ChatTemplate chat_template;
+  for (auto& [name, source] : find_sources(model_dir, config)) {
+    chat_template.templates_.emplace(name, std::make_shared<Compiled>(std::move(source)));
+  }
+  chat_template.special_tokens_ = std::move(config.special_tokens);
+  return chat_template.templates_.empty() ? std::nullopt : std::optional(std::move(chat_template));
+}
+
+const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
+  auto found = has_tools ? templates_.find(std::string(kToolUse)) : templates_.end();
+  if (found == templates_.end()) {
+    found = templates_.find(std::string(kDefault));
+  }
+  require(
+      found != templates_.end(),
+      ErrorCode::kUnsupported,
+      "chat template: got the names {}, expected one named default",
+      fmt::join(templates_ | std::views::keys, ", ")
+  );
+  return *found->second;
+}
+
+std::string ChatTemplate::render(const Json& messages, const RenderOptions& options) const {
+  require(
+      options.kwargs.is_object(),
+      ErrorCode::kInvalidArgument,
+      "template variables: got {}, expected an object",
+      describe_json(options.kwargs)
+  );
+  require(
+      !options.tools || options.tools->is_null() || options.tools->is_array(),
+      ErrorCode::kInvalidArgument,
+      "tools: got {}, expected a list",
+      options.tools ? describe_json(*options.tools) : ""
+  );
+  const Json tools = options.tools.value_or(nullptr);
+  Json variables = {{"tools", tools}, {"documents", nullptr}};
+  for (const auto& [name, token] : special_tokens_) {
+    variables[name] = token;
+  }
+  variables.update(options.kwargs);
+  for (const auto* name : {"messages", "tools", "add_generation_prompt"}) {
+    require(
+        !options.kwargs.contains(name),
+        ErrorCode::kInvalidArgument,
+        "template variables: {} has its own argument",
+        name
+    );
+  }
+  variables["messages"] = normalize_all(messages);
+  variables["add_generation_prompt"] = options.add_generation_prompt;
+  return choose(!tools.is_null()).render(dump(variables));
+}
+
+}  // namespace saker::text

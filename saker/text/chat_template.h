@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A model's chat template: messages to prompt text, as transformers' apply_chat_template renders
+// it. Templates come with models from strangers: work, output and memory of a rendering are
+// bounded, and nothing outside its variables can be reached. Copies are cheap and share the
+// compiled templates; all members may be called from any thread.
+
+#include "saker/base/json.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace saker::text {
+
+struct RenderOptions {
+  std::optional<Json> tools;  // A list of tool descriptions; a template "tool_use" is then taken
+                              // where there is one.
+  bool add_generation_prompt = true;  // Ends with the header of the answer.
+  Json kwargs =
+      Json::object();  // More variables, such as enable_thinking; they replace special tokens.
+};
+
+class ChatTemplate {
+ public:
+  // From chat_template.jinja (and additional_chat_templates/*.jinja), else chat_template.json, else
+  // tokenizer_config.json. None when the model has no template. Throws kCorruptData for malformed
+  // files; what is wrong inside a template shows when it is rendered.
+  static std::optional<ChatTemplate> load(const std::filesystem::path& model_dir);
+
+  // One template, and the variables that go with it ("bos_token" ...).
+  explicit ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens = {});
+
+  // `messages` is a list of objects: [{"role", "content"}, ...]. Throws kInvalidArgument for
+  // malformed arguments and for what the template raises, kCorruptData for templates that cannot be
+  // read.
+  std::string render(const Json& messages, const RenderOptions& options = {}) const;
+
+ private:
+  class Compiled;
+
+  ChatTemplate() = default;
+
+  const Compiled& choose(bool has_tools) const;
+
+  std::map<std::string, std::shared_ptr<Compiled>>
+      templates_;  // By name; a single one is "default".
+  std::map<std::string, std::string> special_tokens_;
+};
+
+}  // namespace saker::text

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/text/eos_tokens.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+
+#include <limits>
+#include <set>
+
+namespace saker::text {
+namespace {
+
+// The value of `eos_token_id`, null when the file or the key is missing.
+Json read_eos(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    return nullptr;
+  }
+  const auto json = read_json_file(path);
+  return json.is_object() && json.contains("eos_token_id") ? json.at("eos_token_id")
+                                                           : Json(nullptr);
+}
+
+bool is_truthy(const Json& value) {
+  return !value.is_null() && value != 0 && value != false && !(value.is_array() && value.empty());
+}
+
+void collect(const Json& value, const std::filesystem::path& path, std::set<std::int32_t>& ids) {
+  if (value.is_null()) {
+    return;
+  }
+  for (const auto& item : value.is_array() ? value : Json::array({value})) {
+    // Some configurations list null for "none".
+    if (item.is_null()) {
+      continue;
+    }
+    const bool is_id =
+        item.is_number_integer() && item >= 0 && item <= std::numeric_limits<std::int32_t>::max();
+    require(
+        is_id,
+        ErrorCode::kCorruptData,
+        "{}: eos_token_id: got {}, expected a token id or a list of them",
+        path.string(),
+        describe_json(item)
+    );
+    ids.insert(item.get<std::int32_t>());
+  }
+}
+
+}  // namespace
+
+std::vector<std::int32_t> load_eos_tokens(
+    const std::filesystem::path& model_dir,
+    const Tokenizer& tokenizer,
+    const TokenizerConfig& config
+) {
+  auto path = model_dir / "generation_config.json";
+  auto value = read_eos(path);
+  if (!is_truthy(value)) {
+    path = model_dir / "config.json";
+    value = read_eos(path);
+  }
+  std::set<std::int32_t> ids;
+  collect(value, path, ids);
+  if (const auto name = config.special_token("eos_token")) {
+    if (const auto id = tokenizer.token_id(*name)) {
+      ids.insert(*id);
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace saker::text

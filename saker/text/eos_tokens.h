@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The ids that end an answer: `eos_token_id` (a number or a list) of config.json, replaced by that
+// of generation_config.json where this gives one (0 and an empty list are none, as in Python), and
+// the tokenizer's EOS.
+
+#include "saker/text/tokenizer.h"
+#include "saker/text/tokenizer_config.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace saker::text {
+
+// Sorted, each id once. Missing files are no error. Throws kCorruptData for values that are no ids.
+std::vector<std::int32_t> load_eos_tokens(
+    const std::filesystem::path& model_dir,
+    const Tokenizer& tokenizer,
+    const TokenizerConfig& config
+);
+
+}  // namespace saker::text

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/text/tokenizer.h"
+
+#include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
+#include "saker/base/utf8.h"
+#include "saker/text/rust_bridge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace saker::text {
+namespace {
+
+constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
+
+}  // namespace
+
+Tokenizer::Tokenizer(SakerRsTokenizer* rust)
+    : rust_(rust), vocab_size_(static_cast<int>(saker_rs_tokenizer_vocab_size(rust))) {}
+
+Tokenizer::~Tokenizer() {
+  saker_rs_tokenizer_free(rust_);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json, std::string_view what) {
+  SakerRsTokenizer* rust = nullptr;
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_new(rust_data(json), json.size(), &rust, &error);
+  check_rust(ok, error, ErrorCode::kCorruptData, what);
+  RustTokenizer owner(rust);
+  std::shared_ptr<const Tokenizer> tokenizer(new Tokenizer(rust));
+  owner.release();
+  return tokenizer;
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model_dir) {
+  const auto path = model_dir / "tokenizer.json";
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  require(
+      bytes.size() <= kMaxTokenizerBytes,
+      ErrorCode::kCorruptData,
+      "{}: {} bytes, at most {} expected",
+      path.string(),
+      bytes.size(),
+      kMaxTokenizerBytes
+  );
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  require_utf8(text, "the text");
+  SakerRsIds ids{};
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_encode(
+      rust_, rust_data(text), text.size(), options.add_special_tokens, &ids, &error
+  );
+  check_rust(ok, error, ErrorCode::kInvalidArgument, "the text cannot be encoded");
+  const std::unique_ptr<SakerRsIds, void (*)(SakerRsIds*)> owner(&ids, [](SakerRsIds* owned) {
+    saker_rs_ids_free(*owned);
+  });
+  const std::span<const std::uint32_t> found(ids.data, ids.size);
+  const bool fits = std::ranges::all_of(found, [](std::uint32_t id) {
+    return id <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
+  });
+  require(fits, ErrorCode::kCorruptData, "the tokenizer gives ids above 2^31 - 1");
+  return {found.begin(), found.end()};
+}
+
+void Tokenizer::require_token(bool exists, std::int32_t id) const {
+  require(
+      exists,
+      ErrorCode::kInvalidArgument,
+      "token id {} has no token, expected one of the vocabulary's {} tokens",
+      id,
+      vocab_size_
+  );
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, DecodeOptions options) const {
+  for (const auto id : ids) {
+    require_token(has_token(id), id);
+  }
+  SakerRsBytes text{};
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_decode(
+      rust_,
+      reinterpret_cast<const std::uint32_t*>(ids.data()),  // Same representation: none is negative.
+      ids.size(),
+      options.skip_special_tokens,
+      &text,
+      &error
+  );
+  check_rust(ok, error, ErrorCode::kInvalidArgument, "the tokens cannot be decoded");
+  return take_string(text);
+}
+
+std::optional<std::int32_t> Tokenizer::token_id(std::string_view piece) const {
+  std::uint32_t id = 0;
+  if (!saker_rs_tokenizer_token_id(rust_, rust_data(piece), piece.size(), &id) ||
+      id > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
+    return std::nullopt;
+  }
+  return static_cast<std::int32_t>(id);
+}
+
+std::optional<std::string> Tokenizer::find_piece(std::int32_t id) const {
+  SakerRsBytes piece{};
+  if (id < 0 || !saker_rs_tokenizer_piece(rust_, static_cast<std::uint32_t>(id), &piece)) {
+    return std::nullopt;
+  }
+  return take_string(piece);
+}
+
+std::string Tokenizer::token_piece(std::int32_t id) const {
+  auto piece = find_piece(id);
+  require_token(piece.has_value(), id);
+  return *std::move(piece);
+}
+
+bool Tokenizer::has_token(std::int32_t id) const {
+  return find_piece(id).has_value();
+}
+
+bool Tokenizer::is_special(std::int32_t id) const {
+  return id >= 0 && saker_rs_tokenizer_is_special(rust_, static_cast<std::uint32_t>(id));
+}
+
+}  // namespace saker::text

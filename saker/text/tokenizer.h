@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Text to token ids and back, by the `tokenizers` engine over a model's tokenizer.json: the same
+// ids and the same text as that library gives in Python. Immutable; all members may be called from
+// any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct SakerRsTokenizer;
+
+namespace saker::text {
+
+struct EncodeOptions {
+  bool add_special_tokens = true;  // What the tokenizer's post-processor adds, such as BOS.
+};
+
+struct DecodeOptions {
+  bool skip_special_tokens = false;
+};
+
+class Tokenizer {
+ public:
+  // Reads tokenizer.json in `model_dir`; no other file is needed. Throws kNotFound or kCorruptData.
+  static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& model_dir);
+  // From the content of a tokenizer.json; `what` names it in messages.
+  static std::shared_ptr<const Tokenizer> parse(std::string_view json, std::string_view what);
+
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+  ~Tokenizer();
+
+  // Throws kInvalidArgument, naming the byte, when the text is not UTF-8.
+  std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+  // Throws kInvalidArgument for an id without a token.
+  std::string decode(std::span<const std::int32_t> ids, DecodeOptions options = {}) const;
+
+  // Number of tokens, added ones included. Ids may have gaps and a model may have more rows.
+  int vocab_size() const { return vocab_size_; }
+
+  std::optional<std::int32_t> token_id(std::string_view piece) const;
+  // The token as the vocabulary writes it. Throws kInvalidArgument for an id without a token.
+  std::string token_piece(std::int32_t id) const;
+  bool has_token(std::int32_t id) const;
+  // Whether the token is marked special; false for ids without a token.
+  bool is_special(std::int32_t id) const;
+
+  // For Detokenizer.
+  const SakerRsTokenizer& rust() const { return *rust_; }
+
+ private:
+  explicit Tokenizer(SakerRsTokenizer* rust);
+
+  std::optional<std::string> find_piece(std::int32_t id) const;
+  void require_token(bool exists, std::int32_t id) const;
+
+  SakerRsTokenizer* rust_;  // Owned.
+  int vocab_size_;
+};
+
+}  // namespace saker::text
