@@ -104,7 +104,7 @@ void print_table(const engine::ScoreResult& result, const engine::Engine& engine
         "{:>10}  {:>8}  {:?}\n",
         logprob ? fmt::format("{:.4f}", *logprob) : "-",
         id,
-        engine.tokenizer().token_piece(id)
+        engine.tokenizer().has_token(id) ? engine.tokenizer().token_piece(id) : ""
     ));
   }
   print(fmt::format("sum {:.4f}, mean {:.4f}\n", result.sum, result.mean));

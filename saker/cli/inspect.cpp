@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker inspect`: what a model, adapter or tensor file holds, and whether we can run it.
+#include "saker/load/inspect.h"
+
+#include "saker/cli/command.h"
+#include "saker/cli/output.h"
+#include "saker/cli/result_json.h"
+#include "saker/load/inspection_report.h"
+#include "saker/load/model_dir.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+
+namespace saker::cli {
+namespace {
+
+struct InspectArgs {
+  std::string path;
+  bool json = false;
+};
+
+int run_inspect(const InspectArgs& args) {
+  // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
+  // model.
+  const bool is_file = std::filesystem::is_regular_file(args.path);
+  const auto path = is_file ? std::filesystem::path(args.path) : load::resolve_model(args.path);
+  const load::Inspection inspection = load::inspect(path);
+  print(
+      args.json ? dump_line(load::inspection_json(inspection)) : load::inspection_text(inspection)
+  );
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  auto args = std::make_shared<InspectArgs>();
+  CLI::App& command = *app.add_subcommand(
+      "inspect", "What a model, adapter or tensor file holds, and whether it can run"
+  );
+  command.add_option(
+      "PATH", args->path, "A folder, a .safetensors file, or a repo id [the demo model]"
+  );
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });
+}
+
+}  // namespace saker::cli
