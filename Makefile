@@ -2,8 +2,8 @@
 # make test      set up, build everything, run all tests
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, parity, training
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-parity \
-	check-training clean distclean
+.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
+	check-parity check-training clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -26,7 +26,7 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-parity check-training
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-parity check-training
 
 check-format:
 	@tools/setup.sh checks
@@ -45,6 +45,10 @@ check-tidy:
 check-asan: setup
 	@tools/build.sh asan all
 	@ctest --preset asan -j $(JOBS)
+
+check-fuzz:
+	@tools/setup.sh checks
+	@tools/check_fuzz.sh 300
 
 # Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
 check-parity: saker

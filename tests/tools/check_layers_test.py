@@ -66,6 +66,12 @@ class CheckLayers(unittest.TestCase):
         self.one("#pragma once", "saker/base/a.h", HEAD)
         self.one("using namespace", "saker/base/a.cpp", HEAD + "using namespace std;\n")
 
+    def test_page_says_the_same(self) -> None:
+        page = (TOP / "docs/architecture.md").read_text()
+        false_page = page.replace("| base kernels cache |", "| base kernels |")
+        self.assertNotEqual(page, false_page)
+        self.one("nn includes 'base kernels'", "saker/nn/a.cpp", HEAD, **{"docs/architecture.md": false_page})
+
     def test_depth(self) -> None:
         self.one("deeper than 3", "saker/text/tools/more/a.cpp", HEAD)
 
