@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the tiny checkpoints of tests/golden and what they compute in float32.
+
+    python tools/make_goldens.py [NAME ...] [--out tests/golden]
+
+Each folder holds a checkpoint with random weights (config.json, model.safetensors) and golden.safetensors:
+
+    ids      int32 [T]             the tokens
+    logits   float32 [T, V]        after each of them
+    tap.-1   float32 [T, hidden]   embedded rows, and the rows after each layer: tap.0, tap.1, ...
+    greedy   int32 [n]             tokens that follow the first 8 ids, best first
+
+The reference is mlx-lm, or transformers where mlx-lm lacks a feature (sliding windows of Gemma 2, Mistral and Qwen 2, the GELU of
+Gemma 1). Where both have it, both run and must agree. Seeds are taken in turn until no greedy step is close.
+Needs: mlx[cpu]==0.32.4 mlx-lm==0.32.2 transformers torch numpy
+"""
+import argparse
+import json
+import pathlib
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+import torch
+from mlx.utils import tree_flatten, tree_unflatten
+
+mx.set_default_device(mx.cpu)
+torch.manual_seed(0)
+
+TOKENS, PROMPT, GREEDY = 20, 8, 12
+AGREE = 5e-5  # Largest difference of logits between the two references.
+MIN_GAP = 0.04  # Between the two best logits of a greedy step.
+
+BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, rope_theta=10000.0)
+GEMMA = dict(BASE, hidden_size=36, query_pre_attn_scalar=24, hidden_activation="gelu_pytorch_tanh")
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=64)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
+NESTED = dict(full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e6),
+              sliding_attention=dict(rope_type="default", rope_theta=1e4))
+
+MLX, HF, BOTH = "mlx-lm", "transformers", "both"
+# name: (reference, configuration over BASE, options)
+CASES = {
+    "llama": (BOTH, dict(model_type="llama", tie_word_embeddings=False, rope_scaling=LLAMA3), {}),
+    "llama_bias": (BOTH, dict(model_type="llama", hidden_size=36, attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
+                              num_attention_heads=3, num_key_value_heads=1, head_dim=10,
+                              rope_scaling=dict(type="linear", factor=4.0)), {}),
+    "llama_layers": (MLX, dict(model_type="llama", tie_word_embeddings=True, sliding_window=5,
+                               layer_types=["sliding_attention", "full_attention"]), {}),
+    "llama_f16": (MLX, dict(model_type="llama", tie_word_embeddings=False), dict(dtype=mx.float16)),
+    "mistral": (HF, dict(model_type="mistral", tie_word_embeddings=False, sliding_window=6), {}),
+    "qwen2": (BOTH, dict(model_type="qwen2", tie_word_embeddings=True, use_sliding_window=False, sliding_window=4,
+                         max_window_layers=0), {}),
+    "qwen2_window": (HF, dict(model_type="qwen2", tie_word_embeddings=False, use_sliding_window=True,
+                              sliding_window=5, max_window_layers=1), {}),
+    "qwen3": (BOTH, dict(model_type="qwen3", tie_word_embeddings=True), {}),
+    "qwen3_yarn": (BOTH, dict(model_type="qwen3", tie_word_embeddings=False, rope_theta=None,
+                              rope_parameters=dict(YARN, rope_theta=5000.0)), {}),
+    "qwen3_bf16": (MLX, dict(model_type="qwen3", tie_word_embeddings=False, num_hidden_layers=3),
+                   dict(dtype=mx.bfloat16)),
+    "qwen3_q4": (MLX, dict(model_type="qwen3", tie_word_embeddings=True, hidden_size=64, intermediate_size=96,
+                           head_dim=16), dict(dtype=mx.bfloat16, bits=4)),
+    "qwen3_q8": (MLX, dict(model_type="qwen3", tie_word_embeddings=False, hidden_size=64, intermediate_size=96,
+                           head_dim=16), dict(dtype=mx.bfloat16, bits=8)),
+    "qwen3_mixed": (MLX, dict(model_type="qwen3", tie_word_embeddings=True, hidden_size=64, intermediate_size=96,
+                              head_dim=16), dict(dtype=mx.bfloat16, bits=4, wide="v_proj up_proj")),
+    "gemma": (HF, dict(model_type="gemma", hidden_act="gelu"), {}),
+    "gemma2": (HF, dict(GEMMA, model_type="gemma2", sliding_window=6, attn_logit_softcapping=5.0,
+                        final_logit_softcapping=4.0), {}),
+    "gemma3": (BOTH, dict(GEMMA, model_type="gemma3_text", sliding_window=8, sliding_window_pattern=2,
+                          rope_local_base_freq=1000.0, rope_scaling=dict(rope_type="linear", factor=8.0)), {}),
+    "gemma3_nested": (HF, dict(model_type="gemma3", vocab_size=96, text_config=dict(
+        GEMMA, model_type="gemma3_text", sliding_window=4, rope_theta=None, rope_parameters=NESTED,
+        layer_types=["full_attention", "sliding_attention"])), {}),
+}
+
+
+def drop_none(config):
+    return {k: drop_none(v) if isinstance(v, dict) else v for k, v in config.items() if v is not None}
+
+
+def mlx_model(config):
+    from mlx_lm.utils import _get_classes
+    model_class, args_class = _get_classes(config)
+    return model_class(args_class.from_dict(json.loads(json.dumps(config))))
+
+
+def random_weights(model, config, dtype, seed):
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for name, value in tree_flatten(model.parameters()):
+        data = rng.standard_normal(value.shape, dtype=np.float32)
+        if value.ndim >= 2:
+            data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
+        elif "norm" in name:
+            data = (0.0 if "gemma" in config["model_type"] else 1.0) + 0.2 * data
+        else:
+            data *= 0.2
+        weights[name] = mx.array(data).astype(dtype)
+    if config.get("text_config"):
+        weights = {k: v for k, v in weights.items() if "lm_head" not in k}
+    return weights
+
+
+class Recorder:
+    """Stands for a layer and keeps what it was given and gave."""
+
+    def __init__(self, layer):
+        self.layer, self.seen, self.given = layer, None, None
+
+    def __getattr__(self, name):
+        return getattr(self.layer, name)
+
+    def __call__(self, x, *args, **kwargs):
+        self.seen, self.given = x, self.layer(x, *args, **kwargs)
+        return self.given
+
+
+def mlx_reference(model):
+    model.set_dtype(mx.float32)
+    body = getattr(model, "language_model", model).model
+    body.layers = [Recorder(layer) for layer in body.layers]
+
+    def run(ids):
+        logits = model(mx.array([ids]))
+        taps = [body.layers[0].seen] + [layer.given for layer in body.layers]
+        return np.array(logits)[0], [np.array(tap)[0] for tap in taps]
+
+    return run
+
+
+def hf_reference(config, weights):
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+    text = dict(config.get("text_config", config))
+    kind = CONFIG_MAPPING[text["model_type"]]
+    settings = kind(**json.loads(json.dumps({k: v for k, v in text.items() if k != "model_type"})))
+    settings._attn_implementation = "eager"
+    model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
+    state = {k.removeprefix("language_model."): torch.tensor(np.array(v.astype(mx.float32)))
+             for k, v in weights.items()}
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
+    model.tie_weights()
+    taps = {}
+    for i, layer in enumerate(model.model.layers):
+        layer.register_forward_hook(
+            lambda module, args, output, i=i: taps.update({i: output[0] if isinstance(output, tuple) else output}))
+    model.model.layers[0].register_forward_pre_hook(lambda module, args: taps.update({-1: args[0]}))
+
+    def run(ids):
+        with torch.no_grad():
+            logits = model(torch.tensor([ids]), use_cache=False).logits[0].numpy()
+        return logits, [taps[i][0].numpy() for i in range(-1, len(model.model.layers))]
+
+    return run
+
+
+def quantize(model, config, bits, wide):
+    modules = {}
+
+    def wanted(path, module):
+        if not hasattr(module, "to_quantized"):
+            return False
+        if path.rsplit(".", 1)[-1] in wide.split():
+            modules[path] = dict(group_size=32, bits=8)
+            return modules[path]
+        return True
+
+    nn.quantize(model, 32, bits, class_predicate=wanted)
+    config["quantization"] = dict(group_size=32, bits=bits, mode="affine", **modules)
+
+
+def make_case(name, seed):
+    reference, changes, options = CASES[name]
+    config = dict(changes) if "text_config" in changes else {**BASE, **changes}
+    if isinstance(config.get("text_config"), dict):
+        config["text_config"] = drop_none(config["text_config"])
+    if config["model_type"] == "qwen2":  # Its heads always share the hidden size.
+        config.pop("head_dim")
+    config = drop_none(config)
+    model = mlx_model(config)
+    weights = random_weights(model, config, options.get("dtype", mx.float32), seed)
+    if reference != HF or options.get("bits"):
+        model.update(tree_unflatten(list(weights.items())))
+        if options.get("bits"):
+            quantize(model, config, options["bits"], options.get("wide", ""))
+            weights = dict(tree_flatten(model.parameters()))
+        if config["model_type"].startswith("gemma3"):  # A tied head, as real checkpoints have it.
+            weights.pop("lm_head.weight", None)
+            model.sanitize(dict(weights))
+    elif config["model_type"].startswith("gemma3"):
+        weights.pop("lm_head.weight", None)
+    stored = dict(weights)
+    runs = []
+    if reference in (MLX, BOTH):
+        runs.append(mlx_reference(model))
+    if reference in (HF, BOTH):
+        runs.append(hf_reference(config, weights))
+    run = runs[0]
+
+    vocab = config["vocab_size"]
+    ids = np.random.default_rng(seed + 1).integers(0, vocab, TOKENS).tolist()
+    logits, taps = run(ids)
+    for other in runs[1:]:
+        difference = np.abs(other(ids)[0] - logits).max()
+        assert difference < AGREE, f"{name}: references differ by {difference}"
+    sequence, gap = ids[:PROMPT], np.inf
+    for _ in range(GREEDY):
+        row = run(sequence)[0][-1]
+        best = np.sort(row)[-2:]
+        gap = min(gap, best[1] - best[0])
+        sequence.append(int(row.argmax()))
+    golden = {"ids": mx.array(ids, mx.int32), "logits": mx.array(logits),
+              "greedy": mx.array(sequence[PROMPT:], mx.int32)}
+    golden.update({f"tap.{i - 1}": mx.array(tap) for i, tap in enumerate(taps)})
+    return gap, config, stored, golden
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; default: all")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "tests/golden")
+    args = parser.parse_args()
+    for name in args.names or CASES:
+        for seed in range(100):
+            gap, config, weights, golden = make_case(name, seed)
+            if gap > MIN_GAP:
+                break
+        else:
+            raise SystemExit(f"{name}: no seed keeps greedy steps apart")
+        out = args.out / name
+        out.mkdir(parents=True, exist_ok=True)
+        mx.save_safetensors(str(out / "model.safetensors"), weights, {"format": "mlx"})
+        mx.save_safetensors(str(out / "golden.safetensors"), golden)
+        (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+        size = sum(f.stat().st_size for f in out.iterdir())
+        print(f"{name}: {CASES[name][0]}, seed {seed}, gap {gap:.3f}, {size / 1e3:.0f} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
