@@ -24,7 +24,7 @@ struct SamplingOptions {
   int presence_context_size = 20;
   double frequency_penalty = 0.0;
   int frequency_context_size = 20;
-  std::map<std::int32_t, double> logit_bias;
+  std::map<std::int32_t, double> logit_bias = {};
   std::uint64_t seed = 0;
 };
 
