@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/request_fields.h"
+
+#include "saker/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+engine::GenerateRequest applied(const char* record) {
+  engine::GenerateRequest request;
+  apply_record(Json::parse(record), request);
+  return request;
+}
+
+std::string failure(const char* record) {
+  try {
+    applied(record);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RequestFields, SetWhatTheRecordSays) {
+  const auto request = applied(
+      R"({"id": 3, "prompt": "p", "max_tokens": 7, "temp": 1, "top_p": 0.5, "top_k": 4, "min_p": 0.1,
+          "min_tokens_to_keep": 2, "xtc_probability": 0.2, "xtc_threshold": 0.3, "seed": 18446744073709551615,
+          "repetition_penalty": 1.1, "repetition_context_size": 5, "presence_penalty": 0.2,
+          "presence_context_size": 6, "frequency_penalty": 0.3, "frequency_context_size": 8,
+          "logit_bias": {"4": -2.5}, "stop": "x", "ignore_eos": true, "logprobs": 2, "max_kv_size": 9,
+          "kwargs": {"enable_thinking": false}})"
+  );
+  EXPECT_EQ(request.prompt, "p");
+  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_EQ(request.sampling.temperature, 1.0);
+  EXPECT_EQ(request.sampling.top_p, 0.5);
+  EXPECT_EQ(request.sampling.top_k, 4);
+  EXPECT_EQ(request.sampling.min_p, 0.1);
+  EXPECT_EQ(request.sampling.min_tokens_to_keep, 2);
+  EXPECT_EQ(request.sampling.xtc_probability, 0.2);
+  EXPECT_EQ(request.sampling.xtc_threshold, 0.3);
+  EXPECT_EQ(request.sampling.seed, 18446744073709551615ULL);
+  EXPECT_EQ(request.sampling.repetition_penalty, 1.1);
+  EXPECT_EQ(request.sampling.repetition_context_size, 5);
+  EXPECT_EQ(request.sampling.presence_penalty, 0.2);
+  EXPECT_EQ(request.sampling.presence_context_size, 6);
+  EXPECT_EQ(request.sampling.frequency_penalty, 0.3);
+  EXPECT_EQ(request.sampling.frequency_context_size, 8);
+  EXPECT_EQ(request.sampling.logit_bias.at(4), -2.5);
+  EXPECT_EQ(request.stop, std::vector<std::string>{"x"});
+  EXPECT_TRUE(request.ignore_eos);
+  EXPECT_EQ(request.logprobs, 2);
+  EXPECT_EQ(request.max_kv_size, 9);
+  EXPECT_EQ(request.template_kwargs["enable_thinking"], false);
+}
+
+TEST(RequestFields, EveryFieldIsNamedOnce) {
+  std::vector<std::string_view> names;
+  for (const RequestField& field : request_fields()) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), field.name), 0) << field.name;
+    EXPECT_FALSE(field.help.empty());
+    names.push_back(field.name);
+  }
+}
+
+TEST(RequestFields, NameWhatIsWrong) {
+  EXPECT_NE(failure(R"({"colour": 1})").find("colour"), std::string::npos);
+  EXPECT_NE(
+      failure(R"({"temp": "hot"})").find("temp: got string, expected a number"), std::string::npos
+  );
+  EXPECT_NE(failure(R"({"max_tokens": 1.5})").find("an integer"), std::string::npos);
+  EXPECT_NE(failure(R"({"max_tokens": 99999999999})").find("out of range"), std::string::npos);
+  EXPECT_NE(failure(R"({"seed": -1})").find("seed"), std::string::npos);
+  EXPECT_NE(failure(R"({"stop": [1]})").find("stop"), std::string::npos);
+  EXPECT_NE(failure(R"({"tokens": [1.5]})").find("1.5"), std::string::npos);
+  EXPECT_NE(failure(R"({"tokens": 3})").find("tokens"), std::string::npos);
+  EXPECT_NE(failure(R"({"prompt": []})").find("prompt"), std::string::npos);
+  EXPECT_NE(failure(R"({"logit_bias": {"x": 1}})").find("logit_bias"), std::string::npos);
+  EXPECT_NE(failure("[]").find("expected a JSON object"), std::string::npos);
+}
+
+TEST(TokenList, ReadsIds) {
+  EXPECT_EQ(parse_token_list("1,2,30"), (std::vector<std::int32_t>{1, 2, 30}));
+  EXPECT_EQ(parse_token_list("7"), (std::vector<std::int32_t>{7}));
+  EXPECT_TRUE(parse_token_list("").empty());
+}
+
+TEST(TokenList, RefusesAnythingElse) {
+  for (const char* text : {",", "1,", "1,,2", "a", "1 2", " 1", "1.5", "99999999999"}) {
+    EXPECT_THROW(parse_token_list(text), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace saker::cli

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`saker run`: one answer for pipes, a conversation on a terminal."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from saker import DEMO, PROGRAM, SakerTest
+
+
+class OneAnswer(SakerTest):
+    def test_pipe_prints_only_the_answer(self):
+        by_pipe = self.ok("run", DEMO, "--temp", "0", stdin=b"what is saker?\n").decode()
+        self.assertEqual(by_pipe, self.ok("run", DEMO, "--temp", "0", "-p", "what is saker?").decode())
+        self.assertTrue(by_pipe.strip())
+        self.assertTrue(by_pipe.endswith("\n"))
+
+    def test_several_lines_are_one_question(self):
+        self.assertTrue(self.ok("run", DEMO, stdin=b"hello\nwho are you?\n").strip())
+
+
+class Terminal:
+    """The program on a terminal of its own."""
+
+    def __init__(self, *args, state):
+        self.master, slave = pty.openpty()
+        env = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm"}
+        self.process = subprocess.Popen(
+            [PROGRAM, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True,
+            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+        )
+        os.close(slave)
+        self.output = ""
+
+    def expect(self, text, timeout=60):
+        """Waits until `text` is shown; returns what came before and with it."""
+        end = time.monotonic() + timeout
+        while text not in self.output:
+            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"{text!r} not shown; got {self.output!r}")
+            try:
+                chunk = os.read(self.master, 65536)
+            except OSError as error:
+                raise AssertionError(f"the program ended before {text!r}; got {self.output!r}") from error
+            self.output += chunk.decode(errors="replace")
+        seen, self.output = self.output.split(text, 1)
+        return seen + text
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+
+class Repl(SakerTest):
+    def terminal(self, *args):
+        terminal = Terminal("run", DEMO, "--temp", "0", *args, state=self.folder)
+        self.addCleanup(terminal.close)
+        terminal.expect("> ")
+        return terminal
+
+    def test_conversation(self):
+        terminal = self.terminal()
+        terminal.type("/help\r")
+        terminal.expect("/reset")
+        terminal.expect("> ")
+        terminal.type("hello\r")
+        terminal.expect("\n")
+        terminal.expect("> ")
+        terminal.type("/stats\r")
+        self.assertIn("1 turns", terminal.expect("tokens/s"))
+        terminal.expect("> ")
+        terminal.type("tell me a story\r")
+        terminal.expect("> ")
+        terminal.type("/stats\r")
+        seen = terminal.expect("cached")
+        self.assertIn("2 turns", seen)
+        self.assertNotIn("(0 cached", seen)  # The second turn continues the first one's rows.
+        terminal.type("/reset\r")
+        terminal.expect("forgotten")
+        terminal.expect("> ")
+        terminal.type("/stats\r")
+        terminal.expect("no answer yet")
+        terminal.type("/nonsense\r")
+        terminal.expect("unknown command")
+        terminal.type("/quit\r")
+        self.assertEqual(terminal.process.wait(timeout=30), 0)
+        self.assertIn("tell me a story", (self.folder / "saker" / "history").read_text())
+
+    def test_interrupt_stops_the_answer_and_not_the_program(self):
+        terminal = self.terminal("--ignore-eos", "--max-tokens", "100000")
+        terminal.type("hello\r")
+        terminal.expect("\n")
+        time.sleep(0.3)
+        os.killpg(os.getpgid(terminal.process.pid), signal.SIGINT)
+        terminal.expect("[stopped]")
+        terminal.expect("> ")
+        terminal.type("/quit\r")
+        self.assertEqual(terminal.process.wait(timeout=30), 0)
+
+    def test_end_of_input_leaves(self):
+        terminal = self.terminal()
+        terminal.type("\x04")
+        self.assertEqual(terminal.process.wait(timeout=30), 0)
+
+    def test_interrupt_at_the_prompt_clears_then_leaves(self):
+        terminal = self.terminal()
+        terminal.type("half a line\x03")
+        terminal.expect("again")
+        terminal.expect("> ")
+        terminal.type("\x03")
+        self.assertEqual(terminal.process.wait(timeout=30), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

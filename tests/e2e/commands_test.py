@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command once, with the JSON that scripts depend on."""
+import json
+import math
+import unittest
+
+from saker import DEMO, ROOT, SakerTest, run
+
+COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect"]
+
+
+class Help(SakerTest):
+    def test_help_names_every_command(self):
+        text = self.ok("--help").decode()
+        for command in COMMANDS:
+            self.assertIn(command, text)
+            self.assertIn("Usage", self.ok(command, "--help").decode())
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
+
+    def test_flags_of_later_work_are_absent(self):
+        for flag in ["--adapter", "--draft", "--speculate", "--cache-in", "--cache-out", "--kv-bits"]:
+            self.fails("generate", "-p", "hi", flag, "x", says=flag, code=2)
+        self.fails("score", "--text", "hi", "--views", "base", says="--views", code=2)
+
+    def test_wrong_usage(self):
+        self.fails(says="", code=2)
+        self.fails("generate", says="", code=2)
+        self.fails("generate", "-p", "a", "--tokens", "1", says="", code=2)
+        self.fails("generate", "-p", "a", "--temp", "warm", says="--temp", code=2)
+        self.fails("generate", "-p", "a", "--threads", "0", says="--threads", code=2)
+        self.fails("dance", says="", code=2)
+
+
+class Tokens(SakerTest):
+    def test_round_trip(self):
+        text = "Hello, what is Saker? \u00e9\u4e16\U0001f600\n"
+        got = self.json("tokenize", DEMO, "-t", text, "--json")
+        self.assertEqual(sorted(got), ["pieces", "tokens"])
+        self.assertEqual(len(got["pieces"]), len(got["tokens"]))
+        ids = ",".join(map(str, got["tokens"]))
+        self.assertEqual(self.json("detokenize", DEMO, "--tokens", ids, "--json"), {"text": text})
+        self.assertEqual(self.ok("detokenize", DEMO, "--tokens", ids).decode(), text + "\n")
+
+    def test_needs_only_the_tokenizer(self):
+        only = self.folder / "tokenizer"
+        only.mkdir()
+        (only / "tokenizer.json").write_bytes((DEMO / "tokenizer.json").read_bytes())
+        self.assertTrue(self.json("tokenize", only, "-t", "hi", "--json")["tokens"])
+
+    def test_file_is_taken_byte_for_byte(self):
+        path = self.write("text", b"a\r\n b\n")
+        got = self.json("tokenize", DEMO, "-f", path, "--json")["tokens"]
+        ids = ",".join(map(str, got))
+        self.assertEqual(self.json("detokenize", DEMO, "--tokens", ids, "--json")["text"], "a\r\n b\n")
+
+    def test_template(self):
+        messages = self.write("m.json", json.dumps([{"role": "user", "content": "hi"}]))
+        text = self.ok("template", DEMO, "--messages", messages).decode()
+        self.assertIn("<|im_start|>user\nhi<|im_end|>", text)
+        self.assertTrue(text.endswith("<|im_start|>assistant\n"))
+        bare = self.ok("template", DEMO, "--messages", messages, "--no-generation-prompt").decode()
+        self.assertFalse(bare.endswith("assistant\n"))
+
+
+class Inspect(SakerTest):
+    def test_demo_runs(self):
+        got = self.json("inspect", DEMO, "--json")
+        self.assertTrue(got["runnable"])
+        self.assertEqual(got["model"]["model_type"], "qwen3")
+        self.assertIn("qwen3", self.ok("inspect", DEMO).decode())
+
+    def test_unknown_architecture_is_described(self):
+        got = self.json("inspect", self.demo_copy(model_type="mamba9"), "--json")
+        self.assertFalse(got["runnable"])
+        self.assertIn("mamba9", got["reason"])
+
+    def test_file(self):
+        got = self.json("inspect", DEMO / "model.safetensors", "--json")
+        self.assertTrue(got["tensors"])
+
+
+class Score(SakerTest):
+    def test_tokens(self):
+        got = self.json("score", DEMO, "--tokens", "5,6,7,8", "--json", "--top-k", "3")
+        self.assertEqual(got["tokens"], [5, 6, 7, 8])
+        view = got["views"]["base"]
+        self.assertIsNone(view["logprobs"][0])
+        self.assertAlmostEqual(view["sum"], sum(view["logprobs"][1:]), places=9)
+        self.assertAlmostEqual(view["mean"], view["sum"] / 3, places=9)
+        following = view["next"]
+        self.assertEqual(len(following["token_ids"]), 3)
+        mass = sum(map(math.exp, following["logprobs"])) + math.exp(following["tail_logprob"])
+        self.assertAlmostEqual(mass, 1.0, places=5)
+
+    def test_prompt_tokens_are_seen_and_not_scored(self):
+        whole = self.json("score", DEMO, "--tokens", "5,6,7,8", "--json")["views"]["base"]
+        part = self.json("score", DEMO, "--tokens", "7,8", "--prompt-tokens", "5,6", "--json")
+        self.assertEqual(part["views"]["base"]["logprobs"][:2], [None, None])
+        self.assertEqual(part["views"]["base"]["logprobs"][-2:], whole["logprobs"][-2:])
+
+    def test_completion(self):
+        got = self.json("score", DEMO, "--prompt", "Saker is", "--completion", " a runtime", "--json")
+        view = got["views"]["base"]
+        scored = [x for x in view["logprobs"] if x is not None]
+        self.assertAlmostEqual(view["sum"], sum(scored), places=9)
+
+    def test_records(self):
+        lines = [{"id": "a", "text": "hello there"}, {"id": 2, "tokens": [5, 6, 7]},
+                 {"id": 3, "prompt": "Saker is", "completion": " a runtime"}]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
+        got = [json.loads(line) for line in self.ok("score", DEMO, "-f", path).splitlines()]
+        self.assertEqual([g["id"] for g in got], ["a", 2, 3])
+        alone = self.json("score", DEMO, "--tokens", "5,6,7", "--json")
+        self.assertEqual(got[1]["views"], alone["views"])
+
+    def test_greedy_answer_is_greedy(self):
+        made = self.json("generate", DEMO, "--tokens", "5,6,7", "--max-tokens", "8", "--ignore-eos", "--json")
+        ids = ",".join(map(str, made["tokens"]))
+        got = self.json("score", DEMO, "--prompt-tokens", "5,6,7", "--tokens", ids, "--json")
+        self.assertTrue(got["views"]["base"]["is_greedy"])
+
+
+class Bench(SakerTest):
+    def test_json(self):
+        got = self.json("bench", DEMO, "-p", "32", "-n", "8", "-r", "2", "-b", "2", "--json")
+        for key in ("prompt_tps", "generation_tps"):
+            self.assertLessEqual(got[key]["min"], got[key]["median"])
+            self.assertLessEqual(got[key]["median"], got[key]["max"])
+            self.assertGreater(got[key]["min"], 0)
+        self.assertGreater(got["limits"]["read_gbps"], 0)
+        self.assertGreater(got["model"]["weight_bytes"], 0)
+        self.assertGreater(got["model"]["cache_bytes"], 0)
+        self.assertGreater(got["peak_memory_bytes"], 0)
+
+    def test_table(self):
+        self.assertIn("tokens/s", self.ok("bench", DEMO, "-p", "8", "-n", "4", "-r", "1").decode())
+
+
+class Anywhere(SakerTest):
+    def test_no_model_is_the_bundled_one(self):
+        text = self.ok("generate", "-p", "hi", "--chat", "--max-tokens", "4", "--seed", "1")
+        self.assertEqual(
+            text, self.ok("generate", DEMO, "-p", "hi", "--chat", "--max-tokens", "4", "--seed", "1")
+        )
+
+    def test_repo_id_in_the_hub_cache(self):
+        snapshot = self.folder / "models--org--name" / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        for file in DEMO.iterdir():
+            (snapshot / file.name).symlink_to(file)
+        refs = self.folder / "models--org--name" / "refs"
+        refs.mkdir()
+        (refs / "main").write_text("abc")
+        env = {"HF_HUB_CACHE": str(self.folder)}
+        got = self.json("inspect", "org/name", "--json", env=env)
+        self.assertTrue(got["runnable"])
+        self.fails("inspect", "org/other", env=env, says="org/other")
+
+
+if __name__ == "__main__":
+    unittest.main()

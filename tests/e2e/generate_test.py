@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`saker generate`: contract, sampling, records run together."""
+import json
+import random
+import unittest
+
+from saker import DEMO, SakerTest, run
+
+KEYS = ["prompt_tokens", "tokens", "text", "finish_reason", "stats"]
+STATS = ["prompt_tokens", "prompt_tps", "generation_tokens", "generation_tps", "time_to_first_token_s",
+         "peak_memory_bytes", "rounds", "drafted", "accepted"]
+
+
+def answer(result):
+    """What must not depend on what else runs: all but timing."""
+    return {key: result.get(key) for key in ("prompt_tokens", "tokens", "text", "finish_reason", "logprobs")}
+
+
+class Contract(SakerTest):
+    def test_keys(self):
+        got = self.json("generate", DEMO, "-p", "hi", "--max-tokens", "5", "--json")
+        self.assertEqual(list(got), KEYS)
+        self.assertEqual(list(got["stats"]), STATS)
+        self.assertIn(got["finish_reason"], ("stop", "length"))
+        self.assertEqual(got["stats"]["prompt_tokens"], len(got["prompt_tokens"]))
+
+    def test_logprobs(self):
+        got = self.json("generate", DEMO, "-p", "hi", "--max-tokens", "5", "--logprobs", "3", "--json")
+        self.assertEqual(len(got["logprobs"]), len(got["tokens"]))
+        for row, token in zip(got["logprobs"], got["tokens"]):
+            self.assertEqual(row["token"], token)
+            self.assertEqual(len(row["top"]), 3)
+            self.assertEqual(row["top"][0][1], max(x for _, x in row["top"]))
+            self.assertEqual(row["top"][0], [token, row["logprob"]])  # Greedy.
+
+    def test_length_and_ignored_eos(self):
+        got = self.json("generate", DEMO, "--tokens", "5,6", "--max-tokens", "40", "--ignore-eos", "--json")
+        self.assertEqual((len(got["tokens"]), got["finish_reason"]), (40, "length"))
+
+    def test_text_is_what_the_tokens_say(self):
+        got = self.json("generate", DEMO, "-p", "Tell me", "--max-tokens", "20", "--json")
+        ids = ",".join(map(str, got["tokens"]))
+        self.assertEqual(self.json("detokenize", DEMO, "--tokens", ids, "--json")["text"], got["text"])
+
+    def test_streamed_text_is_the_text(self):
+        args = ["generate", DEMO, "-p", "hello", "--chat", "--max-tokens", "30"]
+        got = self.json(*args, "--seed", "1", "--json")["text"]
+        self.assertEqual(self.ok(*args, "--seed", "1").decode(), got if got.endswith("\n") else got + "\n")
+
+    def test_prompt_file(self):
+        path = self.write("p.txt", "Saker is")
+        by_file = self.json("generate", DEMO, "-f", path, "--max-tokens", "5", "--json")
+        self.assertEqual(answer(by_file), answer(self.json("generate", DEMO, "-p", "Saker is", "--max-tokens", "5", "--json")))
+
+    def test_stop_string_across_tokens(self):
+        plain = self.json("generate", DEMO, "-p", "hello", "--chat", "--temp", "0", "--json")["text"]
+        self.assertGreater(len(plain), 8)
+        for begin in range(2, len(plain) - 3, 3):
+            stop = plain[begin:begin + 3]
+            got = self.json("generate", DEMO, "-p", "hello", "--chat", "--temp", "0", "--stop", stop, "--json")
+            self.assertEqual(got["text"], plain[:plain.index(stop)])
+            self.assertEqual(got["finish_reason"], "stop")
+
+    def test_stop_string_that_never_ends_loses_nothing(self):
+        plain = self.json("generate", DEMO, "-p", "hello", "--chat", "--temp", "0", "--json")["text"]
+        got = self.json("generate", DEMO, "-p", "hello", "--chat", "--temp", "0", "--stop", plain[-2:] + "\x01", "--json")
+        self.assertEqual(got["text"], plain)
+
+
+class SameBits(SakerTest):
+    ARGS = ["generate", DEMO, "--tokens", ",".join(map(str, range(10, 150))), "--max-tokens", "24",
+            "--temp", "0.9", "--seed", "7", "--logprobs", "4", "--ignore-eos", "--json"]
+
+    def test_chunks_and_threads(self):
+        whole = answer(self.json(*self.ARGS))
+        for extra in (["--prefill-step", "1"], ["--prefill-step", "7"], ["--prefill-step", "64"],
+                      ["--threads", "1"], ["--threads", "4"]):
+            self.assertEqual(answer(self.json(*self.ARGS, *extra)), whole, extra)
+
+    def test_seed_decides(self):
+        self.assertEqual(answer(self.json(*self.ARGS)), answer(self.json(*self.ARGS)))
+        other = [a if a != "7" else "8" for a in self.ARGS]
+        self.assertNotEqual(answer(self.json(*self.ARGS))["tokens"], answer(self.json(*other))["tokens"])
+
+    def test_max_kv_size(self):
+        limited = self.json(*self.ARGS, "--max-kv-size", "32")
+        self.assertNotEqual(limited["tokens"], self.json(*self.ARGS)["tokens"])
+        again = self.json(*self.ARGS, "--max-kv-size", "32", "--prefill-step", "5")
+        self.assertEqual(answer(again), answer(limited))
+
+
+class Records(SakerTest):
+    def record(self, rng, number):
+        """One request with options of its own."""
+        record = {"id": number, "max_tokens": rng.randint(1, 30), "seed": number}
+        kind = number % 3
+        if kind == 0:
+            record["tokens"] = [rng.randint(5, 900) for _ in range(rng.randint(1, 90))]
+            record["ignore_eos"] = True
+        elif kind == 1:
+            record["prompt"] = "Tell me about " + rng.choice(["a cat", "the sea", "rain", "Saker"])
+        else:
+            record["messages"] = [{"role": "user", "content": rng.choice(["hello", "who are you", "tell me a story"])}]
+        record.update(rng.choice([{}, {"temp": 0.8}, {"temp": 1.0, "top_k": 20}, {"temp": 0.7, "top_p": 0.9},
+                                  {"temp": 1.0, "min_p": 0.05}, {"repetition_penalty": 1.2},
+                                  {"presence_penalty": 0.5, "frequency_penalty": 0.3}, {"stop": ["the", "a "]},
+                                  {"temp": 1.2, "xtc_probability": 0.5}, {"max_kv_size": 40}]))
+        record.update(rng.choice([{}, {"logprobs": 2}]))
+        return record
+
+    def run_records(self, records, *args):
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, records)) + "\n")
+        return [json.loads(line) for line in self.ok("generate", DEMO, "-f", path, *args, timeout=600).splitlines()]
+
+    def test_hundred_together_equal_each_alone(self):
+        rng = random.Random(1)
+        records = [self.record(rng, number) for number in range(100)]
+        together = self.run_records(records, "--batch", "8")
+        self.assertEqual([r["id"] for r in together], list(range(100)))
+        alone = self.run_records(records, "--batch", "1")
+        for first, second, record in zip(together, alone, records):
+            self.assertEqual(answer(first), answer(second), record)
+        for number in range(0, 100, 9):  # And through a process of its own.
+            single = self.run_records([records[number]], "--batch", "1")
+            self.assertEqual(answer(single[0]), answer(together[number]), records[number])
+
+    def test_command_line_gives_defaults(self):
+        got = self.run_records([{"id": 1, "tokens": [5, 6]}, {"id": 2, "tokens": [5, 6], "max_tokens": 2}],
+                               "--max-tokens", "3", "--ignore-eos")
+        self.assertEqual([len(r["tokens"]) for r in got], [3, 2])
+
+    def test_bad_records_fail_alone(self):
+        lines = ['{"id": 1, "tokens": [5], "max_tokens": 2}', "{broken", '{"id": "x", "prompt": 5}',
+                 '{"id": 4, "tokens": [5], "colour": 1}', '{"id": 5, "tokens": []}', "[]", "",
+                 '{"id": 7, "tokens": [99999999]}', '{"id": 8, "tokens": [5], "temp": -1}',
+                 '{"id": 9, "tokens": [6], "max_tokens": 2}']
+        path = self.write("r.jsonl", "\n".join(lines))
+        done = run("generate", DEMO, "-f", path)
+        got = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.decode().splitlines()), 1)
+        self.assertEqual(len(got), 9)
+        self.assertIn("tokens", got[0])
+        self.assertIn("tokens", got[8])
+        for failed in got[1:8]:
+            self.assertEqual(sorted(failed["error"]), ["code", "message"])
+        self.assertEqual(got[2]["id"], "x")
+        self.assertIn("colour", got[3]["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
