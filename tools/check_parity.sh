@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tools/check_parity.sh <saker>: runs tools/parity.py in an environment of its own, build/parity.
+set -eu
+exec </dev/null
+cd "$(dirname "$0")/.."
+environment=build/parity
+if ! cmp -s tools/parity_requirements.txt "$environment/installed.txt"; then
+  tools/setup.sh checks
+  python3 -m venv "$environment"
+  "$environment/bin/pip" install --quiet --disable-pip-version-check -r tools/parity_requirements.txt
+  cp tools/parity_requirements.txt "$environment/installed.txt"
+fi
+"$environment/bin/python" tools/parity.py --saker "$1"

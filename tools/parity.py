@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares saker with mlx-lm on fresh random checkpoints of the kinds in make_goldens.py.
+
+    python tools/parity.py --saker build/release/saker [--seeds 100 101 102] [NAME ...]
+
+The truth is mlx-lm in float32. For each kind and seed:
+  logprob  mean |saker - truth| of teacher-forced tokens; at most 2e-3 (3e-2 where weights are not float32)
+  greedy   the tokens that follow are the truth's
+  chunks   a prefill in steps of 1, 7 and the default gives the same bytes
+Ends with 'N passed, N failed'. Needs tools/parity_requirements.txt.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import make_goldens as goldens
+import mlx.core as mx
+import numpy as np
+
+FLOAT32, NARROW = 2e-3, 3e-2  # Largest accepted mean difference of log-probabilities.
+
+
+def saker(program: str, *arguments: object) -> dict:
+    done = subprocess.run(
+        [program, *map(str, arguments)], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
+    )
+    if done.returncode:
+        raise RuntimeError(f"saker {arguments[0]} exited {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def write_checkpoint(folder: pathlib.Path, config: dict, weights: dict) -> None:
+    mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def compare(program: str, name: str, seed: int) -> list[tuple[str, bool, str]]:
+    gap, config, weights, golden = goldens.make_case(name, seed)
+    ids, logits = np.array(golden["ids"]), np.array(golden["logits"], dtype=np.float64)
+    table = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    truth = table[np.arange(len(ids) - 1), ids[1:]]
+    options = goldens.CASES[name][2]
+    limit = NARROW if "dtype" in options else FLOAT32
+    prompt = ",".join(map(str, ids[: goldens.PROMPT]))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        write_checkpoint(folder, config, weights)
+        tokens = ",".join(map(str, ids))
+        scored = saker(program, "score", folder, "--tokens", tokens, "--json")["views"]["base"]["logprobs"]
+        off = float(np.abs(np.array(scored[1:], dtype=np.float64) - truth).mean())
+        common = ("generate", folder, "--tokens", prompt, "--max-tokens", goldens.GREEDY, "--temp", 0,
+                  "--ignore-eos", "--logprobs", 0, "--json")
+        runs = [saker(program, *common, *step) for step in ((), ("--prefill-step", 1), ("--prefill-step", 7))]
+    for run in runs:
+        run.pop("stats")
+    same = runs[0]["tokens"] == np.array(golden["greedy"]).tolist()
+    return [
+        ("logprob", off <= limit, f"mean {off:.1e}, at most {limit:.0e}"),
+        ("greedy", same or gap <= goldens.MIN_GAP, f"closest step {gap:.3f}"),
+        ("chunks", runs[0] == runs[1] == runs[2], "bytes"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="kinds; default: all that mlx-lm runs")
+    parser.add_argument("--saker", required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102])
+    args = parser.parse_args()
+    passed = failed = 0
+    for name, (reference, changes, options) in list(goldens.CASES.items()):
+        if reference == goldens.HF or (args.names and name not in args.names):
+            continue
+        goldens.CASES[name] = (goldens.MLX, changes, options)  # Without the second witness.
+        for seed in args.seeds:
+            for check, good, note in compare(args.saker, name, seed):
+                passed, failed = passed + good, failed + (not good)
+                print(f"{'ok  ' if good else 'FAIL'} {name} seed {seed} {check}: {note}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
