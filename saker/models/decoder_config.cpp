@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -141,9 +142,10 @@ std::vector<bool> read_sliding_layers(const Json& config, int layer_count, Slidi
       layer_count
   );
   for (const auto& type : types) {
-    const bool is_sliding = type == "sliding_attention";
+    const auto name = type.is_string() ? type.get<std::string>() : std::string();
+    const bool is_sliding = name == "sliding_attention";
     require(
-        is_sliding || type == "full_attention",
+        is_sliding || name == "full_attention",
         ErrorCode::kUnsupported,
         "[config] layer_types has {}, expected \"full_attention\" or \"sliding_attention\"",
         type.dump(-1, ' ', false, Json::error_handler_t::replace)
@@ -210,11 +212,11 @@ kernels::Activation read_activation(
   if (name == "gelu" || name == "gelu_python") {
     return kernels::Activation::kGelu;
   }
-  const auto tanh_names = {
+  constexpr std::array<std::string_view, 5> kTanhNames{
       "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_new", "gelu_fast", "gelu_accurate"
   };
   require(
-      std::ranges::find(tanh_names, name) != tanh_names.end(),
+      std::ranges::find(kTanhNames, std::string_view(name)) != kTanhNames.end(),
       ErrorCode::kUnsupported,
       "[config] {} is \"{}\", expected silu, gelu or gelu_pytorch_tanh",
       key,

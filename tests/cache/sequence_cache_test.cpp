@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/sequence_cache.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/kv.h"
+#include "saker/cache/rotating.h"
+
+#include "tests/cache/rows.h"
+#include <gtest/gtest.h>
+
+namespace saker::cache {
+namespace {
+
+SequenceCache mixed_cache() {
+  std::vector<std::unique_ptr<LayerCache>> layers;
+  layers.push_back(std::make_unique<KVCache>(test_shape()));
+  layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 4));
+  return SequenceCache(std::move(layers));
+}
+
+void update_all(SequenceCache& cache, int count) {
+  for (int i = 0; i < cache.layer_count(); ++i) {
+    update(cache.layer(i), count);
+  }
+}
+
+TEST(SequenceCache, NeedsALayer) {
+  EXPECT_THROW(SequenceCache({}), Error);
+}
+
+TEST(SequenceCache, CommitsAllLayers) {
+  auto cache = mixed_cache();
+  cache.begin();
+  update_all(cache, 6);
+  cache.commit(5);
+  EXPECT_EQ(cache.offset(), 5);
+  EXPECT_TRUE(same_rows(*cache.layer(0).view(), numbers(0, 5)));
+  EXPECT_TRUE(same_rows(*cache.layer(1).view(), numbers(1, 4)));
+  EXPECT_EQ(cache.nbytes(), cache.layer(0).nbytes() + cache.layer(1).nbytes());
+}
+
+TEST(SequenceCache, CommitChangesNothingWhenALayerLacksRows) {
+  auto cache = mixed_cache();
+  cache.begin();
+  update(cache.layer(0), 3);
+  update(cache.layer(1), 1);
+  EXPECT_THROW(cache.commit(3), Error);
+  cache.roll_back();
+  EXPECT_EQ(cache.layer(0).offset(), 0);
+  EXPECT_EQ(cache.layer(1).offset(), 0);
+}
+
+TEST(SequenceCache, TrimsAllLayersOrNone) {
+  auto cache = mixed_cache();
+  update_all(cache, 3);
+  EXPECT_TRUE(cache.trim(1));
+  EXPECT_EQ(cache.layer(1).offset(), 2);
+  update_all(cache, 8);
+  EXPECT_FALSE(cache.can_trim(1));
+  EXPECT_FALSE(cache.trim(1));
+  EXPECT_EQ(cache.layer(0).offset(), 10);
+}
+
+TEST(SequenceCache, CopyIsIndependent) {
+  auto cache = mixed_cache();
+  update_all(cache, 10);
+  auto other = cache.copy();
+  update_all(cache, 1);
+  EXPECT_EQ(other.offset(), 10);
+  EXPECT_TRUE(same_rows(*other.layer(1).view(), numbers(6, 4)));
+}
+
+}  // namespace
+}  // namespace saker::cache
