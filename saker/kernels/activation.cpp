@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/activation.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/row_bodies.h"
+#include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/row_tiles.h"
+#include "saker/kernels/strided_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+// Elements of a row that one call works on: rows are cut, so that a single wide row is shared by
+// threads too.
+constexpr int kPiece = 2048;
+
+int pieces_of(int width) {
+  return (width + kPiece - 1) / kPiece;
+}
+
+using GatedFunction = void (*)(const GatedRow& row, int width);
+
+GatedFunction body_of(const RowBodies& bodies, Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return bodies.gated_silu;
+    case Activation::kGeluTanh:
+      return bodies.gated_gelu_tanh;
+    case Activation::kGelu:
+      return bodies.gated_gelu;
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+// Input joined [N, 2 F]; output [N, F].
+struct GatedBody {
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable {
+      const HeadRows from = joined.resolve();
+      const int width = joined.width() / 2;
+      const int pieces = pieces_of(width);
+      each_row(joined.rows() * pieces, 8L * std::min(width, kPiece), [&](int index) {
+        const int row = index / pieces;
+        const int first = index % pieces * kPiece;
+        const float* gate = StridedRows::at(from, row, 0) + first;
+        const GatedRow task{
+            gate,
+            gate + width,
+            out + static_cast<std::ptrdiff_t>(row) * width + first,
+        };
+        function(task, std::min(kPiece, width - first));
+      });
+    };
+  }
+};
+
+// Any 2-dimensional input; output like it.
+struct SoftcapBody {
+  const RowBodies* bodies;
+  float cap;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [bodies = bodies, cap = cap, x = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable {
+      const HeadRows from = x.resolve();
+      const int width = x.width();
+      const int pieces = pieces_of(width);
+      each_row(x.rows() * pieces, 8L * std::min(width, kPiece), [&](int index) {
+        const int row = index / pieces;
+        const int first = index % pieces * kPiece;
+        bodies->softcap(
+            StridedRows::at(from, row, 0) + first,
+            cap,
+            out + static_cast<std::ptrdiff_t>(row) * width + first,
+            std::min(kPiece, width - first)
+        );
+      });
+    };
+  }
+};
+
+void check(const mx::array& joined) {
+  require(
+      joined.ndim() == 2 && joined.size() > 0 && joined.shape(1) % 2 == 0,
+      ErrorCode::kInvalidArgument,
+      "activation: expected rows of gate and up, got {} dimensions of {} elements",
+      joined.ndim(),
+      joined.size()
+  );
+}
+
+mx::array activated(const mx::array& x, Activation activation) {
+  const mx::array half(0.5F);
+  const mx::array one(1.0F);
+  switch (activation) {
+    case Activation::kSilu:
+      return x * mx::sigmoid(x);
+    case Activation::kGeluTanh: {
+      const auto inner = x + mx::array(0.044715F) * x * x * x;
+      return half * x * (one + mx::tanh(mx::array(std::sqrt(2.0F / 3.14159265358979F)) * inner));
+    }
+    case Activation::kGelu:
+      return half * x * (one + mx::erf(x * mx::array(std::sqrt(0.5F))));
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+}  // namespace
+
+mx::array gated_activation(const mx::array& joined, Activation activation) {
+  check(joined);
+  if (!on_cpu() || joined.dtype() != mx::float32) {
+    return gated_activation_reference(joined, activation);
+  }
+  const GatedBody body{body_of(*kernel_table().rows, activation)};
+  return cpu_operation("SakerGated", {joined.shape(0), joined.shape(1) / 2}, {joined}, body);
+}
+
+mx::array gated_activation_reference(const mx::array& joined, Activation activation) {
+  check(joined);
+  const int width = joined.shape(1) / 2;
+  const auto wide = mx::astype(joined, mx::float32);
+  const auto gate = mx::slice(wide, {0, 0}, {joined.shape(0), width});
+  const auto up = mx::slice(wide, {0, width}, joined.shape());
+  return mx::astype(activated(gate, activation) * up, joined.dtype());
+}
+
+mx::array softcap(const mx::array& x, float cap) {
+  require(
+      cap > 0 && std::isfinite(cap),
+      ErrorCode::kInvalidArgument,
+      "softcap: got {}, expected a positive number",
+      cap
+  );
+  if (!on_cpu() || x.dtype() != mx::float32 || x.size() == 0) {
+    const mx::array limit(cap, x.dtype());
+    return limit * mx::tanh(x / limit);
+  }
+  const auto rows = x.ndim() == 2 ? x : mx::reshape(x, {-1, x.ndim() > 0 ? x.shape(-1) : 1});
+  const SoftcapBody body{kernel_table().rows, cap};
+  auto out = cpu_operation("SakerSoftcap", rows.shape(), {rows}, body);
+  return x.ndim() == 2 ? out : mx::reshape(out, x.shape());
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Attention from MLX's own operations: the truth in tests, and the path of devices without bodies
+// of ours.
+
+#include "saker/base/error.h"
+#include "saker/kernels/attend.h"
+#include "saker/kernels/attend_paths.h"
+#include "saker/kernels/kv_storage.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace saker::kernels {
+namespace {
+
+mx::array int_range(std::int64_t begin, std::int64_t end) {
+  return mx::arange(static_cast<double>(begin), static_cast<double>(end), 1.0, mx::int32);
+}
+
+// q [n, H, D], keys [H_kv, S, D], values [H_kv, S, D_v], mask [n, S] (true: seen) -> [n, H, D_v],
+// step by step in float32.
+mx::array composed(
+    const mx::array& q,
+    const mx::array& keys,
+    const mx::array& values,
+    const mx::array& mask,
+    const AttendOptions& options
+) {
+  const int n = q.shape(0);
+  const int heads = q.shape(1);
+  const int kv_heads = keys.shape(0);
+  const int group = heads / kv_heads;
+  auto rows = mx::transpose(mx::astype(q, mx::float32), {1, 0, 2});  // [H, n, D]
+  rows = mx::reshape(rows, {kv_heads, group * n, q.shape(2)});
+  auto turned = mx::transpose(mx::astype(keys, mx::float32), {0, 2, 1});  // [H_kv, D, S]
+  auto scores = mx::matmul(rows, turned) * mx::array(options.scale);      // [H_kv, group * n, S]
+  if (options.softcap > 0) {
+    const mx::array cap(options.softcap);
+    scores = cap * mx::tanh(scores / cap);
+  }
+  scores = mx::reshape(scores, {kv_heads, group, n, keys.shape(1)});
+  const mx::array nothing(-std::numeric_limits<float>::infinity());
+  auto weights = mx::softmax(mx::where(mask, scores, nothing), -1, true);
+  weights = mx::reshape(weights, {kv_heads, group * n, keys.shape(1)});
+  auto out = mx::matmul(weights, mx::astype(values, mx::float32));  // [H_kv, group * n, D_v]
+  out = mx::reshape(out, {heads, n, values.shape(2)});
+  return mx::astype(mx::transpose(out, {1, 0, 2}), q.dtype());
+}
+
+// [n, S]: which of `positions` the rows at first_position.. see.
+mx::array mask_of(
+    const mx::array& positions,
+    std::int64_t first_position,
+    int row_count,
+    const Visibility& visible
+) {
+  const auto row = mx::expand_dims(int_range(first_position, first_position + row_count), 1);
+  const auto key = mx::expand_dims(mx::astype(positions, mx::int32), 0);
+  auto mask = key <= row;
+  const auto in_window = [&](std::int64_t window) {
+    return key > row - mx::array(static_cast<int>(window));
+  };
+  if (visible.cache_window > 0) {
+    mask = mask &&
+           (key < mx::array(static_cast<int>(visible.keep)) || in_window(visible.cache_window));
+  }
+  return visible.model_window > 0 ? mask && in_window(visible.model_window) : mask;
+}
+
+// The stored rows that a span can see, oldest first.
+struct Rows {
+  mx::array keys;       // [1, H_kv, S, D]
+  mx::array values;     // [1, H_kv, S, D_v]
+  mx::array positions;  // [S]
+};
+
+Rows visible_rows(const KvBuffer& buffer, const VisibleKeys& first, std::int64_t end) {
+  Rows rows{
+      buffer.keys(first.begin, end), buffer.values(first.begin, end), int_range(first.begin, end)
+  };
+  if (first.keep_begin < first.keep_end) {
+    const auto join = [](const mx::array& head, const mx::array& tail, int axis) {
+      return mx::concatenate({head, tail}, axis);
+    };
+    rows.keys = join(buffer.keys(first.keep_begin, first.keep_end), rows.keys, 2);
+    rows.values = join(buffer.values(first.keep_begin, first.keep_end), rows.values, 2);
+    rows.positions = join(int_range(first.keep_begin, first.keep_end), rows.positions, 0);
+  }
+  return rows;
+}
+
+}  // namespace
+
+mx::array attend_reference(
+    const mx::array& q,
+    const mx::array& keys,
+    const mx::array& values,
+    const mx::array& positions,
+    std::int64_t first_position,
+    const AttendOptions& options
+) {
+  const Visibility visible{options.window, 0, 0};
+  return composed(
+      q, keys, values, mask_of(positions, first_position, q.shape(0), visible), options
+  );
+}
+
+mx::array attend_contiguous(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const AttendSpan& span,
+    const AttendOptions& options
+) {
+  KvBuffer& buffer = *span.store->storage().buffer();
+  const std::int64_t end = span.first_position + span.row_count;
+  const Visibility visible = visibility(span, options);
+  const VisibleKeys first = visible.at(span.first_position);
+  const VisibleKeys last = visible.at(end - 1);
+  require(
+      buffer.begin() <= first.keep_begin && end <= buffer.end() && end <= INT32_MAX,
+      ErrorCode::kInternal,
+      "attend: rows {} to {} are not in the store",
+      first.keep_begin,
+      end
+  );
+  buffer.write(span.first_position, mx::transpose(k, {1, 0, 2}), mx::transpose(v, {1, 0, 2}));
+  const Rows rows = visible_rows(buffer, first, end);
+  // One row sees all the rows it was given, several without a window crossing see all up to their
+  // own: no mask array.
+  const bool one_row = span.row_count == 1;
+  const bool causal = last.begin == first.begin && first.keep_begin == first.keep_end;
+  std::optional<mx::array> mask;
+  if (options.softcap > 0 || !(one_row || causal)) {
+    mask = mask_of(rows.positions, span.first_position, span.row_count, visible);
+  }
+  if (options.softcap > 0) {
+    return composed(q, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
+  }
+  const std::string mode = mask.has_value() ? "array" : one_row ? "" : "causal";
+  auto out = mx::fast::scaled_dot_product_attention(
+      mx::expand_dims(mx::transpose(q, {1, 0, 2}), 0),
+      rows.keys,
+      rows.values,
+      options.scale,
+      mode,
+      mask
+  );
+  return mx::astype(mx::transpose(mx::squeeze(out, 0), {1, 0, 2}), q.dtype());
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Attention over pages by our CPU bodies: one task writes the pass's rows, then computes all tiles.
+
+#include "saker/kernels/attend_paths.h"
+#include "saker/kernels/attend_plan.h"
+#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/strided_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+constexpr std::int64_t kChunkKeys = kAttendChunkBlocks * kAttendBlock;
+
+// Below so many multiplications a hand-over to other threads costs more than it saves.
+constexpr std::int64_t kSerialWork = 1 << 17;
+
+class AlignedFloats {
+ public:
+  explicit AlignedFloats(std::size_t count)
+      : data_(static_cast<float*>(::operator new(count * sizeof(float), kAlignment))) {}
+
+  float* data() const { return data_.get(); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+
+  struct Free {
+    void operator()(float* data) const { ::operator delete(data, kAlignment); }
+  };
+
+  std::unique_ptr<float, Free> data_;
+};
+
+// Calls body(worker, job) for jobs 0 .. jobs - 1; calls with the same worker number never overlap.
+template <typename Body>
+void each_job(int workers, int jobs, Body body) {
+  if (workers <= 1) {
+    for (int job = 0; job < jobs; ++job) {
+      body(0, job);
+    }
+    return;
+  }
+  std::atomic<int> next = 0;
+  thread_pool().run(workers, [&](int worker) {
+    for (int job = next.fetch_add(1); job < jobs; job = next.fetch_add(1)) {
+      body(worker, job);
+    }
+  });
+}
+
+// The pages that a tile sees in one chunk.
+struct ChunkPages {
+  std::int64_t index;
+  AttendChunk chunk;
+};
+
+class PagedAttention {
+ public:
+  PagedAttention(const AttendPlan& plan, const HeadRows& q, float* out)
+      : plan_(plan), q_(q), out_(out) {}
+
+  void write(const HeadRows& k, const HeadRows& v, int workers) const {
+    const int heads = plan_.layout.kv_heads;
+    const int jobs = static_cast<int>(plan_.writes.size()) * heads;
+    each_job(std::min(workers, jobs), jobs, [&](int, int job) {
+      const PageWrite& write = plan_.writes[job / heads];
+      const int head = job % heads;
+      for (int i = 0; i < write.row_count; ++i) {
+        const int row = write.first_row + i;
+        const int slot = write.slot + i;
+        write_key(plan_.layout, write.page, head, slot, StridedRows::at(k, row, head));
+        write_value(plan_.layout, write.page, head, slot, StridedRows::at(v, row, head));
+      }
+    });
+  }
+
+  void compute(int workers) const {
+    const int tiles = static_cast<int>(plan_.tiles.size());
+    std::vector<std::vector<ChunkPages>> chunks(tiles);
+    std::size_t chunk_count = 0;
+    for (int i = 0; i < tiles; ++i) {
+      chunks[i] = chunks_of(plan_.tiles[i]);
+      chunk_count += chunks[i].size();
+    }
+    if (tiles < 2 * workers && chunk_count > plan_.tiles.size()) {
+      compute_by_chunk(workers, chunks, chunk_count);
+    } else {
+      compute_by_tile(std::min(workers, tiles), chunks);
+    }
+  }
+
+ private:
+  AttendTile task(const TilePlan& tile) const {
+    const SpanPlan& span = plan_.spans[tile.span];
+    const std::ptrdiff_t out_row =
+        static_cast<std::ptrdiff_t>(plan_.shape.heads) * plan_.shape.value_head_dim;
+    HeadRows q = q_;
+    q.data += span.first_row * q.row_stride;
+    return {
+        q,
+        out_ + span.first_row * out_row,
+        span.seen.data(),
+        tile.kv_head,
+        tile.first,
+        tile.count,
+    };
+  }
+
+  std::vector<ChunkPages> chunks_of(const TilePlan& tile) const {
+    const SpanPlan& span = plan_.spans[tile.span];
+    const SeenKeys& first = span.seen[tile.first / plan_.shape.group];
+    const SeenKeys& last = span.seen[(tile.first + tile.count - 1) / plan_.shape.group];
+    const std::int64_t keep_end = std::max(first.keep_end, last.keep_end);
+    std::vector<ChunkPages> chunks;
+    for (const AttendPage& page : span.pages) {
+      const std::int64_t begin = page.index * kAttendBlock;
+      const std::int64_t end = begin + kAttendBlock;
+      const bool kept = end > first.keep_begin && begin < keep_end;
+      if (!kept && (end <= first.begin || begin >= last.end)) {
+        continue;
+      }
+      const std::int64_t index = begin / kChunkKeys;
+      if (!chunks.empty() && chunks.back().index == index) {
+        // One chunk has one state, also where the tile skips pages inside of it.
+        AttendChunk& chunk = chunks.back().chunk;
+        chunk.count = static_cast<int>(&page - chunk.pages) + 1;
+      } else {
+        chunks.push_back({index, {&page, 1}});
+      }
+    }
+    return chunks;
+  }
+
+  // One thread computes all of a tile.
+  void compute_by_tile(int workers, const std::vector<std::vector<ChunkPages>>& chunks) const {
+    const std::size_t floats = plan_.scratch_floats + 2 * plan_.state_floats;
+    const AlignedFloats memory(floats * std::max(workers, 1));
+    const AttendBodies& bodies = *plan_.bodies;
+    each_job(workers, static_cast<int>(plan_.tiles.size()), [&](int worker, int job) {
+      float* scratch = memory.data() + floats * worker;
+      float* state = scratch + plan_.scratch_floats;
+      float* total = state + plan_.state_floats;
+      const AttendTile tile = task(plan_.tiles[job]);
+      bodies.load_queries(plan_.shape, tile, scratch);
+      bodies.clear(plan_.shape, tile, total);
+      for (const ChunkPages& chunk : chunks[job]) {
+        bodies.attend_chunk(plan_.shape, tile, chunk.chunk, scratch, state);
+        bodies.merge(plan_.shape, tile, chunk.index, state, total);
+      }
+      bodies.finish(plan_.shape, tile, total);
+    });
+  }
+
+  // Few tiles over many keys: chunks are shared out, then each tile merges its own in order.
+  void compute_by_chunk(
+      int workers, const std::vector<std::vector<ChunkPages>>& chunks, std::size_t chunk_count
+  ) const {
+    struct Job {
+      int tile;
+      const ChunkPages* chunk;
+    };
+
+    std::vector<Job> jobs;
+    std::vector<std::size_t> first_job;
+    jobs.reserve(chunk_count);
+    for (std::size_t tile = 0; tile < chunks.size(); ++tile) {
+      first_job.push_back(jobs.size());
+      for (const ChunkPages& chunk : chunks[tile]) {
+        jobs.push_back({static_cast<int>(tile), &chunk});
+      }
+    }
+    const AlignedFloats scratch(plan_.scratch_floats * workers);
+    const AlignedFloats states(plan_.state_floats * (chunk_count + chunks.size()));
+    float* totals = states.data() + plan_.state_floats * chunk_count;
+    const AttendBodies& bodies = *plan_.bodies;
+    each_job(workers, static_cast<int>(jobs.size()), [&](int worker, int job) {
+      float* own = scratch.data() + plan_.scratch_floats * worker;
+      const AttendTile tile = task(plan_.tiles[jobs[job].tile]);
+      float* state = states.data() + plan_.state_floats * job;
+      bodies.load_queries(plan_.shape, tile, own);
+      bodies.attend_chunk(plan_.shape, tile, jobs[job].chunk->chunk, own, state);
+    });
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      const AttendTile tile = task(plan_.tiles[i]);
+      float* total = totals + plan_.state_floats * i;
+      bodies.clear(plan_.shape, tile, total);
+      for (std::size_t c = 0; c < chunks[i].size(); ++c) {
+        const float* state = states.data() + plan_.state_floats * (first_job[i] + c);
+        bodies.merge(plan_.shape, tile, chunks[i][c].index, state, total);
+      }
+      bodies.finish(plan_.shape, tile, total);
+    }
+  }
+
+  const AttendPlan& plan_;
+  HeadRows q_;
+  float* out_;
+};
+
+// Multiplications of the pass, about.
+std::int64_t work_of(const AttendPlan& plan) {
+  std::int64_t work = 0;
+  for (const SpanPlan& span : plan.spans) {
+    const std::int64_t keys = static_cast<std::int64_t>(span.pages.size()) * kAttendBlock;
+    work += keys * span.row_count * plan.shape.heads *
+            (plan.shape.head_dim + plan.shape.value_head_dim);
+  }
+  return work;
+}
+
+struct AttendBody {
+  std::shared_ptr<const AttendPlan> plan;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [plan = plan,
+            q = StridedRows(inputs[0]),
+            k = StridedRows(inputs[1]),
+            v = StridedRows(inputs[2]),
+            out = outputs[0].data<float>()]() mutable {
+      const int workers = work_of(*plan) < kSerialWork ? 1 : thread_pool().size();
+      const PagedAttention attention(*plan, q.resolve(), out);
+      attention.write(k.resolve(), v.resolve(), k.rows() > 1 ? workers : 1);
+      attention.compute(workers);
+    };
+  }
+};
+
+}  // namespace
+
+mx::array attend_paged(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+) {
+  auto plan = std::make_shared<const AttendPlan>(plan_attention(q.shape(1), spans, options));
+  mx::Shape shape = {q.shape(0), q.shape(1), v.shape(2)};
+  return cpu_operation("SakerAttend", std::move(shape), {q, k, v}, AttendBody{std::move(plan)});
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The ways that attention is computed, behind attend(): our CPU bodies over pages, and MLX's
+// operations over contiguous rows.
+
+#include "saker/kernels/attend.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace saker::kernels {
+
+// Keys that the row at `position` sees: [keep_begin, keep_end) and [begin, end). The first may be
+// empty and ends before the second.
+struct VisibleKeys {
+  std::int64_t keep_begin = 0;
+  std::int64_t keep_end = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Which keys rows see: those of the model's window and of the cache's limit.
+struct Visibility {
+  std::int64_t model_window = 0;  // 0: no window.
+  std::int64_t cache_window = 0;  // 0: no limit.
+  std::int64_t keep = 0;
+
+  VisibleKeys at(std::int64_t position) const;
+};
+
+Visibility visibility(const AttendSpan& span, const AttendOptions& options);
+
+// One span of contiguous stores: writes k and v [n, H_kv, D], then MLX's attention. q [n, H, D] ->
+// [n, H, D_v].
+mx::array attend_contiguous(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const AttendSpan& span,
+    const AttendOptions& options
+);
+
+// All spans over pages; inputs are float32 and were checked.
+mx::array attend_paged(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+);
+
+}  // namespace saker::kernels

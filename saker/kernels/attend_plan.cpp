@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/attend_plan.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/attend_paths.h"
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/kv_storage.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace saker::kernels {
+namespace {
+
+static_assert(kAttendBlock == kPageRows);
+
+AttendShape shape_of(const KvPageLayout& layout, int heads, const AttendOptions& options) {
+  AttendShape shape{};
+  shape.heads = heads;
+  shape.group = heads / layout.kv_heads;
+  shape.head_dim = layout.head_dim;
+  shape.padded_head_dim = layout.bf16 ? (layout.head_dim + 1) / 2 * 2 : layout.head_dim;
+  shape.value_head_dim = layout.value_head_dim;
+  shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
+  shape.bf16 = layout.bf16;
+  shape.head_bytes = layout.head_bytes;
+  shape.key_bytes = layout.key_bytes;
+  shape.scale = options.scale;
+  shape.softcap = options.softcap;
+  return shape;
+}
+
+// Appends the pages of positions [begin, end).
+void add_pages(
+    const KvPages& pages, std::int64_t begin, std::int64_t end, std::vector<AttendPage>& found
+) {
+  std::int64_t index = begin / kPageRows;
+  if (!found.empty()) {
+    index = std::max(index, found.back().index + 1);
+  }
+  for (; index * kPageRows < end; ++index) {
+    const std::byte* page = pages.find(index);
+    require(
+        page != nullptr,
+        ErrorCode::kInternal,
+        "attend: cached rows {} to {} are gone",
+        index * kPageRows,
+        (index + 1) * kPageRows
+    );
+    found.push_back({index, page});
+  }
+}
+
+SpanPlan plan_span(const AttendSpan& span, const AttendOptions& options) {
+  SpanPlan plan;
+  plan.first_row = span.first_row;
+  plan.row_count = span.row_count;
+  plan.store = span.store;
+  const Visibility visible = visibility(span, options);
+  plan.seen.reserve(span.row_count);
+  std::int64_t keep_end = 0;
+  for (int row = 0; row < span.row_count; ++row) {
+    const VisibleKeys keys = visible.at(span.first_position + row);
+    plan.seen.push_back({keys.keep_begin, keys.keep_end, keys.begin, keys.end});
+    if (keys.keep_begin < keys.keep_end) {
+      keep_end = std::max(keep_end, keys.keep_end);
+    }
+  }
+  const KvPages& pages = *span.store->storage().pages();
+  const SeenKeys& first = plan.seen.front();
+  if (first.keep_begin < keep_end) {
+    add_pages(pages, first.keep_begin, keep_end, plan.pages);
+  }
+  add_pages(pages, first.begin, plan.seen.back().end, plan.pages);
+  return plan;
+}
+
+void add_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
+  const KvPages& pages = *span.store->storage().pages();
+  for (int row = 0; row < span.row_count;) {
+    const std::int64_t position = span.first_position + row;
+    std::byte* page = pages.find_private(position / kPageRows);
+    require(
+        page != nullptr,
+        ErrorCode::kInternal,
+        "attend: the store was not prepared for row {}",
+        position
+    );
+    const int slot = static_cast<int>(position % kPageRows);
+    const int count = std::min(kPageRows - slot, span.row_count - row);
+    writes.push_back({span.first_row + row, count, slot, page});
+    row += count;
+  }
+}
+
+std::size_t whole_lines(std::size_t floats) {
+  return (floats + kLanes - 1) / kLanes * kLanes;
+}
+
+}  // namespace
+
+AttendPlan plan_attention(
+    int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
+) {
+  const KvPageLayout& layout = spans[0].store->storage().pages()->layout();
+  AttendPlan plan{layout, shape_of(layout, heads, options), {}, {}, {}, kernel_table().attend};
+  plan.spans.reserve(spans.size());
+  int largest = 0;
+  for (const AttendSpan& span : spans) {
+    require(
+        span.first_position + span.row_count <= span.store->storage().pages()->end(),
+        ErrorCode::kInternal,
+        "attend: the store was not prepared for row {}",
+        span.first_position + span.row_count - 1
+    );
+    add_writes(span, plan.writes);
+    plan.spans.push_back(plan_span(span, options));
+    const int flat_rows = span.row_count * plan.shape.group;
+    const int span_index = static_cast<int>(plan.spans.size()) - 1;
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      // Late rows see the most keys: first, so that no thread ends with a long tile.
+      const int tiles = (flat_rows + kAttendTileRows - 1) / kAttendTileRows;
+      for (int tile = tiles - 1; tile >= 0; --tile) {
+        const int first = tile * kAttendTileRows;
+        const int count = std::min(kAttendTileRows, flat_rows - first);
+        plan.tiles.push_back({span_index, head, first, count});
+        largest = std::max(largest, count);
+      }
+    }
+  }
+  const std::size_t rows = static_cast<std::size_t>(largest);
+  const AttendShape& shape = plan.shape;
+  plan.state_floats = whole_lines(rows * (shape.value_chunks * kLanes + kLanes + 1));
+  plan.scratch_floats = whole_lines(rows * shape.padded_head_dim) + 6 * kAttendBlock;
+  return plan;
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What one pass of attention over pages will do, made on the caller's thread with all checks, so
+// that the task cannot fail.
+
+#include "saker/kernels/attend.h"
+#include "saker/kernels/cpu/attend_bodies.h"
+#include "saker/kernels/cpu/kv_pages.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace saker::kernels {
+
+// Rows of one span that go into one page.
+struct PageWrite {
+  int first_row;  // In the pass.
+  int row_count;
+  int slot;  // In the page, of the first row.
+  std::byte* page;
+};
+
+struct SpanPlan {
+  int first_row = 0;
+  int row_count = 0;
+  std::vector<SeenKeys> seen;     // By row.
+  std::vector<AttendPage> pages;  // Seen by any row, by index.
+  std::shared_ptr<KvStore> store;
+};
+
+// Flat rows of a span, see AttendTile.
+struct TilePlan {
+  int span;
+  int kv_head;
+  int first;
+  int count;
+};
+
+struct AttendPlan {
+  KvPageLayout layout;
+  AttendShape shape{};
+  std::vector<SpanPlan> spans;
+  std::vector<PageWrite> writes;
+  std::vector<TilePlan> tiles;
+  const AttendBodies* bodies = nullptr;
+
+  // Floats of the largest tile's state and scratch, rounded up to cache lines.
+  std::size_t state_floats = 0;
+  std::size_t scratch_floats = 0;
+};
+
+// Throws kInternal when a store was not prepared for its span or lacks rows that the span sees.
+AttendPlan plan_attention(
+    int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
+);
+
+}  // namespace saker::kernels

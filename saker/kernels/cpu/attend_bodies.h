@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the attention bodies read: plain data, made before the pass runs, the same for every
+// instruction set.
+//
+// The order of additions of one row, whatever runs beside it:
+//   score   q . k, fused multiply-adds over d in order; q was scaled before
+//   block   64 keys aligned to position 0: maximum, exponentials, sums per lane (key modulo 16);
+//   then values, each element a
+//           chain over the keys that the row sees, in order
+//   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
+//   state row     the chunks' states merged in order
+// Blocks and chunks that a row does not see are skipped by position, so they cannot change a bit.
+// Chunks may run on different threads, which keeps long contexts with few heads fast.
+
+#include "saker/kernels/cpu/head_rows.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels {
+
+inline constexpr int kAttendBlock = 64;        // = kPageRows.
+inline constexpr int kAttendChunkBlocks = 16;  // Blocks of one chunk.
+// Flat query rows of a tile, which share the keys and values that are loaded.
+inline constexpr int kAttendTileRows = 48;
+
+// Keys that the row at `position` sees: [keep_begin, keep_end) and [begin, position].
+struct SeenKeys {
+  std::int64_t keep_begin;
+  std::int64_t keep_end;
+  std::int64_t begin;
+  std::int64_t end;  // position + 1
+};
+
+// A page that some row of the span sees.
+struct AttendPage {
+  std::int64_t index;  // Position divided by kAttendBlock.
+  const std::byte* data;
+};
+
+struct AttendShape {
+  int heads;
+  int group;  // Heads that share one kv head.
+  int head_dim;
+  int padded_head_dim;  // Even where pages hold bf16.
+  int value_head_dim;
+  int value_chunks;        // Of 16 elements.
+  bool bf16;               // Pages hold bf16, else float32.
+  std::size_t head_bytes;  // From one kv head to the next inside of a page.
+  std::size_t key_bytes;   // From a head's keys to its values.
+  float scale;
+  float softcap;
+};
+
+// Some query rows of one span and kv head. Flat row j is head j % group of the span's row j /
+// group.
+struct AttendTile {
+  HeadRows q;            // Of the span: row 0 is its first.
+  float* out;            // Of the span: [row_count, heads, value_head_dim].
+  const SeenKeys* seen;  // Of the span, by row.
+  int kv_head;
+  int first;  // Flat rows [first, first + count).
+  int count;
+};
+
+// The pages of one chunk, in order.
+struct AttendChunk {
+  const AttendPage* pages;
+  int count;
+};
+
+// A tile's online softmax, floats: values [count][value_chunks * 16], sums [count][16], maxima
+// [count]. Scratch of one tile, floats: queries [count][padded_head_dim] and scores [6][64].
+struct AttendBodies {
+  // Scales the tile's queries into the scratch memory; before the others.
+  void (*load_queries)(const AttendShape& shape, const AttendTile& tile, float* scratch);
+  // Sets `state` to the softmax over one chunk.
+  void (*attend_chunk)(
+      const AttendShape& shape,
+      const AttendTile& tile,
+      const AttendChunk& chunk,
+      float* scratch,
+      float* state
+  );
+  // Sets `total` to the softmax over nothing.
+  void (*clear)(const AttendShape& shape, const AttendTile& tile, float* total);
+  // Merges the state of chunk number chunk_index into `total`, for rows that see any of its keys.
+  void (*merge)(
+      const AttendShape& shape,
+      const AttendTile& tile,
+      std::int64_t chunk_index,
+      const float* state,
+      float* total
+  );
+  // Divides by the sums and writes the tile's rows of `out`.
+  void (*finish)(const AttendShape& shape, const AttendTile& tile, const float* total);
+};
+
+}  // namespace saker::kernels

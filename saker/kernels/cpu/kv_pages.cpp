@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/kv_pages.h"
+
+#include "saker/base/error.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace saker::kernels {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) {
+    return static_cast<std::uint16_t>(
+        (bits >> 16) | 0x40U
+    );  // Rounding could turn a NaN into infinity.
+  }
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+std::shared_ptr<std::byte> new_page(std::size_t bytes) {
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
+  if (data == nullptr) {
+    throw std::bad_alloc();
+  }
+  return {data, [](std::byte* page) { std::free(page); }};
+}
+
+// Memory of the machine: a request beyond it fails before it touches a page.
+std::size_t physical_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
+}
+
+// Element number of (slot, d) among a head's values.
+std::size_t value_index(int slot, int d) {
+  return (static_cast<std::size_t>(d / kLanes) * kPageRows + slot) * kLanes + d % kLanes;
+}
+
+template <typename T>
+T* elements(std::byte* bytes) {
+  return reinterpret_cast<T*>(bytes);
+}
+
+template <typename T>
+const T* elements(const std::byte* bytes) {
+  return reinterpret_cast<const T*>(bytes);
+}
+
+}  // namespace
+
+KvPageLayout::KvPageLayout(const KvShape& shape)
+    : kv_heads(shape.kv_heads),
+      head_dim(shape.head_dim),
+      value_head_dim(shape.value_head_dim),
+      bf16(shape.dtype == mx::bfloat16) {
+  const std::size_t element = bf16 ? 2 : 4;
+  const std::size_t rows = static_cast<std::size_t>(bf16 ? (head_dim + 1) / 2 * 2 : head_dim);
+  key_bytes = rows * kPageRows * element;
+  const std::size_t columns =
+      static_cast<std::size_t>((value_head_dim + kLanes - 1) / kLanes * kLanes);
+  head_bytes = key_bytes + columns * kPageRows * element;
+}
+
+void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row) {
+  std::byte* base = page + layout.keys_at(head);
+  if (!layout.bf16) {
+    auto* keys = elements<float>(base) + slot;
+    for (int d = 0; d < layout.head_dim; ++d) {
+      keys[static_cast<std::size_t>(d) * kPageRows] = row[d];
+    }
+    return;
+  }
+  auto* pairs = elements<std::uint32_t>(base) + slot;
+  const int whole = layout.head_dim / 2;
+  for (int i = 0; i < whole; ++i) {
+    const std::uint32_t high = to_bf16(row[2 * i + 1]);
+    pairs[static_cast<std::size_t>(i) * kPageRows] = high << 16 | to_bf16(row[2 * i]);
+  }
+  if (layout.head_dim % 2 != 0) {
+    pairs[static_cast<std::size_t>(whole) * kPageRows] = to_bf16(row[2 * whole]);
+  }
+}
+
+void write_value(
+    const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row
+) {
+  std::byte* base = page + layout.values_at(head);
+  for (int d = 0; d < layout.value_head_dim; ++d) {
+    if (layout.bf16) {
+      elements<std::uint16_t>(base)[value_index(slot, d)] = to_bf16(row[d]);
+    } else {
+      elements<float>(base)[value_index(slot, d)] = row[d];
+    }
+  }
+}
+
+void read_key(
+    const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
+) {
+  const std::byte* base = page + layout.keys_at(head);
+  for (int d = 0; d < layout.head_dim; ++d) {
+    if (layout.bf16) {
+      const std::size_t at = (static_cast<std::size_t>(d / 2) * kPageRows + slot) * 2 + d % 2;
+      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[at];
+    } else {
+      elements<float>(row)[d] =
+          elements<float>(base)[static_cast<std::size_t>(d) * kPageRows + slot];
+    }
+  }
+}
+
+void read_value(
+    const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
+) {
+  const std::byte* base = page + layout.values_at(head);
+  for (int d = 0; d < layout.value_head_dim; ++d) {
+    if (layout.bf16) {
+      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[value_index(slot, d)];
+    } else {
+      elements<float>(row)[d] = elements<float>(base)[value_index(slot, d)];
+    }
+  }
+}
+
+const KvPages::Entry* KvPages::entry(std::int64_t index) const {
+  const auto at =
+      std::lower_bound(pages_.begin(), pages_.end(), index, [](const Entry& e, std::int64_t i) {
+        return e.index < i;
+      });
+  return at != pages_.end() && at->index == index ? &*at : nullptr;
+}
+
+std::byte* KvPages::find(std::int64_t index) const {
+  const Entry* found = entry(index);
+  return found != nullptr ? found->page.get() : nullptr;
+}
+
+std::byte* KvPages::find_private(std::int64_t index) const {
+  const Entry* found = entry(index);
+  return found != nullptr && found->page.use_count() == 1 ? found->page.get() : nullptr;
+}
+
+void KvPages::prepare(std::int64_t first, int count) {
+  require(
+      first >= 0 && count >= 0 && first <= INT64_MAX - count - kPageRows,
+      ErrorCode::kInvalidArgument,
+      "cache: got {} rows from position {}, expected both at least 0",
+      count,
+      first
+  );
+  if (count == 0) {
+    return;
+  }
+  const std::int64_t begin = first / kPageRows;
+  const std::int64_t end = (first + count - 1) / kPageRows + 1;
+  if (end == begin + 1 && find_private(begin) != nullptr) {
+    end_ = std::max(end_, first + count);
+    return;
+  }
+  const auto bytes = layout_.page_bytes();
+  require(
+      static_cast<std::size_t>(end - begin) <= physical_memory() / bytes,
+      ErrorCode::kCapacity,
+      "cache: {} rows need {} pages of {} bytes, more than this machine's memory",
+      count,
+      end - begin,
+      bytes
+  );
+  try {
+    // All that can fail comes first; then the table is swapped.
+    const auto is_before = [](const Entry& e, std::int64_t i) { return e.index < i; };
+    const auto from = std::lower_bound(pages_.begin(), pages_.end(), begin, is_before);
+    const auto to = std::lower_bound(from, pages_.end(), end, is_before);
+    std::vector<Entry> fresh;
+    fresh.reserve(static_cast<std::size_t>(end - begin));
+    auto old = from;
+    for (std::int64_t index = begin; index < end; ++index) {
+      const bool exists = old != to && old->index == index;
+      if (exists && old->page.use_count() == 1) {
+        fresh.push_back(*old++);
+        continue;
+      }
+      Page page = new_page(bytes);
+      if (exists) {
+        std::memcpy(page.get(), old++->page.get(), bytes);
+      } else {
+        std::memset(page.get(), 0, bytes);
+      }
+      fresh.push_back({index, std::move(page)});
+    }
+    const auto at = from - pages_.begin();
+    const auto replaced = to - from;
+    if (fresh.size() > static_cast<std::size_t>(replaced)) {
+      // Grows by halves: appending row by row must not copy the table each time.
+      const std::size_t needed = pages_.size() + fresh.size() - replaced;
+      if (needed > pages_.capacity()) {
+        pages_.reserve(std::max(needed, pages_.capacity() + pages_.capacity() / 2));
+      }
+    }
+    const auto place = pages_.erase(pages_.begin() + at, pages_.begin() + at + replaced);
+    pages_.insert(
+        place, std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end())
+    );
+  } catch (const std::bad_alloc&) {
+    throw Error(
+        ErrorCode::kCapacity,
+        fmt::format("cache: no memory for {} pages of {} bytes", end - begin, bytes)
+    );
+  }
+  end_ = std::max(end_, first + count);
+}
+
+void KvPages::drop_before(std::int64_t position, int keep) {
+  const std::int64_t kept = (static_cast<std::int64_t>(keep) + kPageRows - 1) / kPageRows;
+  const std::int64_t begin = position / kPageRows;
+  std::erase_if(pages_, [&](const Entry& e) { return e.index >= kept && e.index < begin; });
+}
+
+void KvPages::drop_from(std::int64_t position) {
+  const std::int64_t end = (std::max<std::int64_t>(position, 0) + kPageRows - 1) / kPageRows;
+  std::erase_if(pages_, [&](const Entry& e) { return e.index >= end; });
+  end_ = std::min(end_, std::max<std::int64_t>(position, 0));
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Key and value rows in pages of kPageRows positions, aligned to absolute position 0.
+//
+// One page holds the rows of all kv heads, head by head: first the head's keys, then its values.
+// Keys are transposed, so that 16 keys fill vector lanes: bf16 [D / 2][64][2] (one 32-bit lane
+// holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: [D_v /
+// 16][64][16]. Odd and partial dimensions are padded with zeros inside of the page. Pages are
+// shared by reference count between copies of a table; `prepare` makes private what will be
+// written. Threading: as KvStore.
+
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/kv_store.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace saker::kernels {
+
+// Offsets inside of a page, in bytes.
+struct KvPageLayout {
+  explicit KvPageLayout(const KvShape& shape);
+
+  std::size_t keys_at(int head) const { return static_cast<std::size_t>(head) * head_bytes; }
+
+  std::size_t values_at(int head) const { return keys_at(head) + key_bytes; }
+
+  std::size_t page_bytes() const { return keys_at(kv_heads); }
+
+  int kv_heads;
+  int head_dim;
+  int value_head_dim;
+  bool bf16;
+  std::size_t key_bytes;   // Keys of one head.
+  std::size_t head_bytes;  // Keys and values of one head.
+};
+
+// Writes one row of `head` into slot `slot` (position modulo kPageRows), rounding to nearest even
+// for bf16.
+void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
+void write_value(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
+// Reads one row into `row`, elements of the layout's dtype.
+void read_key(
+    const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
+);
+void read_value(
+    const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
+);
+
+class KvPages {
+ public:
+  explicit KvPages(const KvShape& shape) : layout_(shape) {}
+
+  const KvPageLayout& layout() const { return layout_; }
+
+  // See KvStore.
+  void prepare(std::int64_t first, int count);
+  void drop_before(std::int64_t position, int keep);
+  void drop_from(std::int64_t position);
+
+  std::size_t nbytes() const { return pages_.size() * layout_.page_bytes(); }
+
+  // The position after the last prepared row.
+  std::int64_t end() const { return end_; }
+
+  // The page of positions [index * kPageRows, ...), or null.
+  std::byte* find(std::int64_t index) const;
+  // The same if nobody else shares it, else null.
+  std::byte* find_private(std::int64_t index) const;
+
+ private:
+  using Page = std::shared_ptr<std::byte>;
+
+  struct Entry {
+    std::int64_t index;
+    Page page;
+  };
+
+  const Entry* entry(std::int64_t index) const;
+
+  KvPageLayout layout_;
+  std::vector<Entry> pages_;  // By index; sparse after drop_before.
+  std::int64_t end_ = 0;
+};
+
+}  // namespace saker::kernels

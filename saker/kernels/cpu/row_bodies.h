@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Bodies of the operations that work on one row at a time: norms, rotary embedding and elementwise
+// curves. A body sees one row only, so a row's bits cannot depend on another. Inputs need no
+// alignment; outputs don't overlap inputs.
+
+#include <cstdint>
+
+namespace saker::kernels {
+
+struct NormRow {
+  const float* x;
+  const float* residual;  // Added to x first; null for none.
+  const float* weight;
+  float* sum;  // x + residual; null when there is no residual.
+  float* normed;
+};
+
+struct RopeRow {
+  const float* x;
+  const float* cos;
+  const float* sin;
+  float* out;
+};
+
+struct GatedRow {
+  const float* gate;
+  const float* up;
+  float* out;
+};
+
+struct RowBodies {
+  void (*rms_norm)(const NormRow& row, int width, float eps);
+  // Rotates pairs (i, i + half) for i < half, copies the rest.
+  void (*rope)(const RopeRow& row, int half, int width);
+  void (*gated_silu)(const GatedRow& row, int width);
+  void (*gated_gelu_tanh)(const GatedRow& row, int width);
+  void (*gated_gelu)(const GatedRow& row, int width);
+  void (*softcap)(const float* x, float cap, float* out, int width);
+};
+
+}  // namespace saker::kernels

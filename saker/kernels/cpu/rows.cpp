@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/row_bodies.h"
+#include "saker/kernels/cpu/vec.h"
+#include "saker/kernels/cpu/vec_curves.h"
+
+namespace saker::kernels::SAKER_ISA {
+namespace {
+
+constexpr int kWidth = 16;
+
+// Calls function(first, lanes) for each vector of [0, width); the last may have less than 16 lanes.
+template <typename Function>
+inline void each_vector(int width, Function function) {
+  int i = 0;
+  for (; i + kWidth <= width; i += kWidth) {
+    function(i, kWidth);
+  }
+  if (i < width) {
+    function(i, width - i);
+  }
+}
+
+inline F32x16 load_lanes(const float* p, int lanes) {
+  return lanes == kWidth ? load(p) : load_part(p, lanes);
+}
+
+inline void store_lanes(float* p, F32x16 v, int lanes) {
+  if (lanes == kWidth) {
+    store(p, v);
+  } else {
+    store_part(p, v, lanes);
+  }
+}
+
+// The sum of squares: four accumulators of 16 lanes, vector i into number i modulo 4.
+float square_sum(const float* x, int width) {
+  F32x16 sums[4] = {zero(), zero(), zero(), zero()};
+  int i = 0;
+  for (; i + 4 * kWidth <= width; i += 4 * kWidth) {
+    for (int v = 0; v < 4; ++v) {
+      const F32x16 a = load(x + i + v * kWidth);
+      sums[v] = fma(a, a, sums[v]);
+    }
+  }
+  for (int v = 0; i < width; i += kWidth, ++v) {
+    const int lanes = width - i < kWidth ? width - i : kWidth;
+    const F32x16 a = load_lanes(x + i, lanes);
+    sums[v] = fma(a, a, sums[v]);
+  }
+  return reduce_add(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
+}
+
+void rms_norm(const NormRow& row, int width, float eps) {
+  const float* x = row.x;
+  if (row.residual != nullptr) {
+    each_vector(width, [&](int i, int lanes) {
+      store_lanes(
+          row.sum + i, add(load_lanes(row.x + i, lanes), load_lanes(row.residual + i, lanes)), lanes
+      );
+    });
+    x = row.sum;
+  }
+  const float mean = square_sum(x, width) / static_cast<float>(width);
+  const F32x16 root = square_root(broadcast(mean + eps));
+  const F32x16 factor = div(broadcast(1.0F), root);
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 scaled = mul(load_lanes(x + i, lanes), factor);
+    store_lanes(row.normed + i, mul(scaled, load_lanes(row.weight + i, lanes)), lanes);
+  });
+}
+
+void rope(const RopeRow& row, int half, int width) {
+  each_vector(half, [&](int i, int lanes) {
+    const F32x16 a = load_lanes(row.x + i, lanes);
+    const F32x16 b = load_lanes(row.x + half + i, lanes);
+    const F32x16 cos = load_lanes(row.cos + i, lanes);
+    const F32x16 sin = load_lanes(row.sin + i, lanes);
+    store_lanes(row.out + i, sub(mul(a, cos), mul(b, sin)), lanes);
+    store_lanes(row.out + half + i, add(mul(b, cos), mul(a, sin)), lanes);
+  });
+  const int rotated = 2 * half;
+  each_vector(width - rotated, [&](int i, int lanes) {
+    store_lanes(row.out + rotated + i, load_lanes(row.x + rotated + i, lanes), lanes);
+  });
+}
+
+template <typename Curve>
+inline void gated(const GatedRow& row, int width, Curve curve) {
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 activated = curve(load_lanes(row.gate + i, lanes));
+    store_lanes(row.out + i, mul(activated, load_lanes(row.up + i, lanes)), lanes);
+  });
+}
+
+void gated_silu(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) { return logistic_times(x, x); });
+}
+
+// (1 + tanh(u)) / 2 is the logistic function of 2 u, which keeps small results exact.
+void gated_gelu_tanh(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) {
+    const F32x16 cubic = fma(mul(mul(x, x), broadcast(0.044715F)), x, x);
+    return logistic_times(x, mul(cubic, broadcast(1.5957691216057308F)));  // 2 sqrt(2 / pi)
+  });
+}
+
+// (1 + erf(z)) / 2 is erfc(-z) / 2 for z < 0 and 1 - erfc(z) / 2 otherwise, which keeps small
+// results exact.
+void gated_gelu(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) {
+    const F32x16 z = mul(absolute(x), broadcast(0.70710678118654752F));
+    const F32x16 tail = mul(broadcast(0.5F), erfc_of_positive(z));
+    return mul(x, where_negative(x, tail, sub(broadcast(1.0F), tail)));
+  });
+}
+
+void softcap(const float* x, float cap, float* out, int width) {
+  const F32x16 limit = broadcast(cap);
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(out + i, mul(limit, tanh(div(load_lanes(x + i, lanes), limit))), lanes);
+  });
+}
+
+}  // namespace
+
+extern const RowBodies row_bodies;
+
+const RowBodies row_bodies = {rms_norm, rope, gated_silu, gated_gelu_tanh, gated_gelu, softcap};
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An MLX primitive from a plain function.
+//
+// A body `Task operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs)`
+// is called when MLX evaluates the operation: outputs are allocated, inputs may not hold their
+// values yet. It returns the task that runs on the stream's thread, which captures pointers and
+// must not outlive the arrays (MLX keeps them until the task ran).
+
+#include "saker/kernels/mx.h"
+
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+
+template <typename Body>
+class CpuOperation : public mx::Primitive {
+ public:
+  CpuOperation(mx::Stream stream, const char* name, Body body)
+      : mx::Primitive(stream), name_(name), body_(std::move(body)) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    for (mx::array& out : outputs) {
+      out.set_data(mx::allocator::malloc(out.nbytes()));
+    }
+    mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
+  }
+
+  void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw std::runtime_error("this operation runs on CPU only");
+  }
+
+  const char* name() const override { return name_; }
+
+  bool is_equivalent(const mx::Primitive&) const override { return false; }
+
+ private:
+  const char* name_;
+  Body body_;
+};
+
+// One float32 result.
+template <typename Body>
+mx::array cpu_operation(
+    const char* name, mx::Shape shape, std::vector<mx::array> inputs, Body body
+) {
+  auto stream = mx::default_stream(mx::Device::cpu);
+  auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body));
+  return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
+}
+
+// Several float32 results.
+template <typename Body>
+std::vector<mx::array> cpu_operation(
+    const char* name,
+    const std::vector<mx::Shape>& shapes,
+    const std::vector<mx::array>& inputs,
+    Body body
+) {
+  auto stream = mx::default_stream(mx::Device::cpu);
+  auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body));
+  const std::vector<mx::Dtype> dtypes(shapes.size(), mx::float32);
+  return mx::array::make_arrays(shapes, dtypes, std::move(primitive), inputs);
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/kv_buffer.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace saker::kernels {
+namespace {
+
+constexpr std::int64_t kStep = 256;
+
+}  // namespace
+
+void KvBuffer::prepare(std::int64_t first, int count) {
+  require(
+      first >= base_ && count >= 0 && first <= INT64_MAX - count,
+      ErrorCode::kInvalidArgument,
+      "cache: got {} rows from position {}, expected positions from {} on",
+      count,
+      first,
+      base_
+  );
+  const std::int64_t last = first + count;
+  const std::int64_t capacity = keys_.has_value() ? keys_->shape(2) : 0;
+  if (last - base_ > capacity) {
+    const std::int64_t base = std::max(base_, dead_ / kStep * kStep);
+    const std::int64_t needed = (last - base + kStep - 1) / kStep * kStep;
+    require(needed <= INT32_MAX, ErrorCode::kCapacity, "cache: {} rows are too many", needed);
+    try {
+      auto keys = grown(keys_, base, static_cast<int>(needed), shape_.head_dim);
+      auto values = grown(values_, base, static_cast<int>(needed), shape_.value_head_dim);
+      keys_ = std::move(keys);
+      values_ = std::move(values);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::kCapacity, fmt::format("cache: no memory for {} rows", needed));
+    }
+    base_ = base;
+  }
+  end_ = std::max(end_, last);
+}
+
+mx::array KvBuffer::grown(
+    const std::optional<mx::array>& buffer, std::int64_t base, int capacity, int width
+) const {
+  const int held = static_cast<int>(std::max<std::int64_t>(end_ - base, 0));
+  if (!buffer.has_value() || held == 0) {
+    return mx::zeros({1, shape_.kv_heads, capacity, width}, shape_.dtype);
+  }
+  const int skip = static_cast<int>(base - base_);
+  auto old = mx::slice(*buffer, {0, 0, skip, 0}, {1, shape_.kv_heads, skip + held, width});
+  auto room = mx::zeros({1, shape_.kv_heads, capacity - held, width}, shape_.dtype);
+  return mx::concatenate({old, room}, 2);
+}
+
+void KvBuffer::drop_before(std::int64_t position, int keep) {
+  if (keep == 0) {
+    dead_ = std::max(dead_, std::min(position, end_));
+  }
+}
+
+void KvBuffer::drop_from(std::int64_t position) {
+  end_ = std::min(end_, std::max(position, base_));
+  dead_ = std::min(dead_, end_);
+}
+
+std::size_t KvBuffer::nbytes() const {
+  return keys_.has_value() ? keys_->nbytes() + values_->nbytes() : 0;
+}
+
+void KvBuffer::write(std::int64_t first, const mx::array& keys, const mx::array& values) {
+  const int from = static_cast<int>(first - base_);
+  const int to = from + keys.shape(1);
+  const auto update = [&](mx::array buffer, const mx::array& rows, int width) {
+    auto cast = mx::expand_dims(mx::astype(rows, shape_.dtype), 0);
+    const mx::Shape begin = {0, 0, from, 0};
+    const mx::Shape end = {1, shape_.kv_heads, to, width};
+    return mx::slice_update(buffer, cast, begin, end);
+  };
+  keys_ = update(*std::exchange(keys_, std::nullopt), keys, shape_.head_dim);
+  values_ = update(*std::exchange(values_, std::nullopt), values, shape_.value_head_dim);
+}
+
+mx::array KvBuffer::rows(const mx::array& buffer, std::int64_t first, std::int64_t last) const {
+  const int from = static_cast<int>(first - base_);
+  const int to = static_cast<int>(last - base_);
+  return mx::slice(buffer, {0, 0, from, 0}, {1, shape_.kv_heads, to, buffer.shape(3)});
+}
+
+mx::array KvBuffer::keys(std::int64_t first, std::int64_t last) const {
+  return rows(*keys_, first, last);
+}
+
+mx::array KvBuffer::values(std::int64_t first, std::int64_t last) const {
+  return rows(*values_, first, last);
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/kv_store.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+#include "saker/kernels/kv_storage.h"
+
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+namespace saker::kernels {
+namespace {
+
+// Beyond any model; keeps sizes far from overflow.
+constexpr int kMaxHeads = 1 << 12;
+constexpr int kMaxHeadDim = 1 << 12;
+
+KvShape checked(const KvShape& shape) {
+  require(
+      shape.kv_heads >= 1 && shape.kv_heads <= kMaxHeads && shape.head_dim >= 1 &&
+          shape.head_dim <= kMaxHeadDim && shape.value_head_dim >= 1 &&
+          shape.value_head_dim <= kMaxHeadDim,
+      ErrorCode::kInvalidArgument,
+      "cache: got {} kv heads of dimensions {} and {}, expected 1 to {}",
+      shape.kv_heads,
+      shape.head_dim,
+      shape.value_head_dim,
+      kMaxHeadDim
+  );
+  require(
+      shape.dtype == mx::bfloat16 || shape.dtype == mx::float32,
+      ErrorCode::kInvalidArgument,
+      "cache: rows must be bfloat16 or float32"
+  );
+  return shape;
+}
+
+KvStore::Storage make_storage(const KvShape& shape, KvLayout layout) {
+  if (layout == KvLayout::kPaged) {
+    return {KvPages(shape)};
+  }
+  return {KvBuffer(shape)};
+}
+
+// [heads, count, width] in the store's dtype, each row read from its page by `read`.
+template <typename Read>
+mx::array gather(
+    const KvPages& pages, const KvShape& shape, mx::Shape result, std::int64_t first, Read read
+) {
+  const std::size_t row_bytes = static_cast<std::size_t>(result[2]) * mx::size_of(shape.dtype);
+  const std::size_t count = static_cast<std::size_t>(result[1]);
+  mx::array out(mx::allocator::malloc(count * row_bytes * shape.kv_heads), result, shape.dtype);
+  auto* data = out.data<std::byte>();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t position = first + static_cast<std::int64_t>(i);
+    const std::byte* page = pages.find(position / kPageRows);
+    require(page != nullptr, ErrorCode::kInternal, "cache: row {} is gone", position);
+    for (int head = 0; head < shape.kv_heads; ++head) {
+      const int slot = static_cast<int>(position % kPageRows);
+      read(pages.layout(), page, head, slot, data + (head * count + i) * row_bytes);
+    }
+  }
+  return out;
+}
+
+void check_range(std::int64_t first, int count, std::int64_t begin, std::int64_t end) {
+  require(
+      count >= 0 && first >= begin && first <= end - count,
+      ErrorCode::kInternal,
+      "cache: got rows {} to {}, expected rows within {} to {}",
+      first,
+      first + count,
+      begin,
+      end
+  );
+}
+
+mx::array contiguous_float32(const mx::array& rows) {
+  auto dense = mx::contiguous(mx::astype(rows, mx::float32));
+  dense.eval();
+  return dense;
+}
+
+}  // namespace
+
+KvStore::KvStore(const KvShape& shape)
+    : KvStore(shape, on_cpu() ? KvLayout::kPaged : KvLayout::kContiguous) {}
+
+KvStore::KvStore(const KvShape& shape, KvLayout layout)
+    : shape_(checked(shape)), storage_(std::make_unique<Storage>(make_storage(shape_, layout))) {}
+
+KvStore::KvStore(const KvStore& other)
+    : shape_(other.shape_), storage_(std::make_unique<Storage>(*other.storage_)) {}
+
+KvStore& KvStore::operator=(const KvStore& other) {
+  *this = KvStore(other);
+  return *this;
+}
+
+KvStore::KvStore(KvStore&&) noexcept = default;
+KvStore& KvStore::operator=(KvStore&&) noexcept = default;
+KvStore::~KvStore() = default;
+
+void KvStore::prepare(std::int64_t first, int count) {
+  std::visit([&](auto& rows) { rows.prepare(first, count); }, storage_->rows);
+}
+
+void KvStore::drop_before(std::int64_t position, int keep) {
+  std::visit([&](auto& rows) { rows.drop_before(position, keep); }, storage_->rows);
+}
+
+void KvStore::drop_from(std::int64_t position) {
+  std::visit([&](auto& rows) { rows.drop_from(position); }, storage_->rows);
+}
+
+std::size_t KvStore::nbytes() const {
+  return std::visit([](const auto& rows) { return rows.nbytes(); }, storage_->rows);
+}
+
+void KvStore::write(std::int64_t first, const mx::array& keys, const mx::array& values) {
+  const int heads = shape_.kv_heads;
+  require(
+      keys.ndim() == 3 && values.ndim() == 3 && keys.shape(0) == heads &&
+          values.shape(0) == heads && keys.shape(1) == values.shape(1) &&
+          keys.shape(2) == shape_.head_dim && values.shape(2) == shape_.value_head_dim,
+      ErrorCode::kInvalidArgument,
+      "cache: keys or values have the wrong shape, expected [{}, n, {}] and [{}, n, {}]",
+      heads,
+      shape_.head_dim,
+      heads,
+      shape_.value_head_dim
+  );
+  const int count = keys.shape(1);
+  const auto* pages = storage_->pages();
+  check_range(first, count, 0, pages != nullptr ? pages->end() : storage_->buffer()->end());
+  if (pages == nullptr) {
+    storage_->buffer()->write(first, keys, values);
+    return;
+  }
+  const auto key_rows = contiguous_float32(keys);
+  const auto value_rows = contiguous_float32(values);
+  for (int i = 0; i < count; ++i) {
+    std::byte* page = pages->find_private((first + i) / kPageRows);
+    require(page != nullptr, ErrorCode::kInternal, "cache: row {} was not prepared", first + i);
+    const int slot = static_cast<int>((first + i) % kPageRows);
+    for (int head = 0; head < heads; ++head) {
+      const std::size_t row = static_cast<std::size_t>(head) * count + i;
+      write_key(pages->layout(), page, head, slot, key_rows.data<float>() + row * shape_.head_dim);
+      write_value(
+          pages->layout(), page, head, slot, value_rows.data<float>() + row * shape_.value_head_dim
+      );
+    }
+  }
+}
+
+mx::array KvStore::keys(std::int64_t first, int count) const {
+  if (const auto* pages = storage_->pages(); pages != nullptr) {
+    check_range(first, count, 0, pages->end());
+    return gather(*pages, shape_, {shape_.kv_heads, count, shape_.head_dim}, first, read_key);
+  }
+  const auto& buffer = *storage_->buffer();
+  check_range(first, count, buffer.begin(), buffer.end());
+  return mx::squeeze(buffer.keys(first, first + count), 0);
+}
+
+mx::array KvStore::values(std::int64_t first, int count) const {
+  if (const auto* pages = storage_->pages(); pages != nullptr) {
+    check_range(first, count, 0, pages->end());
+    return gather(
+        *pages, shape_, {shape_.kv_heads, count, shape_.value_head_dim}, first, read_value
+    );
+  }
+  const auto& buffer = *storage_->buffer();
+  check_range(first, count, buffer.begin(), buffer.end());
+  return mx::squeeze(buffer.values(first, first + count), 0);
+}
+
+}  // namespace saker::kernels
