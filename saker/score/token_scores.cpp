@@ -39,6 +39,12 @@ void check(
     );
   }
   require(
+      plan.prefill_step >= 1,
+      ErrorCode::kInvalidArgument,
+      "prefill_step: got {}, expected 1 or more",
+      plan.prefill_step
+  );
+  require(
       plan.top_k >= 0, ErrorCode::kInvalidArgument, "top_k: got {}, expected 0 or more", plan.top_k
   );
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/answer.h"
+
+#include "saker/base/error.h"
+#include "saker/base/memory.h"
+
+#include <new>
+#include <utility>
+
+namespace saker::engine {
+
+std::exception_ptr typed_error(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(std::move(error));
+  } catch (const Error&) {
+    return std::current_exception();
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(Error(ErrorCode::kCapacity, "there is not enough memory"));
+  } catch (const std::exception& other) {
+    return std::make_exception_ptr(Error(ErrorCode::kInternal, other.what()));
+  } catch (...) {
+    return std::make_exception_ptr(Error(ErrorCode::kInternal, "unknown failure"));
+  }
+}
+
+Answer::Answer(const text::Tokenizer& tokenizer, Setup setup, EventHandler handler, Release release)
+    : detokenizer_(tokenizer),
+      stops_(std::move(setup.stop)),
+      handler_(std::move(handler)),
+      release_(std::move(release)),
+      cached_tokens_(setup.cached_tokens),
+      with_logprobs_(setup.with_logprobs) {
+  result_.prompt_tokens = std::move(setup.prompt);
+}
+
+void Answer::on_prompt(int done, int total) {
+  if (handler_.on_prompt) {
+    handler_.on_prompt(done, total);
+  }
+}
+
+bool Answer::on_token(const generate::GeneratedToken& token) {
+  result_.tokens.push_back(token.id);
+  if (with_logprobs_) {
+    result_.logprobs.push_back({token.id, token.logprob, token.top});
+  }
+  stopped_ = push(detokenizer_.add(token.id));
+  return !stopped_;
+}
+
+void Answer::on_end(generate::SequenceEnd end) {
+  result_.stats = stats(end);
+  const generate::EndReason reason = end.reason;
+  std::exception_ptr error = end.error;
+  release_(end);
+  if (reason == generate::EndReason::kFailed) {
+    if (handler_.on_error) {
+      handler_.on_error(typed_error(std::move(error)));
+    }
+    return;
+  }
+  flush();
+  if (stopped_ || reason == generate::EndReason::kStopToken) {
+    result_.finish_reason = FinishReason::kStop;
+  } else if (reason == generate::EndReason::kCancelled) {
+    result_.finish_reason = FinishReason::kCancelled;
+  } else {
+    result_.finish_reason = FinishReason::kLength;
+  }
+  if (handler_.on_done) {
+    handler_.on_done(std::move(result_));
+  }
+}
+
+bool Answer::push(std::string_view piece) {
+  const text::StopMatcher::Result found = stops_.push(piece);
+  show(found.text);
+  return found.stopped;
+}
+
+void Answer::show(const std::string& text) {
+  result_.text += text;
+  if (handler_.on_text && !text.empty()) {
+    handler_.on_text(text);
+  }
+}
+
+void Answer::flush() {
+  if (stopped_) {
+    return;
+  }
+  // What the detokenizer held back may complete a stop string.
+  stopped_ = push(detokenizer_.finish());
+  if (!stopped_) {
+    show(stops_.flush());
+  }
+}
+
+GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
+  const auto rate = [](double count, double seconds) {
+    return seconds > 0.0 ? count / seconds : 0.0;
+  };
+  const auto prompt_tokens = static_cast<int>(result_.prompt_tokens.size());
+  const auto generated = static_cast<int>(result_.tokens.size());
+  // The stop token was chosen too, and the first token came with the prompt.
+  const int steps = generated - (end.reason == generate::EndReason::kStopToken ? 0 : 1);
+  return {
+      .prompt_tokens = prompt_tokens,
+      .cached_tokens = cached_tokens_,
+      .prompt_tps = rate(prompt_tokens - cached_tokens_, end.timing.prompt_s),
+      .generation_tokens = generated,
+      .generation_tps = rate(steps, end.timing.generation_s),
+      .time_to_first_token_s = end.timing.queue_s + end.timing.prompt_s,
+      .peak_memory_bytes = peak_memory_bytes(),
+  };
+}
+
+}  // namespace saker::engine

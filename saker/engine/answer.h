@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One request while it runs: turns the tokens of a sequence into text, watches for stop strings,
+// and builds the result. Threading: the engine's thread.
+
+#include "saker/engine/engine.h"
+#include "saker/engine/request.h"
+#include "saker/generate/sequence.h"
+#include "saker/text/detokenizer.h"
+#include "saker/text/stop_strings.h"
+
+#include <exception>
+#include <functional>
+#include <string_view>
+
+namespace saker::engine {
+
+// Our own errors as they are, memory that ran out as kCapacity, all others as kInternal.
+std::exception_ptr typed_error(std::exception_ptr error);
+
+class Answer : public generate::Listener {
+ public:
+  // Called first at the end, with what the sequence leaves behind.
+  using Release = std::function<void(generate::SequenceEnd& end)>;
+
+  struct Setup {
+    std::vector<std::int32_t> prompt;
+    int cached_tokens = 0;
+    std::vector<std::string> stop;
+    bool with_logprobs = false;
+  };
+
+  // Throws kInvalidArgument for stop strings that cannot be matched.
+  Answer(const text::Tokenizer& tokenizer, Setup setup, EventHandler handler, Release release);
+
+  void on_prompt(int done, int total) override;
+  bool on_token(const generate::GeneratedToken& token) override;
+  void on_end(generate::SequenceEnd end) override;
+
+ private:
+  // Shows what is safe; whether a stop string was met.
+  bool push(std::string_view piece);
+  void show(const std::string& text);
+  void flush();
+  GenerateStats stats(const generate::SequenceEnd& end) const;
+
+  text::Detokenizer detokenizer_;
+  text::StopMatcher stops_;
+  EventHandler handler_;
+  Release release_;
+  GenerateResult result_;
+  int cached_tokens_;
+  bool with_logprobs_;
+  bool stopped_ = false;
+};
+
+}  // namespace saker::engine

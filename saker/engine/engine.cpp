@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/engine.h"
+
+#include "saker/base/error.h"
+#include "saker/engine/prompts.h"
+#include "saker/engine/runner.h"
+#include "saker/generate/bench.h"
+#include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/limits.h"
+#include "saker/load/checkpoint.h"
+#include "saker/score/token_scores.h"
+
+#include <chrono>
+#include <future>
+#include <utility>
+
+namespace saker::engine {
+
+class Engine::Impl {
+ public:
+  Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
+      : prefill_step_(options.prefill_step),
+        prompts_(Prompts::load(model_dir)),
+        runner_(
+            prompts_,
+            {.prefill_step = options.prefill_step, .max_batch = options.max_batch},
+            [&] { return load_model(model_dir, options); }
+        ) {}
+
+  Runner& runner() { return runner_; }
+
+  const Prompts& prompts() const { return *prompts_; }
+
+  ModelFacts& facts() { return facts_; }
+
+  int prefill_step() const { return prefill_step_; }
+
+ private:
+  std::unique_ptr<const models::Model> load_model(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
+    kernels::select_device(options.device);
+    require(
+        options.threads >= 0,
+        ErrorCode::kInvalidArgument,
+        "threads: got {}, expected 0 or more",
+        options.threads
+    );
+    if (options.threads > 0) {
+      kernels::set_threads(options.threads);
+    }
+    load::LoadedCheckpoint loaded = load::load_checkpoint(model_dir, options.on_load);
+    const models::ModelInfo& info = loaded.model->info();
+    facts_.model_type = info.model_type;
+    facts_.instruction_set = kernels::instruction_set();
+    facts_.vocab_size = info.vocab_size;
+    facts_.context_length = info.context_length;
+    facts_.weight_bytes = info.weight_bytes;
+    facts_.warnings = std::move(loaded.warnings);
+    return std::move(loaded.model);
+  }
+
+  int prefill_step_;
+  ModelFacts facts_;
+  std::shared_ptr<const Prompts> prompts_;
+  Runner runner_;
+};
+
+std::unique_ptr<Engine> Engine::load(
+    const std::filesystem::path& model_dir, const EngineOptions& options
+) {
+  const auto start = std::chrono::steady_clock::now();
+  auto impl = std::make_unique<Impl>(model_dir, options);
+  impl->facts().load_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Engine::~Engine() = default;
+
+std::uint64_t Engine::submit(GenerateRequest request, EventHandler handler) {
+  return impl_->runner().submit(std::move(request), std::move(handler));
+}
+
+void Engine::cancel(std::uint64_t id) {
+  impl_->runner().cancel(id);
+}
+
+GenerateResult Engine::generate(GenerateRequest request) {
+  std::promise<GenerateResult> promise;
+  EventHandler handler;
+  handler.on_done = [&promise](GenerateResult result) { promise.set_value(std::move(result)); };
+  handler.on_error = [&promise](std::exception_ptr error) {
+    promise.set_exception(std::move(error));
+  };
+  submit(std::move(request), std::move(handler));
+  return promise.get_future().get();
+}
+
+ScoreResult Engine::score(const ScoreRequest& request) {
+  ScorePrompt prompt = impl_->prompts().encode(request);
+  const score::ScorePlan plan{
+      .first_scored = prompt.first_scored,
+      .top_k = request.top_k,
+      .prefill_step = impl_->prefill_step(),
+  };
+  score::TokenScores scores = impl_->runner().call([&](const models::Model& model) {
+    return score::score_tokens(model, prompt.tokens, plan);
+  });
+  ScoreResult result;
+  result.tokens = std::move(prompt.tokens);
+  result.logprobs = std::move(scores.logprobs);
+  result.sum = scores.sum;
+  result.mean = scores.mean;
+  result.is_greedy = scores.is_greedy;
+  result.boundary_merged = prompt.boundary_merged;
+  if (scores.next) {
+    result.next = NextTokens{
+        .token_ids = std::move(scores.next->token_ids),
+        .logprobs = std::move(scores.next->logprobs),
+        .tail_logprob = scores.next->tail_logprob,
+        .tail_underflow = scores.next->tail_underflow,
+        .vocab_size = facts().vocab_size,
+    };
+  }
+  return result;
+}
+
+BenchResult Engine::bench(
+    const BenchRequest& request, const std::function<void(int done, int total)>& progress
+) {
+  const generate::BenchPlan plan{
+      .prompt_tokens = request.prompt_tokens,
+      .generation_tokens = request.generation_tokens,
+      .batch = request.batch,
+      .depth = request.depth,
+      .repetitions = request.repetitions,
+      .prefill_step = impl_->prefill_step(),
+  };
+  generate::BenchRates rates = impl_->runner().call([&](const models::Model& model) {
+    return generate::run_bench(model, plan, progress);
+  });
+  return {
+      .prompt_tps = std::move(rates.prompt_tps), .generation_tps = std::move(rates.generation_tps)
+  };
+}
+
+MachineLimits Engine::measure_limits() {
+  const kernels::MachineLimits limits =
+      impl_->runner().call([](const models::Model&) { return kernels::measure_limits(); });
+  return {
+      .read_gbps = limits.read_gbps,
+      .f32_gflops = limits.f32_gflops,
+      .bf16_gflops = limits.bf16_gflops,
+      .int8_gops = limits.int8_gops,
+  };
+}
+
+std::size_t Engine::cache_bytes(std::int64_t depth) const {
+  return impl_->runner().call([depth](const models::Model& model) {
+    return model.cache_bytes(depth);
+  });
+}
+
+std::uint64_t Engine::open_session() {
+  return impl_->runner().open_session();
+}
+
+void Engine::close_session(std::uint64_t session) {
+  impl_->runner().close_session(session);
+}
+
+const ModelFacts& Engine::facts() const {
+  return impl_->facts();
+}
+
+const text::Tokenizer& Engine::tokenizer() const {
+  return *impl_->prompts().tokenizer();
+}
+
+const text::ChatTemplate* Engine::chat_template() const {
+  return impl_->prompts().chat_template();
+}
+
+sample::SamplingOptions Engine::recommended_sampling() const {
+  return impl_->prompts().recommended_sampling();
+}
+
+std::vector<std::int32_t> Engine::prompt_tokens(const GenerateRequest& request) const {
+  return impl_->prompts().encode(request);
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/prompts.h"
+
+#include "saker/base/error.h"
+#include "saker/text/eos_tokens.h"
+#include "saker/text/tokenizer_config.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace saker::engine {
+
+namespace {
+
+int prompt_kinds(const GenerateRequest& request) {
+  return (request.prompt ? 1 : 0) + (request.tokens ? 1 : 0) + (request.messages ? 1 : 0);
+}
+
+}  // namespace
+
+sample::SamplingOptions sampling_from(const Json& generation_config) {
+  sample::SamplingOptions options;
+  if (!json_bool(generation_config, "do_sample", false)) {
+    options.temperature = 0.0;
+  } else {
+    options.temperature = json_double(generation_config, "temperature", 1.0);
+  }
+  options.top_p = json_double(generation_config, "top_p", options.top_p);
+  options.min_p = json_double(generation_config, "min_p", options.min_p);
+  options.repetition_penalty =
+      json_double(generation_config, "repetition_penalty", options.repetition_penalty);
+  const std::int64_t top_k = json_int(generation_config, "top_k", 0);
+  options.top_k =
+      static_cast<int>(std::clamp<std::int64_t>(top_k, 0, std::numeric_limits<int>::max()));
+  try {
+    sample::check_options(options, std::numeric_limits<int>::max());
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kCorruptData, fmt::format("generation_config.json: {}", error.what()));
+  }
+  return options;
+}
+
+std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {
+  Parts parts;
+  parts.tokenizer = text::Tokenizer::load(model_dir);
+  parts.chat_template = text::ChatTemplate::load(model_dir);
+  const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
+  parts.eos_tokens = text::load_eos_tokens(model_dir, *parts.tokenizer, config);
+  if (config.add_bos_token) {
+    if (const auto bos = config.special_token("bos_token")) {
+      parts.bos_token = parts.tokenizer->token_id(*bos);
+    }
+  }
+  const std::filesystem::path generation = model_dir / "generation_config.json";
+  if (std::filesystem::exists(generation)) {
+    parts.recommended_sampling = sampling_from(read_json_file(generation));
+  }
+  return std::make_shared<const Prompts>(std::move(parts));
+}
+
+Prompts::Prompts(Parts parts) : parts_(std::move(parts)), xtc_exempt_(parts_.eos_tokens) {
+  for (const std::int32_t id : parts_.tokenizer->encode("\n", {.add_special_tokens = false})) {
+    xtc_exempt_.push_back(id);
+  }
+}
+
+const text::ChatTemplate* Prompts::chat_template() const {
+  return parts_.chat_template ? &*parts_.chat_template : nullptr;
+}
+
+std::vector<std::int32_t> Prompts::encode_text(const std::string& text) const {
+  std::vector<std::int32_t> ids = parts_.tokenizer->encode(text);
+  if (parts_.bos_token && (ids.empty() || ids.front() != *parts_.bos_token)) {
+    ids.insert(ids.begin(), *parts_.bos_token);
+  }
+  return ids;
+}
+
+std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const {
+  require(
+      prompt_kinds(request) == 1,
+      ErrorCode::kInvalidArgument,
+      "a request needs exactly one of prompt, tokens and messages, got {}",
+      prompt_kinds(request)
+  );
+  if (request.tokens) {
+    return *request.tokens;
+  }
+  if (request.prompt) {
+    return encode_text(*request.prompt);
+  }
+  require(
+      parts_.chat_template.has_value(),
+      ErrorCode::kUnsupported,
+      "the model has no chat template: give the prompt as text"
+  );
+  text::RenderOptions options;
+  options.tools = request.tools;
+  options.kwargs = request.template_kwargs;
+  return parts_.tokenizer->encode(
+      parts_.chat_template->render(*request.messages, options), {.add_special_tokens = false}
+  );
+}
+
+ScorePrompt Prompts::encode(const ScoreRequest& request) const {
+  const bool pair = request.prompt.has_value() && request.completion.has_value();
+  require(
+      request.prompt.has_value() == request.completion.has_value() &&
+          (request.text ? 1 : 0) + (request.tokens ? 1 : 0) + (pair ? 1 : 0) == 1,
+      ErrorCode::kInvalidArgument,
+      "scoring needs exactly one of a text, tokens, and a prompt with its completion"
+  );
+  ScorePrompt result;
+  if (request.tokens) {
+    result.tokens = request.prompt_tokens;
+    result.tokens.insert(result.tokens.end(), request.tokens->begin(), request.tokens->end());
+    result.first_scored = static_cast<int>(request.prompt_tokens.size());
+    return result;
+  }
+  require(
+      request.prompt_tokens.empty(),
+      ErrorCode::kInvalidArgument,
+      "prompt_tokens go with tokens, not with text"
+  );
+  if (request.text) {
+    result.tokens = encode_text(*request.text);
+    return result;
+  }
+  const std::vector<std::int32_t> prompt = encode_text(*request.prompt);
+  result.tokens = encode_text(*request.prompt + *request.completion);
+  require(
+      result.tokens.size() > prompt.size(),
+      ErrorCode::kInvalidArgument,
+      "the completion adds no token: the prompt has {}, prompt and completion have {}",
+      prompt.size(),
+      result.tokens.size()
+  );
+  result.first_scored = static_cast<int>(prompt.size());
+  result.boundary_merged = !std::equal(prompt.begin(), prompt.end(), result.tokens.begin());
+  return result;
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The text side of a model: requests become token ids, and what ends or shapes an answer is read
+// from the model's files. Immutable; all members may be called from any thread.
+
+#include "saker/base/json.h"
+#include "saker/engine/request.h"
+#include "saker/text/chat_template.h"
+#include "saker/text/tokenizer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace saker::engine {
+
+// Tokens to score and where scoring starts.
+struct ScorePrompt {
+  std::vector<std::int32_t> tokens;
+  int first_scored = 1;
+  bool boundary_merged = false;
+};
+
+class Prompts {
+ public:
+  struct Parts {
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    std::optional<text::ChatTemplate> chat_template;
+    std::vector<std::int32_t> eos_tokens;
+    std::optional<std::int32_t> bos_token;  // Put before text prompts that do not start with it.
+    sample::SamplingOptions recommended_sampling;
+  };
+
+  // Throws what the files' readers throw.
+  static std::shared_ptr<const Prompts> load(const std::filesystem::path& model_dir);
+
+  explicit Prompts(Parts parts);
+
+  // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
+  // without a template.
+  std::vector<std::int32_t> encode(const GenerateRequest& request) const;
+  ScorePrompt encode(const ScoreRequest& request) const;
+
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
+
+  const text::ChatTemplate* chat_template() const;
+
+  const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
+
+  // What xtc never removes: the line break and EOS.
+  const std::vector<std::int32_t>& xtc_exempt() const { return xtc_exempt_; }
+
+  const sample::SamplingOptions& recommended_sampling() const {
+    return parts_.recommended_sampling;
+  }
+
+ private:
+  std::vector<std::int32_t> encode_text(const std::string& text) const;
+
+  Parts parts_;
+  std::vector<std::int32_t> xtc_exempt_;
+};
+
+// What a generation_config.json asks for, over the defaults. Throws kCorruptData naming the field.
+sample::SamplingOptions sampling_from(const Json& generation_config);
+
+}  // namespace saker::engine

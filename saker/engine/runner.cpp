@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/runner.h"
+
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace saker::engine {
+
+// A request on its way to the engine's thread; encoded on the caller's.
+struct Runner::Submission {
+  std::uint64_t id = 0;
+  GenerateRequest request;
+  std::vector<std::int32_t> prompt;
+  EventHandler handler;
+};
+
+Runner::Runner(
+    std::shared_ptr<const Prompts> prompts,
+    const generate::BatchLimits& limits,
+    const LoadModel& load
+)
+    : prompts_(std::move(prompts)), limits_(limits) {
+  std::promise<void> loaded;
+  std::future<void> ready = loaded.get_future();
+  thread_ = std::thread([this, &load, &loaded] { run(load, loaded); });
+  try {
+    ready.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
+
+Runner::~Runner() {
+  jobs_.push([this] {
+    while (!running_.empty()) {
+      const std::uint64_t id = running_.begin()->second;
+      running_.erase(running_.begin());
+      generator_->cancel(id);
+    }
+  });
+  jobs_.close();
+  thread_.join();
+}
+
+std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
+  const std::uint64_t id = ++last_id_;
+  auto submission = std::make_shared<Submission>();
+  submission->id = id;
+  submission->handler = std::move(handler);
+  std::exception_ptr error;
+  try {
+    submission->prompt = prompts_->encode(request);
+    submission->request = std::move(request);
+  } catch (...) {
+    error = typed_error(std::current_exception());
+  }
+  const bool queued = jobs_.push([this, submission, error] {
+    if (error == nullptr) {
+      start(*submission);
+    } else if (submission->handler.on_error) {
+      submission->handler.on_error(error);
+    }
+  });
+  require(queued, ErrorCode::kCancelled, "the engine is shutting down");
+  return id;
+}
+
+void Runner::cancel(std::uint64_t id) {
+  jobs_.push([this, id] {
+    if (const auto found = running_.find(id); found != running_.end()) {
+      generator_->cancel(found->second);
+    }
+  });
+}
+
+std::uint64_t Runner::open_session() {
+  const std::uint64_t id = ++last_id_;
+  jobs_.push([this, id] { sessions_.open(id); });
+  return id;
+}
+
+void Runner::close_session(std::uint64_t session) {
+  jobs_.push([this, session] { sessions_.close(session); });
+}
+
+void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
+  try {
+    model_ = load();
+    generator_ = std::make_unique<generate::BatchGenerator>(*model_, limits_);
+  } catch (...) {
+    generator_.reset();
+    model_.reset();
+    loaded.set_exception(typed_error(std::current_exception()));
+    return;
+  }
+  loaded.set_value();
+  serve();
+  // MLX's arrays must go on the thread that made them.
+  generator_.reset();
+  sessions_ = {};
+  model_.reset();
+  mx::clear_streams();
+}
+
+void Runner::serve() {
+  while (true) {
+    std::optional<std::function<void()>> job = generator_->idle() ? jobs_.pop() : jobs_.try_pop();
+    if (!job && generator_->idle()) {
+      return;
+    }
+    try {
+      if (job) {
+        (*job)();
+      } else {
+        generator_->step();
+      }
+    } catch (const std::exception& error) {
+      // A handler threw: it has ended its own request, others go on.
+      spdlog::error("engine: {}", error.what());
+    }
+  }
+}
+
+void Runner::start(Submission& submission) {
+  const GenerateRequest& request = submission.request;
+  const EventHandler handler = submission.handler;
+  const std::uint64_t session = request.session;
+  bool taken = false;
+  try {
+    generate::SequenceRequest sequence;
+    sequence.prompt = submission.prompt;
+    sequence.max_kv_size = request.max_kv_size;
+    sequence.max_tokens = request.max_tokens;
+    sequence.sampling = request.sampling;
+    sequence.xtc_exempt = prompts_->xtc_exempt();
+    sequence.logprobs = request.logprobs;
+    if (!request.ignore_eos) {
+      sequence.stop_tokens = prompts_->eos_tokens();
+    }
+    if (session != 0) {
+      sequence.cache = sessions_.take(session, submission.prompt, request.max_kv_size);
+      taken = true;
+    }
+    Answer::Setup setup{
+        .prompt = std::move(submission.prompt),
+        .cached_tokens = sequence.cache ? static_cast<int>(sequence.cache->offset()) : 0,
+        .stop = request.stop,
+        .with_logprobs = request.logprobs >= 0,
+    };
+    auto release = [this, id = submission.id, session](generate::SequenceEnd& end) {
+      running_.erase(id);
+      if (session != 0) {
+        sessions_.give_back(session, std::move(end.context), std::move(end.cache));
+      }
+    };
+    auto answer = std::make_unique<Answer>(
+        *prompts_->tokenizer(), std::move(setup), handler, std::move(release)
+    );
+    running_[submission.id] = generator_->add(std::move(sequence), std::move(answer));
+  } catch (...) {
+    if (taken) {
+      sessions_.give_back(session, {}, std::nullopt);
+    }
+    if (handler.on_error) {
+      handler.on_error(typed_error(std::current_exception()));
+    }
+  }
+}
+
+}  // namespace saker::engine

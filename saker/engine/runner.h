@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The engine's thread: it alone touches MLX, the model and all caches. Others hand it jobs through
+// a queue; between two jobs it runs steps of the batch while there is something to generate. All
+// members may be called from any thread but the engine's own.
+
+#include "saker/base/error.h"
+#include "saker/base/thread_queue.h"
+#include "saker/engine/answer.h"
+#include "saker/engine/prompts.h"
+#include "saker/engine/sessions.h"
+#include "saker/generate/batch_generator.h"
+#include "saker/models/model.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace saker::engine {
+
+class Runner {
+ public:
+  using LoadModel = std::function<std::unique_ptr<const models::Model>()>;
+
+  // Loads the model on the new thread and waits; throws what loading throws.
+  Runner(
+      std::shared_ptr<const Prompts> prompts,
+      const generate::BatchLimits& limits,
+      const LoadModel& load
+  );
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  ~Runner();  // Cancels what still runs.
+
+  // Requests that cannot run end by the handler's `on_error`, on the engine's thread.
+  std::uint64_t submit(GenerateRequest request, EventHandler handler);
+  void cancel(std::uint64_t id);
+  std::uint64_t open_session();
+  void close_session(std::uint64_t session);
+
+  // Runs `job(model)` on the engine's thread and waits; throws what it throws, as saker::Error.
+  template <typename Job>
+  auto call(Job job) {
+    using Value = decltype(job(std::declval<const models::Model&>()));
+    std::promise<Value> promise;
+    std::future<Value> future = promise.get_future();
+    const bool queued = jobs_.push([this, &promise, &job] {
+      try {
+        if constexpr (std::is_void_v<Value>) {
+          job(*model_);
+          promise.set_value();
+        } else {
+          promise.set_value(job(*model_));
+        }
+      } catch (...) {
+        promise.set_exception(typed_error(std::current_exception()));
+      }
+    });
+    require(queued, ErrorCode::kCancelled, "the engine is shutting down");
+    return future.get();
+  }
+
+ private:
+  struct Submission;
+
+  void run(const LoadModel& load, std::promise<void>& loaded);
+  void serve();
+  void start(Submission& submission);
+
+  std::shared_ptr<const Prompts> prompts_;
+  generate::BatchLimits limits_;
+  std::atomic<std::uint64_t> last_id_{0};
+  ThreadQueue<std::function<void()>> jobs_;
+
+  // Of the engine's thread.
+  std::unique_ptr<const models::Model> model_;
+  std::unique_ptr<generate::BatchGenerator> generator_;
+  Sessions sessions_;
+  std::map<std::uint64_t, std::uint64_t> running_;  // Request to the generator's id.
+
+  std::thread thread_;
+};
+
+}  // namespace saker::engine

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/sessions.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace saker::engine {
+
+void Sessions::open(std::uint64_t id) {
+  sessions_.try_emplace(id);
+}
+
+void Sessions::close(std::uint64_t id) {
+  sessions_.erase(id);
+}
+
+std::optional<cache::SequenceCache> Sessions::take(
+    std::uint64_t id, std::span<const std::int32_t> prompt, int max_kv_size
+) {
+  const auto found = sessions_.find(id);
+  require(found != sessions_.end(), ErrorCode::kInvalidArgument, "session {} is not open", id);
+  Session& session = found->second;
+  require(
+      !session.busy, ErrorCode::kInvalidArgument, "session {} is still answering a request", id
+  );
+  session.busy = true;
+  std::optional<cache::SequenceCache> cache = std::exchange(session.cache, std::nullopt);
+  const std::vector<std::int32_t> tokens = std::exchange(session.tokens, {});
+  const int old_size = std::exchange(session.max_kv_size, max_kv_size);
+  if (!cache || old_size != max_kv_size || prompt.empty()) {
+    return std::nullopt;
+  }
+  // One token is left to run, since its row gives the first logits.
+  const auto limit = std::min(tokens.size(), prompt.size() - 1);
+  const auto same = std::mismatch(
+      tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit), prompt.begin()
+  );
+  const auto rows = same.first - tokens.begin();
+  const std::int64_t surplus = cache->offset() - rows;
+  if (rows == 0 || (surplus > 0 && !cache->trim(surplus))) {
+    return std::nullopt;
+  }
+  return cache;
+}
+
+void Sessions::give_back(
+    std::uint64_t id, std::vector<std::int32_t> context, std::optional<cache::SequenceCache> cache
+) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) {
+    return;
+  }
+  Session& session = found->second;
+  session.busy = false;
+  if (cache && cache->offset() <= static_cast<std::int64_t>(context.size())) {
+    context.resize(static_cast<std::size_t>(cache->offset()));
+    session.tokens = std::move(context);
+    session.cache = std::move(cache);
+  }
+}
+
+}  // namespace saker::engine

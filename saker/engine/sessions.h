@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Caches of conversations between requests. A prompt that continues what a session's cache holds
+// runs only what is new: the cache is cut to the longest common prefix, or dropped where a layer
+// can't go back. Threading: the engine's thread.
+
+#include "saker/cache/sequence_cache.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::engine {
+
+class Sessions {
+ public:
+  void open(std::uint64_t id);
+  // Frees the rows, or has `give_back` free them when a request is using them.
+  void close(std::uint64_t id);
+
+  // Takes the cache out for one request; none where nothing of it can be used. It holds fewer rows
+  // than the prompt has tokens. Throws kInvalidArgument for an unknown session and one whose last
+  // request still runs.
+  std::optional<cache::SequenceCache> take(
+      std::uint64_t id, std::span<const std::int32_t> prompt, int max_kv_size
+  );
+  // Ends the use. `context` starts with the tokens whose rows the cache holds.
+  void give_back(
+      std::uint64_t id, std::vector<std::int32_t> context, std::optional<cache::SequenceCache> cache
+  );
+
+ private:
+  struct Session {
+    std::vector<std::int32_t> tokens;  // One per row.
+    std::optional<cache::SequenceCache> cache;
+    int max_kv_size = 0;
+    bool busy = false;
+  };
+
+  std::map<std::uint64_t, Session> sessions_;
+};
+
+}  // namespace saker::engine

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/batch_generator.h"
+
+#include "saker/base/error.h"
+#include "saker/base/log_prob.h"
+
+#include "tests/support/fake_model.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace saker::generate {
+namespace {
+
+using saker::testing::FakeModel;
+using saker::testing::FakeModelOptions;
+using Ids = std::vector<std::int32_t>;
+
+struct Outcome {
+  Ids tokens;
+  std::vector<GeneratedToken> details;
+  std::vector<int> progress;
+  int ends = 0;
+  SequenceEnd end;
+};
+
+class Recorder : public Listener {
+ public:
+  explicit Recorder(Outcome& outcome, int stop_after = -1)
+      : outcome_(outcome), stop_after_(stop_after) {}
+
+  void on_prompt(int done, int /*total*/) override { outcome_.progress.push_back(done); }
+
+  bool on_token(const GeneratedToken& token) override {
+    outcome_.tokens.push_back(token.id);
+    outcome_.details.push_back(token);
+    return static_cast<int>(outcome_.tokens.size()) != stop_after_;
+  }
+
+  void on_end(SequenceEnd end) override {
+    ++outcome_.ends;
+    outcome_.end = std::move(end);
+  }
+
+ private:
+  Outcome& outcome_;
+  int stop_after_;
+};
+
+Outcome run_alone(const models::Model& model, SequenceRequest request, int prefill_step = 512) {
+  Outcome outcome;
+  BatchGenerator generator(model, {.prefill_step = prefill_step, .max_batch = 1});
+  generator.add(std::move(request), std::make_unique<Recorder>(outcome));
+  while (!generator.idle()) {
+    generator.step();
+  }
+  return outcome;
+}
+
+SequenceRequest request_of(Ids prompt, int max_tokens = 5) {
+  SequenceRequest request;
+  request.prompt = std::move(prompt);
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+// A request of any length and any options.
+SequenceRequest random_request(std::mt19937_64& random, int vocab_size) {
+  const auto draw = [&random](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  SequenceRequest request;
+  const int length = draw(0, 3) == 0 ? draw(50, 300) : draw(1, 20);
+  for (int i = 0; i < length; ++i) {
+    request.prompt.push_back(draw(0, vocab_size - 1));
+  }
+  request.max_tokens = draw(1, 40);
+  request.logprobs = draw(-1, 5);
+  if (draw(0, 1) == 1) {
+    request.stop_tokens = {draw(0, vocab_size - 1), draw(0, vocab_size - 1)};
+  }
+  sample::SamplingOptions& sampling = request.sampling;
+  sampling.temperature = draw(0, 2) * 0.7;
+  sampling.top_p = draw(0, 1) == 1 ? 0.9 : 1.0;
+  sampling.min_p = draw(0, 3) == 0 ? 0.05 : 0.0;
+  sampling.top_k = draw(0, 1) * 20;
+  sampling.xtc_probability = draw(0, 3) == 0 ? 0.5 : 0.0;
+  sampling.repetition_penalty = draw(0, 2) == 0 ? 1.2 : 1.0;
+  sampling.frequency_penalty = draw(0, 3) == 0 ? 0.3 : 0.0;
+  sampling.seed = static_cast<std::uint64_t>(draw(0, 1000));
+  return request;
+}
+
+SequenceRequest copy_of(const SequenceRequest& request) {
+  SequenceRequest copy;
+  copy.prompt = request.prompt;
+  copy.max_tokens = request.max_tokens;
+  copy.stop_tokens = request.stop_tokens;
+  copy.sampling = request.sampling;
+  copy.logprobs = request.logprobs;
+  return copy;
+}
+
+void expect_same(const Outcome& one, const Outcome& other) {
+  EXPECT_EQ(one.tokens, other.tokens);
+  EXPECT_EQ(one.end.reason, other.end.reason);
+  EXPECT_EQ(one.end.context, other.end.context);
+  ASSERT_EQ(one.details.size(), other.details.size());
+  for (std::size_t i = 0; i < one.details.size(); ++i) {
+    EXPECT_EQ(one.details[i].logprob, other.details[i].logprob);
+    EXPECT_EQ(one.details[i].top, other.details[i].top);
+  }
+}
+
+TEST(BatchGenerator, GreedyFollowsTheModel) {
+  const FakeModel model;
+  const Outcome outcome = run_alone(model, request_of({3, 1, 4}, 6));
+  Ids context = {3, 1, 4};
+  for (const std::int32_t token : outcome.tokens) {
+    EXPECT_EQ(token, best_token(model.logits(context)));
+    context.push_back(token);
+  }
+  EXPECT_EQ(outcome.tokens.size(), 6U);
+  EXPECT_EQ(outcome.end.reason, EndReason::kLength);
+  EXPECT_EQ(outcome.end.context, context);
+  // The last token's row was never run.
+  EXPECT_EQ(outcome.end.cache->offset(), 8);
+  EXPECT_EQ(outcome.ends, 1);
+}
+
+TEST(BatchGenerator, HundredRequestsInABatchEqualTheirSingleRuns) {
+  const FakeModel model;
+  std::mt19937_64 random(20);
+  std::vector<SequenceRequest> requests;
+  for (int i = 0; i < 100; ++i) {
+    requests.push_back(random_request(random, model.info().vocab_size));
+  }
+  for (const int prefill_step : {1, 7, 64, 512}) {
+    model.passes.clear();
+    std::vector<Outcome> together(requests.size());
+    BatchGenerator generator(model, {.prefill_step = prefill_step, .max_batch = 8});
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      // Some come while others run.
+      if (i % 3 == 0) {
+        generator.step();
+      }
+      generator.add(copy_of(requests[i]), std::make_unique<Recorder>(together[i]));
+    }
+    while (!generator.idle()) {
+      generator.step();
+    }
+    int most_spans = 0;
+    for (const FakeModel::Pass& pass : model.passes) {
+      most_spans = std::max(most_spans, pass.spans);
+      EXPECT_LE(pass.rows, prefill_step + 8);
+    }
+    EXPECT_EQ(most_spans, 8);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      SCOPED_TRACE("request " + std::to_string(i));
+      EXPECT_EQ(together[i].ends, 1);
+      expect_same(together[i], run_alone(model, copy_of(requests[i])));
+    }
+  }
+}
+
+TEST(BatchGenerator, LogprobsAreThoseOfTheRawLogits) {
+  const FakeModel model;
+  SequenceRequest request = request_of({5, 6}, 4);
+  request.logprobs = 3;
+  request.sampling.temperature = 1.5;
+  request.sampling.logit_bias = {{7, 50.0}};
+  const Outcome outcome = run_alone(model, std::move(request));
+  Ids context = {5, 6};
+  for (const GeneratedToken& token : outcome.details) {
+    const std::vector<float> logits = model.logits(context);
+    const double log_sum = log_sum_exp(logits);
+    EXPECT_EQ(token.id, 7);
+    EXPECT_EQ(token.logprob, log_prob(logits, 7, log_sum));
+    EXPECT_EQ(token.top, top_tokens(logits, 3, log_sum));
+    context.push_back(token.id);
+  }
+}
+
+TEST(BatchGenerator, StopTokenEndsAndIsNoPartOfTheAnswer) {
+  const FakeModel model;
+  const Outcome whole = run_alone(model, request_of({2, 7, 1}, 8));
+  SequenceRequest request = request_of({2, 7, 1}, 8);
+  request.stop_tokens = {whole.tokens[3]};
+  const Outcome outcome = run_alone(model, std::move(request));
+  EXPECT_EQ(outcome.end.reason, EndReason::kStopToken);
+  EXPECT_EQ(outcome.tokens, Ids(whole.tokens.begin(), whole.tokens.begin() + 3));
+}
+
+TEST(BatchGenerator, ListenerStopsAndCancelEnds) {
+  const FakeModel model;
+  Outcome stopped;
+  Outcome cancelled;
+  Outcome waiting;
+  BatchGenerator generator(model, {.max_batch = 2});
+  generator.add(request_of({1}, 100), std::make_unique<Recorder>(stopped, 3));
+  const auto id = generator.add(request_of({2}, 100), std::make_unique<Recorder>(cancelled));
+  const auto waiting_id = generator.add(request_of({3}), std::make_unique<Recorder>(waiting));
+  generator.step();
+  generator.step();
+  generator.cancel(id);
+  generator.cancel(waiting_id);
+  generator.cancel(12345);
+  while (!generator.idle()) {
+    generator.step();
+  }
+  EXPECT_EQ(stopped.end.reason, EndReason::kStopped);
+  EXPECT_EQ(stopped.tokens.size(), 3U);
+  EXPECT_EQ(cancelled.end.reason, EndReason::kCancelled);
+  EXPECT_EQ(cancelled.tokens.size(), 2U);
+  EXPECT_EQ(cancelled.end.cache->offset(), 2);
+  EXPECT_EQ(waiting.end.reason, EndReason::kCancelled);
+  EXPECT_TRUE(waiting.tokens.empty());
+  EXPECT_EQ(waiting.ends, 1);
+}
+
+TEST(BatchGenerator, PrefillStepBoundsPromptRowsAndReportsProgress) {
+  const FakeModel model;
+  const Outcome outcome = run_alone(model, request_of(Ids(10, 1), 1), 4);
+  EXPECT_EQ(outcome.progress, (std::vector<int>{4, 8, 10}));
+  ASSERT_EQ(model.passes.size(), 3U);
+  EXPECT_EQ(model.passes[0].rows, 4);
+  EXPECT_EQ(model.passes[2].rows, 2);
+}
+
+TEST(BatchGenerator, GeneratingGoesOnBesideALongPrompt) {
+  const FakeModel model;
+  Outcome first;
+  Outcome second;
+  BatchGenerator generator(model, {.prefill_step = 8, .max_batch = 2});
+  generator.add(request_of({1}, 10), std::make_unique<Recorder>(first));
+  generator.step();
+  generator.add(request_of(Ids(64, 2), 2), std::make_unique<Recorder>(second));
+  for (int i = 0; i < 5; ++i) {
+    generator.step();
+  }
+  EXPECT_EQ(first.tokens.size(), 6U);
+  EXPECT_EQ(second.progress.back(), 40);
+}
+
+TEST(BatchGenerator, AFailingSequenceEndsAlone) {
+  const FakeModel model({.poison = 13});
+  Outcome good;
+  Outcome bad;
+  BatchGenerator generator(model, {.prefill_step = 4, .max_batch = 2});
+  generator.add(request_of({1, 2, 3}, 6), std::make_unique<Recorder>(good));
+  generator.add(request_of({1, 2, 3, 4, 13}, 6), std::make_unique<Recorder>(bad));
+  while (!generator.idle()) {
+    generator.step();
+  }
+  EXPECT_EQ(bad.end.reason, EndReason::kFailed);
+  EXPECT_THROW(std::rethrow_exception(bad.end.error), std::bad_alloc);
+  // What was committed before stays usable.
+  EXPECT_LT(bad.end.cache->offset(), 5);
+  expect_same(good, run_alone(model, request_of({1, 2, 3}, 6)));
+}
+
+TEST(BatchGenerator, ContinuesTheRowsOfAGivenCache) {
+  const FakeModel model;
+  Outcome first = run_alone(model, request_of({9, 8, 7}, 4));
+  SequenceRequest request = request_of(first.end.context, 4);
+  request.cache = std::move(first.end.cache);
+  model.passes.clear();
+  const Outcome outcome = run_alone(model, std::move(request));
+  EXPECT_EQ(model.passes.front().rows, 1);
+  expect_same(outcome, run_alone(model, request_of(first.end.context, 4)));
+}
+
+TEST(BatchGenerator, EndsWhereTheContextIsFull) {
+  const FakeModel model({.context_length = 10});
+  const Outcome outcome = run_alone(model, request_of(Ids(7, 1), 100));
+  EXPECT_EQ(outcome.end.reason, EndReason::kLength);
+  // Rows 0 to 9 exist; the last one still gives a token.
+  EXPECT_EQ(outcome.tokens.size(), 4U);
+  EXPECT_EQ(outcome.end.cache->offset(), 10);
+  EXPECT_EQ(run_alone(model, request_of(Ids(10, 1), 100)).tokens.size(), 1U);
+}
+
+std::string refusal(const models::Model& model, SequenceRequest request) {
+  Outcome outcome;
+  BatchGenerator generator(model, {});
+  try {
+    generator.add(std::move(request), std::make_unique<Recorder>(outcome));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(generator.idle());
+    EXPECT_EQ(outcome.ends, 0);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(BatchGenerator, RefusesBadRequests) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  const FakeModel model({.context_length = 10});
+  EXPECT_THAT(refusal(model, request_of({})), HasSubstr("empty"));
+  EXPECT_THAT(refusal(model, request_of(Ids(11, 1))), AllOf(HasSubstr("11"), HasSubstr("10")));
+  EXPECT_THAT(refusal(model, request_of({97})), AllOf(HasSubstr("97"), HasSubstr("96")));
+  EXPECT_THAT(refusal(model, request_of({-1})), HasSubstr("-1"));
+  EXPECT_THAT(refusal(model, request_of({1}, 0)), HasSubstr("max_tokens"));
+  SequenceRequest request = request_of({1});
+  request.sampling.top_p = 3.0;
+  EXPECT_THAT(refusal(model, std::move(request)), HasSubstr("top_p"));
+  EXPECT_THROW(BatchGenerator(model, {.prefill_step = 0}), Error);
+  EXPECT_THROW(BatchGenerator(model, {.max_batch = 0}), Error);
+}
+
+}  // namespace
+}  // namespace saker::generate
