@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/models/architecture.h"
+#include "saker/models/decoder_config.h"
+
+#include "tests/models/random_model.h"
+#include "tests/support/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace saker::models {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+
+std::vector<int> windows(const DecoderConfig& config) {
+  std::vector<int> result;
+  for (const auto& layer : config.layers) {
+    result.push_back(layer.window);
+  }
+  return result;
+}
+
+Json config_with(std::string_view type, const Json& changes) {
+  auto config = small_config(type);
+  config["num_hidden_layers"] = 4;
+  config.update(changes);
+  return config;
+}
+
+TEST(Config, MistralSlidesEverywhere) {
+  const auto read = mistral().read;
+  EXPECT_THAT(
+      windows(read(config_with("mistral", {{"sliding_window", 7}}))), ElementsAre(7, 7, 7, 7)
+  );
+  EXPECT_THAT(
+      windows(read(config_with("mistral", {{"sliding_window", nullptr}}))), ElementsAre(0, 0, 0, 0)
+  );
+}
+
+TEST(Config, LlamaSlidesWhereLayerTypesSaySo) {
+  const auto read = llama().read;
+  EXPECT_THAT(
+      windows(read(config_with("llama", {{"sliding_window", 7}}))), ElementsAre(0, 0, 0, 0)
+  );
+  const Json types{"full_attention", "sliding_attention", "full_attention", "full_attention"};
+  EXPECT_THAT(
+      windows(read(config_with("llama", {{"sliding_window", 7}, {"layer_types", types}}))),
+      ElementsAre(0, 7, 0, 0)
+  );
+  expect_error(ErrorCode::kCorruptData, {"layer 1", "sliding_window"}, [&] {
+    read(config_with("llama", {{"layer_types", types}}));
+  });
+}
+
+TEST(Config, QwenSlidesOnRequest) {
+  for (const auto read : {qwen2().read, qwen3().read}) {
+    const Json off{{"sliding_window", 7}, {"max_window_layers", 2}};
+    EXPECT_THAT(windows(read(config_with("qwen2", off))), ElementsAre(0, 0, 0, 0));
+    auto on = off;
+    on["use_sliding_window"] = true;
+    EXPECT_THAT(windows(read(config_with("qwen2", on))), ElementsAre(0, 0, 7, 7));
+    on["layer_types"] = {"sliding_attention", "full_attention", "full_attention", "full_attention"};
+    EXPECT_THAT(windows(read(config_with("qwen2", on))), ElementsAre(7, 0, 0, 0));
+    on["sliding_window"] = nullptr;
+    on.erase("layer_types");
+    EXPECT_THAT(windows(read(config_with("qwen2", on))), ElementsAre(0, 0, 0, 0));
+  }
+}
+
+TEST(Config, Gemma2SlidesInEvenLayers) {
+  const auto read = gemma2().read;
+  EXPECT_THAT(
+      windows(read(config_with("gemma2", {{"sliding_window", 9}}))), ElementsAre(9, 0, 9, 0)
+  );
+  EXPECT_THAT(windows(read(config_with("gemma2", Json::object()))), ElementsAre(4096, 0, 4096, 0));
+  EXPECT_THAT(
+      windows(read(config_with("gemma2", {{"sliding_window", nullptr}}))), ElementsAre(0, 0, 0, 0)
+  );
+}
+
+TEST(Config, Gemma3SlidesByPattern) {
+  const auto read = gemma3().read;
+  const auto config =
+      read(config_with("gemma3_text", {{"sliding_window", 9}, {"sliding_window_pattern", 3}}));
+  EXPECT_THAT(windows(config), ElementsAre(9, 9, 0, 9));
+  EXPECT_EQ(config.layers[2].rope, 0U);
+  EXPECT_EQ(config.layers[3].rope, 1U);
+  EXPECT_EQ(config.ropes[0].theta, 1e6);
+  EXPECT_EQ(config.ropes[1].theta, 1e4);
+  EXPECT_THAT(
+      windows(read(config_with("gemma3_text", {{"num_hidden_layers", 7}, {"sliding_window", 5}}))),
+      ElementsAre(5, 5, 5, 5, 5, 0, 5)
+  );
+}
+
+TEST(Config, Gemma3FindsItsTextPart) {
+  auto text = small_config("gemma3_text");
+  text.erase("vocab_size");
+  text.erase("num_attention_heads");
+  text.erase("num_key_value_heads");
+  const auto config =
+      gemma3().read({{"model_type", "gemma3"}, {"vocab_size", 77}, {"text_config", text}});
+  EXPECT_EQ(config.model_type, "gemma3");
+  EXPECT_EQ(config.vocab_size, 77);
+  EXPECT_EQ(config.heads, 8);
+  EXPECT_EQ(config.kv_heads, 4);
+}
+
+TEST(Config, ActivationsByName) {
+  const auto of = [](Architecture architecture, const Json& changes) {
+    return architecture.read(config_with("x", changes)).activation;
+  };
+  using kernels::Activation;
+  EXPECT_EQ(of(llama(), Json::object()), Activation::kSilu);
+  EXPECT_EQ(of(llama(), {{"hidden_act", "gelu"}}), Activation::kGelu);
+  EXPECT_EQ(of(llama(), {{"hidden_act", "gelu_pytorch_tanh"}}), Activation::kGeluTanh);
+  EXPECT_EQ(of(gemma(), {{"hidden_act", "gelu"}}), Activation::kGeluTanh);
+  EXPECT_EQ(of(gemma2(), {{"hidden_act", "silu"}}), Activation::kGeluTanh);
+  EXPECT_EQ(of(gemma2(), {{"hidden_activation", "gelu"}}), Activation::kGelu);
+  expect_error(ErrorCode::kUnsupported, {"hidden_act", "relu"}, [&] {
+    of(llama(), {{"hidden_act", "relu"}});
+  });
+}
+
+TEST(Config, SoftCapsCanBeOff) {
+  const Json off{{"attn_logit_softcapping", nullptr}, {"final_logit_softcapping", nullptr}};
+  EXPECT_EQ(gemma2().read(config_with("gemma2", off)).attention_softcap, 0.0F);
+  EXPECT_EQ(gemma2().read(config_with("gemma2", off)).final_softcap, 0.0F);
+  auto config = config_with("gemma2", Json::object());
+  config.erase("attn_logit_softcapping");
+  config.erase("final_logit_softcapping");
+  EXPECT_EQ(gemma2().read(config).attention_softcap, 50.0F);
+  EXPECT_EQ(gemma2().read(config).final_softcap, 30.0F);
+  EXPECT_EQ(gemma3().read(config).final_softcap, 0.0F);
+}
+
+TEST(Config, UnknownArchitecturesAreNamedWithTheKnownOnes) {
+  expect_error(ErrorCode::kUnsupported, {"model_type", "mamba", "llama", "gemma3_text"}, [] {
+    check_config({{"model_type", "mamba"}});
+  });
+  expect_error(ErrorCode::kCorruptData, {"model_type", "missing"}, [] {
+    check_config(Json::object());
+  });
+  expect_error(ErrorCode::kCorruptData, {"model_type"}, [] { check_config({{"model_type", 3}}); });
+  expect_error(ErrorCode::kCorruptData, {"object"}, [] { check_config(Json::array()); });
+}
+
+TEST(Config, EveryArchitectureReadsASmallConfiguration) {
+  for (const auto type : supported_model_types()) {
+    EXPECT_NO_THROW(check_config(small_config(type))) << type;
+  }
+}
+
+TEST(Config, BadValuesAreNamed) {
+  const auto refused = [](ErrorCode code, const std::string& key, const Json& value) {
+    for (const auto type : supported_model_types()) {
+      auto config = small_config(type);
+      config[key] = value;
+      expect_error(code, {key}, [&] { check_config(config); });
+    }
+  };
+  const std::vector<Json> no_sizes{0, -1, 1.5, "many", Json::array(), 1e300, std::int64_t{1} << 62};
+  for (const auto* key :
+       {"hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "intermediate_size",
+        "vocab_size",
+        "head_dim",
+        "max_position_embeddings"}) {
+    for (const auto& value : no_sizes) {
+      refused(ErrorCode::kCorruptData, key, value);
+    }
+  }
+  refused(ErrorCode::kCorruptData, "num_key_value_heads", 3);
+  refused(ErrorCode::kUnsupported, "head_dim", 7);
+  refused(ErrorCode::kCorruptData, "rms_norm_eps", -1e-6);
+  refused(ErrorCode::kCorruptData, "rms_norm_eps", "small");
+  refused(ErrorCode::kCorruptData, "tie_word_embeddings", "yes");
+  refused(ErrorCode::kCorruptData, "rope_theta", 0);
+  refused(
+      ErrorCode::kUnsupported, "rope_scaling", {{"rope_scaling", 1}, {"rope_type", "rope_scaling"}}
+  );
+}
+
+TEST(Config, MissingFieldsAreNamed) {
+  for (const auto* key : {"hidden_size", "num_hidden_layers", "intermediate_size"}) {
+    for (const auto type : supported_model_types()) {
+      auto config = small_config(type);
+      config.erase(key);
+      expect_error(ErrorCode::kCorruptData, {key}, [&] { check_config(config); });
+    }
+  }
+}
+
+TEST(Config, HeadsMustDivideTheHiddenSize) {
+  auto config = small_config("llama");
+  config.erase("head_dim");
+  EXPECT_EQ(llama().read(config).head_dim, 8);
+  config["num_attention_heads"] = 6;
+  config["num_key_value_heads"] = 3;
+  expect_error(ErrorCode::kCorruptData, {"hidden_size", "32", "6"}, [&] { check_config(config); });
+}
+
+TEST(Config, LayerTypesAreChecked) {
+  const auto refused = [](ErrorCode code, const Json& types) {
+    expect_error(code, {"layer_types"}, [&] {
+      check_config(config_with("llama", {{"layer_types", types}, {"sliding_window", 4}}));
+    });
+  };
+  refused(ErrorCode::kCorruptData, "full_attention");
+  refused(ErrorCode::kCorruptData, {"full_attention"});
+  refused(
+      ErrorCode::kUnsupported,
+      {"full_attention", "full_attention", "full_attention", "linear_attention"}
+  );
+  refused(ErrorCode::kUnsupported, {"full_attention", "full_attention", "full_attention", 3});
+}
+
+TEST(Config, WindowsAndPatternsAreChecked) {
+  expect_error(ErrorCode::kCorruptData, {"sliding_window", "0"}, [] {
+    check_config(config_with("mistral", {{"sliding_window", 0}}));
+  });
+  expect_error(ErrorCode::kCorruptData, {"sliding_window_pattern", "0"}, [] {
+    check_config(config_with("gemma3_text", {{"sliding_window_pattern", 0}}));
+  });
+  expect_error(ErrorCode::kUnsupported, {"use_bidirectional_attention"}, [] {
+    check_config(config_with("gemma3_text", {{"use_bidirectional_attention", true}}));
+  });
+  expect_error(ErrorCode::kCorruptData, {"query_pre_attn_scalar", "-1"}, [] {
+    check_config(config_with("gemma2", {{"query_pre_attn_scalar", -1}}));
+  });
+}
+
+}  // namespace
+}  // namespace saker::models

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every architecture against logits, layer rows and greedy tokens that tools/make_goldens.py
+// computed in float32.
+#include "saker/load/checkpoint.h"
+
+#include "tests/models/random_model.h"
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <ostream>
+
+namespace saker::models {
+namespace {
+
+constexpr int kPrompt = 8;
+
+struct Case {
+  std::string_view name;
+  float tolerance;  // Of logits and layer rows.
+
+  friend std::ostream& operator<<(std::ostream& out, const Case& self) { return out << self.name; }
+};
+
+constexpr float kExact = 3e-5F;
+// Rows of the cache and operands of products are bf16.
+constexpr float kHalf = 0.08F;
+
+constexpr Case kCases[] = {
+    {"llama", kExact},
+    {"llama_bias", kExact},
+    {"llama_layers", kExact},
+    {"llama_f16", kHalf},
+    {"mistral", kExact},
+    {"qwen2", kExact},
+    {"qwen2_window", kExact},
+    {"qwen3", kExact},
+    {"qwen3_yarn", kExact},
+    {"qwen3_bf16", kHalf},
+    {"qwen3_q4", kHalf},
+    {"qwen3_q8", kHalf},
+    {"qwen3_mixed", kHalf},
+    {"gemma", kExact},
+    {"gemma2", kExact},
+    {"gemma3", kExact},
+    {"gemma3_nested", kExact},
+};
+
+std::vector<int> to_ints(const mx::array& array) {
+  auto evaluated = mx::contiguous(array);
+  mx::eval(evaluated);
+  return {evaluated.data<int>(), evaluated.data<int>() + evaluated.size()};
+}
+
+float difference(const mx::array& a, const mx::array& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  return mx::max(mx::abs(mx::subtract(a, b))).item<float>();
+}
+
+class Golden : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const auto dir = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / GetParam().name;
+    loaded_ = load::load_checkpoint(dir);
+    for (auto& [name, array] : mx::load_safetensors((dir / "golden.safetensors").string()).first) {
+      golden_.emplace(name, array);
+    }
+  }
+
+  const Model& model() const { return *loaded_.model; }
+
+  const mx::array& golden(const std::string& name) const { return golden_.at(name); }
+
+ private:
+  load::LoadedCheckpoint loaded_;
+  std::map<std::string, mx::array> golden_;
+};
+
+TEST_P(Golden, EveryTensorIsUsed) {
+  const auto dir = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / GetParam().name;
+  EXPECT_EQ(fmt::format("{}", fmt::join(load::load_checkpoint(dir).warnings, "; ")), "");
+}
+
+TEST_P(Golden, LogitsAndLayerRows) {
+  const auto ids = to_ints(golden("ids"));
+  auto cache = model().make_cache({});
+  nn::ForwardContext context({{&cache, static_cast<int>(ids.size())}});
+  for (int layer = -1; layer < model().info().layer_count; ++layer) {
+    context.tap_layers.push_back(layer);
+  }
+  const auto logits = model().unembed(model().forward(golden("ids"), context));
+  for (const int layer : context.tap_layers) {
+    const auto name = fmt::format("tap.{}", layer);
+    EXPECT_LT(difference(context.taps.at(layer), golden(name)), GetParam().tolerance) << name;
+  }
+  EXPECT_LT(difference(logits, golden("logits")), GetParam().tolerance);
+}
+
+TEST_P(Golden, GreedyTokensOneByOne) {
+  auto ids = to_ints(golden("ids"));
+  ids.resize(kPrompt);
+  auto cache = model().make_cache({});
+  std::vector<int> tokens;
+  const auto wanted = to_ints(golden("greedy"));
+  while (tokens.size() < wanted.size()) {
+    const auto logits = run_rows(model(), cache, ids);
+    const auto last = mx::slice(logits, {logits.shape(0) - 1, 0}, logits.shape());
+    tokens.push_back(static_cast<int>(mx::argmax(last).item<std::uint32_t>()));
+    ids = {tokens.back()};
+  }
+  EXPECT_EQ(tokens, wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, ::testing::ValuesIn(kCases), [](const auto& info) {
+  return std::string(info.param.name);
+});
+
+}  // namespace
+}  // namespace saker::models

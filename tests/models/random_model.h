@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Models with random weights, made in memory from a configuration.
+
+#include "saker/base/json.h"
+#include "saker/models/decoder_config.h"
+#include "saker/models/model.h"
+
+#include "tests/nn/random_weights.h"
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::models {
+
+struct RandomModelOptions {
+  kernels::WeightFormat format{.kind = kernels::WeightKind::kFloat32};
+  bool biases = false;
+  unsigned seed = 0;
+};
+
+inline Json small_config(std::string_view model_type) {
+  return {
+      {"model_type", model_type},
+      {"hidden_size", 32},
+      {"num_hidden_layers", 2},
+      {"intermediate_size", 64},
+      {"num_attention_heads", 4},
+      {"num_key_value_heads", 2},
+      {"head_dim", 8},
+      {"vocab_size", 50},
+      {"max_position_embeddings", 256},
+      {"tie_word_embeddings", false},
+      {"query_pre_attn_scalar", 8},
+      {"attn_logit_softcapping", 20.0},
+      {"final_logit_softcapping", 10.0},
+  };
+}
+
+// All tensors that any of the architectures could ask for.
+inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions& options) {
+  const auto size = [&](std::string_view key) {
+    return static_cast<int>(json_int(config, key, 0));
+  };
+  const int hidden = size("hidden_size");
+  const int heads = size("num_attention_heads") * size("head_dim");
+  const int kv_heads = size("num_key_value_heads") * size("head_dim");
+  const int intermediate = size("intermediate_size");
+  const bool offset = json_string(config, "model_type", "").starts_with("gemma");
+  nn::RandomWeights random(options.format, options.seed);
+  const auto add_norm = [&](const std::string& path, int width) {
+    random.add_vector(path + ".weight", width, offset ? 0.0F : 1.0F, 0.2F);
+  };
+  const auto add_linear = [&](const std::string& path, int outputs, int inputs) {
+    random.add_linear(path, outputs, inputs);
+    if (options.biases) {
+      random.add_vector(path + ".bias", outputs, 0.0F, 0.2F);
+    }
+  };
+  random.add_linear("model.embed_tokens", size("vocab_size"), hidden);
+  random.add_linear("lm_head", size("vocab_size"), hidden);
+  add_norm("model.norm", hidden);
+  for (int i = 0; i < size("num_hidden_layers"); ++i) {
+    const auto layer = fmt::format("model.layers.{}.", i);
+    for (const auto* norm :
+         {"input_layernorm",
+          "post_attention_layernorm",
+          "pre_feedforward_layernorm",
+          "post_feedforward_layernorm"}) {
+      add_norm(layer + norm, hidden);
+    }
+    add_norm(layer + "self_attn.q_norm", size("head_dim"));
+    add_norm(layer + "self_attn.k_norm", size("head_dim"));
+    add_linear(layer + "self_attn.q_proj", heads, hidden);
+    add_linear(layer + "self_attn.k_proj", kv_heads, hidden);
+    add_linear(layer + "self_attn.v_proj", kv_heads, hidden);
+    add_linear(layer + "self_attn.o_proj", hidden, heads);
+    add_linear(layer + "mlp.gate_proj", intermediate, hidden);
+    add_linear(layer + "mlp.up_proj", intermediate, hidden);
+    add_linear(layer + "mlp.down_proj", hidden, intermediate);
+  }
+  return random.tensors();
+}
+
+inline std::unique_ptr<const Model> random_model(
+    const Json& config, const RandomModelOptions& options
+) {
+  return make_model(config, nn::Weights(random_tensors(config, options), {}), {});
+}
+
+// Logits [n, V] of `ids` in one pass over one sequence, committed.
+inline mx::array run_rows(
+    const Model& model, cache::SequenceCache& cache, const std::vector<int>& ids
+) {
+  nn::ForwardContext context({{&cache, static_cast<int>(ids.size())}});
+  cache.begin();
+  const auto tokens = mx::array(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
+  auto logits = model.unembed(model.forward(tokens, context));
+  mx::eval(logits);
+  cache.commit(static_cast<std::int64_t>(ids.size()));
+  return logits;
+}
+
+}  // namespace saker::models

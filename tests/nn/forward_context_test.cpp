@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/forward_context.h"
+
+#include "saker/cache/kv.h"
+#include "saker/cache/rotating.h"
+
+#include "tests/support/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace saker::nn {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_error;
+
+cache::SequenceCache make_cache() {
+  const kernels::KvShape shape{1, 4, 4, mx::float32};
+  std::vector<std::unique_ptr<cache::LayerCache>> layers;
+  layers.push_back(std::make_unique<cache::KVCache>(shape));
+  layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, 3));
+  return cache::SequenceCache(std::move(layers));
+}
+
+void write(cache::SequenceCache& cache, int rows) {
+  for (int i = 0; i < cache.layer_count(); ++i) {
+    cache.layer(i).update(mx::zeros({1, 1, rows, 4}), mx::zeros({1, 1, rows, 4}));
+  }
+}
+
+TEST(ForwardContext, RowsFollowTheSpans) {
+  auto first = make_cache();
+  auto second = make_cache();
+  write(first, 5);
+  ForwardContext context({{&first, 2}, {&second, 3}});
+  EXPECT_EQ(context.row_count(), 5);
+  const auto positions = context.positions();
+  EXPECT_THAT(
+      std::vector<std::int64_t>(positions.begin(), positions.end()), ElementsAre(5, 6, 0, 1, 2)
+  );
+}
+
+TEST(ForwardContext, AppendReservesEverySpan) {
+  auto first = make_cache();
+  auto second = make_cache();
+  write(first, 5);
+  ForwardContext context({{&first, 2}, {&second, 3}});
+  const auto spans = context.append(1);
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[0].first_row, 0);
+  EXPECT_EQ(spans[0].first_position, 5);
+  EXPECT_EQ(spans[0].window, 3);
+  EXPECT_EQ(spans[1].first_row, 2);
+  EXPECT_EQ(spans[1].row_count, 3);
+  EXPECT_EQ(spans[1].first_position, 0);
+  EXPECT_EQ(first.layer(1).offset(), 7);
+  EXPECT_EQ(first.layer(0).offset(), 5);
+}
+
+TEST(ForwardContext, MakesEachTableOnce) {
+  auto cache = make_cache();
+  write(cache, 1);
+  ForwardContext context({{&cache, 2}});
+  const Rope rope(4, {});
+  const Rope other(8, {});
+  const auto* table = &context.rope_table(rope);
+  EXPECT_EQ(context.rope_table(other).cos.shape(), (mx::Shape{2, 4}));
+  EXPECT_EQ(&context.rope_table(rope), table);
+  const std::vector<std::int64_t> positions{1, 2};
+  EXPECT_TRUE(mx::array_equal(table->cos, rope.table(positions).cos).item<bool>());
+}
+
+TEST(ForwardContext, RefusesEmptySpans) {
+  auto cache = make_cache();
+  expect_error(ErrorCode::kInvalidArgument, {"no spans"}, [] { ForwardContext context({}); });
+  expect_error(ErrorCode::kInvalidArgument, {"0 rows"}, [&] {
+    ForwardContext context({{&cache, 0}});
+  });
+  expect_error(ErrorCode::kInvalidArgument, {}, [] { ForwardContext context({{nullptr, 2}}); });
+}
+
+}  // namespace
+}  // namespace saker::nn

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/linear.h"
+
+#include "tests/nn/random_weights.h"
+#include "tests/support/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace saker::nn {
+namespace {
+
+using kernels::WeightFormat;
+using kernels::WeightKind;
+using testing::expect_error;
+
+constexpr WeightFormat kFloat{.kind = WeightKind::kFloat32};
+constexpr WeightFormat kAffine4{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
+
+mx::array random_rows(int rows, int columns) {
+  return mx::random::normal({rows, columns}, mx::float32, mx::random::key(7));
+}
+
+bool same(const mx::array& a, const mx::array& b) {
+  return mx::array_equal(a, b).item<bool>();
+}
+
+TEST(Linear, AddsABiasThatExists) {
+  const Weights weights(
+      {{"weight", float_tensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"bias", float_tensor({2}, {10, 20})}},
+      {}
+  );
+  const auto y = Linear(weights, 3, 2)(mx::array({1.0F, 0.0F, -1.0F}, {1, 3}));
+  EXPECT_TRUE(same(y, mx::array({8.0F, 18.0F}, {1, 2})));
+}
+
+TEST(Linear, ShapesMustBeThoseOfTheConfiguration) {
+  RandomWeights random(kFloat, 1);
+  random.add_linear("fc", 4, 8);
+  const Weights weights(random.tensors(), {});
+  expect_error(ErrorCode::kCorruptData, {"fc.weight", "[4, 8]", "[4, 9]"}, [&] {
+    Linear(weights / "fc", 9, 4);
+  });
+  expect_error(ErrorCode::kCorruptData, {"fc.weight", "[5, 8]"}, [&] {
+    Linear(weights / "fc", 8, 5);
+  });
+}
+
+TEST(Linear, QuantizedShapesMustBeThoseOfTheConfiguration) {
+  RandomWeights random(kAffine4, 1);
+  random.add_linear("fc", 16, 64);
+  const Weights weights(random.tensors(), {});
+  EXPECT_EQ(Linear(weights / "fc", 64, 16).packed().format(), kAffine4);
+  expect_error(ErrorCode::kCorruptData, {"fc.weight"}, [&] { Linear(weights / "fc", 64, 17); });
+}
+
+// Joined parts and single layers give the same bits, whether the formats agree or not.
+void expect_joined_is_single(
+    const std::vector<WeightFormat>& formats, const std::vector<bool>& biased
+) {
+  TensorMap tensors;
+  std::vector<int> outputs{24, 8, 40};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    RandomWeights random(formats[i], static_cast<unsigned>(i));
+    const std::string path = "p" + std::to_string(i);
+    random.add_linear(path, outputs[i], 64);
+    if (biased[i]) {
+      random.add_vector(path + ".bias", outputs[i], 0.0F, 1.0F);
+    }
+    tensors.insert(random.tensors().begin(), random.tensors().end());
+  }
+  const Weights weights(std::move(tensors), {});
+  const JoinedLinear joined(
+      {{weights / "p0", outputs[0]}, {weights / "p1", outputs[1]}, {weights / "p2", outputs[2]}}, 64
+  );
+  const auto x = random_rows(5, 64);
+  const auto parts = joined.split(x);
+  ASSERT_EQ(parts.size(), 3U);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Linear single(weights / ("p" + std::to_string(i)), 64, outputs[i]);
+    EXPECT_TRUE(same(parts[i], single(x))) << i;
+  }
+  EXPECT_TRUE(same(joined(x), mx::concatenate(parts, 1)));
+}
+
+TEST(JoinedLinear, EqualFormats) {
+  expect_joined_is_single({kFloat, kFloat, kFloat}, {false, false, false});
+}
+
+TEST(JoinedLinear, SomeBiases) {
+  expect_joined_is_single({kAffine4, kAffine4, kAffine4}, {true, false, true});
+}
+
+TEST(JoinedLinear, MixedFormats) {
+  expect_joined_is_single({kAffine4, kAffine4, kFloat}, {false, true, false});
+}
+
+}  // namespace
+}  // namespace saker::nn
