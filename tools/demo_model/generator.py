@@ -34,6 +34,11 @@ THINGS = {thing.name: thing for topic in TOPICS for thing in topic.things}
 STORY, POEM = Kind("story", stories.STORY_ASKS, ()), Kind("poem", stories.POEM_ASKS, ())
 
 
+def fits(phrasing: str, thing: Thing) -> bool:
+    """Whether the phrasing reads well: no "what are rain?"."""
+    return thing.plural != thing.article or not re.search(r"\b(are|do) \{s\}", phrasing)
+
+
 def key_of(kind: Kind, phrasing: str, thing: Thing) -> str:
     return f"{thing.topic}/{kind.name}/{phrasing}/{thing.name}"
 
@@ -48,7 +53,7 @@ def all_questions() -> Iterator[tuple[str, Kind, Thing, str]]:
     for topic in TOPICS:
         for thing in topic.things:
             for kind in (*topic.kinds, STORY, POEM):
-                for phrasing in kind.questions:
+                for phrasing in (p for p in kind.questions if fits(p, thing)):
                     yield key_of(kind, phrasing, thing), kind, thing, thing.fill(phrasing)
 
 
@@ -129,7 +134,7 @@ class Generator:
 
     def ask(self, kind: Kind, thing: Thing) -> Exchange:
         """A question of this kind about this thing, never a reserved one."""
-        free = [p for p in kind.questions if not is_reserved(key_of(kind, p, thing))]
+        free = [p for p in kind.questions if fits(p, thing) and not is_reserved(key_of(kind, p, thing))]
         return thing.fill(self.rng.choice(free)), self.answer(kind, thing)
 
     def fact(self) -> list[Exchange]:
@@ -287,6 +292,10 @@ class Generator:
     def as_typed(self, text: str) -> str:
         """The question as a hurried person types it: case, missing marks, typing errors, polite words around it."""
         rng = self.rng
+        if rng.random() < 0.08:
+            text = re.sub(r"\b(what|where|who) is\b", rng.choice((r"\1's", r"\1s")), text)
+        if rng.random() < 0.5:
+            text = re.sub(r"\bi\b", "I", text)
         if rng.random() < 0.06 and len(text.split()) > 2:
             text = rng.choice(("please, {}", "hello, {}", "ok, {}", "{} please", "hi! {}", "and {}", "well, {}", "now {}", "so {}")).format(text)
         if rng.random() < 0.35:

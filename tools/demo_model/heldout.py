@@ -8,6 +8,7 @@ which no training conversation contains. The words are all words of the answers 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 
@@ -19,16 +20,16 @@ COUNT = 40
 WORD_CONVERSATIONS = 60000
 
 
-def choose() -> list[dict[str, str]]:
+def choose() -> list[dict]:
     """Reserved questions of two words or more, topics in turn, never two of the same kind of question in a topic."""
     rng = Random(40)
     pool = {topic.name: [] for topic in TOPICS}
     for key, kind, thing, question in all_questions():
         if is_reserved(key) and " " in question:
-            pool[thing.topic].append((kind.name, thing.name, question))
+            pool[thing.topic].append((kind.name, thing, question))
     for rows in pool.values():
         rng.shuffle(rows)
-    chosen: list[dict[str, str]] = []
+    chosen: list[dict] = []
     used: set[tuple[str, str]] = set()
     while len(chosen) < COUNT:
         before = len(chosen)
@@ -38,8 +39,9 @@ def choose() -> list[dict[str, str]]:
                 continue
             used.add((topic, row[0]))
             kind, thing, question = row
-            expect = thing.removeprefix("the ").lower()
-            chosen.append({"id": f"{topic}/{kind}".replace(" ", "-"), "prompt": capital(question), "expect": expect})
+            expect = sorted({name.removeprefix("the ").lower() for name in (thing.name, thing.plural)})
+            prompt = capital(re.sub(r"\bi\b", "I", question))
+            chosen.append({"id": f"{topic}/{kind}".replace(" ", "-"), "prompt": prompt, "expect": expect})
         if len(chosen) == before:
             raise SystemExit(f"only {before} held-out prompts")
     return chosen

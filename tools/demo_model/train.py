@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the demo model: `python train.py --out DIR`, about an hour on two cores. The defaults made models/demo.
 
-DIR gets tokenizer.json and, every few minutes, checkpoint.pt; a second start with the same DIR goes on from there.
+DIR gets tokenizer.json and, about every 90 steps, checkpoint.pt; a second start with the same DIR goes on from there.
 `export.py` turns a checkpoint of any age into a model folder.
 """
 
@@ -9,35 +9,34 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait do not take the cores of other work
 
 import torch
 from data import batches, chunk, encode, train_tokenizer
 from generator import Generator
 from model import Qwen3, Shape
 from tokenizers import Tokenizer
+from torch import distributed
 
-SAVE_EVERY_S = 180
 REPORT_EVERY = 50
+
+Batch = tuple[torch.Tensor, torch.Tensor]  # ids and what is learned, [B, T]
 
 
 @dataclass
 class Options:
     out: Path
-    steps: int = 3600
+    steps: int = 3000
     tokens: int = 2048  # positions per step
-    context: int = 640
+    context: int = 512
     peak_rate: float = 2.5e-3
     warmup: int = 100
     decay_share: float = 0.35
     seed: int = 1
-    threads: int = 2
+    processes: int = 2
 
 
 def rate(step: int, options: Options) -> float:
@@ -63,9 +62,8 @@ def held_out_loss(model: Qwen3, tokenizer: Tokenizer, count: int = 300) -> float
     examples = [encode(tokenizer, generator.conversation()) for _ in range(count)]
     total = weight = 0.0
     for ids, learn in batches(examples, 4096, Random(0)):
-        learned = float(learn[:, 1:].sum())
-        total += float(model.loss(ids, learn)) * learned
-        weight += learned
+        total += float(model.loss(ids, learn))
+        weight += float(learn[:, 1:].sum())
     return total / weight
 
 
@@ -76,68 +74,88 @@ def prepare_tokenizer(options: Options, shape: Shape) -> Tokenizer:
     return Tokenizer.from_file(str(path))
 
 
-def train(options: Options, shape: Shape) -> list[float]:
-    """Run all steps; returns the loss of each."""
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
+def train(options: Options, shape: Shape) -> None:
+    """Run all steps, in `options.processes` processes that share the rows of each batch."""
     options.out.mkdir(parents=True, exist_ok=True)
+    prepare_tokenizer(options, shape)
+    if options.processes == 1:
+        run(0, options, shape)
+    else:
+        torch.multiprocessing.spawn(run, (options, shape), nprocs=options.processes)
+
+
+def run(rank: int, options: Options, shape: Shape) -> None:
+    """One process: every rank holds the same model and makes the same updates; rank 0 reports and saves."""
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    if options.processes > 1:
+        meeting = options.out.resolve() / "meeting"
+        distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=options.processes)
     tokenizer = prepare_tokenizer(options, shape)
     model = Qwen3(shape)
     optimizer = make_optimizer(model, options)
     losses: list[float] = []
-    first_chunk = 0
+    index = 0
     checkpoint = options.out / "checkpoint.pt"
     if checkpoint.exists():
         state = torch.load(checkpoint)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
-        losses, first_chunk = state["losses"], state["chunk"]
-    print(f"{sum(p.numel() for p in model.parameters())} parameters, step {len(losses)} of {options.steps}", flush=True)
+        losses, index = state["losses"], state["chunk"]
 
-    def save(next_chunk: int) -> None:
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses,
-                 "chunk": next_chunk, "shape": asdict(shape)}  # fmt: skip
-        torch.save(state, checkpoint.with_suffix(".tmp"))
-        checkpoint.with_suffix(".tmp").rename(checkpoint)
+    def report(text: str) -> None:
+        if rank == 0:
+            print(f"step {len(losses)} of {options.steps}: {text}", flush=True)
 
-    saved = start = time.monotonic()
-    index = first_chunk
+    report(f"{sum(p.numel() for p in model.parameters())} parameters")
+    start = time.monotonic()
     while len(losses) < options.steps:
         examples = chunk(tokenizer, options.seed, index, options.context)
         index += 1
         for ids, learn in batches(examples, options.tokens, Random(index)):
-            losses.append(step(model, optimizer, ids, learn, rate(len(losses), options)))
+            losses.append(step(model, optimizer, (ids, learn), rate(len(losses), options), rank, options.processes))
             if len(losses) % REPORT_EVERY == 0:
-                mean = sum(losses[-REPORT_EVERY:]) / REPORT_EVERY
-                print(f"step {len(losses)} loss {mean:.4f} {time.monotonic() - start:.0f} s", flush=True)
+                report(f"loss {sum(losses[-REPORT_EVERY:]) / REPORT_EVERY:.4f} after {time.monotonic() - start:.0f} s")
             if len(losses) >= options.steps:
                 break
-        if time.monotonic() - saved > SAVE_EVERY_S:
-            save(index)
-            saved = time.monotonic()
-            print(f"step {len(losses)} held-out loss {held_out_loss(model, tokenizer):.4f}", flush=True)
-    save(index)
-    final = held_out_loss(model, tokenizer)
-    print(f"held-out loss {final:.4f} perplexity {math.exp(final):.3f}", flush=True)
-    return losses
+        if rank == 0:
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses,
+                     "chunk": index, "shape": asdict(shape)}  # fmt: skip
+            torch.save(state, checkpoint.with_suffix(".tmp"))
+            checkpoint.with_suffix(".tmp").rename(checkpoint)
+    if rank == 0:
+        held_out = held_out_loss(model, tokenizer)
+        report(f"held-out loss {held_out:.4f}, perplexity {math.exp(held_out):.3f}")
+    if options.processes > 1:
+        distributed.destroy_process_group()
 
 
-def step(model: Qwen3, optimizer: torch.optim.Optimizer, ids: torch.Tensor, learn: torch.Tensor, lr: float) -> float:
+def step(model: Qwen3, optimizer: torch.optim.Optimizer, batch: Batch, lr: float, rank: int, processes: int) -> float:
+    """One update with this rank's rows of the batch; the gradients of all ranks are summed. Returns the mean loss."""
     for group in optimizer.param_groups:
         group["lr"] = lr
-    loss = model.loss(ids, learn)
+    ids, learn = (part[rank::processes] for part in batch)
     optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if len(ids):
+        loss = model.loss(ids, learn) / batch[1][:, 1:].sum()
+        loss.backward()
+    parameters = list(model.parameters())
+    parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = torch.cat([part.flatten() for part in parts] + [loss.detach().view(1) if len(ids) else torch.zeros(1)])
+    if processes > 1:
+        distributed.all_reduce(flat)
+    for parameter, grad in zip(parameters, flat[:-1].split([p.numel() for p in parameters]), strict=True):
+        parameter.grad = grad.view_as(parameter)
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)
     optimizer.step()
-    return loss.item()
+    return flat[-1].item()
 
 
 def main() -> None:
     defaults = Options(out=Path())
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    for name in ("steps", "tokens", "seed", "threads"):
+    for name in ("steps", "tokens", "seed", "processes"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     train(Options(**vars(parser.parse_args())), Shape())
 
