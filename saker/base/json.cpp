@@ -231,6 +231,13 @@ Json parse_json(std::string_view text, std::string_view what, RepeatedKeys repea
       text.size(),
       kMaxJsonBytes
   );
+  // The parser takes a NUL for the end of the text, and what follows would go unseen.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) {
+    throw Error(
+        ErrorCode::kCorruptData, fmt::format("{}: byte {}: a NUL is no JSON", what, nul + 1)
+    );
+  }
   TreeBuilder builder(what, repeated);
   Json::sax_parse(text, &builder);
   return builder.take();
