@@ -60,6 +60,17 @@ inline __m512 cvtph_ps(__m256i v) {
   );
 }
 
+inline __m512 cvtepi32_ps(__m512i v) {
+  const auto pair = __builtin_bit_cast(HalfPair, v);
+  return __builtin_bit_cast(
+      __m512,
+      HalfPair{
+          _mm256_castps_si256(_mm256_cvtepi32_ps(pair.low)),
+          _mm256_castps_si256(_mm256_cvtepi32_ps(pair.high)),
+      }
+  );
+}
+
 inline __m512i srai_epi32(__m512i v, unsigned count) {
   const auto pair = __builtin_bit_cast(HalfPair, v);
   const int n = static_cast<int>(count);
@@ -122,3 +133,5 @@ inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
 #define _mm512_cvtepi32_epi16 saker::emulate::cvtepi32_epi16
 #undef _mm512_dpbf16_ps
 #define _mm512_dpbf16_ps saker::emulate::dpbf16_ps
+#undef _mm512_cvtepi32_ps
+#define _mm512_cvtepi32_ps saker::emulate::cvtepi32_ps

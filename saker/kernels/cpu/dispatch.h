@@ -12,7 +12,15 @@
 
 namespace saker::kernels {
 
-struct KernelTable {};
+struct AttendBodies;  // attend_bodies.h
+struct LinearBodies;  // linear_bodies.h
+struct RowBodies;     // row_bodies.h
+
+struct KernelTable {
+  const AttendBodies* attend;
+  const LinearBodies* linear;
+  const RowBodies* rows;
+};
 
 // The table in use: the best that the processor has, or the one that SAKER_CPU names (kUnsupported
 // if it cannot run).

@@ -4,8 +4,16 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+extern const AttendBodies attend_bodies;
+extern const LinearBodies linear_bodies;
+extern const RowBodies row_bodies;
+
 extern const KernelTable kernel_table;
 
-const KernelTable kernel_table = {};
+const KernelTable kernel_table = {
+    .attend = &attend_bodies,
+    .linear = &linear_bodies,
+    .rows = &row_bodies,
+};
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the products of one instruction set read packed weights: a step loads one word per lane and
+// gives operands, each of which stands for one k (float32) or for a pair of k (bf16). See
+// packed_matrix.h for the words.
+
+#include "saker/kernels/cpu/packed_matrix.h"
+#include "saker/kernels/cpu/vec.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// A number known to the compiler, as an argument.
+template <int value>
+struct Index {
+  static constexpr int kValue = value;
+};
+
+template <int count, int at = 0, typename Function>
+[[gnu::always_inline]] inline void unroll(const Function& function) {
+  if constexpr (at < count) {
+    function(Index<at>());
+    unroll<count, at + 1>(function);
+  }
+}
+
+// Multiplies float32.
+struct FloatOperand {
+  using Weight = F32x16;
+  using Input = float;
+  static constexpr int kPerOperand = 1;  // k that one operand stands for.
+
+  static F32x16 step(F32x16 acc, Weight w, Input x) { return fma(w, broadcast(x), acc); }
+
+  static Weight load_panel(const float* p) { return load(p); }
+
+  static void store_panel(float* p, Weight w) { store(p, w); }
+};
+
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+// Multiplies pairs of bf16.
+struct PairOperand {
+  using Weight = U32x16;
+  using Input = std::uint32_t;
+  static constexpr int kPerOperand = 2;
+
+  static F32x16 step(F32x16 acc, Weight w, Input x) {
+    return dot_bf16_pairs(acc, w, broadcast_u32(x));
+  }
+
+  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
+
+  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
+};
+
+using Bf16Operand = PairOperand;
+#else
+using Bf16Operand = FloatOperand;
+#endif
+
+struct Float32Format {
+  using Operand = FloatOperand;
+  using Word = F32x16;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 1;  // Of one step.
+
+  static Word load_word(const std::byte* p) { return load(reinterpret_cast<const float*>(p)); }
+
+  template <int index>
+  static F32x16 operand(Word word) {
+    return word;
+  }
+};
+
+struct Float16Format {
+  using Operand = FloatOperand;
+  using Word = F32x16;
+  static constexpr int kStepBytes = 32;
+  static constexpr int kOperands = 1;
+
+  static Word load_word(const std::byte* p) {
+    return load_f16(reinterpret_cast<const std::uint16_t*>(p));
+  }
+
+  template <int index>
+  static F32x16 operand(Word word) {
+    return word;
+  }
+};
+
+struct BFloat16Format {
+  using Operand = Bf16Operand;
+  using Word = U32x16;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 2 / Operand::kPerOperand;
+
+  static Word load_word(const std::byte* p) {
+    return load_u32(reinterpret_cast<const std::uint32_t*>(p));
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    if constexpr (Operand::kPerOperand == 2) {
+      return word;
+    } else if constexpr (index == 0) {
+      return even_bf16(word);
+    } else {
+      return odd_bf16(word);
+    }
+  }
+};
+
+// Codes of a group; operands are code + kOffset. float32 operands are codes times 2^e for their
+// place in the word, and the prepared x of that k is multiplied by 2^-e: exact, and it saves a
+// shift.
+struct NibbleFormat {
+  using Operand = Bf16Operand;
+  using Word = U32x16;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 8 / Operand::kPerOperand;
+  static constexpr float kOffset = Operand::kPerOperand == 2 ? 128.0F : 0.0F;
+
+  static Word load_word(const std::byte* p) {
+    return load_u32(reinterpret_cast<const std::uint32_t*>(p));
+  }
+
+  static float input_scale(int k) {
+    constexpr float kScales[4] = {1.0F, 0x1p-4F, 0x1p-8F, 0x1p-12F};
+    return Operand::kPerOperand == 2 ? 1.0F : kScales[k % 8 / 2];
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    if constexpr (Operand::kPerOperand == 2) {
+      // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
+      const U32x16 codes = bit_and(shift_right<4 * index>(word), broadcast_u32(0x000f000fU));
+      return bit_or(codes, broadcast_u32(0x43004300U));
+    } else {
+      const U32x16 half = index % 2 == 0 ? word : shift_right<16>(word);
+      return to_float(bit_and(half, broadcast_u32(0xfU << (index / 2 * 4))));
+    }
+  }
+};
+
+struct ByteFormat {
+  using Operand = Bf16Operand;
+  using Word = U32x16;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 4 / Operand::kPerOperand;
+  static constexpr float kOffset = 0.0F;
+
+  static Word load_word(const std::byte* p) {
+    return load_u32(reinterpret_cast<const std::uint32_t*>(p));
+  }
+
+  static float input_scale(int k) {
+    return Operand::kPerOperand == 2 || k % 4 < 2 ? 1.0F : 0x1p-8F;
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    const U32x16 low = broadcast_u32(0xffU);
+    if constexpr (Operand::kPerOperand == 2) {
+      // A code is exact in bf16, the upper half of its float32.
+      const U32x16 codes = shift_right<8 * index>(word);
+      const U32x16 even = as_u32(to_float(bit_and(codes, low)));
+      const U32x16 odd = as_u32(to_float(bit_and(shift_right<16>(codes), low)));
+      return bit_or(shift_right<16>(even), odd);
+    } else {
+      const U32x16 half = index % 2 == 0 ? word : shift_right<16>(word);
+      return to_float(bit_and(half, broadcast_u32(0xffU << (index / 2 * 8))));
+    }
+  }
+};
+
+inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {
+  switch (kind) {
+    case ScaleKind::kBFloat16:
+      return load_bf16(reinterpret_cast<const std::uint16_t*>(p));
+    case ScaleKind::kFloat16:
+      return load_f16(reinterpret_cast<const std::uint16_t*>(p));
+    default:
+      return load(reinterpret_cast<const float*>(p));
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Turns the checkpoint's layout into packed_matrix.h's, and single rows back to float32.
+
+#include "saker/base/tensor.h"
+#include "saker/kernels/cpu/packed_matrix.h"
+#include "saker/kernels/packed_weight.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace saker::kernels {
+
+// The packed layout of a weight of `rows` by `columns`, without data. Kinds whose values fit bf16
+// become bf16; codes of 2 to 4 bits nibbles, of 5 to 8 bits bytes. `scales` is the dtype of the
+// scales (codes only).
+PackedMatrix packed_layout(int rows, int columns, const WeightFormat& format, DType scales);
+
+// Packs the rows of `parts`, which follow each other, into matrix.block_bytes() * matrix.blocks()
+// bytes at `to`, on all threads. Shapes were checked.
+void pack_rows(
+    const std::vector<WeightTensors>& parts,
+    const WeightFormat& format,
+    const PackedMatrix& matrix,
+    std::byte* to
+);
+
+// Row `row` in float32, `matrix.columns` values.
+void unpack_row(const PackedMatrix& matrix, int row, float* values);
+
+}  // namespace saker::kernels

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Codes and scales of quantized checkpoints, one value at a time: the definitions that packing
+// stands on. E2M1, E4M3 and E8M0 are the OCP microscaling formats
+// (https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf).
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace saker::kernels {
+
+// Sign, two bits of exponent, one of fraction.
+inline float e2m1_value(unsigned code) {
+  constexpr float kMagnitudes[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+  const float magnitude = kMagnitudes[code & 7U];
+  return (code & 8U) != 0 ? -magnitude : magnitude;
+}
+
+// Sign, four bits of exponent, three of fraction; no infinity, all ones are NaN.
+inline float e4m3_value(unsigned code) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(code & 0x80U) << 24;
+  const std::uint32_t magnitude = code & 0x7fU;
+  if (magnitude == 0x7fU) {
+    return std::bit_cast<float>(sign | 0x7fc00000U);
+  }
+  const float scaled = std::bit_cast<float>(magnitude << 20) * 0x1p120F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+}
+
+// A power of two: 2^(code - 127); all ones are NaN.
+inline float e8m0_value(unsigned code) {
+  if (code == 0xffU) {
+    return std::bit_cast<float>(0x7fc00000U);
+  }
+  return code == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<std::uint32_t>(code) << 23);
+}
+
+inline float bf16_value(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// Sign, five bits of exponent, ten of fraction.
+inline float f16_value(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t magnitude = bits & 0x7fffU;
+  if (magnitude >= 0x7c00U) {
+    return std::bit_cast<float>(sign | 0x7f800000U | magnitude << 13);
+  }
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
+}
+
+template <typename Value>
+Value load_unaligned(const std::byte* at) {
+  Value value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+// Code number `index` of a row of codes of `bits` <= 8 bits that follow each other without gaps,
+// low bits first.
+inline unsigned code_at(const std::byte* row, std::size_t index, unsigned bits) {
+  const std::size_t bit = index * bits;
+  const unsigned shift = bit % 8;
+  unsigned word = std::to_integer<unsigned>(row[bit / 8]);
+  if (shift + bits > 8) {
+    word |= std::to_integer<unsigned>(row[bit / 8 + 1]) << 8;
+  }
+  return word >> shift & ((1U << bits) - 1U);
+}
+
+// Eight nibbles in order of k -> packed_matrix.h's order: even ones to the low half, odd ones to
+// the high half.
+inline std::uint32_t pair_nibbles(std::uint32_t word) {
+  std::uint32_t even = word & 0x0f0f0f0fU;
+  std::uint32_t odd = word >> 4 & 0x0f0f0f0fU;
+  even = (even | even >> 4) & 0x00ff00ffU;
+  odd = (odd | odd >> 4) & 0x00ff00ffU;
+  even = (even | even >> 8) & 0x0000ffffU;
+  odd = (odd | odd >> 8) & 0x0000ffffU;
+  return even | odd << 16;
+}
+
+// Four bytes in order of k -> bytes k = 0, 2, 1, 3.
+inline std::uint32_t pair_bytes(std::uint32_t word) {
+  return (word & 0xff0000ffU) | (word & 0x0000ff00U) << 8 | (word & 0x00ff0000U) >> 8;
+}
+
+}  // namespace saker::kernels

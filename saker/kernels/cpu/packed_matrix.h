@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A packed weight as the bodies read it: plain data, the same bytes for every instruction set.
+//
+// Rows are taken in blocks of 16, one lane each; rows past the end are zero. Of one block, in this
+// order:
+//   float32   [K][16] values                 float16   [K][16] values
+//   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
+//   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble p of a word holds
+//   the code of
+//             k = 2p for p < 4 and k = 2(p - 4) + 1 for the rest, so a shift and one mask give a
+//             pair of k.
+//   byte      per group: [group / 4][16] words, then 16 scales, 16 biases. Bytes 0 to 3 hold k = 0,
+//   2, 1, 3.
+// Blocks follow each other at block_bytes(), which is a multiple of 32; a 4-bit block is read as
+// one stream.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels {
+
+inline constexpr int kBlockRows = 16;
+
+enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte };
+enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
+
+[[gnu::always_inline]] constexpr std::size_t scale_bytes(ScaleKind kind) {
+  return kind == ScaleKind::kFloat32 ? 4 : 2;
+}
+
+// Its functions are always inlined: one that a source of AVX-512 emitted could replace the other
+// sets' at link time.
+struct PackedMatrix {
+  PackedKind kind = PackedKind::kFloat32;
+  ScaleKind scale_kind = ScaleKind::kFloat32;  // Nibble and byte only, like group.
+  int rows = 0;
+  int columns = 0;
+  int group = 0;
+  const std::byte* data = nullptr;
+
+  [[gnu::always_inline]] bool has_groups() const {
+    return kind == PackedKind::kNibble || kind == PackedKind::kByte;
+  }
+
+  [[gnu::always_inline]] int blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
+
+  [[gnu::always_inline]] int groups() const { return columns / group; }
+
+  // Bytes of a group's words, and of the group with its scales and biases.
+  [[gnu::always_inline]] std::size_t group_word_bytes() const {
+    return static_cast<std::size_t>(group) * kBlockRows / (kind == PackedKind::kNibble ? 2 : 1);
+  }
+
+  [[gnu::always_inline]] std::size_t group_bytes() const {
+    return group_word_bytes() + 2 * kBlockRows * scale_bytes(scale_kind);
+  }
+
+  [[gnu::always_inline]] std::size_t block_bytes() const {
+    const auto k = static_cast<std::size_t>(columns);
+    switch (kind) {
+      case PackedKind::kFloat32:
+        return k * kBlockRows * 4;
+      case PackedKind::kFloat16:
+        return k * kBlockRows * 2;
+      case PackedKind::kBFloat16:
+        return (k + 1) / 2 * kBlockRows * 4;
+      default:
+        return static_cast<std::size_t>(groups()) * group_bytes();
+    }
+  }
+
+  [[gnu::always_inline]] const std::byte* block(int index) const {
+    return data + static_cast<std::size_t>(index) * block_bytes();
+  }
+};
+
+}  // namespace saker::kernels

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/linear.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/linear_bodies.h"
+#include "saker/kernels/cpu/pack.h"
+#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/packed_storage.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+using SharedStorage = std::shared_ptr<const PackedWeight::Storage>;
+
+// Tiles of one product that each thread gets about: enough to even out a thread that lost its core
+// for a while.
+constexpr int kTilesPerThread = 8;
+
+constexpr int divide_up(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+// Blocks of 16 columns in a tile: as many as fit, fewer when threads would have too few tiles.
+int blocks_in_tile(const LinearBodies& bodies, int blocks, int row_tiles) {
+  const int step = row_tiles == 0 ? 4 : bodies.block_step;
+  const int wanted = kTilesPerThread * thread_pool().size();
+  const int even = blocks * std::max(row_tiles, 1) / wanted / step * step;
+  return std::clamp(even, step, kTileBlocks);
+}
+
+void multiply_one(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
+  const int blocks = weight.blocks();
+  const int step = blocks_in_tile(bodies, blocks, 0);
+  thread_pool().run(divide_up(blocks, step), [&](int index) {
+    LinearTile tile = whole;
+    tile.row_count = 1;
+    tile.first_block = index * step;
+    tile.block_count = std::min(step, blocks - tile.first_block);
+    bodies.multiply(weight, tile);
+  });
+}
+
+void multiply_many(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
+  const int blocks = weight.blocks();
+  const int row_tiles = divide_up(whole.total_rows, kTileRows);
+  const int step = blocks_in_tile(bodies, blocks, row_tiles);
+  const int block_tiles = divide_up(blocks, step);
+  thread_pool().run(row_tiles * block_tiles, [&](int index) {
+    LinearTile tile = whole;
+    tile.first_row = index / block_tiles * kTileRows;
+    tile.row_count = std::min(kTileRows, whole.total_rows - tile.first_row);
+    tile.first_block = index % block_tiles * step;
+    tile.block_count = std::min(step, blocks - tile.first_block);
+    bodies.multiply(weight, tile);
+  });
+}
+
+void multiply(
+    const LinearBodies& bodies,
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const float* bias,
+    float* out
+) {
+  if (x.count == 0) {
+    return;
+  }
+  // Kept by the stream's thread, so that passes do not fetch fresh pages each time.
+  thread_local AlignedBytes prepared;
+  prepared.reserve(bodies.prepared_row_bytes(weight) * static_cast<std::size_t>(x.count));
+  std::byte* to = prepared.data();
+  const int slivers = divide_up(x.count, bodies.sliver_rows);
+  if (slivers <= 2) {
+    for (int sliver = 0; sliver < slivers; ++sliver) {
+      bodies.prepare(weight, x, sliver, to);
+    }
+  } else {
+    thread_pool().run(slivers, [&](int sliver) { bodies.prepare(weight, x, sliver, to); });
+  }
+  LinearTile whole;
+  whole.prepared = to;
+  whole.total_rows = x.count;
+  whole.bias = bias;
+  whole.out = out;
+  if (x.count == 1) {
+    multiply_one(bodies, weight, whole);
+  } else {
+    multiply_many(bodies, weight, whole);
+  }
+}
+
+mx::array cpu_linear(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+) {
+  std::vector<mx::array> inputs = {mx::astype(x, mx::float32)};
+  if (bias) {
+    inputs.push_back(mx::contiguous(mx::astype(*bias, mx::float32)));
+  }
+  const LinearBodies* bodies = kernel_table().linear;
+  SharedStorage storage = weight.shared_storage();
+  const auto body = [bodies, storage = std::move(storage)](
+                        const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs
+                    ) {
+    InputRows rows;
+    rows.data = arrays[0].data<float>();
+    rows.row_stride = arrays[0].strides()[0];
+    rows.column_stride = arrays[0].strides()[1];
+    rows.count = arrays[0].shape(0);
+    const float* bias_data = arrays.size() > 1 ? arrays[1].data<float>() : nullptr;
+    float* out = outputs[0].data<float>();
+    return [bodies, storage, rows, bias_data, out] {
+      multiply(*bodies, storage->matrix, rows, bias_data, out);
+    };
+  };
+  const auto y = cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), body);
+  return mx::astype(y, x.dtype());
+}
+
+mx::array gpu_linear(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+) {
+  const MlxWeight& arrays = *weight.storage().arrays;
+  const WeightFormat& format = weight.format();
+  const auto product = arrays.scales
+                           ? mx::quantized_matmul(
+                                 x,
+                                 arrays.weight,
+                                 *arrays.scales,
+                                 arrays.biases,
+                                 true,
+                                 format.group_size,
+                                 format.bits,
+                                 mlx_mode(format.kind)
+                             )
+                           : mx::matmul(x, mx::transpose(mx::astype(arrays.weight, x.dtype())));
+  return bias ? mx::add(product, mx::astype(*bias, product.dtype())) : product;
+}
+
+void check_input(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+) {
+  require(
+      x.ndim() == 2 && x.shape(1) == weight.columns(),
+      ErrorCode::kInternal,
+      "[linear] got x [{}], expected [M, {}]",
+      fmt::join(x.shape(), ", "),
+      weight.columns()
+  );
+  require(
+      !bias || (bias->ndim() == 1 && bias->shape(0) == weight.rows()),
+      ErrorCode::kCorruptData,
+      "[linear] got bias [{}], expected [{}]",
+      fmt::join(bias ? bias->shape() : mx::Shape{}, ", "),
+      weight.rows()
+  );
+}
+
+}  // namespace
+
+mx::array linear(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+) {
+  check_input(x, weight, bias);
+  return weight.storage().arrays ? gpu_linear(x, weight, bias) : cpu_linear(x, weight, bias);
+}
+
+mx::array linear_reference(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+) {
+  check_input(x, weight, bias);
+  auto y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(weight.dequantized()));
+  if (bias) {
+    y = mx::add(y, mx::astype(*bias, mx::float32));
+  }
+  return mx::astype(y, x.dtype());
+}
+
+mx::array embed(const mx::array& ids, const PackedWeight& weight) {
+  require(
+      ids.ndim() == 1 && ids.dtype() == mx::int32,
+      ErrorCode::kInternal,
+      "[embed] got ids of {} dimensions, expected int32 [M]",
+      ids.ndim()
+  );
+  if (weight.storage().arrays) {
+    // Rows of the packed arrays first, so that only those are dequantized.
+    const MlxWeight& arrays = *weight.storage().arrays;
+    const auto rows = [&](const std::optional<mx::array>& array) {
+      return array ? std::optional(mx::take(*array, ids, 0)) : std::nullopt;
+    };
+    return dequantize_arrays(
+        {*rows(arrays.weight), rows(arrays.scales), rows(arrays.biases)}, weight.format()
+    );
+  }
+  SharedStorage storage = weight.shared_storage();
+  const auto body = [storage = std::move(storage
+                     )](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
+    const auto* id_data = arrays[0].data<std::int32_t>();
+    const std::ptrdiff_t stride = arrays[0].strides()[0];
+    const int count = arrays[0].shape(0);
+    float* out = outputs[0].data<float>();
+    return [storage, id_data, stride, count, out] {
+      const PackedMatrix& matrix = storage->matrix;
+      thread_pool().run(count, [&](int row) {
+        const std::int32_t id = id_data[row * stride];
+        float* values = out + static_cast<std::size_t>(row) * matrix.columns;
+        if (id >= 0 && id < matrix.rows) {
+          unpack_row(matrix, id, values);
+        } else {
+          std::fill_n(values, matrix.columns, std::numeric_limits<float>::quiet_NaN());
+        }
+      });
+    };
+  };
+  return cpu_operation("Embed", {ids.shape(0), weight.columns()}, {ids}, body);
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a PackedWeight holds on each device. Only the kernels include this.
+
+#include "saker/kernels/cpu/aligned_bytes.h"
+#include "saker/kernels/cpu/packed_matrix.h"
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_weight.h"
+
+#include <optional>
+
+namespace saker::kernels {
+
+// The arrays of a checkpoint as MLX lays them out: weight [N, K] or words, scales and biases [N, K
+// / group_size].
+struct MlxWeight {
+  mx::array weight;
+  std::optional<mx::array> scales;
+  std::optional<mx::array> biases;
+};
+
+struct PackedWeight::Storage {
+  // CPU: the packed bytes, at matrix.data.
+  AlignedBytes bytes;
+  PackedMatrix matrix;
+  // GPU: set instead of the above.
+  std::optional<MlxWeight> arrays;
+};
+
+// MLX's name of a quantized kind.
+const char* mlx_mode(WeightKind kind);
+
+// In float32, [N, K].
+mx::array dequantize_arrays(const MlxWeight& arrays, const WeightFormat& format);
+
+}  // namespace saker::kernels

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/instruction_sets.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/dispatch.h"
+
+namespace saker::kernels {
+
+#if defined(__x86_64__)
+namespace avx512_emulated {
+extern const KernelTable kernel_table;
+}
+
+namespace avx512_bf16_emulated {
+extern const KernelTable kernel_table;
+}
+#endif
+
+namespace {
+
+bool can_run(const std::string& name) {
+  try {
+    const std::string before(instruction_set());
+    select_instruction_set(name);
+    select_instruction_set(before);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> find_instruction_sets() {
+  std::vector<std::string> names;
+  for (const char* name : {"portable", "avx2", "avx512", "avx512_bf16"}) {
+    if (can_run(name)) {
+      names.emplace_back(name);
+    }
+  }
+#if defined(__x86_64__)
+  if (can_run("avx2")) {
+    add_kernel_table("avx512_emulated", avx512_emulated::kernel_table);
+    add_kernel_table("avx512_bf16_emulated", avx512_bf16_emulated::kernel_table);
+    names.insert(names.end(), {"avx512_emulated", "avx512_bf16_emulated"});
+  }
+#endif
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> instruction_sets() {
+  static const std::vector<std::string> names = find_instruction_sets();
+  return names;
+}
+
+}  // namespace saker::kernels

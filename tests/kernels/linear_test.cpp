@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/linear.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+
+#include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/random_weights.h"
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+std::vector<float> to_vector(mx::array array) {
+  array = mx::contiguous(array);
+  mx::eval(array);
+  return {array.data<float>(), array.data<float>() + array.size()};
+}
+
+mx::array random_rows(int rows, int columns, std::uint64_t seed) {
+  return mx::random::normal({rows, columns}, mx::float32, mx::random::key(seed));
+}
+
+// Rows [first, first + count) multiplied alone.
+std::vector<float> multiply_part(
+    const mx::array& x,
+    int first,
+    int count,
+    const PackedWeight& weight,
+    const std::optional<mx::array>& bias
+) {
+  return to_vector(linear(mx::slice(x, {first, 0}, {first + count, x.shape(1)}), weight, bias));
+}
+
+// The sums in float64, of the weights as they are; `limit` bounds the error that float32 sums and,
+// where the set multiplies bf16, inputs rounded to 8 bits may have.
+struct Truth {
+  std::vector<double> sums;
+  std::vector<double> limits;
+};
+
+Truth true_product(const mx::array& x, const PackedWeight& weight, bool bf16_inputs) {
+  const auto rows = to_vector(x);
+  const auto values = to_vector(weight.dequantized());
+  const auto columns = static_cast<std::size_t>(weight.columns());
+  Truth truth;
+  for (std::size_t m = 0; m < rows.size() / columns; ++m) {
+    for (std::size_t n = 0; n < values.size() / columns; ++n) {
+      double sum = 0;
+      double size = 0;
+      double input_size = 0;
+      double top = 0;
+      for (std::size_t k = 0; k < columns; ++k) {
+        const double product = static_cast<double>(rows[m * columns + k]) * values[n * columns + k];
+        sum += product;
+        size += std::abs(product);
+        input_size += std::abs(rows[m * columns + k]);
+        top = std::max(top, static_cast<double>(std::abs(values[n * columns + k])));
+      }
+      truth.sums.push_back(sum);
+      // Codes are multiplied before bias and scale apply, 256 of them at most of the largest
+      // weight's size each.
+      const double chain = static_cast<double>(columns) * 0x1p-24 * (size + 4 * input_size * top);
+      truth.limits.push_back(chain + (bf16_inputs ? 0x1p-8 * size + 0x1p-8 * input_size * top : 0));
+    }
+  }
+  return truth;
+}
+
+class LinearTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { select_instruction_set(GetParam()); }
+
+  void TearDown() override { set_threads(2); }
+
+  bool multiplies_bf16(const WeightFormat& format) const {
+    return GetParam().find("bf16") != std::string::npos && format.kind != WeightKind::kFloat32 &&
+           format.kind != WeightKind::kFloat16;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets,
+    LinearTest,
+    testing::ValuesIn(instruction_sets()),
+    [](const auto& set) { return set.param; }
+);
+
+// The bits of a row are those of the row alone, whatever rows, chunks and threads.
+TEST_P(LinearTest, RowsAreIndependent) {
+  EXPECT_TRUE(rc::check("rows are independent", [] {
+    const auto format = *rc::gen::elementOf(all_formats());
+    const int unit = format.group_size == 0 ? 1 : format.group_size;
+    const int columns = unit * *rc::gen::inRange(1, unit == 1 ? 600 : 1 + 600 / unit);
+    const int rows = *rc::gen::inRange(1, 200);
+    const int count = *rc::gen::inRange(1, 65);
+    const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+    const auto weight = PackedWeight::pack({random_weight(format, rows, columns, seed)}, format);
+    const std::optional<mx::array> bias =
+        *rc::gen::arbitrary<bool>() ? std::optional(mx::random::normal({rows})) : std::nullopt;
+    const auto x = random_rows(count, columns, seed);
+    set_threads(*rc::gen::inRange(1, 5));
+    const auto together = to_vector(linear(x, weight, bias));
+    set_threads(*rc::gen::inRange(1, 5));
+    for (int first = 0; first < count;) {
+      const int part = *rc::gen::inRange(1, count - first + 1);
+      const auto alone = multiply_part(x, first, part, weight, bias);
+      RC_ASSERT(
+          std::memcmp(
+              alone.data(),
+              together.data() + static_cast<std::size_t>(first) * rows,
+              alone.size() * sizeof(float)
+          ) == 0
+      );
+      first += part;
+    }
+    const int row = *rc::gen::inRange(0, count);
+    const auto alone = multiply_part(x, row, 1, weight, bias);
+    RC_ASSERT(
+        std::memcmp(
+            alone.data(),
+            together.data() + static_cast<std::size_t>(row) * rows,
+            alone.size() * sizeof(float)
+        ) == 0
+    );
+  }));
+}
+
+TEST_P(LinearTest, IsNearTheTruth) {
+  for (const WeightFormat& format : all_formats()) {
+    for (const int count : {1, 3, 13}) {
+      const int columns = format.group_size == 0 ? 301 : 3 * format.group_size;
+      const auto weight = PackedWeight::pack({random_weight(format, 37, columns, 5)}, format);
+      const auto x = random_rows(count, columns, 7);
+      const auto y = to_vector(linear(x, weight));
+      const auto reference = to_vector(linear_reference(x, weight));
+      const Truth truth = true_product(x, weight, multiplies_bf16(format));
+      ASSERT_EQ(y.size(), truth.sums.size());
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        ASSERT_NEAR(y[i], truth.sums[i], truth.limits[i]) << format_name(format) << " at " << i;
+        ASSERT_NEAR(reference[i], truth.sums[i], truth.limits[i]) << format_name(format);
+      }
+    }
+  }
+}
+
+// Tiles of rows and panels of columns have borders that small shapes never meet.
+TEST_P(LinearTest, LargeShapesKeepTheirBits) {
+  for (const WeightFormat& format :
+       {WeightFormat{WeightKind::kAffine, 4, 64},
+        WeightFormat{WeightKind::kBFloat16, 0, 0},
+        WeightFormat{WeightKind::kFloat32, 0, 0}}) {
+    const auto weight = PackedWeight::pack({random_weight(format, 330, 576, 3)}, format);
+    const auto x = random_rows(250, 576, 11);
+    const auto together = to_vector(linear(x, weight));
+    for (const int row : {0, 5, 119, 120, 239, 240, 249}) {
+      const auto alone = multiply_part(x, row, 1, weight, std::nullopt);
+      EXPECT_EQ(std::memcmp(alone.data(), together.data() + row * 330, 330 * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST_P(LinearTest, BadRowsStayAlone) {
+  for (const WeightFormat& format : all_formats()) {
+    const int columns = 2 * std::max(format.group_size, 32);
+    const auto weight = PackedWeight::pack({random_weight(format, 33, columns, 5)}, format);
+    auto values = to_vector(random_rows(8, columns, 9));
+    const mx::array good(values.data(), {8, columns});
+    const auto expected = to_vector(linear(good, weight));
+    values[static_cast<std::size_t>(2 * columns + 1)] = std::numeric_limits<float>::quiet_NaN();
+    values[static_cast<std::size_t>(5 * columns)] = std::numeric_limits<float>::infinity();
+    const auto y = to_vector(linear(mx::array(values.data(), {8, columns}), weight));
+    for (int row = 0; row < 8; ++row) {
+      for (int n = 0; n < 33; ++n) {
+        const auto at = static_cast<std::size_t>(row * 33 + n);
+        if (row == 2) {
+          EXPECT_TRUE(std::isnan(y[at])) << format_name(format);
+        } else if (row != 5) {
+          EXPECT_EQ(y[at], expected[at]) << format_name(format);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, ReadsStridedInputsAndKeepsTheirDtype) {
+  const WeightFormat format = {WeightKind::kAffine, 8, 32};
+  const auto weight = PackedWeight::pack({random_weight(format, 20, 64, 1)}, format);
+  const auto x = random_rows(64, 9, 4);
+  const auto transposed = mx::transpose(x);
+  EXPECT_EQ(
+      to_vector(linear(transposed, weight)), to_vector(linear(mx::contiguous(transposed), weight))
+  );
+  const auto wide = random_rows(5, 100, 4);
+  const auto part = mx::slice(wide, {0, 30}, {5, 94});
+  EXPECT_EQ(to_vector(linear(part, weight)), to_vector(linear(mx::contiguous(part), weight)));
+  EXPECT_EQ(linear(mx::astype(part, mx::bfloat16), weight).dtype(), mx::bfloat16);
+  EXPECT_EQ(linear(mx::zeros({0, 64}), weight).shape(), (mx::Shape{0, 20}));
+}
+
+TEST(Linear, EmbedGivesDequantizedRows) {
+  for (const WeightFormat& format : all_formats()) {
+    const int columns = format.group_size == 0 ? 51 : 2 * format.group_size;
+    const auto weight = PackedWeight::pack({random_weight(format, 70, columns, 8)}, format);
+    const auto ids = mx::array({69, 0, 17, 17}, mx::int32);
+    EXPECT_EQ(to_vector(embed(ids, weight)), to_vector(mx::take(weight.dequantized(), ids, 0)))
+        << format_name(format);
+    const auto bad = to_vector(embed(mx::array({70, -1}, mx::int32), weight));
+    EXPECT_TRUE(std::isnan(bad.front()) && std::isnan(bad.back()));
+  }
+}
+
+TEST(Linear, RefusesWrongShapes) {
+  const WeightFormat format = {WeightKind::kFloat32, 0, 0};
+  const auto weight = PackedWeight::pack({random_weight(format, 4, 8, 8)}, format);
+  EXPECT_THROW(linear(mx::zeros({2, 7}), weight), Error);
+  EXPECT_THROW(linear(mx::zeros({8}), weight), Error);
+  EXPECT_THROW(linear(mx::zeros({2, 8}), weight, mx::zeros({5})), Error);
+  EXPECT_THROW(embed(mx::zeros({2}), weight), Error);
+}
+
+}  // namespace
+}  // namespace saker::kernels

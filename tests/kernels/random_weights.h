@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Random weights in each format that checkpoints have.
+
+#include "saker/kernels/packed_weight.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+
+// Every kind, width and group size.
+std::vector<WeightFormat> all_formats();
+
+std::string format_name(const WeightFormat& format);
+
+// Tensors [rows, columns] at odd addresses, as in a mapped file. The dtype of affine scales varies
+// with the seed.
+WeightTensors random_weight(const WeightFormat& format, int rows, int columns, std::uint64_t seed);
+
+// The same tensor as an MLX array.
+mx::array as_array(const Tensor& tensor);
+
+}  // namespace saker::kernels
