@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A short training run from tokenizer to answer: needs tools/demo_model/requirements.txt, about a minute."""
+
+import json
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools" / "demo_model"
+sys.path.insert(0, str(TOOLS))
+
+import mlx.core as mx  # noqa: E402
+import torch  # noqa: E402
+from check import ask_mlx_lm  # noqa: E402
+from data import CHAT_TEMPLATE, encode, train_tokenizer  # noqa: E402
+from export import export  # noqa: E402
+from generator import Generator  # noqa: E402
+from mlx_lm import load  # noqa: E402
+from model import Qwen3, Shape  # noqa: E402
+from train import Options, train  # noqa: E402
+from transformers import AutoTokenizer  # noqa: E402
+
+SHAPE = Shape(vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
+              num_key_value_heads=1, head_dim=32)  # fmt: skip
+STEPS = 40
+
+
+class SmokeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.training = Path(cls.folder.name) / "training"
+        cls.model = Path(cls.folder.name) / "model"
+        cls.training.mkdir()
+        train_tokenizer(1, SHAPE.vocab_size, conversations=300).save(str(cls.training / "tokenizer.json"))
+        cls.options = Options(out=cls.training, steps=STEPS, tokens=1024, context=128, peak_rate=1e-2, warmup=5, processes=1)
+        train(cls.options, SHAPE)
+        cls.losses = torch.load(cls.training / "checkpoint.pt")["losses"]
+        export(cls.training, cls.model)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_loss_goes_down(self):
+        self.assertEqual(len(self.losses), STEPS)
+        self.assertLess(sum(self.losses[-5:]), 0.8 * sum(self.losses[:5]))
+
+    def test_two_processes_give_the_same_losses(self):
+        out = self.training.parent / "two"
+        out.mkdir()
+        (out / "tokenizer.json").write_bytes((self.training / "tokenizer.json").read_bytes())
+        train(replace(self.options, out=out, steps=6, processes=2), SHAPE)
+        one_process = self.training.parent / "one"
+        one_process.mkdir()
+        (one_process / "tokenizer.json").write_bytes((self.training / "tokenizer.json").read_bytes())
+        train(replace(self.options, out=one_process, steps=6), SHAPE)
+        pairs = zip(*(torch.load(d / "checkpoint.pt")["losses"] for d in (out, one_process)), strict=True)
+        for two, one in pairs:
+            self.assertAlmostEqual(two, one, places=3)
+
+    def test_export_is_what_was_trained(self):
+        network, tokenizer = load(str(self.model))
+        trained = Qwen3(SHAPE)
+        trained.load_state_dict(torch.load(self.training / "checkpoint.pt")["model"])
+        messages = [{"role": "user", "content": "What does a fox eat?"}]
+        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True)
+        with torch.no_grad():
+            rows = trained.hidden(torch.tensor([ids]))[0] @ trained.model.embed_tokens.weight.T
+        wanted = torch.log_softmax(rows, -1)
+        logits = network(mx.array([ids]))[0].astype(mx.float32)
+        got = torch.tensor((logits - mx.logsumexp(logits, -1, keepdims=True)).tolist())
+        self.assertLess((wanted - got).abs().max().item(), 0.1)
+
+    def test_export_has_packed_weights_and_stops(self):
+        weights = mx.load(str(self.model / "model.safetensors"))
+        self.assertEqual(weights["model.layers.0.mlp.down_proj.weight"].dtype, mx.uint32)
+        self.assertEqual(weights["model.layers.0.mlp.down_proj.weight"].shape, (64, 128 // 4))
+        self.assertEqual(weights["model.layers.0.mlp.down_proj.scales"].shape, (64, 128 // 64))
+        self.assertEqual(weights["model.norm.weight"].dtype, mx.bfloat16)
+        stops = json.loads((self.model / "generation_config.json").read_text())["eos_token_id"]
+        tokenizer = AutoTokenizer.from_pretrained(self.model)
+        self.assertEqual(tokenizer.convert_ids_to_tokens(stops), ["<|im_end|>", "<|endoftext|>"])
+
+    def test_training_ids_are_those_of_the_chat_template(self):
+        tokenizer = AutoTokenizer.from_pretrained(self.model)
+        self.assertEqual(tokenizer.chat_template, CHAT_TEMPLATE)
+        generator = Generator(5)
+        for _ in range(50):
+            messages = generator.conversation()
+            ids, learn = encode(tokenizer.backend_tokenizer, messages)
+            text = tokenizer.apply_chat_template(messages, tokenize=False)
+            self.assertEqual(ids, tokenizer(text)["input_ids"])
+            learned = tokenizer.decode([i for i, wanted in zip(ids, learn, strict=True) if wanted])
+            answers = [m["content"] + "<|im_end|>" for m in messages if m["role"] == "assistant"]
+            self.assertEqual(learned, "".join(answers))
+
+    def test_check_asks_the_export(self):
+        answers = ask_mlx_lm(str(self.model), [{"prompt": "hello"}])
+        self.assertEqual(len(answers), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
