@@ -13,15 +13,15 @@ mod python;
 use crate::ffi::{borrow, borrow_text, guard, panic_text, SakerRsBytes};
 use budget::{claim, Text};
 use compile::{compile, Compiled};
-use minijinja::value::{Rest, ValueKind};
+use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The engine's own filter `format`; a template cannot write a name with a space.
-const PLAIN_FORMAT: &str = " format";
 const DEADLINE: Duration = Duration::from_secs(20);
+/// Instructions of one rendering; a long conversation needs some ten thousand.
+const FUEL: u64 = 4_000_000;
 /// Address space, not memory: pages are touched only as deep as the template nests.
 const STACK: usize = 512 << 20;
 
@@ -45,17 +45,24 @@ fn raise_exception(message: Value) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.to_string()))
 }
 
-fn string_filter(value: Value) -> Result<Value, Error> {
-    if value.as_str().is_some() {
-        return Ok(value);
+/// What a loop runs over: the engine would take none as an empty list.
+fn iterate(value: Value) -> Result<Value, Error> {
+    if value.is_none() {
+        return Err(Error::new(ErrorKind::InvalidOperation, "a loop over none"));
     }
-    python::concat(value, Value::from(""))
+    Ok(value)
+}
+
+fn string_filter(value: Value) -> Result<Value, Error> {
+    Ok(if value.as_str().is_some() { value } else { Value::from(python::to_text(&value)?) })
 }
 
 fn add_functions(environment: &mut Environment) {
     environment.add_function(compile::ADD, operators::add);
     environment.add_function(compile::MULTIPLY, operators::multiply);
+    environment.add_function(compile::MODULO, operators::modulo);
     environment.add_function(compile::CONCAT, python::concat);
+    environment.add_function(compile::ITERATE, iterate);
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", strftime_now);
     environment.remove_global("debug");
@@ -64,15 +71,18 @@ fn add_functions(environment: &mut Environment) {
 fn add_filters(environment: &mut Environment) {
     environment.add_filter("tojson", python::tojson);
     environment.add_filter("string", string_filter);
-    environment.add_filter("trim", methods::trim_filter);
+    environment.add_filter("trim", |value: Value, chars: Option<&str>| -> Result<String, Error> {
+        Ok(methods::strip(&python::to_text(&value)?, chars).to_owned())
+    });
+    environment.add_filter("upper", |value: Value| Ok::<_, Error>(python::to_text(&value)?.to_uppercase()));
+    environment.add_filter("lower", |value: Value| Ok::<_, Error>(python::to_text(&value)?.to_lowercase()));
     environment.add_filter("join", operators::join_filter);
     environment.add_filter("replace", operators::replace_filter);
     environment.add_filter("indent", operators::indent_filter);
-    environment.add_filter("format", |state: &mut State, format: &Value, arguments: Rest<Value>| {
-        operators::check_format(format.as_str().unwrap_or(""))?;
-        state.apply_filter(PLAIN_FORMAT, &[&[format.clone()], &arguments[..]].concat())
-    });
-    environment.add_filter(PLAIN_FORMAT, minijinja::filters::format);
+    environment.add_filter("int", operators::int_filter);
+    environment.add_filter("float", operators::float_filter);
+    environment.add_filter("format", operators::format_filter);
+    environment.add_filter(operators::FORMAT, minijinja::filters::format);
     environment.add_filter("slice", |state: &State, value: Value, count: Value, fill: Option<Value>| {
         operators::check_count(&count)?;
         minijinja::filters::slice(state, value, count.as_usize().unwrap_or(0), fill)
@@ -91,11 +101,11 @@ fn add_tests(environment: &mut Environment) {
     environment.add_test("number", |v: &Value| matches!(v.kind(), Number | Bool));
 }
 
-fn environment(fuel: u64) -> Environment<'static> {
+fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_unknown_method_callback(methods::call);
-    environment.set_fuel(Some(fuel));
+    environment.set_fuel(Some(FUEL));
     environment.set_formatter(|out, _state, value| match value.as_str() {
         Some(text) => {
             claim(text.len())?;
@@ -151,7 +161,7 @@ fn load(source: &str) -> Result<Program, String> {
     // SAFETY: the text is on the heap, lives in the same Program, is never changed and is dropped last.
     let text: &'static str = unsafe { &*std::ptr::from_ref::<str>(&source) };
     let compiled = compile(text).map_err(|e| describe(&e))?;
-    let environment = environment(compiled.fuel);
+    let environment = environment();
     Ok(Program { compiled, environment, _source: source })
 }
 

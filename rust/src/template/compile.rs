@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From template text to instructions in which every operation that can grow a text goes through our bounds.
+//! From template text to instructions in which every operation that can grow a text goes through our bounds, and loops
+//! refuse what Python refuses.
 
 use super::budget::MAX_TEXT;
 use minijinja::machinery::{parse, tokenize, CodeGenerator, Instruction, Instructions, Token};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Error, ErrorKind};
+use minijinja::{Error, ErrorKind, Value};
 use std::collections::BTreeMap;
 
-/// Names of the functions that take the operators' place; a template cannot write a name with a space.
+/// Names of the functions that operators and loops call; a template cannot write a name with a space.
 pub const ADD: &str = " add";
 pub const MULTIPLY: &str = " multiply";
+pub const MODULO: &str = " modulo";
 pub const CONCAT: &str = " concat";
+pub const ITERATE: &str = " iterate";
 
 /// The largest real template is about 20 kB.
 const MAX_SOURCE: usize = 1 << 18;
-/// Bytes of literal text that one rendering may emit, at most; it bounds the instructions by the longest literal.
-const MAX_LITERAL_OUTPUT: u64 = 2 << 30;
-const MAX_FUEL: u64 = 4_000_000;
-/// An output of literal text in a loop costs at least this many instructions.
-const FUEL_PER_LITERAL: u64 = 2;
-
 pub struct Compiled<'a> {
     pub instructions: Instructions<'a>,
     pub blocks: BTreeMap<&'a str, Instructions<'a>>,
-    pub fuel: u64,
 }
 
 fn refuse(text: String) -> Error {
@@ -81,24 +77,51 @@ fn check_constants(source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends the operators through our functions and returns the longest literal.
-fn reroute(instructions: &mut Instructions) -> usize {
-    let mut longest = 0;
-    for index in 0.. {
-        let Some(instruction) = instructions.get_mut(index) else { break };
-        let function = match instruction {
-            Instruction::Add => ADD,
-            Instruction::Mul => MULTIPLY,
-            Instruction::StringConcat => CONCAT,
-            Instruction::EmitRaw(text) => {
-                longest = longest.max(text.len());
-                continue;
-            }
-            _ => continue,
-        };
-        *instruction = Instruction::CallFunction(function, Some(2));
+/// The instructions that take the place of one: operators and loops go through our functions, literal text through the
+/// formatter. Jumps still hold old targets.
+fn replacement<'a>(instruction: &Instruction<'a>) -> Vec<Instruction<'a>> {
+    match instruction {
+        Instruction::Add => vec![Instruction::CallFunction(ADD, Some(2))],
+        Instruction::Mul => vec![Instruction::CallFunction(MULTIPLY, Some(2))],
+        Instruction::Rem => vec![Instruction::CallFunction(MODULO, Some(2))],
+        Instruction::StringConcat => vec![Instruction::CallFunction(CONCAT, Some(2))],
+        Instruction::PushLoop(flags) => {
+            vec![Instruction::CallFunction(ITERATE, Some(1)), Instruction::PushLoop(*flags)]
+        }
+        Instruction::EmitRaw(text) => vec![Instruction::LoadConst(Value::from(*text)), Instruction::Emit],
+        other => vec![other.clone()],
     }
-    longest
+}
+
+fn jump_target<'s>(instruction: &'s mut Instruction) -> Option<&'s mut u32> {
+    match instruction {
+        Instruction::Iterate(target)
+        | Instruction::Jump(target)
+        | Instruction::JumpIfFalse(target)
+        | Instruction::JumpIfFalseOrPop(target)
+        | Instruction::JumpIfTrueOrPop(target)
+        | Instruction::BuildMacro(_, target, _) => Some(target),
+        _ => None,
+    }
+}
+
+fn reroute<'a>(old: &Instructions<'a>) -> Instructions<'a> {
+    let groups: Vec<Vec<Instruction>> = (0..).map_while(|i| old.get(i)).map(replacement).collect();
+    let mut moved_to = vec![0u32];
+    for group in &groups {
+        moved_to.push(moved_to[moved_to.len() - 1] + group.len() as u32);
+    }
+    let mut new = Instructions::new(old.name(), old.source());
+    for (index, group) in groups.into_iter().enumerate() {
+        let line = old.get_line(index as u32).unwrap_or(0) as u16;
+        for mut instruction in group {
+            if let Some(target) = jump_target(&mut instruction) {
+                *target = moved_to[*target as usize];
+            }
+            new.add_with_line(instruction, line);
+        }
+    }
+    new
 }
 
 pub fn compile(source: &str) -> Result<Compiled<'_>, Error> {
@@ -109,8 +132,9 @@ pub fn compile(source: &str) -> Result<Compiled<'_>, Error> {
     let tree = parse(source, "chat template", syntax()?)?;
     let mut generator = CodeGenerator::new("chat template", source);
     generator.compile_stmt(&tree);
-    let (mut instructions, mut blocks) = generator.finish();
-    let longest = blocks.values_mut().map(reroute).chain([0]).max().unwrap_or(0).max(reroute(&mut instructions));
-    let fuel = (MAX_LITERAL_OUTPUT * FUEL_PER_LITERAL / (longest as u64 + 1)).min(MAX_FUEL);
-    Ok(Compiled { instructions, blocks, fuel })
+    let (instructions, blocks) = generator.finish();
+    Ok(Compiled {
+        instructions: reroute(&instructions),
+        blocks: blocks.iter().map(|(&name, block)| (name, reroute(block))).collect(),
+    })
 }

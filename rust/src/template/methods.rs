@@ -34,35 +34,27 @@ pub fn split_lines(text: &str, keep_ends: bool) -> Vec<&str> {
     lines
 }
 
-enum Side {
-    Left,
-    Right,
-    Both,
+fn strip_left<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
+    text.trim_start_matches(|c| chars.map_or_else(|| is_space(c), |set| set.contains(c)))
 }
 
-fn strip<'a>(text: &'a str, chars: Option<&str>, side: Side) -> &'a str {
-    let matches = |c: char| chars.map_or_else(|| is_space(c), |set| set.contains(c));
-    let text = if matches!(side, Side::Right) { text } else { text.trim_start_matches(matches) };
-    if matches!(side, Side::Left) {
-        text
-    } else {
-        text.trim_end_matches(matches)
-    }
+fn strip_right<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
+    text.trim_end_matches(|c| chars.map_or_else(|| is_space(c), |set| set.contains(c)))
 }
 
-/// The filter `trim(text, chars=None)`.
-pub fn trim_filter(text: &str, chars: Option<&str>) -> String {
-    strip(text, chars, Side::Both).to_owned()
+/// `str.strip(chars)`.
+pub fn strip<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
+    strip_right(strip_left(text, chars), chars)
 }
 
-/// `str.split(None, limit)`: runs of white space separate, the last piece keeps its tail.
+/// `str.split(None, limit)`: runs of white space separate; the piece after the last cut keeps its tail.
 fn split_space(text: &str, limit: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     while !rest.is_empty() {
         let end = if pieces.len() < limit { rest.find(is_space) } else { None };
         let (piece, tail) = rest.split_at(end.unwrap_or(rest.len()));
-        pieces.push(if pieces.len() < limit { piece } else { rest.trim_end_matches(is_space) });
+        pieces.push(piece);
         rest = tail.trim_start_matches(is_space);
     }
     pieces
@@ -75,7 +67,7 @@ fn rsplit_space(text: &str, limit: usize) -> Vec<&str> {
     while !rest.is_empty() {
         let last_space = if pieces.len() < limit { rest.char_indices().rfind(|&(_, c)| is_space(c)) } else { None };
         let start = last_space.map_or(0, |(at, c)| at + c.len_utf8());
-        pieces.push(if pieces.len() < limit { &rest[start..] } else { rest.trim_start_matches(is_space) });
+        pieces.push(&rest[start..]);
         rest = rest[..start].trim_end_matches(is_space);
     }
     pieces.reverse();
@@ -110,14 +102,15 @@ fn partition(text: &str, separator: &str, from_right: bool) -> Value {
 }
 
 fn string_method(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Error> {
-    let stripped = |side: Side| -> Result<Option<Value>, Error> {
-        let (chars,): (Option<&str>,) = from_args(args)?;
-        Ok(Some(Value::from(strip(text, chars, side))))
-    };
     Ok(Some(match name {
-        "strip" => return stripped(Side::Both),
-        "lstrip" => return stripped(Side::Left),
-        "rstrip" => return stripped(Side::Right),
+        "strip" | "lstrip" | "rstrip" => {
+            let (chars,): (Option<&str>,) = from_args(args)?;
+            Value::from(match name {
+                "lstrip" => strip_left(text, chars),
+                "rstrip" => strip_right(text, chars),
+                _ => strip(text, chars),
+            })
+        }
         "split" | "rsplit" => {
             let (separator, limit, options): (Option<&str>, Option<i64>, minijinja::value::Kwargs) = from_args(args)?;
             let separator = separator.or(options.get("sep")?);

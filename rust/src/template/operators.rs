@@ -4,10 +4,13 @@
 
 use super::budget::{claim, Text, TooLarge, MAX_ITEMS, MAX_TEXT};
 use super::methods::split_lines;
-use super::python::write_str;
-use minijinja::value::{Kwargs, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use super::python::{to_text, write_str};
+use minijinja::value::{Kwargs, Rest, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::sync::OnceLock;
+
+/// The engine's own filter `format`; a template cannot write a name with a space.
+pub const FORMAT: &str = " format";
 
 /// The engine's own operator, for numbers and for its error messages.
 fn plain(expression: &'static str, a: Value, b: Value) -> Result<Value, Error> {
@@ -20,13 +23,35 @@ fn is_list(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) && !value.is_tuple()
 }
 
-/// `a + b`.
+/// As Python's Markup escapes what is added to it.
+fn push_escaped(out: &mut Text, text: &str) -> Result<(), TooLarge> {
+    for c in text.chars() {
+        match c {
+            '&' => out.push("&amp;")?,
+            '<' => out.push("&lt;")?,
+            '>' => out.push("&gt;")?,
+            '"' => out.push("&#34;")?,
+            '\'' => out.push("&#39;")?,
+            c => out.push(c.encode_utf8(&mut [0; 4]))?,
+        }
+    }
+    Ok(())
+}
+
+/// `a + b`; a text marked as safe escapes the other one.
 pub fn add(a: Value, b: Value) -> Result<Value, Error> {
     if let (Some(left), Some(right)) = (a.as_str(), b.as_str()) {
+        let is_markup = a.is_safe() || b.is_safe();
         let mut out = Text::default();
-        out.push(left)?;
-        out.push(right)?;
-        return Ok(Value::from(out.into_string()));
+        for (text, escape) in [(left, is_markup && !a.is_safe()), (right, is_markup && !b.is_safe())] {
+            if escape {
+                push_escaped(&mut out, text)?;
+            } else {
+                out.push(text)?;
+            }
+        }
+        let sum = out.into_string();
+        return Ok(if is_markup { Value::from_safe_string(sum) } else { Value::from(sum) });
     }
     if is_list(&a) && is_list(&b) {
         let items: Vec<Value> = a.try_iter()?.chain(b.try_iter()?).take(MAX_ITEMS + 1).collect();
@@ -75,6 +100,45 @@ pub fn multiply(a: Value, b: Value) -> Result<Value, Error> {
     Ok((0..times).flat_map(|_| once.iter().cloned()).collect())
 }
 
+/// `a % b`: a text on the left is a format.
+pub fn modulo(state: &mut State, a: Value, b: Value) -> Result<Value, Error> {
+    let Some(format) = a.as_str() else {
+        return plain("a % b", a, b);
+    };
+    check_format(format)?;
+    let arguments: Vec<Value> = if b.is_tuple() { b.try_iter()?.collect() } else { vec![b] };
+    state.apply_filter(FORMAT, &[&[a.clone()], &arguments[..]].concat())
+}
+
+/// The filter `format(text, ...)`.
+pub fn format_filter(state: &mut State, format: Value, arguments: Rest<Value>) -> Result<Value, Error> {
+    check_format(format.as_str().unwrap_or(""))?;
+    state.apply_filter(FORMAT, &[&[format.clone()], &arguments[..]].concat())
+}
+
+/// The filter `int(value, default=0)`.
+pub fn int_filter(value: Value, default: Option<Value>) -> Value {
+    let default = default.unwrap_or_else(|| Value::from(0));
+    if value.is_integer() {
+        return value;
+    }
+    let text = value.as_str().map(|text| text.trim().replace('_', ""));
+    if let Some(whole) = text.as_ref().and_then(|text| text.parse::<i64>().ok()) {
+        return Value::from(whole);
+    }
+    let number = text.map_or_else(|| f64::try_from(value).ok(), |text| text.parse().ok());
+    let fits = |x: &f64| x.abs() < i64::MAX as f64;
+    number.filter(fits).map_or(default, |x| Value::from(x.trunc() as i64))
+}
+
+/// The filter `float(value, default=0.0)`.
+pub fn float_filter(value: Value, default: Option<Value>) -> Value {
+    let default = default.unwrap_or_else(|| Value::from(0.0));
+    let text = value.as_str().map(|text| text.trim().replace('_', ""));
+    let number: Option<f64> = text.map_or_else(|| f64::try_from(value).ok(), |text| text.parse().ok());
+    number.map_or(default, Value::from)
+}
+
 /// `text.replace(old, new, count)`.
 pub fn replace(text: &str, old: &str, new: &str, count: Option<i64>) -> Result<String, Error> {
     let limit = count.filter(|&n| n >= 0).map_or(usize::MAX, |n| n as usize);
@@ -104,26 +168,18 @@ pub fn join_filter(
     let separator = separator.or(kwargs.get::<Option<Value>>("d")?);
     let attribute = attribute.or(kwargs.get::<Option<Value>>("attribute")?).filter(|v| !v.is_none());
     kwargs.assert_all_used()?;
-    let mut text = Text::default();
-    if let Some(separator) = &separator {
-        write_str(&mut text, separator)?;
-    }
+    let separator = separator.map_or(Ok(String::new()), |value| to_text(&value))?;
     let Some(attribute) = attribute else {
-        return join(&items, text.as_str());
+        return join(&items, &separator);
     };
     let picked: Result<Vec<Value>, Error> =
         items.try_iter()?.take(MAX_ITEMS).map(|item| item.get_item(&attribute)).collect();
-    join(&Value::from(picked?), text.as_str())
+    join(&Value::from(picked?), &separator)
 }
 
 /// The filter `replace(text, old, new, count=None)`.
 pub fn replace_filter(text: Value, old: Value, new: Value, count: Option<i64>) -> Result<String, Error> {
-    let as_text = |value: &Value| -> Result<String, Error> {
-        let mut out = Text::default();
-        write_str(&mut out, value)?;
-        Ok(out.into_string())
-    };
-    replace(&as_text(&text)?, &as_text(&old)?, &as_text(&new)?, count)
+    replace(&to_text(&text)?, &to_text(&old)?, &to_text(&new)?, count)
 }
 
 /// The filter `indent(text, width=4, first=False, blank=False)`.

@@ -54,6 +54,33 @@ pub fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
     }
 }
 
+/// `str.isprintable` of one character: Rust's own escaping follows the same rule, but for a mark that starts a text.
+fn is_printable(c: char) -> bool {
+    (' '..='~').contains(&c) || !['a', c].iter().collect::<String>().escape_debug().skip(1).any(|c| c == '\\')
+}
+
+/// `repr(str)`.
+fn write_quoted(out: &mut Text, text: &str) -> Result<(), TooLarge> {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let quote_text = quote.to_string();
+    out.push(&quote_text)?;
+    for c in text.chars() {
+        match c {
+            '\n' => out.push("\\n")?,
+            '\r' => out.push("\\r")?,
+            '\t' => out.push("\\t")?,
+            c if c == quote || c == '\\' => out.push(&format!("\\{c}"))?,
+            c if is_printable(c) => out.push(c.encode_utf8(&mut [0; 4]))?,
+            c => match c as u32 {
+                code @ ..=0xff => out.push(&format!("\\x{code:02x}"))?,
+                code @ ..=0xffff => out.push(&format!("\\u{code:04x}"))?,
+                code => out.push(&format!("\\U{code:08x}"))?,
+            },
+        }
+    }
+    out.push(&quote_text)
+}
+
 /// `repr(value)`.
 fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
@@ -61,7 +88,7 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
     }
     match value.kind() {
         ValueKind::Number => out.push(&number(value))?,
-        ValueKind::String => out.push(&format!("{value:?}"))?,
+        ValueKind::String => write_quoted(out, value.as_str().unwrap_or(""))?,
         ValueKind::Map => {
             out.push("{")?;
             for (i, key) in value.try_iter()?.enumerate() {
@@ -87,6 +114,13 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
         _ => out.push(&value.to_string())?,
     }
     Ok(())
+}
+
+/// `str(value)` as a text of its own.
+pub fn to_text(value: &Value) -> Result<String, Error> {
+    let mut out = Text::default();
+    write_str(&mut out, value)?;
+    Ok(out.into_string())
 }
 
 /// `a ~ b`.
