@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/activation.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+
+#include "tests/kernels/attend_runs.h"
+#include "tests/kernels/instruction_sets.h"
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+class ActivationTest : public testing::TestWithParam<std::string> {
+ protected:
+  ActivationTest() { select_instruction_set(GetParam()); }
+
+  ~ActivationTest() override { select_instruction_set(before_); }
+
+ private:
+  std::string before_{instruction_set()};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets,
+    ActivationTest,
+    testing::ValuesIn(instruction_sets()),
+    [](const auto& set) { return set.param; }
+);
+
+double true_activation(double x, Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+    case Activation::kGeluTanh:
+      return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case Activation::kGelu:
+      return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+  }
+  return 0;
+}
+
+constexpr Activation kAll[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGelu};
+
+// Points between -20 and 20, dense near 0.
+std::vector<float> points() {
+  std::vector<float> x;
+  for (int i = -2000; i <= 2000; ++i) {
+    x.push_back(static_cast<float>(i) * 0.01F);
+    x.push_back(static_cast<float>(i) * 1e-5F);
+  }
+  return x;
+}
+
+TEST_P(ActivationTest, AreNearTheTruth) {
+  const auto x = points();
+  const int count = static_cast<int>(x.size());
+  const auto joined =
+      mx::concatenate({mx::array(x.data(), {1, count}), mx::full({1, count}, 2.0F)}, 1);
+  for (const Activation activation : kAll) {
+    const auto got = floats_of(gated_activation(joined, activation));
+    for (int i = 0; i < count; ++i) {
+      const double expected = 2 * true_activation(x[i], activation);
+      // Exponents lose bits as they grow: the argument's rounding is multiplied by its size.
+      const double limit = std::abs(expected) * (1e-6 + 1.2e-7 * x[i] * x[i]);
+      EXPECT_NEAR(got[i], expected, limit + 1e-36) << x[i] << " " << static_cast<int>(activation);
+    }
+  }
+}
+
+TEST_P(ActivationTest, AgreeWithTheReference) {
+  for (const int width : {1, 7, 16, 100, 5000}) {
+    const auto joined = mx::random::normal({5, 2 * width}, mx::float32, mx::random::key(width));
+    for (const Activation activation : kAll) {
+      const auto got = gated_activation(joined, activation);
+      const auto reference = gated_activation_reference(joined, activation);
+      EXPECT_TRUE(mx::allclose(got, reference, 1e-5, 2e-6).item<bool>()) << width;
+    }
+  }
+}
+
+TEST_P(ActivationTest, ExtremesAreQuiet) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float gates[] = {-1e30F, -200.0F, 200.0F, 1e30F, inf, std::nanf("")};
+  const auto joined = mx::concatenate({mx::array(gates, {1, 6}), mx::ones({1, 6})}, 1);
+  for (const Activation activation : kAll) {
+    const auto got = floats_of(gated_activation(joined, activation));
+    EXPECT_EQ(got[0], 0.0F);
+    EXPECT_EQ(got[1], 0.0F);
+    EXPECT_EQ(got[2], 200.0F);
+    EXPECT_EQ(got[3], 1e30F);
+    EXPECT_EQ(got[4], inf);
+    EXPECT_TRUE(std::isnan(got[5]));
+  }
+}
+
+TEST_P(ActivationTest, RowsAreIndependent) {
+  const int threads_before = threads();
+  const auto joined = mx::random::normal({50, 600}, mx::float32, mx::random::key(4));
+  for (const Activation activation : kAll) {
+    set_threads(4);
+    const auto together = floats_of(gated_activation(joined, activation));
+    set_threads(threads_before);
+    for (const int row : {0, 31, 49}) {
+      const auto alone =
+          floats_of(gated_activation(mx::slice(joined, {row, 0}, {row + 1, 600}), activation));
+      const std::vector<float> expected(
+          together.begin() + row * 300, together.begin() + (row + 1) * 300
+      );
+      EXPECT_EQ(alone, expected) << row;
+    }
+  }
+}
+
+TEST_P(ActivationTest, SoftcapIsNearTheTruth) {
+  const auto x = points();
+  const int count = static_cast<int>(x.size());
+  for (const float cap : {1.0F, 30.0F}) {
+    const auto got = floats_of(softcap(mx::array(x.data(), {1, count}), cap));
+    for (int i = 0; i < count; ++i) {
+      const double expected = cap * std::tanh(static_cast<double>(x[i]) / cap);
+      EXPECT_NEAR(got[i], expected, std::abs(expected) * 5e-7) << x[i];
+    }
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  const float ends[] = {inf, -inf, std::nanf("")};
+  const auto got = floats_of(softcap(mx::array(ends, {3}), 5.0F));
+  EXPECT_EQ(got[0], 5.0F);
+  EXPECT_EQ(got[1], -5.0F);
+  EXPECT_TRUE(std::isnan(got[2]));
+}
+
+TEST(ActivationChecksTest, WrongCallsAreErrors) {
+  EXPECT_THROW(gated_activation(mx::zeros({2, 7}), Activation::kSilu), Error);
+  EXPECT_THROW(gated_activation(mx::zeros({8}), Activation::kSilu), Error);
+  EXPECT_THROW(softcap(mx::zeros({8}), 0.0F), Error);
+  EXPECT_THROW(softcap(mx::zeros({8}), std::nanf("")), Error);
+}
+
+}  // namespace
+}  // namespace saker::kernels

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/attend_runs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace saker::kernels {
+
+AttendInputs random_inputs(const AttendCase& c) {
+  const auto normal = [&](int heads, int width, std::uint64_t stream) {
+    return mx::random::normal(
+        {c.rows, heads, width}, mx::float32, mx::random::key(c.seed * 3 + stream)
+    );
+  };
+  AttendInputs inputs{
+      normal(c.kv_heads * c.group, c.head_dim, 0) * mx::array(3.0F),
+      normal(c.kv_heads, c.head_dim, 1),
+      normal(c.kv_heads, c.value_head_dim, 2),
+  };
+  mx::eval(inputs.q, inputs.k, inputs.v);
+  return inputs;
+}
+
+AttendInputs part_of(const AttendInputs& inputs, int first, int count) {
+  const auto rows = [&](const mx::array& x) {
+    return mx::slice(x, {first, 0, 0}, {first + count, x.shape(1), x.shape(2)});
+  };
+  return {rows(inputs.q), rows(inputs.k), rows(inputs.v)};
+}
+
+AttendInputs joined(const std::vector<AttendInputs>& parts) {
+  std::vector<mx::array> q;
+  std::vector<mx::array> k;
+  std::vector<mx::array> v;
+  for (const AttendInputs& part : parts) {
+    q.push_back(part.q);
+    k.push_back(part.k);
+    v.push_back(part.v);
+  }
+  return {mx::concatenate(q, 0), mx::concatenate(k, 0), mx::concatenate(v, 0)};
+}
+
+AttendSpan span_of(
+    const AttendCase& c,
+    int first_row,
+    int count,
+    std::int64_t position,
+    std::shared_ptr<KvStore> store
+) {
+  return {first_row, count, position, std::move(store), c.cache_window, c.keep};
+}
+
+std::vector<float> floats_of(const mx::array& x) {
+  auto dense = mx::contiguous(mx::astype(x, mx::float32));
+  mx::eval(dense);
+  return {dense.data<float>(), dense.data<float>() + dense.size()};
+}
+
+std::vector<float> run_in_parts(
+    const AttendCase& c, const std::vector<int>& sizes, KvLayout layout
+) {
+  const AttendInputs inputs = random_inputs(c);
+  auto store = std::make_shared<KvStore>(c.shape(), layout);
+  std::vector<float> all;
+  std::size_t pass = 0;
+  for (int row = 0; row < c.rows; ++pass) {
+    const int count = std::min(sizes[std::min(pass, sizes.size() - 1)], c.rows - row);
+    store->prepare(row, count);
+    const AttendInputs part = part_of(inputs, row, count);
+    const auto out =
+        floats_of(attend(part.q, part.k, part.v, {span_of(c, 0, count, row, store)}, c.options));
+    all.insert(all.end(), out.begin(), out.end());
+    row += count;
+    if (c.cache_window > 0) {
+      store->drop_before(row - c.cache_window, c.keep);
+    }
+  }
+  return all;
+}
+
+std::vector<float> reference_row(const AttendCase& c, const AttendInputs& inputs, int position) {
+  std::vector<int> seen;
+  for (int key = 0; key <= position; ++key) {
+    const bool cached = c.cache_window == 0 || key < c.keep || key > position - c.cache_window;
+    const bool in_window = c.options.window == 0 || key > position - c.options.window;
+    if (cached && in_window) {
+      seen.push_back(key);
+    }
+  }
+  const mx::array ids(seen.data(), {static_cast<int>(seen.size())}, mx::int32);
+  const auto stored = [&](const mx::array& rows) {
+    const auto rounded = mx::astype(mx::astype(rows, c.dtype), mx::float32);
+    return mx::transpose(mx::take(rounded, ids, 0), {1, 0, 2});
+  };
+  const auto q = part_of(inputs, position, 1).q;
+  AttendOptions options = c.options;
+  options.window = 0;
+  return floats_of(attend_reference(q, stored(inputs.k), stored(inputs.v), ids, position, options));
+}
+
+}  // namespace saker::kernels

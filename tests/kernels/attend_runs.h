@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Random sequences and the ways to run them through attend(): whole, in parts, beside others.
+
+#include "saker/kernels/attend.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace saker::kernels {
+
+// One sequence of `rows` rows from position 0 and how its layer attends.
+struct AttendCase {
+  int kv_heads = 1;
+  int group = 1;
+  int head_dim = 16;
+  int value_head_dim = 16;
+  mx::Dtype dtype = mx::bfloat16;
+  AttendOptions options;
+  int cache_window = 0;
+  int keep = 0;
+  int rows = 1;
+  std::uint64_t seed = 0;
+
+  KvShape shape() const { return {kv_heads, head_dim, value_head_dim, dtype}; }
+};
+
+struct AttendInputs {
+  mx::array q;
+  mx::array k;
+  mx::array v;
+};
+
+AttendInputs random_inputs(const AttendCase& c);
+
+// Rows [first, first + count) of each input.
+AttendInputs part_of(const AttendInputs& inputs, int first, int count);
+// The rows of several inputs after each other.
+AttendInputs joined(const std::vector<AttendInputs>& parts);
+
+AttendSpan span_of(
+    const AttendCase& c,
+    int first_row,
+    int count,
+    std::int64_t position,
+    std::shared_ptr<KvStore> store
+);
+
+std::vector<float> floats_of(const mx::array& x);
+
+// All rows, in passes of the given sizes (the last size repeats) -> [rows, H, D_v]. Old rows are
+// dropped where the cache has a limit.
+std::vector<float> run_in_parts(
+    const AttendCase& c, const std::vector<int>& sizes, KvLayout layout = KvLayout::kPaged
+);
+
+// The row at `position` by attend_reference, from rows rounded to the store's dtype.
+std::vector<float> reference_row(const AttendCase& c, const AttendInputs& inputs, int position);
+
+}  // namespace saker::kernels

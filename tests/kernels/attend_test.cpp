@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/attend.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+
+#include "tests/kernels/attend_runs.h"
+#include "tests/kernels/instruction_sets.h"
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+// Restores the instruction set and the threads.
+class AttendTest : public testing::Test {
+ protected:
+  ~AttendTest() override {
+    select_instruction_set(set_);
+    set_threads(threads_);
+  }
+
+ private:
+  std::string set_{instruction_set()};
+  int threads_ = threads();
+};
+
+AttendCase random_case(int max_rows) {
+  AttendCase c;
+  c.kv_heads = *rc::gen::inRange(1, 4);
+  c.group = *rc::gen::element(1, 2, 3, 4, 7, 8);
+  c.head_dim = *rc::gen::element(10, 13, 16, 64, 80, 96, 128, 256);
+  c.value_head_dim = *rc::gen::element(c.head_dim, 1, 17, 48);
+  c.dtype = *rc::gen::element(mx::bfloat16, mx::bfloat16, mx::float32);
+  c.options.scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
+  c.options.softcap = *rc::gen::element(0.0F, 0.0F, 5.0F);
+  c.options.window = *rc::gen::element(0, 0, 1, 8, 64, 100);
+  c.cache_window = *rc::gen::element(0, 0, 5, 70, 128);
+  c.keep = *rc::gen::element(0, 4, 66);
+  c.rows = *rc::gen::inRange(1, max_rows);
+  c.seed = *rc::gen::inRange(0, 1 << 20);
+  return c;
+}
+
+void use_random_machine() {
+  select_instruction_set(*rc::gen::elementOf(instruction_sets()));
+  set_threads(*rc::gen::inRange(1, 5));
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+double largest_difference(const float* a, const std::vector<float>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+    largest = difference <= largest ? largest : difference;  // NaN stays.
+  }
+  return largest;
+}
+
+std::size_t row_floats(const AttendCase& c) {
+  return static_cast<std::size_t>(c.kv_heads) * c.group * c.value_head_dim;
+}
+
+RC_GTEST_FIXTURE_PROP(AttendTest, PagesAgreeWithTheReference, ()) {
+  use_random_machine();
+  const AttendCase c = random_case(200);
+  const auto got = run_in_parts(c, {*rc::gen::element(1, 7, 64, 100, 200)});
+  const AttendInputs inputs = random_inputs(c);
+  for (int i = 0; i < 4; ++i) {
+    const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
+    const auto expected = reference_row(c, inputs, row);
+    RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < 2e-5);
+  }
+}
+
+RC_GTEST_FIXTURE_PROP(AttendTest, ContiguousRowsAgreeWithTheReference, ()) {
+  const AttendCase c = random_case(150);
+  const auto got = run_in_parts(c, {*rc::gen::element(1, 7, 64, 100, 200)}, KvLayout::kContiguous);
+  const AttendInputs inputs = random_inputs(c);
+  for (int i = 0; i < 3; ++i) {
+    const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
+    const auto expected = reference_row(c, inputs, row);
+    RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < 2e-5);
+  }
+}
+
+RC_GTEST_FIXTURE_PROP(AttendTest, BitsDoNotDependOnChunksAndThreads, ()) {
+  use_random_machine();
+  const AttendCase c = random_case(150);
+  set_threads(1);
+  const auto alone = run_in_parts(c, {1});
+  set_threads(*rc::gen::inRange(1, 5));
+  const auto sizes =
+      *rc::gen::container<std::vector<int>>(3, rc::gen::element(1, 2, 7, 50, 64, 100));
+  RC_ASSERT(same_bits(run_in_parts(c, sizes), alone));
+}
+
+// Several sequences, each with its own progress, in passes together; every pass takes some rows of
+// some of them.
+RC_GTEST_FIXTURE_PROP(AttendTest, BitsDoNotDependOnOtherSequences, ()) {
+  use_random_machine();
+  AttendCase c = random_case(60);
+  const int count = *rc::gen::inRange(2, 6);
+  std::vector<AttendCase> cases;
+  std::vector<AttendInputs> inputs;
+  std::vector<std::shared_ptr<KvStore>> stores;
+  std::vector<std::vector<float>> got(count);
+  std::vector<int> done(count, 0);
+  for (int i = 0; i < count; ++i) {
+    c.seed += 1;
+    c.rows = *rc::gen::inRange(1, 60);
+    cases.push_back(c);
+    inputs.push_back(random_inputs(c));
+    stores.push_back(std::make_shared<KvStore>(c.shape(), KvLayout::kPaged));
+  }
+  for (bool left = true; left;) {
+    std::vector<AttendSpan> spans;
+    std::vector<AttendInputs> parts;
+    std::vector<int> sequence;
+    int rows = 0;
+    for (int i = 0; i < count; ++i) {
+      const int take = std::min(cases[i].rows - done[i], *rc::gen::element(0, 1, 1, 5, 20));
+      if (take > 0) {
+        stores[i]->prepare(done[i], take);
+        spans.push_back(span_of(cases[i], rows, take, done[i], stores[i]));
+        parts.push_back(part_of(inputs[i], done[i], take));
+        sequence.push_back(i);
+        rows += take;
+      }
+    }
+    if (rows > 0) {
+      const AttendInputs all = joined(parts);
+      const auto out = floats_of(attend(all.q, all.k, all.v, spans, c.options));
+      for (std::size_t s = 0; s < spans.size(); ++s) {
+        const auto from = out.begin() + spans[s].first_row * row_floats(c);
+        auto& rows_of_sequence = got[sequence[s]];
+        rows_of_sequence.insert(
+            rows_of_sequence.end(), from, from + spans[s].row_count * row_floats(c)
+        );
+        done[sequence[s]] += spans[s].row_count;
+      }
+    }
+    left = false;
+    for (int i = 0; i < count; ++i) {
+      left = left || done[i] < cases[i].rows;
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    RC_ASSERT(same_bits(got[i], run_in_parts(cases[i], {1})));
+  }
+}
+
+// Beyond one chunk of keys, where chunks may go to different threads.
+TEST_F(AttendTest, LongContextsGiveTheSameBitsInAnySplit) {
+  AttendCase c;
+  c.kv_heads = 1;
+  c.group = 2;
+  c.head_dim = 16;
+  c.value_head_dim = 16;
+  c.options.scale = 0.25F;
+  c.rows = 2100;
+  for (const int window : {0, 1500}) {
+    c.options.window = window;
+    set_threads(1);
+    const auto alone = run_in_parts(c, {1});
+    set_threads(3);
+    EXPECT_TRUE(same_bits(run_in_parts(c, {1}), alone)) << window;
+    EXPECT_TRUE(same_bits(run_in_parts(c, {700, 512}), alone)) << window;
+    const AttendInputs inputs = random_inputs(c);
+    for (const int row : {1023, 1024, 2099}) {
+      const auto expected = reference_row(c, inputs, row);
+      EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), 1e-5) << row;
+    }
+  }
+}
+
+TEST_F(AttendTest, KeptRowsAreSeenBesideALongWindow) {
+  AttendCase c;
+  c.head_dim = 16;
+  c.options.scale = 0.25F;
+  c.cache_window = 100;
+  c.keep = 70;
+  c.rows = 1300;
+  const auto alone = run_in_parts(c, {1});
+  EXPECT_TRUE(same_bits(run_in_parts(c, {500, 3, 300}), alone));
+  const AttendInputs inputs = random_inputs(c);
+  for (const int row : {69, 99, 100, 169, 170, 171, 400, 1299}) {
+    const auto expected = reference_row(c, inputs, row);
+    EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), 1e-5) << row;
+  }
+}
+
+TEST_F(AttendTest, CopiesOfAStoreDivergeWithoutTouchingEachOther) {
+  AttendCase c;
+  c.kv_heads = 2;
+  c.group = 2;
+  c.options.scale = 0.25F;
+  c.rows = 100;
+  AttendCase other = c;
+  other.seed = 77;
+  const AttendInputs first = random_inputs(c);
+  const AttendInputs second = random_inputs(other);
+  const auto expected = run_in_parts(c, {1});
+  auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+  store->prepare(0, 70);
+  const AttendInputs prefix = part_of(first, 0, 70);
+  mx::eval(attend(prefix.q, prefix.k, prefix.v, {span_of(c, 0, 70, 0, store)}, c.options));
+  auto fork = std::make_shared<KvStore>(*store);
+  const auto run_rest = [&](const AttendInputs& inputs, const std::shared_ptr<KvStore>& rows) {
+    rows->prepare(70, 30);
+    const AttendInputs rest = part_of(inputs, 70, 30);
+    return floats_of(attend(rest.q, rest.k, rest.v, {span_of(c, 0, 30, 70, rows)}, c.options));
+  };
+  const auto forked = run_rest(second, fork);
+  const auto continued = run_rest(first, store);
+  const std::vector<float> tail(expected.begin() + 70 * row_floats(c), expected.end());
+  EXPECT_TRUE(same_bits(continued, tail));
+  EXPECT_FALSE(same_bits(forked, tail));
+  store->drop_from(70);
+  EXPECT_TRUE(same_bits(run_rest(second, store), forked));
+}
+
+TEST_F(AttendTest, ANanStaysInItsRowAndItsKeys) {
+  for (const std::string& name : instruction_sets()) {
+    select_instruction_set(name);
+    AttendCase c;
+    c.head_dim = 32;
+    c.value_head_dim = 32;
+    c.group = 2;
+    c.options.scale = 0.2F;
+    c.options.window = 10;
+    c.rows = 90;
+    const auto clean = run_in_parts(c, {90});
+    AttendInputs inputs = random_inputs(c);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto is_row = [&](int row) {
+      return mx::reshape(mx::arange(c.rows) == mx::array(row), {c.rows, 1, 1});
+    };
+    inputs.q = mx::where(is_row(20), mx::array(nan), inputs.q);
+    inputs.k = mx::where(is_row(40), mx::array(nan), inputs.k);
+    inputs.v = mx::where(is_row(70), mx::array(nan), inputs.v);
+    auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+    store->prepare(0, c.rows);
+    const auto got =
+        floats_of(attend(inputs.q, inputs.k, inputs.v, {span_of(c, 0, c.rows, 0, store)}, c.options)
+        );
+    for (int row = 0; row < c.rows; ++row) {
+      const bool hit = row == 20 || (row >= 40 && row < 50) || (row >= 70 && row < 80);
+      const std::size_t at = row * row_floats(c);
+      if (hit) {
+        EXPECT_TRUE(std::isnan(got[at])) << name << " row " << row;
+      } else {
+        EXPECT_EQ(std::memcmp(&got[at], &clean[at], row_floats(c) * sizeof(float)), 0)
+            << name << " row " << row;
+      }
+    }
+  }
+}
+
+// Forgotten rows may hold anything.
+TEST_F(AttendTest, RowsBehindTheEndAreNeverRead) {
+  AttendCase c;
+  c.options.scale = 0.25F;
+  c.rows = 40;
+  const auto expected = run_in_parts(c, {40});
+  auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+  store->prepare(0, 64);
+  const auto poison = mx::full({1, 64, 16}, std::numeric_limits<float>::quiet_NaN());
+  store->write(0, poison, poison);
+  store->drop_from(0);
+  store->prepare(0, 64);
+  store->write(0, poison, poison);
+  store->drop_from(1);
+  const AttendInputs inputs = random_inputs(c);
+  store->prepare(0, 40);
+  const auto got =
+      floats_of(attend(inputs.q, inputs.k, inputs.v, {span_of(c, 0, 40, 0, store)}, c.options));
+  EXPECT_TRUE(same_bits(got, expected));
+}
+
+TEST_F(AttendTest, SlicesOfAJoinedProjectionAreReadWhereTheyLie) {
+  AttendCase c;
+  c.kv_heads = 2;
+  c.group = 2;
+  c.options.scale = 0.25F;
+  c.rows = 5;
+  const AttendInputs inputs = random_inputs(c);
+  const auto flat = [&](const mx::array& x) { return mx::reshape(x, {c.rows, -1}); };
+  const auto all = mx::concatenate({flat(inputs.q), flat(inputs.k), flat(inputs.v)}, 1);
+  const auto cut = [&](int from, int heads) {
+    return mx::reshape(mx::slice(all, {0, from}, {c.rows, from + heads * 16}), {c.rows, heads, 16});
+  };
+  const auto run = [&](const mx::array& q, const mx::array& k, const mx::array& v) {
+    auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+    store->prepare(0, c.rows);
+    return floats_of(attend(q, k, v, {span_of(c, 0, c.rows, 0, store)}, c.options));
+  };
+  const auto expected = run(inputs.q, inputs.k, inputs.v);
+  EXPECT_TRUE(same_bits(run(cut(0, 4), cut(64, 2), cut(96, 2)), expected));
+  const auto turned = mx::contiguous(mx::transpose(inputs.q, {0, 2, 1}));
+  EXPECT_TRUE(same_bits(run(mx::transpose(turned, {0, 2, 1}), inputs.k, inputs.v), expected));
+}
+
+TEST_F(AttendTest, WrongCallsAreErrors) {
+  AttendCase c;
+  c.rows = 4;
+  const AttendInputs in = random_inputs(c);
+  auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+  const auto call = [&](std::vector<AttendSpan> spans) {
+    return attend(in.q, in.k, in.v, std::move(spans), c.options);
+  };
+  EXPECT_THROW(call({span_of(c, 0, 4, 0, store)}), Error);  // Not prepared.
+  store->prepare(0, 4);
+  EXPECT_THROW(call({}), Error);
+  EXPECT_THROW(call({span_of(c, 0, 3, 0, store)}), Error);
+  EXPECT_THROW(call({span_of(c, 1, 3, 0, store)}), Error);
+  EXPECT_THROW(call({span_of(c, 0, 4, -1, store)}), Error);
+  EXPECT_THROW(call({span_of(c, 0, 4, 64, store)}), Error);
+  EXPECT_THROW(call({span_of(c, 0, 4, 0, nullptr)}), Error);
+  EXPECT_THROW(attend(in.q, in.k, in.k, {}, c.options), Error);
+  auto wide = std::make_shared<KvStore>(KvShape{1, 32, 16, mx::bfloat16}, KvLayout::kPaged);
+  wide->prepare(0, 4);
+  EXPECT_THROW(call({span_of(c, 0, 4, 0, wide)}), Error);
+  EXPECT_NO_THROW(call({span_of(c, 0, 4, 0, store)}));
+}
+
+}  // namespace
+}  // namespace saker::kernels

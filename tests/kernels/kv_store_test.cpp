@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/kv_store.h"
+
+#include "saker/base/error.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <climits>
+#include <cstdint>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+mx::array random_rows(const KvShape& shape, int count, int width, std::uint64_t seed) {
+  return mx::random::normal({shape.kv_heads, count, width}, mx::float32, mx::random::key(seed));
+}
+
+bool same_rows(const mx::array& a, const mx::array& b) {
+  return mx::array_equal(a, b).item<bool>();
+}
+
+void fill(KvStore& store, std::int64_t first, int count, std::uint64_t seed) {
+  store.prepare(first, count);
+  store.write(
+      first,
+      random_rows(store.shape(), count, store.shape().head_dim, seed),
+      random_rows(store.shape(), count, store.shape().value_head_dim, seed + 1)
+  );
+}
+
+mx::array slots(const mx::array& rows, int from, int to) {
+  return mx::slice(rows, {0, from, 0}, {rows.shape(0), to, rows.shape(2)});
+}
+
+constexpr std::size_t kPageBytes = 2UL * 64 * (16 + 16) * 2;
+
+const KvShape kShape{2, 16, 16, mx::bfloat16};
+
+class KvStoreTest : public testing::TestWithParam<KvLayout> {};
+
+TEST_P(KvStoreTest, GivesBackWhatWasWrittenRounded) {
+  for (const mx::Dtype dtype : {mx::bfloat16, mx::float32}) {
+    const KvShape shape{3, 13, 21, dtype};
+    KvStore store(shape, GetParam());
+    fill(store, 0, 150, 5);
+    EXPECT_TRUE(same_rows(
+        store.keys(60, 70), slots(mx::astype(random_rows(shape, 150, 13, 5), dtype), 60, 130)
+    ));
+    EXPECT_TRUE(same_rows(store.values(0, 150), mx::astype(random_rows(shape, 150, 21, 6), dtype)));
+    EXPECT_EQ(store.keys(0, 3).dtype(), dtype);
+  }
+}
+
+TEST_P(KvStoreTest, CopiesShareRowsUntilOneWrites) {
+  KvStore store(kShape, GetParam());
+  fill(store, 0, 100, 1);
+  const auto before = mx::contiguous(store.keys(0, 100));
+  mx::eval(before);
+  KvStore copy(store);
+  fill(copy, 100, 20, 9);
+  fill(copy, 10, 5, 11);
+  EXPECT_TRUE(same_rows(store.keys(0, 100), before));
+  EXPECT_FALSE(same_rows(copy.keys(0, 100), before));
+  EXPECT_TRUE(same_rows(slots(copy.keys(0, 120), 20, 100), slots(before, 20, 100)));
+  fill(store, 100, 20, 13);
+  EXPECT_FALSE(same_rows(store.keys(100, 20), copy.keys(100, 20)));
+}
+
+TEST_P(KvStoreTest, ForgottenRowsAreAnError) {
+  KvStore store(kShape, GetParam());
+  fill(store, 0, 100, 1);
+  store.drop_from(70);
+  EXPECT_THROW(store.keys(65, 10), Error);
+  EXPECT_NO_THROW(store.keys(65, 5));
+  EXPECT_THROW(store.keys(-1, 3), Error);
+  EXPECT_THROW(store.keys(INT64_MAX, 3), Error);
+}
+
+TEST_P(KvStoreTest, RowsMustBePreparedAndFit) {
+  KvStore store(kShape, GetParam());
+  const auto rows = random_rows(kShape, 3, 16, 1);
+  EXPECT_THROW(store.write(0, rows, rows), Error);
+  store.prepare(0, 3);
+  EXPECT_THROW(store.write(1, rows, rows), Error);
+  EXPECT_THROW(store.write(0, rows, slots(rows, 0, 2)), Error);
+  EXPECT_THROW(store.write(0, mx::zeros({2, 3, 15}), rows), Error);
+  EXPECT_NO_THROW(store.write(0, rows, rows));
+  EXPECT_THROW(store.prepare(-1, 3), Error);
+  EXPECT_THROW(store.prepare(5, -3), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts,
+    KvStoreTest,
+    testing::Values(KvLayout::kPaged, KvLayout::kContiguous),
+    [](const auto& layout) { return layout.param == KvLayout::kPaged ? "Paged" : "Contiguous"; }
+);
+
+TEST(KvPagesTest, AnAppendAfterACopyCopiesOnePage) {
+  KvStore store(kShape, KvLayout::kPaged);
+  fill(store, 0, 64 * 5 + 10, 1);
+  EXPECT_EQ(store.nbytes(), 6 * kPageBytes);
+  KvStore copy(store);
+  copy.prepare(64 * 5 + 10, 20);
+  EXPECT_EQ(copy.nbytes(), 6 * kPageBytes);
+  // Writing to the shared pages would need another copy.
+  const auto rows = random_rows(kShape, 1, 16, 3);
+  EXPECT_THROW(copy.write(64 * 4, rows, rows), Error);
+  EXPECT_NO_THROW(copy.write(64 * 5 + 10, rows, rows));
+}
+
+TEST(KvPagesTest, DropsWholePagesButThoseToKeep) {
+  KvStore store(kShape, KvLayout::kPaged);
+  fill(store, 0, 64 * 6, 1);
+  const auto kept = store.keys(0, 100);
+  store.drop_before(64 * 4 + 5, 70);
+  EXPECT_EQ(store.nbytes(), 4 * kPageBytes);
+  EXPECT_TRUE(same_rows(store.keys(0, 100), kept));
+  EXPECT_THROW(store.keys(64 * 2, 1), Error);
+  EXPECT_THROW(store.keys(64 * 3, 200), Error);
+  EXPECT_NO_THROW(store.keys(64 * 4, 128));
+  store.drop_before(64 * 6, 0);
+  EXPECT_EQ(store.nbytes(), 0U);
+  store.prepare(64 * 6, 1);
+  EXPECT_EQ(store.nbytes(), kPageBytes);
+}
+
+TEST(KvPagesTest, WithoutMemoryNothingChanges) {
+  KvStore store(KvShape{4096, 4096, 4096, mx::float32}, KvLayout::kPaged);
+  EXPECT_THROW(store.prepare(0, INT_MAX), Error);
+  EXPECT_EQ(store.nbytes(), 0U);
+  EXPECT_THROW(store.keys(0, 1), Error);
+  try {
+    store.prepare(10, INT_MAX);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCapacity);
+  }
+}
+
+TEST(KvStoreShapeTest, ImpossibleShapesAreErrors) {
+  EXPECT_THROW(KvStore(KvShape{0, 16, 16, mx::bfloat16}), Error);
+  EXPECT_THROW(KvStore(KvShape{1, 0, 16, mx::bfloat16}), Error);
+  EXPECT_THROW(KvStore(KvShape{1, 16, 1 << 20, mx::bfloat16}), Error);
+  EXPECT_THROW(KvStore(KvShape{1, 16, 16, mx::int32}), Error);
+}
+
+// A script of random steps on a store and its copies, against plain arrays.
+RC_GTEST_PROP(KvPagesPropertyTest, BehaveLikePlainRows, ()) {
+  struct Model {
+    KvStore store;
+    std::vector<float> rows;  // One number per position, all elements of a row the same.
+  };
+
+  const KvShape shape{1, 3, 2, mx::float32};
+  std::vector<Model> models = {{KvStore(shape, KvLayout::kPaged), {}}};
+  float next = 1;
+  for (int step = 0; step < 30; ++step) {
+    auto& model = models[*rc::gen::inRange<std::size_t>(0, models.size())];
+    const int size = static_cast<int>(model.rows.size());
+    switch (*rc::gen::inRange(0, 3)) {
+      case 0: {
+        const int count = *rc::gen::element(1, 5, 64, 90);
+        model.store.prepare(size, count);
+        std::vector<float> fresh;
+        for (int i = 0; i < count; ++i) {
+          fresh.push_back(next++);
+        }
+        const mx::array column(fresh.data(), {1, count, 1}, mx::float32);
+        model.store.write(
+            size, mx::broadcast_to(column, {1, count, 3}), mx::broadcast_to(column, {1, count, 2})
+        );
+        model.rows.insert(model.rows.end(), fresh.begin(), fresh.end());
+        break;
+      }
+      case 1: {
+        const int end = *rc::gen::inRange(0, size + 1);
+        model.store.drop_from(end);
+        model.rows.resize(end);
+        break;
+      }
+      default: {
+        Model copy = model;
+        if (models.size() < 4) {
+          models.push_back(std::move(copy));
+        } else {
+          models[*rc::gen::inRange<std::size_t>(0, models.size())] = std::move(copy);
+        }
+      }
+    }
+  }
+  for (const Model& model : models) {
+    const int size = static_cast<int>(model.rows.size());
+    if (size > 0) {
+      const mx::array column(model.rows.data(), {1, size, 1}, mx::float32);
+      RC_ASSERT(same_rows(model.store.keys(0, size), mx::broadcast_to(column, {1, size, 3})));
+      RC_ASSERT(same_rows(model.store.values(0, size), mx::broadcast_to(column, {1, size, 2})));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace saker::kernels

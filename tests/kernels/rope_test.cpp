@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/rope.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/backend.h"
+
+#include "tests/kernels/attend_runs.h"
+#include "tests/kernels/instruction_sets.h"
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+struct Tables {
+  mx::array cos;
+  mx::array sin;
+};
+
+Tables tables(int rows, int half) {
+  const auto positions = mx::reshape(mx::arange(0, rows, 1, mx::float32), {rows, 1});
+  const auto exponents = mx::arange(0, half, 1, mx::float32) / mx::array(static_cast<float>(half));
+  const auto angles = positions / mx::power(mx::array(100.0F), exponents);
+  return {mx::cos(angles), mx::sin(angles)};
+}
+
+class RopeTest : public testing::TestWithParam<std::string> {
+ protected:
+  RopeTest() { select_instruction_set(GetParam()); }
+
+  ~RopeTest() override { select_instruction_set(before_); }
+
+ private:
+  std::string before_{instruction_set()};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets, RopeTest, testing::ValuesIn(instruction_sets()), [](const auto& set) { return set.param; }
+);
+
+TEST_P(RopeTest, AgreesWithTheReference) {
+  for (const int half : {1, 5, 8, 32, 40, 64}) {
+    for (const int rest : {0, 3, 48}) {
+      const int width = 2 * half + rest;
+      const auto x = mx::random::normal({9, 3, width}, mx::float32, mx::random::key(half));
+      const Tables t = tables(9, half);
+      const auto got = rope(x, t.cos, t.sin);
+      EXPECT_TRUE(mx::allclose(got, rope_reference(x, t.cos, t.sin), 1e-6, 1e-6).item<bool>())
+          << half << " " << rest;
+    }
+  }
+}
+
+// Turning keeps the length of each pair, and position 0 turns nothing.
+TEST_P(RopeTest, Rotates) {
+  const auto x = mx::random::normal({20, 2, 32}, mx::float32, mx::random::key(1));
+  const Tables t = tables(20, 16);
+  const auto got = rope(x, t.cos, t.sin);
+  const auto lengths = [](const mx::array& rows) {
+    return mx::sum(mx::square(mx::reshape(rows, {20, 2, 2, 16})), 2);
+  };
+  EXPECT_TRUE(mx::allclose(lengths(got), lengths(x), 1e-5, 1e-6).item<bool>());
+  const auto first = [](const mx::array& rows) { return mx::slice(rows, {0, 0, 0}, {1, 2, 32}); };
+  EXPECT_EQ(floats_of(first(got)), floats_of(first(x)));
+  EXPECT_FALSE(mx::allclose(got, x).item<bool>());
+}
+
+TEST_P(RopeTest, RowsAreIndependentAndMayHaveGaps) {
+  const int threads_before = threads();
+  const auto joined = mx::random::normal({200, 300}, mx::float32, mx::random::key(2));
+  const auto x = mx::reshape(mx::slice(joined, {0, 40}, {200, 240}), {200, 4, 50});
+  const Tables t = tables(200, 20);
+  set_threads(4);
+  const auto together = floats_of(rope(x, t.cos, t.sin));
+  set_threads(threads_before);
+  for (const int row : {0, 7, 199}) {
+    const auto cut = [&](const mx::array& rows) {
+      return mx::slice(rows, {row, 0}, {row + 1, 20});
+    };
+    const auto alone = floats_of(
+        rope(mx::contiguous(mx::slice(x, {row, 0, 0}, {row + 1, 4, 50})), cut(t.cos), cut(t.sin))
+    );
+    const std::vector<float> expected(
+        together.begin() + row * 200, together.begin() + (row + 1) * 200
+    );
+    EXPECT_EQ(alone, expected) << row;
+  }
+}
+
+TEST(RopeChecksTest, WrongShapesAreErrors) {
+  const auto x = mx::zeros({4, 2, 16});
+  EXPECT_THROW(rope(x, mx::zeros({4, 9}), mx::zeros({4, 9})), Error);
+  EXPECT_THROW(rope(x, mx::zeros({3, 8}), mx::zeros({3, 8})), Error);
+  EXPECT_THROW(rope(x, mx::zeros({4, 8}), mx::zeros({4, 7})), Error);
+  EXPECT_THROW(rope(mx::zeros({4, 16}), mx::zeros({4, 8}), mx::zeros({4, 8})), Error);
+}
+
+TEST(RopeChecksTest, OtherDtypesKeepTheirs) {
+  const auto x = mx::astype(mx::random::normal({4, 2, 16}), mx::bfloat16);
+  const Tables t = tables(4, 8);
+  EXPECT_EQ(rope(x, t.cos, t.sin).dtype(), mx::bfloat16);
+}
+
+}  // namespace
+}  // namespace saker::kernels
