@@ -71,7 +71,7 @@ inline kernels::AttendSpan pass(LayerCache& cache, int count) {
 inline std::vector<bool> mask_row(const Mask& mask, int row) {
   auto bits = mx::contiguous(mx::slice(*mask.array, {row, 0}, {row + 1, mask.array->shape(1)}));
   mx::eval(bits);
-  return {bits.data<bool>(), bits.data<bool>() + bits.size()};
+  return std::vector<bool>(bits.data<bool>(), bits.data<bool>() + bits.size());
 }
 
 }  // namespace saker::cache
