@@ -63,6 +63,12 @@ class Scorer {
     return next == static_cast<int>(tokens_.size()) ? plan_.top_k > 0 : next >= first_scored_;
   }
 
+  bool wants_any(int row, int count) const {
+    // Wanted rows follow each other, but for the last row of the sequence.
+    const int last = row + count - 1;
+    return wants(row) || wants(last) || (count > 1 && wants(last - 1));
+  }
+
   void take(int row, std::span<const float> logits) {
     const auto next = static_cast<std::size_t>(row) + 1;
     if (next == tokens_.size()) {
@@ -127,7 +133,7 @@ TokenScores score_tokens(
     mx::eval(hidden);
     for (int row = 0; row < count; row += kScoreRows) {
       const int rows = std::min(kScoreRows, count - row);
-      if (!scorer.wants(first + row) && !scorer.wants(first + row + rows - 1)) {
+      if (!scorer.wants_any(first + row, rows)) {
         continue;
       }
       mx::array logits = model.unembed(mx::slice(hidden, {row, 0}, {row + rows, hidden.shape(1)}));

@@ -160,7 +160,8 @@ TEST(BatchGenerator, HundredRequestsInABatchEqualTheirSingleRuns) {
       most_spans = std::max(most_spans, pass.spans);
       EXPECT_LE(pass.rows, prefill_step + 8);
     }
-    EXPECT_EQ(most_spans, 8);
+    // One prompt row a step lets short answers leave before the batch is full.
+    EXPECT_GE(most_spans, prefill_step == 1 ? 2 : 8);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       SCOPED_TRACE("request " + std::to_string(i));
       EXPECT_EQ(together[i].ends, 1);

@@ -34,7 +34,11 @@ class FakeCache : public cache::LayerCache {
   kernels::AttendSpan append(int first_row, int row_count) override {
     const auto first = static_cast<std::int64_t>(tokens.size());
     tokens.resize(tokens.size() + static_cast<std::size_t>(row_count), -1);
-    return {.first_row = first_row, .row_count = row_count, .first_position = first};
+    kernels::AttendSpan span;
+    span.first_row = first_row;
+    span.row_count = row_count;
+    span.first_position = first;
+    return span;
   }
 
   std::int64_t offset() const override { return static_cast<std::int64_t>(tokens.size()); }
@@ -114,7 +118,7 @@ mx::array FakeModel::forward(const mx::array& ids, nn::ForwardContext& context) 
       }
     }
   }
-  return {hidden.data(), {static_cast<int>(tokens.size()), 2}, mx::float32};
+  return mx::array(hidden.data(), {static_cast<int>(tokens.size()), 2}, mx::float32);
 }
 
 mx::array FakeModel::unembed(const mx::array& hidden) const {
@@ -129,7 +133,7 @@ mx::array FakeModel::unembed(const mx::array& hidden) const {
     const std::vector<float> one = logits_of(high << 24U | static_cast<std::uint64_t>(data[1]));
     result.insert(result.end(), one.begin(), one.end());
   }
-  return {result.data(), {count, options_.vocab_size}, mx::float32};
+  return mx::array(result.data(), {count, options_.vocab_size}, mx::float32);
 }
 
 cache::SequenceCache FakeModel::make_cache(const models::CacheOptions& /*options*/) const {
