@@ -132,7 +132,8 @@ std::string describe_quantization(const nn::QuantizationConfig& quantization) {
   }
   std::string text = fmt::format("{} bits, groups of {}, {}", format.bits, format.group_size, mode);
   if (!quantization.overrides.empty()) {
-    text += fmt::format(", {} modules differ", quantization.overrides.size());
+    const std::size_t count = quantization.overrides.size();
+    text += fmt::format(", but {} module{}", count, count == 1 ? "" : "s");
   }
   return text;
 }

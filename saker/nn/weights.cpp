@@ -23,6 +23,11 @@ std::string shape_text(const Tensor& tensor) {
   return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
 }
 
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
+         dtype == DType::kFloat64;
+}
+
 kernels::WeightFormat float_format(DType dtype, const std::string& path) {
   switch (dtype) {
     case DType::kFloat32:
@@ -140,6 +145,13 @@ mx::array Weights::vector(std::string_view name, int size) const {
       path(name),
       shape_text(found),
       size
+  );
+  require(
+      is_float(found.dtype),
+      ErrorCode::kCorruptData,
+      "[{}] dtype {}, expected F32, F16, BF16 or F64",
+      path(name),
+      dtype_name(found.dtype)
   );
   const auto values = to_floats(found);
   return mx::array(values.begin(), {size}, mx::float32);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/inspect.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/load/inspection_report.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temporary_dir.h"
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+using testing::expect_error;
+using testing::f32_tensor;
+using testing::raw_bytes;
+using testing::safetensors_file;
+using testing::TemporaryDir;
+
+Json llama_config() {
+  return parse_json(
+      R"({"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":64,
+          "intermediate_size":96,"num_hidden_layers":2,"num_attention_heads":4,
+          "num_key_value_heads":2,"vocab_size":32,"max_position_embeddings":512})",
+      "test"
+  );
+}
+
+// [2, 64] in `bits` bits, groups of 64.
+std::vector<testing::RawTensor> quantized(const std::string& name, std::int64_t bits) {
+  const std::int64_t words = 64 * bits / 32;
+  return {
+      {name + ".weight", "U32", {2, words}, std::string(static_cast<std::size_t>(8 * words), 'w')},
+      {name + ".scales", "BF16", {2, 1}, "ssss"},
+      {name + ".biases", "BF16", {2, 1}, "bbbb"},
+  };
+}
+
+class InspectTest : public ::testing::Test {
+ protected:
+  void write_config(const Json& config) const { dir_.write("config.json", config.dump()); }
+
+  Inspection inspect_dir() const { return inspect(dir_.path()); }
+
+  TemporaryDir dir_;
+};
+
+TEST_F(InspectTest, AModel) {
+  write_config(llama_config());
+  dir_.write("tokenizer.json", "{}");
+  dir_.write("tokenizer_config.json", R"({"chat_template":"{{ messages }}"})");
+  dir_.write(
+      "model.safetensors",
+      safetensors_file(
+          {f32_tensor("a", {2, 3}, std::vector<float>(6)), {"n", "BF16", {5}, "0123456789"}}
+      )
+  );
+  const Inspection result = inspect_dir();
+  EXPECT_EQ(result.kind, PathKind::kModel);
+  EXPECT_TRUE(result.runnable);
+  EXPECT_EQ(result.reason, "");
+  EXPECT_EQ(result.parameters, 11);
+  EXPECT_EQ(result.dtypes.at("F32").bytes, 24U);
+  EXPECT_EQ(result.dtypes.at("BF16").elements, 5);
+  ASSERT_TRUE(result.model);
+  EXPECT_EQ(result.model->model_type, "llama");
+  EXPECT_EQ(result.model->architecture, "LlamaForCausalLM");
+  EXPECT_EQ(result.model->layers, 2);
+  EXPECT_EQ(result.model->heads, 4);
+  EXPECT_EQ(result.model->kv_heads, 2);
+  EXPECT_EQ(result.model->context_length, 512);
+  EXPECT_TRUE(result.model->has_tokenizer);
+  EXPECT_TRUE(result.model->has_chat_template);
+  const std::string text = inspection_text(result);
+  for (const char* word : {"llama model", "runs          yes", "LlamaForCausalLM", "512"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+  const Json json = inspection_json(result);
+  EXPECT_EQ(json["model"]["layers"], 2);
+  EXPECT_EQ(json["runnable"], true);
+  EXPECT_EQ(json["tensors"].size(), 2U);
+}
+
+TEST_F(InspectTest, CountsPackedWeights) {
+  Json config = llama_config();
+  config["quantization"] = {{"bits", 4}, {"group_size", 64}, {"b", {{"bits", 8}}}};
+  write_config(config);
+  auto tensors = quantized("a", 4);
+  for (const auto& tensor : quantized("b", 8)) {
+    tensors.push_back(tensor);
+  }
+  tensors.push_back(f32_tensor("c.biases", {3}, {1, 2, 3}));  // Of no packed weight.
+  dir_.write("model.safetensors", safetensors_file(tensors));
+  const Inspection result = inspect_dir();
+  EXPECT_EQ(result.parameters, 128 + 128 + 3);
+  EXPECT_EQ(result.model->quantization, "4 bits, groups of 64, affine, but 1 module");
+}
+
+TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
+  const auto reason_with = [&](std::string_view key, const Json& value) {
+    Json config = llama_config();
+    config[std::string(key)] = value;
+    write_config(config);
+    const Inspection result = inspect_dir();
+    EXPECT_FALSE(result.runnable);
+    EXPECT_NE(inspection_text(result).find("no: " + result.reason), std::string::npos);
+    return result.reason;
+  };
+  dir_.write("model.safetensors", safetensors_file({f32_tensor("a", {1}, {1})}));
+  EXPECT_NE(reason_with("model_type", "mamba9").find("mamba9"), std::string::npos);
+  EXPECT_NE(reason_with("hidden_size", -3).find("-3"), std::string::npos);
+  EXPECT_NE(reason_with("hidden_size", 1e300).find("hidden_size"), std::string::npos);
+  EXPECT_NE(
+      reason_with("quantization_config", {{"quant_method", "awq"}}).find("'awq'"), std::string::npos
+  );
+  dir_.write("model.safetensors", safetensors_file({{"w", "F8_E4M3", {2}, "ab"}}));
+  EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);
+}
+
+TEST_F(InspectTest, AFolderWithoutWeights) {
+  write_config(llama_config());
+  const Inspection result = inspect_dir();
+  EXPECT_FALSE(result.runnable);
+  EXPECT_NE(result.reason.find("no model*.safetensors"), std::string::npos);
+}
+
+TEST_F(InspectTest, BrokenFilesAreErrors) {
+  dir_.write("config.json", "{\"a\":");
+  expect_error(ErrorCode::kCorruptData, {"config.json", "byte"}, [&] { inspect_dir(); });
+  dir_.write("config.json", "[]");
+  expect_error(ErrorCode::kCorruptData, {"config.json", "an array of 0"}, [&] { inspect_dir(); });
+  write_config(llama_config());
+  dir_.write("model.safetensors", "short");
+  expect_error(ErrorCode::kCorruptData, {"model.safetensors", "too short"}, [&] { inspect_dir(); });
+  expect_error(ErrorCode::kNotFound, {"none"}, [&] { inspect(dir_.path() / "none"); });
+  const auto text = dir_.write("notes.txt", "These are notes, and no tensors.");
+  expect_error(ErrorCode::kCorruptData, {"notes.txt"}, [&] { inspect(text); });
+  const TemporaryDir empty;
+  expect_error(ErrorCode::kInvalidArgument, {"neither config.json nor"}, [&] {
+    inspect(empty.path());
+  });
+}
+
+TEST_F(InspectTest, Adapters) {
+  dir_.write("adapters.safetensors", safetensors_file({f32_tensor("q.lora_a", {1, 2}, {1, 2})}));
+  dir_.write(
+      "adapter_config.json",
+      R"({"fine_tune_type":"dora","model":"org/base","lora_parameters":{"rank":8,"scale":20.0}})"
+  );
+  Inspection result = inspect_dir();
+  EXPECT_EQ(result.kind, PathKind::kAdapter);
+  EXPECT_EQ(result.adapter->type, "dora");
+  EXPECT_EQ(result.adapter->base_model, "org/base");
+  EXPECT_EQ(result.adapter->rank, 8);
+  EXPECT_EQ(result.adapter->scale, 20.0);
+  EXPECT_EQ(result.parameters, 2);
+  EXPECT_FALSE(result.runnable);
+
+  dir_.write(
+      "adapter_config.json",
+      R"({"peft_type":"LORA","r":16,"lora_alpha":32,"base_model_name_or_path":"org/base"})"
+  );
+  result = inspect_dir();
+  EXPECT_EQ(result.adapter->type, "PEFT LORA");
+  EXPECT_EQ(result.adapter->scale, 2.0);
+  dir_.write(
+      "adapter_config.json", R"({"peft_type":"LORA","r":16,"lora_alpha":32,"use_rslora":true})"
+  );
+  EXPECT_EQ(inspect_dir().adapter->scale, 8.0);
+  EXPECT_NE(inspection_text(result).find("q.lora_a  F32   [1, 2]"), std::string::npos);
+}
+
+TEST_F(InspectTest, PromptCachesOfBothForms) {
+  const std::vector<testing::RawTensor> tensors = {f32_tensor("0.0", {1}, {1})};
+  const auto current = dir_.write(
+      "new.safetensors",
+      safetensors_file(
+          tensors,
+          {{"0.model", "org/base"}, {"1.0", "KVCache"}, {"1.1", "RotatingKVCache"}, {"2.0", ""}}
+      )
+  );
+  Inspection result = inspect(current);
+  EXPECT_EQ(result.kind, PathKind::kPromptCache);
+  EXPECT_EQ(result.cache_layers, (std::vector<std::string>{"KVCache", "RotatingKVCache"}));
+  EXPECT_NE(inspection_text(result).find("1 KVCache, 1 RotatingKVCache"), std::string::npos);
+
+  const auto older = dir_.write(
+      "old.safetensors",
+      safetensors_file(tensors, {{"0.0", ""}, {"1.model", "org/base"}, {"2.0", "KVCache"}})
+  );
+  EXPECT_EQ(inspect(older).cache_layers, std::vector<std::string>{"KVCache"});
+}
+
+TEST_F(InspectTest, ATensorFile) {
+  const auto path = dir_.write(
+      "x.safetensors",
+      safetensors_file(
+          {f32_tensor("b", {2}, {1, 2}), {"a", "F8_E5M2", {1, 1}, "x"}}, {{"k\n", "v"}}
+      )
+  );
+  const Inspection result = inspect(path);
+  EXPECT_EQ(result.kind, PathKind::kSafetensors);
+  ASSERT_EQ(result.tensors.size(), 2U);
+  EXPECT_EQ(result.tensors[0].name, "a");
+  EXPECT_EQ(result.tensors[0].dtype, "F8_E5M2");
+  EXPECT_EQ(result.metadata.at("k\n"), "v");
+  const std::string text = inspection_text(result);
+  EXPECT_NE(text.find("metadata 'k\\x0a' = 'v'"), std::string::npos) << text;
+  EXPECT_EQ(text.find("runs"), std::string::npos);
+  EXPECT_FALSE(inspection_json(result).contains("runnable"));
+}
+
+}  // namespace
+}  // namespace saker::load
