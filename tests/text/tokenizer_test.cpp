@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/text/tokenizer.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
+#include "tests/text/golden_tokenizers.h"
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace saker::text {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+using testing::expect_error;
+
+class GoldenTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  GoldenTokenizer golden_{GetParam()};
+};
+
+TEST_P(GoldenTest, EncodesAsTheReference) {
+  for (const auto& item : golden_.golden.at("cases")) {
+    const auto text = item.at("text").get<std::string>();
+    EXPECT_EQ(golden_.tokenizer->encode(text), item.at("ids").get<Ids>()) << text;
+    EXPECT_EQ(
+        golden_.tokenizer->encode(text, {.add_special_tokens = false}),
+        item.at("plain_ids").get<Ids>()
+    ) << text;
+  }
+}
+
+TEST_P(GoldenTest, DecodesAsTheReference) {
+  for (const auto& item : golden_.golden.at("decoded")) {
+    const auto ids = item.at("ids").get<Ids>();
+    EXPECT_EQ(golden_.tokenizer->decode(ids), item.at("text"));
+    EXPECT_EQ(golden_.tokenizer->decode(ids, {.skip_special_tokens = true}), item.at("plain_text"));
+  }
+}
+
+TEST_P(GoldenTest, KnowsItsVocabulary) {
+  EXPECT_EQ(golden_.tokenizer->vocab_size(), golden_.golden.at("vocab_size"));
+  for (const auto& item : golden_.golden.at("decoded")) {
+    for (const auto id : item.at("ids").get<Ids>()) {
+      EXPECT_EQ(golden_.tokenizer->token_id(golden_.tokenizer->token_piece(id)), id);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenTest, ::testing::ValuesIn(kGoldenNames), [](const auto& info) {
+  return std::string(info.param);
+});
+
+TEST(Tokenizer, TellsSpecialTokens) {
+  const auto tokenizer = GoldenTokenizer("byte_level_bpe").tokenizer;
+  EXPECT_TRUE(tokenizer->is_special(*tokenizer->token_id("<s>")));
+  EXPECT_FALSE(tokenizer->is_special(*tokenizer->token_id("<|x|>")));  // Added, not special.
+  EXPECT_FALSE(tokenizer->is_special(*tokenizer->token_id("t")));
+  EXPECT_FALSE(tokenizer->is_special(-1));
+  EXPECT_FALSE(tokenizer->is_special(1 << 30));
+  EXPECT_EQ(tokenizer->token_id("no such token"), std::nullopt);
+}
+
+TEST(Tokenizer, KeepsNulBytes) {
+  const auto tokenizer = GoldenTokenizer("byte_level_bpe").tokenizer;
+  const std::string text("a\0b\0", 4);
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, {.add_special_tokens = false})), text);
+}
+
+TEST(Tokenizer, NamesTheInvalidByte) {
+  const auto tokenizer = GoldenTokenizer("byte_level_bpe").tokenizer;
+  for (const auto* text :
+       {"ab\xff", "ab\xc3", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80", "ab\xc0\xaf"}) {
+    expect_error(ErrorCode::kInvalidArgument, {"2"}, [&] { tokenizer->encode(text); });
+  }
+}
+
+TEST(Tokenizer, NamesAnIdWithoutToken) {
+  const auto tokenizer = GoldenTokenizer("words").tokenizer;  // Ids 0 1 2 4 9.
+  for (const std::int32_t id : {-1, 3, 10, 2147483647}) {
+    const auto name = std::to_string(id);
+    expect_error(ErrorCode::kInvalidArgument, {name, "5"}, [&] { tokenizer->decode(Ids{1, id}); });
+    expect_error(ErrorCode::kInvalidArgument, {name}, [&] { tokenizer->token_piece(id); });
+    EXPECT_FALSE(tokenizer->has_token(id));
+  }
+  EXPECT_EQ(tokenizer->decode(Ids{1, 9}), "the sat");
+}
+
+TEST(Tokenizer, LoadsFromAFolderWithOnlyItsFile) {
+  const testing::TemporaryDir dir;
+  expect_error(ErrorCode::kNotFound, {"tokenizer.json"}, [&] { Tokenizer::load(dir.path()); });
+  dir.write("tokenizer.json", GoldenTokenizer("words").golden.at("tokenizer").dump());
+  EXPECT_EQ(Tokenizer::load(dir.path())->encode("the cat"), (Ids{1, 2}));
+}
+
+TEST(Tokenizer, RefusesBrokenFiles) {
+  const std::string good = GoldenTokenizer("words").golden.at("tokenizer").dump();
+  const std::vector<std::string> broken{
+      "",
+      "{}",
+      "null",
+      "[1, 2",
+      good.substr(0, good.size() / 2),
+      std::string(100'000, '['),
+      R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})",
+      R"({"model": {"type": "Unigram", "vocab": [], "unk_id": 3}})",
+      R"({"model": {"type": "Nothing"}})",
+      "\xff\xfe",
+  };
+  for (const auto& json : broken) {
+    expect_error(ErrorCode::kCorruptData, {"here"}, [&] { Tokenizer::parse(json, "here"); });
+  }
+}
+
+TEST(Tokenizer, RefusesToPadWithoutBounds) {
+  auto json = GoldenTokenizer("words").golden.at("tokenizer");
+  json["padding"] = {
+      {"strategy", {{"Fixed", 1'000'000'000'000}}},
+      {"direction", "Right"},
+      {"pad_to_multiple_of", nullptr},
+      {"pad_id", 0},
+      {"pad_type_id", 0},
+      {"pad_token", "<unk>"}
+  };
+  expect_error(ErrorCode::kCorruptData, {"padding"}, [&] { Tokenizer::parse(json.dump(), "it"); });
+}
+
+TEST(Tokenizer, ServesManyThreads) {
+  const GoldenTokenizer golden("byte_level_bpe");
+  const auto expected = golden.tokenizer->encode("the weather is there");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        EXPECT_EQ(golden.tokenizer->encode("the weather is there"), expected);
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace saker::text
