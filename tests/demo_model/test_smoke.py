@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short training run from tokenizer to answer: needs tools/demo_model/requirements.txt, about a minute."""
+"""A short training run from tokenizer to answer: needs tools/demo_model/requirements.txt, about a minute.
+
+SAKER_PROGRAM in the environment names a `saker` that has to run the result too.
+"""
 
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -13,7 +17,7 @@ sys.path.insert(0, str(TOOLS))
 
 import mlx.core as mx  # noqa: E402
 import torch  # noqa: E402
-from check import ask_mlx_lm  # noqa: E402
+from check import ask_mlx_lm, ask_saker  # noqa: E402
 from data import CHAT_TEMPLATE, encode, train_tokenizer  # noqa: E402
 from export import export  # noqa: E402
 from generator import Generator  # noqa: E402
@@ -98,8 +102,10 @@ class SmokeTest(unittest.TestCase):
             self.assertEqual(learned, "".join(answers))
 
     def test_check_asks_the_export(self):
-        answers = ask_mlx_lm(str(self.model), [{"prompt": "hello"}])
-        self.assertEqual(len(answers), 1)
+        rows = [{"id": "1", "prompt": "hello"}, {"id": "2", "prompt": "What is a fox?"}]
+        self.assertEqual(len(ask_mlx_lm(str(self.model), rows)), 2)
+        if program := os.environ.get("SAKER_PROGRAM"):
+            self.assertEqual(len(ask_saker(program, str(self.model), rows)), 2)
 
 
 if __name__ == "__main__":
