@@ -111,8 +111,8 @@ TEST_P(Golden, GreedyTokensOneByOne) {
   EXPECT_EQ(tokens, wanted);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Golden, ::testing::ValuesIn(kCases), [](const auto& info) {
-  return std::string(info.param.name);
+INSTANTIATE_TEST_SUITE_P(All, Golden, ::testing::ValuesIn(kCases), [](const auto& test) {
+  return std::string(test.param.name);
 });
 
 }  // namespace

@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
     InstructionSets,
     Rows,
     ::testing::Values("portable", "avx2", "avx512", "avx512_bf16"),
-    [](const auto& info) { return std::string(info.param); }
+    [](const auto& test) { return std::string(test.param); }
 );
 
 }  // namespace
