@@ -117,10 +117,13 @@ void check_rows() {
         );
       }
     }
-    if (!parts.empty()) {
-      kernels::set_threads(*rc::gen::inRange(1, 5));
-      run_pass(*model, parts);
+    if (parts.empty()) {  // Small test sizes draw the lowest number again and again.
+      const auto next =
+          std::ranges::find_if(sequences, [](const auto& s) { return s.done < s.ids.size(); });
+      parts.emplace_back(&*next, 1);
     }
+    kernels::set_threads(*rc::gen::inRange(1, 5));
+    run_pass(*model, parts);
   }
   kernels::set_threads(*rc::gen::inRange(1, 5));
   for (const auto& sequence : sequences) {
