@@ -34,10 +34,7 @@ fn run(step: &DecoderWrapper, tokens: Vec<String>) -> Result<Vec<String>> {
 }
 
 fn is_byte_token(token: &str) -> bool {
-    token.len() == 6
-        && token.starts_with("<0x")
-        && token.ends_with('>')
-        && u8::from_str_radix(&token[3..5], 16).is_ok()
+    token.len() == 6 && token.starts_with("<0x") && token.ends_with('>') && u8::from_str_radix(&token[3..5], 16).is_ok()
 }
 
 impl TokenStep {
@@ -341,4 +338,38 @@ pub unsafe extern "C" fn saker_rs_detokenizer_finish(
         out.write((*detokenizer).finish()?.into_bytes().into());
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_alphabet_is_the_engines() {
+        let alphabet = tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet();
+        let mut bytes: Vec<u8> = alphabet.iter().filter_map(|&c| byte_of(c)).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
+        assert_eq!(
+            [byte_of('Ġ'), byte_of('Ċ'), byte_of('ð'), byte_of('中')],
+            [Some(b' '), Some(b'\n'), Some(0xf0), None]
+        );
+    }
+
+    #[test]
+    fn pieces_of_bytes_join_to_lossy_text() {
+        // All sequences of four bytes from those that begin, continue or break a character.
+        const BYTES: [u8; 9] = [b'a', 0x80, 0xbf, 0xc3, 0xe0, 0xed, 0xf0, 0xf4, 0xff];
+        for number in 0..BYTES.len().pow(4) {
+            let bytes: Vec<u8> = (0..4).map(|i| BYTES[number / BYTES.len().pow(i) % BYTES.len()]).collect();
+            let (mut pending, mut text) = (Vec::new(), String::new());
+            for &byte in &bytes {
+                pending.push(byte);
+                drain_utf8(&mut pending, &mut text);
+                assert!(pending.len() < 4);
+            }
+            text.push_str(&String::from_utf8_lossy(&pending));
+            assert_eq!(text, String::from_utf8_lossy(&bytes), "{bytes:?}");
+        }
+    }
 }

@@ -70,8 +70,7 @@ pub unsafe fn borrow<'a, T>(data: *const T, size: usize) -> &'a [T] {
 
 /// Borrowed UTF-8 text; the error names the first bad byte.
 pub unsafe fn borrow_text<'a>(data: *const u8, size: usize) -> Result<&'a str, String> {
-    std::str::from_utf8(borrow(data, size))
-        .map_err(|e| format!("invalid UTF-8 at byte {}", e.valid_up_to()))
+    std::str::from_utf8(borrow(data, size)).map_err(|e| format!("invalid UTF-8 at byte {}", e.valid_up_to()))
 }
 
 pub fn panic_text(payload: &(dyn Any + Send)) -> &str {

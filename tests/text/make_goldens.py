@@ -93,7 +93,7 @@ def words():
 def fuse_then_replace():
     """A step after the fusing one that needs the whole text."""
     tokenizer = words()
-    tokenizer.decoder = decoders.Sequence([decoders.Fuse(), decoders.Replace("tc", "t c"), decoders.Strip("t", 1, 1)])
+    tokenizer.decoder = decoders.Sequence([decoders.Fuse(), decoders.Replace("tc", "t c"), decoders.Strip("t", 1, 0)])
     return tokenizer
 
 

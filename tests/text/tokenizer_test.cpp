@@ -50,8 +50,8 @@ TEST_P(GoldenTest, KnowsItsVocabulary) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenTest, ::testing::ValuesIn(kGoldenNames), [](const auto& info) {
-  return std::string(info.param);
+INSTANTIATE_TEST_SUITE_P(All, GoldenTest, ::testing::ValuesIn(kGoldenNames), [](const auto& test) {
+  return std::string(test.param);
 });
 
 TEST(Tokenizer, TellsSpecialTokens) {

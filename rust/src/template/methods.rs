@@ -20,11 +20,8 @@ pub fn split_lines(text: &str, keep_ends: bool) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(is_line_break) {
-        let width = if rest[at..].starts_with("\r\n") {
-            2
-        } else {
-            rest[at..].chars().next().map_or(0, char::len_utf8)
-        };
+        let width =
+            if rest[at..].starts_with("\r\n") { 2 } else { rest[at..].chars().next().map_or(0, char::len_utf8) };
         lines.push(&rest[..at + if keep_ends { width } else { 0 }]);
         rest = &rest[at + width..];
     }
@@ -158,4 +155,25 @@ pub fn call(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Res
         }
     }
     pycompat::unknown_method_callback(state, value, name, args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_where_python_ends_them() {
+        assert_eq!(split_lines("a\r\nb\rc\x0bd\u{2028}e\n", false), ["a", "b", "c", "d", "e"]);
+        assert_eq!(split_lines("a\r\n\nb", true), ["a\r\n", "\n", "b"]);
+        assert!(split_lines("", false).is_empty());
+    }
+
+    #[test]
+    fn white_space_separates() {
+        assert_eq!(split_space(" a\x1fb  c ", usize::MAX), ["a", "b", "c"]);
+        assert_eq!(split_space(" a b  c ", 1), ["a", "b  c "]);
+        assert_eq!(split_space("  ", 1), Vec::<&str>::new());
+        assert_eq!(rsplit_space(" a b  c ", 1), [" a b", "c"]);
+        assert_eq!(rsplit_space("a b", usize::MAX), ["a", "b"]);
+    }
 }

@@ -107,13 +107,13 @@ pub fn modulo(state: &mut State, a: Value, b: Value) -> Result<Value, Error> {
     };
     check_format(format)?;
     let arguments: Vec<Value> = if b.is_tuple() { b.try_iter()?.collect() } else { vec![b] };
-    state.apply_filter(FORMAT, &[&[a.clone()], &arguments[..]].concat())
+    state.apply_filter(FORMAT, &[std::slice::from_ref(&a), &arguments[..]].concat())
 }
 
 /// The filter `format(text, ...)`.
 pub fn format_filter(state: &mut State, format: Value, arguments: Rest<Value>) -> Result<Value, Error> {
     check_format(format.as_str().unwrap_or(""))?;
-    state.apply_filter(FORMAT, &[&[format.clone()], &arguments[..]].concat())
+    state.apply_filter(FORMAT, &[std::slice::from_ref(&format), &arguments[..]].concat())
 }
 
 /// The filter `int(value, default=0)`.

@@ -293,3 +293,38 @@ pub fn tojson(
     style.write(&mut out, &value, 0)?;
     Ok(out.into_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_read_as_in_python() {
+        let cases = [
+            (1e20, "1e+20"),
+            (1e16, "1e+16"),
+            (9999999999999998.0, "9999999999999998.0"),
+            (1e-4, "0.0001"),
+            (1.5e-5, "1.5e-05"),
+            (1.7976931348623157e308, "1.7976931348623157e+308"),
+            (5e-324, "5e-324"),
+            (-0.0, "-0.0"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "nan"),
+        ];
+        for (x, text) in cases {
+            assert_eq!(float_repr(x), text);
+        }
+    }
+
+    #[test]
+    fn only_printable_characters_are_quoted_as_they_are() {
+        for c in ['a', 'é', '中', '😀', '\u{301}', '~'] {
+            assert!(is_printable(c), "{c:?}");
+        }
+        for c in ['\0', '\x7f', '\u{a0}', '\u{200b}', '\u{2028}', '\u{3000}', '\u{e000}', '\u{10ffff}'] {
+            assert!(!is_printable(c), "{c:?}");
+        }
+    }
+}

