@@ -89,14 +89,15 @@ void Engine::cancel(std::uint64_t id) {
 }
 
 GenerateResult Engine::generate(GenerateRequest request) {
-  std::promise<GenerateResult> promise;
+  // Shared, since the engine's thread may still be leaving it when the caller has its value.
+  const auto promise = std::make_shared<std::promise<GenerateResult>>();
   EventHandler handler;
-  handler.on_done = [&promise](GenerateResult result) { promise.set_value(std::move(result)); };
-  handler.on_error = [&promise](std::exception_ptr error) {
-    promise.set_exception(std::move(error));
+  handler.on_done = [promise](GenerateResult result) { promise->set_value(std::move(result)); };
+  handler.on_error = [promise](std::exception_ptr error) {
+    promise->set_exception(std::move(error));
   };
   submit(std::move(request), std::move(handler));
-  return promise.get_future().get();
+  return promise->get_future().get();
 }
 
 ScoreResult Engine::score(const ScoreRequest& request) {

@@ -29,8 +29,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
-  std::function<void(int done, int total)>
-      on_load;  // Layers loaded; called on the engine's thread.
+  std::function<void(int done, int total)> on_load = {
+  };  // Layers loaded; called on the engine's thread.
 };
 
 // What a model is, for `inspect`, `bench` and logs.

@@ -66,11 +66,11 @@ struct GenerateResult {
 
 struct ScoreRequest {
   // Either a text (or prompt and completion), or tokens.
-  std::optional<std::string> text;
-  std::optional<std::string> prompt;
-  std::optional<std::string> completion;
-  std::optional<std::vector<std::int32_t>> tokens;
-  std::vector<std::int32_t> prompt_tokens;  // With tokens: not scored, only seen.
+  std::optional<std::string> text = {};
+  std::optional<std::string> prompt = {};
+  std::optional<std::string> completion = {};
+  std::optional<std::vector<std::int32_t>> tokens = {};
+  std::vector<std::int32_t> prompt_tokens = {};  // With tokens: not scored, only seen.
   int top_k = 0;  // > 0: the next-token distribution after the last token.
 };
 

@@ -48,18 +48,19 @@ class Runner {
   template <typename Job>
   auto call(Job job) {
     using Value = decltype(job(std::declval<const models::Model&>()));
-    std::promise<Value> promise;
-    std::future<Value> future = promise.get_future();
-    const bool queued = jobs_.push([this, &promise, &job] {
+    // Shared, since the engine's thread may still be leaving it when the caller has its value.
+    const auto promise = std::make_shared<std::promise<Value>>();
+    std::future<Value> future = promise->get_future();
+    const bool queued = jobs_.push([this, promise, &job] {
       try {
         if constexpr (std::is_void_v<Value>) {
           job(*model_);
-          promise.set_value();
+          promise->set_value();
         } else {
-          promise.set_value(job(*model_));
+          promise->set_value(job(*model_));
         }
       } catch (...) {
-        promise.set_exception(typed_error(std::current_exception()));
+        promise->set_exception(typed_error(std::current_exception()));
       }
     });
     require(queued, ErrorCode::kCancelled, "the engine is shutting down");

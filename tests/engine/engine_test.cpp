@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine over the tiny checkpoints of tests/golden.
+#include "saker/engine/engine.h"
+
+#include "saker/base/error.h"
+
+#include "tests/text/golden_tokenizers.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::HasSubstr;
+using Ids = std::vector<std::int32_t>;
+
+// A model folder: a golden checkpoint and a golden tokenizer.
+class ModelFolder {
+ public:
+  explicit ModelFolder(const std::string& golden)
+      : path_(
+            fs::path(::testing::TempDir()) / ("engine_test_" + golden + std::to_string(getpid()))
+        ) {
+    fs::create_directories(path_);
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      fs::copy_file(
+          fs::path(SAKER_SOURCE_DIR) / "tests/golden" / golden / file,
+          path_ / file,
+          fs::copy_options::overwrite_existing
+      );
+    }
+    write("tokenizer.json", text::GoldenTokenizer("byte_level_bpe").golden.at("tokenizer"));
+  }
+
+  ~ModelFolder() { fs::remove_all(path_); }
+
+  ModelFolder(const ModelFolder&) = delete;
+  ModelFolder& operator=(const ModelFolder&) = delete;
+
+  void write(const std::string& name, const Json& content) const {
+    std::ofstream(path_ / name) << content.dump();
+  }
+
+  std::unique_ptr<Engine> load(const EngineOptions& options = {}) const {
+    return Engine::load(path_, options);
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<GenerateRequest> mixed_requests(int count) {
+  std::vector<GenerateRequest> requests;
+  for (int i = 0; i < count; ++i) {
+    GenerateRequest request;
+    request.tokens.emplace();
+    const int length = i % 5 == 0 ? 70 + i : 1 + i * 7 % 20;
+    for (int t = 0; t < length; ++t) {
+      request.tokens->push_back((t * 31 + i * 17) % 96);
+    }
+    request.max_tokens = 1 + i * 5 % 23;
+    request.ignore_eos = i % 2 == 0;
+    request.logprobs = i % 4 - 1;
+    request.sampling.temperature = i % 3 * 0.6;
+    request.sampling.top_p = i % 4 == 1 ? 0.8 : 1.0;
+    request.sampling.top_k = i % 4 == 2 ? 12 : 0;
+    request.sampling.repetition_penalty = i % 5 == 3 ? 1.3 : 1.0;
+    request.sampling.seed = static_cast<std::uint64_t>(i);
+    if (i % 7 == 6) {
+      request.stop = {"e"};
+    }
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+std::vector<GenerateResult> run_together(
+    Engine& engine, const std::vector<GenerateRequest>& requests
+) {
+  std::vector<std::promise<GenerateResult>> promises(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EventHandler handler;
+    handler.on_done = [&promise = promises[i]](GenerateResult result) {
+      promise.set_value(std::move(result));
+    };
+    handler.on_error = [&promise = promises[i]](std::exception_ptr error) {
+      promise.set_exception(std::move(error));
+    };
+    engine.submit(requests[i], std::move(handler));
+  }
+  std::vector<GenerateResult> results;
+  for (auto& promise : promises) {
+    results.push_back(promise.get_future().get());
+  }
+  return results;
+}
+
+void expect_same(const GenerateResult& one, const GenerateResult& other) {
+  EXPECT_EQ(one.tokens, other.tokens);
+  EXPECT_EQ(one.text, other.text);
+  EXPECT_EQ(one.finish_reason, other.finish_reason);
+  ASSERT_EQ(one.logprobs.size(), other.logprobs.size());
+  for (std::size_t i = 0; i < one.logprobs.size(); ++i) {
+    EXPECT_EQ(one.logprobs[i].logprob, other.logprobs[i].logprob);
+    EXPECT_EQ(one.logprobs[i].top, other.logprobs[i].top);
+  }
+}
+
+class EngineModels : public ::testing::TestWithParam<std::string> {};
+
+// The answers to 100 requests have the same bits alone, in a batch, in chunks, on any threads.
+TEST_P(EngineModels, AnswersDoNotDependOnWhatElseRuns) {
+  const ModelFolder folder(GetParam());
+  const std::vector<GenerateRequest> requests = mixed_requests(100);
+  std::vector<GenerateResult> alone;
+  {
+    const auto engine = folder.load({.threads = 1, .max_batch = 1});
+    for (const GenerateRequest& request : requests) {
+      alone.push_back(engine->generate(request));
+    }
+  }
+  const std::vector<EngineOptions> ways = {
+      {.threads = 2, .max_batch = 8},
+      {.threads = 1, .prefill_step = 1, .max_batch = 8},
+      {.threads = 3, .prefill_step = 7, .max_batch = 8},
+      {.threads = 4, .prefill_step = 64, .max_batch = 16},
+  };
+  for (const EngineOptions& options : ways) {
+    SCOPED_TRACE("prefill_step " + std::to_string(options.prefill_step));
+    const auto engine = folder.load(options);
+    const std::vector<GenerateResult> together = run_together(*engine, requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      SCOPED_TRACE("request " + std::to_string(i));
+      expect_same(alone[i], together[i]);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Goldens, EngineModels, ::testing::Values("qwen3", "qwen3_q4", "gemma3", "mistral")
+);
+
+TEST(Engine, ScoreAndGenerateAgreeToTheBit) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  GenerateRequest request;
+  request.tokens = Ids{3, 14, 15, 92};
+  request.max_tokens = 20;
+  request.ignore_eos = true;
+  request.logprobs = 4;
+  const GenerateResult generated = engine->generate(request);
+  const ScoreResult scored = engine->score(
+      ScoreRequest{.tokens = generated.tokens, .prompt_tokens = *request.tokens, .top_k = 4}
+  );
+  ASSERT_EQ(scored.tokens.size(), 24U);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(*scored.logprobs[4 + i], generated.logprobs[i].logprob);
+    sum += generated.logprobs[i].logprob;
+  }
+  EXPECT_EQ(scored.sum, sum);
+  EXPECT_TRUE(scored.is_greedy);
+  ASSERT_TRUE(scored.next);
+  EXPECT_EQ(scored.next->vocab_size, 96);
+  double mass = std::exp(*scored.next->tail_logprob);
+  for (const double logprob : scored.next->logprobs) {
+    mass += std::exp(logprob);
+  }
+  EXPECT_NEAR(mass, 1.0, 1e-12);
+}
+
+// A conversation, with windows that were passed and rows that cannot be forgotten.
+TEST(Engine, SessionsChangeNoBits) {
+  for (const char* golden : {"qwen3", "gemma3"}) {
+    const ModelFolder folder(golden);
+    const auto engine = folder.load();
+    const std::uint64_t session = engine->open_session();
+    Ids conversation = {1, 2, 3};
+    int cached = 0;
+    for (int turn = 0; turn < 4; ++turn) {
+      GenerateRequest request;
+      request.tokens = conversation;
+      request.max_tokens = 9;
+      request.logprobs = 0;
+      request.ignore_eos = true;
+      const GenerateResult alone = engine->generate(request);
+      request.session = session;
+      const GenerateResult continued = engine->generate(request);
+      expect_same(alone, continued);
+      cached += continued.stats.cached_tokens;
+      conversation.insert(conversation.end(), continued.tokens.begin(), continued.tokens.end());
+      conversation.insert(conversation.end(), {turn, 50 + turn});
+      if (turn == 2) {
+        conversation.resize(10);
+      }
+    }
+    EXPECT_GT(cached, 20);
+  }
+}
+
+TEST(Engine, TextPromptsAndFacts) {
+  const ModelFolder folder("qwen3");
+  folder.write("generation_config.json", {{"do_sample", true}, {"temperature", 0.5}, {"top_k", 3}});
+  int layers = 0;
+  const auto engine = folder.load({.on_load = [&](int done, int) { layers = done; }});
+  EXPECT_GT(layers, 0);
+  EXPECT_EQ(engine->facts().model_type, "qwen3");
+  EXPECT_EQ(engine->facts().vocab_size, 96);
+  EXPECT_EQ(engine->facts().context_length, 512);
+  EXPECT_GT(engine->facts().weight_bytes, 0U);
+  EXPECT_GT(engine->facts().load_s, 0.0);
+  EXPECT_EQ(engine->chat_template(), nullptr);
+  EXPECT_EQ(engine->recommended_sampling().temperature, 0.5);
+  EXPECT_EQ(engine->recommended_sampling().top_k, 3);
+  EXPECT_GT(engine->cache_bytes(100), engine->cache_bytes(10));
+  GenerateRequest request;
+  request.prompt = "!";
+  EXPECT_EQ(engine->prompt_tokens(request), engine->tokenizer().encode("!"));
+  EXPECT_EQ(engine->generate(request).prompt_tokens, engine->tokenizer().encode("!"));
+}
+
+TEST(Engine, BenchMeasuresRates) {
+  const ModelFolder folder("qwen3_q4");
+  const auto engine = folder.load();
+  const BenchResult result = engine->bench(
+      {.prompt_tokens = 16, .generation_tokens = 4, .batch = 2, .depth = 8, .repetitions = 2}, {}
+  );
+  EXPECT_EQ(result.prompt_tps.size(), 2U);
+  EXPECT_EQ(result.generation_tps.size(), 2U);
+  EXPECT_GT(result.generation_tps[0], 0.0);
+  EXPECT_THROW(engine->bench({.prompt_tokens = 1000}, {}), Error);
+}
+
+TEST(Engine, LimitsOfTheMachine) {
+  const ModelFolder folder("qwen3");
+  const MachineLimits limits = folder.load()->measure_limits();
+  EXPECT_GT(limits.read_gbps, 0.01);
+  EXPECT_LT(limits.read_gbps, 1e5);
+  EXPECT_GE(limits.bf16_gflops, 0.0);
+}
+
+TEST(Engine, RefusesWhatItCannotRun) {
+  EXPECT_THROW(Engine::load("/nonexistent/model", {}), Error);
+  const ModelFolder folder("qwen3");
+  EXPECT_THROW(folder.load({.threads = -1}), Error);
+  EXPECT_THROW(folder.load({.prefill_step = 0}), Error);
+  EXPECT_THROW(folder.load({.max_batch = 0}), Error);
+  EXPECT_THROW(folder.load({.device = "toaster"}), Error);
+  const auto engine = folder.load();
+  GenerateRequest request;
+  request.tokens = Ids(600, 1);
+  try {
+    engine->generate(request);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("600"));
+    EXPECT_THAT(error.what(), HasSubstr("512"));
+  }
+  EXPECT_THROW(engine->score(ScoreRequest{.tokens = Ids{400}}), Error);
+}
+
+}  // namespace
+}  // namespace saker::engine

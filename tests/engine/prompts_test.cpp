@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/prompts.h"
+
+#include "saker/base/error.h"
+
+#include "tests/text/golden_tokenizers.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using Ids = std::vector<std::int32_t>;
+
+Prompts::Parts parts() {
+  Prompts::Parts parts;
+  parts.tokenizer = text::GoldenTokenizer("byte_level_bpe").tokenizer;
+  parts.eos_tokens = {1};
+  return parts;
+}
+
+template <typename Request>
+std::pair<ErrorCode, std::string> refusal(const Prompts& prompts, const Request& request) {
+  try {
+    prompts.encode(request);
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::kInternal, "nothing was thrown"};
+}
+
+TEST(Prompts, TextGetsWhatTheTokenizerAddsAndABosWhereNoneIs) {
+  Prompts::Parts with_bos = parts();
+  const auto tokenizer = with_bos.tokenizer;
+  GenerateRequest request;
+  request.prompt = "the cat sat";
+  const Ids encoded = tokenizer->encode("the cat sat");
+  EXPECT_EQ(Prompts(parts()).encode(request), encoded);
+  with_bos.bos_token = encoded.front();
+  EXPECT_EQ(Prompts(with_bos).encode(request), encoded);
+  with_bos.bos_token = 2;
+  Ids expected = encoded;
+  expected.insert(expected.begin(), 2);
+  EXPECT_EQ(Prompts(with_bos).encode(request), expected);
+}
+
+TEST(Prompts, TokensAreUsedAsTheyAre) {
+  Prompts::Parts with_bos = parts();
+  with_bos.bos_token = 2;
+  GenerateRequest request;
+  request.tokens = Ids{7, 8};
+  EXPECT_EQ(Prompts(with_bos).encode(request), (Ids{7, 8}));
+}
+
+TEST(Prompts, MessagesGoThroughTheTemplateWithoutSpecialTokens) {
+  Prompts::Parts chat = parts();
+  chat.bos_token = 2;
+  chat.chat_template.emplace("{% for m in messages %}{{ m.content }}{% endfor %}{{ tail }}");
+  GenerateRequest request;
+  request.messages = Json::array({{{"role", "user"}, {"content", "the cat"}}});
+  request.template_kwargs = {{"tail", " sat"}};
+  EXPECT_EQ(
+      Prompts(chat).encode(request),
+      chat.tokenizer->encode("the cat sat", {.add_special_tokens = false})
+  );
+  const auto [code, message] = refusal(Prompts(parts()), request);
+  EXPECT_EQ(code, ErrorCode::kUnsupported);
+  EXPECT_THAT(message, HasSubstr("chat template"));
+}
+
+TEST(Prompts, ExactlyOneKindOfPrompt) {
+  const Prompts prompts(parts());
+  GenerateRequest request;
+  EXPECT_EQ(refusal(prompts, request).first, ErrorCode::kInvalidArgument);
+  request.prompt = "a";
+  request.tokens = Ids{1};
+  EXPECT_THAT(refusal(prompts, request).second, HasSubstr("exactly one"));
+  EXPECT_THAT(refusal(prompts, ScoreRequest{}).second, HasSubstr("exactly one"));
+  EXPECT_THAT(refusal(prompts, ScoreRequest{.prompt = "a"}).second, HasSubstr("exactly one"));
+  EXPECT_THAT(
+      refusal(prompts, ScoreRequest{.text = "a", .tokens = Ids{1}}).second, HasSubstr("exactly one")
+  );
+  EXPECT_THAT(
+      refusal(prompts, ScoreRequest{.text = "a", .prompt_tokens = {1}}).second,
+      HasSubstr("prompt_tokens")
+  );
+}
+
+TEST(Prompts, ScoringStartsAfterThePrompt) {
+  const Prompts prompts(parts());
+  const ScorePrompt tokens =
+      prompts.encode(ScoreRequest{.tokens = Ids{5, 6}, .prompt_tokens = {3, 4}});
+  EXPECT_EQ(tokens.tokens, (Ids{3, 4, 5, 6}));
+  EXPECT_EQ(tokens.first_scored, 2);
+  EXPECT_EQ(prompts.encode(ScoreRequest{.text = "the cat"}).first_scored, 1);
+
+  const ScorePrompt pair = prompts.encode(ScoreRequest{.prompt = "the cat", .completion = " sat"});
+  EXPECT_EQ(pair.tokens, prompts.tokenizer()->encode("the cat sat"));
+  EXPECT_EQ(pair.first_scored, static_cast<int>(prompts.tokenizer()->encode("the cat").size()));
+  EXPECT_FALSE(pair.boundary_merged);
+  EXPECT_THAT(
+      refusal(prompts, ScoreRequest{.prompt = "the cat", .completion = ""}).second,
+      HasSubstr("adds no token")
+  );
+}
+
+TEST(Prompts, MergedBoundariesAreSeen) {
+  const Prompts prompts(parts());
+  // "th" ends in a token that "the" does not have.
+  const ScorePrompt merged =
+      prompts.encode(ScoreRequest{.prompt = "the cat sat th", .completion = "e cat sat"});
+  EXPECT_EQ(merged.tokens, prompts.tokenizer()->encode("the cat sat the cat sat"));
+  EXPECT_TRUE(merged.boundary_merged);
+}
+
+TEST(Prompts, XtcNeverRemovesLineBreakAndEos) {
+  const Prompts prompts(parts());
+  Ids expected = {1};
+  for (const auto id : prompts.tokenizer()->encode("\n", {.add_special_tokens = false})) {
+    expected.push_back(id);
+  }
+  EXPECT_EQ(prompts.xtc_exempt(), expected);
+}
+
+TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
+  const sample::SamplingOptions options = sampling_from(
+      {{"do_sample", true},
+       {"temperature", 0.6},
+       {"top_p", 0.95},
+       {"top_k", 20},
+       {"min_p", 0.01},
+       {"repetition_penalty", 1.05},
+       {"eos_token_id", {1, 2}}}
+  );
+  EXPECT_EQ(options.temperature, 0.6);
+  EXPECT_EQ(options.top_p, 0.95);
+  EXPECT_EQ(options.top_k, 20);
+  EXPECT_EQ(options.min_p, 0.01);
+  EXPECT_EQ(options.repetition_penalty, 1.05);
+}
+
+TEST(SamplingFrom, WithoutSamplingIsGreedy) {
+  EXPECT_EQ(sampling_from(Json::object()).temperature, 0.0);
+  EXPECT_EQ(sampling_from({{"do_sample", false}, {"temperature", 0.7}}).temperature, 0.0);
+  EXPECT_EQ(sampling_from({{"do_sample", true}}).temperature, 1.0);
+  EXPECT_EQ(sampling_from({{"do_sample", true}, {"top_k", nullptr}}).top_k, 0);
+}
+
+TEST(SamplingFrom, NonsenseNamesFileAndField) {
+  try {
+    sampling_from({{"do_sample", true}, {"top_p", 7}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+    EXPECT_THAT(error.what(), HasSubstr("generation_config.json: top_p: got 7"));
+  }
+}
+
+}  // namespace
+}  // namespace saker::engine
