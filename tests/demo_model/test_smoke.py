@@ -67,6 +67,7 @@ class SmokeTest(unittest.TestCase):
 
     def test_export_is_what_was_trained(self):
         network, tokenizer = load(str(self.model))
+        network.set_dtype(mx.float32)  # what is left is the rounding of the weights
         trained = Qwen3(SHAPE)
         trained.load_state_dict(torch.load(self.training / "checkpoint.pt")["model"])
         messages = [{"role": "user", "content": "What does a fox eat?"}]
@@ -76,8 +77,7 @@ class SmokeTest(unittest.TestCase):
         wanted = torch.log_softmax(rows, -1)
         logits = network(mx.array([ids]))[0].astype(mx.float32)
         got = torch.tensor((logits - mx.logsumexp(logits, -1, keepdims=True)).tolist())
-        likely = wanted > -5  # 8 bits and bfloat16 move what is likely by little
-        self.assertLess((wanted - got)[likely].abs().max().item(), 0.1)
+        self.assertLess((wanted - got).abs().max().item(), 0.1)
 
     def test_export_has_packed_weights_and_stops(self):
         weights = mx.load(str(self.model / "model.safetensors"))
