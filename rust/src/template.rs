@@ -19,7 +19,7 @@ use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(10);
 /// Instructions of one rendering; a long conversation needs some ten thousand.
 const FUEL: u64 = 4_000_000;
 /// Address space, not memory: pages are touched only as deep as the template nests.

@@ -53,9 +53,11 @@ class DetokenizerTest : public ::testing::TestWithParam<const char*> {
 TEST_P(DetokenizerTest, PiecesJoinToTheReference) {
   for (const auto& item : golden_.golden.at("decoded")) {
     const auto ids = item.at("ids").get<Ids>();
-    EXPECT_EQ(join(pieces(*golden_.tokenizer, ids, {})), item.at("text"));
+    EXPECT_EQ(join(pieces(*golden_.tokenizer, ids, {})), item.at("text").get<std::string>());
     const DecodeOptions skip{.skip_special_tokens = true};
-    EXPECT_EQ(join(pieces(*golden_.tokenizer, ids, skip)), item.at("plain_text"));
+    EXPECT_EQ(
+        join(pieces(*golden_.tokenizer, ids, skip)), item.at("plain_text").get<std::string>()
+    );
   }
 }
 
