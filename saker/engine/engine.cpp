@@ -8,6 +8,7 @@
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/limits.h"
 #include "saker/load/checkpoint.h"
+#include "saker/load/model_dir.h"
 #include "saker/score/token_scores.h"
 
 #include <chrono>
@@ -16,11 +17,26 @@
 
 namespace saker::engine {
 
+namespace {
+
+// A folder that is no model at all is told apart from a model that lacks a file.
+std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
+  require(
+      load::open_model_dir(model_dir).config.has_value(),
+      ErrorCode::kNotFound,
+      "{}: no model folder, config.json is missing",
+      model_dir.string()
+  );
+  return Prompts::load(model_dir);
+}
+
+}  // namespace
+
 class Engine::Impl {
  public:
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
       : prefill_step_(options.prefill_step),
-        prompts_(Prompts::load(model_dir)),
+        prompts_(load_prompts(model_dir)),
         runner_(
             prompts_,
             {.prefill_step = options.prefill_step, .max_batch = options.max_batch},

@@ -128,6 +128,13 @@ void BatchGenerator::check(const SequenceRequest& request) const {
       request.max_tokens
   );
   require(
+      request.logprobs <= info.vocab_size,
+      ErrorCode::kInvalidArgument,
+      "logprobs: got {}, expected at most the vocabulary's {}",
+      request.logprobs,
+      info.vocab_size
+  );
+  require(
       request.max_kv_size >= 0,
       ErrorCode::kInvalidArgument,
       "max_kv_size: got {}, expected 0 or more",

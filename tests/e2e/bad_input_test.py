@@ -66,7 +66,8 @@ class Models(SakerTest):
                              ("hidden_act", "swish9"), ("max_position_embeddings", 0)]:
             with self.subTest(f"{field}={value}"):
                 self.setUp()
-                self.fails("generate", self.demo_copy(**{field: value}), "-p", "hi", says=field)
+                named = "rope_type" if field == "rope_scaling" else field
+                self.fails("generate", self.demo_copy(**{field: value}), "-p", "hi", says=named)
 
     def test_not_json(self):
         model = self.demo_copy()
