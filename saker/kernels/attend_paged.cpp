@@ -152,12 +152,14 @@ class PagedAttention {
       float* total = state + plan_.state_floats;
       const AttendTile tile = task(plan_.tiles[job]);
       bodies.load_queries(plan_.shape, tile, scratch);
-      bodies.clear(plan_.shape, tile, total);
+      const bool one_chunk = chunks[job].size() == 1;
       for (const ChunkPages& chunk : chunks[job]) {
         bodies.attend_chunk(plan_.shape, tile, chunk.chunk, scratch, state);
-        bodies.merge(plan_.shape, tile, chunk.index, state, total);
+        if (!one_chunk) {
+          bodies.merge(plan_.shape, tile, chunk.index, state, total);
+        }
       }
-      bodies.finish(plan_.shape, tile, total);
+      bodies.finish(plan_.shape, tile, one_chunk ? state : total);
     });
   }
 
@@ -193,7 +195,6 @@ class PagedAttention {
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       const AttendTile tile = task(plan_.tiles[i]);
       float* total = totals + plan_.state_floats * i;
-      bodies.clear(plan_.shape, tile, total);
       for (std::size_t c = 0; c < chunks[i].size(); ++c) {
         const float* state = states.data() + plan_.state_floats * (first_job[i] + c);
         bodies.merge(plan_.shape, tile, chunks[i][c].index, state, total);

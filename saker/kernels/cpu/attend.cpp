@@ -95,18 +95,20 @@ inline F32x16 capped(F32x16 score, float cap) {
 void soften(
     const AttendShape& shape, const BlockKeys& keys, const State& state, int row, float* scores
 ) {
+  const bool whole = keys.second == 0 && keys.second_end == kBlock;
   F32x16 score[4];
-  U32x16 mask[4];
   F32x16 top = broadcast(kFloor);
   for (int v = 0; v < 4; ++v) {
-    mask[v] = seen_mask(keys, v);
     score[v] = load(scores + v * kVector);
     if (shape.softcap > 0) {
       score[v] = capped(score[v], shape.softcap);
     }
-    const U32x16 hidden = sub_u32(broadcast_u32(0xffffffffU), mask[v]);
-    const U32x16 floor = bit_and(hidden, as_u32(broadcast(kFloor)));
-    score[v] = as_float(bit_or(bit_and(mask[v], as_u32(score[v])), floor));
+    if (!whole) {
+      const U32x16 mask = seen_mask(keys, v);
+      const U32x16 hidden = sub_u32(broadcast_u32(0xffffffffU), mask);
+      const U32x16 floor = bit_and(hidden, as_u32(broadcast(kFloor)));
+      score[v] = as_float(bit_or(bit_and(mask, as_u32(score[v])), floor));
+    }
     top = max(top, score[v]);
   }
   const float before = state.maxima[row];
@@ -114,8 +116,10 @@ void soften(
   const float after = block_top > before ? block_top : before;
   F32x16 part[4];
   for (int v = 0; v < 4; ++v) {
-    const F32x16 weight = exp(sub(score[v], broadcast(after)));
-    part[v] = as_float(bit_and(mask[v], as_u32(weight)));
+    part[v] = exp(sub(score[v], broadcast(after)));
+    if (!whole) {
+      part[v] = as_float(bit_and(seen_mask(keys, v), as_u32(part[v])));
+    }
     store(scores + v * kVector, part[v]);
   }
   F32x16 sum = load(state.sums + row * kVector);
@@ -312,9 +316,21 @@ void merge(
   const std::int64_t end = begin + kChunkKeys;
   for (int j = 0; j < tile.count; ++j) {
     const SeenKeys& seen = tile.seen[(tile.first + j) / shape.group];
-    const bool sees_kept =
-        seen.keep_begin < end && seen.keep_end > begin && seen.keep_begin < seen.keep_end;
+    const bool keeps = seen.keep_begin < seen.keep_end;
+    const bool sees_kept = keeps && seen.keep_begin < end && seen.keep_end > begin;
     if (!sees_kept && (seen.begin >= end || seen.end <= begin)) {
+      continue;
+    }
+    float* sums = total.sums + j * kVector;
+    float* values = total.values + j * total.stride;
+    const float* part_sums = part.sums + j * kVector;
+    const float* part_values = part.values + j * total.stride;
+    if (chunk_index == (keeps ? seen.keep_begin : seen.begin) / kChunkKeys) {
+      total.maxima[j] = part.maxima[j];
+      store(sums, load(part_sums));
+      for (int i = 0; i < total.stride; i += kVector) {
+        store(values + i, load(part_values + i));
+      }
       continue;
     }
     const float before = total.maxima[j];
@@ -325,9 +341,9 @@ void merge(
     const auto join = [&](float* into, const float* from) {
       store(into, fma(load(into), a, mul(load(from), b)));
     };
-    join(total.sums + j * kVector, part.sums + j * kVector);
+    join(sums, part_sums);
     for (int i = 0; i < total.stride; i += kVector) {
-      join(total.values + j * total.stride + i, part.values + j * total.stride + i);
+      join(values + i, part_values + i);
     }
     total.maxima[j] = after;
   }
@@ -353,6 +369,6 @@ void finish(const AttendShape& shape, const AttendTile& tile, const float* float
 
 extern const AttendBodies attend_bodies;
 
-const AttendBodies attend_bodies = {load_queries, attend_chunk, clear, merge, finish};
+const AttendBodies attend_bodies = {load_queries, attend_chunk, merge, finish};
 
 }  // namespace saker::kernels::SAKER_ISA

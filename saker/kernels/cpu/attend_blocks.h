@@ -15,9 +15,20 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kBlock = 64;
 inline constexpr int kVector = 16;
-inline constexpr int kMaxRows = 6;
 // Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.
 inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
+// The most rows whose sums, with what they are multiplied by, stay in registers.
+inline constexpr int kMaxRows = kWideRegisters ? 6 : 5;
+
+// How far ahead of the loads memory is asked for, in bytes: what 100 ns of latency need at 20 GB/s.
+inline constexpr int kPrefetchBytes = 2048;
+
+// Cache lines that hold one pair of elements of all keys of a block.
+inline constexpr int kLinesOfPairs = 4;
+
+inline void prefetch(const std::byte* p) {
+  __builtin_prefetch(p);
+}
 
 // Query rows [rows][stride] floats, keys of one head as a page holds them -> scores [rows][64].
 struct ScoreTask {
@@ -37,16 +48,30 @@ struct ValueTask {
   int stride;
 };
 
-template <int kRows, int kVectors>
-inline void add_products(
-    F32x16 (&acc)[kRows][kVectors], const F32x16 (&keys)[kVectors], const float* q, int stride
+// acc[r][v] += q[r] * keys[v]. Where registers are few, keys are widened one vector at a time.
+template <int kRows, int kVectors, typename Keys>
+[[gnu::always_inline]] inline void add_products(
+    F32x16 (&acc)[kRows][kVectors], const float* q, int stride, Keys keys
 ) {
+  if constexpr (kRows == 1) {
+    const F32x16 factor = broadcast(*q);
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    const F32x16 factor = broadcast(q[r * stride]);
-#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = fma(factor, keys[v], acc[r][v]);
+      acc[0][v] = fma(factor, keys(v), acc[0][v]);
+    }
+  } else {
+    F32x16 loaded[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      loaded[v] = keys(v);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const F32x16 factor = broadcast(q[r * stride]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        acc[r][v] = fma(factor, loaded[v], acc[r][v]);
+      }
     }
   }
 }
@@ -63,29 +88,31 @@ inline void score_keys(const ScoreTask& task, int key) {
     }
   }
   const float* q = task.q;
-  F32x16 keys[kVectors];
   if constexpr (kBf16) {
     const auto* pairs = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
     for (int d = 0; d < task.head_dim; d += 2, pairs += kBlock, q += 2) {
+      if (key == 0) {
+        const auto* ahead = reinterpret_cast<const std::byte*>(pairs) + kPrefetchBytes;
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        keys[v] = even_bf16(load_u32(pairs + v * kVector));
+        for (int line = 0; line < kLinesOfPairs; ++line) {
+          prefetch(ahead + line * 64);
+        }
       }
-      add_products(acc, keys, q, task.stride);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        keys[v] = odd_bf16(load_u32(pairs + v * kVector));
+      add_products(acc, q, task.stride, [&](int v) {
+        return even_bf16(load_u32(pairs + v * kVector));
+      });
+      if constexpr (!kWideRegisters) {
+        // Load again: registers for the raw pairs would push sums out to memory.
+        asm volatile("" : "+r"(pairs));
       }
-      add_products(acc, keys, q + 1, task.stride);
+      add_products(acc, q + 1, task.stride, [&](int v) {
+        return odd_bf16(load_u32(pairs + v * kVector));
+      });
     }
   } else {
     const auto* elements = reinterpret_cast<const float*>(task.keys) + key;
     for (int d = 0; d < task.head_dim; ++d, elements += kBlock, ++q) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        keys[v] = load(elements + v * kVector);
-      }
-      add_products(acc, keys, q, task.stride);
+      add_products(acc, q, task.stride, [&](int v) { return load(elements + v * kVector); });
     }
   }
 #pragma GCC unroll 8
@@ -99,7 +126,7 @@ inline void score_keys(const ScoreTask& task, int key) {
 
 template <bool kBf16, int kRows>
 inline void score_block(const ScoreTask& task) {
-  constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+  constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
   for (int key = 0; key < kBlock; key += kVectors * kVector) {
     score_keys<kBf16, kRows, kVectors>(task, key);
   }
@@ -118,17 +145,18 @@ inline void add_value_chunks(const ValueTask& task, int chunk, int from, int to)
   }
   constexpr int kChunkElements = kBlock * kVector;
   for (int key = from; key < to; ++key) {
-    F32x16 values[kChunks];
+    const auto at = [&](int c) { return (chunk + c) * kChunkElements + key * kVector; };
 #pragma GCC unroll 8
     for (int c = 0; c < kChunks; ++c) {
-      const int at = (chunk + c) * kChunkElements + key * kVector;
-      if constexpr (kBf16) {
-        values[c] = load_bf16(reinterpret_cast<const std::uint16_t*>(task.values) + at);
-      } else {
-        values[c] = load(reinterpret_cast<const float*>(task.values) + at);
-      }
+      prefetch(task.values + at(kChunks + c) * (kBf16 ? 2 : 4));
     }
-    add_products(acc, values, task.weights + key, kBlock);
+    add_products(acc, task.weights + key, kBlock, [&](int c) {
+      if constexpr (kBf16) {
+        return load_bf16(reinterpret_cast<const std::uint16_t*>(task.values) + at(c));
+      } else {
+        return load(reinterpret_cast<const float*>(task.values) + at(c));
+      }
+    });
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -156,8 +184,15 @@ inline void score_rows(const ScoreTask& task, int rows) {
   switch (rows) {
     case 1:
       return score_block<kBf16, 1>(task);
-    case 2:
-      return score_block<kBf16, 2>(task);
+    case 2: {
+      // Memory is what counts here: two walks along the page are faster than one that skips half of
+      // each line's neighbours.
+      ScoreTask second = task;
+      second.q += task.stride;
+      second.scores += kBlock;
+      score_block<kBf16, 1>(task);
+      return score_block<kBf16, 1>(second);
+    }
     case 3:
       return score_block<kBf16, 3>(task);
     case 4:

@@ -24,7 +24,7 @@ namespace saker::kernels {
 inline constexpr int kAttendBlock = 64;        // = kPageRows.
 inline constexpr int kAttendChunkBlocks = 16;  // Blocks of one chunk.
 // Flat query rows of a tile, which share the keys and values that are loaded.
-inline constexpr int kAttendTileRows = 48;
+inline constexpr int kAttendTileRows = 60;
 
 // Keys that the row at `position` sees: [keep_begin, keep_end) and [begin, position].
 struct SeenKeys {
@@ -84,9 +84,9 @@ struct AttendBodies {
       float* scratch,
       float* state
   );
-  // Sets `total` to the softmax over nothing.
-  void (*clear)(const AttendShape& shape, const AttendTile& tile, float* total);
-  // Merges the state of chunk number chunk_index into `total`, for rows that see any of its keys.
+  // Merges the state of chunk number chunk_index into `total`, for rows that see any of its keys. A
+  // row's first chunk is copied, so `total` may hold anything before, and where there is one chunk
+  // only, its state is the result.
   void (*merge)(
       const AttendShape& shape,
       const AttendTile& tile,

@@ -97,11 +97,15 @@ void write_value(
     const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row
 ) {
   std::byte* base = page + layout.values_at(head);
-  for (int d = 0; d < layout.value_head_dim; ++d) {
-    if (layout.bf16) {
-      elements<std::uint16_t>(base)[value_index(slot, d)] = to_bf16(row[d]);
-    } else {
-      elements<float>(base)[value_index(slot, d)] = row[d];
+  for (int d = 0; d < layout.value_head_dim; d += kLanes) {
+    const int lanes = std::min(kLanes, layout.value_head_dim - d);
+    const std::size_t at = value_index(slot, d);
+    for (int i = 0; i < lanes; ++i) {
+      if (layout.bf16) {
+        elements<std::uint16_t>(base)[at + i] = to_bf16(row[d + i]);
+      } else {
+        elements<float>(base)[at + i] = row[d + i];
+      }
     }
   }
 }

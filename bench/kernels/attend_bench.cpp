@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Attention on CPU with the heads of Qwen3-0.6B: decode in bytes of cache read per second, prefill
+// in multiplications and additions per second, and what a pass of decode costs beside the work.
+
+#include "saker/kernels/attend.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+constexpr int kHeads = 16;
+constexpr int kKvHeads = 8;
+constexpr int kDim = 128;
+
+AttendOptions options() {
+  AttendOptions result;
+  result.scale = 1.0F / std::sqrt(static_cast<float>(kDim));
+  return result;
+}
+
+mx::array random_rows(int rows, int heads) {
+  auto x = mx::random::normal({rows, heads, kDim});
+  x.eval();
+  return x;
+}
+
+std::shared_ptr<KvStore> filled_store(int rows) {
+  auto store = std::make_shared<KvStore>(KvShape{kKvHeads, kDim, kDim, mx::bfloat16});
+  store->prepare(0, rows + 1);
+  auto values = mx::random::normal({kKvHeads, rows, kDim});
+  values.eval();
+  store->write(0, values, values);
+  return store;
+}
+
+// One token after `context` others, through eight layers in one evaluation.
+void decode(benchmark::State& state) {
+  constexpr int kLayers = 8;
+  const int context = static_cast<int>(state.range(0));
+  const auto q = random_rows(1, kHeads);
+  const auto k = random_rows(1, kKvHeads);
+  std::vector<std::shared_ptr<KvStore>> stores;
+  for (int i = 0; i < kLayers; ++i) {
+    stores.push_back(filled_store(context));
+  }
+  for (auto _ : state) {
+    std::vector<mx::array> outputs;
+    for (const auto& store : stores) {
+      outputs.push_back(attend(q, k, k, {{0, 1, context, store}}, options()));
+    }
+    mx::eval(outputs);
+  }
+  const std::int64_t bytes = 2L * 2 * kKvHeads * kDim * (context + 1) * kLayers;
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
+}
+
+// `rows` tokens after `context` others.
+void prefill(benchmark::State& state) {
+  const int rows = static_cast<int>(state.range(0));
+  const int context = static_cast<int>(state.range(1));
+  const auto q = random_rows(rows, kHeads);
+  const auto k = random_rows(rows, kKvHeads);
+  const auto store = filled_store(context + rows);
+  for (auto _ : state) {
+    mx::eval(attend(q, k, k, {{0, rows, context, store}}, options()));
+  }
+  const double keys = rows * (context + 0.5 * (rows + 1));
+  state.counters["FLOP/s"] = benchmark::Counter(
+      4.0 * keys * kHeads * kDim * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate
+  );
+}
+
+BENCHMARK(decode)->Arg(64)->Arg(512)->Arg(4096)->Arg(32768)->UseRealTime()->Unit(
+    benchmark::kMicrosecond
+);
+BENCHMARK(prefill)
+    ->Args({512, 0})
+    ->Args({512, 4096})
+    ->Args({8, 512})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace saker::kernels
