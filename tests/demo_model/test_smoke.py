@@ -52,18 +52,25 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual(len(self.losses), STEPS)
         self.assertLess(sum(self.losses[-5:]), 0.8 * sum(self.losses[:5]))
 
-    def test_two_processes_give_the_same_losses(self):
-        out = self.training.parent / "two"
-        out.mkdir()
+    def train_with(self, name: str, **changes) -> list[float]:
+        out = self.training.parent / name
+        out.mkdir(exist_ok=True)
         (out / "tokenizer.json").write_bytes((self.training / "tokenizer.json").read_bytes())
-        train(replace(self.options, out=out, steps=6, processes=2), SHAPE)
-        one_process = self.training.parent / "one"
-        one_process.mkdir()
-        (one_process / "tokenizer.json").write_bytes((self.training / "tokenizer.json").read_bytes())
-        train(replace(self.options, out=one_process, steps=6), SHAPE)
-        pairs = zip(*(torch.load(d / "checkpoint.pt")["losses"] for d in (out, one_process)), strict=True)
-        for two, one in pairs:
-            self.assertAlmostEqual(two, one, places=3)
+        train(replace(self.options, out=out, **changes), SHAPE)
+        return torch.load(out / "checkpoint.pt")["losses"]
+
+    def test_two_processes_give_the_losses_of_one(self):
+        two = self.train_with("two", steps=6, processes=2)
+        one = self.train_with("one", steps=6, processes=1)
+        for pair in zip(two, one, strict=True):
+            self.assertAlmostEqual(*pair, places=3)
+
+    def test_stopped_run_goes_on(self):
+        first = self.train_with("stopped", steps=3, processes=2)
+        (self.training.parent / "stopped" / "meeting").write_text("left behind")
+        both = self.train_with("stopped", steps=5, processes=2)
+        self.assertEqual(len(both), 5)
+        self.assertEqual(both[:3], first)
 
     def test_export_is_what_was_trained(self):
         network, tokenizer = load(str(self.model))

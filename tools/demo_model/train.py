@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 from torch import distributed
 
 REPORT_EVERY = 50
+MEETING = "meeting"  # the file where the processes find each other
 
 Batch = tuple[torch.Tensor, torch.Tensor]  # ids and what is learned, [B, T]
 
@@ -29,7 +30,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]  # ids and what is learned, [B, T]
 @dataclass
 class Options:
     out: Path
-    steps: int = 3000
+    steps: int = 2400
     tokens: int = 2048  # positions per step
     context: int = 512
     peak_rate: float = 2.5e-3
@@ -78,6 +79,7 @@ def train(options: Options, shape: Shape) -> None:
     """Run all steps, in `options.processes` processes that share the rows of each batch."""
     options.out.mkdir(parents=True, exist_ok=True)
     prepare_tokenizer(options, shape)
+    (options.out / MEETING).unlink(missing_ok=True)  # left by a run that was stopped
     if options.processes == 1:
         run(0, options, shape)
     else:
@@ -89,8 +91,8 @@ def run(rank: int, options: Options, shape: Shape) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     if options.processes > 1:
-        meeting = options.out.resolve() / "meeting"
-        distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=options.processes)
+        meeting = (options.out / MEETING).resolve().as_uri()
+        distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=options.processes)
     tokenizer = prepare_tokenizer(options, shape)
     model = Qwen3(shape)
     optimizer = make_optimizer(model, options)
