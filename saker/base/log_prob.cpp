@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/log_prob.h"
 
+#include "saker/base/exp_rows.h"
 #include "saker/base/portable_math.h"
 
 #include <algorithm>
@@ -13,8 +14,9 @@ namespace saker {
 namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
-// Lanes of the fixed order of additions: enough to keep the adders of any machine busy.
+// Enough independent lanes to fill vectors.
 constexpr std::size_t kLanes = 16;
+constexpr std::size_t kBlock = 256;
 
 struct Scored {
   float logit;
@@ -53,20 +55,7 @@ double log_sum_exp(std::span<const float> logits) {
   if (std::isinf(max)) {
     return max;
   }
-  std::array<double, kLanes> sums{};
-  const std::size_t whole = logits.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      sums[lane] += portable_exp(static_cast<double>(logits[i + lane]) - max);
-    }
-  }
-  double sum = 0.0;
-  for (const double part : sums) {
-    sum += part;
-  }
-  for (std::size_t i = whole; i < logits.size(); ++i) {
-    sum += portable_exp(static_cast<double>(logits[i]) - max);
-  }
+  const double sum = exp_rows().sum(logits.data(), logits.size(), max);
   return max + portable_log(sum);
 }
 
@@ -82,10 +71,10 @@ std::vector<std::pair<std::int32_t, double>> top_tokens(
   // A heap whose front is the worst of the best so far.
   std::vector<Scored> heap;
   heap.reserve(wanted);
-  for (std::size_t i = 0; i < logits.size() && wanted > 0; ++i) {
+  const auto offer = [&](std::size_t i) {
     const float logit = std::isnan(logits[i]) ? kNone : logits[i];
     if (heap.size() == wanted && logit <= heap.front().logit) {
-      continue;
+      return;
     }
     if (heap.size() == wanted) {
       std::pop_heap(heap.begin(), heap.end(), better);
@@ -93,6 +82,16 @@ std::vector<std::pair<std::int32_t, double>> top_tokens(
     }
     heap.push_back({logit, static_cast<std::int32_t>(i)});
     std::push_heap(heap.begin(), heap.end(), better);
+  };
+  for (std::size_t first = 0; first < logits.size() && wanted > 0; first += kBlock) {
+    const std::size_t size = std::min(kBlock, logits.size() - first);
+    // Most blocks hold nothing that could enter.
+    if (heap.size() == wanted && max_logit(logits.subspan(first, size)) <= heap.front().logit) {
+      continue;
+    }
+    for (std::size_t i = first; i < first + size; ++i) {
+      offer(i);
+    }
   }
   std::sort(heap.begin(), heap.end(), better);
   std::vector<std::pair<std::int32_t, double>> result;

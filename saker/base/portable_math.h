@@ -19,11 +19,10 @@ namespace saker {
 inline constexpr double kLn2High = 0x1.62e42feep-1;
 inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
-// e^x for x <= 709; anything below -708, and NaN, counts as -708.
-inline double portable_exp(double x) {
+// e^x for x <= 709; 0 from -708 down, and for NaN.
+[[gnu::always_inline]] inline double portable_exp(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   constexpr double kRound = 0x1.8p+52;  // Adding it rounds to an integer, kept in the low bits.
-  x = x > -708.0 ? x : -708.0;
   const double shifted = x * kLog2E + kRound;
   const double n = shifted - kRound;
   const double r = (x - n * kLn2High) - n * kLn2Low;
@@ -42,11 +41,15 @@ inline double portable_exp(double x) {
   p = p * r + 1.0;
   p = p * r + 1.0;
   const std::uint64_t power = (std::bit_cast<std::uint64_t>(shifted) + 1023U) << 52U;
-  return p * std::bit_cast<double>(power);
+  // A mask and no branch, so that loops vectorise.
+  const std::uint64_t mask = 0U - static_cast<std::uint64_t>(x > -708.0);
+  return std::bit_cast<double>(
+      std::bit_cast<std::uint64_t>(p * std::bit_cast<double>(power)) & mask
+  );
 }
 
 // Natural logarithm. REQUIRES: x is finite, normal and positive.
-inline double portable_log(double x) {
+[[gnu::always_inline]] inline double portable_log(double x) {
   constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52U) - 1;
   constexpr std::uint64_t kSqrtHalf = 0x3fe6a09e667f3bcdU;  // Bits of sqrt(1/2).
   constexpr std::uint64_t kOne = 0x3ff0000000000000U;

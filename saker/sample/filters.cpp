@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/sample/filters.h"
 
+#include "saker/base/exp_rows.h"
 #include "saker/base/portable_math.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <iterator>
+#include <functional>
 #include <limits>
 
 namespace saker::sample {
@@ -13,10 +15,6 @@ namespace saker::sample {
 namespace {
 
 constexpr float kLowest = std::numeric_limits<float>::lowest();
-
-bool better(const Candidate& a, const Candidate& b) {
-  return a.log_prob > b.log_prob || (a.log_prob == b.log_prob && a.id < b.id);
-}
 
 // Rounded to float32, as the field computes it: then .5 + .25 reaches a top_p of .75.
 double probability(float log_prob) {
@@ -32,19 +30,21 @@ bool top_p_on(const SamplingOptions& options) {
   return options.top_p > 0.0 && options.top_p < 1.0;
 }
 
-std::size_t count_from(std::span<const float> row, float cut) {
-  std::uint32_t count = 0;
-  for (const float x : row) {
-    count += x >= cut ? 1U : 0U;
-  }
-  return count;
+// Rows are first cut into bands of equal width below the best token; then only one band needs a
+// closer look.
+constexpr std::size_t kBands = 256;
+constexpr float kBandsPerUnit = 8.0F;
+
+std::size_t band_of(float log_prob, float max) {
+  const float below = (max - log_prob) * kBandsPerUnit;
+  return below < static_cast<float>(kBands - 1) ? static_cast<std::size_t>(below) : kBands - 1;
 }
 
-std::vector<Candidate> gather(std::span<const float> row, float cut) {
+template <typename Wanted>
+std::vector<Candidate> gather(std::span<const float> row, Wanted wanted) {
   std::vector<Candidate> found;
-  found.reserve(count_from(row, cut));
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i] >= cut) {
+    if (row[i] >= kLowest && wanted(row[i])) {
       found.push_back({row[i], static_cast<std::int32_t>(i)});
     }
   }
@@ -59,23 +59,9 @@ double mass(std::span<const Candidate> tokens) {
   return sum;
 }
 
-// Tokens at or above ever lower cuts, until `enough` of them were found. All cuts keep whole groups
-// of equal values.
-template <typename Enough>
-std::vector<Candidate> gather_until(std::span<const float> row, float max, Enough enough) {
-  for (const float margin : {1.0F, 2.0F, 4.0F, 8.0F, 16.0F}) {
-    std::vector<Candidate> found = gather(row, max - margin);
-    if (enough(found)) {
-      return found;
-    }
-  }
-  return gather(row, kLowest);
-}
-
-// Selection by mass: the lowest value t with mass(x > t) < target, in expected linear time.
+// Selection by mass: the lowest value t with above + mass(x > t) < target, in expected linear time.
 // Reorders `tokens`.
-float nucleus_threshold(std::span<Candidate> tokens, double target) {
-  double above = 0.0;
+float nucleus_threshold(std::span<Candidate> tokens, double above, double target) {
   float threshold = kLowest;
   while (!tokens.empty()) {
     const float pivot = tokens[tokens.size() / 2].log_prob;
@@ -102,50 +88,73 @@ float nucleus_threshold(std::span<Candidate> tokens, double target) {
   return threshold;
 }
 
-std::vector<Candidate> first_candidates(
-    const SamplingOptions& options, std::span<const float> row, float max
-) {
-  if (top_p_on(options)) {
-    return gather_until(row, max, [&](const std::vector<Candidate>& found) {
-      return mass(found) >= options.top_p &&
-             static_cast<int>(found.size()) >= options.min_tokens_to_keep;
-    });
+// The value below which top_p removes.
+float top_p_threshold(std::span<const float> row, float max, double p) {
+  std::array<double, kBands> band_mass{};
+  std::array<float, 256> probabilities;
+  for (std::size_t i = 0; i < row.size(); i += probabilities.size()) {
+    const std::size_t count = std::min(probabilities.size(), row.size() - i);
+    exp_rows().exponentials(row.data() + i, count, probabilities.data());
+    for (std::size_t j = 0; j < count; ++j) {
+      band_mass[band_of(row[i + j], max)] += static_cast<double>(probabilities[j]);
+    }
   }
-  if (options.min_p > 0.0 && options.min_tokens_to_keep == 1) {
-    // One unit lower than the filter itself will cut.
-    return gather(row, min_p_threshold(max, options.min_p) - 1.0F);
+  double above = 0.0;
+  for (std::size_t band = 0; band < kBands; ++band) {
+    if (above + band_mass[band] >= p) {
+      std::vector<Candidate> tokens = gather(row, [&](float x) { return band_of(x, max) == band; });
+      return nucleus_threshold(tokens, above, p);
+    }
+    above += band_mass[band];
   }
-  if (options.top_k > 0 && options.min_p == 0.0 && options.xtc_probability == 0.0) {
-    return gather_until(row, max, [&](const std::vector<Candidate>& found) {
-      return found.size() >= static_cast<std::size_t>(options.top_k);
-    });
-  }
-  return gather(row, kLowest);
+  return kLowest;
 }
 
-void keep_top_p(std::vector<Candidate>& tokens, double p) {
-  std::vector<Candidate> scratch = tokens;
-  const float threshold = nucleus_threshold(scratch, p);
-  std::erase_if(tokens, [threshold](const Candidate& token) { return token.log_prob < threshold; });
+// A value with at least `count` tokens at or above it, and not many more; the lowest if there are
+// fewer.
+float rough_top_k_threshold(std::span<const float> row, float max, std::size_t count) {
+  std::array<std::size_t, kBands> band_count{};
+  for (const float x : row) {
+    ++band_count[band_of(x, max)];
+  }
+  std::size_t above = 0;
+  for (std::size_t band = 0; band + 1 < kBands; ++band) {
+    above += band_count[band];
+    if (above >= count) {
+      // A band lower, since the border's rounding may put values of this band just below it.
+      return max - static_cast<float>(band + 2) / kBandsPerUnit;
+    }
+  }
+  return kLowest;
 }
 
+// Keeps the `count` best; ties: the lower ids. Keeps the order.
 void keep_best(std::vector<Candidate>& tokens, std::size_t count) {
-  if (count < tokens.size()) {
-    std::nth_element(
-        tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count), tokens.end(), better
-    );
-    tokens.resize(count);
+  if (count >= tokens.size()) {
+    return;
   }
+  std::vector<float> values;
+  values.reserve(tokens.size());
+  for (const Candidate& token : tokens) {
+    values.push_back(token.log_prob);
+  }
+  const auto last = values.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(values.begin(), last, values.end(), std::greater<>());
+  const float worst = *last;
+  auto ties = static_cast<std::ptrdiff_t>(count) -
+              std::count_if(values.begin(), last, [&](float x) { return x > worst; });
+  std::erase_if(tokens, [&](const Candidate& token) {
+    return token.log_prob < worst || (token.log_prob == worst && ties-- <= 0);
+  });
 }
 
-void keep_min_p(std::vector<Candidate>& tokens, float max, const SamplingOptions& options) {
-  const float threshold = min_p_threshold(max, options.min_p);
+void keep_min_p(std::vector<Candidate>& tokens, float threshold, int min_tokens_to_keep) {
   const auto above = static_cast<std::size_t>(std::count_if(
       tokens.begin(),
       tokens.end(),
       [&](const Candidate& token) { return token.log_prob >= threshold; }
   ));
-  keep_best(tokens, std::max(above, static_cast<std::size_t>(options.min_tokens_to_keep)));
+  keep_best(tokens, std::max(above, static_cast<std::size_t>(min_tokens_to_keep)));
 }
 
 void remove_xtc(
@@ -179,12 +188,20 @@ std::vector<Candidate> filter(
     bool xtc,
     std::span<const std::int32_t> xtc_exempt
 ) {
-  std::vector<Candidate> tokens = first_candidates(options, log_probs, max);
-  if (top_p_on(options)) {
-    keep_top_p(tokens, options.top_p);
+  float cut = top_p_on(options) ? top_p_threshold(log_probs, max, options.top_p) : kLowest;
+  const float min_p_cut = options.min_p > 0.0 ? min_p_threshold(max, options.min_p) : kLowest;
+  const bool keeps_some = options.min_p > 0.0 && options.min_tokens_to_keep > 1;
+  if (!keeps_some) {
+    cut = std::max(cut, min_p_cut);
+    if (options.top_k > 0 && !xtc) {
+      // Only saves work: the k best are chosen below.
+      const auto count = static_cast<std::size_t>(options.top_k);
+      cut = std::max(cut, rough_top_k_threshold(log_probs, max, count));
+    }
   }
-  if (options.min_p > 0.0) {
-    keep_min_p(tokens, max, options);
+  std::vector<Candidate> tokens = gather(log_probs, [cut](float x) { return x >= cut; });
+  if (keeps_some) {
+    keep_min_p(tokens, min_p_cut, options.min_tokens_to_keep);
   }
   if (xtc) {
     remove_xtc(tokens, options.xtc_threshold, xtc_exempt);
@@ -192,9 +209,6 @@ std::vector<Candidate> filter(
   if (options.top_k > 0) {
     keep_best(tokens, static_cast<std::size_t>(options.top_k));
   }
-  std::sort(tokens.begin(), tokens.end(), [](const Candidate& a, const Candidate& b) {
-    return a.id < b.id;
-  });
   return tokens;
 }
 
