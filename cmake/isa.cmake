@@ -12,12 +12,19 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND SAKER_ISA_FLAGS_avx512 -Wno-uninitialized)
   list(APPEND SAKER_ISA_FLAGS_avx512_bf16 -Wno-uninitialized)
 endif()
+set(
+  SAKER_ISA_SETS "avx2;avx512;avx512_bf16"
+  CACHE STRING "Instruction sets to compile for, besides portable; fewer sets build faster"
+)
 
 function(saker_isa_sources isa)
   if(NOT DEFINED SAKER_ISA_FLAGS_${isa})
     message(FATAL_ERROR "saker_isa_sources: '${isa}' is no known instruction set")
   endif()
   if(NOT isa STREQUAL "portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    return()
+  endif()
+  if(NOT isa STREQUAL "portable" AND NOT isa IN_LIST SAKER_ISA_SETS)
     return()
   endif()
   set(target saker_isa_${isa})

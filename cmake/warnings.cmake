@@ -10,3 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms of g++ 12 inside the standard library, at -O2 and above.
   add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # std::bind of libstdc++ 12, which MLX's headers use, names the deprecated std::result_of.
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
