@@ -3,7 +3,7 @@
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, parity, training
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-parity check-training clean distclean
+	check-parity check-text check-training clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -26,7 +26,7 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-parity check-training
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-parity check-text check-training
 
 check-format:
 	@tools/setup.sh checks
@@ -53,6 +53,12 @@ check-fuzz:
 # Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
 check-parity: saker
 	@tools/check_parity.sh build/$(PRESET)/saker
+
+# Real tokenizers and chat templates, taken from packages, against tokenizers and transformers.
+check-text:
+	@tools/setup.sh all
+	@tools/build.sh $(PRESET) text_probe
+	@tests/text/check_real_text.sh build/$(PRESET)/tests/text/text_probe
 
 # A few steps of training of the demo model, from its generator to weights that saker runs.
 check-training: saker

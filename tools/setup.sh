@@ -3,6 +3,7 @@
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
 #   tools/setup.sh checks    also what formatting, clang-tidy and fuzzing need
+#   tools/setup.sh all       also npm, from which one test of `make check-all` takes tokenizers
 # Root or sudo is used only when something is missing. Talks to stderr, never reads stdin.
 # Tried on Debian 12. The Ubuntu 24.04 and macOS paths are written but not yet tried.
 set -eu
@@ -80,10 +81,12 @@ setup_apt() {
   fi
   packages=$build_packages
   [ "$want" = build ] || packages="$packages $check_packages"
+  [ "$want" != all ] || packages="$packages npm"
   missing=""
   for package in $packages; do
     case $package in
       g++ | cmake | ccache | python3) command -v "$package" >/dev/null && continue ;;
+      npm) command -v npm >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;
       python3-pip) python3 -m pip --version >/dev/null 2>&1 && continue ;;
     esac
