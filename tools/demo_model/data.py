@@ -52,9 +52,8 @@ def encode(tokenizer: Tokenizer, messages: list[Message]) -> Example:
     return ids, learn
 
 
-def chunk(tokenizer: Tokenizer, seed: int, index: int, context: int) -> list[Example]:
-    """Part `index` of the endless training stream of `seed`."""
-    generator = Generator(seed * 1_000_003 + index)
+def chunk(tokenizer: Tokenizer, generator: Generator, context: int) -> list[Example]:
+    """The next part of the generator's endless stream."""
     examples = []
     for _ in range(CHUNK):
         if generator.rng.random() < PLAIN_STORY_SHARE:

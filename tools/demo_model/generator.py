@@ -70,11 +70,12 @@ def reserved_texts() -> frozenset[str]:
 
 
 class Generator:
-    """Endless conversations; `reserved` picks held-out questions only, for evaluation."""
+    """Endless conversations; `chatty` ones have more small talk, `reserved` ones held-out questions only."""
 
-    def __init__(self, seed: int, reserved: bool = False):
+    def __init__(self, seed: int, reserved: bool = False, chatty: bool = False):
         self.rng = Random(seed)
         self.reserved = reserved
+        self.chatty = chatty
         self.reserved_pool = [row for row in all_questions() if normalised(row[3]) in reserved_texts()]
 
     def conversation(self) -> list[Message]:
@@ -105,9 +106,11 @@ class Generator:
 
     def thread(self) -> list[Exchange]:
         """One exchange, or a question and what naturally follows it."""
-        makers = ((self.fact, 46), (self.story, 13), (self.poem, 3), (self.small_talk, 20), (self.unknown, 11),
-                  (self.arithmetic, 6), (self.calendar, 3), (self.listing, 4), (self.group, 3), (self.which, 3), (self.membership, 4), (self.name_talk, 2))  # fmt: skip
-        maker = self.rng.choices([m for m, _ in makers], [w for _, w in makers])[0]
+        makers = ((self.fact, 46, 36), (self.story, 13, 11), (self.poem, 3, 2), (self.small_talk, 20, 45), (self.unknown, 11, 11),
+                  (self.arithmetic, 6, 12), (self.calendar, 3, 3), (self.listing, 4, 4), (self.group, 3, 3), (self.which, 3, 2),
+                  (self.membership, 4, 3), (self.name_talk, 2, 6))  # fmt: skip
+        column = 2 if self.chatty else 1
+        maker = self.rng.choices([row[0] for row in makers], [row[column] for row in makers])[0]
         while True:
             exchanges = maker()
             if all(self.allowed(question) for question, _ in exchanges):

@@ -35,7 +35,7 @@ class Options:
     context: int = 512
     peak_rate: float = 2.5e-3
     warmup: int = 100
-    decay_share: float = 0.35
+    decay_share: float = 0.35  # also the part of the run with more small talk
     seed: int = 1
     processes: int = 2
 
@@ -44,7 +44,7 @@ def rate(step: int, options: Options) -> float:
     """Linear warm-up, the peak, and over the last part a cosine down to 1 % of the peak."""
     if step < options.warmup:
         return options.peak_rate * (step + 1) / options.warmup
-    decay_start = int(options.steps * (1 - options.decay_share))
+    decay_start = options.steps * (1 - options.decay_share)
     progress = max(0.0, (step - decay_start) / max(1, options.steps - decay_start))
     return options.peak_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
@@ -112,7 +112,9 @@ def run(rank: int, options: Options, shape: Shape) -> None:
     report(f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.monotonic()
     while len(losses) < options.steps:
-        examples = chunk(tokenizer, options.seed, index, options.context)
+        chatty = len(losses) >= options.steps * (1 - options.decay_share)
+        generator = Generator(options.seed * 1_000_003 + index, chatty=chatty)
+        examples = chunk(tokenizer, generator, options.context)
         index += 1
         for ids, learn in batches(examples, options.tokens, Random(index)):
             losses.append(step(model, optimizer, (ids, learn), rate(len(losses), options), rank, options.processes))
