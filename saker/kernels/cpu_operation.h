@@ -13,7 +13,6 @@
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 
-#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <utility>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/attend_blocks.h"
 #include "saker/kernels/cpu/attend_bodies.h"
+#include "saker/kernels/cpu/attend_scores.h"
+#include "saker/kernels/cpu/attend_values.h"
 #include "saker/kernels/cpu/vec.h"
 #include "saker/kernels/cpu/vec_curves.h"
 #include "saker/kernels/cpu/vec_math.h"

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// q . k of up to six query rows and the 64 keys of a block.
+
+#include "saker/kernels/cpu/attend_blocks.h"
+#include "saker/kernels/cpu/vec.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels::SAKER_ISA {
+
+// Cache lines that hold one pair of elements of all keys of a block.
+inline constexpr int kLinesOfPairs = 4;
+
+// Query rows [rows][stride] floats, keys of one head as a page holds them -> scores [rows][64].
+struct ScoreTask {
+  const float* q;
+  int stride;
+  const std::byte* keys;
+  int head_dim;  // Even for bf16.
+  float* scores;
+};
+
+// Scores of kVectors * 16 keys from `key` on.
+template <bool kBf16, int kRows, int kVectors>
+inline void score_keys(const ScoreTask& task, int key) {
+  F32x16 acc[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      acc[r][v] = zero();
+    }
+  }
+  const float* q = task.q;
+  if constexpr (kBf16) {
+    const auto* pairs = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
+    for (int d = 0; d < task.head_dim; d += 2, pairs += kBlock, q += 2) {
+      if (key == 0) {
+        const auto* ahead = reinterpret_cast<const std::byte*>(pairs) + kPrefetchBytes;
+#pragma GCC unroll 4
+        for (int line = 0; line < kLinesOfPairs; ++line) {
+          prefetch(ahead + line * 64);
+        }
+      }
+      add_products(acc, q, task.stride, [&](int v) {
+        return even_bf16(load_u32(pairs + v * kVector));
+      });
+      if constexpr (!kWideRegisters) {
+        // Load again: registers for the raw pairs would push sums out to memory.
+        asm volatile("" : "+r"(pairs));
+      }
+      add_products(acc, q + 1, task.stride, [&](int v) {
+        return odd_bf16(load_u32(pairs + v * kVector));
+      });
+    }
+  } else {
+    const auto* elements = reinterpret_cast<const float*>(task.keys) + key;
+    for (int d = 0; d < task.head_dim; ++d, elements += kBlock, ++q) {
+      add_products(acc, q, task.stride, [&](int v) { return load(elements + v * kVector); });
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      store(task.scores + r * kBlock + key + v * kVector, acc[r][v]);
+    }
+  }
+}
+
+template <bool kBf16, int kRows>
+inline void score_block(const ScoreTask& task) {
+  constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
+  for (int key = 0; key < kBlock; key += kVectors * kVector) {
+    score_keys<kBf16, kRows, kVectors>(task, key);
+  }
+}
+
+template <bool kBf16>
+inline void score_rows(const ScoreTask& task, int rows) {
+  switch (rows) {
+    case 1:
+      return score_block<kBf16, 1>(task);
+    case 2: {
+      // Memory is what counts here: two walks along the page are faster than one that skips half of
+      // each line's neighbours.
+      ScoreTask second = task;
+      second.q += task.stride;
+      second.scores += kBlock;
+      score_block<kBf16, 1>(task);
+      return score_block<kBf16, 1>(second);
+    }
+    case 3:
+      return score_block<kBf16, 3>(task);
+    case 4:
+      return score_block<kBf16, 4>(task);
+    case 5:
+      return score_block<kBf16, 5>(task);
+    default:
+      return score_block<kBf16, 6>(task);
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
