@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, rustyline, indicatif. Only saker/text and
-// saker/cli include it.
+// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, rustyline, indicatif.
+// Only saker/text and saker/cli include it.
 //
-// Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed for the call only.
-// A function that returns false (or kSakerRsLineError) has written `error`, one line of text, and left `out` alone.
-// What it wrote is freed by the matching *_free. Panics never cross the border: they become errors.
-// Tokenizer and template may be used from many threads at once, the other objects from one at a time.
+// Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed
+// for the call only. A function that returns false (or kSakerRsLineError) has written `error`, one
+// line of text, and left `out` alone. What it wrote is freed by the matching *_free. Panics never
+// cross the border: they become errors. Tokenizer and template may be used from many threads at
+// once, the other objects from one at a time.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,7 +112,8 @@ typedef enum SakerRsLine {
   kSakerRsLineError = 3,        // `error` says why
 } SakerRsLine;
 
-// `history_path` names the history file; a missing file is an empty history, an empty path means none.
+// `history_path` names the history file; a missing file is an empty history, an empty path means
+// none.
 bool saker_rs_editor_new(
     const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
 );

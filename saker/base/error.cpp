@@ -11,10 +11,7 @@ namespace {
 // Errors are one line whatever text from outside they quote.
 std::string one_line(std::string text) {
   std::replace_if(
-      text.begin(),
-      text.end(),
-      [](unsigned char c) { return c < 0x20 || c == 0x7f; },
-      ' '
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' '
   );
   return text;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Typed errors. Everything that comes from outside (files, flags, requests) fails with one `Error`: a code that programs
-// can switch on and one line for people, "[where] what, got x, expected y". `assert` is for our own invariants.
+// Typed errors. Everything that comes from outside (files, flags, requests) fails with one `Error`:
+// a code that programs can switch on and one line for people, "[where] what, got x, expected y".
+// `assert` is for our own invariants.
 
 #include <fmt/format.h>
 
@@ -46,7 +47,8 @@ class Error : public std::runtime_error {
   std::source_location where_;
 };
 
-// Throws Error{code, message} unless `ok`. The message is a fmt format string with its arguments, formatted only on failure.
+// Throws Error{code, message} unless `ok`. The message is a fmt format string with its arguments,
+// formatted only on failure.
 template <typename... Args>
 void require(bool ok, ErrorCode code, fmt::format_string<Args...> message, Args&&... args) {
   if (!ok) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A read-only tensor in host memory, usually a view into a mapped checkpoint file: dtype, shape and bytes, row-major.
-// No MLX: readers make it, kernels pack it. Copies are cheap and share the memory; safe to read from any thread.
+// A read-only tensor in host memory, usually a view into a mapped checkpoint file: dtype, shape and
+// bytes, row-major. No MLX: readers make it, kernels pack it. Copies are cheap and share the
+// memory; safe to read from any thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,8 @@ struct Tensor {
   std::vector<std::int64_t> shape;
   // First byte; keeps the mapping alive. Alignment is that of the file: read unaligned.
   std::shared_ptr<const std::byte> data;
-  // Called when the bytes were copied elsewhere and the mapped pages may leave memory; may be empty.
+  // Called when the bytes were copied elsewhere and the mapped pages may leave memory; may be
+  // empty.
   std::function<void()> release;
 
   std::int64_t element_count() const;
