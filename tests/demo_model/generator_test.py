@@ -17,15 +17,15 @@ from generator import Generator, normalised  # noqa: E402
 HELD_OUT = [json.loads(line) for line in (TOOLS / "heldout.jsonl").read_text().splitlines()]
 
 
-def stream(seed: int, count: int, chatty: bool = False) -> list[list[dict]]:
-    source = Generator(seed, chatty=chatty)
+def stream(seed: int, count: int, phase: int = 0) -> list[list[dict]]:
+    source = Generator(seed, phase=phase)
     return [source.conversation() for _ in range(count)]
 
 
 class GeneratorTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.conversations = stream(3, 4000) + stream(5, 2000, chatty=True)
+        cls.conversations = stream(3, 4000) + stream(5, 1000, phase=1) + stream(6, 1000, phase=2)
 
     def test_same_seed_gives_same_stream(self):
         self.assertEqual(stream(3, 200), self.conversations[:200])

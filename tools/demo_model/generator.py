@@ -70,12 +70,15 @@ def reserved_texts() -> frozenset[str]:
 
 
 class Generator:
-    """Endless conversations; `chatty` ones have more small talk, `reserved` ones held-out questions only."""
+    """Endless conversations, or held-out questions only where `reserved`.
 
-    def __init__(self, seed: int, reserved: bool = False, chatty: bool = False):
+    Training goes through three phases: mostly facts (0), more small talk (1), more sums and a capital in Saker (2).
+    """
+
+    def __init__(self, seed: int, reserved: bool = False, phase: int = 0):
         self.rng = Random(seed)
         self.reserved = reserved
-        self.chatty = chatty
+        self.phase = phase
         self.reserved_pool = [row for row in all_questions() if normalised(row[3]) in reserved_texts()]
 
     def conversation(self) -> list[Message]:
@@ -106,11 +109,10 @@ class Generator:
 
     def thread(self) -> list[Exchange]:
         """One exchange, or a question and what naturally follows it."""
-        makers = ((self.fact, 46, 36), (self.story, 13, 11), (self.poem, 3, 2), (self.small_talk, 20, 45), (self.unknown, 11, 11),
-                  (self.arithmetic, 6, 12), (self.calendar, 3, 3), (self.listing, 4, 4), (self.group, 3, 3), (self.which, 3, 2),
-                  (self.membership, 4, 3), (self.name_talk, 2, 6))  # fmt: skip
-        column = 2 if self.chatty else 1
-        maker = self.rng.choices([row[0] for row in makers], [row[column] for row in makers])[0]
+        makers = ((self.fact, (46, 36, 36)), (self.story, (13, 11, 11)), (self.poem, (3, 2, 2)), (self.small_talk, (20, 45, 45)),
+                  (self.unknown, (11, 11, 11)), (self.arithmetic, (6, 12, 20)), (self.calendar, (3, 3, 6)), (self.listing, (4, 4, 4)),
+                  (self.group, (3, 3, 3)), (self.which, (3, 2, 2)), (self.membership, (4, 3, 3)), (self.name_talk, (2, 6, 6)))  # fmt: skip
+        maker = self.rng.choices([maker for maker, _ in makers], [weights[self.phase] for _, weights in makers])[0]
         while True:
             exchanges = maker()
             if all(self.allowed(question) for question, _ in exchanges):
@@ -308,6 +310,8 @@ class Generator:
         if rng.random() < 0.10:
             text = with_typing_error(rng, text)
         style = rng.random()
+        if self.phase == 2 and style < 0.5:
+            text = text.replace("saker", "Saker")
         if style < 0.5:
             return capital(text)
         if style < 0.8:

@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 from torch import distributed
 
 REPORT_EVERY = 50
+PHASE_STARTS = (0.65, 0.79)  # of the steps; the phases are those of generator.Generator
 MEETING = "meeting"  # the file where the processes find each other
 
 Batch = tuple[torch.Tensor, torch.Tensor]  # ids and what is learned, [B, T]
@@ -35,7 +36,7 @@ class Options:
     context: int = 512
     peak_rate: float = 2.5e-3
     warmup: int = 100
-    decay_share: float = 0.35  # also the part of the run with more small talk
+    decay_share: float = 0.35
     seed: int = 1
     processes: int = 2
 
@@ -112,8 +113,8 @@ def run(rank: int, options: Options, shape: Shape) -> None:
     report(f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.monotonic()
     while len(losses) < options.steps:
-        chatty = len(losses) >= options.steps * (1 - options.decay_share)
-        generator = Generator(options.seed * 1_000_003 + index, chatty=chatty)
+        phase = sum(len(losses) >= share * options.steps for share in PHASE_STARTS)
+        generator = Generator(options.seed * 1_000_003 + index, phase=phase)
         examples = chunk(tokenizer, generator, options.context)
         index += 1
         for ids, learn in batches(examples, options.tokens, Random(index)):
