@@ -59,7 +59,10 @@ void check_scales(
 ) {
   const bool affine = format.kind == WeightKind::kAffine;
   require(
-      part.scales.has_value(), ErrorCode::kCorruptData, "[weight] got no scales, expected some"
+      part.scales.has_value(),
+      ErrorCode::kCorruptData,
+      "[{}] got no scales, expected some",
+      part.name
   );
   const DType dtype = part.scales->dtype;
   const bool dtype_fits =
@@ -68,23 +71,30 @@ void check_scales(
   require(
       dtype_fits && has_shape(*part.scales, rows, groups),
       ErrorCode::kCorruptData,
-      "[weight] got scales {}, expected {} [{}, {}]",
+      "[{}] got scales {}, expected {} [{}, {}]",
+      part.name,
       describe(*part.scales),
       affine ? "F32, F16 or BF16" : "U8",
       rows,
       groups
   );
   if (!affine) {
-    require(!part.biases, ErrorCode::kCorruptData, "[weight] got biases, this format has none");
+    require(
+        !part.biases, ErrorCode::kCorruptData, "[{}] got biases, this format has none", part.name
+    );
     return;
   }
   require(
-      part.biases.has_value(), ErrorCode::kCorruptData, "[weight] got no biases, expected some"
+      part.biases.has_value(),
+      ErrorCode::kCorruptData,
+      "[{}] got no biases, expected some",
+      part.name
   );
   require(
       part.biases->dtype == dtype && has_shape(*part.biases, rows, groups),
       ErrorCode::kCorruptData,
-      "[weight] got biases {}, expected {} [{}, {}] like the scales",
+      "[{}] got biases {}, expected {} [{}, {}] like the scales",
+      part.name,
       describe(*part.biases),
       dtype_name(dtype),
       rows,
@@ -101,7 +111,8 @@ std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& form
       weight.dtype == dtype && weight.shape.size() == 2 && weight.shape[0] > 0 &&
           weight.shape[1] > 0 && weight.shape[0] <= kMaxExtent && weight.shape[1] <= kMaxExtent,
       ErrorCode::kCorruptData,
-      "[weight] got {}, expected {} with two extents from 1 to {}",
+      "[{}] got {}, expected {} with two extents from 1 to {}",
+      part.name,
       describe(weight),
       dtype_name(dtype),
       kMaxExtent
@@ -110,7 +121,8 @@ std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& form
     require(
         !part.scales && !part.biases,
         ErrorCode::kCorruptData,
-        "[weight] got scales or biases beside {}, expected none",
+        "[{}] got scales or biases beside {}, expected none",
+        part.name,
         describe(weight)
     );
     return weight.shape[1];
@@ -119,7 +131,8 @@ std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& form
   require(
       weight.shape[1] * 32 % format.bits == 0 && columns % format.group_size == 0,
       ErrorCode::kCorruptData,
-      "[weight] got {} words a row, expected whole groups of {} codes of {} bits",
+      "[{}] got {} words a row, expected whole groups of {} codes of {} bits",
+      part.name,
       weight.shape[1],
       format.group_size,
       format.bits
@@ -237,7 +250,8 @@ PackedWeight PackedWeight::pack(
   require(
       is_known(format),
       ErrorCode::kUnsupported,
-      "[weight] {} quantization with {} bits in groups of {} is unknown",
+      "[{}] {} quantization with {} bits in groups of {} is unknown",
+      parts.front().name,
       mlx_mode(format.kind),
       format.bits,
       format.group_size
@@ -249,7 +263,8 @@ PackedWeight PackedWeight::pack(
     require(
         part_columns == columns && (!part.scales || part.scales->dtype == parts[0].scales->dtype),
         ErrorCode::kCorruptData,
-        "[weight] got parts {} and {} to join, expected equal rows",
+        "[{}] got parts {} and {} to join, expected equal rows",
+        part.name,
         describe(parts.front().weight),
         describe(part.weight)
     );
@@ -258,7 +273,8 @@ PackedWeight PackedWeight::pack(
   require(
       rows <= kMaxExtent,
       ErrorCode::kCorruptData,
-      "[weight] got {} rows, expected at most {}",
+      "[{}] got {} rows, expected at most {}",
+      parts.front().name,
       rows,
       kMaxExtent
   );

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace saker::kernels {
@@ -44,6 +45,7 @@ struct WeightTensors {
   Tensor weight;
   std::optional<Tensor> scales;
   std::optional<Tensor> biases;
+  std::string name = "weight";  // As messages say it.
 };
 
 class PackedWeight {

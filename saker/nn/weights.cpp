@@ -158,7 +158,12 @@ mx::array Weights::vector(std::string_view name, int size) const {
 }
 
 kernels::WeightTensors Weights::linear_tensors() const {
-  return {.weight = tensor("weight"), .scales = find("scales"), .biases = find("biases")};
+  return {
+      .weight = tensor("weight"),
+      .scales = find("scales"),
+      .biases = find("biases"),
+      .name = path("weight"),
+  };
 }
 
 kernels::WeightFormat Weights::linear_format(int columns) const {

@@ -28,15 +28,13 @@ using testing::RawTensor;
 using testing::safetensors_file;
 using testing::TemporaryDir;
 
-const std::filesystem::path& golden_dir() {
-  static const std::filesystem::path dir =
-      std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/llama";
-  return dir;
+std::filesystem::path golden_dir(std::string_view name) {
+  return std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name;
 }
 
-std::vector<RawTensor> golden_tensors() {
+std::vector<RawTensor> golden_tensors(std::string_view golden) {
   std::vector<RawTensor> tensors;
-  for (const auto& [name, tensor] : read_safetensors(golden_dir() / "model.safetensors")) {
+  for (const auto& [name, tensor] : read_safetensors(golden_dir(golden) / "model.safetensors")) {
     const auto bytes = tensor.bytes();
     tensors.push_back(
         {name,
@@ -51,18 +49,13 @@ std::vector<RawTensor> golden_tensors() {
 // A copy of a small model that a test breaks.
 class CheckpointTest : public ::testing::Test {
  protected:
+  explicit CheckpointTest(std::string_view golden = "llama")
+      : config_(read_json_file(golden_dir(golden) / "config.json")),
+        tensors_(golden_tensors(golden)) {}
+
   void SetUp() override {
     dir_.write("config.json", config_.dump());
     dir_.write("model.safetensors", safetensors_file(tensors_));
-  }
-
-  RawTensor& tensor(std::string_view name) {
-    for (RawTensor& item : tensors_) {
-      if (item.name == name) {
-        return item;
-      }
-    }
-    throw Error(ErrorCode::kInternal, "no such tensor");
   }
 
   void write_weights() const { dir_.write("model.safetensors", safetensors_file(tensors_)); }
@@ -84,8 +77,13 @@ class CheckpointTest : public ::testing::Test {
   }
 
   TemporaryDir dir_;
-  Json config_ = read_json_file(golden_dir() / "config.json");
-  std::vector<RawTensor> tensors_ = golden_tensors();
+  Json config_;
+  std::vector<RawTensor> tensors_;
+};
+
+class QuantizedCheckpointTest : public CheckpointTest {
+ protected:
+  QuantizedCheckpointTest() : CheckpointTest("qwen3_q4") {}
 };
 
 TEST_F(CheckpointTest, LoadsAModel) {
@@ -194,6 +192,45 @@ TEST_F(CheckpointTest, NamesDtypesThatAreNoWeights) {
         expect_error(error.code(), {module, dtype}, [&] { throw Error(error); });
         EXPECT_NE(error.code(), ErrorCode::kInternal);
       }
+    }
+  }
+}
+
+TEST_F(QuantizedCheckpointTest, NamesPartsThatDisagree) {
+  ASSERT_NO_THROW(load_checkpoint(dir_.path()));
+  const auto all = tensors_;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& name = all[i].name;
+    const std::string module = name.substr(0, name.rfind('.'));
+    SCOPED_TRACE(name);
+    for (std::size_t axis = 0; axis < all[i].shape.size(); ++axis) {
+      tensors_ = all;
+      RawTensor& broken = tensors_[i];
+      // No format has 12 bits or groups of a third; twice the words could be another format's.
+      broken.bytes.resize(broken.bytes.size() * 3);
+      broken.shape[axis] *= 3;
+      write_weights();
+      expect_refused(config_, {module});
+    }
+    if (name.ends_with(".biases")) {
+      tensors_ = all;
+      tensors_.erase(tensors_.begin() + static_cast<std::ptrdiff_t>(i));
+      write_weights();
+      expect_refused(config_, {module});
+    }
+  }
+}
+
+TEST_F(QuantizedCheckpointTest, NamesModulesWhoseSettingsAreWrong) {
+  for (const Json& setting :
+       {Json{{"bits", 8}}, Json{{"group_size", 128}}, Json{{"mode", "mxfp4"}}, Json(false)}) {
+    for (const std::string module :
+         {"model.layers.1.self_attn.o_proj", "model.layers.0.mlp.down_proj", "model.embed_tokens"
+         }) {
+      Json config = config_;
+      config["quantization"][module] = setting;
+      SCOPED_TRACE(config["quantization"].dump());
+      expect_refused(config, {module});
     }
   }
 }
