@@ -13,9 +13,9 @@ want=${1:-build}
 rust_minimum=1.87
 build_packages="g++ cmake ninja-build ccache python3 python3-pip ca-certificates
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev"
+  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
 check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev python3-venv"
-brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog googletest google-benchmark"
+brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog googletest google-benchmark simde"
 
 say() { printf 'setup: %s\n' "$*"; }
 
