@@ -5,12 +5,13 @@
 // additions that they keep.
 //
 // Float weights: y is one chain of y = fma(w, x, y) over k in order, from 0.
-// Codes: per group a is such a chain of code * x from 0; then y = fma(scale, a, y); y = fma(bias,
-// sum of the group's x, y). The sum of x adds sixteen lanes in order of k and then the lanes as a
-// tree. Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and codes, and a
-// link of the chain takes two k; 4-bit codes are then multiplied as 128 + code, and a = fma(-128,
-// sum of x, a) undoes it. Neither the rows beside a row, nor tiles, nor panels of unpacked weights
-// change this order.
+// Codes: per group a is such a chain of code * x from 0; then y = fma(scale, a, y) and
+// y = fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the
+// lanes as a tree.
+// Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and codes, and a link
+// of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
+// 128 + code, and fma(-128, scale, bias) takes the bias's place.
+// Neither the rows beside a row, nor tiles, nor panels of unpacked weights change this order.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 

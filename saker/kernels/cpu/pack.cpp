@@ -77,18 +77,11 @@ void pack_codes(
   for (int g = 0; g < matrix.groups(); ++g) {
     const int k = g * matrix.group;
     const std::byte* from = row.weight + static_cast<std::size_t>(k) * bits / 8;
-    if (bits == 4) {
-      for (int i = 0; i < words; ++i) {
-        put(block, i, lane, pair_nibbles(load_unaligned<std::uint32_t>(from + 4 * i)));
-      }
-    } else if (bits == 8) {
-      for (int i = 0; i < words; ++i) {
-        put(block, i, lane, pair_bytes(load_unaligned<std::uint32_t>(from + 4 * i)));
-      }
+    if (bits == 4 || bits == 8) {
+      pack_values<std::uint32_t>(from, words, lane, block);
     } else {
       for (int i = 0; i < words; ++i) {
-        const std::uint32_t word = wide_word(row.weight, k + i * codes, bits, codes);
-        put(block, i, lane, nibbles ? pair_nibbles(word) : pair_bytes(word));
+        put(block, i, lane, wide_word(row.weight, k + i * codes, bits, codes));
       }
     }
     std::byte* scales = block + matrix.group_word_bytes();
@@ -177,9 +170,7 @@ void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, 
     const float bias = scale_at(matrix.scale_kind, scales, kBlockRows + lane);
     for (int i = 0; i < matrix.group; ++i) {
       const auto word = load_unaligned<std::uint32_t>(block + 4 * (i / codes * kBlockRows + lane));
-      const int pair = i % codes / 2;  // Of the codes in the word.
-      const int shift = nibbles ? 4 * pair + 16 * (i % 2) : 8 * pair + 16 * (i % 2);
-      const std::uint32_t code = word >> shift & (nibbles ? 0xfU : 0xffU);
+      const std::uint32_t code = word >> (i % codes * (nibbles ? 4 : 8)) & (nibbles ? 0xfU : 0xffU);
       *values++ = scale * static_cast<float>(code) + bias;
     }
     block += matrix.group_bytes();

@@ -72,21 +72,4 @@ inline unsigned code_at(const std::byte* row, std::size_t index, unsigned bits) 
   return word >> shift & ((1U << bits) - 1U);
 }
 
-// Eight nibbles in order of k -> packed_matrix.h's order: even ones to the low half, odd ones to
-// the high half.
-inline std::uint32_t pair_nibbles(std::uint32_t word) {
-  std::uint32_t even = word & 0x0f0f0f0fU;
-  std::uint32_t odd = word >> 4 & 0x0f0f0f0fU;
-  even = (even | even >> 4) & 0x00ff00ffU;
-  odd = (odd | odd >> 4) & 0x00ff00ffU;
-  even = (even | even >> 8) & 0x0000ffffU;
-  odd = (odd | odd >> 8) & 0x0000ffffU;
-  return even | odd << 16;
-}
-
-// Four bytes in order of k -> bytes k = 0, 2, 1, 3.
-inline std::uint32_t pair_bytes(std::uint32_t word) {
-  return (word & 0xff0000ffU) | (word & 0x0000ff00U) << 8 | (word & 0x00ff0000U) >> 8;
-}
-
 }  // namespace saker::kernels

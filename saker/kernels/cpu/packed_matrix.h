@@ -7,12 +7,9 @@
 // order:
 //   float32   [K][16] values                 float16   [K][16] values
 //   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
-//   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble p of a word holds
-//   the code of
-//             k = 2p for p < 4 and k = 2(p - 4) + 1 for the rest, so a shift and one mask give a
-//             pair of k.
-//   byte      per group: [group / 4][16] words, then 16 scales, 16 biases. Bytes 0 to 3 hold k = 0,
-//   2, 1, 3.
+//   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
+//   the code of column i of 8. byte      per group: [group / 4][16] words, then 16 scales, 16
+//   biases. Byte i of a word is the code of column i of 4.
 // Blocks follow each other at block_bytes(), which is a multiple of 32; a 4-bit block is read as
 // one stream.
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Several rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
+// unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
+// with it; sums go through memory between panels, which changes no bit.
+
+#include "saker/kernels/cpu/linear_tiles.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kSmallestGroup = 32;
+inline constexpr int kPanelGroups = kPanelColumns / kSmallestGroup;
+
+// Columns [first, first + count) of kBlockStep blocks, unpacked.
+struct PanelRange {
+  int first_block;
+  int blocks;
+  int first;
+  int count;
+};
+
+// The working memory of one tile.
+template <typename Format>
+struct TileMemory {
+  using Input = typename Format::Operand::Input;
+  alignas(64) Input panel[kPanelColumns / Format::Operand::kPerOperand][kBlockStep][kBlockRows];
+  // Of the panel's groups, see add_group.
+  alignas(64) float scales[kPanelGroups][kBlockStep][kBlockRows];
+  alignas(64) float factors[kPanelGroups][kBlockStep][kBlockRows];
+  alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
+};
+
+template <typename Format>
+void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
+  using Operand = typename Format::Operand;
+  const int group = kGrouped<Format> ? weight.group : range.count;
+  const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
+  for (int b = 0; b < range.blocks; ++b) {
+    const std::byte* words = weight.block(range.first_block + b);
+    if constexpr (kGrouped<Format>) {
+      words += range.first / weight.group * weight.group_bytes();
+    } else {
+      words += range.first / Operand::kPerOperand / Format::kOperands * Format::kStepBytes;
+    }
+    int at = 0;
+    for (int k = 0; k < range.count; k += group) {
+      for (int step = 0; step < steps; ++step) {
+        const auto word = Format::load_word(words);
+        unroll<Format::kOperands>([&](auto i) {
+          Operand::store_panel(
+              memory.panel[at + i.kValue][b], Format::template operand<i.kValue>(word)
+          );
+        });
+        words += Format::kStepBytes;
+        at += Format::kOperands;
+      }
+      if constexpr (kGrouped<Format>) {
+        const std::byte* biases = words + kBlockRows * scale_bytes(weight.scale_kind);
+        const F32x16 scale = load_scales(weight.scale_kind, words);
+        const F32x16 bias = load_scales(weight.scale_kind, biases);
+        store(memory.scales[k / group][b], scale);
+        store(memory.factors[k / group][b], sum_factor<Format>(scale, bias));
+        words += weight.group_bytes() - weight.group_word_bytes();
+      }
+    }
+  }
+}
+
+// sums += panel[first ..][..] * inputs for kRows rows, the chains kept in registers.
+template <typename Format, int kRows>
+[[gnu::always_inline]] inline void multiply_panel(
+    const typename Format::Operand::Input (*panel)[kBlockStep][kBlockRows],
+    const typename Format::Operand::Input* inputs,
+    int count,
+    F32x16 (&acc)[kRows][kBlockStep]
+) {
+  using Operand = typename Format::Operand;
+#pragma GCC unroll 4
+  for (int i = 0; i < count; ++i) {
+    typename Operand::Weight w[kBlockStep];
+    unroll<kBlockStep>([&](auto b) { w[b.kValue] = Operand::load_panel(panel[i][b.kValue]); });
+    unroll<kRows>([&](auto row) {
+      unroll<kBlockStep>([&](auto b) {
+        acc[row.kValue][b.kValue] =
+            Operand::step(acc[row.kValue][b.kValue], w[b.kValue], inputs[row.kValue]);
+      });
+    });
+    inputs += kRows;
+  }
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void load_sums(
+    const float (*sums)[kBlockStep][kBlockRows], F32x16 (&acc)[kRows][kBlockStep]
+) {
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = load(sums[row.kValue][b.kValue]); }
+    );
+  });
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void store_sums(
+    const F32x16 (&acc)[kRows][kBlockStep], float (*sums)[kBlockStep][kBlockRows]
+) {
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { store(sums[row.kValue][b.kValue], acc[row.kValue][b.kValue]); }
+    );
+  });
+}
+
+// Adds the panel's products to the sums of one sliver.
+template <typename Format, int kRows>
+void multiply_sliver(
+    const PackedMatrix& weight,
+    const PanelRange& range,
+    const TileMemory<Format>& memory,
+    const Sliver<typename Format::Operand::Input>& x,
+    float (*sums)[kBlockStep][kBlockRows]
+) {
+  constexpr int kPerOperand = Format::Operand::kPerOperand;
+  F32x16 acc[kRows][kBlockStep];
+  const auto* inputs = x.inputs + range.first / kPerOperand * kRows;
+  if constexpr (!kGrouped<Format>) {
+    load_sums<kRows>(sums, acc);
+    multiply_panel<Format, kRows>(memory.panel, inputs, inputs_per_row<Format>(range.count), acc);
+    store_sums<kRows>(acc, sums);
+  } else {
+    const int group_inputs = weight.group / kPerOperand;
+    const int first_group = range.first / weight.group;
+    for (int g = 0; g < range.count / weight.group; ++g) {
+      unroll<kRows>([&](auto row) {
+        unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = zero(); });
+      });
+      multiply_panel<Format, kRows>(
+          memory.panel + g * group_inputs, inputs + g * group_inputs * kRows, group_inputs, acc
+      );
+      const float* group_sums = x.sums + (first_group + g) * kRows;
+      unroll<kBlockStep>([&](auto b) {
+        const F32x16 scale = load(memory.scales[g][b.kValue]);
+        const F32x16 factor = load(memory.factors[g][b.kValue]);
+        unroll<kRows>([&](auto row) {
+          float* y = sums[row.kValue][b.kValue];
+          const F32x16 sum = broadcast(group_sums[row.kValue]);
+          store(y, add_group(load(y), acc[row.kValue][b.kValue], sum, scale, factor));
+        });
+      });
+    }
+  }
+}
+
+template <typename Format, int kRows = kSliverRows>
+void multiply_sliver_rows(
+    const PackedMatrix& weight,
+    const PanelRange& range,
+    const TileMemory<Format>& memory,
+    const Sliver<typename Format::Operand::Input>& x,
+    float (*sums)[kBlockStep][kBlockRows]
+) {
+  if constexpr (kRows > 0) {
+    if (x.rows == kRows) {
+      multiply_sliver<Format, kRows>(weight, range, memory, x, sums);
+    } else {
+      multiply_sliver_rows<Format, kRows - 1>(weight, range, memory, x, sums);
+    }
+  }
+}
+
+template <typename Format>
+void multiply_several(const PackedMatrix& weight, const LinearTile& tile) {
+  TileMemory<Format> memory;
+  const int end = tile.first_block + tile.block_count;
+  for (int block = tile.first_block; block < end; block += kBlockStep) {
+    auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
+    __builtin_memset(sums, 0, static_cast<std::size_t>(tile.row_count) * sizeof(*sums));
+  }
+  if (tile.block_count % kBlockStep != 0) {
+    __builtin_memset(memory.panel, 0, sizeof(memory.panel));
+    __builtin_memset(memory.scales, 0, sizeof(memory.scales));
+    __builtin_memset(memory.factors, 0, sizeof(memory.factors));
+  }
+  for (int k = 0; k < weight.columns; k += kPanelColumns) {
+    for (int block = tile.first_block; block < end; block += kBlockStep) {
+      const PanelRange range = {
+          block,
+          smaller(kBlockStep, end - block),
+          k,
+          smaller(kPanelColumns, weight.columns - k),
+      };
+      unpack_panel<Format>(weight, range, memory);
+      auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
+      for (int row = 0; row < tile.row_count; row += kSliverRows) {
+        const auto x = sliver_at<Format>(weight, tile, tile.first_row + row);
+        multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
+      }
+    }
+  }
+  for (int row = 0; row < tile.row_count; ++row) {
+    for (int b = 0; b < tile.block_count; ++b) {
+      const F32x16 y = load(memory.sums[b / kBlockStep][row][b % kBlockStep]);
+      store_result(weight, tile, tile.first_row + row, tile.first_block + b, y);
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

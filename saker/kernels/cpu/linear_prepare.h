@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of x in the form that the products read: slivers of interleaved rows, sums of groups, bf16
+// pairs where those are multiplied.
+
+#include "saker/kernels/cpu/linear_tiles.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// Copies x[k .. k + count) of a row to `values`, padded by zeros to a multiple of 16.
+inline void copy_inputs(const InputRows& x, int row, int k, int count, float* values) {
+  const float* from = x.data + row * x.row_stride + k * x.column_stride;
+  for (int i = 0; i < count; ++i) {
+    values[i] = from[i * x.column_stride];
+  }
+  for (int i = count; i % 16 != 0; ++i) {
+    values[i] = 0.0F;
+  }
+}
+
+// Scales sixteen values, the first of a column divisible by 16, as the format's operands want it.
+template <typename Format>
+F32x16 input_lanes(F32x16 lanes) {
+  if constexpr (!kGrouped<Format> || Format::Operand::kPerOperand == 2) {
+    return lanes;
+  } else {
+    alignas(64) float scales[16];
+    for (int i = 0; i < 16; ++i) {
+      scales[i] = Format::input_scale(i);
+    }
+    return mul(lanes, load(scales));
+  }
+}
+
+template <typename Format>
+void store_inputs(const float* values, int count, int stride, float* inputs) {
+  for (int i = 0; i < count; ++i) {
+    inputs[i * stride] = values[i];
+  }
+}
+
+// Pairs of values that are bf16 already.
+template <typename Format>
+void store_inputs(const float* values, int count, int stride, std::uint32_t* inputs) {
+  constexpr int kDistance = Format::kPairDistance;
+  for (int i = 0; i < count; i += 2 * kDistance) {
+    for (int j = 0; j < kDistance; ++j) {
+      inputs[(i / 2 + j) * stride] = __builtin_bit_cast(std::uint32_t, values[i + j]) >> 16 |
+                                     __builtin_bit_cast(std::uint32_t, values[i + j + kDistance]);
+    }
+  }
+}
+
+template <typename Format>
+void prepare(const PackedMatrix& weight, const InputRows& x, int sliver, std::byte* prepared) {
+  using Input = typename Format::Operand::Input;
+  constexpr int kPerOperand = Format::Operand::kPerOperand;
+  const int first = sliver * kSliverRows;
+  const int rows = smaller(kSliverRows, x.count - first);
+  auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
+  auto* sums = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
+  const int chunk = kGrouped<Format> ? weight.group : 64;
+  alignas(64) float values[128];
+  for (int row = 0; row < rows; ++row) {
+    for (int k = 0; k < weight.columns; k += chunk) {
+      const int count = smaller(chunk, weight.columns - k);
+      copy_inputs(x, first + row, k, count, values);
+      F32x16 sum = zero();
+      for (int i = 0; i < count; i += 16) {
+        F32x16 lanes = load(values + i);
+        if constexpr (kPerOperand == 2) {
+          lanes = as_float(shift_left<16>(to_bf16(lanes)));
+        }
+        sum = add(sum, lanes);
+        store(values + i, input_lanes<Format>(lanes));
+      }
+      store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
+      if constexpr (kGrouped<Format>) {
+        sums[k / weight.group * rows + row] = reduce_add(sum);
+      }
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

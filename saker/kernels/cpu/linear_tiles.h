@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the products of one instruction set share: sizes of tiles, prepared rows, the end of a sum.
+
+#include "saker/kernels/cpu/linear_bodies.h"
+#include "saker/kernels/cpu/linear_formats.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// Sums that fit the registers beside their operands: kSliverRows * kBlockStep of them, or
+// kRowBlocks * kRowGroups for a single row.
+#if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
+constexpr int kSliverRows = 6;
+constexpr int kBlockStep = 4;
+constexpr int kRowGroups = 2;
+#elif defined(__AVX2__)
+constexpr int kSliverRows = 6;
+constexpr int kBlockStep = 1;
+constexpr int kRowGroups = 1;
+#else
+constexpr int kSliverRows = 2;
+constexpr int kBlockStep = 1;
+constexpr int kRowGroups = 1;
+#endif
+constexpr int kRowBlocks = 4;       // Blocks in flight for a single row.
+constexpr int kPanelColumns = 256;  // A multiple of every group.
+static_assert(kTileRows % kSliverRows == 0 && kTileBlocks % kBlockStep == 0);
+
+constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
+
+// Where a sliver's prepared rows lie: inputs [K / kPerOperand][rows], then sums of groups
+// [groups][rows].
+template <typename Input>
+struct Sliver {
+  const Input* inputs;
+  const float* sums;
+  int rows;
+};
+
+template <typename Format>
+constexpr int inputs_per_row(int columns) {
+  constexpr int k = Format::Operand::kPerOperand;
+  return (columns + k - 1) / k;
+}
+
+template <typename Format>
+std::size_t row_bytes(const PackedMatrix& weight) {
+  const int sums = weight.has_groups() ? weight.groups() : 0;
+  return 4 * static_cast<std::size_t>(inputs_per_row<Format>(weight.columns) + sums);
+}
+
+template <typename Format>
+auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int first_row) {
+  using Input = typename Format::Operand::Input;
+  const int rows = smaller(kSliverRows, tile.total_rows - first_row);
+  const std::byte* at = tile.prepared + first_row * row_bytes<Format>(weight);
+  const auto* inputs = reinterpret_cast<const Input*>(at);
+  const int count = inputs_per_row<Format>(weight.columns) * rows;
+  return Sliver<Input>{inputs, reinterpret_cast<const float*>(inputs + count), rows};
+}
+
+template <typename Format>
+constexpr bool kGrouped = false;
+template <>
+inline constexpr bool kGrouped<NibbleFormat> = true;
+template <>
+inline constexpr bool kGrouped<ByteFormat> = true;
+
+// What the sum of a group's x is multiplied by: its bias, less what the operands' offset added to
+// the codes.
+template <typename Format>
+[[gnu::always_inline]] inline F32x16 sum_factor(F32x16 scale, F32x16 bias) {
+  return Format::kOffset == 0.0F ? bias : fma(broadcast(-Format::kOffset), scale, bias);
+}
+
+// Adds one group to y: a is its chain of products, sum the sum of its x.
+[[gnu::always_inline]] inline F32x16 add_group(
+    F32x16 y, F32x16 a, F32x16 sum, F32x16 scale, F32x16 factor
+) {
+  return fma(factor, sum, fma(scale, a, y));
+}
+
+// Writes sixteen results of a row, fewer at the right edge.
+inline void store_result(
+    const PackedMatrix& weight, const LinearTile& tile, int row, int block, F32x16 y
+) {
+  const int column = block * kBlockRows;
+  const int count = smaller(kBlockRows, weight.rows - column);
+  float* out = tile.out + static_cast<std::size_t>(row) * weight.rows + column;
+  if (count == kBlockRows) {
+    store(out, tile.bias == nullptr ? y : add(y, load(tile.bias + column)));
+  } else {
+    store_part(out, tile.bias == nullptr ? y : add(y, load_part(tile.bias + column, count)), count);
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
