@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products with the shapes of a model of 0.6 billion parameters. One pass goes over four
+// layers, more than a cache holds, as decoding does. Prints bytes and operations a second and their
+// share of what this machine measures at most.
+#include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/limits.h"
+#include "saker/kernels/cpu/multiply.h"
+#include "saker/kernels/cpu/pack.h"
+#include "saker/kernels/packed_storage.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+constexpr int kLayers = 4;
+
+struct Shape {
+  int rows;
+  int columns;
+};
+
+constexpr Shape kShapes[] = {{4096, 1024}, {1024, 2048}, {6144, 1024}, {1024, 3072}};
+
+Tensor random_tensor(DType dtype, int rows, int columns, std::uint32_t mask, std::uint32_t bits) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = {rows, columns};
+  auto words = std::make_shared<std::vector<std::uint32_t>>(tensor.nbytes() / 4 + 1);
+  std::mt19937 random(static_cast<std::uint32_t>(rows + columns));
+  for (std::uint32_t& word : *words) {
+    word = (random() & mask) | bits;
+  }
+  tensor.data =
+      std::shared_ptr<const std::byte>(words, reinterpret_cast<const std::byte*>(words->data()));
+  return tensor;
+}
+
+// bf16 values and scales of about 1/64.
+Tensor random_bf16(int rows, int columns) {
+  return random_tensor(DType::kBFloat16, rows, columns, 0x80ff80ffU, 0x3c003c00U);
+}
+
+PackedWeight random_weight(const Shape& shape, const WeightFormat& format) {
+  WeightTensors tensors;
+  if (format.kind == WeightKind::kAffine) {
+    const int groups = shape.columns / format.group_size;
+    const int words = shape.columns * format.bits / 32;
+    tensors.weight = random_tensor(DType::kUInt32, shape.rows, words, 0xffffffffU, 0);
+    tensors.scales = random_bf16(shape.rows, groups);
+    tensors.biases = random_bf16(shape.rows, groups);
+  } else if (format.kind == WeightKind::kBFloat16) {
+    tensors.weight = random_bf16(shape.rows, shape.columns);
+  } else {
+    tensors.weight =
+        random_tensor(DType::kFloat32, shape.rows, shape.columns, 0x80ffffffU, 0x3c000000U);
+  }
+  return PackedWeight::pack({tensors}, format);
+}
+
+const MachineLimits& limits() {
+  static const MachineLimits measured = measure_limits();
+  return measured;
+}
+
+void run_layers(benchmark::State& state, const WeightFormat& format) {
+  const int rows = static_cast<int>(state.range(0));
+  std::vector<PackedWeight> weights;
+  double bytes = 0;
+  double operations = 0;
+  int width = 0;
+  for (int layer = 0; layer < kLayers; ++layer) {
+    for (const Shape& shape : kShapes) {
+      weights.push_back(random_weight(shape, format));
+      bytes += static_cast<double>(weights.back().nbytes());
+      operations += 2.0 * rows * shape.rows * shape.columns;
+      width = std::max({width, shape.rows, shape.columns});
+    }
+  }
+  const std::vector<float> x(static_cast<std::size_t>(rows) * width, 0.5F);
+  std::vector<float> y(x.size());
+  for (auto _ : state) {
+    for (const PackedWeight& weight : weights) {
+      const InputRows input = {x.data(), weight.columns(), 1, rows};
+      multiply_rows(*kernel_table().linear, weight.storage().matrix, input, nullptr, y.data());
+    }
+  }
+  const bool pairs = kernel_table_name() == "avx512_bf16" && format.kind != WeightKind::kFloat32;
+  const double peak = pairs ? limits().bf16_gflops : limits().f32_gflops;
+  const auto passes = static_cast<double>(state.iterations());
+  using benchmark::Counter;
+  state.counters["GB/s"] = Counter(bytes * passes / 1e9, Counter::kIsRate);
+  state.counters["GFLOP/s"] = Counter(operations * passes / 1e9, Counter::kIsRate);
+  state.counters["of_read"] = Counter(bytes * passes / 1e9 / limits().read_gbps, Counter::kIsRate);
+  state.counters["of_peak"] = Counter(operations * passes / 1e9 / peak, Counter::kIsRate);
+}
+
+void row_counts(benchmark::internal::Benchmark* bench) {
+  bench->Arg(1)->Arg(2)->Arg(8)->Arg(64)->Arg(512)->UseRealTime()->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(run_layers, q4, WeightFormat{WeightKind::kAffine, 4, 64})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, q8, WeightFormat{WeightKind::kAffine, 8, 64})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, bf16, WeightFormat{WeightKind::kBFloat16, 0, 0})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, f32, WeightFormat{WeightKind::kFloat32, 0, 0})->Apply(row_counts);
+
+// Bytes of the checkpoint packed a second.
+void pack_weight(benchmark::State& state, const WeightFormat& format, DType dtype, int columns) {
+  WeightTensors tensors;
+  tensors.weight = random_tensor(dtype, 6144, columns, 0x80ff80ffU, 0x3c003c00U);
+  if (format.group_size > 0) {
+    tensors.scales = random_bf16(6144, 1024 / format.group_size);
+    tensors.biases = tensors.scales;
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(PackedWeight::pack({tensors}, format));
+  }
+  const auto bytes = static_cast<double>(tensors.weight.nbytes());
+  state.counters["GB/s"] = benchmark::Counter(
+      bytes * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate
+  );
+}
+
+constexpr WeightFormat kFour = {WeightKind::kAffine, 4, 64};
+constexpr WeightFormat kBf16 = {WeightKind::kBFloat16, 0, 0};
+BENCHMARK_CAPTURE(pack_weight, q4, kFour, DType::kUInt32, 128)->UseRealTime();
+BENCHMARK_CAPTURE(pack_weight, bf16, kBf16, DType::kBFloat16, 1024)->UseRealTime();
+
+}  // namespace
+}  // namespace saker::kernels
