@@ -28,7 +28,7 @@ mx.set_default_device(mx.cpu)
 
 TOKENS, PROMPT, GREEDY = 20, 8, 12
 AGREE = 5e-5  # Largest difference of logits between the two references.
-MIN_GAP = 0.04  # Between the two best logits of a greedy step.
+MIN_GAP, MIN_GAP_HALF = 0.04, 0.2  # Between the two best logits of a greedy step; where rows or operands are bf16.
 
 BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
             head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, rope_theta=10000.0)
@@ -226,7 +226,7 @@ def main():
     for name in args.names or CASES:
         for seed in range(100):
             gap, config, weights, golden = make_case(name, seed)
-            if gap > MIN_GAP:
+            if gap > (MIN_GAP_HALF if "dtype" in CASES[name][2] else MIN_GAP):
                 break
         else:
             raise SystemExit(f"{name}: no seed keeps greedy steps apart")
