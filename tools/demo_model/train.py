@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train the demo model: `python train.py --out DIR`, about an hour on two cores. The defaults made models/demo.
+"""Train the demo model: `python train.py --out DIR`, below an hour on two cores. The defaults made models/demo.
 
 DIR gets tokenizer.json and, about every 90 steps, checkpoint.pt; a second start with the same DIR goes on from there.
 `export.py` turns a checkpoint of any age into a model folder.
