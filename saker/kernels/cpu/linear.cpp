@@ -3,7 +3,7 @@
 #include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_panels.h"
 #include "saker/kernels/cpu/linear_prepare.h"
-#include "saker/kernels/cpu/linear_row.h"
+#include "saker/kernels/cpu/linear_rows.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -33,18 +33,24 @@ std::size_t prepared_row_bytes(const PackedMatrix& weight) {
 }
 
 void prepare_sliver(
-    const PackedMatrix& weight, const InputRows& x, int sliver, std::byte* prepared
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
 ) {
-  with_format(weight, [&](auto format) { prepare<decltype(format)>(weight, x, sliver, prepared); });
+  with_format(weight, [&](auto format) {
+    prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
+  });
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   with_format(weight, [&](auto format) {
     using Format = decltype(format);
-    if (tile.total_rows == 1) {
-      multiply_single<Format>(weight, tile);
+    if (tile.slivers.count == 1) {
+      multiply_few<Format>(weight, tile);
     } else {
-      multiply_several<Format>(weight, tile);
+      multiply_many<Format>(weight, tile);
     }
   });
 }

@@ -27,28 +27,48 @@ struct InputRows {
   int count = 0;
 };
 
-// A rectangle of the result: rows [first_row, first_row + row_count), columns of the given blocks.
+// Slivers: rows of x that lie interleaved and are multiplied together, at most
+// LinearBodies::sliver_rows, of nearly equal size, so that no sliver is left with too few chains to
+// keep the multipliers busy.
+struct Slivers {
+  int rows = 0;  // Of x.
+  int count = 0;
+
+  // Rows before sliver `index`; first_row(count) is `rows`.
+  [[gnu::always_inline]] int first_row(int index) const {
+    const int extra = rows % count;
+    return rows / count * index + (index < extra ? index : extra);
+  }
+};
+
+// A rectangle of the result: the rows of some slivers, the columns of some blocks.
 struct LinearTile {
   const std::byte* prepared = nullptr;
-  int total_rows = 0;
-  int first_row = 0;  // A multiple of sliver_rows.
-  int row_count = 0;  // At most kTileRows unless the rest is taken.
+  Slivers slivers;
+  int first_sliver = 0;
+  int sliver_count = 0;  // At most kTileSlivers.
   int first_block = 0;
   int block_count = 0;          // At most kTileBlocks.
   const float* bias = nullptr;  // [N] or null.
-  float* out = nullptr;         // [total_rows, N].
+  float* out = nullptr;         // [rows of x, N].
 };
 
-inline constexpr int kTileRows = 120;  // A multiple of every sliver_rows.
+inline constexpr int kTileSlivers = 20;
 inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
-  int sliver_rows;  // Rows of x that lie interleaved and are multiplied together.
+  int sliver_rows;  // Most rows of a sliver.
   int block_step;   // Blocks that are multiplied together.
 
   // x in the form that `multiply` reads, sliver after sliver: prepared_row_bytes for each row.
   std::size_t (*prepared_row_bytes)(const PackedMatrix& weight);
-  void (*prepare)(const PackedMatrix& weight, const InputRows& x, int sliver, std::byte* prepared);
+  void (*prepare)(
+      const PackedMatrix& weight,
+      const InputRows& x,
+      const Slivers& slivers,
+      int sliver,
+      std::byte* prepared
+  );
   void (*multiply)(const PackedMatrix& weight, const LinearTile& tile);
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
+// Many rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
 // unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
 // with it; sums go through memory between panels, which changes no bit.
 
@@ -158,7 +158,8 @@ void multiply_sliver_rows(
     const Sliver<typename Format::Operand::Input>& x,
     float (*sums)[kBlockStep][kBlockRows]
 ) {
-  if constexpr (kRows > 0) {
+  // Two slivers or more hold at least half of the most each.
+  if constexpr (kRows >= kSliverRows / 2) {
     if (x.rows == kRows) {
       multiply_sliver<Format, kRows>(weight, range, memory, x, sums);
     } else {
@@ -168,12 +169,15 @@ void multiply_sliver_rows(
 }
 
 template <typename Format>
-void multiply_several(const PackedMatrix& weight, const LinearTile& tile) {
+void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory<Format> memory;
   const int end = tile.first_block + tile.block_count;
+  const int first_row = tile.slivers.first_row(tile.first_sliver);
+  const int end_sliver = tile.first_sliver + tile.sliver_count;
+  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
   for (int block = tile.first_block; block < end; block += kBlockStep) {
     auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-    __builtin_memset(sums, 0, static_cast<std::size_t>(tile.row_count) * sizeof(*sums));
+    __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
   }
   if (tile.block_count % kBlockStep != 0) {
     __builtin_memset(memory.panel, 0, sizeof(memory.panel));
@@ -190,16 +194,17 @@ void multiply_several(const PackedMatrix& weight, const LinearTile& tile) {
       };
       unpack_panel<Format>(weight, range, memory);
       auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-      for (int row = 0; row < tile.row_count; row += kSliverRows) {
-        const auto x = sliver_at<Format>(weight, tile, tile.first_row + row);
+      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
+        const auto x = sliver_at<Format>(weight, tile, sliver);
+        const int row = tile.slivers.first_row(sliver) - first_row;
         multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
       }
     }
   }
-  for (int row = 0; row < tile.row_count; ++row) {
+  for (int row = 0; row < row_count; ++row) {
     for (int b = 0; b < tile.block_count; ++b) {
       const F32x16 y = load(memory.sums[b / kBlockStep][row][b % kBlockStep]);
-      store_result(weight, tile, tile.first_row + row, tile.first_block + b, y);
+      store_result(weight, tile, first_row + row, tile.first_block + b, y);
     }
   }
 }

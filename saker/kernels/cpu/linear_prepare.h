@@ -53,11 +53,17 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
 }
 
 template <typename Format>
-void prepare(const PackedMatrix& weight, const InputRows& x, int sliver, std::byte* prepared) {
+void prepare(
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
+) {
   using Input = typename Format::Operand::Input;
   constexpr int kPerOperand = Format::Operand::kPerOperand;
-  const int first = sliver * kSliverRows;
-  const int rows = smaller(kSliverRows, x.count - first);
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
   auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
   auto* sums = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
   const int chunk = kGrouped<Format> ? weight.group : 64;

@@ -8,24 +8,28 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Sums that fit the registers beside their operands: kSliverRows * kBlockStep of them, or
-// kRowBlocks * kRowGroups for a single row.
+// What fits the registers: kSliverRows * kBlockStep sums beside their operands; for few rows
+// kFewSums, so that there are chains enough.
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 constexpr int kSliverRows = 6;
 constexpr int kBlockStep = 4;
-constexpr int kRowGroups = 2;
+constexpr int kFewSums = 24;
+constexpr int kRowGroups = 2;  // Groups in flight for a single row.
 #elif defined(__AVX2__)
 constexpr int kSliverRows = 6;
 constexpr int kBlockStep = 1;
+constexpr int kFewSums = 4;
 constexpr int kRowGroups = 1;
 #else
 constexpr int kSliverRows = 2;
 constexpr int kBlockStep = 1;
+constexpr int kFewSums = 2;
 constexpr int kRowGroups = 1;
 #endif
-constexpr int kRowBlocks = 4;       // Blocks in flight for a single row.
+constexpr int kRowBlocks = 4;       // Blocks in flight for a single row, at most.
 constexpr int kPanelColumns = 256;  // A multiple of every group.
-static_assert(kTileRows % kSliverRows == 0 && kTileBlocks % kBlockStep == 0);
+constexpr int kTileRows = kTileSlivers * kSliverRows;
+static_assert(kTileBlocks % kBlockStep == 0);
 
 constexpr int smaller(int a, int b) {
   return a < b ? a : b;
@@ -53,10 +57,11 @@ std::size_t row_bytes(const PackedMatrix& weight) {
 }
 
 template <typename Format>
-auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int first_row) {
+auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
   using Input = typename Format::Operand::Input;
-  const int rows = smaller(kSliverRows, tile.total_rows - first_row);
-  const std::byte* at = tile.prepared + first_row * row_bytes<Format>(weight);
+  const int first = tile.slivers.first_row(sliver);
+  const int rows = tile.slivers.first_row(sliver + 1) - first;
+  const std::byte* at = tile.prepared + first * row_bytes<Format>(weight);
   const auto* inputs = reinterpret_cast<const Input*>(at);
   const int count = inputs_per_row<Format>(weight.columns) * rows;
   return Sliver<Input>{inputs, reinterpret_cast<const float*>(inputs + count), rows};

@@ -18,34 +18,21 @@ constexpr int divide_up(int a, int b) {
 }
 
 // Blocks of 16 columns in a tile: as many as fit, fewer when threads would have too few tiles.
-int blocks_in_tile(const LinearBodies& bodies, int blocks, int row_tiles) {
-  const int step = row_tiles == 0 ? 4 : bodies.block_step;
+int blocks_in_tile(int blocks, int row_tiles, int step) {
   const int wanted = kTilesPerThread * thread_pool().size();
-  const int even = blocks * std::max(row_tiles, 1) / wanted / step * step;
-  return std::clamp(even, step, kTileBlocks);
+  return std::clamp(blocks * row_tiles / wanted / step * step, step, kTileBlocks);
 }
 
-void multiply_one(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
+void multiply_tiles(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
+  const Slivers& slivers = whole.slivers;
   const int blocks = weight.blocks();
-  const int step = blocks_in_tile(bodies, blocks, 0);
-  thread_pool().run(divide_up(blocks, step), [&](int index) {
-    LinearTile tile = whole;
-    tile.row_count = 1;
-    tile.first_block = index * step;
-    tile.block_count = std::min(step, blocks - tile.first_block);
-    bodies.multiply(weight, tile);
-  });
-}
-
-void multiply_many(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
-  const int blocks = weight.blocks();
-  const int row_tiles = divide_up(whole.total_rows, kTileRows);
-  const int step = blocks_in_tile(bodies, blocks, row_tiles);
+  const int row_tiles = divide_up(slivers.count, kTileSlivers);
+  const int step = blocks_in_tile(blocks, row_tiles, slivers.count == 1 ? 4 : bodies.block_step);
   const int block_tiles = divide_up(blocks, step);
   thread_pool().run(row_tiles * block_tiles, [&](int index) {
     LinearTile tile = whole;
-    tile.first_row = index / block_tiles * kTileRows;
-    tile.row_count = std::min(kTileRows, whole.total_rows - tile.first_row);
+    tile.first_sliver = index / block_tiles * kTileSlivers;
+    tile.sliver_count = std::min(kTileSlivers, slivers.count - tile.first_sliver);
     tile.first_block = index % block_tiles * step;
     tile.block_count = std::min(step, blocks - tile.first_block);
     bodies.multiply(weight, tile);
@@ -68,24 +55,19 @@ void multiply_rows(
   thread_local AlignedBytes prepared;
   prepared.reserve(bodies.prepared_row_bytes(weight) * static_cast<std::size_t>(x.count));
   std::byte* to = prepared.data();
-  const int slivers = divide_up(x.count, bodies.sliver_rows);
-  if (slivers <= 2) {
-    for (int sliver = 0; sliver < slivers; ++sliver) {
-      bodies.prepare(weight, x, sliver, to);
-    }
+  const Slivers slivers = {x.count, divide_up(x.count, bodies.sliver_rows)};
+  const auto prepare = [&](int sliver) { bodies.prepare(weight, x, slivers, sliver, to); };
+  if (slivers.count == 1) {
+    prepare(0);
   } else {
-    thread_pool().run(slivers, [&](int sliver) { bodies.prepare(weight, x, sliver, to); });
+    thread_pool().run(slivers.count, prepare);
   }
   LinearTile whole;
   whole.prepared = to;
-  whole.total_rows = x.count;
+  whole.slivers = slivers;
   whole.bias = bias;
   whole.out = out;
-  if (x.count == 1) {
-    multiply_one(bodies, weight, whole);
-  } else {
-    multiply_many(bodies, weight, whole);
-  }
+  multiply_tiles(bodies, weight, whole);
 }
 
 }  // namespace saker::kernels

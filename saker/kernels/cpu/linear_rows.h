@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Few rows of x (one sliver) times blocks of the weight: weights are read once and unpacked in
+// registers, several blocks (and groups) at a time so that enough chains of additions overlap.
+
+#include "saker/kernels/cpu/linear_tiles.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// Blocks in flight.
+constexpr int blocks_for(int rows) {
+  const int blocks = kFewSums / rows;
+  return blocks < 1 ? 1 : smaller(blocks, kRowBlocks);
+}
+
+// Adds one step to the chains: word[b] of each block times inputs of each row. Operand by operand,
+// so that links of different chains stand side by side.
+template <typename Format, int kCount, int kRows, int kBlocks>
+[[gnu::always_inline]] inline void add_step(
+    const typename Format::Word (&word)[kBlocks],
+    const typename Format::Operand::Input* inputs,
+    F32x16 (&sums)[kRows][kBlocks]
+) {
+  using Operand = typename Format::Operand;
+  unroll<kCount>([&](auto i) {
+    unroll<kBlocks>([&](auto b) {
+      const auto operand = Format::template operand<i.kValue>(word[b.kValue]);
+      unroll<kRows>([&](auto r) {
+        sums[r.kValue][b.kValue] =
+            Operand::step(sums[r.kValue][b.kValue], operand, inputs[i.kValue * kRows + r.kValue]);
+      });
+    });
+  });
+}
+
+template <int kRows, int kBlocks>
+[[gnu::always_inline]] inline void clear(F32x16 (&sums)[kRows][kBlocks]) {
+  unroll<kRows>([&](auto r) { unroll<kBlocks>([&](auto b) { sums[r.kValue][b.kValue] = zero(); }); }
+  );
+}
+
+template <int kRows, int kBlocks>
+void store_results(
+    const PackedMatrix& weight, const LinearTile& tile, int block, const F32x16 (&y)[kRows][kBlocks]
+) {
+  unroll<kRows>([&](auto r) {
+    unroll<kBlocks>([&](auto b) {
+      store_result(weight, tile, r.kValue, block + b.kValue, y[r.kValue][b.kValue]);
+    });
+  });
+}
+
+template <typename Format, int kRows, int kBlocks>
+void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int block) {
+  const auto x = sliver_at<Format>(weight, tile, 0);
+  const std::byte* words = weight.block(block);
+  const std::size_t stride = weight.block_bytes();
+  const int steps = inputs_per_row<Format>(weight.columns) / Format::kOperands;
+  const auto* inputs = x.inputs;
+  F32x16 y[kRows][kBlocks];
+  clear(y);
+  typename Format::Word word[kBlocks];
+  for (int step = 0; step < steps; ++step) {
+    unroll<kBlocks>([&](auto b) { word[b.kValue] = Format::load_word(words + b.kValue * stride); });
+    add_step<Format, Format::kOperands>(word, inputs, y);
+    words += Format::kStepBytes;
+    inputs += Format::kOperands * kRows;
+  }
+  // An odd column of bf16 weights whose operands are single: the other half of the word is no
+  // column.
+  if (steps * Format::kOperands < inputs_per_row<Format>(weight.columns)) {
+    unroll<kBlocks>([&](auto b) { word[b.kValue] = Format::load_word(words + b.kValue * stride); });
+    add_step<Format, 1>(word, inputs, y);
+  }
+  store_results(weight, tile, block, y);
+}
+
+// kGroups groups of kBlocks blocks are in flight.
+template <typename Format, int kGroups, int kRows, int kBlocks>
+[[gnu::always_inline]] inline void add_groups(
+    const PackedMatrix& weight,
+    const std::byte* words,
+    const typename Format::Operand::Input* inputs,
+    const float* group_sums,
+    F32x16 (&y)[kRows][kBlocks]
+) {
+  const std::size_t stride = weight.block_bytes();
+  const std::size_t group_bytes = weight.group_bytes();
+  const int group_inputs = weight.group / Format::Operand::kPerOperand;
+  F32x16 a[kGroups][kRows][kBlocks];
+  unroll<kGroups>([&](auto g) { clear(a[g.kValue]); });
+  for (int step = 0; step < group_inputs / Format::kOperands; ++step) {
+    unroll<kGroups>([&](auto g) {
+      typename Format::Word word[kBlocks];
+      unroll<kBlocks>([&](auto b) {
+        word[b.kValue] = Format::load_word(words + b.kValue * stride + g.kValue * group_bytes);
+      });
+      add_step<Format, Format::kOperands>(
+          word, inputs + g.kValue * group_inputs * kRows, a[g.kValue]
+      );
+    });
+    words += Format::kStepBytes;
+    inputs += Format::kOperands * kRows;
+  }
+  unroll<kGroups>([&](auto g) {
+    unroll<kBlocks>([&](auto b) {
+      const std::byte* scales = words + b.kValue * stride + g.kValue * group_bytes;
+      const F32x16 scale = load_scales(weight.scale_kind, scales);
+      const F32x16 bias =
+          load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
+      const F32x16 factor = sum_factor<Format>(scale, bias);
+      unroll<kRows>([&](auto r) {
+        const F32x16 sum = broadcast(group_sums[g.kValue * kRows + r.kValue]);
+        F32x16& to = y[r.kValue][b.kValue];
+        to = add_group(to, a[g.kValue][r.kValue][b.kValue], sum, scale, factor);
+      });
+    });
+  });
+}
+
+template <typename Format, int kRows, int kBlocks>
+void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, int block) {
+  // Groups are independent chains: with one row and few blocks, more groups at a time keep the
+  // multipliers busy.
+  constexpr int kGroups = kRows > 1 ? 1 : kBlocks > 1 ? kRowGroups : 2 * kRowGroups;
+  const auto x = sliver_at<Format>(weight, tile, 0);
+  const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
+  const std::byte* words = weight.block(block);
+  F32x16 y[kRows][kBlocks];
+  clear(y);
+  int group = 0;
+  for (; group + kGroups <= weight.groups(); group += kGroups) {
+    add_groups<Format, kGroups>(
+        weight,
+        words + group * weight.group_bytes(),
+        x.inputs + group * group_inputs,
+        x.sums + group * kRows,
+        y
+    );
+  }
+  for (; group < weight.groups(); ++group) {
+    add_groups<Format, 1>(
+        weight,
+        words + group * weight.group_bytes(),
+        x.inputs + group * group_inputs,
+        x.sums + group * kRows,
+        y
+    );
+  }
+  store_results(weight, tile, block, y);
+}
+
+template <typename Format, int kRows, int kBlocks>
+void multiply_blocks(const PackedMatrix& weight, const LinearTile& tile, int block) {
+  if constexpr (kGrouped<Format>) {
+    multiply_rows_grouped<Format, kRows, kBlocks>(weight, tile, block);
+  } else {
+    multiply_rows_dense<Format, kRows, kBlocks>(weight, tile, block);
+  }
+}
+
+template <typename Format, int kRows = kSliverRows>
+void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
+  if constexpr (kRows > 0) {
+    if (tile.slivers.rows != kRows) {
+      multiply_few<Format, kRows - 1>(weight, tile);
+      return;
+    }
+    constexpr int kBlocks = blocks_for(kRows);
+    const int end = tile.first_block + tile.block_count;
+    int block = tile.first_block;
+    for (; block + kBlocks <= end; block += kBlocks) {
+      multiply_blocks<Format, kRows, kBlocks>(weight, tile, block);
+    }
+    for (; block < end; ++block) {
+      multiply_blocks<Format, kRows, 1>(weight, tile, block);
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
