@@ -6,6 +6,7 @@
 #include "saker/kernels/kv_storage.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace saker::kernels {
@@ -57,9 +58,10 @@ void check_spans(
     );
     next_row += span.row_count;
     require(
-        span.first_position >= 0 && span.window >= 0 && span.keep >= 0 && options.window >= 0,
+        span.first_position >= 0 && span.first_position < INT64_MAX - span.row_count &&
+            span.window >= 0 && span.keep >= 0 && options.window >= 0,
         ErrorCode::kInvalidArgument,
-        "attend: position {}, windows {} and {} and keep {} must not be negative",
+        "attend: position {}, windows {} and {} or keep {} is negative or too large",
         span.first_position,
         span.window,
         options.window,

@@ -68,9 +68,9 @@ void check_range(std::int64_t first, int count, std::int64_t begin, std::int64_t
   require(
       count >= 0 && first >= begin && first <= end - count,
       ErrorCode::kInternal,
-      "cache: got rows {} to {}, expected rows within {} to {}",
+      "cache: got {} rows from {}, expected rows within {} to {}",
+      count,
       first,
-      first + count,
       begin,
       end
   );

@@ -325,6 +325,7 @@ TEST_F(AttendTest, WrongCallsAreErrors) {
   EXPECT_THROW(call({span_of(c, 1, 3, 0, store)}), Error);
   EXPECT_THROW(call({span_of(c, 0, 4, -1, store)}), Error);
   EXPECT_THROW(call({span_of(c, 0, 4, 64, store)}), Error);
+  EXPECT_THROW(call({span_of(c, 0, 4, INT64_MAX, store)}), Error);
   EXPECT_THROW(call({span_of(c, 0, 4, 0, nullptr)}), Error);
   EXPECT_THROW(attend(in.q, in.k, in.k, {}, c.options), Error);
   auto wide = std::make_shared<KvStore>(KvShape{1, 32, 16, mx::bfloat16}, KvLayout::kPaged);
