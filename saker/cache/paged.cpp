@@ -63,7 +63,7 @@ KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
     return rows(offset_, offset_);
   }
   // The oldest of the new rows sees recent - 1 rows before itself.
-  return rows(offset_, bound_->recent - 1 + count);
+  return rows(offset_, std::int64_t{bound_->recent} - 1 + count);
 }
 
 kernels::AttendSpan PagedCache::append(int first_row, int row_count) {
