@@ -5,58 +5,10 @@
 // gives operands, each of which stands for one k (float32) or for a pair of k (bf16). See
 // packed_matrix.h for the words.
 
+#include "saker/kernels/cpu/linear_operands.h"
 #include "saker/kernels/cpu/packed_matrix.h"
-#include "saker/kernels/cpu/vec.h"
 
 namespace saker::kernels::SAKER_ISA {
-
-// A number known to the compiler, as an argument.
-template <int value>
-struct Index {
-  static constexpr int kValue = value;
-};
-
-template <int count, int at = 0, typename Function>
-[[gnu::always_inline]] inline void unroll(const Function& function) {
-  if constexpr (at < count) {
-    function(Index<at>());
-    unroll<count, at + 1>(function);
-  }
-}
-
-// Multiplies float32.
-struct FloatOperand {
-  using Weight = F32x16;
-  using Input = float;
-  static constexpr int kPerOperand = 1;  // k that one operand stands for.
-
-  static F32x16 step(F32x16 acc, Weight w, Input x) { return fma(w, broadcast(x), acc); }
-
-  static Weight load_panel(const float* p) { return load(p); }
-
-  static void store_panel(float* p, Weight w) { store(p, w); }
-};
-
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
-// Multiplies pairs of bf16.
-struct PairOperand {
-  using Weight = U32x16;
-  using Input = std::uint32_t;
-  static constexpr int kPerOperand = 2;
-
-  static F32x16 step(F32x16 acc, Weight w, Input x) {
-    return dot_bf16_pairs(acc, w, broadcast_u32(x));
-  }
-
-  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
-
-  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
-};
-
-using Bf16Operand = PairOperand;
-#else
-using Bf16Operand = FloatOperand;
-#endif
 
 // A word of codes. Where registers are few it stays in memory and each operand reads it: the upper
 // halves of all lanes are what lies two bytes further, in their lower halves, so no shift is needed
