@@ -136,6 +136,7 @@ class Decoder final : public Model {
       const nn::Weights& weights, LayerBuilder build_layer, const LoadProgress& progress
   ) const {
     std::vector<std::shared_ptr<const nn::Rope>> ropes;
+    ropes.reserve(config_.ropes.size());
     for (const auto& options : config_.ropes) {
       ropes.push_back(std::make_shared<const nn::Rope>(config_.head_dim, options));
     }
