@@ -27,12 +27,13 @@ void multiply_tiles(const LinearBodies& bodies, const PackedMatrix& weight, Line
   const Slivers& slivers = whole.slivers;
   const int blocks = weight.blocks();
   const int row_tiles = divide_up(slivers.count, kTileSlivers);
+  const int row_step = divide_up(slivers.count, row_tiles);
   const int step = blocks_in_tile(blocks, row_tiles, slivers.count == 1 ? 4 : bodies.block_step);
   const int block_tiles = divide_up(blocks, step);
   thread_pool().run(row_tiles * block_tiles, [&](int index) {
     LinearTile tile = whole;
-    tile.first_sliver = index / block_tiles * kTileSlivers;
-    tile.sliver_count = std::min(kTileSlivers, slivers.count - tile.first_sliver);
+    tile.first_sliver = index / block_tiles * row_step;
+    tile.sliver_count = std::min(row_step, slivers.count - tile.first_sliver);
     tile.first_block = index % block_tiles * step;
     tile.block_count = std::min(step, blocks - tile.first_block);
     bodies.multiply(weight, tile);
