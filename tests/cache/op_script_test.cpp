@@ -83,7 +83,9 @@ class Script {
     RC_ASSERT(cache.offset() == static_cast<std::int64_t>(list.rows.size()));
     const auto view = cache.view();
     RC_ASSERT(view.has_value() == !list.committed().empty());
-    RC_ASSERT(!view || same_rows(*view, list.view()));
+    if (view) {
+      RC_ASSERT(same_rows(*view, list.view()));
+    }
   }
 
   void write(bool fused, int count) {
