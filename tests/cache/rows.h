@@ -7,6 +7,7 @@
 #include "saker/cache/layer_cache.h"
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace saker::cache {
@@ -44,10 +45,8 @@ inline bool same_rows(const KeyValues& got, const std::vector<int>& rows) {
 }
 
 inline std::vector<int> numbers(int first, int count) {
-  std::vector<int> rows;
-  for (int i = 0; i < count; ++i) {
-    rows.push_back(first + i);
-  }
+  std::vector<int> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), first);
   return rows;
 }
 
