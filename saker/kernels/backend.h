@@ -21,7 +21,7 @@ void select_device(std::string_view name);
 void set_threads(int count);
 int threads();
 
-// The instruction set the CPU bodies use: "avx512_bf16", "avx512", "avx2" or "portable". The
+// The instruction set the CPU bodies use: "amx", "avx512_bf16", "avx512", "avx2" or "portable". The
 // environment variable SAKER_CPU forces one that the machine has (kUnsupported otherwise, raised at
 // the first use).
 std::string_view instruction_set();

@@ -15,6 +15,10 @@ extern const KernelTable kernel_table;
 namespace avx512_bf16_emulated {
 extern const KernelTable kernel_table;
 }
+
+namespace amx_emulated {
+extern const KernelTable kernel_table;
+}
 #endif
 
 namespace {
@@ -32,7 +36,7 @@ bool can_run(const std::string& name) {
 
 std::vector<std::string> find_instruction_sets() {
   std::vector<std::string> names;
-  for (const char* name : {"portable", "avx2", "avx512", "avx512_bf16"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512_bf16", "amx"}) {
     if (can_run(name)) {
       names.emplace_back(name);
     }
@@ -41,7 +45,8 @@ std::vector<std::string> find_instruction_sets() {
   if (can_run("avx2")) {
     add_kernel_table("avx512_emulated", avx512_emulated::kernel_table);
     add_kernel_table("avx512_bf16_emulated", avx512_bf16_emulated::kernel_table);
-    names.insert(names.end(), {"avx512_emulated", "avx512_bf16_emulated"});
+    add_kernel_table("amx_emulated", amx_emulated::kernel_table);
+    names.insert(names.end(), {"avx512_emulated", "avx512_bf16_emulated", "amx_emulated"});
   }
 #endif
   return names;

@@ -2,7 +2,7 @@
 #pragma once
 
 // The instruction sets that a test can run on this machine: those that the processor has, and
-// AVX-512 by emulation.
+// AVX-512 and AMX by emulation.
 
 #include <string>
 #include <vector>

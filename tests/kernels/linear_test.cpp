@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -81,8 +82,9 @@ class LinearTest : public testing::TestWithParam<std::string> {
   void TearDown() override { set_threads(2); }
 
   bool multiplies_bf16(const WeightFormat& format) const {
-    return GetParam().find("bf16") != std::string::npos && format.kind != WeightKind::kFloat32 &&
-           format.kind != WeightKind::kFloat16;
+    const std::string& set = GetParam();
+    const bool has_bf16 = set.find("bf16") != std::string::npos || set.starts_with("amx");
+    return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
   }
 };
 
@@ -203,6 +205,27 @@ TEST_P(LinearTest, ReadsStridedInputsAndKeepsTheirDtype) {
   EXPECT_EQ(to_vector(linear(part, weight)), to_vector(linear(mx::contiguous(part), weight)));
   EXPECT_EQ(linear(mx::astype(part, mx::bfloat16), weight).dtype(), mx::bfloat16);
   EXPECT_EQ(linear(mx::zeros({0, 64}), weight).shape(), (mx::Shape{0, 20}));
+}
+
+// What tests say about an emulated set holds for the processor's, where it has it.
+TEST(Linear, EmulationGivesTheProcessorsBits) {
+  const auto sets = instruction_sets();
+  for (const std::string name : {"avx512", "avx512_bf16", "amx"}) {
+    if (std::find(sets.begin(), sets.end(), name) == sets.end()) {
+      continue;
+    }
+    for (const WeightFormat& format : all_formats()) {
+      const int columns = format.group_size == 0 ? 333 : 3 * format.group_size;
+      const auto weight = PackedWeight::pack({random_weight(format, 100, columns, 6)}, format);
+      const auto tiny = mx::array(1e-38F);
+      const auto x =
+          mx::concatenate({random_rows(30, columns, 2), tiny * random_rows(9, columns, 3)}, 0);
+      select_instruction_set(name);
+      const auto native = to_vector(linear(x, weight));
+      select_instruction_set(name + "_emulated");
+      EXPECT_EQ(to_vector(linear(x, weight)), native) << name << " " << format_name(format);
+    }
+  }
 }
 
 TEST(Linear, EmbedGivesDequantizedRows) {

@@ -9,6 +9,11 @@
 #include <mutex>
 #include <string>
 
+#if defined(SAKER_HAS_AMX)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace saker::kernels {
 
 namespace portable {
@@ -33,7 +38,23 @@ extern const KernelTable kernel_table;
 }
 #endif
 
+#if defined(SAKER_HAS_AMX)
+namespace amx {
+extern const KernelTable kernel_table;
+}
+#endif
+
 namespace {
+
+#if defined(SAKER_HAS_AMX)
+// Asks the kernel for the tile registers, which Linux grants to a process on request only
+// (https://docs.kernel.org/arch/x86/xstate.html).
+bool request_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
 
 struct Entry {
   std::string name;
@@ -61,6 +82,12 @@ std::deque<Entry> runnable_tables() {
 #if defined(SAKER_HAS_AVX512_BF16)
   if (avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")) {
     tables.push_back({"avx512_bf16", &avx512_bf16::kernel_table});
+  }
+#endif
+#if defined(SAKER_HAS_AMX)
+  if (avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
+      __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") && request_tiles()) {
+    tables.push_back({"amx", &amx::kernel_table});
   }
 #endif
   return tables;

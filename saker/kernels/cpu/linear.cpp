@@ -11,21 +11,8 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-// Calls function with the format of the weight.
-template <typename Function>
-[[gnu::always_inline]] inline auto with_format(const PackedMatrix& weight, Function function) {
-  switch (weight.kind) {
-    case PackedKind::kFloat16:
-      return function(Float16Format());
-    case PackedKind::kBFloat16:
-      return function(BFloat16Format());
-    case PackedKind::kNibble:
-      return function(NibbleFormat());
-    case PackedKind::kByte:
-      return function(ByteFormat());
-    default:
-      return function(Float32Format());
-  }
+int sliver_rows(const PackedMatrix&) {
+  return kSliverRows;
 }
 
 std::size_t prepared_row_bytes(const PackedMatrix& weight) {
@@ -58,7 +45,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace
 
 const LinearBodies linear_bodies = {
-    kSliverRows,
+    sliver_rows,
     kBlockStep,
     prepared_row_bytes,
     prepare_sliver,

@@ -164,4 +164,21 @@ inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {
   }
 }
 
+// Calls function with the format of the weight.
+template <typename Function>
+[[gnu::always_inline]] inline auto with_format(const PackedMatrix& weight, Function function) {
+  switch (weight.kind) {
+    case PackedKind::kFloat16:
+      return function(Float16Format());
+    case PackedKind::kBFloat16:
+      return function(BFloat16Format());
+    case PackedKind::kNibble:
+      return function(NibbleFormat());
+    case PackedKind::kByte:
+      return function(ByteFormat());
+    default:
+      return function(Float32Format());
+  }
+}
+
 }  // namespace saker::kernels::SAKER_ISA

@@ -56,7 +56,7 @@ void multiply_rows(
   thread_local AlignedBytes prepared;
   prepared.reserve(bodies.prepared_row_bytes(weight) * static_cast<std::size_t>(x.count));
   std::byte* to = prepared.data();
-  const Slivers slivers = {x.count, divide_up(x.count, bodies.sliver_rows)};
+  const Slivers slivers = {x.count, divide_up(x.count, bodies.sliver_rows(weight))};
   const auto prepare = [&](int sliver) { bodies.prepare(weight, x, slivers, sliver, to); };
   if (slivers.count == 1) {
     prepare(0);

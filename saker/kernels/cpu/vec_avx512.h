@@ -145,6 +145,11 @@ inline U32x16 shift_right_signed(U32x16 a) {
   return {_mm512_srai_epi32(a.v, n)};
 }
 
+// Lane i is lane index[i] of a and b one after the other.
+inline U32x16 permute_two(U32x16 a, U32x16 index, U32x16 b) {
+  return {_mm512_permutex2var_epi32(a.v, index.v, b.v)};
+}
+
 inline F32x16 to_float(U32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }

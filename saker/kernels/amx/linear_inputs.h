@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of x as tiles read them: of each sliver, for each step of 32 columns, rows of 32 bf16 in the
+// order in which the weight's format pairs columns; then the sums of groups, [groups][rows].
+
+#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/cpu/linear_prepare.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline int tile_steps(int columns) {
+  return (columns + kTileColumns - 1) / kTileColumns;
+}
+
+// A row's share of the prepared bytes. The last 64 are spare: a tile has one row of slack, since
+// slivers differ by one row in size.
+inline std::size_t tile_row_bytes(const PackedMatrix& weight) {
+  const int sums = weight.has_groups() ? weight.groups() : 0;
+  const int floats = tile_steps(weight.columns) * kTilePairs + sums;
+  return 64 + static_cast<std::size_t>(floats + kLanes - 1) / kLanes * 64;
+}
+
+struct TileSliver {
+  const std::byte* inputs;  // Step after step.
+  const float* sums;
+  int rows;
+
+  const std::byte* step(int index) const { return inputs + index * rows * kTileStride; }
+};
+
+inline TileSliver tile_sliver(
+    const PackedMatrix& weight, const Slivers& slivers, const std::byte* prepared, int sliver
+) {
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
+  const std::byte* inputs = prepared + first * tile_row_bytes(weight);
+  const auto* sums = reinterpret_cast<const float*>(
+      inputs + static_cast<std::size_t>(tile_steps(weight.columns)) * rows * kTileStride
+  );
+  return {inputs, sums, rows};
+}
+
+// Sixteen pairs from the 32 bf16 values in the upper halves of two vectors: pair p holds columns
+// low(p) and low(p) + distance.
+template <int kDistance>
+[[gnu::always_inline]] inline U32x16 pair_columns(U32x16 first, U32x16 second) {
+  alignas(64) static constexpr auto kLow = [] {
+    struct {
+      std::uint32_t at[kTilePairs];
+    } low = {};
+    for (int pair = 0; pair < kTilePairs; ++pair) {
+      low.at[pair] =
+          static_cast<std::uint32_t>(pair / kDistance * 2 * kDistance + pair % kDistance);
+    }
+    return low;
+  }();
+  const U32x16 low = load_u32(kLow.at);
+  const U32x16 high = add_u32(low, broadcast_u32(kDistance));
+  return bit_or(shift_right<16>(permute_two(first, low, second)), permute_two(first, high, second));
+}
+
+template <typename Format>
+void prepare_tiles(
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
+) {
+  const TileSliver to = tile_sliver(weight, slivers, prepared, sliver);
+  const int first = slivers.first_row(sliver);
+  auto* inputs = reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(to.inputs));
+  auto* sums = const_cast<float*>(to.sums);
+  const int group = kGrouped<Format> ? weight.group : kTileColumns;
+  alignas(64) float values[kTileColumns];
+  for (int row = 0; row < to.rows; ++row) {
+    F32x16 sum = zero();
+    for (int k = 0; k < weight.columns; k += kTileColumns) {
+      const int count = smaller(kTileColumns, weight.columns - k);
+      const float* from = x.data + (first + row) * x.row_stride + k;
+      if (count < kTileColumns || x.column_stride != 1) {
+        __builtin_memset(values, 0, sizeof(values));
+        copy_inputs(x, first + row, k, count, values);
+        from = values;
+      }
+      const U32x16 low = shift_left<16>(to_bf16(load(from)));
+      const U32x16 high = shift_left<16>(to_bf16(load(from + kLanes)));
+      store_u32(
+          inputs + (k / kTileColumns * to.rows + row) * kTilePairs,
+          pair_columns<Format::kPairDistance>(low, high)
+      );
+      if constexpr (kGrouped<Format>) {
+        sum = add(add(sum, as_float(low)), as_float(high));
+        if ((k + kTileColumns) % group == 0) {
+          sums[k / group * to.rows + row] = reduce_add(sum);
+          sum = zero();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

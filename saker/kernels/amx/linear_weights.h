@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights as tiles: one step of a block is sixteen pairs of columns by sixteen rows of the weight.
+// bf16 weights lie like that, codes are unpacked.
+
+#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/cpu/linear_tiles.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+using WeightTile = std::uint32_t[kTilePairs][kBlockRows];
+
+// Codes of one step of a block to pairs; `words` are the step's.
+template <typename Format>
+[[gnu::always_inline]] inline void unpack_codes(const std::byte* words, WeightTile& tile) {
+  unroll<kTilePairs / Format::kOperands>([&](auto w) {
+    const auto word = Format::load_word(words + w.kValue * Format::kStepBytes);
+    unroll<Format::kOperands>([&](auto i) {
+      store_u32(
+          tile[w.kValue * Format::kOperands + i.kValue], Format::template operand<i.kValue>(word)
+      );
+    });
+  });
+}
+
+// Bytes of one step's codes.
+template <typename Format>
+inline constexpr int kStepCodes = kTilePairs / Format::kOperands * Format::kStepBytes;
+
+// A step of bf16 weights, which lies ready.
+inline const std::byte* dense_step(const PackedMatrix& weight, int block, int step) {
+  return weight.block(block) + static_cast<std::size_t>(step) * kTileBytes;
+}
+
+// The last step of bf16 weights where columns end inside of it: zeros behind them.
+inline void copy_last_step(const PackedMatrix& weight, int block, WeightTile& tile) {
+  const int step = weight.columns / kTileColumns;
+  const int pairs = (weight.columns + 1) / 2 - step * kTilePairs;
+  const std::size_t bytes = static_cast<std::size_t>(pairs) * sizeof(tile[0]);
+  __builtin_memset(tile, 0, sizeof(tile));
+  __builtin_memcpy(tile, dense_step(weight, block, step), bytes);
+}
+
+inline const std::byte* group_words(const PackedMatrix& weight, int block, int group) {
+  return weight.block(block) + static_cast<std::size_t>(group) * weight.group_bytes();
+}
+
+// A group's scale and what the sum of its inputs is multiplied by, see add_group.
+struct GroupFactors {
+  F32x16 scale;
+  F32x16 factor;
+};
+
+template <typename Format>
+[[gnu::always_inline]] inline GroupFactors group_factors(
+    const PackedMatrix& weight, int block, int group
+) {
+  const std::byte* scales = group_words(weight, block, group) + weight.group_word_bytes();
+  const F32x16 scale = load_scales(weight.scale_kind, scales);
+  const F32x16 bias =
+      load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
+  return {scale, sum_factor<Format>(scale, bias)};
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A panel: some steps of all blocks of a tile as weight tiles, and the memory that goes with it.
+
+#include "saker/kernels/amx/linear_weights.h"
+#include "saker/kernels/cpu/linear_bodies.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kPanelSteps = 4;  // Holds whole groups: 128 columns.
+inline constexpr int kPanelMostGroups = kPanelSteps;
+
+using UnitProducts = float[2][2][kTileHeight][kBlockRows];  // [sliver][block]
+
+// The working memory of one tile.
+struct PanelMemory {
+  alignas(64) WeightTile panel[kTileBlocks][kPanelSteps];
+  alignas(64) float scales[kTileBlocks][kPanelMostGroups][kBlockRows];
+  alignas(64) float factors[kTileBlocks][kPanelMostGroups][kBlockRows];
+  alignas(64) UnitProducts products[2];
+  alignas(64) float sums[kTileSlivers * kTileHeight][kTileBlocks][kBlockRows];
+};
+
+struct Panel {
+  int first_step;
+  int steps;
+};
+
+template <typename Format>
+void fill_panel(
+    const PackedMatrix& weight, const LinearTile& tile, const Panel& panel, PanelMemory& memory
+) {
+  for (int b = 0; b < tile.block_count; ++b) {
+    const int block = tile.first_block + b;
+    auto* to = memory.panel[b];
+    if constexpr (kGrouped<Format>) {
+      const int steps = weight.group / kTileColumns;
+      const int first_group = panel.first_step / steps;
+      for (int g = 0; g < panel.steps / steps; ++g) {
+        const std::byte* words = group_words(weight, block, first_group + g);
+        for (int step = 0; step < steps; ++step) {
+          unpack_codes<Format>(words + step * kStepCodes<Format>, to[g * steps + step]);
+        }
+        const GroupFactors of = group_factors<Format>(weight, block, first_group + g);
+        store(memory.scales[b][g], of.scale);
+        store(memory.factors[b][g], of.factor);
+      }
+    } else {
+      const int whole = smaller(panel.steps, weight.columns / kTileColumns - panel.first_step);
+      const std::size_t bytes = static_cast<std::size_t>(whole) * kTileBytes;
+      __builtin_memcpy(to, dense_step(weight, block, panel.first_step), bytes);
+      if (whole < panel.steps) {
+        copy_last_step(weight, block, to[whole]);
+      }
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tile registers of Intel AMX: eight of up to 16 rows of 64 bytes, numbered at compile time
+// (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS). Here 0 to 3
+// hold sums, 4 and 5 rows of inputs, 6 and 7 weights in pairs.
+//
+// With SAKER_EMULATE_AMX (tests only) plain code keeps the manual's order of additions.
+
+#if defined(SAKER_EMULATE_AMX)
+#include "tests/kernels/emulate_amx.h"
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kTileHeight = 16;
+inline constexpr int kTilePairs = 16;                          // Pairs of bf16 in a row.
+inline constexpr int kTileColumns = 2 * kTilePairs;            // Columns of x of one product.
+inline constexpr int kTileBytes = 64 * kTileHeight;            // Of a whole tile.
+inline constexpr std::ptrdiff_t kTileStride = 64;              // Where tiles lie without gaps.
+inline constexpr int kTileFloats = kTileHeight * kTileHeight;  // Sums of one tile.
+inline constexpr int kFirstInput = 4;
+inline constexpr int kFirstWeight = 6;
+
+#if defined(SAKER_EMULATE_AMX)
+using emulate::tile_add_products;
+using emulate::tile_clear;
+using emulate::tile_load;
+using emulate::tile_store;
+using emulate::Tiles;
+#else
+// Sets up the registers of this thread: sums and inputs of `rows` rows, weights of 16. The kernel
+// must have granted AMX to the process (see dispatch.cpp).
+class Tiles {
+ public:
+  explicit Tiles(int rows) {
+    Configuration configuration;
+    for (int tile = 0; tile < 8; ++tile) {
+      configuration.column_bytes[tile] = 64;
+      configuration.rows[tile] =
+          static_cast<std::uint8_t>(tile < kFirstWeight ? rows : kTileHeight);
+    }
+    asm volatile("ldtilecfg %0" ::"m"(configuration));
+  }
+
+  ~Tiles() { asm volatile("tilerelease" ::: "memory"); }
+
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+
+ private:
+  struct alignas(64) Configuration {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t column_bytes[16] = {};
+    std::uint8_t rows[16] = {};
+  };
+};
+
+template <int tile>
+[[gnu::always_inline]] inline void tile_clear() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(tile));
+}
+
+template <int tile>
+[[gnu::always_inline]] inline void tile_load(const void* from, std::ptrdiff_t stride) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride), "i"(tile) : "memory");
+}
+
+template <int tile>
+[[gnu::always_inline]] inline void tile_store(void* to, std::ptrdiff_t stride) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(tile) : "memory");
+}
+
+// sums[m][n] += the products of row m of `inputs` and column n of `weights`: the first elements of
+// the sixteen pairs in one chain of fused multiply-adds from 0, the second ones in another, and
+// the sum of both. Subnormal numbers count as zero.
+template <int sums, int inputs, int weights>
+[[gnu::always_inline]] inline void tile_add_products() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(inputs), "i"(weights));
+}
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tile registers of saker/kernels/amx/tile.h in plain code, so that tests run the AMX kernels
+// on any machine: the manual's order of additions, with subnormal numbers as zero.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace saker::emulate {
+
+struct TileFile {
+  std::uint32_t words[8][16][16] = {};
+  int rows[8] = {};
+};
+
+inline TileFile& tile_file() {
+  thread_local TileFile file;
+  return file;
+}
+
+class Tiles {
+ public:
+  explicit Tiles(int rows) {
+    for (int tile = 0; tile < 8; ++tile) {
+      tile_file().rows[tile] = tile < 6 ? rows : 16;
+    }
+  }
+
+  ~Tiles() { tile_file() = {}; }
+
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+template <int tile>
+void tile_clear() {
+  std::memset(tile_file().words[tile], 0, sizeof(tile_file().words[tile]));
+}
+
+template <int tile>
+void tile_load(const void* from, std::ptrdiff_t stride) {
+  tile_clear<tile>();
+  for (int row = 0; row < tile_file().rows[tile]; ++row) {
+    const auto* at = static_cast<const std::byte*>(from) + row * stride;
+    std::memcpy(tile_file().words[tile][row], at, 64);
+  }
+}
+
+template <int tile>
+void tile_store(void* to, std::ptrdiff_t stride) {
+  for (int row = 0; row < tile_file().rows[tile]; ++row) {
+    auto* at = static_cast<std::byte*>(to) + row * stride;
+    std::memcpy(at, tile_file().words[tile][row], 64);
+  }
+}
+
+inline float flushed(float value) {
+  return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0F, value) : value;
+}
+
+inline float float_of(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return flushed(value);
+}
+
+template <int sums, int inputs, int weights>
+void tile_add_products() {
+  TileFile& file = tile_file();
+  for (int m = 0; m < file.rows[inputs]; ++m) {
+    for (int n = 0; n < 16; ++n) {
+      float first = 0;
+      float second = 0;
+      for (int pair = 0; pair < 16; ++pair) {
+        const std::uint32_t x = file.words[inputs][m][pair];
+        const std::uint32_t w = file.words[weights][pair][n];
+        first = flushed(std::fma(float_of(x << 16), float_of(w << 16), first));
+        second = flushed(std::fma(float_of(x & ~0xffffU), float_of(w & ~0xffffU), second));
+      }
+      const float sum = flushed(float_of(file.words[sums][m][n]) + flushed(first + second));
+      std::memcpy(&file.words[sums][m][n], &sum, sizeof(sum));
+    }
+  }
+}
+
+}  // namespace saker::emulate
