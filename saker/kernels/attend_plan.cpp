@@ -21,7 +21,7 @@ AttendShape shape_of(const KvPageLayout& layout, int heads, const AttendOptions&
   shape.heads = heads;
   shape.group = heads / layout.kv_heads;
   shape.head_dim = layout.head_dim;
-  shape.padded_head_dim = layout.bf16 ? (layout.head_dim + 1) / 2 * 2 : layout.head_dim;
+  shape.query_stride = (layout.head_dim + 31) / 32 * 32;
   shape.value_head_dim = layout.value_head_dim;
   shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
   shape.bf16 = layout.bf16;
@@ -130,10 +130,9 @@ AttendPlan plan_attention(
       }
     }
   }
-  const std::size_t rows = static_cast<std::size_t>(largest);
-  const AttendShape& shape = plan.shape;
-  plan.state_floats = whole_lines(rows * (shape.value_chunks * kLanes + kLanes + 1));
-  plan.scratch_floats = whole_lines(rows * shape.padded_head_dim) + 6 * kAttendBlock;
+  const auto rows = static_cast<std::size_t>(largest);
+  plan.state_floats = whole_lines(rows * (plan.shape.value_chunks * kLanes + kLanes + 1));
+  plan.scratch_floats = whole_lines(scratch_floats(plan.shape, largest));
   return plan;
 }
 

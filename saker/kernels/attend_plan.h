@@ -5,7 +5,7 @@
 // that the task cannot fail.
 
 #include "saker/kernels/attend.h"
-#include "saker/kernels/cpu/attend_bodies.h"
+#include "saker/kernels/attention/bodies.h"
 #include "saker/kernels/cpu/kv_pages.h"
 
 #include <cstddef>

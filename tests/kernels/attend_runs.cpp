@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/attend_runs.h"
 
+#include "saker/kernels/backend.h"
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace saker::kernels {
@@ -78,7 +81,15 @@ std::vector<float> run_in_parts(
   return all;
 }
 
-std::vector<float> reference_row(const AttendCase& c, const AttendInputs& inputs, int position) {
+bool multiplies_pairs(const AttendCase& c) {
+  const std::string_view set = instruction_set();
+  const bool has_pairs = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
+  return has_pairs && c.dtype == mx::bfloat16;
+}
+
+std::vector<float> reference_row(
+    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
+) {
   std::vector<int> seen;
   for (int key = 0; key <= position; ++key) {
     const bool cached = c.cache_window == 0 || key < c.keep || key > position - c.cache_window;
@@ -92,9 +103,13 @@ std::vector<float> reference_row(const AttendCase& c, const AttendInputs& inputs
     const auto rounded = mx::astype(mx::astype(rows, c.dtype), mx::float32);
     return mx::transpose(mx::take(rounded, ids, 0), {1, 0, 2});
   };
-  const auto q = part_of(inputs, position, 1).q;
+  auto q = part_of(inputs, position, 1).q;
   AttendOptions options = c.options;
   options.window = 0;
+  if (rounds_query) {
+    q = mx::astype(mx::astype(q * mx::array(options.scale), mx::bfloat16), mx::float32);
+    options.scale = 1.0F;
+  }
   return floats_of(attend_reference(q, stored(inputs.k), stored(inputs.v), ids, position, options));
 }
 

@@ -56,7 +56,14 @@ std::vector<float> run_in_parts(
     const AttendCase& c, const std::vector<int>& sizes, KvLayout layout = KvLayout::kPaged
 );
 
-// The row at `position` by attend_reference, from rows rounded to the store's dtype.
-std::vector<float> reference_row(const AttendCase& c, const AttendInputs& inputs, int position);
+// Whether the instruction set in use multiplies the pages' bf16 as pairs, and so rounds queries and
+// weights to bf16.
+bool multiplies_pairs(const AttendCase& c);
+
+// The row at `position` by attend_reference, from rows rounded to the store's dtype, and the scaled
+// query to bf16 if asked to.
+std::vector<float> reference_row(
+    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
+);
 
 }  // namespace saker::kernels

@@ -42,25 +42,6 @@ inline TileSliver tile_sliver(
   return {inputs, sums, rows};
 }
 
-// Sixteen pairs from the 32 bf16 values in the upper halves of two vectors: pair p holds columns
-// low(p) and low(p) + distance.
-template <int kDistance>
-[[gnu::always_inline]] inline U32x16 pair_columns(U32x16 first, U32x16 second) {
-  alignas(64) static constexpr auto kLow = [] {
-    struct {
-      std::uint32_t at[kTilePairs];
-    } low = {};
-    for (int pair = 0; pair < kTilePairs; ++pair) {
-      low.at[pair] =
-          static_cast<std::uint32_t>(pair / kDistance * 2 * kDistance + pair % kDistance);
-    }
-    return low;
-  }();
-  const U32x16 low = load_u32(kLow.at);
-  const U32x16 high = add_u32(low, broadcast_u32(kDistance));
-  return bit_or(shift_right<16>(permute_two(first, low, second)), permute_two(first, high, second));
-}
-
 template <typename Format>
 void prepare_tiles(
     const PackedMatrix& weight,
@@ -85,14 +66,14 @@ void prepare_tiles(
         copy_inputs(x, first + row, k, count, values);
         from = values;
       }
-      const U32x16 low = shift_left<16>(to_bf16(load(from)));
-      const U32x16 high = shift_left<16>(to_bf16(load(from + kLanes)));
+      const U32x16 low = to_bf16(load(from));
+      const U32x16 high = to_bf16(load(from + kLanes));
       store_u32(
           inputs + (k / kTileColumns * to.rows + row) * kTilePairs,
-          pair_columns<Format::kPairDistance>(low, high)
+          pair_bf16<Format::kPairDistance>(low, high)
       );
       if constexpr (kGrouped<Format>) {
-        sum = add(add(sum, as_float(low)), as_float(high));
+        sum = add(add(sum, even_bf16(low)), even_bf16(high));
         if ((k + kTileColumns) % group == 0) {
           sums[k / group * to.rows + row] = reduce_add(sum);
           sum = zero();

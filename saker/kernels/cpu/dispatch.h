@@ -12,7 +12,7 @@
 
 namespace saker::kernels {
 
-struct AttendBodies;  // attend_bodies.h
+struct AttendBodies;  // attention/bodies.h
 struct LinearBodies;  // linear_bodies.h
 struct RowBodies;     // row_bodies.h
 

@@ -43,9 +43,15 @@ std::size_t physical_memory() {
   return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
 }
 
-// Element number of (slot, d) among a head's values.
+// Element number of (slot, d) among a head's values in float32.
 std::size_t value_index(int slot, int d) {
   return (static_cast<std::size_t>(d / kLanes) * kPageRows + slot) * kLanes + d % kLanes;
+}
+
+// The same in bf16, where two slots are a pair.
+std::size_t paired_value_index(int slot, int d) {
+  return value_index(slot / 2 * 2, d / kLanes * kLanes) +
+         static_cast<std::size_t>(d % kLanes * 2 + slot % 2);
 }
 
 template <typename T>
@@ -99,13 +105,13 @@ void write_value(
   std::byte* base = page + layout.values_at(head);
   for (int d = 0; d < layout.value_head_dim; d += kLanes) {
     const int lanes = std::min(kLanes, layout.value_head_dim - d);
-    const std::size_t at = value_index(slot, d);
-    for (int i = 0; i < lanes; ++i) {
-      if (layout.bf16) {
-        elements<std::uint16_t>(base)[at + i] = to_bf16(row[d + i]);
-      } else {
-        elements<float>(base)[at + i] = row[d + i];
+    if (layout.bf16) {
+      std::uint16_t* to = elements<std::uint16_t>(base) + paired_value_index(slot, d);
+      for (int i = 0; i < lanes; ++i) {
+        to[2 * i] = to_bf16(row[d + i]);
       }
+    } else {
+      std::memcpy(elements<float>(base) + value_index(slot, d), row + d, lanes * sizeof(float));
     }
   }
 }
@@ -131,7 +137,7 @@ void read_value(
   const std::byte* base = page + layout.values_at(head);
   for (int d = 0; d < layout.value_head_dim; ++d) {
     if (layout.bf16) {
-      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[value_index(slot, d)];
+      elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[paired_value_index(slot, d)];
     } else {
       elements<float>(row)[d] = elements<float>(base)[value_index(slot, d)];
     }

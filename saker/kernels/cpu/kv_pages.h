@@ -5,10 +5,10 @@
 //
 // One page holds the rows of all kv heads, head by head: first the head's keys, then its values.
 // Keys are transposed, so that 16 keys fill vector lanes: bf16 [D / 2][64][2] (one 32-bit lane
-// holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: [D_v /
-// 16][64][16]. Odd and partial dimensions are padded with zeros inside of the page. Pages are
-// shared by reference count between copies of a table; `prepare` makes private what will be
-// written. Threading: as KvStore.
+// holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: bf16 [D_v /
+// 16][32][16][2] (a lane holds an element of two keys), float32 [D_v / 16][64][16]. Odd and partial
+// dimensions are padded with zeros inside of the page. Pages are shared by reference count between
+// copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
 
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/kv_store.h"

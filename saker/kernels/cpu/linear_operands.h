@@ -4,23 +4,10 @@
 // What one multiply-add of a product takes: a float32 weight, or a pair of bf16 where the
 // instruction set multiplies them.
 
+#include "saker/kernels/cpu/unroll.h"
 #include "saker/kernels/cpu/vec.h"
 
 namespace saker::kernels::SAKER_ISA {
-
-// A number known to the compiler, as an argument.
-template <int value>
-struct Index {
-  static constexpr int kValue = value;
-};
-
-template <int count, int at = 0, typename Function>
-[[gnu::always_inline]] inline void unroll(const Function& function) {
-  if constexpr (at < count) {
-    function(Index<at>());
-    unroll<count, at + 1>(function);
-  }
-}
 
 // Multiplies float32.
 struct FloatOperand {

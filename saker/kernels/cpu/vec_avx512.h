@@ -212,6 +212,28 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))
   };
 }
+
+// Pairs of the 32 bf16 in the low halves of two vectors' lanes, as to_bf16 gives them: in every
+// 2 * kDistance of them, number i goes with number i + kDistance.
+template <int kDistance>
+[[gnu::always_inline]] inline U32x16 pair_bf16(U32x16 first, U32x16 second) {
+  struct Numbers {
+    std::uint32_t at[16];
+  };
+
+  alignas(64) static constexpr Numbers kLow = [] {
+    Numbers low = {};
+    for (int pair = 0; pair < 16; ++pair) {
+      low.at[pair] =
+          static_cast<std::uint32_t>(pair / kDistance * 2 * kDistance + pair % kDistance);
+    }
+    return low;
+  }();
+  const U32x16 low = load_u32(kLow.at);
+  const U32x16 high = add_u32(low, broadcast_u32(kDistance));
+  const U32x16 upper = shift_left<16>(permute_two(first, high, second));
+  return bit_or(permute_two(first, low, second), upper);
+}
 #endif
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -3,7 +3,7 @@
 
 // q . k of up to six query rows and the 64 keys of a block.
 
-#include "saker/kernels/cpu/attend_blocks.h"
+#include "saker/kernels/attention/blocks.h"
 #include "saker/kernels/cpu/vec.h"
 
 #include <cstddef>
@@ -14,9 +14,11 @@ namespace saker::kernels::SAKER_ISA {
 // Cache lines that hold one pair of elements of all keys of a block.
 inline constexpr int kLinesOfPairs = 4;
 
-// Query rows [rows][stride] floats, keys of one head as a page holds them -> scores [rows][64].
+// Query rows [rows][stride], floats or pairs of bf16, and keys of one head as a page holds them ->
+// scores [rows][64].
+template <typename Query>
 struct ScoreTask {
-  const float* q;
+  const Query* q;
   int stride;
   const std::byte* keys;
   int head_dim;  // Even for bf16.
@@ -25,7 +27,7 @@ struct ScoreTask {
 
 // Scores of kVectors * 16 keys from `key` on.
 template <bool kBf16, int kRows, int kVectors>
-inline void score_keys(const ScoreTask& task, int key) {
+inline void score_keys(const ScoreTask<float>& task, int key) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -72,7 +74,7 @@ inline void score_keys(const ScoreTask& task, int key) {
 }
 
 template <bool kBf16, int kRows>
-inline void score_block(const ScoreTask& task) {
+inline void score_block(const ScoreTask<float>& task) {
   constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
   for (int key = 0; key < kBlock; key += kVectors * kVector) {
     score_keys<kBf16, kRows, kVectors>(task, key);
@@ -80,14 +82,14 @@ inline void score_block(const ScoreTask& task) {
 }
 
 template <bool kBf16>
-inline void score_rows(const ScoreTask& task, int rows) {
+inline void score_rows(const ScoreTask<float>& task, int rows) {
   switch (rows) {
     case 1:
       return score_block<kBf16, 1>(task);
     case 2: {
       // Memory is what counts here: two walks along the page are faster than one that skips half of
       // each line's neighbours.
-      ScoreTask second = task;
+      ScoreTask<float> second = task;
       second.q += task.stride;
       second.scores += kBlock;
       score_block<kBf16, 1>(task);
@@ -103,5 +105,46 @@ inline void score_rows(const ScoreTask& task, int rows) {
       return score_block<kBf16, 6>(task);
   }
 }
+
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+// The same where the set multiplies pairs of bf16.
+template <int kRows>
+inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
+  constexpr int kVectors = kBlock / kVector;
+  F32x16 acc[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      acc[r][v] = zero();
+    }
+  }
+  const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys);
+  const std::uint32_t* q = task.q;
+  for (int pair = 0; pair < task.head_dim / 2; ++pair, keys += kBlock, ++q) {
+    U32x16 loaded[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + kPrefetchBytes);
+      loaded[v] = load_u32(keys + v * kVector);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const U32x16 factor = broadcast_u32(q[r * task.stride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        acc[r][v] = dot_bf16_pairs(acc[r][v], loaded[v], factor);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      store(task.scores + r * kBlock + v * kVector, acc[r][v]);
+    }
+  }
+}
+#endif
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -7,10 +7,11 @@
 // The order of additions of one row, whatever runs beside it:
 //   score   q . k, fused multiply-adds over d in order; q was scaled before
 //   block   64 keys aligned to position 0: maximum, exponentials, sums per lane (key modulo 16);
-//   then values, each element a
-//           chain over the keys that the row sees, in order
+//           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //   state row     the chunks' states merged in order
+// Sets that multiply pairs of bf16 take elements and keys by two, or by 32 on AMX, as matrix
+// products do (see linear_bodies.h), and the unseen keys of a block with a weight of zero.
 // Blocks and chunks that a row does not see are skipped by position, so they cannot change a bit.
 // Chunks may run on different threads, which keeps long contexts with few heads fast.
 
@@ -24,7 +25,9 @@ namespace saker::kernels {
 inline constexpr int kAttendBlock = 64;        // = kPageRows.
 inline constexpr int kAttendChunkBlocks = 16;  // Blocks of one chunk.
 // Flat query rows of a tile, which share the keys and values that are loaded.
-inline constexpr int kAttendTileRows = 60;
+inline constexpr int kAttendTileRows = 64;
+// Rows of a tile that a set multiplies together, at most.
+inline constexpr int kAttendGroupRows = 16;
 
 // Keys that the row at `position` sees: [keep_begin, keep_end) and [begin, position].
 struct SeenKeys {
@@ -44,7 +47,7 @@ struct AttendShape {
   int heads;
   int group;  // Heads that share one kv head.
   int head_dim;
-  int padded_head_dim;  // Even where pages hold bf16.
+  int query_stride;  // Floats from one query to the next in scratch memory: whole steps of 32.
   int value_head_dim;
   int value_chunks;        // Of 16 elements.
   bool bf16;               // Pages hold bf16, else float32.
@@ -71,8 +74,16 @@ struct AttendChunk {
   int count;
 };
 
+// The scratch memory of a tile of `rows` rows, floats: queries [rows][query_stride], scores
+// [kAttendGroupRows][64], as many weights in bf16, a copy of one block's values in bf16.
+[[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
+  const int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 3 / 2 +
+                     shape.value_chunks * kAttendBlock * 8;
+  return static_cast<std::size_t>(floats);
+}
+
 // A tile's online softmax, floats: values [count][value_chunks * 16], sums [count][16], maxima
-// [count]. Scratch of one tile, floats: queries [count][padded_head_dim] and scores [6][64].
+// [count].
 struct AttendBodies {
   // Scales the tile's queries into the scratch memory; before the others.
   void (*load_queries)(const AttendShape& shape, const AttendTile& tile, float* scratch);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Values that are not finite, for products that take all keys of a block (bf16 pages). An unseen
+// key's weight is zero, but 0 * infinity is NaN. So where a result is not finite, the chunk is
+// computed again with such values left out, and they are added to the rows that do see them.
+
+#include "saker/kernels/attention/products.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline bool is_finite_bf16(std::uint32_t upper_half) {
+  return (upper_half & 0x7f800000U) != 0x7f800000U;
+}
+
+inline bool is_finite(const State& state, int rows) {
+  F32x16 zeros = zero();
+  for (int i = 0; i < rows * state.stride; i += kVector) {
+    zeros = fma(load(state.values + i), zero(), zeros);
+  }
+  return reduce_add(zeros) == 0.0F;
+}
+
+// Copies a block's values, those that are not finite as 0.
+inline void clean_values(const AttendShape& shape, const std::byte* values, std::uint32_t* clean) {
+  const auto* pairs = reinterpret_cast<const std::uint32_t*>(values);
+  for (int i = 0; i < shape.value_chunks * kVector * kBlock / 2; ++i) {
+    const std::uint32_t first = is_finite_bf16(pairs[i] << 16) ? pairs[i] & 0xffffU : 0;
+    const std::uint32_t second = is_finite_bf16(pairs[i]) ? pairs[i] & 0xffff0000U : 0;
+    clean[i] = first | second;
+  }
+}
+
+inline bool sees_key(const BlockKeys& keys, int key) {
+  return (key >= keys.first && key < keys.first_end) ||
+         (key >= keys.second && key < keys.second_end);
+}
+
+// Adds what clean_values left out to the rows of the group that see it, key by key.
+inline void add_values_left_out(
+    const AttendShape& shape,
+    const Block& block,
+    const RowGroup& group,
+    const State& state,
+    const std::byte* values
+) {
+  constexpr int kPairs = kBlock / 2;
+  const auto* words = reinterpret_cast<const std::uint32_t*>(values);
+  for (int i = 0; i < shape.value_chunks * kPairs * kVector; ++i) {
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t bits = half == 0 ? words[i] << 16 : words[i] & 0xffff0000U;
+      if (is_finite_bf16(bits)) {
+        continue;
+      }
+      const int pair = i / kVector % kPairs;
+      const int element = i / (kPairs * kVector) * kVector + i % kVector;
+      for (int r = 0; r < group.rows; ++r) {
+        if (sees_key(group.keys[r], 2 * pair + half)) {
+          const std::uint32_t weights = block.weights[r * kPairs + pair];
+          const std::uint32_t weight = half == 0 ? weights << 16 : weights & 0xffff0000U;
+          state.values[(group.first + r) * state.stride + element] +=
+              __builtin_bit_cast(float, weight) * __builtin_bit_cast(float, bits);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which keys of a block a row sees, and the state of its online softmax.
+
+#include "saker/kernels/attention/blocks.h"
+#include "saker/kernels/attention/bodies.h"
+#include "saker/kernels/cpu/vec.h"
+
+#include <cstdint>
+
+namespace saker::kernels::SAKER_ISA {
+
+// 64 zeros, 64 times all ones, 64 zeros: windows into it mask the lanes below or from a key on.
+struct MaskTable {
+  std::uint32_t lanes[3 * kBlock] = {};
+
+  constexpr MaskTable() {
+    for (int i = 0; i < kBlock; ++i) {
+      lanes[kBlock + i] = 0xffffffffU;
+    }
+  }
+};
+
+inline constexpr MaskTable kMasks;
+
+// The keys of one block that a row sees: [first, first_end) and [second, second_end), of 0 to 64.
+struct BlockKeys {
+  int first;
+  int first_end;
+  int second;
+  int second_end;
+};
+
+inline int clip(std::int64_t position, std::int64_t block_begin) {
+  const std::int64_t at = position - block_begin;
+  return at < 0 ? 0 : at > kBlock ? kBlock : static_cast<int>(at);
+}
+
+inline BlockKeys keys_in_block(const SeenKeys& seen, std::int64_t block_begin) {
+  return {
+      clip(seen.keep_begin, block_begin),
+      clip(seen.keep_end, block_begin),
+      clip(seen.begin, block_begin),
+      clip(seen.end, block_begin),
+  };
+}
+
+inline bool has_first(const BlockKeys& keys) {
+  return keys.first < keys.first_end;
+}
+
+inline bool has_second(const BlockKeys& keys) {
+  return keys.second < keys.second_end;
+}
+
+// Lanes of vector v whose keys lie in [from, to).
+inline U32x16 range_mask(int v, int from, int to) {
+  const std::uint32_t* not_before = kMasks.lanes + kBlock - from + v * kVector;
+  const std::uint32_t* before = kMasks.lanes + 2 * kBlock - to + v * kVector;
+  return bit_and(load_u32(not_before), load_u32(before));
+}
+
+inline U32x16 seen_mask(const BlockKeys& keys, int v) {
+  return bit_or(
+      range_mask(v, keys.first, keys.first_end), range_mask(v, keys.second, keys.second_end)
+  );
+}
+
+inline bool sees(const BlockKeys& keys) {
+  return has_first(keys) || has_second(keys);
+}
+
+// Views into the floats of a state, see bodies.h.
+struct State {
+  float* values;
+  float* sums;
+  float* maxima;
+  int stride;  // Of values.
+};
+
+inline State state_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
+  const int stride = shape.value_chunks * kVector;
+  float* sums = floats + tile.count * stride;
+  return {floats, sums, sums + tile.count * kVector, stride};
+}
+
+inline void scale_row(float* row, int floats, F32x16 factor) {
+  for (int i = 0; i < floats; i += kVector) {
+    store(row + i, mul(load(row + i), factor));
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The products of attention on AMX's tiles: up to 16 rows at a time. A page holds keys as pairs of
+// elements and values as pairs of keys, so both are weights as tiles read them.
+
+#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/attention/products.h"
+#include "saker/kernels/cpu/unroll.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kMostTiles = 4;  // Sums at a time.
+
+// Sixteen pairs of the block's keys from pair `first` on, zeros behind the last.
+struct KeyStep {
+  alignas(64) std::uint32_t pairs[kTilePairs][kBlock];
+
+  KeyStep(const std::byte* keys, int first, int count) {
+    const std::size_t row = sizeof(pairs[0]);
+    __builtin_memset(pairs, 0, sizeof(pairs));
+    __builtin_memcpy(pairs, keys + static_cast<std::size_t>(first) * row, count * row);
+  }
+};
+
+// Sums 0 .. kTiles - 1 += one step of `inputs` times the tiles of weights from `weights` on.
+template <int kTiles>
+[[gnu::always_inline]] inline void add_tiles(
+    const void* inputs,
+    std::ptrdiff_t input_stride,
+    const std::byte* weights,
+    std::ptrdiff_t next,
+    std::ptrdiff_t stride
+) {
+  tile_load<kFirstInput>(inputs, input_stride);
+  unroll<kTiles>([&](auto i) {
+    constexpr int kWeight = kFirstWeight + i.kValue % 2;
+    tile_load<kWeight>(weights + i.kValue * next, stride);
+    tile_add_products<i.kValue, kFirstInput, kWeight>();
+  });
+}
+
+struct TileProducts {
+  static constexpr int kGroupRows = kTileHeight;
+  static constexpr bool kWholeBlocks = true;
+
+  static void round_query(float* query, int count) { round_to_pairs(query, count); }
+
+  static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
+    constexpr std::ptrdiff_t kPairBytes = kBlock * sizeof(std::uint32_t);
+    const Tiles registers(group.rows);
+    const float* query = block.queries + group.first * shape.query_stride;
+    const std::ptrdiff_t stride = shape.query_stride * static_cast<std::ptrdiff_t>(sizeof(float));
+    const int pairs = (shape.head_dim + 1) / 2;
+    unroll<kMostTiles>([](auto i) { tile_clear<i.kValue>(); });
+    int pair = 0;
+    for (; pair + kTilePairs <= pairs; pair += kTilePairs) {
+      add_tiles<kMostTiles>(
+          query + pair, stride, block.keys + pair * kPairBytes, kTileStride, kPairBytes
+      );
+    }
+    if (pair < pairs) {
+      const KeyStep last(block.keys, pair, pairs - pair);
+      const auto* keys = reinterpret_cast<const std::byte*>(last.pairs);
+      add_tiles<kMostTiles>(query + pair, stride, keys, kTileStride, kPairBytes);
+    }
+    unroll<kMostTiles>([&](auto i) {
+      tile_store<i.kValue>(block.scores + i.kValue * kVector, kBlock * sizeof(float));
+    });
+  }
+
+  static void add_values(
+      const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
+  ) {
+    pair_weights(block, group);
+    const Tiles registers(group.rows);
+    float* sums = state.values + group.first * state.stride;
+    int chunk = 0;
+    for (; chunk + kMostTiles <= shape.value_chunks; chunk += kMostTiles) {
+      add_chunks<kMostTiles>(block, chunk, sums, state.stride);
+    }
+    for (; chunk < shape.value_chunks; ++chunk) {
+      add_chunks<1>(block, chunk, sums, state.stride);
+    }
+  }
+
+ private:
+  template <int kChunks>
+  static void add_chunks(const Block& block, int chunk, float* sums, int stride) {
+    constexpr std::ptrdiff_t kChunkBytes = kBlock * kVector * 2;
+    const std::ptrdiff_t sum_stride = stride * static_cast<std::ptrdiff_t>(sizeof(float));
+    unroll<kChunks>([&](auto c) {
+      tile_load<c.kValue>(sums + (chunk + c.kValue) * kVector, sum_stride);
+    });
+    for (int step = 0; step < kBlock / kTileColumns; ++step) {
+      add_tiles<kChunks>(
+          block.weights + step * kTilePairs,
+          kBlock * 2,
+          block.values + chunk * kChunkBytes + step * kTileBytes,
+          kChunkBytes,
+          kTileStride
+      );
+    }
+    unroll<kChunks>([&](auto c) {
+      tile_store<c.kValue>(sums + (chunk + c.kValue) * kVector, sum_stride);
+    });
+  }
+};
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights of up to six query rows times the values of a block.
+
+#include "saker/kernels/attention/blocks.h"
+#include "saker/kernels/cpu/vec.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels::SAKER_ISA {
+
+// Weights [rows][64] of the block (or [rows][32] pairs of bf16) times its values: [rows][stride]
+// floats are added to.
+template <typename Weight>
+struct ValueTask {
+  const Weight* weights;
+  const std::byte* values;
+  int chunks;
+  float* sums;
+  int stride;
+};
+
+// kChunks chunks of 16 value elements from `chunk` on, keys [from, to).
+template <bool kBf16, int kRows, int kChunks>
+inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, int to) {
+  F32x16 acc[kRows][kChunks];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) {
+      acc[r][c] = load(task.sums + r * task.stride + (chunk + c) * kVector);
+    }
+  }
+  constexpr int kChunkElements = kBlock * kVector;
+  if constexpr (kBf16) {
+    const auto* pairs = reinterpret_cast<const std::uint32_t*>(task.values);
+    const auto at = [&](int c, int key) {
+      return pairs + (chunk + c) * kChunkElements / 2 + key / 2 * kVector;
+    };
+    const auto add_even = [&](int key) {
+      add_products(acc, task.weights + key, kBlock, [&](int c) {
+        return even_bf16(load_u32(at(c, key)));
+      });
+    };
+    const auto add_odd = [&](int key) {
+      add_products(acc, task.weights + key, kBlock, [&](int c) {
+        return odd_bf16(load_u32(at(c, key)));
+      });
+    };
+    int key = from;
+    if (key % 2 != 0) {
+      add_odd(key++);
+    }
+    for (; key + 1 < to; key += 2) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kChunks; ++c) {
+        prefetch(reinterpret_cast<const std::byte*>(at(kChunks + c, key)));
+      }
+      add_even(key);
+      add_odd(key + 1);
+    }
+    if (key < to) {
+      add_even(key);
+    }
+  } else {
+    const auto* values = reinterpret_cast<const float*>(task.values);
+    for (int key = from; key < to; ++key) {
+      add_products(acc, task.weights + key, kBlock, [&](int c) {
+        return load(values + (chunk + c) * kChunkElements + key * kVector);
+      });
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) {
+      store(task.sums + r * task.stride + (chunk + c) * kVector, acc[r][c]);
+    }
+  }
+}
+
+template <bool kBf16, int kRows>
+inline void add_value_block(const ValueTask<float>& task, int from, int to) {
+  constexpr int kChunks = kWideRegisters ? 4 : kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+  int chunk = 0;
+  for (; chunk + kChunks <= task.chunks; chunk += kChunks) {
+    add_value_chunks<kBf16, kRows, kChunks>(task, chunk, from, to);
+  }
+  for (; chunk < task.chunks; ++chunk) {
+    add_value_chunks<kBf16, kRows, 1>(task, chunk, from, to);
+  }
+}
+
+template <bool kBf16>
+inline void add_values(const ValueTask<float>& task, int rows, int from, int to) {
+  if (from >= to) {
+    return;
+  }
+  switch (rows) {
+    case 1:
+      return add_value_block<kBf16, 1>(task, from, to);
+    case 2:
+      return add_value_block<kBf16, 2>(task, from, to);
+    case 3:
+      return add_value_block<kBf16, 3>(task, from, to);
+    case 4:
+      return add_value_block<kBf16, 4>(task, from, to);
+    case 5:
+      return add_value_block<kBf16, 5>(task, from, to);
+    default:
+      return add_value_block<kBf16, 6>(task, from, to);
+  }
+}
+
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+// The same where the set multiplies pairs of bf16: all keys of the block, the unseen ones with a
+// weight of zero.
+template <int kRows, int kChunks>
+inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
+  constexpr int kPairs = kBlock / 2;
+  F32x16 acc[kRows][kChunks];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) {
+      acc[r][c] = load(task.sums + r * task.stride + (chunk + c) * kVector);
+    }
+  }
+  const auto* values = reinterpret_cast<const std::uint32_t*>(task.values);
+  for (int pair = 0; pair < kPairs; ++pair) {
+    U32x16 loaded[kChunks];
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) {
+      const auto at = [&](int ahead) {
+        return values + ((chunk + c + ahead) * kPairs + pair) * kVector;
+      };
+      prefetch(reinterpret_cast<const std::byte*>(at(kChunks)));
+      loaded[c] = load_u32(at(0));
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const U32x16 factor = broadcast_u32(task.weights[r * kPairs + pair]);
+#pragma GCC unroll 8
+      for (int c = 0; c < kChunks; ++c) {
+        acc[r][c] = dot_bf16_pairs(acc[r][c], loaded[c], factor);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int c = 0; c < kChunks; ++c) {
+      store(task.sums + r * task.stride + (chunk + c) * kVector, acc[r][c]);
+    }
+  }
+}
+
+template <int kRows>
+inline void add_value_pairs(const ValueTask<std::uint32_t>& task) {
+  int chunk = 0;
+  for (; chunk + 4 <= task.chunks; chunk += 4) {
+    add_value_pairs<kRows, 4>(task, chunk);
+  }
+  for (; chunk < task.chunks; ++chunk) {
+    add_value_pairs<kRows, 1>(task, chunk);
+  }
+}
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA
