@@ -62,17 +62,18 @@ void multiply_unit(const PackedMatrix&, const Unit& unit, const Panel& panel, Pa
   });
 }
 
+// Starts the products of one group; store_group waits for them.
 template <int kSlivers, int kBlocks>
-void multiply_group(
-    const PackedMatrix& weight,
-    const Unit& unit,
-    const Panel& panel,
-    const PanelMemory& memory,
-    UnitProducts& products
+[[gnu::always_inline]] inline void multiply_group(
+    const PackedMatrix& weight, const Unit& unit, const Panel& panel, const PanelMemory& memory
 ) {
   const int steps = weight.group / kTileColumns;
   each_sum<kSlivers, kBlocks>([&](auto s, auto b) { tile_clear<2 * s.kValue + b.kValue>(); });
   add_unit_steps<kSlivers, kBlocks>(unit, panel, unit.group * steps, steps, memory);
+}
+
+template <int kSlivers, int kBlocks>
+[[gnu::always_inline]] inline void store_group(UnitProducts& products) {
   each_sum<kSlivers, kBlocks>([&](auto s, auto b) {
     tile_store<2 * s.kValue + b.kValue>(products[s.kValue][b.kValue], kTileStride);
   });
@@ -134,13 +135,15 @@ void multiply_panel_tiled(
       for (unit.group = 0; unit.group < groups; ++unit.group) {
         if constexpr (kGrouped<Format>) {
           with_counts(unit, [&](auto s, auto b) {
-            multiply_group<s.kValue, b.kValue>(
-                weight, unit, panel, memory, memory.products[turn % 2]
-            );
+            multiply_group<s.kValue, b.kValue>(weight, unit, panel, memory);
           });
           if (turn > 0) {
             add_unit_products(weight, before, panel, memory.products[(turn + 1) % 2], memory);
           }
+          // Last: memory is written in order, and these wait for the tiles.
+          with_counts(unit, [&](auto s, auto b) {
+            store_group<s.kValue, b.kValue>(memory.products[turn % 2]);
+          });
           before = unit;
           ++turn;
         } else {

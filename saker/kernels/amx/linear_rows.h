@@ -36,20 +36,19 @@ template <int kBlocks>
   unroll<kBlocks>([&](auto b) { tile_store<b.kValue>(products[b.kValue], kTileStride); });
 }
 
-// y += the products of one group.
+// y += the products of one group, which lies at `group` of the first block.
 template <typename Format, int kBlocks>
 [[gnu::always_inline]] inline void add_group_products(
-    const PackedMatrix& weight,
-    const TileSliver& x,
-    int block,
-    int group,
+    const GroupLayout& layout,
+    const std::byte* group,
+    const float* sums,
+    int rows,
     const ProductTile (&products)[kTiledBlocks],
     ProductTile (&y)[kTiledBlocks]
 ) {
-  const float* sums = x.sums + group * x.rows;
   unroll<kBlocks>([&](auto b) {
-    const GroupFactors of = group_factors<Format>(weight, block + b.kValue, group);
-    for (int row = 0; row < x.rows; ++row) {
+    const GroupFactors of = group_factors<Format>(layout, group + b.kValue * layout.block_bytes);
+    for (int row = 0; row < rows; ++row) {
       float* to = y[b.kValue][row];
       const F32x16 product = load(products[b.kValue][row]);
       store(to, add_group(load(to), product, broadcast(sums[row]), of.scale, of.factor));
@@ -85,15 +84,25 @@ void multiply_coded_blocks(
 ) {
   alignas(64) UnpackedSteps unpacked[2];
   alignas(64) ProductTile products[2][kTiledBlocks];
-  const int steps = weight.group / kTileColumns;
+  const GroupLayout layout(weight);
+  const int steps = layout.steps;
   const int groups = weight.groups();
+  const std::byte* first = layout.group(weight, block, 0);
   const auto unpack = [&](int group) {
-    for (int b = 0; b < kBlocks; ++b) {
-      const std::byte* words = group_words(weight, block + b, group);
+    const std::byte* words = first + static_cast<std::size_t>(group) * layout.group_bytes;
+    unroll<kBlocks>([&](auto b) {
       for (int step = 0; step < steps; ++step) {
-        unpack_codes<Format>(words + step * kStepCodes<Format>, unpacked[group % 2][step][b]);
+        unpack_codes<Format>(
+            words + b.kValue * layout.block_bytes + step * kStepCodes<Format>,
+            unpacked[group % 2][step][b.kValue]
+        );
       }
-    }
+    });
+  };
+  const auto add = [&](int group) {
+    const std::byte* at = first + static_cast<std::size_t>(group) * layout.group_bytes;
+    const float* sums = x.sums + group * x.rows;
+    add_group_products<Format, kBlocks>(layout, at, sums, x.rows, products[group % 2], y);
   };
   for (int b = 0; b < kBlocks; ++b) {
     __builtin_memset(y[b], 0, static_cast<std::size_t>(x.rows) * sizeof(y[b][0]));
@@ -106,17 +115,16 @@ void multiply_coded_blocks(
         return unpacked[group % 2][step][b];
       });
     }
-    store_products<kBlocks>(products[group % 2]);
+    if (group > 0) {
+      add(group - 1);
+    }
     if (group + 1 < groups) {
       unpack(group + 1);
     }
-    if (group > 0) {
-      const int before = group - 1;
-      add_group_products<Format, kBlocks>(weight, x, block, before, products[before % 2], y);
-    }
+    // Last: memory is written in order, and these wait for the tiles.
+    store_products<kBlocks>(products[group % 2]);
   }
-  const int last = groups - 1;
-  add_group_products<Format, kBlocks>(weight, x, block, last, products[last % 2], y);
+  add(groups - 1);
 }
 
 template <typename Format, int kBlocks>

@@ -11,10 +11,14 @@ namespace saker::kernels::SAKER_ISA {
 
 using WeightTile = std::uint32_t[kTilePairs][kBlockRows];
 
+// How far ahead of the loads memory is asked for, in bytes.
+inline constexpr int kPrefetchBytes = 1024;
+
 // Codes of one step of a block to pairs; `words` are the step's.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_codes(const std::byte* words, WeightTile& tile) {
   unroll<kTilePairs / Format::kOperands>([&](auto w) {
+    __builtin_prefetch(words + w.kValue * Format::kStepBytes + kPrefetchBytes);
     const auto word = Format::load_word(words + w.kValue * Format::kStepBytes);
     unroll<Format::kOperands>([&](auto i) {
       store_u32(
@@ -42,9 +46,26 @@ inline void copy_last_step(const PackedMatrix& weight, int block, WeightTile& ti
   __builtin_memcpy(tile, dense_step(weight, block, step), bytes);
 }
 
-inline const std::byte* group_words(const PackedMatrix& weight, int block, int group) {
-  return weight.block(block) + static_cast<std::size_t>(group) * weight.group_bytes();
-}
+// Where the groups of a weight lie: worked out once, since it takes divisions.
+struct GroupLayout {
+  std::size_t block_bytes;
+  std::size_t group_bytes;
+  std::size_t word_bytes;
+  ScaleKind scale_kind;
+  int steps;  // Of a group.
+
+  explicit GroupLayout(const PackedMatrix& weight)
+      : block_bytes(weight.block_bytes()),
+        group_bytes(weight.group_bytes()),
+        word_bytes(weight.group_word_bytes()),
+        scale_kind(weight.scale_kind),
+        steps(weight.group / kTileColumns) {}
+
+  const std::byte* group(const PackedMatrix& weight, int block, int index) const {
+    return weight.data + static_cast<std::size_t>(block) * block_bytes +
+           static_cast<std::size_t>(index) * group_bytes;
+  }
+};
 
 // A group's scale and what the sum of its inputs is multiplied by, see add_group.
 struct GroupFactors {
@@ -52,14 +73,15 @@ struct GroupFactors {
   F32x16 factor;
 };
 
+// `group` is where the group lies.
 template <typename Format>
 [[gnu::always_inline]] inline GroupFactors group_factors(
-    const PackedMatrix& weight, int block, int group
+    const GroupLayout& layout, const std::byte* group
 ) {
-  const std::byte* scales = group_words(weight, block, group) + weight.group_word_bytes();
-  const F32x16 scale = load_scales(weight.scale_kind, scales);
+  const std::byte* scales = group + layout.word_bytes;
+  const F32x16 scale = load_scales(layout.scale_kind, scales);
   const F32x16 bias =
-      load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
+      load_scales(layout.scale_kind, scales + kBlockRows * scale_bytes(layout.scale_kind));
   return {scale, sum_factor<Format>(scale, bias)};
 }
 

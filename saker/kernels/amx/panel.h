@@ -35,14 +35,14 @@ void fill_panel(
     const int block = tile.first_block + b;
     auto* to = memory.panel[b];
     if constexpr (kGrouped<Format>) {
-      const int steps = weight.group / kTileColumns;
-      const int first_group = panel.first_step / steps;
+      const GroupLayout layout(weight);
+      const int steps = layout.steps;
       for (int g = 0; g < panel.steps / steps; ++g) {
-        const std::byte* words = group_words(weight, block, first_group + g);
+        const std::byte* group = layout.group(weight, block, panel.first_step / steps + g);
         for (int step = 0; step < steps; ++step) {
-          unpack_codes<Format>(words + step * kStepCodes<Format>, to[g * steps + step]);
+          unpack_codes<Format>(group + step * kStepCodes<Format>, to[g * steps + step]);
         }
-        const GroupFactors of = group_factors<Format>(weight, block, first_group + g);
+        const GroupFactors of = group_factors<Format>(layout, group);
         store(memory.scales[b][g], of.scale);
         store(memory.factors[b][g], of.factor);
       }
