@@ -65,6 +65,11 @@ int run_generate(const GenerateArgs& args) {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
   const auto engine = load_engine(args.model);
+  require(
+      engine->tokenizer() != nullptr || args.json || !request.tokens,
+      ErrorCode::kUnsupported,
+      "the model has no tokenizer.json to show its answer as text: --json gives token ids"
+  );
   if (args.chat) {
     request.sampling = engine->recommended_sampling();
   }

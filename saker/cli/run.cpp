@@ -58,6 +58,11 @@ int run_chat(const RunArgs& args) {
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   }
   const auto engine = load_engine(args.model);
+  require(
+      engine->tokenizer() != nullptr,
+      ErrorCode::kUnsupported,
+      "the model has no tokenizer.json, which a chat needs"
+  );
   if (engine->chat_template() == nullptr) {
     spdlog::warn("the model has no chat template: it continues your text instead of answering");
   }

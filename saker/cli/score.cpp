@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,15 +97,19 @@ int score_records(engine::Engine& engine, const ScoreArgs& args) {
   return 0;
 }
 
-void print_table(const engine::ScoreResult& result, const engine::Engine& engine) {
+std::string quoted_piece(const text::Tokenizer& tokenizer, std::int32_t id) {
+  return fmt::format("{:?}", tokenizer.has_token(id) ? tokenizer.token_piece(id) : "");
+}
+
+void print_table(const engine::ScoreResult& result, const text::Tokenizer* tokenizer) {
   for (std::size_t i = 0; i < result.tokens.size(); ++i) {
     const std::int32_t id = result.tokens[i];
     const auto& logprob = result.logprobs[i];
     print(fmt::format(
-        "{:>10}  {:>8}  {:?}\n",
+        "{:>10}  {:>8}{}\n",
         logprob ? fmt::format("{:.4f}", *logprob) : "-",
         id,
-        engine.tokenizer().has_token(id) ? engine.tokenizer().token_piece(id) : ""
+        tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
     ));
   }
   print(fmt::format("sum {:.4f}, mean {:.4f}\n", result.sum, result.mean));
@@ -128,7 +133,7 @@ int run_score(const ScoreArgs& args) {
   if (args.json) {
     print(dump_line(to_json(result)));
   } else {
-    print_table(result, *engine);
+    print_table(result, engine->tokenizer());
   }
   return 0;
 }

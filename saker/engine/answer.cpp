@@ -5,9 +5,26 @@
 #include "saker/base/memory.h"
 
 #include <new>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace saker::engine {
+namespace {
+
+std::optional<text::Detokenizer> make_detokenizer(
+    const text::Tokenizer* tokenizer, const std::vector<std::string>& stop
+) {
+  require(
+      tokenizer != nullptr || stop.empty(),
+      ErrorCode::kUnsupported,
+      "stop strings need text, and the model has no tokenizer.json"
+  );
+  return tokenizer == nullptr ? std::nullopt : std::optional<text::Detokenizer>(*tokenizer);
+}
+
+}  // namespace
 
 std::exception_ptr typed_error(std::exception_ptr error) {
   try {
@@ -23,8 +40,8 @@ std::exception_ptr typed_error(std::exception_ptr error) {
   }
 }
 
-Answer::Answer(const text::Tokenizer& tokenizer, Setup setup, EventHandler handler, Release release)
-    : detokenizer_(tokenizer),
+Answer::Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release)
+    : detokenizer_(make_detokenizer(tokenizer, setup.stop)),
       stops_(std::move(setup.stop)),
       handler_(std::move(handler)),
       release_(std::move(release)),
@@ -44,7 +61,9 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
   if (with_logprobs_) {
     result_.logprobs.push_back({token.id, token.logprob, token.top});
   }
-  stopped_ = push(detokenizer_.add(token.id));
+  if (detokenizer_) {
+    stopped_ = push(detokenizer_->add(token.id));
+  }
   return !stopped_;
 }
 
@@ -86,11 +105,11 @@ void Answer::show(const std::string& text) {
 }
 
 void Answer::flush() {
-  if (stopped_) {
+  if (stopped_ || !detokenizer_) {
     return;
   }
   // What the detokenizer held back may complete a stop string.
-  stopped_ = push(detokenizer_.finish());
+  stopped_ = push(detokenizer_->finish());
   if (!stopped_) {
     show(stops_.flush());
   }

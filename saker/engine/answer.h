@@ -12,6 +12,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace saker::engine {
@@ -31,8 +32,9 @@ class Answer : public generate::Listener {
     bool with_logprobs = false;
   };
 
-  // Throws kInvalidArgument for stop strings that cannot be matched.
-  Answer(const text::Tokenizer& tokenizer, Setup setup, EventHandler handler, Release release);
+  // Without a tokenizer there is no text, only tokens. Throws kInvalidArgument for stop strings
+  // that cannot be matched, kUnsupported for any without a tokenizer.
+  Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release);
 
   void on_prompt(int done, int total) override;
   bool on_token(const generate::GeneratedToken& token) override;
@@ -45,7 +47,7 @@ class Answer : public generate::Listener {
   void flush();
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
-  text::Detokenizer detokenizer_;
+  std::optional<text::Detokenizer> detokenizer_;
   text::StopMatcher stops_;
   EventHandler handler_;
   Release release_;

@@ -193,8 +193,8 @@ const ModelFacts& Engine::facts() const {
   return impl_->facts();
 }
 
-const text::Tokenizer& Engine::tokenizer() const {
-  return *impl_->prompts().tokenizer();
+const text::Tokenizer* Engine::tokenizer() const {
+  return impl_->prompts().tokenizer().get();
 }
 
 const text::ChatTemplate* Engine::chat_template() const {

@@ -86,7 +86,9 @@ class Engine {
   void close_session(std::uint64_t session);  // Also resets: rows are freed.
 
   const ModelFacts& facts() const;
-  const text::Tokenizer& tokenizer() const;
+  // None when the model has no tokenizer.json: requests are token ids then, and results have no
+  // text.
+  const text::Tokenizer* tokenizer() const;
   // None when the model has no chat template.
   const text::ChatTemplate* chat_template() const;
   // Sampling options that generation_config.json asks for, over the defaults; for `run` and

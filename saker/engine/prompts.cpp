@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace saker::engine {
@@ -43,11 +44,14 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
 
 std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {
   Parts parts;
-  parts.tokenizer = text::Tokenizer::load(model_dir);
+  std::error_code ignored;
+  if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
+    parts.tokenizer = text::Tokenizer::load(model_dir);
+  }
   parts.chat_template = text::ChatTemplate::load(model_dir);
   const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
-  parts.eos_tokens = text::load_eos_tokens(model_dir, *parts.tokenizer, config);
-  if (config.add_bos_token) {
+  parts.eos_tokens = text::load_eos_tokens(model_dir, parts.tokenizer.get(), config);
+  if (config.add_bos_token && parts.tokenizer != nullptr) {
     if (const auto bos = config.special_token("bos_token")) {
       parts.bos_token = parts.tokenizer->token_id(*bos);
     }
@@ -60,6 +64,9 @@ std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_
 }
 
 Prompts::Prompts(Parts parts) : parts_(std::move(parts)), xtc_exempt_(parts_.eos_tokens) {
+  if (parts_.tokenizer == nullptr) {
+    return;
+  }
   for (const std::int32_t id : parts_.tokenizer->encode("\n", {.add_special_tokens = false})) {
     xtc_exempt_.push_back(id);
   }
@@ -69,8 +76,17 @@ const text::ChatTemplate* Prompts::chat_template() const {
   return parts_.chat_template ? &*parts_.chat_template : nullptr;
 }
 
+const text::Tokenizer& Prompts::tokenizer_for_text() const {
+  require(
+      parts_.tokenizer != nullptr,
+      ErrorCode::kUnsupported,
+      "the model has no tokenizer.json: give token ids instead of text"
+  );
+  return *parts_.tokenizer;
+}
+
 std::vector<std::int32_t> Prompts::encode_text(const std::string& text) const {
-  std::vector<std::int32_t> ids = parts_.tokenizer->encode(text);
+  std::vector<std::int32_t> ids = tokenizer_for_text().encode(text);
   if (parts_.bos_token && (ids.empty() || ids.front() != *parts_.bos_token)) {
     ids.insert(ids.begin(), *parts_.bos_token);
   }
@@ -90,6 +106,7 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
   if (request.prompt) {
     return encode_text(*request.prompt);
   }
+  const text::Tokenizer& tokenizer = tokenizer_for_text();
   require(
       parts_.chat_template.has_value(),
       ErrorCode::kUnsupported,
@@ -98,7 +115,7 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
   text::RenderOptions options;
   options.tools = request.tools;
   options.kwargs = request.template_kwargs;
-  return parts_.tokenizer->encode(
+  return tokenizer.encode(
       parts_.chat_template->render(*request.messages, options), {.add_special_tokens = false}
   );
 }

@@ -27,20 +27,20 @@ struct ScorePrompt {
 class Prompts {
  public:
   struct Parts {
-    std::shared_ptr<const text::Tokenizer> tokenizer;
+    std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<text::ChatTemplate> chat_template;
     std::vector<std::int32_t> eos_tokens;
     std::optional<std::int32_t> bos_token;  // Put before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
   };
 
-  // Throws what the files' readers throw.
+  // A folder without tokenizer.json has no tokenizer. Throws what the files' readers throw.
   static std::shared_ptr<const Prompts> load(const std::filesystem::path& model_dir);
 
   explicit Prompts(Parts parts);
 
   // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
-  // without a template.
+  // without a template and for text without a tokenizer.
   std::vector<std::int32_t> encode(const GenerateRequest& request) const;
   ScorePrompt encode(const ScoreRequest& request) const;
 
@@ -50,7 +50,7 @@ class Prompts {
 
   const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
 
-  // What xtc never removes: the line break and EOS.
+  // What xtc never removes: EOS and, with a tokenizer, the line break.
   const std::vector<std::int32_t>& xtc_exempt() const { return xtc_exempt_; }
 
   const sample::SamplingOptions& recommended_sampling() const {
@@ -58,6 +58,7 @@ class Prompts {
   }
 
  private:
+  const text::Tokenizer& tokenizer_for_text() const;
   std::vector<std::int32_t> encode_text(const std::string& text) const;
 
   Parts parts_;

@@ -58,7 +58,7 @@ struct GenerateStats {
 struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
   std::vector<std::int32_t> tokens;  // Without the EOS that stopped.
-  std::string text;                  // Without the stop string.
+  std::string text;                  // Without the stop string; empty without a tokenizer.
   FinishReason finish_reason = FinishReason::kLength;
   std::vector<TokenLogprob> logprobs;  // One per token when asked for.
   GenerateStats stats;

@@ -159,7 +159,7 @@ void Runner::start(Submission& submission) {
       }
     };
     auto answer = std::make_unique<Answer>(
-        *prompts_->tokenizer(), std::move(setup), handler, std::move(release)
+        prompts_->tokenizer().get(), std::move(setup), handler, std::move(release)
     );
     running_[submission.id] = generator_->add(std::move(sequence), std::move(answer));
   } catch (...) {

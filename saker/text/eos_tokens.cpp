@@ -51,7 +51,7 @@ void collect(const Json& value, const std::filesystem::path& path, std::set<std:
 
 std::vector<std::int32_t> load_eos_tokens(
     const std::filesystem::path& model_dir,
-    const Tokenizer& tokenizer,
+    const Tokenizer* tokenizer,
     const TokenizerConfig& config
 ) {
   auto path = model_dir / "generation_config.json";
@@ -62,8 +62,8 @@ std::vector<std::int32_t> load_eos_tokens(
   }
   std::set<std::int32_t> ids;
   collect(value, path, ids);
-  if (const auto name = config.special_token("eos_token")) {
-    if (const auto id = tokenizer.token_id(*name)) {
+  if (const auto name = config.special_token("eos_token"); name && tokenizer != nullptr) {
+    if (const auto id = tokenizer->token_id(*name)) {
       ids.insert(*id);
     }
   }

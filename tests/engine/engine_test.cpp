@@ -226,8 +226,8 @@ TEST(Engine, TextPromptsAndFacts) {
   EXPECT_GT(engine->cache_bytes(100), engine->cache_bytes(10));
   GenerateRequest request;
   request.prompt = "!";
-  EXPECT_EQ(engine->prompt_tokens(request), engine->tokenizer().encode("!"));
-  EXPECT_EQ(engine->generate(request).prompt_tokens, engine->tokenizer().encode("!"));
+  EXPECT_EQ(engine->prompt_tokens(request), engine->tokenizer()->encode("!"));
+  EXPECT_EQ(engine->generate(request).prompt_tokens, engine->tokenizer()->encode("!"));
 }
 
 TEST(Engine, BenchMeasuresRates) {

@@ -127,6 +127,26 @@ TEST(Prompts, XtcNeverRemovesLineBreakAndEos) {
   EXPECT_EQ(prompts.xtc_exempt(), expected);
 }
 
+TEST(Prompts, WithoutATokenizerOnlyTokensRun) {
+  Prompts::Parts ids_only = parts();
+  ids_only.tokenizer = nullptr;
+  ids_only.chat_template.emplace("{{ messages }}");
+  const Prompts prompts(ids_only);
+  EXPECT_EQ(prompts.xtc_exempt(), Ids{1});
+  GenerateRequest request;
+  request.tokens = Ids{7, 8};
+  EXPECT_EQ(prompts.encode(request), (Ids{7, 8}));
+  EXPECT_EQ(prompts.encode(ScoreRequest{.tokens = Ids{5, 6}}).tokens, (Ids{5, 6}));
+
+  EXPECT_EQ(refusal(prompts, ScoreRequest{.text = "a"}).first, ErrorCode::kUnsupported);
+  request.tokens.reset();
+  request.messages = Json::array();
+  EXPECT_THAT(refusal(prompts, request).second, HasSubstr("tokenizer.json"));
+  request.messages.reset();
+  request.prompt = "a";
+  EXPECT_THAT(refusal(prompts, request).second, HasSubstr("tokenizer.json"));
+}
+
 TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
   const sample::SamplingOptions options = sampling_from(
       {{"do_sample", true},

@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t>;
 class EosTokensTest : public ::testing::Test {
  protected:
   Ids load() const {
-    return load_eos_tokens(dir_.path(), *tokenizer_, load_tokenizer_config(dir_.path()));
+    return load_eos_tokens(dir_.path(), tokenizer_.get(), load_tokenizer_config(dir_.path()));
   }
 
   testing::TemporaryDir dir_;
@@ -55,6 +55,13 @@ TEST_F(EosTokensTest, JoinsTheTokenizersOwn) {
   dir_.write("tokenizer_config.json", R"({"eos_token": {"content": "</s>", "lstrip": false}})");
   EXPECT_EQ(load(), (Ids{4, 7}));
   dir_.write("tokenizer_config.json", R"({"eos_token": "unknown"})");
+  EXPECT_EQ(load(), Ids{7});
+}
+
+TEST_F(EosTokensTest, NeedsNoTokenizer) {
+  dir_.write("config.json", R"({"eos_token_id": 7})");
+  dir_.write("tokenizer_config.json", R"({"eos_token": "</s>"})");
+  tokenizer_ = nullptr;
   EXPECT_EQ(load(), Ids{7});
 }
 
