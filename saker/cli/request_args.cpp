@@ -13,8 +13,12 @@
 namespace saker::cli {
 namespace {
 
-std::string flag_of(std::string_view name) {
-  std::string flag = "--" + std::string(name);
+// "--max-tokens"; with an alias "--temp,--temperature".
+std::string flag_of(const RequestField& field) {
+  std::string flag = "--" + std::string(field.name);
+  if (!field.alias.empty()) {
+    flag += ",--" + std::string(field.alias);
+  }
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
 }
@@ -36,7 +40,7 @@ Json parse_object(const std::string& flag, const std::string& text) {
 void RequestArgs::add_to(CLI::App& command) {
   using Kind = RequestField::Kind;
   for (const RequestField& field : request_fields()) {
-    const std::string flag = flag_of(field.name);
+    const std::string flag = flag_of(field);
     const std::string help(field.help);
     Json& value = given_[std::string(field.name)];
     CLI::Option* option = nullptr;

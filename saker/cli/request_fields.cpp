@@ -80,7 +80,8 @@ constexpr auto kFields = std::to_array<RequestField>({
     {"temp",
      Kind::kNumber,
      "Temperature; 0: the most probable token [0]",
-     set_number<&SamplingOptions::temperature>},
+     set_number<&SamplingOptions::temperature>,
+     "temperature"},
     {"top_p",
      Kind::kNumber,
      "Keep the smallest set of tokens with this mass; 1: off [1]",
@@ -149,6 +150,16 @@ constexpr auto kFields = std::to_array<RequestField>({
      "More variables for the chat template, as a JSON object",
      [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; }},
 });
+
+// None when no field has this name or alias.
+const RequestField* find_field(std::string_view key) {
+  for (const RequestField& field : kFields) {
+    if (key == field.name || (key == field.alias && !key.empty())) {
+      return &field;
+    }
+  }
+  return nullptr;
+}
 
 bool has_kind(const Json& value, Kind kind) {
   switch (kind) {
@@ -233,10 +244,7 @@ void apply_record(const Json& record, GenerateRequest& request) {
     if (key == "id" || apply_prompt(key, value, request)) {
       continue;
     }
-    const RequestField* field = nullptr;
-    for (const RequestField& candidate : kFields) {
-      field = candidate.name == key ? &candidate : field;
-    }
+    const RequestField* field = find_field(key);
     require(field != nullptr, ErrorCode::kInvalidArgument, "unknown option {:?}", key);
     require(
         has_kind(value, field->kind),
@@ -245,6 +253,15 @@ void apply_record(const Json& record, GenerateRequest& request) {
         key,
         value.type_name(),
         kind_name(field->kind)
+    );
+    require(
+        key == field->name || record.value(field->name, value) == value,
+        ErrorCode::kInvalidArgument,
+        "{} and {} are the same option: got {} and {}",
+        field->name,
+        field->alias,
+        record.value(field->name, value).dump(),
+        value.dump()
     );
     field->set(request, value);
   }

@@ -20,14 +20,15 @@ struct RequestField {
   std::string_view help;
   void (*set)(
       engine::GenerateRequest& request, const Json& value
-  );  // The value has the kind's type.
+  );                            // The value has the kind's type.
+  std::string_view alias = {};  // Another name that is understood; empty: none.
 };
 
 std::span<const RequestField> request_fields();
 
 // Sets every member of `record` that is a request option or a prompt ("prompt", "tokens",
-// "messages", "tools"); throws kInvalidArgument naming a key that is unknown or has the wrong type.
-// "id" is skipped.
+// "messages", "tools"); throws kInvalidArgument naming a key that is unknown or has the wrong type,
+// and when an option and its alias differ. "id" is skipped.
 void apply_record(const Json& record, engine::GenerateRequest& request);
 
 // "1,2,3" as token ids; throws kInvalidArgument.

@@ -66,7 +66,24 @@ TEST(RequestFields, EveryFieldIsNamedOnce) {
     EXPECT_EQ(std::count(names.begin(), names.end(), field.name), 0) << field.name;
     EXPECT_FALSE(field.help.empty());
     names.push_back(field.name);
+    if (!field.alias.empty()) {
+      EXPECT_EQ(std::count(names.begin(), names.end(), field.alias), 0) << field.alias;
+      names.push_back(field.alias);
+    }
   }
+}
+
+TEST(RequestFields, TemperatureIsTemp) {
+  EXPECT_EQ(applied(R"({"temperature": 0.5})").sampling.temperature, 0.5);
+  EXPECT_EQ(applied(R"({"temp": 1, "temperature": 1.0})").sampling.temperature, 1.0);
+  for (const char* record :
+       {R"({"temp": 0.5, "temperature": 1})", R"({"temperature": 1, "temp": 0})"}) {
+    const std::string message = failure(record);
+    EXPECT_NE(message.find("temp and temperature"), std::string::npos) << message;
+  }
+  EXPECT_NE(
+      failure(R"({"temperature": "hot"})").find("temperature: got string"), std::string::npos
+  );
 }
 
 TEST(RequestFields, NameWhatIsWrong) {

@@ -129,6 +129,21 @@ class Records(SakerTest):
                                "--max-tokens", "3", "--ignore-eos")
         self.assertEqual([len(r["tokens"]) for r in got], [3, 2])
 
+    def test_temperature_is_temp(self):
+        same = {"tokens": [5, 6, 7], "max_tokens": 12, "ignore_eos": True, "seed": 3}
+        got = self.run_records([{**same, **option} for option in (
+            {"temp": 1.5}, {"temperature": 1.5}, {"temp": 1.5, "temperature": 1.5}, {})], "--temp", "0")
+        self.assertEqual(answer(got[0]), answer(got[1]))
+        self.assertEqual(answer(got[0]), answer(got[2]))
+        self.assertNotEqual(got[0]["tokens"], got[3]["tokens"])
+        flags = ["generate", DEMO, "--tokens", "5,6,7", "--max-tokens", "12", "--ignore-eos", "--seed", "3", "--json"]
+        self.assertEqual(answer(self.json(*flags, "--temperature", "1.5")), answer(got[0]))
+        self.fails(*flags, "--temp", "1", "--temperature", "1.5", says="--temp", code=2)
+        path = self.write("r.jsonl", json.dumps({**same, "temp": 0.5, "temperature": 1}))
+        done = run("generate", DEMO, "-f", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("temp and temperature", json.loads(done.stdout)["error"]["message"])
+
     def test_bad_records_fail_alone(self):
         lines = ['{"id": 1, "tokens": [5], "max_tokens": 2}', "{broken", '{"id": "x", "prompt": 5}',
                  '{"id": 4, "tokens": [5], "colour": 1}', '{"id": 5, "tokens": []}', "[]", "",
