@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
+#include "saker/cli/output.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -11,6 +12,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <sstream>
+#include <string_view>
 
 namespace saker::cli {
 namespace {
@@ -26,16 +30,27 @@ void log_to_stderr() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-int fail(const char* message) {
+int fail(std::string_view message) {
   std::fflush(stdout);
-  fmt::print(stderr, "error: {}\n", message);
+  print_error(fmt::format("error: {}\n", message));
   return kFailure;
+}
+
+// Help and version when the command line asked for them, else what is wrong with it.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream asked;
+  std::ostringstream wrong;
+  const bool success = app.exit(error, asked, wrong) == static_cast<int>(CLI::ExitCodes::Success);
+  print_error(wrong.str());
+  print(asked.str());
+  return success ? 0 : kWrongUsage;
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
   log_to_stderr();
+  end_with_reader();
   CLI::App app{"Saker runs large language models: chat, generate, score, measure."};
   app.name("saker");
   app.set_version_flag("--version", "saker " SAKER_VERSION);
@@ -53,22 +68,18 @@ int run(int argc, char** argv) {
   add_template(app, action);
   add_inspect(app, action);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const bool asked = app.exit(error) == static_cast<int>(CLI::ExitCodes::Success);
-    return asked ? 0 : kWrongUsage;
-  }
-  try {
-    return action();
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kWrongUsage;
+    try {
+      app.parse(argc, argv);
+      return action();
+    } catch (const CLI::ParseError& error) {
+      return explain(app, error);
+    }
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
     return fail("out of memory");
   } catch (const std::exception& error) {
-    return fail(fmt::format("internal: {}", error.what()).c_str());
+    return fail(fmt::format("internal: {}", error.what()));
   }
 }
 

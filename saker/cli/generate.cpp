@@ -11,10 +11,8 @@
 #include "saker/cli/streaming.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,7 +49,7 @@ int generate_one(
     print("\n");
   }
   if (args.verbose || isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "{}\n", describe(result.stats));
+    print_error(describe(result.stats) + "\n");
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -43,6 +44,14 @@ void print(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
+}
+
+void print_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void end_with_reader() {
+  std::signal(SIGPIPE, SIG_DFL);
 }
 
 std::string read_text(const std::filesystem::path& path) {

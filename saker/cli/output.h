@@ -14,9 +14,16 @@ namespace saker::cli {
 // A prompt, or one line of a JSON lines file, at most.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
-// Writes to stdout and flushes; throws kInternal when stdout takes no more (closed pipe, full
-// disk).
+// Writes to stdout and flushes; throws kInternal when stdout takes no more (full disk). A reader
+// that went away ends the program, see `end_with_reader`.
 void print(std::string_view text);
+
+// Writes to stderr. When stderr takes no more there is nobody to tell, so nothing happens.
+void print_error(std::string_view text);
+
+// From now on writing to a pipe without a reader ends the program quietly by SIGPIPE, as shells
+// expect, whatever the parent process has set.
+void end_with_reader();
 
 // The whole file, byte for byte; "-" is standard input. Throws kNotFound, kInvalidArgument when too
 // large.
