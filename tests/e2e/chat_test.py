@@ -2,13 +2,14 @@
 """`saker run`: one answer for pipes, a conversation on a terminal."""
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import time
 import unittest
 
-from saker import DEMO, PROGRAM, SakerTest
+from saker import DEMO, PROGRAM, ROOT, SakerTest
 
 
 class OneAnswer(SakerTest):
@@ -62,7 +63,10 @@ class Terminal:
 
 class Repl(SakerTest):
     def terminal(self, *args):
-        terminal = Terminal("run", DEMO, "--temp", "0", *args, state=self.folder)
+        return self.started("run", DEMO, "--temp", "0", *args)
+
+    def started(self, *args):
+        terminal = Terminal(*args, state=self.folder)
         self.addCleanup(terminal.close)
         terminal.expect("> ")
         return terminal
@@ -94,6 +98,19 @@ class Repl(SakerTest):
         terminal.type("/quit\r")
         self.assertEqual(terminal.process.wait(timeout=30), 0)
         self.assertIn("tell me a story", (self.folder / "saker" / "history").read_text())
+
+    def test_readme_shows_a_real_conversation(self):
+        readme = (ROOT / "README.md").read_text()
+        shown = readme.split("$ build/release/saker run\n", 1)[1].split("```", 1)[0].split("> ")
+        turns = [turn.split("\n", 1) for turn in shown[1:]]
+        self.assertEqual(turns.pop(), ["/quit", ""])
+        terminal = self.started("run")
+        for question, answer in turns:
+            terminal.type(question + "\r")
+            terminal.expect("\n")
+            said = terminal.expect("> ").replace("\r", "")
+            said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said)
+            self.assertEqual(said, " ".join(answer.split()) + "\n> ")
 
     def test_interrupt_stops_the_answer_and_not_the_program(self):
         terminal = self.terminal("--ignore-eos", "--max-tokens", "100000")
