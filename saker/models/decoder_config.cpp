@@ -167,6 +167,16 @@ void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int wi
   }
 }
 
+void set_late_windows(DecoderConfig& config, const Json& json) {
+  const int window = json_bool(json, "use_sliding_window", false) ? read_window(json, 4096) : 0;
+  const SlidingPattern late = [](const Json& source, int layer) {
+    return json_int(source, "max_window_layers", 28) <= layer;
+  };
+  const SlidingPattern never = [](const Json&, int) { return false; };
+  const auto layers = static_cast<int>(config.layers.size());
+  set_windows(config, read_sliding_layers(json, layers, window > 0 ? late : never), window);
+}
+
 int read_window(const Json& config, int fallback) {
   if (!config.contains("sliding_window")) {
     return fallback;

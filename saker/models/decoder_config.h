@@ -77,6 +77,9 @@ std::vector<bool> read_sliding_layers(const Json& config, int layer_count, Slidi
 // window.
 void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int window);
 
+// Qwen's windows: where `use_sliding_window` is set, the layers from `max_window_layers` on slide.
+void set_late_windows(DecoderConfig& config, const Json& json);
+
 // `sliding_window`: `fallback` where absent, 0 where null.
 int read_window(const Json& config, int fallback);
 
