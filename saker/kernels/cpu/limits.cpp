@@ -69,99 +69,96 @@ double giga_operations(void (*loop)(), double operations) {
 
 #if defined(__x86_64__)
 
-// The empty asm keeps a sum in its register and its updates in the loop.
+// What is measured: a register of sums, and one step that adds a product to each of its lanes.
 
-__attribute__((target("avx2,fma"))) void fma_avx2() {
-  __m256 sums[kSums];
-  for (__m256& sum : sums) {
-    sum = _mm256_setzero_ps();
+struct FmaAvx2 {
+  using Sums = __m256;
+
+  [[gnu::always_inline, gnu::target("avx2,fma")]] static Sums step(Sums sums) {
+    const __m256 x = _mm256_set1_ps(1.0F);
+    return _mm256_fmadd_ps(x, x, sums);
   }
-  const __m256 x = _mm256_set1_ps(1.0F);
+};
+
+struct Int8Avx2 {
+  using Sums = __m256i;
+
+  [[gnu::always_inline, gnu::target("avx2")]] static Sums step(Sums sums) {
+    const __m256i x = _mm256_set1_epi8(1);
+    __m256i codes = x;
+    asm volatile("" : "+x"(codes));  // Else the products would leave the loop.
+    const __m256i pairs = _mm256_maddubs_epi16(codes, x);
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, x));
+  }
+};
+
+struct FmaAvx512 {
+  using Sums = __m512;
+
+  [[gnu::always_inline, gnu::target("avx512f")]] static Sums step(Sums sums) {
+    const __m512 x = _mm512_set1_ps(1.0F);
+    return _mm512_fmadd_ps(x, x, sums);
+  }
+};
+
+struct Bf16Avx512 {
+  using Sums = __m512;
+
+  [[gnu::always_inline, gnu::target("avx512f,avx512bf16")]] static Sums step(Sums sums) {
+    const auto x = (__m512bh)_mm512_set1_epi16(0x3f80);
+    return _mm512_dpbf16_ps(sums, x, x);
+  }
+};
+
+struct Int8Avx512 {
+  using Sums = __m512i;
+
+  [[gnu::always_inline, gnu::target("avx512f,avx512vnni")]] static Sums step(Sums sums) {
+    const __m512i x = _mm512_set1_epi32(0x01010101);
+    return _mm512_dpbusd_epi32(sums, x, x);
+  }
+};
+
+// The empty asm keeps a register where it is and its steps in the loop.
+
+template <typename Instruction>
+[[gnu::target("avx2,fma")]] void repeat_avx2() {
+  typename Instruction::Sums registers[kSums] = {};
   for (long i = 0; i < kLoops; ++i) {
 #pragma GCC unroll 12
-    for (__m256& sum : sums) {
-      sum = _mm256_fmadd_ps(x, x, sum);
-      asm volatile("" : "+x"(sum));
+    for (auto& sums : registers) {
+      sums = Instruction::step(sums);
+      asm volatile("" : "+x"(sums));
     }
   }
 }
 
-__attribute__((target("avx2"))) void int8_avx2() {
-  __m256i sums[kSums];
-  for (__m256i& sum : sums) {
-    sum = _mm256_setzero_si256();
-  }
-  const __m256i x = _mm256_set1_epi8(1);
+// A processor that lacks BF16 or VNNI runs what does not ask for them.
+template <typename Instruction>
+[[gnu::target("avx512f,avx512bf16,avx512vnni")]] void repeat_avx512() {
+  typename Instruction::Sums registers[kSums] = {};
   for (long i = 0; i < kLoops; ++i) {
 #pragma GCC unroll 12
-    for (__m256i& sum : sums) {
-      __m256i codes = x;
-      asm volatile("" : "+x"(codes));  // Else the products would leave the loop.
-      const __m256i pairs = _mm256_maddubs_epi16(codes, x);
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, x));
-      asm volatile("" : "+x"(sum));
-    }
-  }
-}
-
-__attribute__((target("avx512f"))) void fma_avx512() {
-  __m512 sums[kSums];
-  for (__m512& sum : sums) {
-    sum = _mm512_setzero_ps();
-  }
-  const __m512 x = _mm512_set1_ps(1.0F);
-  for (long i = 0; i < kLoops; ++i) {
-#pragma GCC unroll 12
-    for (__m512& sum : sums) {
-      sum = _mm512_fmadd_ps(x, x, sum);
-      asm volatile("" : "+v"(sum));
-    }
-  }
-}
-
-__attribute__((target("avx512f,avx512bf16"))) void bf16_avx512() {
-  __m512 sums[kSums];
-  for (__m512& sum : sums) {
-    sum = _mm512_setzero_ps();
-  }
-  const auto x = (__m512bh)_mm512_set1_epi16(0x3f80);
-  for (long i = 0; i < kLoops; ++i) {
-#pragma GCC unroll 12
-    for (__m512& sum : sums) {
-      sum = _mm512_dpbf16_ps(sum, x, x);
-      asm volatile("" : "+v"(sum));
-    }
-  }
-}
-
-__attribute__((target("avx512f,avx512vnni"))) void int8_avx512() {
-  __m512i sums[kSums];
-  for (__m512i& sum : sums) {
-    sum = _mm512_setzero_si512();
-  }
-  const __m512i x = _mm512_set1_epi32(0x01010101);
-  for (long i = 0; i < kLoops; ++i) {
-#pragma GCC unroll 12
-    for (__m512i& sum : sums) {
-      sum = _mm512_dpbusd_epi32(sum, x, x);
-      asm volatile("" : "+v"(sum));
+    for (auto& sums : registers) {
+      sums = Instruction::step(sums);
+      asm volatile("" : "+v"(sums));
     }
   }
 }
 
 void measure_compute(MachineLimits& limits) {
   if (__builtin_cpu_supports("avx512f")) {
-    limits.f32_gflops = giga_operations(fma_avx512, 32);
+    limits.f32_gflops = giga_operations(repeat_avx512<FmaAvx512>, 32);
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    limits.f32_gflops = giga_operations(fma_avx2, 16);
+    limits.f32_gflops = giga_operations(repeat_avx2<FmaAvx2>, 16);
   }
   if (__builtin_cpu_supports("avx512bf16")) {
-    limits.bf16_gflops = giga_operations(bf16_avx512, 64);
+    limits.bf16_gflops = giga_operations(repeat_avx512<Bf16Avx512>, 64);
   }
   if (__builtin_cpu_supports("avx512vnni")) {
-    limits.int8_gops = giga_operations(int8_avx512, 128);
+    limits.int8_gops = giga_operations(repeat_avx512<Int8Avx512>, 128);
   } else if (__builtin_cpu_supports("avx2")) {
-    limits.int8_gops = giga_operations(int8_avx2, 64);
+    limits.int8_gops = giga_operations(repeat_avx2<Int8Avx2>, 64);
   }
 }
 
