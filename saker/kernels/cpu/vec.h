@@ -12,16 +12,20 @@
 // within a set only. kFusedMultiplyAdd tells.
 //
 // Functions of every set:
-//   zero() broadcast(f) load(p) store(p, v) load_part(p, n) store_part(p, v, n)       n <= 16
-//   lanes, the rest zero load_bf16(p) load_f16(p) store_bf16(p, v) 16 values of 2 bytes, round to
-//   even add sub mul div fma min max square_root                    min(a, b), max(a, b): b when
-//   either is NaN load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or shift_left<n>
-//   shift_right<n> shift_right_signed<n> to_float(u)    exact for values below 2^24 as_float(u)
-//   as_u32(f)                                      the same bits even_bf16(u) odd_bf16(u) low and
-//   high half of each lane as float32 reduce_add reduce_max                                      a
-//   fixed tree: lanes i and i + 8, then 4, 2, 1 where_nan(v, a, b) a in lanes where v is NaN, else
-//   b dot_bf16_pairs(acc, a, b)                                  only where kBf16Dot: acc + a.even
-//   * b.even + a.odd * b.odd
+//   zero() broadcast(f) load(p) store(p, v)
+//   load_part(p, n) store_part(p, v, n)             n <= 16 lanes, the rest zero or left alone
+//   load_bf16(p) load_f16(p) store_bf16(p, v)       16 values of 2 bytes, round to even
+//   add sub mul div fma square_root
+//   min(a, b) max(a, b)                             b when either is NaN
+//   load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or
+//   shift_left<n> shift_right<n> shift_right_signed<n>
+//   to_float(u)                                     exact for values below 2^24
+//   as_float(u) as_u32(f)                           the same bits
+//   even_bf16(u) odd_bf16(u)                        low and high half of each lane as float32
+//   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
+//   where_nan(v, a, b)                              a in lanes where v is NaN, else b
+//   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, the odd halves first:
+//                                                   acc + a.odd * b.odd + a.even * b.even
 
 #include <cstddef>
 #include <cstdint>

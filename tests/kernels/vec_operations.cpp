@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once per instruction set.
+#include "tests/kernels/vec_operations.h"
+
+#include "saker/kernels/cpu/vec.h"
+
+namespace saker::kernels::SAKER_ISA {
+namespace {
+
+void give(F32x16 v, VecOutput& out) {
+  store_u32(out.lanes, as_u32(v));
+}
+
+template <F32x16 (*function)(F32x16)>
+void of_x(const VecInput& in, VecOutput& out) {
+  give(function(load(in.x)), out);
+}
+
+template <F32x16 (*function)(F32x16, F32x16)>
+void of_xy(const VecInput& in, VecOutput& out) {
+  give(function(load(in.x), load(in.y)), out);
+}
+
+template <F32x16 (*function)(F32x16, F32x16, F32x16)>
+void of_xyz(const VecInput& in, VecOutput& out) {
+  give(function(load(in.x), load(in.y), load(in.z)), out);
+}
+
+template <U32x16 (*function)(U32x16)>
+void of_a(const VecInput& in, VecOutput& out) {
+  store_u32(out.lanes, function(load_u32(in.a)));
+}
+
+template <U32x16 (*function)(U32x16, U32x16)>
+void of_ab(const VecInput& in, VecOutput& out) {
+  store_u32(out.lanes, function(load_u32(in.a), load_u32(in.b)));
+}
+
+template <F32x16 (*function)(U32x16)>
+void float_of_a(const VecInput& in, VecOutput& out) {
+  give(function(load_u32(in.a)), out);
+}
+
+template <F32x16 (*function)(const std::uint16_t*)>
+void of_halves(const VecInput& in, VecOutput& out) {
+  give(function(in.halves), out);
+}
+
+template <float (*function)(F32x16)>
+void reduce(const VecInput& in, VecOutput& out) {
+  give(broadcast(function(load(in.x))), out);
+}
+
+F32x16 to_float_of_24_bits(U32x16 v) {
+  return to_float(shift_right<8>(v));
+}
+
+void run_load_part(const VecInput& in, VecOutput& out) {
+  give(load_part(in.x, in.n), out);
+}
+
+void run_store(const VecInput& in, VecOutput& out) {
+  float lanes[16];
+  store(lanes, load(in.x));
+  __builtin_memcpy(out.lanes, lanes, sizeof(lanes));
+}
+
+void run_store_part(const VecInput& in, VecOutput& out) {
+  float lanes[16];
+  __builtin_memcpy(lanes, in.y, sizeof(lanes));
+  store_part(lanes, load(in.x), in.n);
+  __builtin_memcpy(out.lanes, lanes, sizeof(lanes));
+}
+
+void run_store_bf16(const VecInput& in, VecOutput& out) {
+  std::uint16_t halves[16];
+  store_bf16(halves, load(in.x));
+  for (int i = 0; i < 16; ++i) {
+    out.lanes[i] = halves[i];
+  }
+}
+
+void run_constants(const VecInput& in, VecOutput& out) {
+  give(add(zero(), as_float(broadcast_u32(in.a[0]))), out);
+}
+
+template <typename Floats>
+void run_dot_bf16_pairs(const VecInput& in, VecOutput& out) {
+  if constexpr (kBf16Dot) {
+    const Floats z = load(in.z);
+    give(dot_bf16_pairs(z, load_u32(in.a), load_u32(in.b)), out);
+  }
+}
+
+constexpr VecOperation kOperations[] = {
+    {"store", run_store},
+    {"load_part", run_load_part},
+    {"store_part", run_store_part},
+    {"load_bf16", of_halves<load_bf16>},
+    {"load_f16", of_halves<load_f16>},
+    {"store_bf16", run_store_bf16},
+    {"constants", run_constants},
+    {"add", of_xy<add>},
+    {"sub", of_xy<sub>},
+    {"mul", of_xy<mul>},
+    {"div", of_xy<div>},
+    {"fma", of_xyz<fma>},
+    {"min", of_xy<min>},
+    {"max", of_xy<max>},
+    {"square_root", of_x<square_root>},
+    {"add_u32", of_ab<add_u32>},
+    {"sub_u32", of_ab<sub_u32>},
+    {"bit_and", of_ab<bit_and>},
+    {"bit_or", of_ab<bit_or>},
+    {"shift_left", of_a<shift_left<5>>},
+    {"shift_right", of_a<shift_right<5>>},
+    {"shift_right_signed", of_a<shift_right_signed<5>>},
+    {"to_float", float_of_a<to_float_of_24_bits>},
+    {"even_bf16", float_of_a<even_bf16>},
+    {"odd_bf16", float_of_a<odd_bf16>},
+    {"reduce_add", reduce<reduce_add>},
+    {"reduce_max", reduce<reduce_max>},
+    {"where_nan", of_xyz<where_nan>},
+    {"dot_bf16_pairs", run_dot_bf16_pairs<F32x16>},  // Last: not every set has it.
+};
+
+}  // namespace
+
+extern const VecOperations vec_operations;
+const VecOperations vec_operations{
+    kOperations,
+    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 1),
+    kFusedMultiplyAdd,
+};
+
+}  // namespace saker::kernels::SAKER_ISA

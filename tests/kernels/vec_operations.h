@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The operations of vec.h by name, in one instruction set, from memory to memory.
+
+#include <cstdint>
+#include <span>
+
+namespace saker::kernels {
+
+struct VecInput {
+  float x[16];
+  float y[16];
+  float z[16];
+  std::uint32_t a[16];
+  std::uint32_t b[16];
+  std::uint16_t halves[16];
+  int n;
+};
+
+struct VecOutput {
+  std::uint32_t lanes[16];
+};
+
+struct VecOperation {
+  const char* name;
+  void (*run)(const VecInput& in, VecOutput& out);
+};
+
+struct VecOperations {
+  const VecOperation* list;
+  int count;
+  bool fused_multiply_add;
+};
+
+struct VecSet {
+  const char* name;
+  const VecOperations& operations;
+};
+
+// One per instruction set that was compiled.
+std::span<const VecSet> vec_sets();
+
+}  // namespace saker::kernels
