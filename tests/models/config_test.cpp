@@ -36,6 +36,7 @@ TEST(Config, MistralSlidesEverywhere) {
   EXPECT_THAT(
       windows(read(config_with("mistral", {{"sliding_window", nullptr}}))), ElementsAre(0, 0, 0, 0)
   );
+  EXPECT_THAT(windows(read(config_with("mistral", Json::object()))), ElementsAre(0, 0, 0, 0));
 }
 
 TEST(Config, LlamaSlidesWhereLayerTypesSaySo) {
