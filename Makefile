@@ -40,7 +40,7 @@ check-tsan: setup
 
 check-tidy:
 	@tools/setup.sh checks
-	@tools/build.sh tidy all
+	@JOBS=$(JOBS) tools/check_tidy.sh --all
 
 check-asan: setup
 	@tools/build.sh asan all

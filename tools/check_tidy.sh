@@ -1,14 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# clang-tidy on the sources that differ from a base (default: the last commit but one), at most 12
-# of them: `make check-tidy` takes all. Uses the release build's compile commands.
+# tools/check_tidy.sh [BASE | --all]: clang-tidy on the sources that differ from BASE, or on all of
+# them. Without an argument BASE is where this branch left main, as the remote has it, or where it
+# has not, the commit 20 before. Takes the tidy preset's compile commands, so that nothing has to be
+# built; JOBS is how many run at a time (default: one a processor).
 set -eu
+exec </dev/null
 cd "$(dirname "$0")/.."
-base=${1:-HEAD~1}
-git rev-parse --quiet --verify "$base^{commit}" >/dev/null || base=$(git hash-object -t tree /dev/null)
-changed=$(git diff --name-only --diff-filter=d "$base" -- 'saker/*.cpp' 'tests/*.cpp' | head -n 12)
-for file in $changed; do
-  grep -q "\"file\": \".*/$file\"" build/release/compile_commands.json || continue
-  echo "$file"
-  clang-tidy-19 --quiet --extra-arg=-Wno-unknown-warning-option -p build/release "$file"
-done
+
+default_base() {
+  for main in upstream/main origin/main; do
+    base=$(git merge-base "$main" HEAD 2>/dev/null) || continue
+    if [ "$base" != "$(git rev-parse HEAD)" ]; then
+      echo "$base"
+      return
+    fi
+  done
+  # In a shorter history everything is new.
+  git rev-parse --quiet --verify 'HEAD~20^{commit}' || git hash-object -t tree /dev/null
+}
+
+if [ "${1:-}" = --all ]; then
+  files=$(git ls-files 'saker/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
+else
+  base=${1:-$(default_base)}
+  files=$(git diff --name-only --diff-filter=d "$base" -- 'saker/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
+fi
+[ -n "$files" ] || exit 0
+
+if ! configured=$(cmake --preset tidy 2>&1); then
+  echo "$configured" >&2
+  exit 1
+fi
+# One finding fails the check, after all files were looked at. What no command compiles, such as
+# fuzz programs, is left out.
+for file in $files; do
+  ! grep -q "\"file\": \".*/$file\"" build/tidy/compile_commands.json || echo "$file"
+done | xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -n 1 sh -c '
+  echo "$1"
+  found=$(clang-tidy-19 --quiet -p build/tidy "$1" 2>&1) || { echo "$found" && exit 1; }' check

@@ -8,7 +8,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 namespace saker::cache {
 namespace {
@@ -89,15 +91,15 @@ class Script {
   }
 
   void write(bool fused, int count) {
-    std::vector<int> fresh;
-    for (int i = 0; i < count; ++i) {
-      fresh.push_back(next_++);
-    }
+    std::vector<int> fresh(static_cast<std::size_t>(count));
+    std::iota(fresh.begin(), fresh.end(), next_);
+    next_ += count;
     list_.rows.insert(list_.rows.end(), fresh.begin(), fresh.end());
     const auto rows = numbered_rows(fresh);
     if (!fused) {
       const auto seen = cache_->update(rows.keys, rows.values);
-      const auto count_seen = static_cast<std::size_t>(list_.recent - 1 + count);
+      const auto count_seen =
+          static_cast<std::size_t>(list_.recent) + static_cast<std::size_t>(count) - 1;
       RC_ASSERT(same_rows(seen, list_.bounded(list_.rows, count_seen)));
       return;
     }
@@ -118,7 +120,7 @@ class Script {
 
   void trim(int count) {
     const auto possible = list_.recent == 0 ||
-                          list_.rows.size() < static_cast<std::size_t>(list_.recent + list_.keep);
+                          list_.rows.size() < static_cast<std::size_t>(list_.recent) + static_cast<std::size_t>(list_.keep);
     const auto expected =
         possible ? std::min(static_cast<std::size_t>(count), list_.rows.size()) : 0;
     RC_ASSERT(cache_->can_trim(count) == (possible || count == 0));
