@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that embeds a model: hello MODEL_DIR [PROMPT] prints one answer, and its speed on
 // stderr.
-#include "saker/base/error.h"
 #include "saker/engine/engine.h"
 
 #include <cstdio>
+#include <exception>
 #include <string>
 
 namespace {
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   }
   try {
     return answer(argv[1], argc > 2 ? argv[2] : "Once upon a time");
-  } catch (const saker::Error& error) {
+  } catch (const std::exception& error) {  // saker::Error is one.
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
   }

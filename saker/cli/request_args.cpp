@@ -69,14 +69,15 @@ void RequestArgs::add_to(CLI::App& command) {
                 ->type_name("TEXT");
         break;
       case Kind::kObject:
-        option =
-            command
-                .add_option_function<std::string>(
-                    flag,
-                    [&value, flag](const std::string& text) { value = parse_object(flag, text); },
-                    help
-                )
-                ->type_name("JSON");
+        option = command
+                     .add_option_function<std::string>(
+                         flag,
+                         [&value, &field](const std::string& text) {
+                           value = parse_object(flag_of(field), text);
+                         },
+                         help
+                     )
+                     ->type_name("JSON");
         break;
     }
     option->group("Generation");

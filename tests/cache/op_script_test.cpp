@@ -119,8 +119,9 @@ class Script {
   }
 
   void trim(int count) {
-    const auto possible = list_.recent == 0 ||
-                          list_.rows.size() < static_cast<std::size_t>(list_.recent) + static_cast<std::size_t>(list_.keep);
+    const auto possible =
+        list_.recent == 0 || list_.rows.size() < static_cast<std::size_t>(list_.recent) +
+                                                     static_cast<std::size_t>(list_.keep);
     const auto expected =
         possible ? std::min(static_cast<std::size_t>(count), list_.rows.size()) : 0;
     RC_ASSERT(cache_->can_trim(count) == (possible || count == 0));
