@@ -6,7 +6,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/limits.h"
 #include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/cpu/pack.h"
+#include "saker/kernels/pack/pack.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <benchmark/benchmark.h>

@@ -5,9 +5,9 @@
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/cpu/pack.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/pack/pack.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <algorithm>

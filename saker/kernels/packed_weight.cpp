@@ -3,8 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
-#include "saker/kernels/cpu/pack.h"
 #include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/pack/pack.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/cpu/pack.h"
+#include "saker/kernels/pack/pack.h"
 
-#include "saker/kernels/cpu/pack_codes.h"
 #include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/pack/codes.h"
 
 #include <algorithm>
 #include <cassert>
