@@ -6,7 +6,6 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/limits.h"
 #include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/pack/pack.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <benchmark/benchmark.h>
@@ -108,28 +107,6 @@ BENCHMARK_CAPTURE(run_layers, q4, WeightFormat{WeightKind::kAffine, 4, 64})->App
 BENCHMARK_CAPTURE(run_layers, q8, WeightFormat{WeightKind::kAffine, 8, 64})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, bf16, WeightFormat{WeightKind::kBFloat16, 0, 0})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, f32, WeightFormat{WeightKind::kFloat32, 0, 0})->Apply(row_counts);
-
-// Bytes of the checkpoint packed a second.
-void pack_weight(benchmark::State& state, const WeightFormat& format, DType dtype, int columns) {
-  WeightTensors tensors;
-  tensors.weight = random_tensor(dtype, 6144, columns, 0x80ff80ffU, 0x3c003c00U);
-  if (format.group_size > 0) {
-    tensors.scales = random_bf16(6144, 1024 / format.group_size);
-    tensors.biases = tensors.scales;
-  }
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(PackedWeight::pack({tensors}, format));
-  }
-  const auto bytes = static_cast<double>(tensors.weight.nbytes());
-  state.counters["GB/s"] = benchmark::Counter(
-      bytes * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate
-  );
-}
-
-constexpr WeightFormat kFour = {WeightKind::kAffine, 4, 64};
-constexpr WeightFormat kBf16 = {WeightKind::kBFloat16, 0, 0};
-BENCHMARK_CAPTURE(pack_weight, q4, kFour, DType::kUInt32, 128)->UseRealTime();
-BENCHMARK_CAPTURE(pack_weight, bf16, kBf16, DType::kBFloat16, 1024)->UseRealTime();
 
 }  // namespace
 }  // namespace saker::kernels

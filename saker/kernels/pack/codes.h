@@ -13,14 +13,14 @@
 namespace saker::kernels {
 
 // Sign, two bits of exponent, one of fraction.
-inline float e2m1_value(unsigned code) {
+constexpr float e2m1_value(unsigned code) {
   constexpr float kMagnitudes[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
   const float magnitude = kMagnitudes[code & 7U];
   return (code & 8U) != 0 ? -magnitude : magnitude;
 }
 
 // Sign, four bits of exponent, three of fraction; no infinity, all ones are NaN.
-inline float e4m3_value(unsigned code) {
+constexpr float e4m3_value(unsigned code) {
   const std::uint32_t sign = static_cast<std::uint32_t>(code & 0x80U) << 24;
   const std::uint32_t magnitude = code & 0x7fU;
   if (magnitude == 0x7fU) {
@@ -31,7 +31,7 @@ inline float e4m3_value(unsigned code) {
 }
 
 // A power of two: 2^(code - 127); all ones are NaN.
-inline float e8m0_value(unsigned code) {
+constexpr float e8m0_value(unsigned code) {
   if (code == 0xffU) {
     return std::bit_cast<float>(0x7fc00000U);
   }
@@ -58,18 +58,6 @@ Value load_unaligned(const std::byte* at) {
   Value value;
   std::memcpy(&value, at, sizeof(value));
   return value;
-}
-
-// Code number `index` of a row of codes of `bits` <= 8 bits that follow each other without gaps,
-// low bits first.
-inline unsigned code_at(const std::byte* row, std::size_t index, unsigned bits) {
-  const std::size_t bit = index * bits;
-  const unsigned shift = bit % 8;
-  unsigned word = std::to_integer<unsigned>(row[bit / 8]);
-  if (shift + bits > 8) {
-    word |= std::to_integer<unsigned>(row[bit / 8 + 1]) << 8;
-  }
-  return word >> shift & ((1U << bits) - 1U);
 }
 
 }  // namespace saker::kernels

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/pack/widen.h"
+
+#include "saker/kernels/pack/codes.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace saker::kernels {
+namespace {
+
+// Codes that `bits` words hold, whatever the bits are.
+constexpr int kRun = 32;
+
+constexpr std::uint32_t repeated(std::uint32_t pattern, unsigned distance) {
+  std::uint32_t mask = 0;
+  for (unsigned shift = 0; shift < 32; shift += distance) {
+    mask |= pattern << shift;
+  }
+  return mask;
+}
+
+// 2 * kHalf codes of `kBits` bits without gaps, at each multiple of as many fields of `kField` bits:
+// moves the upper half of them to the upper half of their fields, and so on in each half.
+template <unsigned kBits, unsigned kField, unsigned kHalf>
+std::uint32_t spread(std::uint32_t word) {
+  constexpr unsigned kUsed = kHalf * kBits;
+  constexpr unsigned kWanted = kHalf * kField;
+  constexpr std::uint32_t kLow = repeated((1U << kUsed) - 1U, 2 * kWanted);
+  word = (word & kLow) | (word & kLow << kUsed) << (kWanted - kUsed);
+  if constexpr (kHalf > 1) {
+    return spread<kBits, kField, kHalf / 2>(word);
+  }
+  return word;
+}
+
+template <unsigned kBits>
+void widen_run(const std::byte* from, std::uint32_t* words) {
+  constexpr unsigned kCodes = kBits < 4 ? 8 : 4;
+  constexpr unsigned kUnit = kBits * kCodes;
+  std::array<std::uint32_t, kBits + 1> packed = {};
+  std::memcpy(packed.data(), from, kBits * sizeof(std::uint32_t));
+  for (unsigned i = 0; i < kRun / kCodes; ++i) {
+    const unsigned bit = i * kUnit;
+    const std::uint64_t both =
+        packed[bit / 32] | static_cast<std::uint64_t>(packed[bit / 32 + 1]) << 32;
+    const auto unit = static_cast<std::uint32_t>(both >> (bit % 32)) & ((1U << kUnit) - 1U);
+    words[i] = spread<kBits, 32 / kCodes, kCodes / 2>(unit);
+  }
+}
+
+template <unsigned kBits>
+void widen_runs(const std::byte* from, int columns, std::uint32_t* words) {
+  for (int k = 0; k < columns; k += kRun) {
+    widen_run<kBits>(from, words);
+    from += kBits * sizeof(std::uint32_t);
+    words += kBits < 4 ? kRun / 8 : kRun / 4;
+  }
+}
+
+// Both codes of a byte of E2M1, the low one first.
+constexpr auto kE2m1Pairs = [] {
+  std::array<std::array<float, 2>, 256> pairs = {};
+  for (unsigned byte = 0; byte < pairs.size(); ++byte) {
+    pairs[byte] = {e2m1_value(byte & 15U), e2m1_value(byte >> 4)};
+  }
+  return pairs;
+}();
+
+constexpr auto kE4m3Values = [] {
+  std::array<float, 256> values = {};
+  for (unsigned byte = 0; byte < values.size(); ++byte) {
+    values[byte] = e4m3_value(byte);
+  }
+  return values;
+}();
+
+template <WeightKind kKind>
+void widen_groups(
+    const std::byte* from, const std::byte* scales, int columns, std::uint32_t* words
+) {
+  constexpr int kGroup = kKind == WeightKind::kNvfp4 ? 16 : 32;
+  constexpr bool kPairs = kKind != WeightKind::kMxfp8;
+  constexpr int kBytes = kPairs ? kGroup / 2 : kGroup;
+  for (int k = 0; k < columns; k += kGroup) {
+    float values[kGroup];
+    for (int i = 0; i < kBytes; ++i) {
+      const auto byte = std::to_integer<std::size_t>(from[i]);
+      if constexpr (kPairs) {
+        std::memcpy(values + 2 * i, kE2m1Pairs[byte].data(), 2 * sizeof(float));
+      } else {
+        values[i] = kE4m3Values[byte];
+      }
+    }
+    const auto code = std::to_integer<unsigned>(*scales++);
+    const float scale = kKind == WeightKind::kNvfp4 ? kE4m3Values[code] : e8m0_value(code);
+    std::uint16_t halves[kGroup];
+    for (int i = 0; i < kGroup; ++i) {
+      halves[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i] * scale) >> 16);
+    }
+    std::memcpy(words, halves, sizeof(halves));
+    words += kGroup / 2;
+    from += kBytes;
+  }
+}
+
+}  // namespace
+
+void widen_codes(const std::byte* from, int bits, int columns, std::uint32_t* words) {
+  switch (bits) {
+    case 2:
+      return widen_runs<2>(from, columns, words);
+    case 3:
+      return widen_runs<3>(from, columns, words);
+    case 5:
+      return widen_runs<5>(from, columns, words);
+    default:
+      return widen_runs<6>(from, columns, words);
+  }
+}
+
+void widen_small_floats(
+    const std::byte* from,
+    const std::byte* scales,
+    const WeightFormat& format,
+    int columns,
+    std::uint32_t* words
+) {
+  switch (format.kind) {
+    case WeightKind::kMxfp4:
+      return widen_groups<WeightKind::kMxfp4>(from, scales, columns, words);
+    case WeightKind::kNvfp4:
+      return widen_groups<WeightKind::kNvfp4>(from, scales, columns, words);
+    default:
+      return widen_groups<WeightKind::kMxfp8>(from, scales, columns, words);
+  }
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/pack/pack.h"
+
+#include "saker/kernels/pack/codes.h"
+
+#include "tests/kernels/random_weights.h"
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+const std::byte* row_of(const Tensor& tensor, int row) {
+  return tensor.data.get() + row * tensor.shape[1] * static_cast<int>(dtype_size(tensor.dtype));
+}
+
+// Code number `index` of a row of codes of `bits` bits without gaps, low bits first.
+unsigned code_at(const std::byte* row, int index, int bits) {
+  unsigned code = 0;
+  for (int i = 0; i < bits; ++i) {
+    const int bit = index * bits + i;
+    code |= (std::to_integer<unsigned>(row[bit / 8]) >> (bit % 8) & 1U) << i;
+  }
+  return code;
+}
+
+std::uint16_t small_float(const WeightTensors& tensors, const WeightFormat& format, int row, int k) {
+  const auto scale_code = std::to_integer<unsigned>(
+      row_of(*tensors.scales, row)[k / format.group_size]
+  );
+  const unsigned code = code_at(row_of(tensors.weight, row), k, format.bits);
+  const float scale =
+      format.kind == WeightKind::kNvfp4 ? e4m3_value(scale_code) : e8m0_value(scale_code);
+  const float value = format.bits == 4 ? e2m1_value(code) : e4m3_value(code);
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value * scale) >> 16);
+}
+
+// The layout of packed_matrix.h value by value.
+class SlowPacking {
+ public:
+  explicit SlowPacking(const PackedMatrix& matrix)
+      : matrix_(matrix),
+        bytes_(matrix.block_bytes() * static_cast<std::size_t>(matrix.blocks())) {}
+
+  void add_part(const WeightTensors& tensors, const WeightFormat& format) {
+    for (int row = 0; row < tensors.weight.shape[0]; ++row, ++row_) {
+      for (int k = 0; k < matrix_.columns; ++k) {
+        add_value(tensors, format, row, k);
+      }
+    }
+  }
+
+  const Bytes& bytes() const { return bytes_; }
+
+ private:
+  std::byte* block() {
+    return bytes_.data() + static_cast<std::size_t>(row_ / kBlockRows) * matrix_.block_bytes();
+  }
+
+  void add_value(const WeightTensors& tensors, const WeightFormat& format, int row, int k) {
+    const std::byte* from = row_of(tensors.weight, row);
+    const int lane = row_ % kBlockRows;
+    switch (format.kind) {
+      case WeightKind::kFloat32:
+        std::memcpy(block() + 4 * (k * kBlockRows + lane), from + 4 * k, 4);
+        return;
+      case WeightKind::kFloat16:
+        std::memcpy(block() + 2 * (k * kBlockRows + lane), from + 2 * k, 2);
+        return;
+      case WeightKind::kBFloat16:
+        std::memcpy(block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2, from + 2 * k, 2);
+        return;
+      case WeightKind::kAffine:
+        add_code(tensors, code_at(from, k, format.bits), row, k);
+        return;
+      default:
+        const std::uint16_t value = small_float(tensors, format, row, k);
+        std::memcpy(block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2, &value, 2);
+    }
+  }
+
+  void add_code(const WeightTensors& tensors, unsigned code, int row, int k) {
+    const int lane = row_ % kBlockRows;
+    const int group = k / matrix_.group;
+    const int in_group = k % matrix_.group;
+    std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
+    const int codes = matrix_.kind == PackedKind::kNibble ? 8 : 4;
+    const int bit = in_group % codes * (32 / codes);
+    at[4 * (in_group / codes * kBlockRows + lane) + bit / 8] |=
+        static_cast<std::byte>(code << (bit % 8));
+    const auto size = static_cast<int>(scale_bytes(matrix_.scale_kind));
+    std::byte* scales = at + matrix_.group_word_bytes();
+    std::memcpy(scales + lane * size, row_of(*tensors.scales, row) + group * size, size);
+    std::memcpy(
+        scales + (kBlockRows + lane) * size, row_of(*tensors.biases, row) + group * size, size
+    );
+  }
+
+  PackedMatrix matrix_;
+  Bytes bytes_;
+  int row_ = 0;
+};
+
+void expect_layout(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    std::vector<WeightTensors> parts;
+    int rows = 0;
+    for (const int count : part_rows) {
+      parts.push_back(random_weight(format, count, columns, seed + 3 * parts.size()));
+      rows += count;
+    }
+    const Tensor& typed = parts[0].scales ? *parts[0].scales : parts[0].weight;
+    const PackedMatrix matrix = packed_layout(rows, columns, format, typed.dtype);
+    SlowPacking expected(matrix);
+    for (const WeightTensors& part : parts) {
+      expected.add_part(part, format);
+    }
+    Bytes got(expected.bytes().size(), std::byte{0xa5});
+    pack_rows(parts, format, matrix, got.data());
+    EXPECT_TRUE(got == expected.bytes())
+        << format_name(format) << ", " << rows << " rows of " << columns << " columns";
+  }
+}
+
+TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
+  for (const WeightFormat& format : all_formats()) {
+    const int group = format.group_size;
+    for (const int columns : {1, 5, 37}) {
+      // Rows without groups of odd lengths; with groups several chunks and a part of one.
+      expect_layout(format, {16, 33}, group == 0 ? 9 * columns + columns % 3 : columns * group);
+    }
+  }
+}
+
+TEST(Pack, PartsBeginAnywhereInABlock) {
+  for (const WeightFormat& format : all_formats()) {
+    const int columns = format.group_size == 0 ? 19 : 3 * format.group_size;
+    expect_layout(format, {1}, columns);
+    expect_layout(format, {15, 1, 1}, columns);
+    expect_layout(format, {3, 20, 9, 40}, columns);
+  }
+}
+
+}  // namespace
+}  // namespace saker::kernels
