@@ -3,11 +3,12 @@
 
 // What a PackedWeight holds on each device. Only the kernels include this.
 
-#include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 
 namespace saker::kernels {
@@ -22,7 +23,7 @@ struct MlxWeight {
 
 struct PackedWeight::Storage {
   // CPU: the packed bytes, at matrix.data.
-  AlignedBytes bytes;
+  std::shared_ptr<const std::byte> bytes;
   PackedMatrix matrix;
   // GPU: set instead of the above.
   std::optional<MlxWeight> arrays;

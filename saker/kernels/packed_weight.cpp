@@ -5,6 +5,7 @@
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/pack/pack.h"
+#include "saker/kernels/pack/weight_bytes.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <cstring>
@@ -139,6 +140,10 @@ std::int64_t checked_columns(const WeightTensors& part, const WeightFormat& form
   );
   check_scales(part, format, weight.shape[0], columns / format.group_size);
   return columns;
+}
+
+std::size_t packed_bytes(const PackedMatrix& matrix) {
+  return matrix.block_bytes() * static_cast<std::size_t>(matrix.blocks());
 }
 
 void release(const WeightTensors& part) {
@@ -283,9 +288,10 @@ PackedWeight PackedWeight::pack(
     const Tensor& typed = parts[0].scales ? *parts[0].scales : parts[0].weight;
     PackedMatrix& matrix = storage->matrix;
     matrix = packed_layout(static_cast<int>(rows), static_cast<int>(columns), format, typed.dtype);
-    storage->bytes = AlignedBytes(matrix.block_bytes() * static_cast<std::size_t>(matrix.blocks()));
-    matrix.data = storage->bytes.data();
-    pack_rows(parts, format, matrix, storage->bytes.data());
+    const std::shared_ptr<std::byte> bytes = allocate_weight_bytes(packed_bytes(matrix));
+    storage->bytes = bytes;
+    matrix.data = bytes.get();
+    pack_rows(parts, format, matrix, bytes.get());
   } else {
     storage->arrays = join_arrays(parts);
   }
@@ -297,7 +303,7 @@ PackedWeight PackedWeight::pack(
 
 std::size_t PackedWeight::nbytes() const {
   if (!storage_->arrays) {
-    return storage_->bytes.size();
+    return packed_bytes(storage_->matrix);
   }
   const MlxWeight& arrays = *storage_->arrays;
   return arrays.weight.nbytes() + (arrays.scales ? arrays.scales->nbytes() : 0) +

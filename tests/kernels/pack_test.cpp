@@ -29,10 +29,11 @@ unsigned code_at(const std::byte* row, int index, int bits) {
   return code;
 }
 
-std::uint16_t small_float(const WeightTensors& tensors, const WeightFormat& format, int row, int k) {
-  const auto scale_code = std::to_integer<unsigned>(
-      row_of(*tensors.scales, row)[k / format.group_size]
-  );
+std::uint16_t small_float(
+    const WeightTensors& tensors, const WeightFormat& format, int row, int k
+) {
+  const auto scale_code =
+      std::to_integer<unsigned>(row_of(*tensors.scales, row)[k / format.group_size]);
   const unsigned code = code_at(row_of(tensors.weight, row), k, format.bits);
   const float scale =
       format.kind == WeightKind::kNvfp4 ? e4m3_value(scale_code) : e8m0_value(scale_code);
@@ -44,8 +45,7 @@ std::uint16_t small_float(const WeightTensors& tensors, const WeightFormat& form
 class SlowPacking {
  public:
   explicit SlowPacking(const PackedMatrix& matrix)
-      : matrix_(matrix),
-        bytes_(matrix.block_bytes() * static_cast<std::size_t>(matrix.blocks())) {}
+      : matrix_(matrix), bytes_(matrix.block_bytes() * static_cast<std::size_t>(matrix.blocks())) {}
 
   void add_part(const WeightTensors& tensors, const WeightFormat& format) {
     for (int row = 0; row < tensors.weight.shape[0]; ++row, ++row_) {

@@ -86,14 +86,18 @@ void transpose(const RowPlaces& rows, int count, std::byte* to, std::size_t stri
   for (int lane = 0; lane < kBlockRows; lane += kSide) {
     std::byte* line = to + static_cast<std::size_t>(lane) * sizeof(Value);
     for (int i = 0; i < whole; i += kSide) {
-      transpose_square<Value>(rows.at + lane, static_cast<std::size_t>(i) * sizeof(Value), line, stride);
+      transpose_square<Value>(
+          rows.at + lane, static_cast<std::size_t>(i) * sizeof(Value), line, stride
+      );
       line += kSide * stride;
     }
   }
   for (int i = whole; i < count; ++i) {
     for (int lane = 0; lane < kBlockRows; ++lane) {
       const std::size_t at = static_cast<std::size_t>(i) * stride + lane * sizeof(Value);
-      std::memcpy(to + at, rows.at[lane] + static_cast<std::size_t>(i) * sizeof(Value), sizeof(Value));
+      std::memcpy(
+          to + at, rows.at[lane] + static_cast<std::size_t>(i) * sizeof(Value), sizeof(Value)
+      );
     }
   }
 }

@@ -21,8 +21,8 @@ constexpr std::uint32_t repeated(std::uint32_t pattern, unsigned distance) {
   return mask;
 }
 
-// 2 * kHalf codes of `kBits` bits without gaps, at each multiple of as many fields of `kField` bits:
-// moves the upper half of them to the upper half of their fields, and so on in each half.
+// 2 * kHalf codes of `kBits` bits without gaps, at each multiple of as many fields of `kField`
+// bits: moves the upper half of them to the upper half of their fields, and so on in each half.
 template <unsigned kBits, unsigned kField, unsigned kHalf>
 std::uint32_t spread(std::uint32_t word) {
   constexpr unsigned kUsed = kHalf * kBits;
@@ -43,8 +43,8 @@ void widen_run(const std::byte* from, std::uint32_t* words) {
   std::memcpy(packed.data(), from, kBits * sizeof(std::uint32_t));
   for (unsigned i = 0; i < kRun / kCodes; ++i) {
     const unsigned bit = i * kUnit;
-    const std::uint64_t both =
-        packed[bit / 32] | static_cast<std::uint64_t>(packed[bit / 32 + 1]) << 32;
+    const std::uint64_t both = packed[bit / 32] | static_cast<std::uint64_t>(packed[bit / 32 + 1])
+                                                      << 32;
     const auto unit = static_cast<std::uint32_t>(both >> (bit % 32)) & ((1U << kUnit) - 1U);
     words[i] = spread<kBits, 32 / kCodes, kCodes / 2>(unit);
   }
