@@ -11,14 +11,17 @@
 namespace saker::kernels {
 namespace {
 
-Tensor random_tensor(DType dtype, int rows, int columns) {
+// Words with random bits where `mask` is set, no bits elsewhere but those of `bits`.
+Tensor random_tensor(
+    DType dtype, int rows, int columns, std::uint32_t mask = 0x77777777U, std::uint32_t bits = 0
+) {
   Tensor tensor;
   tensor.dtype = dtype;
   tensor.shape = {rows, columns};
   auto words = std::make_shared<std::vector<std::uint32_t>>(tensor.nbytes() / 4 + 1);
   std::mt19937 random(static_cast<std::uint32_t>(rows + columns));
   for (std::uint32_t& word : *words) {
-    word = static_cast<std::uint32_t>(random()) & 0x77777777U;
+    word = (static_cast<std::uint32_t>(random()) & mask) | bits;
   }
   tensor.data =
       std::shared_ptr<const std::byte>(words, reinterpret_cast<const std::byte*>(words->data()));
@@ -35,11 +38,14 @@ WeightTensors random_weight(int rows, int columns, const WeightFormat& format) {
     return tensors;
   }
   const bool affine = format.kind == WeightKind::kAffine;
-  const DType scales = affine ? DType::kBFloat16 : DType::kUInt8;
   tensors.weight = random_tensor(DType::kUInt32, rows, columns * format.bits / 32);
-  tensors.scales = random_tensor(scales, rows, columns / format.group_size);
+  const int groups = columns / format.group_size;
   if (affine) {
+    tensors.scales = random_tensor(DType::kBFloat16, rows, groups);
     tensors.biases = tensors.scales;
+  } else {
+    // Neither tiny nor huge.
+    tensors.scales = random_tensor(DType::kUInt8, rows, groups, 0x07070707U, 0x78787878U);
   }
   return tensors;
 }

@@ -59,11 +59,16 @@ void widen_runs(const std::byte* from, int columns, std::uint32_t* words) {
   }
 }
 
-// Both codes of a byte of E2M1, the low one first.
+using Floats [[gnu::vector_size(16)]] = float;
+using Pairs [[gnu::vector_size(16)]] = std::uint64_t;
+using Halves [[gnu::vector_size(16)]] = std::uint16_t;
+
+// The bits of both values of a byte of E2M1, those of the low code first.
 constexpr auto kE2m1Pairs = [] {
-  std::array<std::array<float, 2>, 256> pairs = {};
+  std::array<std::uint64_t, 256> pairs = {};
   for (unsigned byte = 0; byte < pairs.size(); ++byte) {
-    pairs[byte] = {e2m1_value(byte & 15U), e2m1_value(byte >> 4)};
+    const std::uint64_t second = std::bit_cast<std::uint32_t>(e2m1_value(byte >> 4));
+    pairs[byte] = second << 32 | std::bit_cast<std::uint32_t>(e2m1_value(byte & 15U));
   }
   return pairs;
 }();
@@ -76,32 +81,36 @@ constexpr auto kE4m3Values = [] {
   return values;
 }();
 
+template <int kBits>
+Floats four_values(const std::byte* from) {
+  const auto byte = [from](int i) { return std::to_integer<std::size_t>(from[i]); };
+  if constexpr (kBits == 4) {
+    return std::bit_cast<Floats>(Pairs{kE2m1Pairs[byte(0)], kE2m1Pairs[byte(1)]});
+  } else {
+    return Floats{
+        kE4m3Values[byte(0)], kE4m3Values[byte(1)], kE4m3Values[byte(2)], kE4m3Values[byte(3)]
+    };
+  }
+}
+
 template <WeightKind kKind>
 void widen_groups(
     const std::byte* from, const std::byte* scales, int columns, std::uint32_t* words
 ) {
   constexpr int kGroup = kKind == WeightKind::kNvfp4 ? 16 : 32;
-  constexpr bool kPairs = kKind != WeightKind::kMxfp8;
-  constexpr int kBytes = kPairs ? kGroup / 2 : kGroup;
+  constexpr int kBits = kKind == WeightKind::kMxfp8 ? 8 : 4;
   for (int k = 0; k < columns; k += kGroup) {
-    float values[kGroup];
-    for (int i = 0; i < kBytes; ++i) {
-      const auto byte = std::to_integer<std::size_t>(from[i]);
-      if constexpr (kPairs) {
-        std::memcpy(values + 2 * i, kE2m1Pairs[byte].data(), 2 * sizeof(float));
-      } else {
-        values[i] = kE4m3Values[byte];
-      }
-    }
     const auto code = std::to_integer<unsigned>(*scales++);
     const float scale = kKind == WeightKind::kNvfp4 ? kE4m3Values[code] : e8m0_value(code);
-    std::uint16_t halves[kGroup];
-    for (int i = 0; i < kGroup; ++i) {
-      halves[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i] * scale) >> 16);
+    for (int i = 0; i < kGroup; i += 8) {
+      const auto first = std::bit_cast<Halves>(four_values<kBits>(from) * scale);
+      const auto second = std::bit_cast<Halves>(four_values<kBits>(from + kBits / 2) * scale);
+      // Upper halves: the odd ones.
+      const Halves upper = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
+      std::memcpy(words, &upper, sizeof(upper));
+      words += sizeof(upper) / sizeof(*words);
+      from += kBits;
     }
-    std::memcpy(words, halves, sizeof(halves));
-    words += kGroup / 2;
-    from += kBytes;
   }
 }
 
