@@ -70,7 +70,7 @@ have_rust() {
 setup_apt() {
   . /etc/os-release
   if apt-cache show rustc-web >/dev/null 2>&1; then
-    rust_advice="apt-get install rustc-web cargo-web (they replace rustc)"
+    rust_advice="apt-get install rustc-web cargo-web (they replace rustc; on Debian 12 from bookworm-security)"
     rust_packages="rustc-web cargo-web"
   elif [ "${ID:-}" = debian ] && [ "${VERSION_ID:-}" = 12 ]; then
     rust_advice="apt-get update && apt-get install rustc-web cargo-web (they replace rustc)"

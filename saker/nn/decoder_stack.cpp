@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/decoder_stack.h"
 
+#include "saker/kernels/backend.h"
+
 #include <algorithm>
 
 namespace saker::nn {
@@ -9,6 +11,16 @@ namespace {
 void keep_tap(ForwardContext& context, int layer, const mx::array& rows) {
   if (std::ranges::find(context.tap_layers, layer) != context.tap_layers.end()) {
     context.taps.insert_or_assign(layer, rows);
+  }
+}
+
+// MLX allocates an operation's result when it queues it, on CPU up to a hundred operations ahead of
+// the one that runs: for many rows that is many layers' worth of memory. So long passes run layer by
+// layer there.
+void finish_layer(const ForwardContext& context, kernels::ResidualNorm& state) {
+  constexpr int kLongPass = 64;
+  if (kernels::on_cpu() && context.row_count() >= kLongPass) {
+    mx::eval(state.sum, state.normed);
   }
 }
 
@@ -34,6 +46,7 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
     state = next.add(state.sum, fed);
     keep_tap(context, index, state.sum);
+    finish_layer(context, state);
   }
   return state.normed;
 }
