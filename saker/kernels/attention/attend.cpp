@@ -93,7 +93,7 @@ struct Scratch {
 
 Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
   float* scores = floats + tile.count * shape.query_stride;
-  float* weights = scores + kAttendGroupRows * kBlock;
+  float* weights = scores + 2 * kAttendGroupRows * kBlock;
   float* clean = weights + kAttendGroupRows * kBlock / 2;
   return {
       floats,
@@ -103,54 +103,96 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   };
 }
 
-// One group of rows, all of which see some key of the block. `values` are the page's, also where
-// the block holds clean ones.
+// Some rows of a tile and one block.
+struct Unit {
+  Block block;
+  RowGroup group;
+  BlockKeys keys[kAttendGroupRows];
+  const std::byte* values;  // The page's, also where the block holds clean ones.
+};
+
+// Works through a chunk's units in order. A unit's scores are computed before the one ahead of it
+// is finished, so that matrix units and memory have work while exponentials are taken.
 template <typename Products>
-void attend_rows(
-    const AttendShape& shape,
-    const Block& block,
-    const RowGroup& group,
-    const State& state,
-    const std::byte* values
-) {
-  Products::score(shape, block, group);
-  for (int r = 0; r < group.rows; ++r) {
-    soften(shape, group.keys[r], state, group.first + r, block.scores + r * kBlock);
+class Pipeline {
+ public:
+  Pipeline(const AttendShape& shape, const State& state) : shape_(shape), state_(state) {}
+
+  // The unit to fill in; its memory is free.
+  Unit& next() { return units_[turn_ % 2]; }
+
+  // Starts what next() gave.
+  void push() {
+    Unit& unit = next();
+    unit.group.keys = unit.keys;
+    unit.block.scores += turn_ % 2 * kAttendGroupRows * kBlock;
+    Products::score(shape_, unit.block, unit.group);
+    if (waiting_) {
+      finish(units_[(turn_ + 1) % 2]);
+    }
+    waiting_ = true;
+    ++turn_;
   }
-  Products::add_values(shape, block, group, state);
-  if constexpr (Products::kWholeBlocks) {
-    if (values != block.values) {
-      add_values_left_out(shape, block, group, state, values);
+
+  // Finishes what was started.
+  void flush() {
+    if (waiting_) {
+      finish(units_[(turn_ + 1) % 2]);
+    }
+    waiting_ = false;
+  }
+
+ private:
+  void finish(const Unit& unit) {
+    for (int r = 0; r < unit.group.rows; ++r) {
+      float* scores = unit.block.scores + r * kBlock;
+      soften(shape_, unit.keys[r], state_, unit.group.first + r, scores);
+    }
+    Products::add_values(shape_, unit.block, unit.group, state_);
+    if constexpr (Products::kWholeBlocks) {
+      if (unit.values != unit.block.values) {
+        add_values_left_out(shape_, unit.block, unit.group, state_, unit.values);
+      }
     }
   }
-}
 
-// Runs of the group's rows that see the block go together.
+  const AttendShape& shape_;
+  const State& state_;
+  Unit units_[2];
+  int turn_ = 0;
+  bool waiting_ = false;
+};
+
+// Rows [first, first + rows) of the tile; runs of rows that see the block go together.
 template <typename Products>
 void attend_group(
     const AttendShape& shape,
     const AttendTile& tile,
     const Block& block,
-    const RowGroup& group,
-    const State& state,
-    const std::byte* values
+    const std::byte* values,
+    int first,
+    int rows,
+    Pipeline<Products>& pipeline
 ) {
-  BlockKeys keys[kAttendGroupRows];
-  for (int r = 0; r < group.rows; ++r) {
-    const int row = (tile.first + group.first + r) / shape.group;
-    keys[r] = keys_in_block(tile.seen[row], block.begin);
-  }
-  int begin = 0;
-  while (begin < group.rows) {
-    int end = begin;
-    while (end < group.rows && sees(keys[end])) {
-      ++end;
+  int row = first;
+  while (row < first + rows) {
+    Unit& unit = pipeline.next();
+    const int begin = row;
+    for (; row < first + rows; ++row) {
+      const SeenKeys& seen = tile.seen[(tile.first + row) / shape.group];
+      unit.keys[row - begin] = keys_in_block(seen, block.begin);
+      if (!sees(unit.keys[row - begin])) {
+        break;
+      }
     }
-    if (end > begin) {
-      const RowGroup run = {group.first + begin, end - begin, keys + begin};
-      attend_rows<Products>(shape, block, run, state, values);
+    if (row > begin) {
+      unit.block = block;
+      unit.group = {begin, row - begin, nullptr};
+      unit.values = values;
+      pipeline.push();
+    } else {
+      ++row;
     }
-    begin = end + 1;
   }
 }
 
@@ -164,10 +206,12 @@ void attend_blocks(
     bool clean
 ) {
   const int groups = (tile.count + Products::kGroupRows - 1) / Products::kGroupRows;
+  Pipeline<Products> pipeline(shape, state);
   for (int i = 0; i < chunk.count; ++i) {
     const std::byte* keys = chunk.pages[i].data + tile.kv_head * shape.head_bytes;
     const std::byte* values = keys + shape.key_bytes;
     if (clean) {
+      pipeline.flush();
       clean_values(shape, values, scratch.clean);
     }
     const Block block{
@@ -182,9 +226,10 @@ void attend_blocks(
       // Groups of nearly equal size.
       const int first = g * tile.count / groups;
       const int rows = (g + 1) * tile.count / groups - first;
-      attend_group<Products>(shape, tile, block, {first, rows, nullptr}, state, values);
+      attend_group(shape, tile, block, values, first, rows, pipeline);
     }
   }
+  pipeline.flush();
 }
 
 template <typename Products>

@@ -75,9 +75,10 @@ struct AttendChunk {
 };
 
 // The scratch memory of a tile of `rows` rows, floats: queries [rows][query_stride], scores
-// [kAttendGroupRows][64], as many weights in bf16, a copy of one block's values in bf16.
+// [2][kAttendGroupRows][64], weights in bf16 [kAttendGroupRows][64], a copy of one block's values
+// in bf16.
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
-  const int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 3 / 2 +
+  const int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 5 / 2 +
                      shape.value_chunks * kAttendBlock * 8;
   return static_cast<std::size_t>(floats);
 }
