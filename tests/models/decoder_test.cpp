@@ -48,6 +48,25 @@ TEST(Decoder, ReportsProgressByLayer) {
   EXPECT_EQ(seen, (std::vector<int>{1, 2}));
 }
 
+// MLX would otherwise hold the results of many layers at once.
+TEST(Decoder, ALongPassNeedsTheMemoryOfFewLayers) {
+  constexpr std::size_t kLayers = 24;
+  constexpr std::size_t kRows = 256;
+  constexpr std::size_t kIntermediate = 1024;
+  auto config = small_config("llama");
+  config["num_hidden_layers"] = kLayers;
+  config["intermediate_size"] = kIntermediate;
+  const auto model = random_model(config, {});
+  auto cache = model->make_cache({});
+  const std::vector<int> ids(kRows, 7);
+  const std::size_t before = mx::get_active_memory();
+  mx::reset_peak_memory();
+  mx::eval(run_rows(*model, cache, ids));
+  const std::size_t layer_bytes = kRows * 3 * kIntermediate * sizeof(float);  // Of the MLP alone.
+  EXPECT_GT(mx::get_peak_memory() - before, layer_bytes);
+  EXPECT_LT(mx::get_peak_memory() - before, 4 * layer_bytes);
+}
+
 TEST(Decoder, TheHeadIsTiedAsTheConfigurationSays) {
   auto config = small_config("llama");
   auto tensors = random_tensors(config, {});
