@@ -15,8 +15,8 @@ void keep_tap(ForwardContext& context, int layer, const mx::array& rows) {
 }
 
 // MLX allocates an operation's result when it queues it, on CPU up to a hundred operations ahead of
-// the one that runs: for many rows that is many layers' worth of memory. So long passes run layer by
-// layer there.
+// the one that runs: for many rows that is many layers' worth of memory. So long passes run layer
+// by layer there.
 void finish_layer(const ForwardContext& context, kernels::ResidualNorm& state) {
   constexpr int kLongPass = 64;
   if (kernels::on_cpu() && context.row_count() >= kLongPass) {

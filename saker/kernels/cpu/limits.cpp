@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/limits.h"
 
+#include "saker/kernels/amx/limit.h"
+#include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/thread_pool.h"
 
 #include <algorithm>
@@ -58,13 +60,13 @@ double read_gbps() {
   return static_cast<double>(kReadBytes) / seconds / 1e9;
 }
 
-// `loop` runs kLoops x kSums instructions of `operations` each, on every thread.
+// `loop` does `operations`, on every thread.
 double giga_operations(void (*loop)(), double operations) {
   const int threads = thread_pool().size();
   // More tiles than threads, since a thread may join late.
   const int tiles = 4 * threads;
   const double seconds = best_seconds(tiles, [loop](int) { loop(); });
-  return operations * kSums * static_cast<double>(kLoops) * tiles / seconds / 1e9;
+  return operations * tiles / seconds / 1e9;
 }
 
 #if defined(__x86_64__)
@@ -146,19 +148,29 @@ template <typename Instruction>
   }
 }
 
+// What repeat_* does where each step is `operations`.
+constexpr double repeated(double operations) {
+  return operations * kSums * static_cast<double>(kLoops);
+}
+
 void measure_compute(MachineLimits& limits) {
   if (__builtin_cpu_supports("avx512f")) {
-    limits.f32_gflops = giga_operations(repeat_avx512<FmaAvx512>, 32);
+    limits.f32_gflops = giga_operations(repeat_avx512<FmaAvx512>, repeated(32));
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    limits.f32_gflops = giga_operations(repeat_avx2<FmaAvx2>, 16);
+    limits.f32_gflops = giga_operations(repeat_avx2<FmaAvx2>, repeated(16));
   }
   if (__builtin_cpu_supports("avx512bf16")) {
-    limits.bf16_gflops = giga_operations(repeat_avx512<Bf16Avx512>, 64);
+    limits.bf16_gflops = giga_operations(repeat_avx512<Bf16Avx512>, repeated(64));
   }
+#if defined(SAKER_HAS_AMX)
+  if (kernel_table_name() == "amx") {
+    limits.bf16_gflops = giga_operations(amx::multiply_tiles, amx::kTileOperations);
+  }
+#endif
   if (__builtin_cpu_supports("avx512vnni")) {
-    limits.int8_gops = giga_operations(repeat_avx512<Int8Avx512>, 128);
+    limits.int8_gops = giga_operations(repeat_avx512<Int8Avx512>, repeated(128));
   } else if (__builtin_cpu_supports("avx2")) {
-    limits.int8_gops = giga_operations(repeat_avx2<Int8Avx2>, 64);
+    limits.int8_gops = giga_operations(repeat_avx2<Int8Avx2>, repeated(64));
   }
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/amx/limit.h"
+
+#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/cpu/unroll.h"
+
+namespace saker::kernels::amx {
+
+void multiply_tiles() {
+  const Tiles registers(kTileHeight);
+  unroll<8>([](auto tile) { tile_clear<tile.kValue>(); });
+  for (long i = 0; i < kTileLoops; ++i) {
+    unroll<4>([](auto sums) {
+      constexpr int kInput = kFirstInput + sums.kValue / 2;
+      tile_add_products<sums.kValue, kInput, kFirstWeight + sums.kValue % 2>();
+    });
+  }
+}
+
+}  // namespace saker::kernels::amx
