@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/log_prob.h"
 
-#include "saker/base/exp_rows.h"
 #include "saker/base/portable_math.h"
+#include "saker/base/row_loops.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -14,8 +13,6 @@ namespace saker {
 namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
-// Enough independent lanes to fill vectors.
-constexpr std::size_t kLanes = 16;
 constexpr std::size_t kBlock = 256;
 
 struct Scored {
@@ -30,24 +27,22 @@ bool better(const Scored& a, const Scored& b) {
 }  // namespace
 
 float max_logit(std::span<const float> logits) {
-  std::array<float, kLanes> best;
-  best.fill(kNone);
-  const std::size_t whole = logits.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float x = logits[i + lane];
-      best[lane] = x > best[lane] ? x : best[lane];
-    }
-  }
-  for (std::size_t i = whole; i < logits.size(); ++i) {
-    best[0] = logits[i] > best[0] ? logits[i] : best[0];
-  }
-  return *std::max_element(best.begin(), best.end());
+  return row_loops().max(logits.data(), logits.size());
 }
 
 std::int32_t best_token(std::span<const float> logits) {
-  const auto found = std::find(logits.begin(), logits.end(), max_logit(logits));
-  return found == logits.end() ? 0 : static_cast<std::int32_t>(found - logits.begin());
+  float best = kNone;
+  std::size_t best_block = 0;
+  for (std::size_t first = 0; first < logits.size(); first += kBlock) {
+    const std::size_t size = std::min(kBlock, logits.size() - first);
+    if (const float max = max_logit(logits.subspan(first, size)); max > best) {
+      best = max;
+      best_block = first;
+    }
+  }
+  const auto rest = logits.subspan(best_block);
+  const auto found = std::find(rest.begin(), rest.end(), best);
+  return found == rest.end() ? 0 : static_cast<std::int32_t>(best_block + (found - rest.begin()));
 }
 
 double log_sum_exp(std::span<const float> logits) {
@@ -55,7 +50,7 @@ double log_sum_exp(std::span<const float> logits) {
   if (std::isinf(max)) {
     return max;
   }
-  const double sum = exp_rows().sum(logits.data(), logits.size(), max);
+  const double sum = row_loops().exp_sum(logits.data(), logits.size(), max);
   return max + portable_log(sum);
 }
 

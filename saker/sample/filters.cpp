@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/sample/filters.h"
 
-#include "saker/base/exp_rows.h"
 #include "saker/base/portable_math.h"
+#include "saker/base/row_loops.h"
 
 #include <algorithm>
 #include <array>
@@ -94,7 +94,7 @@ float top_p_threshold(std::span<const float> row, float max, double p) {
   std::array<float, 256> probabilities;
   for (std::size_t i = 0; i < row.size(); i += probabilities.size()) {
     const std::size_t count = std::min(probabilities.size(), row.size() - i);
-    exp_rows().exponentials(row.data() + i, count, probabilities.data());
+    row_loops().exponentials(row.data() + i, count, probabilities.data());
     for (std::size_t j = 0; j < count; ++j) {
       band_mass[band_of(row[i + j], max)] += static_cast<double>(probabilities[j]);
     }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which of the instruction sets that plain loops are compiled for this processor runs. The flags
+// are those of cmake/isa.cmake.
+
+namespace saker {
+
+bool runs_avx2();
+bool runs_avx512();
+
+}  // namespace saker
