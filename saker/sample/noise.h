@@ -23,6 +23,15 @@ enum class NoiseRole : std::uint8_t { kToken = 0, kXtc = 1 };
 
 class Noise {
  public:
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, odd.
+
+  // Always inlined: loops over it vectorise, and are compiled for several instruction sets.
+  [[gnu::always_inline]] static constexpr std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31U);
+  }
+
   // `choice` numbers the answers of one request; `position` is the absolute position of the token
   // to choose.
   Noise(std::uint64_t seed, std::uint32_t choice, std::int64_t position, NoiseRole role)
@@ -32,9 +41,12 @@ class Noise {
                 static_cast<std::uint64_t>(position) * kStep)
         ) {}
 
-  std::uint64_t bits(std::int32_t id) const {
-    return mix(key_ + (static_cast<std::uint64_t>(id) + 1) * kStep);
+  // The stream at `id`: bits(id) = mix(state(id)), state(id + 1) = state(id) + kStep.
+  std::uint64_t state(std::int32_t id) const {
+    return key_ + (static_cast<std::uint64_t>(id) + 1) * kStep;
   }
+
+  std::uint64_t bits(std::int32_t id) const { return mix(state(id)); }
 
   // In (0, 1), a multiple of 2^-53.
   static double to_uniform(std::uint64_t bits) {
@@ -54,14 +66,6 @@ class Noise {
   }
 
  private:
-  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, odd.
-
-  static constexpr std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-  }
-
   std::uint64_t key_;
 };
 
