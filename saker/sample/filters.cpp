@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 namespace saker::sample {
 
@@ -160,18 +161,29 @@ void keep_min_p(std::vector<Candidate>& tokens, float threshold, int min_tokens_
 void remove_xtc(
     std::vector<Candidate>& tokens, double threshold, std::span<const std::int32_t> exempt
 ) {
-  const double total = mass(tokens);
+  std::vector<float> log_probs(tokens.size());
+  std::ranges::transform(tokens, log_probs.begin(), &Candidate::log_prob);
+  std::vector<float> probabilities(tokens.size());
+  row_loops().exponentials(log_probs.data(), log_probs.size(), probabilities.data());
+  const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  // Few are as likely: spares the others a division.
+  const double least = threshold * total * (1.0 - 1e-9);
   double cut = std::numeric_limits<double>::infinity();
-  for (const Candidate& token : tokens) {
-    const double p = probability(token.log_prob) / total;
-    if (p > threshold && p < cut) {
-      cut = p;
+  for (const double p : probabilities) {
+    if (p > least && p / total > threshold) {
+      cut = std::min(cut, p / total);
     }
   }
-  std::erase_if(tokens, [&](const Candidate& token) {
-    return probability(token.log_prob) / total > cut &&
-           !std::binary_search(exempt.begin(), exempt.end(), token.id);
-  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const double p = probabilities[i];
+    const bool removed = p > least && p / total > cut &&
+                         !std::binary_search(exempt.begin(), exempt.end(), tokens[i].id);
+    if (!removed) {
+      tokens[kept++] = tokens[i];
+    }
+  }
+  tokens.resize(kept);
 }
 
 }  // namespace
