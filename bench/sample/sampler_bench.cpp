@@ -46,16 +46,17 @@ std::vector<std::vector<float>> make_rows(bool flat) {
 
 void choose(benchmark::State& state, const SamplingOptions& options, bool flat) {
   const auto rows = make_rows(flat);
+  // 4096 tokens of a prompt of some thousand different ones.
   std::vector<std::int32_t> context(4096);
   for (std::size_t i = 0; i < context.size(); ++i) {
-    context[i] = static_cast<std::int32_t>(i * 7919 % kVocabulary);
+    context[i] = static_cast<std::int32_t>(i * i * 7919 % kVocabulary);
   }
   Sampler sampler(options, kVocabulary);
   std::vector<float> row(kVocabulary);
   std::int64_t position = 0;
   for (auto _ : state) {
     std::ranges::copy(rows[static_cast<std::size_t>(position % kRows)], row.begin());
-    benchmark::DoNotOptimize(sampler.choose(row, context, position));
+    context.push_back(sampler.choose(row, context, position));
     ++position;
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/sample/processors.h"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace saker::sample {
@@ -27,51 +26,33 @@ void Processors::apply(
   }
   if (repetition_on(options)) {
     const auto penalty = static_cast<float>(options.repetition_penalty);
-    count(context, options.repetition_context_size, logits.size());
-    for (const std::size_t id : seen_) {
+    for (const std::size_t id :
+         counts(context, options.repetition_context_size, logits.size()).ids()) {
       logits[id] = logits[id] < 0.0F ? logits[id] * penalty : logits[id] / penalty;
     }
-    forget();
   }
   if (options.presence_penalty != 0.0) {
     const auto penalty = static_cast<float>(options.presence_penalty);
-    count(context, options.presence_context_size, logits.size());
-    for (const std::size_t id : seen_) {
+    for (const std::size_t id :
+         counts(context, options.presence_context_size, logits.size()).ids()) {
       logits[id] -= penalty;
     }
-    forget();
   }
   if (options.frequency_penalty != 0.0) {
     const auto penalty = static_cast<float>(options.frequency_penalty);
-    count(context, options.frequency_context_size, logits.size());
-    for (const std::size_t id : seen_) {
-      logits[id] -= penalty * static_cast<float>(counts_[id]);
-    }
-    forget();
-  }
-}
-
-void Processors::count(std::span<const std::int32_t> context, int size, std::size_t vocab_size) {
-  counts_.resize(std::max(counts_.size(), vocab_size));
-  if (size > 0 && static_cast<std::size_t>(size) < context.size()) {
-    context = context.last(static_cast<std::size_t>(size));
-  }
-  for (const std::int32_t token : context) {
-    const auto id = static_cast<std::size_t>(token);
-    if (id >= vocab_size) {
-      continue;
-    }
-    if (counts_[id]++ == 0) {
-      seen_.push_back(id);
+    const TokenCounts& seen = counts(context, options.frequency_context_size, logits.size());
+    for (const std::size_t id : seen.ids()) {
+      logits[id] -= penalty * static_cast<float>(seen.count(id));
     }
   }
 }
 
-void Processors::forget() {
-  for (const std::size_t id : seen_) {
-    counts_[id] = 0;
-  }
-  seen_.clear();
+const TokenCounts& Processors::counts(
+    std::span<const std::int32_t> context, int size, std::size_t vocab_size
+) {
+  TokenCounts& result = counts_[size];
+  result.follow(context, static_cast<std::size_t>(size), vocab_size);
+  return result;
 }
 
 }  // namespace saker::sample

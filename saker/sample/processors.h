@@ -3,13 +3,15 @@
 
 // Changes of raw logits before sampling, in mlx-lm's order: logit_bias, then the repetition,
 // presence and frequency penalties, each over the last context_size tokens of prompt and answer (0:
-// all of them). One object per sequence, used by one thread; it only keeps scratch memory.
+// all of them). One object per sequence, used by one thread; what it keeps only saves work.
 
 #include "saker/sample/options.h"
+#include "saker/sample/token_counts.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <vector>
 
 namespace saker::sample {
 
@@ -24,12 +26,11 @@ class Processors {
   );
 
  private:
-  // Counts the ids of the last `size` tokens into counts_ and lists them once each in seen_.
-  void count(std::span<const std::int32_t> context, int size, std::size_t vocab_size);
-  void forget();
+  const TokenCounts& counts(
+      std::span<const std::int32_t> context, int size, std::size_t vocab_size
+  );
 
-  std::vector<std::int32_t> counts_;  // By id; all 0 between calls.
-  std::vector<std::size_t> seen_;
+  std::map<int, TokenCounts> counts_;  // By the size of the window.
 };
 
 }  // namespace saker::sample

@@ -42,7 +42,7 @@ struct ScanLoops {
       std::uint64_t state,
       std::uint8_t* places
   );
-  // Sums of exp(x - max). Each term has a relative error below 1e-7 min(max - x, 87) + 2e-6 and is
+  // Sums of exp(x - max). Each term has a relative error below 1e-7 min(max - x, 87) + 6e-6 and is
   // at least e^-87.
   RoughMass (*mass)(const float* row, std::size_t count, float max, float above, float well_above);
 };

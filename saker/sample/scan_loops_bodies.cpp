@@ -8,6 +8,8 @@ namespace saker::sample::SAKER_ISA {
 namespace {
 
 constexpr std::size_t kLanes = 16;
+// Terms added in float32: 64 in each lane.
+constexpr std::size_t kMassBlock = 1024;
 // So few of a block are hashed one by one.
 constexpr std::size_t kFew = 8;
 constexpr float kInfinity = __builtin_inff();
@@ -121,7 +123,7 @@ std::size_t contenders(
   return p * __builtin_bit_cast(float, power);
 }
 
-// Sums of float32 over one block, then of float64.
+// Sums of float32 over kMassBlock terms, then of float64.
 struct MassLanes {
   float block[kLanes] = {};
   double total[kLanes] = {};
@@ -154,7 +156,7 @@ RoughMass mass(const float* row, std::size_t count, float max, float above, floa
   };
   std::size_t i = 0;
   while (i < count) {
-    const std::size_t end = i + kScanBlock < count ? i + kScanBlock : count;
+    const std::size_t end = i + kMassBlock < count ? i + kMassBlock : count;
     for (; i + kLanes <= end; i += kLanes) {
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
         add(row[i + lane], lane);

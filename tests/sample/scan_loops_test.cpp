@@ -111,7 +111,7 @@ TEST(ScanLoops, MassWithinItsError) {
         const double below = static_cast<double>(max) - static_cast<double>(x);
         all += std::exp(-below);
         over += x > above ? std::exp(-below) : 0.0;
-        allowed += std::exp(-below) * (1e-7 * std::min(below, 87.0) + 2e-6);
+        allowed += std::exp(-below) * (1e-7 * std::min(below, 87.0) + 6e-6);
       }
       EXPECT_NEAR(mass.all, all, allowed);
       EXPECT_NEAR(mass.above, over, allowed);
