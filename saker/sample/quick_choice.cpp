@@ -25,13 +25,25 @@ constexpr float kLargestLogit = 0x1p20F;
 constexpr double kMassError = 1e-4;
 constexpr int kRaces = 4;
 
+// What a filter leaves: tokens of at least `lower`, of its equals only those up to `last`.
+struct Bound {
+  float lower = 0.0F;
+  std::int32_t last = std::numeric_limits<std::int32_t>::max();
+};
+
+Bound above(float logit) {
+  return {.lower = std::nextafter(logit, std::numeric_limits<float>::infinity())};
+}
+
 enum class Verdict : std::uint8_t { kIn, kOut, kUnsure };
 
-Verdict both(Verdict a, Verdict b) {
-  if (a == Verdict::kOut || b == Verdict::kOut) {
-    return Verdict::kOut;
-  }
-  return a == Verdict::kIn ? b : a;
+struct Judgement {
+  Verdict verdict = Verdict::kIn;
+  Bound rest = {};  // Where it is kOut: no survivor is outside.
+};
+
+Judgement both(const Judgement& a, const Judgement& b) {
+  return a.verdict == Verdict::kOut || b.verdict == Verdict::kIn ? a : b;
 }
 
 float float_below(double value) {
@@ -53,9 +65,9 @@ struct Winner {
 
 // How many tokens come before one.
 struct Place {
-  std::int64_t least = 0;
-  std::int64_t most = 0;
-  bool alone = true;  // No token could be its equal and come before it.
+  std::int64_t larger = 0;  // Surely.
+  std::int64_t equal = 0;   // Of the same logit and a lower id.
+  std::int64_t near = 0;    // Before it or not, as rounding makes it.
 };
 
 class QuickChoice {
@@ -68,21 +80,20 @@ class QuickChoice {
         inverse_temperature_(1.0 / options.temperature) {}
 
   std::optional<std::int32_t> run() const {
-    float lower = lower_bound();
+    Bound bound = {.lower = lower_bound()};
     for (int i = 0; i < kRaces; ++i) {
-      const Winner winner = race(lower);
+      const Winner winner = race(bound);
       if (winner.id < 0 || winner.second >= winner.score - winner.uncertain) {
         return std::nullopt;
       }
-      switch (survives(winner)) {
-        case Verdict::kIn:
-          return winner.id;
-        case Verdict::kOut:
-          lower = std::nextafter(winner.logit, std::numeric_limits<float>::infinity());
-          break;
-        default:
-          return std::nullopt;
+      const Judgement judgement = judge(winner);
+      if (judgement.verdict == Verdict::kIn) {
+        return winner.id;
       }
+      if (judgement.verdict == Verdict::kUnsure) {
+        return std::nullopt;
+      }
+      bound = judgement.rest;
     }
     return std::nullopt;
   }
@@ -110,26 +121,14 @@ class QuickChoice {
   }
 
   float lower_bound() const;
-  Winner race(float lower) const;
+  Winner race(const Bound& bound) const;
   void enter(Winner& best, double& line, std::int32_t id) const;
   Place place_of(const Winner& token) const;
-  Verdict in_nucleus(const Winner& token) const;
-  Verdict above_min_p(const Winner& token) const;
-  Verdict among_best(const Winner& token, std::int64_t count) const;
-
-  Verdict survives(const Winner& token) const {
-    Verdict verdict = Verdict::kIn;
-    if (options_.top_k > 0) {
-      verdict = among_best(token, options_.top_k);
-    }
-    if (verdict != Verdict::kOut && options_.min_p > 0.0) {
-      verdict = both(verdict, above_min_p(token));
-    }
-    if (verdict != Verdict::kOut && top_p_on()) {
-      verdict = both(verdict, in_nucleus(token));
-    }
-    return verdict;
-  }
+  Bound best_of(float logit, std::int64_t count) const;
+  Judgement in_nucleus(const Winner& token) const;
+  Judgement above_min_p(const Winner& token) const;
+  Judgement among_best(const Winner& token, std::int64_t count) const;
+  Judgement judge(const Winner& token) const;
 
   const SamplingOptions& options_;
   const BlockedRow& row_;
@@ -180,19 +179,20 @@ void QuickChoice::enter(Winner& best, double& line, std::int32_t id) const {
   line = std::max(line, noisy - uncertain);
 }
 
-Winner QuickChoice::race(float lower) const {
+Winner QuickChoice::race(const Bound& bound) const {
   const ScanLoops& loops = scan_loops();
-  Winner best;
   // The best token's score is 0, and noise is above -3.7.
   double line = -4.0 - error(0.0) * inverse_temperature_;
+  Winner best;
+  best.second = line;
   Contest contest;
-  contest.lower = lower;
+  contest.lower = bound.lower;
   contest.max = row_.max();
   // Flatter and higher than it is by more than the rounding of float32.
   contest.slope = static_cast<float>(inverse_temperature_ * kLog2E * (1.0 - 0x1p-18));
   std::array<std::uint8_t, kScanBlock> places;
   for (std::size_t i = 0; i < row_.maxima().size(); ++i) {
-    if (row_.maxima()[i] < lower) {
+    if (row_.maxima()[i] < bound.lower) {
       continue;
     }
     const double offset = error(0.0) * inverse_temperature_ - line;
@@ -202,7 +202,10 @@ Winner QuickChoice::race(float lower) const {
     const std::size_t count =
         loops.contenders(contest, block.data(), block.size(), noise_.state(first), places.data());
     for (std::size_t j = 0; j < count; ++j) {
-      enter(best, line, first + places[j]);
+      const std::int32_t id = first + places[j];
+      if (id <= bound.last || block[places[j]] > bound.lower) {
+        enter(best, line, id);
+      }
     }
   }
   return best;
@@ -212,56 +215,70 @@ Place QuickChoice::place_of(const Winner& token) const {
   const float low = lowest_near(token);
   const float high = highest_near(token);
   Place place;
-  std::int64_t near_count = 0;
   for (std::size_t i = 0; i < row_.maxima().size(); ++i) {
     if (row_.maxima()[i] < low) {
       continue;
     }
     const std::span<const float> block = row_.block(i);
-    std::int64_t above = 0;
-    std::int64_t others = 0;
     for (const float x : block) {
-      above += x > high ? 1 : 0;
-      others += x >= low && x <= high && x != token.logit ? 1 : 0;
+      place.larger += x > high ? 1 : 0;
+      place.near += x >= low && x <= high && x != token.logit ? 1 : 0;
     }
     const auto before = std::clamp<std::int64_t>(
         token.id - static_cast<std::int64_t>(i * kScanBlock), 0, std::ssize(block)
     );
-    const auto equal = std::count(block.begin(), block.begin() + before, token.logit);
-    place.least += above + equal;
-    near_count += others;
-    place.alone = place.alone && others == 0 && equal == 0;
+    place.equal += std::count(block.begin(), block.begin() + before, token.logit);
   }
-  place.most = place.least + near_count;
   return place;
 }
 
-Verdict QuickChoice::among_best(const Winner& token, std::int64_t count) const {
-  const Place place = place_of(token);
-  if (place.most < count) {
-    return Verdict::kIn;
+// What is above a logit, and the first `count` of its equals.
+Bound QuickChoice::best_of(float logit, std::int64_t count) const {
+  for (std::size_t i = 0; i < row_.maxima().size() && count > 0; ++i) {
+    if (row_.maxima()[i] < logit) {
+      continue;
+    }
+    const std::span<const float> block = row_.block(i);
+    for (std::size_t j = 0; j < block.size(); ++j) {
+      if (block[j] == logit && --count == 0) {
+        return {logit, static_cast<std::int32_t>(i * kScanBlock + j)};
+      }
+    }
   }
-  return place.least >= count && place.alone ? Verdict::kOut : Verdict::kUnsure;
+  return above(logit);
 }
 
-Verdict QuickChoice::above_min_p(const Winner& token) const {
+Judgement QuickChoice::among_best(const Winner& token, std::int64_t count) const {
+  const Place place = place_of(token);
+  const std::int64_t least = place.larger + place.equal;
+  if (least + place.near < count) {
+    return {};
+  }
+  if (least < count || place.near > 0) {
+    return {Verdict::kUnsure};
+  }
+  return {Verdict::kOut, best_of(token.logit, count - place.larger)};
+}
+
+Judgement QuickChoice::above_min_p(const Winner& token) const {
   const double below = below_max(token.logit);
   const double room = -log_min_p() - below;
   const double unsure = min_p_error(below);
   if (below == 0.0 || room > unsure) {
-    return Verdict::kIn;
+    return {};
   }
-  const Verdict verdict = room < -unsure ? Verdict::kOut : Verdict::kUnsure;
+  const Judgement judgement =
+      room < -unsure ? Judgement{Verdict::kOut, above(token.logit)} : Judgement{Verdict::kUnsure};
   if (options_.min_tokens_to_keep == 1) {
-    return verdict;
+    return judgement;
   }
-  const Verdict kept = among_best(token, options_.min_tokens_to_keep);
-  return kept == Verdict::kOut ? verdict : kept;
+  const Judgement kept = among_best(token, options_.min_tokens_to_keep);
+  return judgement.verdict == Verdict::kUnsure && kept.verdict == Verdict::kOut ? judgement : kept;
 }
 
-Verdict QuickChoice::in_nucleus(const Winner& token) const {
+Judgement QuickChoice::in_nucleus(const Winner& token) const {
   if (token.logit == row_.max()) {
-    return Verdict::kIn;
+    return {};
   }
   // Well above are those that rounding cannot make its equals.
   const RoughMass mass = scan_loops().mass(
@@ -269,9 +286,26 @@ Verdict QuickChoice::in_nucleus(const Winner& token) const {
   );
   const double target = options_.top_p * mass.all;
   if (mass.above * (1.0 + kMassError) < target) {
-    return Verdict::kIn;
+    return {};
   }
-  return mass.well_above * (1.0 - kMassError) >= target ? Verdict::kOut : Verdict::kUnsure;
+  if (mass.well_above * (1.0 - kMassError) < target) {
+    return {Verdict::kUnsure};
+  }
+  return {Verdict::kOut, above(token.logit)};
+}
+
+Judgement QuickChoice::judge(const Winner& token) const {
+  Judgement judgement;
+  if (options_.top_k > 0) {
+    judgement = among_best(token, options_.top_k);
+  }
+  if (judgement.verdict != Verdict::kOut && options_.min_p > 0.0) {
+    judgement = both(judgement, above_min_p(token));
+  }
+  if (judgement.verdict != Verdict::kOut && top_p_on()) {
+    judgement = both(judgement, in_nucleus(token));
+  }
+  return judgement;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 // against each filter: its place and the mass above it, with bounds of their errors. A winner that
 // is out leaves the tokens above it to a further race, since filters keep the best. Where a bound
 // does not decide, and after some races, there is no answer: about one row in ten thousand, rows
-// with many equal logits and tiny temperatures.
+// whose logits are neighbours of each other, and tiny temperatures.
 
 #include "saker/sample/noise.h"
 #include "saker/sample/options.h"

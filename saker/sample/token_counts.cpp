@@ -13,13 +13,12 @@ void TokenCounts::follow(
   const std::size_t grown = context.size() - std::min(context.size(), context_size_);
   const std::size_t both = window_.size() + grown;
   const std::size_t gone = both - std::min(both, window.size());
-  const bool follows = counts_.size() == vocab_size && context.size() >= context_size_ &&
-                       gone <= window_.size() && both - gone == window.size() &&
-                       std::equal(
-                           window_.begin() + static_cast<std::ptrdiff_t>(gone),
-                           window_.end(),
-                           window.begin()
-                       );
+  const bool follows =
+      counts_.size() == vocab_size && context.size() >= context_size_ && gone <= window_.size() &&
+      both - gone == window.size() &&
+      std::equal(
+          window_.begin() + static_cast<std::ptrdiff_t>(gone), window_.end(), window.begin()
+      );
   context_size_ = context.size();
   if (!follows) {
     restart(vocab_size);

@@ -135,6 +135,26 @@ TEST(QuickChoice, AnswersNearlyAlways) {
   EXPECT_GT(outcome.answers, asked - asked / 50);
 }
 
+// Each value some forty times, as in a model whose embedding repeats.
+TEST(QuickChoice, AnswersWhereLogitsAreEqual) {
+  Cases cases(5);
+  Outcome outcome;
+  int asked = 0;
+  for (; asked < 3000 && outcome.wrong == 0; ++asked) {
+    SamplingOptions options = cases.options();
+    options.temperature = cases.one_of({0.3, 0.7, 1.0, 1.2});
+    options.top_p = cases.one_of({1.0, 0.5, 0.8, 0.9, 0.95});
+    options.min_p = cases.one_of({0.0, 0.01, 0.1});
+    options.top_k = cases.one_of({0, 1, 20, 39, 40});
+    std::vector<float> row = cases.smooth_row(160);
+    for (int i = 0; i < 39 * 160; ++i) {
+      row.push_back(row[static_cast<std::size_t>(i)]);
+    }
+    compare(row, options, outcome);
+  }
+  EXPECT_GT(outcome.answers, asked - asked / 50);
+}
+
 TEST(QuickChoice, LongRows) {
   Cases cases(3);
   Outcome outcome;
