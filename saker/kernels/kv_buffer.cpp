@@ -73,7 +73,7 @@ std::size_t KvBuffer::nbytes() const {
 void KvBuffer::write(std::int64_t first, const mx::array& keys, const mx::array& values) {
   const int from = static_cast<int>(first - base_);
   const int to = from + keys.shape(1);
-  const auto update = [&](mx::array buffer, const mx::array& rows, int width) {
+  const auto update = [&](const mx::array& buffer, const mx::array& rows, int width) {
     auto cast = mx::expand_dims(mx::astype(rows, shape_.dtype), 0);
     const mx::Shape begin = {0, 0, from, 0};
     const mx::Shape end = {1, shape_.kv_heads, to, width};

@@ -86,6 +86,15 @@ void check_input(
   );
 }
 
+// The row of an id; NaN for ids without a row.
+void unpack_row_or_nan(const PackedMatrix& matrix, std::int32_t id, float* values) {
+  if (id >= 0 && id < matrix.rows) {
+    unpack_row(matrix, id, values);
+  } else {
+    std::fill_n(values, matrix.columns, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
 }  // namespace
 
 mx::array linear(
@@ -133,13 +142,8 @@ mx::array embed(const mx::array& ids, const PackedWeight& weight) {
     return [storage, id_data, stride, count, out] {
       const PackedMatrix& matrix = storage->matrix;
       thread_pool().run(count, [&](int row) {
-        const std::int32_t id = id_data[row * stride];
         float* values = out + static_cast<std::size_t>(row) * matrix.columns;
-        if (id >= 0 && id < matrix.rows) {
-          unpack_row(matrix, id, values);
-        } else {
-          std::fill_n(values, matrix.columns, std::numeric_limits<float>::quiet_NaN());
-        }
+        unpack_row_or_nan(matrix, id_data[row * stride], values);
       });
     };
   };

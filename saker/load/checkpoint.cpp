@@ -39,6 +39,7 @@ std::optional<std::string> unused_warning(std::vector<std::string> names) {
   }
   const std::size_t shown = std::min(names.size(), kListed);
   std::vector<std::string> listed;
+  listed.reserve(shown);
   for (std::size_t i = 0; i < shown; ++i) {
     listed.push_back(quote(names[i]));
   }

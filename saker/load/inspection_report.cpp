@@ -86,6 +86,7 @@ void add_adapter(std::string& text, const AdapterSummary& adapter) {
 
 void add_weights(std::string& text, const Inspection& inspection) {
   std::vector<std::string> dtypes;
+  dtypes.reserve(inspection.dtypes.size());
   for (const auto& [name, total] : inspection.dtypes) {
     dtypes.push_back(fmt::format(
         "{} {} ({}B)", total.tensors, name, short_count(static_cast<double>(total.bytes))

@@ -65,6 +65,7 @@ void check_config(const Json& config) {
 
 std::vector<std::string_view> supported_model_types() {
   std::vector<std::string_view> types;
+  types.reserve(kTable.size());
   for (const auto& row : kTable) {
     types.push_back(row.model_type);
   }

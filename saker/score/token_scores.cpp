@@ -69,6 +69,16 @@ class Scorer {
     return wants(row) || wants(last) || (count > 1 && wants(last - 1));
   }
 
+  // Takes those of the rows from `first` on that are wanted.
+  void take_wanted(int first, std::span<const float> rows, int vocab_size) {
+    const auto width = static_cast<std::size_t>(vocab_size);
+    for (int row = first; !rows.empty(); ++row, rows = rows.subspan(width)) {
+      if (wants(row)) {
+        take(row, rows.first(width));
+      }
+    }
+  }
+
   void take(int row, std::span<const float> logits) {
     const auto next = static_cast<std::size_t>(row) + 1;
     if (next == tokens_.size()) {
@@ -139,12 +149,7 @@ TokenScores score_tokens(
       mx::array logits = model.unembed(mx::slice(hidden, {row, 0}, {row + rows, hidden.shape(1)}));
       logits = mx::contiguous(mx::astype(logits, mx::float32));
       mx::eval(logits);
-      const float* data = logits.data<float>();
-      for (int i = 0; i < rows; ++i, data += info.vocab_size) {
-        if (scorer.wants(first + row + i)) {
-          scorer.take(first + row + i, {data, static_cast<std::size_t>(info.vocab_size)});
-        }
-      }
+      scorer.take_wanted(first + row, {logits.data<float>(), logits.size()}, info.vocab_size);
     }
   }
   return scorer.finish();

@@ -32,7 +32,8 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) {
     require(!stop.empty(), ErrorCode::kInvalidArgument, "a stop string is empty");
     require_utf8(stop, "a stop string");
     bytes += stop.size();
-    automata_.push_back({.stop = stop, .border = borders(stop)});
+    std::vector<std::size_t> border = borders(stop);
+    automata_.push_back({.stop = std::move(stop), .border = std::move(border)});
   }
   require(
       bytes <= kMaxStopBytes,

@@ -31,9 +31,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json, std::st
   const bool ok = saker_rs_tokenizer_new(rust_data(json), json.size(), &rust, &error);
   check_rust(ok, error, ErrorCode::kCorruptData, what);
   RustTokenizer owner(rust);
-  std::shared_ptr<const Tokenizer> tokenizer(new Tokenizer(rust));
-  owner.release();
-  return tokenizer;
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(owner.release()));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model_dir) {

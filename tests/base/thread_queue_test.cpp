@@ -32,11 +32,13 @@ TEST(ThreadQueue, ClosedQueuesGiveWhatIsLeft) {
 
 TEST(ThreadQueue, EveryValueComesOutOnce) {
   constexpr int kProducers = 4;
+  constexpr int kConsumers = 3;
   constexpr int kValues = 5000;
   ThreadQueue<int> queue;
   std::vector<std::atomic<int>> seen(kProducers * kValues);
   std::vector<std::thread> consumers;
-  for (int c = 0; c < 3; ++c) {
+  consumers.reserve(kConsumers);
+  for (int c = 0; c < kConsumers; ++c) {
     consumers.emplace_back([&] {
       while (const auto value = queue.pop()) {
         ++seen[static_cast<std::size_t>(*value)];
@@ -44,6 +46,7 @@ TEST(ThreadQueue, EveryValueComesOutOnce) {
     });
   }
   std::vector<std::thread> producers;
+  producers.reserve(kProducers);
   for (int p = 0; p < kProducers; ++p) {
     producers.emplace_back([&queue, p] {
       for (int i = 0; i < kValues; ++i) {

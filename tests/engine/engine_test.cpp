@@ -100,6 +100,7 @@ std::vector<GenerateResult> run_together(
     engine.submit(requests[i], std::move(handler));
   }
   std::vector<GenerateResult> results;
+  results.reserve(promises.size());
   for (auto& promise : promises) {
     results.push_back(promise.get_future().get());
   }

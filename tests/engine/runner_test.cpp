@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 
+#include "tests/support/expect_error.h"
 #include "tests/support/fake_model.h"
 #include "tests/text/golden_tokenizers.h"
 #include <gmock/gmock.h>
@@ -186,6 +187,7 @@ TEST(Runner, ManyRequestsEqualTheirSingleRuns) {
     requests.push_back(std::move(request));
   }
   std::vector<std::unique_ptr<Running>> together;
+  together.reserve(requests.size());
   for (const GenerateRequest& request : requests) {
     together.push_back(std::make_unique<Running>(*runner, request));
   }
@@ -270,8 +272,10 @@ TEST(Runner, CancelEndsWithWhatIsThere) {
 
 TEST(Runner, GoingAwayCancelsWhatRuns) {
   auto runner = make_runner();
+  constexpr int kCount = 12;
   std::vector<std::unique_ptr<Running>> running;
-  for (int i = 0; i < 12; ++i) {
+  running.reserve(kCount);
+  for (int i = 0; i < kCount; ++i) {
     running.push_back(std::make_unique<Running>(*runner, request_of({i}, 4000)));
   }
   runner.reset();
@@ -318,15 +322,12 @@ TEST(Runner, ErrorsAreTyped) {
 }
 
 TEST(Runner, LoadingFailsOnTheCallersThread) {
-  try {
-    Runner runner(make_prompts(), {}, []() -> std::unique_ptr<const models::Model> {
-      throw Error(ErrorCode::kCorruptData, "a broken file");
-    });
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
-    EXPECT_THAT(error.what(), HasSubstr("a broken file"));
-  }
+  const Runner::LoadModel broken = []() -> std::unique_ptr<const models::Model> {
+    throw Error(ErrorCode::kCorruptData, "a broken file");
+  };
+  saker::testing::expect_error(ErrorCode::kCorruptData, {"a broken file"}, [&] {
+    const Runner runner(make_prompts(), {}, broken);
+  });
   EXPECT_THROW(
       Runner(
           make_prompts(), {.prefill_step = 0}, [] { return std::make_unique<const FakeModel>(); }

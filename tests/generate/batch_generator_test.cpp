@@ -137,8 +137,10 @@ TEST(BatchGenerator, GreedyFollowsTheModel) {
 TEST(BatchGenerator, HundredRequestsInABatchEqualTheirSingleRuns) {
   const FakeModel model;
   std::mt19937_64 random(20);
+  constexpr int kCount = 100;
   std::vector<SequenceRequest> requests;
-  for (int i = 0; i < 100; ++i) {
+  requests.reserve(kCount);
+  for (int i = 0; i < kCount; ++i) {
     requests.push_back(random_request(random, model.info().vocab_size));
   }
   for (const int prefill_step : {1, 7, 64, 512}) {

@@ -119,6 +119,7 @@ inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
 
 }  // namespace saker::emulate
 
+// NOLINTBEGIN(readability-identifier-naming): the names are given.
 #undef _mm512_maskz_loadu_ps
 #define _mm512_maskz_loadu_ps saker::emulate::maskz_loadu_ps
 #undef _mm512_mask_storeu_ps
@@ -135,3 +136,4 @@ inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
 #define _mm512_dpbf16_ps saker::emulate::dpbf16_ps
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps saker::emulate::cvtepi32_ps
+// NOLINTEND(readability-identifier-naming)

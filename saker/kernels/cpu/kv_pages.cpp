@@ -74,9 +74,8 @@ KvPageLayout::KvPageLayout(const KvShape& shape)
   const std::size_t element = bf16 ? 2 : 4;
   const std::size_t rows = static_cast<std::size_t>(bf16 ? (head_dim + 1) / 2 * 2 : head_dim);
   key_bytes = rows * kPageRows * element;
-  const std::size_t columns =
-      static_cast<std::size_t>((value_head_dim + kLanes - 1) / kLanes * kLanes);
-  head_bytes = key_bytes + columns * kPageRows * element;
+  const int columns = (value_head_dim + kLanes - 1) / kLanes * kLanes;
+  head_bytes = key_bytes + static_cast<std::size_t>(columns) * kPageRows * element;
 }
 
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row) {

@@ -138,7 +138,7 @@ void ThreadPool::start_workers(int count) {
     for (int i = 0; i < count; ++i) {
       workers_.emplace_back([this] { work(); });
     }
-  } catch (const std::system_error&) {
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
     // The system gives no more threads: those that run share the work.
   }
   size_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
