@@ -4,6 +4,8 @@
 // The tile registers of saker/kernels/amx/tile.h in plain code, so that tests run the AMX kernels
 // on any machine: the manual's order of additions, with subnormal numbers as zero.
 
+#include "tests/kernels/emulate_avx512.h"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +58,23 @@ void tile_store(void* to, std::ptrdiff_t stride) {
     auto* at = static_cast<std::byte*>(to) + row * stride;
     std::memcpy(at, tile_file().words[tile][row], 64);
   }
+}
+
+// Integers below 2048, which float16 holds exactly.
+inline __m512i half_bits(__m512i integers) {
+  struct Lanes {
+    std::uint16_t at[32];
+  };
+
+  auto lanes = __builtin_bit_cast(Lanes, integers);
+  for (std::uint16_t& lane : lanes.at) {
+    if (lane != 0) {
+      const int exponent = std::ilogb(static_cast<float>(lane));
+      const int fraction = (lane << 10 >> exponent) & 0x3ff;
+      lane = static_cast<std::uint16_t>(((exponent + 15) << 10 | fraction) >> 3);
+    }
+  }
+  return __builtin_bit_cast(__m512i, lanes);
 }
 
 inline float flushed(float value) {

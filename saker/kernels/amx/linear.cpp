@@ -18,14 +18,34 @@ namespace {
 template <typename Format>
 constexpr bool kTiled = Format::Operand::kPerOperand == 2;
 
+template <typename Format>
+struct OnTiles {
+  using Type = Format;
+};
+
+template <>
+struct OnTiles<ByteFormat> {
+  using Type = TiledByteFormat;
+};
+
+// with_format with the formats of tiles.
+template <typename Function>
+[[gnu::always_inline]] inline auto with_tile_format(
+    const PackedMatrix& weight, const Function& function
+) {
+  return with_format(weight, [&](auto format) {
+    return function(typename OnTiles<decltype(format)>::Type());
+  });
+}
+
 int sliver_rows(const PackedMatrix& weight) {
-  return with_format(weight, [](auto format) {
+  return with_tile_format(weight, [](auto format) {
     return kTiled<decltype(format)> ? kTileHeight : kSliverRows;
   });
 }
 
 std::size_t prepared_row_bytes(const PackedMatrix& weight) {
-  return with_format(weight, [&](auto format) {
+  return with_tile_format(weight, [&](auto format) {
     using Format = decltype(format);
     return kTiled<Format> ? tile_row_bytes(weight) : row_bytes<Format>(weight);
   });
@@ -38,7 +58,7 @@ void prepare_sliver(
     int sliver,
     std::byte* prepared
 ) {
-  with_format(weight, [&](auto format) {
+  with_tile_format(weight, [&](auto format) {
     using Format = decltype(format);
     if constexpr (kTiled<Format>) {
       prepare_tiles<Format>(weight, x, slivers, sliver, prepared);
@@ -49,7 +69,7 @@ void prepare_sliver(
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  with_format(weight, [&](auto format) {
+  with_tile_format(weight, [&](auto format) {
     using Format = decltype(format);
     const bool few = tile.slivers.count == 1;
     if constexpr (kTiled<Format>) {

@@ -4,6 +4,7 @@
 // Rows of x as tiles read them: of each sliver, for each step of 32 columns, rows of 32 bf16 in the
 // order in which the weight's format pairs columns; then the sums of groups, [groups][rows].
 
+#include "saker/kernels/amx/linear_weights.h"
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/linear_prepare.h"
@@ -66,8 +67,9 @@ void prepare_tiles(
         copy_inputs(x, first + row, k, count, values);
         from = values;
       }
-      const U32x16 low = to_bf16(load(from));
-      const U32x16 high = to_bf16(load(from + kLanes));
+      const F32x16 factor = broadcast(kInputFactor<Format>);
+      const U32x16 low = to_bf16(mul(load(from), factor));
+      const U32x16 high = to_bf16(mul(load(from + kLanes), factor));
       store_u32(
           inputs + (k / kTileColumns * to.rows + row) * kTilePairs,
           pair_bf16<Format::kPairDistance>(low, high)
@@ -75,7 +77,7 @@ void prepare_tiles(
       if constexpr (kGrouped<Format>) {
         sum = add(add(sum, even_bf16(low)), even_bf16(high));
         if ((k + kTileColumns) % group == 0) {
-          sums[k / group * to.rows + row] = reduce_add(sum);
+          sums[k / group * to.rows + row] = reduce_add(sum) / kInputFactor<Format>;
           sum = zero();
         }
       }

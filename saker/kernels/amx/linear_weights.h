@@ -11,6 +11,29 @@ namespace saker::kernels::SAKER_ISA {
 
 using WeightTile = std::uint32_t[kTilePairs][kBlockRows];
 
+// Codes of 8 bits, times 2^-112: the bits of an integer below 256 in float16, without the last
+// three of its fraction, are in bf16 that number. Inputs and scales make up for it.
+struct TiledByteFormat : ByteFormat {
+  template <int index>
+  static U32x16 operand(Word word) {
+    const U32x16 codes = bit_and(shift_right<8 * index>(word.whole()), broadcast_u32(0x00ff00ffU));
+    return {half_bits(codes.v)};
+  }
+};
+
+template <>
+inline constexpr bool kGrouped<TiledByteFormat> = true;
+
+// What inputs and a group's sum are multiplied by, powers of two: inputs below 2^67 stay finite.
+template <typename Format>
+inline constexpr float kInputFactor = 1.0F;
+template <>
+inline constexpr float kInputFactor<TiledByteFormat> = 0x1p60F;
+template <typename Format>
+inline constexpr float kProductFactor = 1.0F;
+template <>
+inline constexpr float kProductFactor<TiledByteFormat> = 0x1p52F;
+
 // How far ahead of the loads memory is asked for, in bytes.
 inline constexpr int kPrefetchBytes = 1024;
 
@@ -82,7 +105,7 @@ template <typename Format>
   const F32x16 scale = load_scales(layout.scale_kind, scales);
   const F32x16 bias =
       load_scales(layout.scale_kind, scales + kBlockRows * scale_bytes(layout.scale_kind));
-  return {scale, sum_factor<Format>(scale, bias)};
+  return {mul(scale, broadcast(kProductFactor<Format>)), sum_factor<Format>(scale, bias)};
 }
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -9,6 +9,8 @@
 
 #if defined(SAKER_EMULATE_AMX)
 #include "tests/kernels/emulate_amx.h"
+#else
+#include <immintrin.h>
 #endif
 
 #include <cstddef>
@@ -26,6 +28,7 @@ inline constexpr int kFirstInput = 4;
 inline constexpr int kFirstWeight = 6;
 
 #if defined(SAKER_EMULATE_AMX)
+using emulate::half_bits;
 using emulate::tile_add_products;
 using emulate::tile_clear;
 using emulate::tile_load;
@@ -82,6 +85,11 @@ template <int tile>
 template <int sums, int inputs, int weights>
 [[gnu::always_inline]] inline void tile_add_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(inputs), "i"(weights));
+}
+
+// The bits of each 16-bit integer as float16, three places to the right.
+[[gnu::always_inline]] inline __m512i half_bits(__m512i integers) {
+  return _mm512_srli_epi16(_mm512_castph_si512(_mm512_cvtepu16_ph(integers)), 3);
 }
 #endif
 
