@@ -86,7 +86,8 @@ void run_layers(benchmark::State& state, const WeightFormat& format) {
   for (auto _ : state) {
     for (const PackedWeight& weight : weights) {
       const InputRows input = {x.data(), weight.columns(), 1, rows};
-      multiply_rows(*kernel_table().linear, weight.storage().matrix, input, nullptr, y.data());
+      const RowProduct product = {&weight.storage().matrix, input, nullptr, y.data()};
+      multiply_rows(*kernel_table().linear, {&product, 1});
     }
   }
   const bool pairs = kernel_table_name() == "avx512_bf16" && format.kind != WeightKind::kFloat32;

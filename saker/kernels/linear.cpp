@@ -40,7 +40,8 @@ mx::array cpu_linear(
     const float* bias_data = arrays.size() > 1 ? arrays[1].data<float>() : nullptr;
     float* out = outputs[0].data<float>();
     return [bodies, storage, rows, bias_data, out] {
-      multiply_rows(*bodies, storage->matrix, rows, bias_data, out);
+      const RowProduct product = {&storage->matrix, rows, bias_data, out};
+      multiply_rows(*bodies, {&product, 1});
     };
   };
   const auto y = cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), body);

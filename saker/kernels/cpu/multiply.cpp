@@ -5,70 +5,139 @@
 #include "saker/kernels/cpu/thread_pool.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 namespace saker::kernels {
 namespace {
 
-// Tiles of one product that each thread gets about: enough to even out a thread that lost its core
-// for a while.
+// Tiles that each thread gets about: enough to even out a thread that lost its core for a while.
 constexpr int kTilesPerThread = 8;
+constexpr std::size_t kLineBytes = 64;
 
 constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// Blocks of 16 columns in a tile: as many as fit, fewer when threads would have too few tiles.
-int blocks_in_tile(int blocks, int row_tiles, int step) {
+// How one product is cut. Slivers and tiles are counted through all products.
+struct Cut {
+  RowProduct product;
+  LinearTile whole;
+  std::size_t prepared_at = 0;  // Offset in the prepared bytes.
+  int first_sliver = 0;
+  int first_tile = 0;
+  int row_tiles = 0;
+  int row_step = 0;    // Slivers in a tile.
+  int block_step = 0;  // Blocks of 16 columns in a tile.
+};
+
+struct Cuts {
+  std::vector<Cut> cuts;
+  std::size_t prepared_bytes = 0;
+  int rows = 0;
+  int slivers = 0;
+  int tiles = 0;
+};
+
+// As many blocks as fit in a tile, fewer when threads would have too few of the `tile_blocks`
+// (tiles of one block).
+int blocks_in_tile(std::int64_t tile_blocks, int step) {
   const int wanted = kTilesPerThread * thread_pool().size();
-  return std::clamp(blocks * row_tiles / wanted / step * step, step, kTileBlocks);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(tile_blocks / wanted / step * step, step, kTileBlocks)
+  );
 }
 
-void multiply_tiles(const LinearBodies& bodies, const PackedMatrix& weight, LinearTile whole) {
-  const Slivers& slivers = whole.slivers;
+void cut_products(const LinearBodies& bodies, std::span<const RowProduct> products, Cuts& result) {
+  result.cuts.clear();
+  result.prepared_bytes = 0;
+  result.rows = result.slivers = result.tiles = 0;
+  std::int64_t tile_blocks = 0;
+  for (const RowProduct& product : products) {
+    if (product.x.count == 0) {
+      continue;
+    }
+    const int rows = product.x.count;
+    Cut cut;
+    cut.product = product;
+    cut.whole.slivers = {rows, divide_up(rows, bodies.sliver_rows(*product.weight))};
+    cut.whole.bias = product.bias;
+    cut.whole.out = product.out;
+    const int slivers = cut.whole.slivers.count;
+    cut.row_tiles = divide_up(slivers, kTileSlivers);
+    cut.row_step = divide_up(slivers, cut.row_tiles);
+    cut.prepared_at = result.prepared_bytes;
+    cut.first_sliver = result.slivers;
+    const std::size_t bytes =
+        bodies.prepared_row_bytes(*product.weight) * static_cast<std::size_t>(rows);
+    result.prepared_bytes += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+    result.rows += rows;
+    result.slivers += slivers;
+    tile_blocks += std::int64_t{product.weight->blocks()} * cut.row_tiles;
+    result.cuts.push_back(cut);
+  }
+  for (Cut& cut : result.cuts) {
+    const int step = cut.whole.slivers.count == 1 ? 4 : bodies.block_step;
+    cut.block_step = blocks_in_tile(tile_blocks, step);
+    cut.first_tile = result.tiles;
+    result.tiles += cut.row_tiles * divide_up(cut.product.weight->blocks(), cut.block_step);
+  }
+}
+
+// The product that sliver or tile `index` belongs to.
+const Cut& cut_of(const std::vector<Cut>& cuts, int Cut::* first, int index) {
+  const auto after = std::upper_bound(
+      cuts.begin(), cuts.end(), index, [first](int at, const Cut& cut) { return at < cut.*first; }
+  );
+  return *std::prev(after);
+}
+
+void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
+  const PackedMatrix& weight = *cut.product.weight;
   const int blocks = weight.blocks();
-  const int row_tiles = divide_up(slivers.count, kTileSlivers);
-  const int row_step = divide_up(slivers.count, row_tiles);
-  const int step = blocks_in_tile(blocks, row_tiles, slivers.count == 1 ? 4 : bodies.block_step);
-  const int block_tiles = divide_up(blocks, step);
-  thread_pool().run(row_tiles * block_tiles, [&](int index) {
-    LinearTile tile = whole;
-    tile.first_sliver = index / block_tiles * row_step;
-    tile.sliver_count = std::min(row_step, slivers.count - tile.first_sliver);
-    tile.first_block = index % block_tiles * step;
-    tile.block_count = std::min(step, blocks - tile.first_block);
-    bodies.multiply(weight, tile);
-  });
+  const int block_tiles = divide_up(blocks, cut.block_step);
+  LinearTile tile = cut.whole;
+  tile.first_sliver = index / block_tiles * cut.row_step;
+  tile.sliver_count = std::min(cut.row_step, tile.slivers.count - tile.first_sliver);
+  tile.first_block = index % block_tiles * cut.block_step;
+  tile.block_count = std::min(cut.block_step, blocks - tile.first_block);
+  bodies.multiply(weight, tile);
 }
 
 }  // namespace
 
-void multiply_rows(
-    const LinearBodies& bodies,
-    const PackedMatrix& weight,
-    const InputRows& x,
-    const float* bias,
-    float* out
-) {
-  if (x.count == 0) {
-    return;
-  }
+void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products) {
   // Kept by the stream's thread, so that passes do not fetch fresh pages each time.
   thread_local AlignedBytes prepared;
-  prepared.reserve(bodies.prepared_row_bytes(weight) * static_cast<std::size_t>(x.count));
-  std::byte* to = prepared.data();
-  const Slivers slivers = {x.count, divide_up(x.count, bodies.sliver_rows(weight))};
-  const auto prepare = [&](int sliver) { bodies.prepare(weight, x, slivers, sliver, to); };
-  if (slivers.count == 1) {
-    prepare(0);
-  } else {
-    thread_pool().run(slivers.count, prepare);
+  thread_local Cuts kept;
+  Cuts& work = kept;
+  cut_products(bodies, products, work);
+  if (work.rows == 0) {
+    return;
   }
-  LinearTile whole;
-  whole.prepared = to;
-  whole.slivers = slivers;
-  whole.bias = bias;
-  whole.out = out;
-  multiply_tiles(bodies, weight, whole);
+  prepared.reserve(work.prepared_bytes);
+  for (Cut& cut : work.cuts) {
+    cut.whole.prepared = prepared.data() + cut.prepared_at;
+  }
+  std::byte* to = prepared.data();
+  const auto prepare = [&](int index) {
+    const Cut& cut = cut_of(work.cuts, &Cut::first_sliver, index);
+    const int sliver = index - cut.first_sliver;
+    const RowProduct& product = cut.product;
+    bodies.prepare(*product.weight, product.x, cut.whole.slivers, sliver, to + cut.prepared_at);
+  };
+  // A few rows are prepared sooner than threads could take them over.
+  if (work.rows <= bodies.sliver_rows(*work.cuts.front().product.weight)) {
+    for (int sliver = 0; sliver < work.slivers; ++sliver) {
+      prepare(sliver);
+    }
+  } else {
+    thread_pool().run(work.slivers, prepare);
+  }
+  thread_pool().run(work.tiles, [&](int index) {
+    const Cut& cut = cut_of(work.cuts, &Cut::first_tile, index);
+    multiply_tile(bodies, cut, index - cut.first_tile);
+  });
 }
 
 }  // namespace saker::kernels

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One matrix product on all threads: prepares the rows of x and cuts the result into tiles.
+// Matrix products on all threads: prepares the rows of x and cuts the results into tiles.
 
 #include "saker/kernels/cpu/linear_bodies.h"
 
+#include <span>
+
 namespace saker::kernels {
 
-// out [x.count, weight.rows] = x times weight^T, plus `bias` [weight.rows] unless null. Keeps
-// working memory for the calling thread's next product. Throws kCapacity without memory.
-void multiply_rows(
-    const LinearBodies& bodies,
-    const PackedMatrix& weight,
-    const InputRows& x,
-    const float* bias,
-    float* out
-);
+// out [x.count, weight->rows] = x times weight^T, plus `bias` [weight->rows] unless null.
+struct RowProduct {
+  const PackedMatrix* weight = nullptr;
+  InputRows x;
+  const float* bias = nullptr;
+  float* out = nullptr;
+};
+
+// All products share the threads as if they were one; their weights are of one format. Keeps
+// working memory for the calling thread's next products. Throws kCapacity without memory.
+void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products);
 
 }  // namespace saker::kernels
