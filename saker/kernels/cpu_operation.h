@@ -56,6 +56,20 @@ mx::array cpu_operation(
   return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
 }
 
+// Several results.
+template <typename Body>
+std::vector<mx::array> cpu_operation(
+    const char* name,
+    const std::vector<mx::Shape>& shapes,
+    const std::vector<mx::Dtype>& dtypes,
+    const std::vector<mx::array>& inputs,
+    Body body
+) {
+  auto stream = mx::default_stream(mx::Device::cpu);
+  auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body));
+  return mx::array::make_arrays(shapes, dtypes, std::move(primitive), inputs);
+}
+
 // Several float32 results.
 template <typename Body>
 std::vector<mx::array> cpu_operation(
@@ -64,10 +78,8 @@ std::vector<mx::array> cpu_operation(
     const std::vector<mx::array>& inputs,
     Body body
 ) {
-  auto stream = mx::default_stream(mx::Device::cpu);
-  auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body));
   const std::vector<mx::Dtype> dtypes(shapes.size(), mx::float32);
-  return mx::array::make_arrays(shapes, dtypes, std::move(primitive), inputs);
+  return cpu_operation(name, shapes, dtypes, inputs, std::move(body));
 }
 
 }  // namespace saker::kernels

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which experts of a mixture take a row, the order in which their products are computed, and the
+// sum over them (https://arxiv.org/abs/1701.06538).
+//
+// A pair is a row and one of its experts: pair row * R + rank, R experts a row. Products run over
+// the pairs sorted by expert, so that each weight is read once. The bits of a row's choice and sum
+// do not depend on the rows beside it: equal scores go to the lower expert, sums run by rank.
+
+#include "saker/kernels/mx.h"
+
+#include <cstdint>
+
+namespace saker::kernels {
+
+struct ExpertChoice {
+  mx::array ids;     // int32 [N, R], best first.
+  mx::array shares;  // float32 [N, R]
+};
+
+enum class ShareRule : std::uint8_t {
+  kOfAll,     // Softmax over all experts.
+  kOfChosen,  // Softmax over the chosen ones: shares sum to 1.
+};
+
+// The `count` largest of each row of `scores` [N, E]. A NaN is never larger than a number; a row
+// that has one gets NaN shares.
+ExpertChoice choose_experts(const mx::array& scores, int count, ShareRule rule);
+
+ExpertChoice choose_experts_reference(const mx::array& scores, int count, ShareRule rule);
+
+// P = N * R pairs in the order of their experts, those of one expert in their own order.
+struct SortedPairs {
+  mx::array pairs;    // int32 [P]: the pair at each place.
+  mx::array experts;  // int32 [P]: its expert; ascending.
+};
+
+// ids: int32 [N, R], each in [0, experts).
+SortedPairs sort_by_expert(const mx::array& ids, int experts);
+
+SortedPairs sort_by_expert_reference(const mx::array& ids);
+
+// The rows of x [N, K] that the sorted pairs take -> [P, K].
+mx::array gather_rows(const mx::array& x, const SortedPairs& sorted);
+
+// The sum of each row's results, times its shares: y [P, K] at sorted places, shares [N, R]
+// -> [N, K], float32 inside.
+mx::array combine_experts(const mx::array& y, const SortedPairs& sorted, const mx::array& shares);
+
+mx::array combine_experts_reference(
+    const mx::array& y, const SortedPairs& sorted, const mx::array& shares
+);
+
+}  // namespace saker::kernels
