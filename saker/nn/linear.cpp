@@ -11,12 +11,7 @@
 #include <numeric>
 
 namespace saker::nn {
-namespace {
-
-// A float weight says its columns itself; packed words are checked by the packing, which knows the
-// format.
-void check_shape(
-    const Weights& weights,
+void check_linear_shape(
     const kernels::WeightTensors& tensors,
     const kernels::WeightFormat& format,
     int inputs,
@@ -27,20 +22,18 @@ void check_shape(
       tensors.weight.shape == std::vector<std::int64_t>{outputs, columns},
       ErrorCode::kCorruptData,
       "[{}] shape [{}], expected [{}, {}] as the configuration says",
-      weights.path("weight"),
+      tensors.name,
       fmt::join(tensors.weight.shape, ", "),
       outputs,
       columns
   );
 }
 
-}  // namespace
-
 Linear::Linear(const Weights& weights, int inputs, int outputs)
     : weight_([&] {
         const auto format = weights.linear_format(inputs);
         const auto tensors = weights.linear_tensors();
-        check_shape(weights, tensors, format, inputs, outputs);
+        check_linear_shape(tensors, format, inputs, outputs);
         return kernels::PackedWeight::pack({tensors}, format);
       }()) {
   if (weights.has("bias")) {
@@ -57,7 +50,7 @@ JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
   std::int64_t total = 0;
   for (const auto& part : parts) {
     formats.push_back(part.weights.linear_format(inputs));
-    check_shape(part.weights, part.weights.linear_tensors(), formats.back(), inputs, part.outputs);
+    check_linear_shape(part.weights.linear_tensors(), formats.back(), inputs, part.outputs);
     outputs_.push_back(part.outputs);
     total += part.outputs;
   }

@@ -13,6 +13,15 @@
 
 namespace saker::nn {
 
+// Throws kCorruptData naming the tensor unless `tensors` are an [outputs, inputs] layer. A float
+// weight says its columns itself; packed words are checked by the packing, which knows the format.
+void check_linear_shape(
+    const kernels::WeightTensors& tensors,
+    const kernels::WeightFormat& format,
+    int inputs,
+    int outputs
+);
+
 class Linear {
  public:
   // Throws kCorruptData naming the tensor unless the scope holds an [outputs, inputs] weight.

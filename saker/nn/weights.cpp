@@ -44,12 +44,27 @@ kernels::WeightFormat float_format(DType dtype, const std::string& path) {
   }
 }
 
-// The format that the shapes and the dtype of the scales tell.
+// One layer of a stack [count, ...]. The mapped pages leave memory with the last one.
+Tensor layer_of(const Tensor& stack, int index) {
+  Tensor layer;
+  layer.dtype = stack.dtype;
+  layer.shape.assign(stack.shape.begin() + 1, stack.shape.end());
+  const auto offset = static_cast<std::size_t>(index) * layer.nbytes();
+  layer.data = std::shared_ptr<const std::byte>(stack.data, stack.data.get() + offset);
+  if (index + 1 == stack.shape.front()) {
+    layer.release = stack.release;
+  }
+  return layer;
+}
+
+// The format that the shapes and the dtype of the scales tell. Stacks have a dimension more.
 kernels::WeightFormat inferred_format(
     const Tensor& weight, const Tensor& scales, int columns, const std::string& path
 ) {
   const auto fits = [&](const Tensor& tensor) {
-    return tensor.shape.size() == 2 && tensor.shape[1] > 0 && tensor.shape[1] <= columns;
+    const auto dimensions = tensor.shape.size();
+    return (dimensions == 2 || dimensions == 3) && tensor.shape.back() > 0 &&
+           tensor.shape.back() <= columns;
   };
   require(
       columns > 0 && weight.dtype == DType::kUInt32 && fits(weight) && fits(scales),
@@ -61,8 +76,8 @@ kernels::WeightFormat inferred_format(
       shape_text(scales),
       columns
   );
-  const auto word_bits = weight.shape[1] * 32;
-  const auto groups = scales.shape[1];
+  const auto word_bits = weight.shape.back() * 32;
+  const auto groups = scales.shape.back();
   require(
       word_bits % columns == 0 && columns % groups == 0,
       ErrorCode::kCorruptData,
@@ -176,6 +191,36 @@ kernels::WeightFormat Weights::linear_format(int columns) const {
     return inferred_format(weight, *scales, columns, path("weight"));
   }
   return float_format(weight.dtype, path("weight"));
+}
+
+std::vector<kernels::WeightTensors> Weights::stacked_tensors(int count) const {
+  const auto stacks = linear_tensors();
+  const auto check = [&](const std::optional<Tensor>& stack, std::string_view name) {
+    require(
+        !stack || (stack->shape.size() == 3 && stack->shape.front() == count),
+        ErrorCode::kCorruptData,
+        "[{}] shape {}, expected a stack of {} layers",
+        path(name),
+        stack ? shape_text(*stack) : "",
+        count
+    );
+  };
+  check(stacks.weight, "weight");
+  check(stacks.scales, "scales");
+  check(stacks.biases, "biases");
+  const auto layer = [](const std::optional<Tensor>& stack, int index) {
+    return stack ? std::optional(layer_of(*stack, index)) : std::nullopt;
+  };
+  std::vector<kernels::WeightTensors> result;
+  for (int i = 0; i < count; ++i) {
+    result.push_back({
+        .weight = layer_of(stacks.weight, i),
+        .scales = layer(stacks.scales, i),
+        .biases = layer(stacks.biases, i),
+        .name = stacks.name,
+    });
+  }
+  return result;
 }
 
 std::vector<std::string> Weights::unused() const {

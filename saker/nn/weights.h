@@ -45,6 +45,9 @@ class Weights {
   // exists; what the configuration doesn't say follows from shapes and dtypes).
   kernels::WeightTensors linear_tensors() const;
   kernels::WeightFormat linear_format(int columns) const;
+  // A stack of `count` layers (weight [count, N, K], like scales and biases): the tensors of each.
+  // Throws kCorruptData on other shapes.
+  std::vector<kernels::WeightTensors> stacked_tensors(int count) const;
 
   // Tensors that nobody took.
   std::vector<std::string> unused() const;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/moe.h"
+
+#include "saker/base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace saker::nn {
+namespace {
+
+using ExpertTensors = std::vector<std::vector<kernels::WeightTensors>>;
+
+// One projection of all experts.
+struct Projection {
+  kernels::WeightFormat format;
+  std::vector<kernels::WeightTensors> experts;
+};
+
+void refuse_bias(const Weights& scope) {
+  require(
+      !scope.has("bias"),
+      ErrorCode::kUnsupported,
+      "[{}] experts with a bias can't be run",
+      scope.path("bias")
+  );
+}
+
+Projection read_stacked(const Weights& scope, int inputs, int experts) {
+  refuse_bias(scope);
+  const auto format = scope.linear_format(inputs);
+  return {format, scope.stacked_tensors(experts)};
+}
+
+Projection read_single(const Weights& weights, std::string_view name, int inputs, int experts) {
+  Projection result;
+  for (int expert = 0; expert < experts; ++expert) {
+    const auto scope = weights / "experts" / fmt::to_string(expert) / name;
+    refuse_bias(scope);
+    const auto format = scope.linear_format(inputs);
+    require(
+        expert == 0 || format == result.format,
+        ErrorCode::kUnsupported,
+        "[{}] is quantized otherwise than expert 0",
+        scope.path("weight")
+    );
+    result.format = format;
+    result.experts.push_back(scope.linear_tensors());
+  }
+  return result;
+}
+
+Projection read_projection(
+    const Weights& weights, const ExpertLinear::Part& part, int inputs, int experts
+) {
+  const auto stacked = weights / "switch_mlp" / part.name;
+  auto result = stacked.has("weight") ? read_stacked(stacked, inputs, experts)
+                                      : read_single(weights, part.name, inputs, experts);
+  for (const auto& tensors : result.experts) {
+    check_linear_shape(tensors, result.format, inputs, part.outputs);
+  }
+  return result;
+}
+
+// The parts of each expert from the experts of each part.
+ExpertTensors by_expert(std::vector<Projection> projections) {
+  ExpertTensors result(projections.front().experts.size());
+  for (auto& projection : projections) {
+    for (std::size_t expert = 0; expert < result.size(); ++expert) {
+      result[expert].push_back(std::move(projection.experts[expert]));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+ExpertLinear::ExpertLinear(
+    const Weights& weights, const std::vector<Part>& parts, int inputs, int experts
+) {
+  std::vector<Projection> projections;
+  for (const auto& part : parts) {
+    projections.push_back(read_projection(weights, part, inputs, experts));
+  }
+  const auto format = projections.front().format;
+  if (std::ranges::all_of(projections, [&](const auto& p) { return p.format == format; })) {
+    products_.push_back(kernels::ExpertWeights::pack(by_expert(std::move(projections)), format));
+    return;
+  }
+  for (auto& projection : projections) {
+    const auto own = projection.format;
+    products_.push_back(kernels::ExpertWeights::pack(by_expert({std::move(projection)}), own));
+  }
+}
+
+mx::array ExpertLinear::operator()(const mx::array& x, const kernels::SortedPairs& sorted) const {
+  std::vector<mx::array> results;
+  results.reserve(products_.size());
+  for (const auto& product : products_) {
+    results.push_back(kernels::expert_linear(x, sorted, product));
+  }
+  return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
+}
+
+std::size_t ExpertLinear::expert_nbytes() const {
+  std::size_t total = 0;
+  for (const auto& product : products_) {
+    total += product.expert_nbytes();
+  }
+  return total;
+}
+
+Moe::Moe(const Weights& weights, const MoeOptions& options)
+    : options_(options),
+      router_(weights / "gate", options.hidden, options.experts),
+      gate_up_(
+          weights,
+          {{"gate_proj", options.intermediate}, {"up_proj", options.intermediate}},
+          options.hidden,
+          options.experts
+      ),
+      down_(weights, {{"down_proj", options.hidden}}, options.intermediate, options.experts) {}
+
+mx::array Moe::operator()(const mx::array& x) const {
+  const auto choice = kernels::choose_experts(router_(x), options_.chosen, options_.shares);
+  const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
+  const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted);
+  const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted);
+  return kernels::combine_experts(fed, sorted, choice.shares);
+}
+
+std::size_t Moe::nbytes() const {
+  return router_.nbytes() + static_cast<std::size_t>(options_.chosen) *
+                                (gate_up_.expert_nbytes() + down_.expert_nbytes());
+}
+
+}  // namespace saker::nn

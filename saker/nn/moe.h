@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A mixture of experts: a router gives every row to a few gated MLPs and adds their results by its
+// shares (https://arxiv.org/abs/2101.03961). Immutable.
+//
+// Experts lie in the checkpoint as MLX stacks them (switch_mlp.gate_proj.weight [E, N, K]) or one
+// by one (experts.7.gate_proj.weight [N, K]).
+
+#include "saker/kernels/activation.h"
+#include "saker/kernels/expert_choice.h"
+#include "saker/kernels/expert_linear.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace saker::nn {
+
+struct MoeOptions {
+  int hidden = 0;
+  int intermediate = 0;  // Of one expert.
+  int experts = 0;
+  int chosen = 0;  // Experts that a row is given to.
+  kernels::ShareRule shares = kernels::ShareRule::kOfAll;
+  kernels::Activation activation = kernels::Activation::kSilu;
+};
+
+// Projections of every expert with one input: one product where their formats agree, one each
+// otherwise.
+class ExpertLinear {
+ public:
+  struct Part {
+    std::string_view name;  // "gate_proj"
+    int outputs = 0;
+  };
+
+  // Throws kCorruptData naming the tensor unless each expert has [outputs, inputs] weights.
+  ExpertLinear(const Weights& weights, const std::vector<Part>& parts, int inputs, int experts);
+
+  // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts beside each other.
+  mx::array operator()(const mx::array& x, const kernels::SortedPairs& sorted) const;
+
+  // Bytes of one expert.
+  std::size_t expert_nbytes() const;
+
+ private:
+  std::vector<kernels::ExpertWeights> products_;
+};
+
+class Moe {
+ public:
+  Moe(const Weights& weights, const MoeOptions& options);
+
+  // x [N, hidden] -> [N, hidden]
+  mx::array operator()(const mx::array& x) const;
+
+  // Bytes that one row reads.
+  std::size_t nbytes() const;
+
+ private:
+  MoeOptions options_;
+  Linear router_;
+  ExpertLinear gate_up_;
+  ExpertLinear down_;
+};
+
+}  // namespace saker::nn

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/moe.h"
+
+#include "saker/nn/gated_mlp.h"
+
+#include "tests/nn/random_weights.h"
+#include "tests/support/expect_error.h"
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::nn {
+namespace {
+
+using kernels::WeightFormat;
+using kernels::WeightKind;
+using testing::expect_error;
+
+constexpr WeightFormat kFloat{.kind = WeightKind::kFloat32};
+constexpr WeightFormat kAffine4{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
+constexpr WeightFormat kAffine8{.kind = WeightKind::kAffine, .bits = 8, .group_size = 32};
+constexpr int kExperts = 3;
+constexpr MoeOptions kOptions{
+    .hidden = 32,
+    .intermediate = 64,
+    .experts = kExperts,
+    .chosen = 2,
+    .shares = kernels::ShareRule::kOfChosen,
+};
+
+void add(
+    TensorMap& tensors, WeightFormat format, const std::string& path, int outputs, int inputs
+) {
+  RandomWeights random(format, static_cast<unsigned>(tensors.size()));
+  random.add_linear(path, outputs, inputs);
+  tensors.insert(random.tensors().begin(), random.tensors().end());
+}
+
+// Experts one by one, "up_proj" in a format of its own.
+TensorMap single_experts(WeightFormat format, WeightFormat up_format) {
+  TensorMap tensors;
+  add(tensors, format, "gate", kExperts, kOptions.hidden);
+  for (int expert = 0; expert < kExperts; ++expert) {
+    const auto scope = fmt::format("experts.{}.", expert);
+    add(tensors, format, scope + "gate_proj", kOptions.intermediate, kOptions.hidden);
+    add(tensors, up_format, scope + "up_proj", kOptions.intermediate, kOptions.hidden);
+    add(tensors, format, scope + "down_proj", kOptions.hidden, kOptions.intermediate);
+  }
+  return tensors;
+}
+
+// The same tensors as MLX stacks them.
+TensorMap stacked(const TensorMap& tensors) {
+  TensorMap result;
+  for (const auto& [name, first] : tensors) {
+    const std::string start = "experts.0.";
+    if (!name.starts_with("experts.")) {
+      result[name] = first;
+    }
+    if (!name.starts_with(start)) {
+      continue;
+    }
+    const auto rest = name.substr(start.size());
+    std::vector<std::byte> bytes;
+    for (int expert = 0; expert < kExperts; ++expert) {
+      const auto part = tensors.at(fmt::format("experts.{}.{}", expert, rest)).bytes();
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    }
+    result["switch_mlp." + rest] =
+        make_tensor(first.dtype, {kExperts, first.shape[0], first.shape[1]}, bytes);
+  }
+  return result;
+}
+
+mx::array random_rows(int rows) {
+  return mx::random::normal({rows, kOptions.hidden}, mx::float32, mx::random::key(3));
+}
+
+bool same(const mx::array& a, const mx::array& b) {
+  return mx::array_equal(a, b).item<bool>();
+}
+
+TEST(Moe, IsTheSharedSumOfItsMlps) {
+  const Weights weights(single_experts(kFloat, kFloat), {});
+  const auto x = random_rows(9);
+  const auto y = Moe(weights, kOptions)(x);
+  const Linear router(weights / "gate", kOptions.hidden, kExperts);
+  const auto choice = kernels::choose_experts(router(x), kOptions.chosen, kOptions.shares);
+  auto expected = mx::zeros(x.shape(), mx::float32);
+  for (int expert = 0; expert < kExperts; ++expert) {
+    const GatedMlp mlp(
+        weights / "experts" / fmt::to_string(expert), {kOptions.hidden, kOptions.intermediate}
+    );
+    const auto chosen = mx::astype(mx::equal(choice.ids, mx::array(expert)), mx::float32);
+    expected = expected + mx::sum(chosen * choice.shares, 1, true) * mlp(x);
+  }
+  EXPECT_LT(mx::max(mx::abs(y - expected)).item<float>(), 1e-5F);
+}
+
+TEST(Moe, ReadsBothLayoutsOfExperts) {
+  for (const auto format : {kFloat, kAffine4}) {
+    for (const auto up_format : {format, kAffine8}) {
+      const auto single = single_experts(format, up_format);
+      const Weights one_by_one(single, {});
+      const Weights stack(stacked(single), {});
+      const auto x = random_rows(7);
+      const auto y = Moe(one_by_one, kOptions)(x);
+      EXPECT_TRUE(same(y, Moe(stack, kOptions)(x)));
+      EXPECT_TRUE(one_by_one.unused().empty());
+      EXPECT_TRUE(stack.unused().empty());
+    }
+  }
+}
+
+// The pages of a stack leave memory once, after the last expert was read.
+TEST(Moe, ReleasesStacksOnce) {
+  auto tensors = stacked(single_experts(kAffine4, kAffine4));
+  const auto releases = std::make_shared<int>(0);
+  for (const auto* name : {"weight", "scales", "biases"}) {
+    tensors.at(fmt::format("switch_mlp.down_proj.{}", name)).release = [releases] { ++*releases; };
+  }
+  const Moe moe(Weights(tensors, {}), kOptions);
+  EXPECT_EQ(*releases, 3);
+}
+
+TEST(Moe, HonoursFormatsByModule) {
+  const auto single = single_experts(kAffine4, kAffine8);
+  QuantizationConfig quantization{.format = kAffine4, .overrides = {}};
+  quantization.overrides["switch_mlp.up_proj"] = kAffine8;
+  const auto x = random_rows(4);
+  const auto expected = Moe(Weights(stacked(single), {}), kOptions)(x);
+  EXPECT_TRUE(same(Moe(Weights(stacked(single), quantization), kOptions)(x), expected));
+  quantization.overrides["switch_mlp.up_proj"] = kAffine4;
+  expect_error(ErrorCode::kCorruptData, {"switch_mlp.up_proj"}, [&] {
+    Moe(Weights(stacked(single), quantization), kOptions);
+  });
+}
+
+TEST(Moe, CountsWhatOneRowReads) {
+  const Moe moe(Weights(single_experts(kFloat, kFloat), {}), kOptions);
+  // The router's outputs fill one block of 16; an expert has three projections.
+  EXPECT_EQ(moe.nbytes(), 4U * (16 * 32 + 2 * 3 * 32 * 64));
+}
+
+TEST(Moe, RefusesWhatDoesNotFit) {
+  const auto refused = [](ErrorCode code, std::string_view word, const TensorMap& tensors) {
+    expect_error(code, {word}, [&] { Moe(Weights(tensors, {}), kOptions); });
+  };
+  const auto single = single_experts(kFloat, kFloat);
+  const auto stack = stacked(single);
+  auto missing = single;
+  missing.erase("experts.2.up_proj.weight");
+  refused(ErrorCode::kCorruptData, "experts.2.up_proj.weight", missing);
+  auto other = single;
+  other["experts.1.down_proj.weight"] = single.at("experts.1.up_proj.weight");
+  refused(ErrorCode::kCorruptData, "experts.1.down_proj.weight", other);
+  auto mixed = single;
+  mixed.erase("experts.1.up_proj.weight");
+  add(mixed, kAffine4, "experts.1.up_proj", kOptions.intermediate, kOptions.hidden);
+  refused(ErrorCode::kUnsupported, "experts.1.up_proj.weight", mixed);
+  auto flat = stack;
+  flat["switch_mlp.up_proj.weight"] = single.at("experts.0.up_proj.weight");
+  refused(ErrorCode::kCorruptData, "switch_mlp.up_proj.weight", flat);
+  auto few = stack;
+  few["switch_mlp.up_proj.weight"].shape[0] = kExperts - 1;
+  refused(ErrorCode::kCorruptData, "switch_mlp.up_proj.weight", few);
+  auto biased = stack;
+  biased["switch_mlp.up_proj.bias"] = stack.at("gate.weight");
+  refused(ErrorCode::kUnsupported, "switch_mlp.up_proj.bias", biased);
+}
+
+}  // namespace
+}  // namespace saker::nn
