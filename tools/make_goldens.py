@@ -33,6 +33,8 @@ MIN_GAP, MIN_GAP_HALF = 0.04, 0.2  # Between the two best logits of a greedy ste
 BASE = dict(hidden_size=32, num_hidden_layers=2, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
             head_dim=8, vocab_size=96, rms_norm_eps=1e-6, max_position_embeddings=512, rope_theta=10000.0)
 GEMMA = dict(BASE, hidden_size=36, query_pre_attn_scalar=24, hidden_activation="gelu_pytorch_tanh")
+MOE = dict(model_type="qwen3_moe", tie_word_embeddings=False, num_experts=6, num_experts_per_tok=3,
+           moe_intermediate_size=20, mlp_only_layers=[])
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
@@ -65,6 +67,13 @@ CASES = {
                            head_dim=16), dict(dtype=mx.bfloat16, bits=8)),
     "qwen3_mixed": (MLX, dict(model_type="qwen3", tie_word_embeddings=True, hidden_size=64, intermediate_size=96,
                               head_dim=16), dict(dtype=mx.bfloat16, bits=4, wide="v_proj up_proj")),
+    "qwen3_moe": (BOTH, dict(MOE, num_hidden_layers=3, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[1]),
+                  {}),
+    "qwen3_moe_single": (BOTH, dict(MOE, norm_topk_prob=False, decoder_sparse_step=2), dict(one_by_one=True)),
+    # All experts are chosen, since rounding can turn a choice.
+    "qwen3_moe_q4": (MLX, dict(MOE, hidden_size=64, intermediate_size=96, head_dim=16, num_experts=3,
+                               moe_intermediate_size=32, norm_topk_prob=True, decoder_sparse_step=1),
+                     dict(dtype=mx.bfloat16, bits=4, wide="gate up_proj")),
     "gemma": (HF, dict(model_type="gemma", hidden_act="gelu"), {}),
     "gemma2": (HF, dict(GEMMA, model_type="gemma2", sliding_window=6, attn_logit_softcapping=5.0,
                         final_logit_softcapping=4.0), {}),
@@ -130,6 +139,18 @@ def mlx_reference(model):
     return run
 
 
+def join_experts(weights):
+    """The experts' stacked weights as transformers' modules hold them: gate and up joined."""
+    result = dict(weights)
+    for name in weights:
+        if ".switch_mlp.gate_proj." in name:
+            scope = name.partition("switch_mlp.")[0]
+            gate, up, down = (result.pop(f"{scope}switch_mlp.{part}_proj.weight") for part in ("gate", "up", "down"))
+            result[f"{scope}experts.gate_up_proj"] = mx.concatenate([gate, up], axis=1)
+            result[f"{scope}experts.down_proj"] = down
+    return result
+
+
 def hf_reference(config, weights):
     import torch  # Only here: what mlx-lm runs needs no transformers.
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
@@ -139,7 +160,7 @@ def hf_reference(config, weights):
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
     state = {k.removeprefix("language_model."): torch.tensor(np.array(v.astype(mx.float32)))
-             for k, v in weights.items()}
+             for k, v in join_experts(weights).items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
     model.tie_weights()
@@ -172,6 +193,18 @@ def quantize(model, config, bits, wide):
     config["quantization"] = dict(group_size=32, bits=bits, mode="affine", **modules)
 
 
+def one_by_one(weights):
+    """The experts' stacked weights under a name each, as transformers stores them."""
+    result = {}
+    for name, value in weights.items():
+        if ".switch_mlp." not in name:
+            result[name] = value
+            continue
+        for i in range(value.shape[0]):
+            result[name.replace("switch_mlp", f"experts.{i}")] = value[i]
+    return result
+
+
 def make_case(name, seed):
     reference, changes, options = CASES[name]
     config = dict(changes) if "text_config" in changes else {**BASE, **changes}
@@ -192,7 +225,7 @@ def make_case(name, seed):
             model.sanitize(dict(weights))
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
-    stored = dict(weights)
+    stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
     runs = []
     if reference in (MLX, BOTH):
         runs.append(mlx_reference(model))

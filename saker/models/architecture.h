@@ -18,6 +18,7 @@ Architecture llama();
 Architecture mistral();
 Architecture qwen2();
 Architecture qwen3();
+Architecture qwen3_moe();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();

@@ -171,6 +171,14 @@ nn::RmsNorm layer_norm(const LayerParts& parts, std::string_view name) {
   return {parts.weights / name, parts.config.hidden, parts.config.norm};
 }
 
+nn::FeedForward feed_forward(const LayerParts& parts) {
+  const auto scope = parts.weights / "mlp";
+  if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
+    return nn::Moe(scope, parts.config.moe);
+  }
+  return nn::GatedMlp(scope, parts.config.mlp());
+}
+
 }  // namespace
 
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
@@ -179,7 +187,7 @@ nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
       .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
       .attention_output_norm = std::nullopt,
       .mlp_norm = layer_norm(parts, "post_attention_layernorm"),
-      .mlp = {parts.weights / "mlp", parts.config.mlp()},
+      .mlp = feed_forward(parts),
       .mlp_output_norm = std::nullopt,
   };
 }
@@ -190,7 +198,7 @@ nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
       .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
       .attention_output_norm = layer_norm(parts, "post_attention_layernorm"),
       .mlp_norm = layer_norm(parts, "pre_feedforward_layernorm"),
-      .mlp = {parts.weights / "mlp", parts.config.mlp()},
+      .mlp = feed_forward(parts),
       .mlp_output_norm = layer_norm(parts, "post_feedforward_layernorm"),
   };
 }

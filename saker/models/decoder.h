@@ -26,7 +26,7 @@ struct LayerParts {
 
 using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 
-// The usual layer: norm, attention, norm, MLP.
+// The usual layer: norm, attention, norm, MLP or experts.
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
 // Gemma's later layers: the outputs of attention and MLP have a norm of their own.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);

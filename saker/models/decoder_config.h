@@ -9,6 +9,7 @@
 #include "saker/kernels/activation.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
 #include "saker/nn/rope_options.h"
 
@@ -33,6 +34,7 @@ struct ConfigDefaults {
 struct LayerConfig {
   int window = 0;        // Sliding window, 0: the whole past.
   std::size_t rope = 0;  // Index in DecoderConfig::ropes.
+  bool experts = false;  // A mixture of experts instead of one MLP.
 };
 
 enum class HeadChoice : std::uint8_t {
@@ -60,6 +62,7 @@ struct DecoderConfig {
   bool head_norms = false;         // RMS norm of each head's q and k.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
+  nn::MoeOptions moe;  // Of the layers that have experts.
 
   nn::AttentionOptions attention(int layer) const;
 

@@ -24,6 +24,7 @@ constexpr std::array kTable{
     Row{"mistral", mistral},
     Row{"qwen2", qwen2},
     Row{"qwen3", qwen3},
+    Row{"qwen3_moe", qwen3_moe},
 };
 
 Architecture find_architecture(const Json& config) {

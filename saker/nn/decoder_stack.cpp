@@ -30,6 +30,10 @@ mx::array normed(const std::optional<RmsNorm>& norm, const mx::array& x) {
 
 }  // namespace
 
+std::size_t DecoderLayer::nbytes() const {
+  return attention.nbytes() + std::visit([](const auto& part) { return part.nbytes(); }, mlp);
+}
+
 DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
     : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {}
 
@@ -42,7 +46,9 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
     const auto attended =
         normed(layer.attention_output_norm, layer.attention(state.normed, context, index));
     state = layer.mlp_norm.add(state.sum, attended);
-    const auto fed = normed(layer.mlp_output_norm, layer.mlp(state.normed));
+    const auto& rows = state.normed;
+    const auto output = std::visit([&rows](const auto& part) { return part(rows); }, layer.mlp);
+    const auto fed = normed(layer.mlp_output_norm, output);
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
     state = next.add(state.sum, fed);
     keep_tap(context, index, state.sum);

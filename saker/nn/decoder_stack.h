@@ -10,23 +10,28 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
 
 #include <cstddef>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace saker::nn {
+
+using FeedForward = std::variant<GatedMlp, Moe>;
 
 struct DecoderLayer {
   RmsNorm attention_norm;
   Attention attention;
   std::optional<RmsNorm> attention_output_norm;
   RmsNorm mlp_norm;
-  GatedMlp mlp;
+  FeedForward mlp;
   std::optional<RmsNorm> mlp_output_norm;
 
-  std::size_t nbytes() const { return attention.nbytes() + mlp.nbytes(); }
+  // Bytes that one row reads.
+  std::size_t nbytes() const;
 };
 
 class DecoderStack {

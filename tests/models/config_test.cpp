@@ -69,6 +69,68 @@ TEST(Config, QwenSlidesOnRequest) {
   }
 }
 
+std::vector<bool> expert_layers(const DecoderConfig& config) {
+  std::vector<bool> result;
+  for (const auto& layer : config.layers) {
+    result.push_back(layer.experts);
+  }
+  return result;
+}
+
+TEST(Config, QwenMoeHasExpertsBySparseStep) {
+  const auto layers = [](const Json& changes) {
+    return expert_layers(qwen3_moe().read(config_with("qwen3_moe", changes)));
+  };
+  EXPECT_THAT(layers(Json::object()), ElementsAre(true, true, true, true));
+  EXPECT_THAT(layers({{"decoder_sparse_step", 2}}), ElementsAre(false, true, false, true));
+  const Json dense{{"mlp_only_layers", Json::array({1, 2})}};
+  EXPECT_THAT(layers(dense), ElementsAre(true, false, false, true));
+  EXPECT_THAT(layers({{"mlp_only_layers", nullptr}}), ElementsAre(true, true, true, true));
+}
+
+TEST(Config, QwenMoeReadsItsRouter) {
+  const auto moe = [](const Json& changes) {
+    return qwen3_moe().read(config_with("qwen3_moe", changes)).moe;
+  };
+  const Json named{{"moe_intermediate_size", 24}, {"num_experts", 5}, {"num_experts_per_tok", 3}};
+  EXPECT_EQ(moe(named).intermediate, 24);
+  EXPECT_EQ(moe(named).experts, 5);
+  EXPECT_EQ(moe(named).chosen, 3);
+  EXPECT_EQ(moe(named).shares, kernels::ShareRule::kOfAll);
+  EXPECT_EQ(moe({{"norm_topk_prob", true}}).shares, kernels::ShareRule::kOfChosen);
+  auto second = config_with("qwen3_moe", {{"num_local_experts", 6}});
+  second.erase("num_experts");
+  EXPECT_EQ(qwen3_moe().read(second).moe.experts, 6);
+}
+
+TEST(Config, QwenMoeSlidesEverywhere) {
+  const auto read = qwen3_moe().read;
+  EXPECT_THAT(
+      windows(read(config_with("qwen3_moe", {{"sliding_window", 7}}))), ElementsAre(0, 0, 0, 0)
+  );
+  const Json on{{"sliding_window", 7}, {"use_sliding_window", true}, {"max_window_layers", 2}};
+  EXPECT_THAT(windows(read(config_with("qwen3_moe", on))), ElementsAre(7, 7, 7, 7));
+}
+
+TEST(Config, QwenMoeNamesBadValues) {
+  const auto refused = [](const std::vector<std::string_view>& words, const Json& changes) {
+    expect_error(ErrorCode::kCorruptData, words, [&] {
+      check_config(config_with("qwen3_moe", changes));
+    });
+  };
+  for (const auto* key : {"num_experts", "num_experts_per_tok", "decoder_sparse_step"}) {
+    refused({key, "0"}, {{key, 0}});
+    refused({key, "-3"}, {{key, -3}});
+  }
+  refused({"moe_intermediate_size", "0"}, {{"moe_intermediate_size", 0}});
+  refused({"num_experts", "1000000"}, {{"num_experts", 1000000}});
+  refused({"num_experts", "many"}, {{"num_experts", "many"}});
+  refused({"num_experts_per_tok", "7", "num_experts 4"}, {{"num_experts_per_tok", 7}});
+  refused({"norm_topk_prob"}, {{"norm_topk_prob", 1}});
+  refused({"mlp_only_layers", "3"}, {{"mlp_only_layers", 3}});
+  refused({"mlp_only_layers", "one"}, {{"mlp_only_layers", Json::array({"one"})}});
+}
+
 TEST(Config, Gemma2SlidesInEvenLayers) {
   const auto read = gemma2().read;
   EXPECT_THAT(

@@ -37,6 +37,9 @@ inline Json small_config(std::string_view model_type) {
       {"query_pre_attn_scalar", 8},
       {"attn_logit_softcapping", 20.0},
       {"final_logit_softcapping", 10.0},
+      {"num_experts", 4},
+      {"num_experts_per_tok", 2},
+      {"moe_intermediate_size", 32},
   };
 }
 
@@ -81,6 +84,13 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     add_linear(layer + "mlp.gate_proj", intermediate, hidden);
     add_linear(layer + "mlp.up_proj", intermediate, hidden);
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
+    random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
+    for (int expert = 0; expert < size("num_experts"); ++expert) {
+      const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);
+      random.add_linear(scope + "gate_proj", size("moe_intermediate_size"), hidden);
+      random.add_linear(scope + "up_proj", size("moe_intermediate_size"), hidden);
+      random.add_linear(scope + "down_proj", hidden, size("moe_intermediate_size"));
+    }
   }
   return random.tensors();
 }

@@ -58,6 +58,9 @@ Json random_config(Choices& choices) {
   config["sliding_window_pattern"] = 2;
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 1;
+  config["num_experts"] = choices.number(1, 9);
+  config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
+  config["norm_topk_prob"] = choices.number(0, 1) == 1;
   return config;
 }
 
@@ -76,6 +79,7 @@ RandomModelOptions random_options(Choices& choices, Json& config) {
   const bool grouped = options.format.bits > 0;
   config["hidden_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(3, 100);
   config["intermediate_size"] = grouped ? 32 * choices.number(1, 4) : choices.number(1, 150);
+  config["moe_intermediate_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(1, 90);
   if (grouped) {
     config["head_dim"] = 32;
   }
