@@ -15,6 +15,7 @@ using testing::expect_error;
 
 std::vector<int> windows(const DecoderConfig& config) {
   std::vector<int> result;
+  result.reserve(config.layers.size());
   for (const auto& layer : config.layers) {
     result.push_back(layer.window);
   }
@@ -71,6 +72,7 @@ TEST(Config, QwenSlidesOnRequest) {
 
 std::vector<bool> expert_layers(const DecoderConfig& config) {
   std::vector<bool> result;
+  result.reserve(config.layers.size());
   for (const auto& layer : config.layers) {
     result.push_back(layer.experts);
   }

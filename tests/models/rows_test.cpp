@@ -95,7 +95,7 @@ std::vector<int> random_ids(Choices& choices, int max_length) {
 }
 
 // One pass over the next rows of some sequences.
-void run_pass(const Model& model, std::vector<std::pair<Sequence*, std::size_t>> parts) {
+void run_pass(const Model& model, const std::vector<std::pair<Sequence*, std::size_t>>& parts) {
   std::vector<nn::Span> spans;
   std::vector<int> ids;
   for (const auto& [sequence, count] : parts) {
@@ -131,6 +131,7 @@ void check_rows(unsigned seed) {
   const CacheOptions cache_options{.max_kv_size = choices.one_of<int>({0, 0, 9, 70})};
   std::vector<Sequence> sequences;
   const auto count = choices.number(1, 16);
+  sequences.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     sequences.push_back(
         {random_ids(choices, i == 0 ? 150 : 24), 0, model->make_cache(cache_options), {}}
