@@ -17,7 +17,7 @@ namespace saker::kernels {
 namespace {
 
 class ActivationTest : public testing::TestWithParam<std::string> {
- protected:
+ public:
   ActivationTest() { select_instruction_set(GetParam()); }
 
   ~ActivationTest() override { select_instruction_set(before_); }

@@ -20,7 +20,7 @@ namespace {
 
 // Restores the instruction set and the threads.
 class AttendTest : public testing::Test {
- protected:
+ public:
   ~AttendTest() override {
     select_instruction_set(set_);
     set_threads(threads_);

@@ -8,6 +8,8 @@
 
 #include <climits>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace saker::kernels {
@@ -36,7 +38,7 @@ mx::array slots(const mx::array& rows, int from, int to) {
 
 constexpr std::size_t kPageBytes = 2UL * 64 * (16 + 16) * 2;
 
-const KvShape kShape{2, 16, 16, mx::bfloat16};
+const KvShape kShape{2, 16, 16, mx::bfloat16};  // NOLINT(readability-identifier-naming)
 
 class KvStoreTest : public testing::TestWithParam<KvLayout> {};
 
@@ -147,57 +149,63 @@ TEST(KvStoreShapeTest, ImpossibleShapesAreErrors) {
   EXPECT_THROW(KvStore(KvShape{1, 16, 16, mx::int32}), Error);
 }
 
+// A store beside what it has to hold.
+struct PlainStore {
+  KvStore store;
+  std::vector<float> rows;  // One number per position, all elements of a row the same.
+
+  int size() const { return static_cast<int>(rows.size()); }
+
+  // Numbers from `first` on.
+  void write(int count, float first) {
+    store.prepare(size(), count);
+    std::vector<float> fresh(static_cast<std::size_t>(count));
+    std::iota(fresh.begin(), fresh.end(), first);
+    const mx::array column(fresh.data(), {1, count, 1}, mx::float32);
+    store.write(
+        size(), mx::broadcast_to(column, {1, count, 3}), mx::broadcast_to(column, {1, count, 2})
+    );
+    rows.insert(rows.end(), fresh.begin(), fresh.end());
+  }
+
+  void drop_from(int end) {
+    store.drop_from(end);
+    rows.resize(static_cast<std::size_t>(end));
+  }
+
+  bool holds_its_rows() const {
+    if (rows.empty()) {
+      return true;
+    }
+    const mx::array column(rows.data(), {1, size(), 1}, mx::float32);
+    return same_rows(store.keys(0, size()), mx::broadcast_to(column, {1, size(), 3})) &&
+           same_rows(store.values(0, size()), mx::broadcast_to(column, {1, size(), 2}));
+  }
+};
+
 // A script of random steps on a store and its copies, against plain arrays.
 RC_GTEST_PROP(KvPagesPropertyTest, BehaveLikePlainRows, ()) {
-  struct Model {
-    KvStore store;
-    std::vector<float> rows;  // One number per position, all elements of a row the same.
-  };
-
   const KvShape shape{1, 3, 2, mx::float32};
-  std::vector<Model> models = {{KvStore(shape, KvLayout::kPaged), {}}};
-  float next = 1;
+  std::vector<PlainStore> stores = {{KvStore(shape, KvLayout::kPaged), {}}};
+  int next = 1;
   for (int step = 0; step < 30; ++step) {
-    auto& model = models[*rc::gen::inRange<std::size_t>(0, models.size())];
-    const int size = static_cast<int>(model.rows.size());
-    switch (*rc::gen::inRange(0, 3)) {
-      case 0: {
-        const int count = *rc::gen::element(1, 5, 64, 90);
-        model.store.prepare(size, count);
-        std::vector<float> fresh;
-        for (int i = 0; i < count; ++i) {
-          fresh.push_back(next++);
-        }
-        const mx::array column(fresh.data(), {1, count, 1}, mx::float32);
-        model.store.write(
-            size, mx::broadcast_to(column, {1, count, 3}), mx::broadcast_to(column, {1, count, 2})
-        );
-        model.rows.insert(model.rows.end(), fresh.begin(), fresh.end());
-        break;
-      }
-      case 1: {
-        const int end = *rc::gen::inRange(0, size + 1);
-        model.store.drop_from(end);
-        model.rows.resize(end);
-        break;
-      }
-      default: {
-        Model copy = model;
-        if (models.size() < 4) {
-          models.push_back(std::move(copy));
-        } else {
-          models[*rc::gen::inRange<std::size_t>(0, models.size())] = std::move(copy);
-        }
-      }
+    const auto any = rc::gen::inRange<std::size_t>(0, stores.size());
+    PlainStore& one = stores[*any];
+    const int choice = *rc::gen::inRange(0, 3);
+    if (choice == 0) {
+      const int count = *rc::gen::element(1, 5, 64, 90);
+      one.write(count, static_cast<float>(next));
+      next += count;
+    } else if (choice == 1) {
+      one.drop_from(*rc::gen::inRange(0, one.size() + 1));
+    } else if (PlainStore copy = one; stores.size() < 4) {
+      stores.push_back(std::move(copy));
+    } else {
+      stores[*any] = std::move(copy);
     }
   }
-  for (const Model& model : models) {
-    const int size = static_cast<int>(model.rows.size());
-    if (size > 0) {
-      const mx::array column(model.rows.data(), {1, size, 1}, mx::float32);
-      RC_ASSERT(same_rows(model.store.keys(0, size), mx::broadcast_to(column, {1, size, 3})));
-      RC_ASSERT(same_rows(model.store.values(0, size), mx::broadcast_to(column, {1, size, 2})));
-    }
+  for (const PlainStore& one : stores) {
+    RC_ASSERT(one.holds_its_rows());
   }
 }
 

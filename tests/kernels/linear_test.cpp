@@ -6,12 +6,12 @@
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
+#include "tests/kernels/same_bits.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -114,24 +114,14 @@ TEST_P(LinearTest, RowsAreIndependent) {
     for (int first = 0; first < count;) {
       const int part = *rc::gen::inRange(1, count - first + 1);
       const auto alone = multiply_part(x, first, part, weight, bias);
-      RC_ASSERT(
-          std::memcmp(
-              alone.data(),
-              together.data() + static_cast<std::size_t>(first) * rows,
-              alone.size() * sizeof(float)
-          ) == 0
-      );
+      const float* expected = together.data() + static_cast<std::size_t>(first) * rows;
+      RC_ASSERT(same_bits(alone.data(), expected, alone.size()));
       first += part;
     }
     const int row = *rc::gen::inRange(0, count);
     const auto alone = multiply_part(x, row, 1, weight, bias);
-    RC_ASSERT(
-        std::memcmp(
-            alone.data(),
-            together.data() + static_cast<std::size_t>(row) * rows,
-            alone.size() * sizeof(float)
-        ) == 0
-    );
+    const float* expected = together.data() + static_cast<std::size_t>(row) * rows;
+    RC_ASSERT(same_bits(alone.data(), expected, alone.size()));
   }));
 }
 
@@ -164,7 +154,7 @@ TEST_P(LinearTest, LargeShapesKeepTheirBits) {
     const auto together = to_vector(linear(x, weight));
     for (const int row : {0, 5, 119, 120, 239, 240, 249}) {
       const auto alone = multiply_part(x, row, 1, weight, std::nullopt);
-      EXPECT_EQ(std::memcmp(alone.data(), together.data() + row * 330, 330 * sizeof(float)), 0);
+      EXPECT_TRUE(same_bits(alone.data(), together.data() + row * 330, 330));
     }
   }
 }
@@ -176,17 +166,16 @@ TEST_P(LinearTest, BadRowsStayAlone) {
     auto values = to_vector(random_rows(8, columns, 9));
     const mx::array good(values.data(), {8, columns});
     const auto expected = to_vector(linear(good, weight));
-    values[static_cast<std::size_t>(2 * columns + 1)] = std::numeric_limits<float>::quiet_NaN();
-    values[static_cast<std::size_t>(5 * columns)] = std::numeric_limits<float>::infinity();
+    const auto width = static_cast<std::size_t>(columns);
+    values[2 * width + 1] = std::numeric_limits<float>::quiet_NaN();
+    values[5 * width] = std::numeric_limits<float>::infinity();
     const auto y = to_vector(linear(mx::array(values.data(), {8, columns}), weight));
-    for (int row = 0; row < 8; ++row) {
-      for (int n = 0; n < 33; ++n) {
-        const auto at = static_cast<std::size_t>(row * 33 + n);
-        if (row == 2) {
-          EXPECT_TRUE(std::isnan(y[at])) << format_name(format);
-        } else if (row != 5) {
-          EXPECT_EQ(y[at], expected[at]) << format_name(format);
-        }
+    for (std::size_t at = 0; at < y.size(); ++at) {
+      const std::size_t row = at / 33;
+      if (row == 2) {
+        EXPECT_TRUE(std::isnan(y[at])) << format_name(format);
+      } else if (row != 5) {
+        EXPECT_EQ(y[at], expected[at]) << format_name(format);
       }
     }
   }

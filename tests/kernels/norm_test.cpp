@@ -6,11 +6,11 @@
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/same_bits.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ mx::array random(const mx::Shape& shape, std::uint64_t seed) {
 
 // Runs each test with every instruction set.
 class NormTest : public testing::TestWithParam<std::string> {
- protected:
+ public:
   NormTest() { select_instruction_set(GetParam()); }
 
   ~NormTest() override { select_instruction_set(before_); }
@@ -101,7 +101,7 @@ TEST_P(NormTest, RowsAreIndependent) {
       return mx::slice(rows, {row, 0}, {row + 1, 200});
     };
     const auto alone = floats_of(rms_norm_residual(cut(x), cut(residual), weight, kEps).normed);
-    EXPECT_EQ(std::memcmp(alone.data(), &normed[row * 200], 200 * sizeof(float)), 0) << row;
+    EXPECT_TRUE(same_bits(alone.data(), &normed[row * 200], 200)) << row;
     const auto plain = floats_of(rms_norm(cut(x + residual), weight, kEps));
     EXPECT_EQ(plain, alone) << row;
   }
@@ -114,9 +114,9 @@ TEST_P(NormTest, ANanStaysInItsRow) {
   const auto middle = mx::reshape(mx::arange(3) == mx::array(1), {3, 1});
   x = mx::where(middle, mx::array(std::numeric_limits<float>::quiet_NaN()), x);
   const auto got = floats_of(rms_norm(x, weight, kEps));
-  EXPECT_EQ(std::memcmp(got.data(), clean.data(), 40 * sizeof(float)), 0);
+  EXPECT_TRUE(same_bits(got.data(), clean.data(), 40));
   EXPECT_TRUE(std::isnan(got[40]));
-  EXPECT_EQ(std::memcmp(&got[80], &clean[80], 40 * sizeof(float)), 0);
+  EXPECT_TRUE(same_bits(&got[80], &clean[80], 40));
 }
 
 TEST(NormChecksTest, OtherDtypesKeepTheirs) {

@@ -27,7 +27,7 @@ Tables tables(int rows, int half) {
 }
 
 class RopeTest : public testing::TestWithParam<std::string> {
- protected:
+ public:
   RopeTest() { select_instruction_set(GetParam()); }
 
   ~RopeTest() override { select_instruction_set(before_); }

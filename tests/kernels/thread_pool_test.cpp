@@ -74,14 +74,13 @@ TEST(ThreadPool, ResizesBetweenJobs) {
 TEST(ThreadPool, CallersFromSeveralThreadsTakeTurns) {
   ThreadPool pool(3);
   std::atomic<std::int64_t> sum = 0;
-  std::vector<std::thread> callers;
-  for (int caller = 0; caller < 3; ++caller) {
-    callers.emplace_back([&] {
-      for (int job = 0; job < 300; ++job) {
-        pool.run(7, [&](int tile) { sum.fetch_add(tile); });
-      }
-    });
-  }
+  const auto add = [&](int tile) { sum.fetch_add(tile); };
+  const auto call = [&] {
+    for (int job = 0; job < 300; ++job) {
+      pool.run(7, add);
+    }
+  };
+  std::thread callers[] = {std::thread(call), std::thread(call), std::thread(call)};
   for (std::thread& caller : callers) {
     caller.join();
   }

@@ -188,6 +188,21 @@ bool agree(std::uint32_t got, std::uint32_t want) {
   return want == kNan ? std::isnan(std::bit_cast<float>(got)) : got == want;
 }
 
+// Stops at the first lane that differs.
+void check_operation(const VecSet& set, const VecOperation& operation, const Expected& want) {
+  Inputs inputs;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const VecInput in = inputs.next();
+    VecOutput out{};
+    operation.run(in, out);
+    for (int i = 0; i < 16; ++i) {
+      ASSERT_PRED2(agree, out.lanes[i], want(in, i))
+          << set.name << " " << operation.name << " lane " << i << " of " << in.x[i] << " "
+          << in.y[i] << " " << in.z[i] << " " << in.halves[i];
+    }
+  }
+}
+
 TEST(Vec, EveryOperationInEveryInstructionSet) {
   const auto runnable = instruction_sets();
   int tested = 0;
@@ -200,18 +215,7 @@ TEST(Vec, EveryOperationInEveryInstructionSet) {
     const auto expected = expectations(set.operations.fused_multiply_add);
     for (int k = 0; k < set.operations.count; ++k) {
       const VecOperation& operation = set.operations.list[k];
-      const Expected& want = expected.at(operation.name);
-      Inputs inputs;
-      for (int trial = 0; trial < kTrials; ++trial) {
-        const VecInput in = inputs.next();
-        VecOutput out{};
-        operation.run(in, out);
-        for (int i = 0; i < 16; ++i) {
-          ASSERT_PRED2(agree, out.lanes[i], want(in, i))
-              << set.name << " " << operation.name << " lane " << i << " of " << in.x[i] << " "
-              << in.y[i] << " " << in.z[i] << " " << in.halves[i];
-        }
-      }
+      check_operation(set, operation, expected.at(operation.name));
     }
   }
   EXPECT_EQ(tested, static_cast<int>(runnable.size()));

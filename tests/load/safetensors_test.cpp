@@ -99,6 +99,7 @@ RC_GTEST_PROP(
     (const std::map<std::uint16_t, std::vector<std::uint8_t>>& contents)
 ) {
   std::vector<RawTensor> tensors;
+  tensors.reserve(contents.size());
   for (const auto& [number, bytes] : contents) {
     tensors.push_back(
         {fmt::format("layer.{}", number),

@@ -27,6 +27,7 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 
 std::string shard(const std::vector<std::string>& names) {
   std::vector<testing::RawTensor> tensors;
+  tensors.reserve(names.size());
   for (const std::string& name : names) {
     tensors.push_back(f32_tensor(name, {1}, {1}));
   }

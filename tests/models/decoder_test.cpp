@@ -12,7 +12,7 @@ namespace {
 
 using testing::expect_error;
 
-const std::vector<int> kIds{3, 1, 4, 1, 5, 9, 2, 6};
+const std::vector<int> kIds{3, 1, 4, 1, 5, 9, 2, 6};  // NOLINT(readability-identifier-naming)
 
 mx::array logits_of(const Json& config, const nn::TensorMap& tensors) {
   const auto model = make_model(config, nn::Weights(tensors, {}), {});
