@@ -20,6 +20,7 @@ using Ids = std::vector<std::int32_t>;
 
 std::vector<float> logs(const std::vector<double>& probabilities) {
   std::vector<float> result;
+  result.reserve(probabilities.size());
   for (const double p : probabilities) {
     result.push_back(static_cast<float>(std::log(p)));
   }
