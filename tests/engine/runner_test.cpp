@@ -328,12 +328,10 @@ TEST(Runner, LoadingFailsOnTheCallersThread) {
   saker::testing::expect_error(ErrorCode::kCorruptData, {"a broken file"}, [&] {
     const Runner runner(make_prompts(), {}, broken);
   });
-  EXPECT_THROW(
-      Runner(
-          make_prompts(), {.prefill_step = 0}, [] { return std::make_unique<const FakeModel>(); }
-      ),
-      Error
-  );
+  const Runner::LoadModel fake = [] { return std::make_unique<const FakeModel>(); };
+  saker::testing::expect_error(ErrorCode::kInvalidArgument, {"prefill_step"}, [&] {
+    const Runner runner(make_prompts(), {.prefill_step = 0}, fake);
+  });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 using testing::expect_error;
 using testing::TemporaryDir;
 
+// NOLINTNEXTLINE(readability-identifier-naming)
 const Json kMessages = {{{"role", "user"}, {"content", "Hi <b> é"}}};
 
 std::string render(const std::string& source, const Json& kwargs = Json::object()) {
@@ -220,8 +221,10 @@ TEST(ChatTemplate, ChoosesByName) {
 
 TEST(ChatTemplate, ServesManyThreads) {
   const ChatTemplate chat("{{ messages[0].content }}");
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&chat] {
       for (int round = 0; round < 50; ++round) {
         EXPECT_EQ(chat.render(kMessages), "Hi <b> é");

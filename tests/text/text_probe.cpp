@@ -79,6 +79,6 @@ int main() {
     } catch (const saker::Error& error) {
       reply = {{"error", error.what()}};
     }
-    std::cout << reply.dump() << std::endl;
+    std::cout << reply.dump() << '\n' << std::flush;  // The other side waits for each line.
   }
 }

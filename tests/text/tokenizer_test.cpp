@@ -134,8 +134,10 @@ TEST(Tokenizer, RefusesToPadWithoutBounds) {
 TEST(Tokenizer, ServesManyThreads) {
   const GoldenTokenizer golden("byte_level_bpe");
   const auto expected = golden.tokenizer->encode("the weather is there");
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 200; ++round) {
         EXPECT_EQ(golden.tokenizer->encode("the weather is there"), expected);
