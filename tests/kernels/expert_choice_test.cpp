@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 
+#include "tests/kernels/rows.h"
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,17 +12,6 @@
 
 namespace saker::kernels {
 namespace {
-
-template <typename T = float>
-std::vector<T> to_vector(mx::array array) {
-  array = mx::contiguous(array);
-  mx::eval(array);
-  return {array.data<T>(), array.data<T>() + array.size()};
-}
-
-mx::array random_rows(int rows, int columns, std::uint64_t seed) {
-  return mx::random::normal({rows, columns}, mx::float32, mx::random::key(seed));
-}
 
 float largest_difference(const mx::array& a, const mx::array& b) {
   return mx::max(mx::abs(mx::subtract(a, b))).item<float>();

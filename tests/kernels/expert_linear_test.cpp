@@ -7,6 +7,7 @@
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
+#include "tests/kernels/rows.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -19,17 +20,6 @@
 
 namespace saker::kernels {
 namespace {
-
-template <typename T = float>
-std::vector<T> to_vector(mx::array array) {
-  array = mx::contiguous(array);
-  mx::eval(array);
-  return {array.data<T>(), array.data<T>() + array.size()};
-}
-
-mx::array random_rows(int rows, int columns, std::uint64_t seed) {
-  return mx::random::normal({rows, columns}, mx::float32, mx::random::key(seed));
-}
 
 mx::array rows_of(const mx::array& x, int first, int count) {
   return mx::slice(x, {first, 0}, {first + count, x.shape(1)});

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
+#include "tests/kernels/rows.h"
 #include "tests/kernels/same_bits.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -18,16 +19,6 @@
 
 namespace saker::kernels {
 namespace {
-
-std::vector<float> to_vector(mx::array array) {
-  array = mx::contiguous(array);
-  mx::eval(array);
-  return {array.data<float>(), array.data<float>() + array.size()};
-}
-
-mx::array random_rows(int rows, int columns, std::uint64_t seed) {
-  return mx::random::normal({rows, columns}, mx::float32, mx::random::key(seed));
-}
 
 // Rows [first, first + count) multiplied alone.
 std::vector<float> multiply_part(

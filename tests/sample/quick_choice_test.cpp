@@ -66,6 +66,15 @@ class Cases {
     return row;
   }
 
+  // As users set them.
+  SamplingOptions usual_options() {
+    SamplingOptions result = options();
+    result.temperature = one_of({0.3, 0.7, 1.0, 1.2});
+    result.top_p = one_of({1.0, 0.5, 0.8, 0.9, 0.95});
+    result.min_p = one_of({0.0, 0.01, 0.1});
+    return result;
+  }
+
   SamplingOptions options() {
     SamplingOptions result;
     result.temperature = one_of({1e-5, 0.05, 0.3, 0.7, 1.0, 1.5, 5.0, 100.0});
@@ -126,10 +135,7 @@ TEST(QuickChoice, AnswersNearlyAlways) {
   Outcome outcome;
   int asked = 0;
   for (; asked < 20000 && outcome.wrong == 0; ++asked) {
-    SamplingOptions options = cases.options();
-    options.temperature = cases.one_of({0.3, 0.7, 1.0, 1.2});
-    options.top_p = cases.one_of({1.0, 0.5, 0.8, 0.9, 0.95});
-    options.min_p = cases.one_of({0.0, 0.01, 0.1});
+    SamplingOptions options = cases.usual_options();
     compare(cases.smooth_row(cases.one_of({500, 2000})), options, outcome);
   }
   EXPECT_GT(outcome.answers, asked - asked / 50);
@@ -141,10 +147,7 @@ TEST(QuickChoice, AnswersWhereLogitsAreEqual) {
   Outcome outcome;
   int asked = 0;
   for (; asked < 3000 && outcome.wrong == 0; ++asked) {
-    SamplingOptions options = cases.options();
-    options.temperature = cases.one_of({0.3, 0.7, 1.0, 1.2});
-    options.top_p = cases.one_of({1.0, 0.5, 0.8, 0.9, 0.95});
-    options.min_p = cases.one_of({0.0, 0.01, 0.1});
+    SamplingOptions options = cases.usual_options();
     options.top_k = cases.one_of({0, 1, 20, 39, 40});
     std::vector<float> row = cases.smooth_row(160);
     for (int i = 0; i < 39 * 160; ++i) {
