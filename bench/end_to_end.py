@@ -76,7 +76,7 @@ def run_saker(saker: str, model: str, case: tuple, threads: int) -> dict:
     sizes = ["-p", prompt, "-n", steps, "-b", batch, "--threads", threads]
     got = child([saker, "bench", model, *sizes, "-r", 1, "--json"])
     rates = {"prompt": got["prompt_tps"]["median"], "answer": got["generation_tps"]["median"]}
-    return rates | {"limits": got["limits"], "instruction_set": got["instruction_set"]}
+    return rates | {"limits": got["limits"], "instruction_set": got["model"]["instruction_set"]}
 
 
 def run_peer(path: str, case: tuple, threads: int) -> dict:
