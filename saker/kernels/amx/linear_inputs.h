@@ -43,6 +43,20 @@ inline TileSliver tile_sliver(
   return {inputs, sums, rows};
 }
 
+// The 32 inputs of a row from column k on, zeros behind the last; `spare` holds them where they do
+// not lie like that.
+inline const float* step_inputs(
+    const InputRows& x, int row, int k, int columns, float (&spare)[kTileColumns]
+) {
+  const int count = smaller(kTileColumns, columns - k);
+  if (count == kTileColumns && x.column_stride == 1) {
+    return x.data + row * x.row_stride + k;
+  }
+  __builtin_memset(spare, 0, sizeof(spare));
+  copy_inputs(x, row, k, count, spare);
+  return spare;
+}
+
 template <typename Format>
 void prepare_tiles(
     const PackedMatrix& weight,
@@ -56,30 +70,22 @@ void prepare_tiles(
   auto* inputs = reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(to.inputs));
   auto* sums = const_cast<float*>(to.sums);
   const int group = kGrouped<Format> ? weight.group : kTileColumns;
-  alignas(64) float values[kTileColumns];
+  const F32x16 factor = broadcast(kInputFactor<Format>);
+  alignas(64) float spare[kTileColumns];
   for (int row = 0; row < to.rows; ++row) {
     F32x16 sum = zero();
     for (int k = 0; k < weight.columns; k += kTileColumns) {
-      const int count = smaller(kTileColumns, weight.columns - k);
-      const float* from = x.data + (first + row) * x.row_stride + k;
-      if (count < kTileColumns || x.column_stride != 1) {
-        __builtin_memset(values, 0, sizeof(values));
-        copy_inputs(x, first + row, k, count, values);
-        from = values;
-      }
-      const F32x16 factor = broadcast(kInputFactor<Format>);
+      const float* from = step_inputs(x, first + row, k, weight.columns, spare);
       const U32x16 low = to_bf16(mul(load(from), factor));
       const U32x16 high = to_bf16(mul(load(from + kLanes), factor));
       store_u32(
           inputs + (k / kTileColumns * to.rows + row) * kTilePairs,
           pair_bf16<Format::kPairDistance>(low, high)
       );
-      if constexpr (kGrouped<Format>) {
-        sum = add(add(sum, even_bf16(low)), even_bf16(high));
-        if ((k + kTileColumns) % group == 0) {
-          sums[k / group * to.rows + row] = reduce_add(sum) / kInputFactor<Format>;
-          sum = zero();
-        }
+      sum = add(add(sum, even_bf16(low)), even_bf16(high));
+      if (kGrouped<Format> && (k + kTileColumns) % group == 0) {
+        sums[k / group * to.rows + row] = reduce_add(sum) / kInputFactor<Format>;
+        sum = zero();
       }
     }
   }

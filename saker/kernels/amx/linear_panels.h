@@ -7,18 +7,9 @@
 
 #include "saker/kernels/amx/linear_inputs.h"
 #include "saker/kernels/amx/panel.h"
+#include "saker/kernels/amx/units.h"
 
 namespace saker::kernels::SAKER_ISA {
-
-// Two slivers (or the last one) by two blocks (or the last one) of the tile, in one group.
-struct Unit {
-  TileSliver x[2];
-  int slivers;
-  int sliver;  // In the tile, like block.
-  int blocks;
-  int block;
-  int group;  // In the panel.
-};
 
 // sums[s][b] in registers 2 s + b += steps [first, first + count) of the panel.
 template <int kSlivers, int kBlocks>
@@ -41,14 +32,8 @@ template <int kSlivers, int kBlocks>
   }
 }
 
-// Calls function with the tile register and place of each of the unit's sums.
-template <int kSlivers, int kBlocks, typename Function>
-[[gnu::always_inline]] inline void each_sum(const Function& function) {
-  unroll<kSlivers>([&](auto s) { unroll<kBlocks>([&](auto b) { function(s, b); }); });
-}
-
 template <int kSlivers, int kBlocks>
-void multiply_unit(const PackedMatrix&, const Unit& unit, const Panel& panel, PanelMemory& memory) {
+void multiply_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
   constexpr std::ptrdiff_t kStride = sizeof(memory.sums[0]);
   const auto place = [&](int s, int b) {
     return memory.sums[(unit.sliver + s) * kTileHeight][unit.block + b];
@@ -104,59 +89,45 @@ inline void add_unit_products(
   }
 }
 
-// Calls function<slivers, blocks>() for one or two of each.
-template <typename Function>
-[[gnu::always_inline]] inline void with_counts(const Unit& unit, const Function& function) {
-  if (unit.slivers == 2) {
-    unit.blocks == 2 ? function(Index<2>(), Index<2>()) : function(Index<2>(), Index<1>());
-  } else {
-    unit.blocks == 2 ? function(Index<1>(), Index<2>()) : function(Index<1>(), Index<1>());
-  }
-}
-
-// Multiplies a panel with all slivers of the tile. The products of a group are added to the sums
-// while the tiles work on the next one.
-template <typename Format>
-void multiply_panel_tiled(
+// Multiplies a panel of bf16 weights with all slivers of the tile.
+inline void multiply_dense_panel(
     const PackedMatrix& weight, const LinearTile& tile, const Panel& panel, PanelMemory& memory
 ) {
-  const int groups = kGrouped<Format> ? panel.steps * kTileColumns / weight.group : 1;
-  Unit unit = {};
+  each_unit(weight, tile, [&](const Unit& unit) {
+    with_counts(unit, [&](auto s, auto b) {
+      multiply_unit<s.kValue, b.kValue>(unit, panel, memory);
+    });
+  });
+}
+
+// The same for codes. The products of a group are added to the sums while the tiles work on the
+// next one.
+inline void multiply_coded_panel(
+    const PackedMatrix& weight, const LinearTile& tile, const Panel& panel, PanelMemory& memory
+) {
+  const int groups = panel.steps * kTileColumns / weight.group;
   Unit before = {};
   int turn = 0;  // Groups multiplied.
-  for (int sliver = 0; sliver < tile.sliver_count; sliver += 2) {
-    unit.sliver = sliver;
-    unit.slivers = smaller(2, tile.sliver_count - sliver);
-    for (int s = 0; s < unit.slivers; ++s) {
-      unit.x[s] = tile_sliver(weight, tile.slivers, tile.prepared, tile.first_sliver + sliver + s);
-    }
-    for (unit.block = 0; unit.block < tile.block_count; unit.block += 2) {
-      unit.blocks = smaller(2, tile.block_count - unit.block);
-      for (unit.group = 0; unit.group < groups; ++unit.group) {
-        if constexpr (kGrouped<Format>) {
-          with_counts(unit, [&](auto s, auto b) {
-            multiply_group<s.kValue, b.kValue>(weight, unit, panel, memory);
-          });
-          if (turn > 0) {
-            add_unit_products(weight, before, panel, memory.products[(turn + 1) % 2], memory);
-          }
-          // Last: memory is written in order, and these wait for the tiles.
-          with_counts(unit, [&](auto s, auto b) {
-            store_group<s.kValue, b.kValue>(memory.products[turn % 2]);
-          });
-          before = unit;
-          ++turn;
-        } else {
-          with_counts(unit, [&](auto s, auto b) {
-            multiply_unit<s.kValue, b.kValue>(weight, unit, panel, memory);
-          });
-        }
-      }
-    }
-  }
-  if constexpr (kGrouped<Format>) {
+  const auto add_before = [&] {
     add_unit_products(weight, before, panel, memory.products[(turn + 1) % 2], memory);
-  }
+  };
+  each_unit(weight, tile, [&](Unit unit) {
+    for (unit.group = 0; unit.group < groups; ++unit.group) {
+      with_counts(unit, [&](auto s, auto b) {
+        multiply_group<s.kValue, b.kValue>(weight, unit, panel, memory);
+      });
+      if (turn > 0) {
+        add_before();
+      }
+      // Last: memory is written in order, and these wait for the tiles.
+      with_counts(unit, [&](auto s, auto b) {
+        store_group<s.kValue, b.kValue>(memory.products[turn % 2]);
+      });
+      before = unit;
+      ++turn;
+    }
+  });
+  add_before();
 }
 
 template <typename Format>
@@ -170,7 +141,11 @@ void multiply_many_tiled(const PackedMatrix& weight, const LinearTile& tile) {
     for (int step = 0; step < steps; step += kPanelSteps) {
       const Panel panel = {step, smaller(kPanelSteps, steps - step)};
       fill_panel<Format>(weight, tile, panel, memory);
-      multiply_panel_tiled<Format>(weight, tile, panel, memory);
+      if constexpr (kGrouped<Format>) {
+        multiply_coded_panel(weight, tile, panel, memory);
+      } else {
+        multiply_dense_panel(weight, tile, panel, memory);
+      }
     }
   }
   for (int sliver = 0; sliver < tile.sliver_count; ++sliver) {

@@ -163,35 +163,32 @@ class Pipeline {
   bool waiting_ = false;
 };
 
-// Rows [first, first + rows) of the tile; runs of rows that see the block go together.
+// Runs of the group's rows that see the block go together.
 template <typename Products>
 void attend_group(
     const AttendShape& shape,
     const AttendTile& tile,
     const Block& block,
     const std::byte* values,
-    int first,
-    int rows,
+    const RowGroup& group,
     Pipeline<Products>& pipeline
 ) {
-  int row = first;
-  while (row < first + rows) {
+  const int end = group.first + group.rows;
+  const auto sees_block = [&](int row, BlockKeys& keys) {
+    keys = keys_in_block(tile.seen[(tile.first + row) / shape.group], block.begin);
+    return sees(keys);
+  };
+  for (int row = group.first; row < end; ++row) {
     Unit& unit = pipeline.next();
     const int begin = row;
-    for (; row < first + rows; ++row) {
-      const SeenKeys& seen = tile.seen[(tile.first + row) / shape.group];
-      unit.keys[row - begin] = keys_in_block(seen, block.begin);
-      if (!sees(unit.keys[row - begin])) {
-        break;
-      }
+    while (row < end && sees_block(row, unit.keys[row - begin])) {
+      ++row;
     }
     if (row > begin) {
       unit.block = block;
       unit.group = {begin, row - begin, nullptr};
       unit.values = values;
       pipeline.push();
-    } else {
-      ++row;
     }
   }
 }
@@ -226,7 +223,7 @@ void attend_blocks(
       // Groups of nearly equal size.
       const int first = g * tile.count / groups;
       const int rows = (g + 1) * tile.count / groups - first;
-      attend_group(shape, tile, block, values, first, rows, pipeline);
+      attend_group(shape, tile, block, values, {first, rows, nullptr}, pipeline);
     }
   }
   pipeline.flush();

@@ -36,6 +36,27 @@ inline bool sees_key(const BlockKeys& keys, int key) {
          (key >= keys.second && key < keys.second_end);
 }
 
+// A value that is not finite.
+struct LeftOut {
+  float value;
+  int key;
+  int element;
+};
+
+inline void add_left_out(
+    const LeftOut& out, const Block& block, const RowGroup& group, const State& state
+) {
+  for (int r = 0; r < group.rows; ++r) {
+    if (!sees_key(group.keys[r], out.key)) {
+      continue;
+    }
+    const std::uint32_t pair = block.weights[(r * kBlock + out.key) / 2];
+    const std::uint32_t weight = out.key % 2 == 0 ? pair << 16 : pair & 0xffff0000U;
+    state.values[(group.first + r) * state.stride + out.element] +=
+        __builtin_bit_cast(float, weight) * out.value;
+  }
+}
+
 // Adds what clean_values left out to the rows of the group that see it, key by key.
 inline void add_values_left_out(
     const AttendShape& shape,
@@ -47,21 +68,15 @@ inline void add_values_left_out(
   constexpr int kPairs = kBlock / 2;
   const auto* words = reinterpret_cast<const std::uint32_t*>(values);
   for (int i = 0; i < shape.value_chunks * kPairs * kVector; ++i) {
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t bits = half == 0 ? words[i] << 16 : words[i] & 0xffff0000U;
-      if (is_finite_bf16(bits)) {
-        continue;
-      }
-      const int pair = i / kVector % kPairs;
-      const int element = i / (kPairs * kVector) * kVector + i % kVector;
-      for (int r = 0; r < group.rows; ++r) {
-        if (sees_key(group.keys[r], 2 * pair + half)) {
-          const std::uint32_t weights = block.weights[r * kPairs + pair];
-          const std::uint32_t weight = half == 0 ? weights << 16 : weights & 0xffff0000U;
-          state.values[(group.first + r) * state.stride + element] +=
-              __builtin_bit_cast(float, weight) * __builtin_bit_cast(float, bits);
-        }
-      }
+    const int key = 2 * (i / kVector % kPairs);
+    const int element = i / (kPairs * kVector) * kVector + i % kVector;
+    const std::uint32_t first = words[i] << 16;
+    const std::uint32_t second = words[i] & 0xffff0000U;
+    if (!is_finite_bf16(first)) {
+      add_left_out({__builtin_bit_cast(float, first), key, element}, block, group, state);
+    }
+    if (!is_finite_bf16(second)) {
+      add_left_out({__builtin_bit_cast(float, second), key + 1, element}, block, group, state);
     }
   }
 }
