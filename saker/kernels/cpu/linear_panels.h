@@ -31,6 +31,25 @@ struct TileMemory {
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
 };
 
+// Unpacks `steps` words of block b from panel column `at` on; returns what follows them.
+template <typename Format>
+[[gnu::always_inline]] inline const std::byte* unpack_words(
+    const std::byte* words, int steps, int b, int at, TileMemory<Format>& memory
+) {
+  using Operand = typename Format::Operand;
+  for (int step = 0; step < steps; ++step) {
+    const auto word = Format::load_word(words);
+    unroll<Format::kOperands>([&](auto i) {
+      Operand::store_panel(
+          memory.panel[at + i.kValue][b], Format::template operand<i.kValue>(word)
+      );
+    });
+    words += Format::kStepBytes;
+    at += Format::kOperands;
+  }
+  return words;
+}
+
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
   using Operand = typename Format::Operand;
@@ -45,16 +64,8 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
     }
     int at = 0;
     for (int k = 0; k < range.count; k += group) {
-      for (int step = 0; step < steps; ++step) {
-        const auto word = Format::load_word(words);
-        unroll<Format::kOperands>([&](auto i) {
-          Operand::store_panel(
-              memory.panel[at + i.kValue][b], Format::template operand<i.kValue>(word)
-          );
-        });
-        words += Format::kStepBytes;
-        at += Format::kOperands;
-      }
+      words = unpack_words<Format>(words, steps, b, at, memory);
+      at += steps * Format::kOperands;
       if constexpr (kGrouped<Format>) {
         const std::byte* biases = words + kBlockRows * scale_bytes(weight.scale_kind);
         const F32x16 scale = load_scales(weight.scale_kind, words);
@@ -90,6 +101,33 @@ template <typename Format, int kRows>
   }
 }
 
+template <int kRows>
+[[gnu::always_inline]] inline void clear_sums(F32x16 (&acc)[kRows][kBlockStep]) {
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = zero(); });
+  });
+}
+
+// Adds the products of the panel's group g, summed in acc, to the sums of one sliver.
+template <typename Format, int kRows>
+[[gnu::always_inline]] inline void add_group_products(
+    const TileMemory<Format>& memory,
+    int g,
+    const float* group_sums,
+    const F32x16 (&acc)[kRows][kBlockStep],
+    float (*sums)[kBlockStep][kBlockRows]
+) {
+  unroll<kBlockStep>([&](auto b) {
+    const F32x16 scale = load(memory.scales[g][b.kValue]);
+    const F32x16 factor = load(memory.factors[g][b.kValue]);
+    unroll<kRows>([&](auto row) {
+      float* y = sums[row.kValue][b.kValue];
+      const F32x16 sum = broadcast(group_sums[row.kValue]);
+      store(y, add_group(load(y), acc[row.kValue][b.kValue], sum, scale, factor));
+    });
+  });
+}
+
 // Adds the panel's products to the sums of one sliver.
 template <typename Format, int kRows>
 void multiply_sliver(
@@ -110,22 +148,12 @@ void multiply_sliver(
     const int group_inputs = weight.group / kPerOperand;
     const int first_group = range.first / weight.group;
     for (int g = 0; g < range.count / weight.group; ++g) {
-      unroll<kRows>([&](auto row) {
-        unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = zero(); });
-      });
+      clear_sums(acc);
       multiply_panel<Format, kRows>(
           memory.panel + g * group_inputs, inputs + g * group_inputs * kRows, group_inputs, acc
       );
       const float* group_sums = x.sums + (first_group + g) * kRows;
-      unroll<kBlockStep>([&](auto b) {
-        const F32x16 scale = load(memory.scales[g][b.kValue]);
-        const F32x16 factor = load(memory.factors[g][b.kValue]);
-        unroll<kRows>([&](auto row) {
-          float* y = sums[row.kValue][b.kValue];
-          const F32x16 sum = broadcast(group_sums[row.kValue]);
-          store(y, add_group(load(y), acc[row.kValue][b.kValue], sum, scale, factor));
-        });
-      });
+      add_group_products<Format, kRows>(memory, g, group_sums, acc, sums);
     }
   }
 }

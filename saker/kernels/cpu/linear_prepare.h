@@ -52,6 +52,22 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
   }
 }
 
+// Brings `count` values, padded to a multiple of 16, into the form of operands; returns their sums
+// by lane.
+template <typename Format>
+[[gnu::always_inline]] inline F32x16 convert_inputs(float* values, int count) {
+  F32x16 sum = zero();
+  for (int i = 0; i < count; i += 16) {
+    F32x16 lanes = load(values + i);
+    if constexpr (Format::Operand::kPerOperand == 2) {
+      lanes = as_float(shift_left<16>(to_bf16(lanes)));
+    }
+    sum = add(sum, lanes);
+    store(values + i, input_lanes<Format>(lanes));
+  }
+  return sum;
+}
+
 template <typename Format>
 void prepare(
     const PackedMatrix& weight,
@@ -72,15 +88,7 @@ void prepare(
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
       copy_inputs(x, first + row, k, count, values);
-      F32x16 sum = zero();
-      for (int i = 0; i < count; i += 16) {
-        F32x16 lanes = load(values + i);
-        if constexpr (kPerOperand == 2) {
-          lanes = as_float(shift_left<16>(to_bf16(lanes)));
-        }
-        sum = add(sum, lanes);
-        store(values + i, input_lanes<Format>(lanes));
-      }
+      const F32x16 sum = convert_inputs<Format>(values, count);
       store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
       if constexpr (kGrouped<Format>) {
         sums[k / weight.group * rows + row] = reduce_add(sum);

@@ -46,8 +46,8 @@ struct Sliver {
 
 template <typename Format>
 constexpr int inputs_per_row(int columns) {
-  constexpr int k = Format::Operand::kPerOperand;
-  return (columns + k - 1) / k;
+  constexpr int kPerOperand = Format::Operand::kPerOperand;
+  return (columns + kPerOperand - 1) / kPerOperand;
 }
 
 template <typename Format>
