@@ -56,6 +56,7 @@ mx::array cpu_expert_linear(
     const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
 ) {
   const LinearBodies* bodies = kernel_table().linear;
+  check_order(*bodies, weights.packed()->front().storage().matrix);
   const auto body = [bodies, packed = weights.packed()](
                         const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs
                     ) {

@@ -28,6 +28,7 @@ mx::array cpu_linear(
     inputs.push_back(mx::contiguous(mx::astype(*bias, mx::float32)));
   }
   const LinearBodies* bodies = kernel_table().linear;
+  check_order(*bodies, weight.storage().matrix);
   SharedStorage storage = weight.shared_storage();
   const auto body = [bodies, storage = std::move(storage)](
                         const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs

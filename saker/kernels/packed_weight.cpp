@@ -3,6 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/pack/pack.h"
 #include "saker/kernels/pack/weight_bytes.h"
@@ -287,7 +289,13 @@ PackedWeight PackedWeight::pack(
   if (on_cpu()) {
     const Tensor& typed = parts[0].scales ? *parts[0].scales : parts[0].weight;
     PackedMatrix& matrix = storage->matrix;
-    matrix = packed_layout(static_cast<int>(rows), static_cast<int>(columns), format, typed.dtype);
+    matrix = packed_layout(
+        static_cast<int>(rows),
+        static_cast<int>(columns),
+        format,
+        typed.dtype,
+        kernel_table().linear->order
+    );
     const std::shared_ptr<std::byte> bytes = allocate_weight_bytes(packed_bytes(matrix));
     storage->bytes = bytes;
     matrix.data = bytes.get();

@@ -17,6 +17,7 @@ namespace saker::emulate {
 struct TileFile {
   std::uint32_t words[8][16][16] = {};
   int rows[8] = {};
+  int columns[8] = {};
 };
 
 inline TileFile& tile_file() {
@@ -26,9 +27,10 @@ inline TileFile& tile_file() {
 
 class Tiles {
  public:
-  explicit Tiles(int rows) {
+  explicit Tiles(int rows, int columns = 16) {
     for (int tile = 0; tile < 8; ++tile) {
       tile_file().rows[tile] = tile < 6 ? rows : 16;
+      tile_file().columns[tile] = tile == 4 || tile == 5 ? 16 : columns;
     }
   }
 
@@ -48,7 +50,7 @@ void tile_load(const void* from, std::ptrdiff_t stride) {
   tile_clear<tile>();
   for (int row = 0; row < tile_file().rows[tile]; ++row) {
     const auto* at = static_cast<const std::byte*>(from) + row * stride;
-    std::memcpy(tile_file().words[tile][row], at, 64);
+    std::memcpy(tile_file().words[tile][row], at, 4 * tile_file().columns[tile]);
   }
 }
 
@@ -56,25 +58,8 @@ template <int tile>
 void tile_store(void* to, std::ptrdiff_t stride) {
   for (int row = 0; row < tile_file().rows[tile]; ++row) {
     auto* at = static_cast<std::byte*>(to) + row * stride;
-    std::memcpy(at, tile_file().words[tile][row], 64);
+    std::memcpy(at, tile_file().words[tile][row], 4 * tile_file().columns[tile]);
   }
-}
-
-// Integers below 2048, which float16 holds exactly.
-inline __m512i half_bits(__m512i integers) {
-  struct Lanes {
-    std::uint16_t at[32];
-  };
-
-  auto lanes = __builtin_bit_cast(Lanes, integers);
-  for (std::uint16_t& lane : lanes.at) {
-    if (lane != 0) {
-      const int exponent = std::ilogb(static_cast<float>(lane));
-      const int fraction = (lane << 10 >> exponent) & 0x3ff;
-      lane = static_cast<std::uint16_t>(((exponent + 15) << 10 | fraction) >> 3);
-    }
-  }
-  return __builtin_bit_cast(__m512i, lanes);
 }
 
 inline float flushed(float value) {
@@ -87,16 +72,16 @@ inline float float_of(std::uint32_t bits) {
   return flushed(value);
 }
 
-template <int sums, int inputs, int weights>
+template <int sums, int left, int right>
 void tile_add_products() {
   TileFile& file = tile_file();
-  for (int m = 0; m < file.rows[inputs]; ++m) {
-    for (int n = 0; n < 16; ++n) {
+  for (int m = 0; m < file.rows[left]; ++m) {
+    for (int n = 0; n < file.columns[right]; ++n) {
       float first = 0;
       float second = 0;
       for (int pair = 0; pair < 16; ++pair) {
-        const std::uint32_t x = file.words[inputs][m][pair];
-        const std::uint32_t w = file.words[weights][pair][n];
+        const std::uint32_t x = file.words[left][m][pair];
+        const std::uint32_t w = file.words[right][pair][n];
         first = flushed(std::fma(float_of(x << 16), float_of(w << 16), first));
         second = flushed(std::fma(float_of(x & ~0xffffU), float_of(w & ~0xffffU), second));
       }

@@ -117,6 +117,42 @@ inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
   return __builtin_bit_cast(__m512, lanes);
 }
 
+// The bf16 nearest to the lanes of b, then of a; subnormal numbers are read and written as zero.
+inline __m512i cvtne2ps_pbh(__m512 a, __m512 b) {
+  struct Lanes {
+    std::uint32_t at[16];
+  };
+
+  struct Words {
+    std::uint16_t at[32];
+  };
+
+  const auto rounded = [](std::uint32_t bits) {
+    const std::uint32_t exponent = bits & 0x7f800000U;
+    if (exponent == 0) {
+      return bits >> 16 & 0x8000U;
+    }
+    if (exponent == 0x7f800000U) {
+      return bits >> 16 | ((bits & 0x7fffffU) != 0 ? 0x40U : 0U);
+    }
+    return (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
+  };
+  const auto first = __builtin_bit_cast(Lanes, b);
+  const auto second = __builtin_bit_cast(Lanes, a);
+  Words words;
+  for (int i = 0; i < 16; ++i) {
+    words.at[i] = static_cast<std::uint16_t>(rounded(first.at[i]));
+    words.at[16 + i] = static_cast<std::uint16_t>(rounded(second.at[i]));
+  }
+  return __builtin_bit_cast(__m512i, words);
+}
+
+inline __m512i cvtepu8_epi32(__m128i v) {
+  return __builtin_bit_cast(
+      __m512i, HalfPair{_mm256_cvtepu8_epi32(v), _mm256_cvtepu8_epi32(_mm_bsrli_si128(v, 8))}
+  );
+}
+
 }  // namespace saker::emulate
 
 // NOLINTBEGIN(readability-identifier-naming): the names are given.
@@ -134,6 +170,10 @@ inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
 #define _mm512_cvtepi32_epi16 saker::emulate::cvtepi32_epi16
 #undef _mm512_dpbf16_ps
 #define _mm512_dpbf16_ps saker::emulate::dpbf16_ps
+#undef _mm512_cvtne2ps_pbh
+#define _mm512_cvtne2ps_pbh saker::emulate::cvtne2ps_pbh
+#undef _mm512_cvtepu8_epi32
+#define _mm512_cvtepu8_epi32 saker::emulate::cvtepu8_epi32
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps saker::emulate::cvtepi32_ps
 // NOLINTEND(readability-identifier-naming)

@@ -196,11 +196,11 @@ TEST(Linear, EmulationGivesTheProcessorsBits) {
     }
     for (const WeightFormat& format : all_formats()) {
       const int columns = format.group_size == 0 ? 333 : 3 * format.group_size;
+      select_instruction_set(name);
       const auto weight = PackedWeight::pack({random_weight(format, 100, columns, 6)}, format);
       const auto tiny = mx::array(1e-38F);
       const auto x =
           mx::concatenate({random_rows(30, columns, 2), tiny * random_rows(9, columns, 3)}, 0);
-      select_instruction_set(name);
       const auto native = to_vector(linear(x, weight));
       select_instruction_set(name + "_emulated");
       EXPECT_EQ(to_vector(linear(x, weight)), native) << name << " " << format_name(format);
@@ -218,6 +218,19 @@ TEST(Linear, EmbedGivesDequantizedRows) {
     const auto bad = to_vector(embed(mx::array({70, -1}, mx::int32), weight));
     EXPECT_TRUE(std::isnan(bad.front()) && std::isnan(bad.back()));
   }
+}
+
+TEST(Linear, RefusesWeightsOfAnotherSet) {
+  const auto sets = instruction_sets();
+  if (std::find(sets.begin(), sets.end(), "amx_emulated") == sets.end()) {
+    GTEST_SKIP() << "this machine runs no set with tiles";
+  }
+  const WeightFormat format = {WeightKind::kAffine, 4, 32};
+  select_instruction_set("amx_emulated");
+  const auto weight = PackedWeight::pack({random_weight(format, 16, 64, 1)}, format);
+  EXPECT_NO_THROW(linear(mx::zeros({1, 64}), weight));
+  select_instruction_set("portable");
+  EXPECT_THROW(linear(mx::zeros({1, 64}), weight), Error);
 }
 
 TEST(Linear, RefusesWrongShapes) {

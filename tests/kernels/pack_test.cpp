@@ -73,15 +73,42 @@ class SlowPacking {
         std::memcpy(block() + 2 * (k * kBlockRows + lane), from + 2 * k, 2);
         return;
       case WeightKind::kBFloat16:
-        std::memcpy(block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2, from + 2 * k, 2);
+        std::memcpy(bf16_place(lane, k), from + 2 * k, 2);
         return;
       case WeightKind::kAffine:
-        add_code(tensors, code_at(from, k, format.bits), row, k);
+        matrix_.order == PackedOrder::kInTiles
+            ? add_tiled_code(tensors, code_at(from, k, format.bits), row, k)
+            : add_code(tensors, code_at(from, k, format.bits), row, k);
         return;
       default:
         const std::uint16_t value = small_float(tensors, format, row, k);
-        std::memcpy(block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2, &value, 2);
+        std::memcpy(bf16_place(lane, k), &value, 2);
     }
+  }
+
+  std::byte* bf16_place(int lane, int k) {
+    return matrix_.order == PackedOrder::kInTiles
+               ? block() + 2 * ((k / 32 * kBlockRows + lane) * 32 + k % 32)
+               : block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2;
+  }
+
+  void add_tiled_code(const WeightTensors& tensors, unsigned code, int row, int k) {
+    const int lane = row_ % kBlockRows;
+    std::byte* chunk = block() + static_cast<std::size_t>(k / 128) * matrix_.chunk_bytes();
+    const int column = k % 128;
+    std::byte* pairs = chunk + kBlockRows * 128;
+    if (matrix_.kind == PackedKind::kNibble) {
+      pairs = chunk + kBlockRows * 64;
+      const int bit = column / 32 * 4;
+      chunk[lane * 64 + 2 * (column % 32) + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
+    } else {
+      chunk[lane * 128 + column] = static_cast<std::byte>(code);
+    }
+    const auto size = static_cast<int>(scale_bytes(matrix_.scale_kind));
+    std::byte* pair = pairs + 2 * size * (lane * (128 / matrix_.group) + column / matrix_.group);
+    const int group = k / matrix_.group;
+    std::memcpy(pair, row_of(*tensors.biases, row) + group * size, size);
+    std::memcpy(pair + size, row_of(*tensors.scales, row) + group * size, size);
   }
 
   void add_code(const WeightTensors& tensors, unsigned code, int row, int k) {
@@ -106,7 +133,9 @@ class SlowPacking {
   int row_ = 0;
 };
 
-void expect_layout(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
+void expect_layout(
+    const WeightFormat& format, const std::vector<int>& part_rows, int columns, PackedOrder order
+) {
   for (const std::uint64_t seed : {0, 1, 2}) {
     std::vector<WeightTensors> parts;
     int rows = 0;
@@ -115,7 +144,7 @@ void expect_layout(const WeightFormat& format, const std::vector<int>& part_rows
       rows += count;
     }
     const Tensor& typed = parts[0].scales ? *parts[0].scales : parts[0].weight;
-    const PackedMatrix matrix = packed_layout(rows, columns, format, typed.dtype);
+    const PackedMatrix matrix = packed_layout(rows, columns, format, typed.dtype, order);
     SlowPacking expected(matrix);
     for (const WeightTensors& part : parts) {
       expected.add_part(part, format);
@@ -127,12 +156,17 @@ void expect_layout(const WeightFormat& format, const std::vector<int>& part_rows
   }
 }
 
+void expect_layouts(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
+  expect_layout(format, part_rows, columns, PackedOrder::kInLanes);
+  expect_layout(format, part_rows, columns, PackedOrder::kInTiles);
+}
+
 TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
   for (const WeightFormat& format : all_formats()) {
     const int group = format.group_size;
     for (const int columns : {1, 5, 37}) {
       // Rows without groups of odd lengths; with groups several chunks and a part of one.
-      expect_layout(format, {16, 33}, group == 0 ? 9 * columns + columns % 3 : columns * group);
+      expect_layouts(format, {16, 33}, group == 0 ? 9 * columns + columns % 3 : columns * group);
     }
   }
 }
@@ -140,9 +174,9 @@ TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
 TEST(Pack, PartsBeginAnywhereInABlock) {
   for (const WeightFormat& format : all_formats()) {
     const int columns = format.group_size == 0 ? 19 : 3 * format.group_size;
-    expect_layout(format, {1}, columns);
-    expect_layout(format, {15, 1, 1}, columns);
-    expect_layout(format, {3, 20, 9, 40}, columns);
+    expect_layouts(format, {1}, columns);
+    expect_layouts(format, {15, 1, 1}, columns);
+    expect_layouts(format, {3, 20, 9, 40}, columns);
   }
 }
 

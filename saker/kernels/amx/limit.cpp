@@ -11,8 +11,7 @@ void multiply_tiles() {
   unroll<8>([](auto tile) { tile_clear<tile.kValue>(); });
   for (long i = 0; i < kTileLoops; ++i) {
     unroll<4>([](auto sums) {
-      constexpr int kInput = kFirstInput + sums.kValue / 2;
-      tile_add_products<sums.kValue, kInput, kFirstWeight + sums.kValue % 2>();
+      tile_add_products<sums.kValue, kLeft + sums.kValue / 2, kRight + sums.kValue % 2>();
     });
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products on AMX's tiles; where weights are float32 or float16, on vectors. linear_bodies.h
 // states the order of additions.
-#include "saker/kernels/amx/linear_inputs.h"
 #include "saker/kernels/amx/linear_panels.h"
 #include "saker/kernels/amx/linear_rows.h"
 #include "saker/kernels/cpu/linear_bodies.h"
@@ -15,39 +14,28 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-template <typename Format>
-constexpr bool kTiled = Format::Operand::kPerOperand == 2;
+bool on_tiles(const PackedMatrix& weight) {
+  return weight.order == PackedOrder::kInTiles;
+}
 
-template <typename Format>
-struct OnTiles {
-  using Type = Format;
-};
-
-template <>
-struct OnTiles<ByteFormat> {
-  using Type = TiledByteFormat;
-};
-
-// with_format with the formats of tiles.
+// Calls function with the format of a weight that is not on tiles.
 template <typename Function>
-[[gnu::always_inline]] inline auto with_tile_format(
-    const PackedMatrix& weight, const Function& function
-) {
-  return with_format(weight, [&](auto format) {
-    return function(typename OnTiles<decltype(format)>::Type());
-  });
+auto with_vector_format(const PackedMatrix& weight, const Function& function) {
+  return weight.kind == PackedKind::kFloat16 ? function(Float16Format())
+                                             : function(Float32Format());
 }
 
 int sliver_rows(const PackedMatrix& weight) {
-  return with_tile_format(weight, [](auto format) {
-    return kTiled<decltype(format)> ? kTileHeight : kSliverRows;
-  });
+  return on_tiles(weight) ? kTileHeight : kSliverRows;
 }
 
-std::size_t prepared_row_bytes(const PackedMatrix& weight) {
-  return with_tile_format(weight, [&](auto format) {
-    using Format = decltype(format);
-    return kTiled<Format> ? tile_row_bytes(weight) : row_bytes<Format>(weight);
+std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+  if (on_tiles(weight)) {
+    const auto steps = static_cast<std::size_t>(slivers.count) * tile_steps(weight);
+    return steps * kTilePairs * line_bytes(slivers);
+  }
+  return with_vector_format(weight, [&](auto format) {
+    return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
   });
 }
 
@@ -58,25 +46,24 @@ void prepare_sliver(
     int sliver,
     std::byte* prepared
 ) {
-  with_tile_format(weight, [&](auto format) {
-    using Format = decltype(format);
-    if constexpr (kTiled<Format>) {
-      prepare_tiles<Format>(weight, x, slivers, sliver, prepared);
-    } else {
-      prepare<Format>(weight, x, slivers, sliver, prepared);
-    }
+  if (on_tiles(weight)) {
+    prepare_tiles(weight, x, slivers, sliver, prepared);
+    return;
+  }
+  with_vector_format(weight, [&](auto format) {
+    prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
   });
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  with_tile_format(weight, [&](auto format) {
+  const bool few = tile.slivers.count == 1;
+  if (on_tiles(weight)) {
+    few ? multiply_few_tiled(weight, tile) : multiply_many_tiled(weight, tile);
+    return;
+  }
+  with_vector_format(weight, [&](auto format) {
     using Format = decltype(format);
-    const bool few = tile.slivers.count == 1;
-    if constexpr (kTiled<Format>) {
-      few ? multiply_few_tiled<Format>(weight, tile) : multiply_many_tiled<Format>(weight, tile);
-    } else {
-      few ? multiply_few<Format>(weight, tile) : multiply_many<Format>(weight, tile);
-    }
+    few ? multiply_few<Format>(weight, tile) : multiply_many<Format>(weight, tile);
   });
 }
 
@@ -85,7 +72,8 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 const LinearBodies linear_bodies = {
     sliver_rows,
     kBlockStep,
-    prepared_row_bytes,
+    PackedOrder::kInTiles,
+    prepared_bytes,
     prepare_sliver,
     multiply,
 };

@@ -3,7 +3,7 @@
 
 // The tile registers of Intel AMX: eight of up to 16 rows of 64 bytes, numbered at compile time
 // (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS). Here 0 to 3
-// hold sums, 4 and 5 rows of inputs, 6 and 7 weights in pairs.
+// hold sums, 4 and 5 what stands left in a product, 6 and 7 what stands right, in pairs.
 //
 // With SAKER_EMULATE_AMX (tests only) plain code keeps the manual's order of additions.
 
@@ -19,32 +19,31 @@
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kTileHeight = 16;
-inline constexpr int kTilePairs = 16;                          // Pairs of bf16 in a row.
-inline constexpr int kTileColumns = 2 * kTilePairs;            // Columns of x of one product.
-inline constexpr int kTileBytes = 64 * kTileHeight;            // Of a whole tile.
-inline constexpr std::ptrdiff_t kTileStride = 64;              // Where tiles lie without gaps.
-inline constexpr int kTileFloats = kTileHeight * kTileHeight;  // Sums of one tile.
-inline constexpr int kFirstInput = 4;
-inline constexpr int kFirstWeight = 6;
+inline constexpr int kTilePairs = 16;                // Pairs of bf16 in a row.
+inline constexpr int kTileColumns = 2 * kTilePairs;  // That one product adds up.
+inline constexpr int kTileBytes = 64 * kTileHeight;  // Of a whole tile.
+inline constexpr std::ptrdiff_t kTileStride = 64;    // Where tiles lie without gaps.
+inline constexpr int kLeft = 4;
+inline constexpr int kRight = 6;
 
 #if defined(SAKER_EMULATE_AMX)
-using emulate::half_bits;
 using emulate::tile_add_products;
 using emulate::tile_clear;
 using emulate::tile_load;
 using emulate::tile_store;
 using emulate::Tiles;
 #else
-// Sets up the registers of this thread: sums and inputs of `rows` rows, weights of 16. The kernel
-// must have granted AMX to the process (see dispatch.cpp).
+// Sets up the registers of this thread: sums of `rows` rows and `columns` columns, what stands left
+// of as many rows of 32 bf16, and what stands right of 16 rows of as many pairs. The kernel must
+// have granted AMX to the process (see dispatch.cpp).
 class Tiles {
  public:
-  explicit Tiles(int rows) {
+  explicit Tiles(int rows, int columns = kTilePairs) {
     Configuration configuration;
     for (int tile = 0; tile < 8; ++tile) {
-      configuration.column_bytes[tile] = 64;
-      configuration.rows[tile] =
-          static_cast<std::uint8_t>(tile < kFirstWeight ? rows : kTileHeight);
+      const bool left = tile == kLeft || tile == kLeft + 1;
+      configuration.column_bytes[tile] = static_cast<std::uint16_t>(left ? 64 : 4 * columns);
+      configuration.rows[tile] = static_cast<std::uint8_t>(tile < kRight ? rows : kTileHeight);
     }
     asm volatile("ldtilecfg %0" ::"m"(configuration));
   }
@@ -79,17 +78,12 @@ template <int tile>
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(tile) : "memory");
 }
 
-// sums[m][n] += the products of row m of `inputs` and column n of `weights`: the first elements of
-// the sixteen pairs in one chain of fused multiply-adds from 0, the second ones in another, and
-// the sum of both. Subnormal numbers count as zero.
-template <int sums, int inputs, int weights>
+// sums[m][n] += the products of row m of `left` and column n of `right`: the first elements of the
+// sixteen pairs in one chain of fused multiply-adds from 0, the second ones in another, and the sum
+// of both. Subnormal numbers count as zero.
+template <int sums, int left, int right>
 [[gnu::always_inline]] inline void tile_add_products() {
-  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(inputs), "i"(weights));
-}
-
-// The bits of each 16-bit integer as float16, three places to the right.
-[[gnu::always_inline]] inline __m512i half_bits(__m512i integers) {
-  return _mm512_srli_epi16(_mm512_castph_si512(_mm512_cvtepu16_ph(integers)), 3);
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 #endif
 

@@ -32,11 +32,11 @@ template <int kTiles>
     std::ptrdiff_t next,
     std::ptrdiff_t stride
 ) {
-  tile_load<kFirstInput>(inputs, input_stride);
+  tile_load<kLeft>(inputs, input_stride);
   unroll<kTiles>([&](auto i) {
-    constexpr int kWeight = kFirstWeight + i.kValue % 2;
+    constexpr int kWeight = kRight + i.kValue % 2;
     tile_load<kWeight>(weights + i.kValue * next, stride);
-    tile_add_products<i.kValue, kFirstInput, kWeight>();
+    tile_add_products<i.kValue, kLeft, kWeight>();
   });
 }
 

@@ -15,8 +15,10 @@ int sliver_rows(const PackedMatrix&) {
   return kSliverRows;
 }
 
-std::size_t prepared_row_bytes(const PackedMatrix& weight) {
-  return with_format(weight, [&](auto format) { return row_bytes<decltype(format)>(weight); });
+std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+  return with_format(weight, [&](auto format) {
+    return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
+  });
 }
 
 void prepare_sliver(
@@ -47,7 +49,8 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 const LinearBodies linear_bodies = {
     sliver_rows,
     kBlockStep,
-    prepared_row_bytes,
+    PackedOrder::kInLanes,
+    prepared_bytes,
     prepare_sliver,
     multiply,
 };

@@ -11,8 +11,9 @@
 // Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and codes, and a link
 // of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.
-// AMX multiplies bf16 pairs too; there a link takes 32 columns: the firsts of the sixteen pairs in
-// one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h).
+// On tiles codes are weights of bf16 too, scale * code + bias in one rounding to float32 and then
+// one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in one
+// chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h).
 // Neither the rows beside a row, nor tiles, nor panels of unpacked weights change this order.
 
 #include "saker/kernels/cpu/packed_matrix.h"
@@ -62,8 +63,10 @@ struct LinearBodies {
   int (*sliver_rows)(const PackedMatrix& weight);  // Most rows of a sliver.
   int block_step;                                  // Blocks that are multiplied together.
 
-  // x in the form that `multiply` reads, sliver after sliver: prepared_row_bytes for each row.
-  std::size_t (*prepared_row_bytes)(const PackedMatrix& weight);
+  PackedOrder order;  // Of the weights that these bodies multiply, see packed_order.
+
+  // x in the form that `multiply` reads, sliver after sliver.
+  std::size_t (*prepared_bytes)(const PackedMatrix& weight, const Slivers& slivers);
   void (*prepare)(
       const PackedMatrix& weight,
       const InputRows& x,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/multiply.h"
 
+#include "saker/base/error.h"
 #include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/thread_pool.h"
 
@@ -68,8 +69,7 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
     cut.row_step = divide_up(slivers, cut.row_tiles);
     cut.prepared_at = result.prepared_bytes;
     cut.first_sliver = result.slivers;
-    const std::size_t bytes =
-        bodies.prepared_row_bytes(*product.weight) * static_cast<std::size_t>(rows);
+    const std::size_t bytes = bodies.prepared_bytes(*product.weight, cut.whole.slivers);
     result.prepared_bytes += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
     result.rows += rows;
     result.slivers += slivers;
@@ -92,6 +92,13 @@ const Cut& cut_of(const std::vector<Cut>& cuts, int Cut::* first, int index) {
   return *std::prev(after);
 }
 
+// Deals out `tiles` tiles: turn t goes to part t % parts, and each part's tiles follow each other.
+int tile_of_turn(int turn, int tiles, int parts) {
+  const int part = turn % parts;
+  const int extra = tiles % parts;
+  return part * (tiles / parts) + std::min(part, extra) + turn / parts;
+}
+
 void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
   const PackedMatrix& weight = *cut.product.weight;
   const int blocks = weight.blocks();
@@ -105,6 +112,15 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
 }
 
 }  // namespace
+
+void check_order(const LinearBodies& bodies, const PackedMatrix& weight) {
+  const bool any = weight.kind == PackedKind::kFloat32 || weight.kind == PackedKind::kFloat16;
+  require(
+      any || weight.order == bodies.order,
+      ErrorCode::kInternal,
+      "[linear] got a weight that was packed for another instruction set"
+  );
+}
 
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products) {
   // Kept by the stream's thread, so that passes do not fetch fresh pages each time.
@@ -134,7 +150,10 @@ void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> produ
   } else {
     thread_pool().run(work.slivers, prepare);
   }
-  thread_pool().run(work.tiles, [&](int index) {
+  // Threads claim tiles in turn: so each walks along a part of the weights of its own.
+  const int parts = thread_pool().size();
+  thread_pool().run(work.tiles, [&](int turn) {
+    const int index = tile_of_turn(turn, work.tiles, parts);
     const Cut& cut = cut_of(work.cuts, &Cut::first_tile, index);
     multiply_tile(bodies, cut, index - cut.first_tile);
   });

@@ -17,6 +17,10 @@ struct RowProduct {
   float* out = nullptr;
 };
 
+// Throws kInternal unless `bodies` multiply weights in this order: weights are packed for the set
+// that is in use then.
+void check_order(const LinearBodies& bodies, const PackedMatrix& weight);
+
 // All products share the threads as if they were one; their weights are of one format. Keeps
 // working memory for the calling thread's next products. Throws kCapacity without memory.
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products);

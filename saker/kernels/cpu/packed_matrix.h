@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A packed weight as the bodies read it: plain data, the same bytes for every instruction set.
+// A packed weight as the bodies read it: plain data.
 //
-// Rows are taken in blocks of 16, one lane each; rows past the end are zero. Of one block, in this
-// order:
+// Rows are taken in blocks of 16; rows past the end are zero. Blocks follow each other at
+// block_bytes(), which is a multiple of 32. What lies in a block depends on the order.
+//
+// In the order kInLanes each row of a block is a lane. Of one block, in this order:
 //   float32   [K][16] values                 float16   [K][16] values
 //   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
 //   the code of column i of 8. byte      per group: [group / 4][16] words, then 16 scales, 16
 //   biases. Byte i of a word is the code of column i of 4.
-// Blocks follow each other at block_bytes(), which is a multiple of 32; a 4-bit block is read as
-// one stream.
+//
+// In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h),
+// zero behind the last column:
+//   bf16      [ceil(K / 32)][16][32] values
+//   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
+//   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
+//   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +26,11 @@
 namespace saker::kernels {
 
 inline constexpr int kBlockRows = 16;
+inline constexpr int kStepColumns = 32;    // Of a row that one tile holds.
+inline constexpr int kChunkColumns = 128;  // Of codes, four steps.
 
 enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte };
+enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 
 [[gnu::always_inline]] constexpr std::size_t scale_bytes(ScaleKind kind) {
@@ -31,6 +41,7 @@ enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 // sets' at link time.
 struct PackedMatrix {
   PackedKind kind = PackedKind::kFloat32;
+  PackedOrder order = PackedOrder::kInLanes;
   ScaleKind scale_kind = ScaleKind::kFloat32;  // Nibble and byte only, like group.
   int rows = 0;
   int columns = 0;
@@ -45,7 +56,7 @@ struct PackedMatrix {
 
   [[gnu::always_inline]] int groups() const { return columns / group; }
 
-  // Bytes of a group's words, and of the group with its scales and biases.
+  // Bytes of a group's words, and of the group with its scales and biases: kInLanes only.
   [[gnu::always_inline]] std::size_t group_word_bytes() const {
     return static_cast<std::size_t>(group) * kBlockRows / (kind == PackedKind::kNibble ? 2 : 1);
   }
@@ -54,7 +65,41 @@ struct PackedMatrix {
     return group_word_bytes() + 2 * kBlockRows * scale_bytes(scale_kind);
   }
 
+  // Chunks of a block, the bytes of a chunk's codes, of one row's pairs, and of both: kInTiles only.
+  [[gnu::always_inline]] int chunks() const {
+    return (columns + kChunkColumns - 1) / kChunkColumns;
+  }
+
+  [[gnu::always_inline]] std::size_t chunk_code_bytes() const {
+    return std::size_t{kBlockRows} * kChunkColumns / (kind == PackedKind::kNibble ? 2 : 1);
+  }
+
+  [[gnu::always_inline]] std::size_t chunk_pair_bytes() const {
+    return kChunkColumns / static_cast<std::size_t>(group) * 2 * scale_bytes(scale_kind);
+  }
+
+  [[gnu::always_inline]] std::size_t chunk_bytes() const {
+    return chunk_code_bytes() + kBlockRows * chunk_pair_bytes();
+  }
+
   [[gnu::always_inline]] std::size_t block_bytes() const {
+    return order == PackedOrder::kInTiles ? tiled_block_bytes() : lane_block_bytes();
+  }
+
+  [[gnu::always_inline]] const std::byte* block(int index) const {
+    return data + static_cast<std::size_t>(index) * block_bytes();
+  }
+
+ private:
+  [[gnu::always_inline]] std::size_t tiled_block_bytes() const {
+    if (has_groups()) {
+      return static_cast<std::size_t>(chunks()) * chunk_bytes();
+    }
+    const auto steps = static_cast<std::size_t>(columns + kStepColumns - 1) / kStepColumns;
+    return steps * kBlockRows * kStepColumns * 2;
+  }
+
+  [[gnu::always_inline]] std::size_t lane_block_bytes() const {
     const auto k = static_cast<std::size_t>(columns);
     switch (kind) {
       case PackedKind::kFloat32:
@@ -66,10 +111,6 @@ struct PackedMatrix {
       default:
         return static_cast<std::size_t>(groups()) * group_bytes();
     }
-  }
-
-  [[gnu::always_inline]] const std::byte* block(int index) const {
-    return data + static_cast<std::size_t>(index) * block_bytes();
   }
 };
 

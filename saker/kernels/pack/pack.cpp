@@ -3,6 +3,7 @@
 
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/pack/codes.h"
+#include "saker/kernels/pack/tiles.h"
 #include "saker/kernels/pack/transpose.h"
 #include "saker/kernels/pack/widen.h"
 
@@ -17,13 +18,6 @@ struct RowBytes {
   std::size_t weight = 0;
   std::size_t scales = 0;
   std::size_t biases = 0;
-};
-
-// The rows of one block. Rows past the end read zeros.
-struct BlockRows {
-  RowPlaces weight;
-  RowPlaces scales;
-  RowPlaces biases;
 };
 
 std::size_t row_bytes(const std::optional<Tensor>& tensor) {
@@ -68,10 +62,6 @@ class Source {
   std::vector<std::byte> zeros_;
 };
 
-// Columns that are packed together: their lines stay in the first cache until all lanes are
-// written. A multiple of all group sizes.
-constexpr int kChunk = 256;
-
 // One line of lanes after the other.
 template <typename Value>
 void pack_values(const RowPlaces& rows, int count, std::byte* to) {
@@ -98,19 +88,6 @@ void pack_pairs(const RowPlaces& rows, int columns, std::byte* to) {
   }
   std::memcpy(to + last * kBlockRows * sizeof(std::uint16_t), line, sizeof(line));
 }
-
-// Words of sixteen rows that had to be widened first.
-struct WideRows {
-  std::uint32_t words[kBlockRows][kChunk / 2];
-
-  RowPlaces places() const {
-    RowPlaces result;
-    for (int lane = 0; lane < kBlockRows; ++lane) {
-      result.at[lane] = reinterpret_cast<const std::byte*>(words[lane]);
-    }
-    return result;
-  }
-};
 
 // Scales or biases: one line of a group.
 void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* to) {
@@ -171,6 +148,10 @@ void pack_small_floats(
 void pack_block(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* block
 ) {
+  if (matrix.order == PackedOrder::kInTiles) {
+    pack_tiled_block(rows, matrix, format, block);
+    return;
+  }
   switch (format.kind) {
     case WeightKind::kFloat32:
       return pack_values<std::uint32_t>(rows.weight, matrix.columns, block);
@@ -200,11 +181,15 @@ PackedKind packed_kind(const WeightFormat& format) {
 
 }  // namespace
 
-PackedMatrix packed_layout(int rows, int columns, const WeightFormat& format, DType scales) {
+PackedMatrix packed_layout(
+    int rows, int columns, const WeightFormat& format, DType scales, PackedOrder order
+) {
   PackedMatrix matrix;
   matrix.kind = packed_kind(format);
   matrix.rows = rows;
   matrix.columns = columns;
+  const bool has_tiles = matrix.kind != PackedKind::kFloat32 && matrix.kind != PackedKind::kFloat16;
+  matrix.order = has_tiles ? order : PackedOrder::kInLanes;
   if (matrix.has_groups()) {
     matrix.group = format.group_size;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16

@@ -14,8 +14,10 @@ namespace saker::kernels {
 
 // The packed layout of a weight of `rows` by `columns`, without data. Kinds whose values fit bf16
 // become bf16; codes of 2 to 4 bits nibbles, of 5 to 8 bits bytes. `scales` is the dtype of the
-// scales (codes only).
-PackedMatrix packed_layout(int rows, int columns, const WeightFormat& format, DType scales);
+// scales (codes only). Float32 and float16 keep the order kInLanes.
+PackedMatrix packed_layout(
+    int rows, int columns, const WeightFormat& format, DType scales, PackedOrder order
+);
 
 // Packs the rows of `parts`, which follow each other, into matrix.block_bytes() * matrix.blocks()
 // bytes at `to`, on all threads. Shapes were checked.

@@ -4,26 +4,13 @@
 // Sixteen rows of values to lines of sixteen lanes, in squares as wide as a vector of 16 bytes,
 // which every machine has. Reads the bytes of the rows only, without alignment.
 
-#include "saker/kernels/cpu/packed_matrix.h"
+#include "saker/kernels/pack/block_rows.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace saker::kernels {
-
-// The same place of sixteen rows.
-struct RowPlaces {
-  const std::byte* at[kBlockRows] = {};
-
-  RowPlaces moved(std::size_t bytes) const {
-    RowPlaces result;
-    for (int lane = 0; lane < kBlockRows; ++lane) {
-      result.at[lane] = at[lane] + bytes;
-    }
-    return result;
-  }
-};
 
 template <typename Value>
 struct Square;

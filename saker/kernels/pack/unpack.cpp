@@ -32,11 +32,51 @@ void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, 
   }
 }
 
+void unpack_tiled_codes(
+    const PackedMatrix& matrix, const std::byte* block, int lane, float* values
+) {
+  const bool nibbles = matrix.kind == PackedKind::kNibble;
+  const std::size_t row_codes = kChunkColumns / (nibbles ? 2 : 1);
+  const auto size = static_cast<int>(scale_bytes(matrix.scale_kind));
+  for (int k = 0; k < matrix.columns; ++k) {
+    const int column = k % kChunkColumns;
+    const std::byte* chunk =
+        block + static_cast<std::size_t>(k / kChunkColumns) * matrix.chunk_bytes();
+    const std::byte* codes = chunk + static_cast<std::size_t>(lane) * row_codes;
+    const std::byte* pairs = chunk + matrix.chunk_code_bytes() +
+                             static_cast<std::size_t>(lane) * matrix.chunk_pair_bytes();
+    const std::byte* pair = pairs + column / matrix.group * 2 * size;
+    const int step = column / kStepColumns;
+    const unsigned code =
+        nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
+                      0xfU
+                : std::to_integer<unsigned>(codes[column]);
+    values[k] = scale_at(matrix.scale_kind, pair, 1) * static_cast<float>(code) +
+                scale_at(matrix.scale_kind, pair, 0);
+  }
+}
+
+void unpack_tiled_row(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
+  if (matrix.has_groups()) {
+    unpack_tiled_codes(matrix, block, lane, values);
+    return;
+  }
+  for (int k = 0; k < matrix.columns; ++k) {
+    const int line = k / kStepColumns * kBlockRows + lane;
+    const std::byte* value = block + 2 * (line * kStepColumns + k % kStepColumns);
+    values[k] = bf16_value(load_unaligned<std::uint16_t>(value));
+  }
+}
+
 }  // namespace
 
 void unpack_row(const PackedMatrix& matrix, int row, float* values) {
   const std::byte* block = matrix.block(row / kBlockRows);
   const int lane = row % kBlockRows;
+  if (matrix.order == PackedOrder::kInTiles) {
+    unpack_tiled_row(matrix, block, lane, values);
+    return;
+  }
   const auto value_at = [&](int k, std::size_t size) {
     return block + (static_cast<std::size_t>(k) * kBlockRows + lane) * size;
   };

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/pack/tiles.h"
+
+#include "saker/kernels/pack/widen.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace saker::kernels {
+namespace {
+
+constexpr std::size_t kValueBytes = 2;
+constexpr std::size_t kLineBytes = kStepColumns * kValueBytes;
+
+// `count` bytes of `size`, zeros behind them.
+void copy_padded(const std::byte* from, std::size_t count, std::byte* to, std::size_t size) {
+  std::memcpy(to, from, count);
+  std::memset(to + count, 0, size - count);
+}
+
+// `columns` values of bf16, at most kChunk.
+void pack_values(const RowPlaces& rows, int columns, std::byte* to) {
+  for (int k = 0; k < columns; k += kStepColumns) {
+    const auto count = static_cast<std::size_t>(std::min(kStepColumns, columns - k));
+    for (const std::byte* row : rows.at) {
+      copy_padded(
+          row + static_cast<std::size_t>(k) * kValueBytes, count * kValueBytes, to, kLineBytes
+      );
+      to += kLineBytes;
+    }
+  }
+}
+
+using Codes [[gnu::vector_size(16)]] = std::uint8_t;
+
+// 128 codes of 4 bits in order to words, of which each holds the codes of columns j, j + 32, j + 64
+// and j + 96.
+void pack_nibbles(const std::byte* from, std::byte* to) {
+  Codes even[4];  // Of columns 32 i + 2 j.
+  Codes odd[4];
+  for (int i = 0; i < 4; ++i) {
+    Codes both;
+    std::memcpy(&both, from + i * sizeof(both), sizeof(both));
+    even[i] = both & 15;
+    odd[i] = both >> 4;
+  }
+  using Words [[gnu::vector_size(16)]] = std::uint16_t;
+  const auto words = [](const Codes(&codes)[4], Words& first, Words& second) {
+    const Codes low = codes[0] | codes[1] << 4;
+    const Codes high = codes[2] | codes[3] << 4;
+    const Codes begin =
+        __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const Codes end = __builtin_shufflevector(
+        low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+    );
+    std::memcpy(&first, &begin, sizeof(first));
+    std::memcpy(&second, &end, sizeof(second));
+  };
+  Words even_words[2];
+  Words odd_words[2];
+  words(even, even_words[0], even_words[1]);
+  words(odd, odd_words[0], odd_words[1]);
+  for (int half = 0; half < 2; ++half) {
+    const Words& a = even_words[half];
+    const Words& b = odd_words[half];
+    const Words begin = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    const Words end = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    std::memcpy(to + half * 32, &begin, sizeof(begin));
+    std::memcpy(to + half * 32 + 16, &end, sizeof(end));
+  }
+}
+
+// The codes of a chunk that lie at `words`, of `columns` columns.
+void pack_chunk_codes(
+    const RowPlaces& words, const PackedMatrix& matrix, int columns, std::byte* to
+) {
+  const bool nibbles = matrix.kind == PackedKind::kNibble;
+  constexpr std::size_t kNibbleBytes = kChunkColumns / 2;
+  for (const std::byte* row : words.at) {
+    if (!nibbles) {
+      copy_padded(row, static_cast<std::size_t>(columns), to, kChunkColumns);
+      to += kChunkColumns;
+      continue;
+    }
+    std::byte whole[kNibbleBytes];
+    if (columns < kChunkColumns) {
+      copy_padded(row, static_cast<std::size_t>(columns) / 2, whole, sizeof(whole));
+      row = whole;
+    }
+    pack_nibbles(row, to);
+    to += kNibbleBytes;
+  }
+}
+
+// The pairs of a chunk: of each row, bias and scale of each group; zeros for groups behind the
+// last.
+void pack_chunk_pairs(const BlockRows& rows, const PackedMatrix& matrix, int chunk, std::byte* to) {
+  const std::size_t size = scale_bytes(matrix.scale_kind);
+  const int chunk_groups = kChunkColumns / matrix.group;
+  const int first = chunk * chunk_groups;
+  const int count = std::min(chunk_groups, matrix.groups() - first);
+  for (int lane = 0; lane < kBlockRows; ++lane) {
+    const std::byte* bias = rows.biases.at[lane] + static_cast<std::size_t>(first) * size;
+    const std::byte* scale = rows.scales.at[lane] + static_cast<std::size_t>(first) * size;
+    for (int group = 0; group < count; ++group) {
+      std::memcpy(to, bias + static_cast<std::size_t>(group) * size, size);
+      std::memcpy(to + size, scale + static_cast<std::size_t>(group) * size, size);
+      to += 2 * size;
+    }
+    const std::size_t rest = static_cast<std::size_t>(chunk_groups - count) * 2 * size;
+    std::memset(to, 0, rest);
+    to += rest;
+  }
+}
+
+void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std::byte* to) {
+  const bool as_they_are = bits == 4 || bits == 8;
+  WideRows wide;
+  for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
+    const int k = chunk * kChunkColumns;
+    const int columns = std::min(kChunkColumns, matrix.columns - k);
+    RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) * bits / 8);
+    if (!as_they_are) {
+      for (int lane = 0; lane < kBlockRows; ++lane) {
+        widen_codes(words.at[lane], bits, columns, wide.words[lane]);
+      }
+      words = wide.places();
+    }
+    pack_chunk_codes(words, matrix, columns, to);
+    pack_chunk_pairs(rows, matrix, chunk, to + matrix.chunk_code_bytes());
+    to += matrix.chunk_bytes();
+  }
+}
+
+void pack_small_floats(
+    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
+) {
+  WideRows wide;
+  for (int k = 0; k < matrix.columns; k += kChunk) {
+    const int columns = std::min(kChunk, matrix.columns - k);
+    for (int lane = 0; lane < kBlockRows; ++lane) {
+      widen_small_floats(
+          rows.weight.at[lane] + static_cast<std::size_t>(k) * format.bits / 8,
+          rows.scales.at[lane] + static_cast<std::size_t>(k) / format.group_size,
+          format,
+          columns,
+          wide.words[lane]
+      );
+    }
+    pack_values(wide.places(), columns, to);
+    to += static_cast<std::size_t>(columns) * kValueBytes * kBlockRows;
+  }
+}
+
+}  // namespace
+
+void pack_tiled_block(
+    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
+) {
+  switch (format.kind) {
+    case WeightKind::kBFloat16:
+      return pack_values(rows.weight, matrix.columns, to);
+    case WeightKind::kAffine:
+      return pack_codes(rows, matrix, format.bits, to);
+    default:
+      return pack_small_floats(rows, matrix, format, to);
+  }
+}
+
+}  // namespace saker::kernels
