@@ -25,6 +25,15 @@ struct ScoreTask {
   float* scores;
 };
 
+// Asks for the elements that the walk over a block's pairs reads kPrefetchBytes later.
+[[gnu::always_inline]] inline void prefetch_ahead(const std::uint32_t* pairs) {
+  const auto* ahead = reinterpret_cast<const std::byte*>(pairs) + kPrefetchBytes;
+#pragma GCC unroll 4
+  for (int line = 0; line < kLinesOfPairs; ++line) {
+    prefetch(ahead + line * 64);
+  }
+}
+
 // Scores of kVectors * 16 keys from `key` on.
 template <bool kBf16, int kRows, int kVectors>
 inline void score_keys(const ScoreTask<float>& task, int key) {
@@ -41,11 +50,7 @@ inline void score_keys(const ScoreTask<float>& task, int key) {
     const auto* pairs = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
     for (int d = 0; d < task.head_dim; d += 2, pairs += kBlock, q += 2) {
       if (key == 0) {
-        const auto* ahead = reinterpret_cast<const std::byte*>(pairs) + kPrefetchBytes;
-#pragma GCC unroll 4
-        for (int line = 0; line < kLinesOfPairs; ++line) {
-          prefetch(ahead + line * 64);
-        }
+        prefetch_ahead(pairs);
       }
       add_products(acc, q, task.stride, [&](int v) {
         return even_bf16(load_u32(pairs + v * kVector));
