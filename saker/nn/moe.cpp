@@ -81,6 +81,7 @@ ExpertLinear::ExpertLinear(
     const Weights& weights, const std::vector<Part>& parts, int inputs, int experts
 ) {
   std::vector<Projection> projections;
+  projections.reserve(parts.size());
   for (const auto& part : parts) {
     projections.push_back(read_projection(weights, part, inputs, experts));
   }

@@ -212,6 +212,7 @@ std::vector<kernels::WeightTensors> Weights::stacked_tensors(int count) const {
     return stack ? std::optional(layer_of(*stack, index)) : std::nullopt;
   };
   std::vector<kernels::WeightTensors> result;
+  result.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     result.push_back({
         .weight = layer_of(stacks.weight, i),
