@@ -26,7 +26,7 @@ ALLOWED = {
     "sample": "base",
     "score": "base kernels cache nn models sample",
     "generate": "base kernels cache nn models sample",
-    "load": "base text kernels nn models",
+    "load": "base text kernels cache nn models",
     "engine": "base text kernels cache nn models sample score generate load",
     "cli": "base text sample load engine",
 }

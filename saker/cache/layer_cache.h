@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::cache {
 
@@ -60,6 +62,15 @@ class LayerCache {
 
   // Committed rows in time order (rings: the trailing window); empty caches give none.
   virtual std::optional<KeyValues> view() const = 0;
+
+  // Bounds and positions as strings, for `SerializedCache`: none, or those of the kind when the
+  // rows are those of `view()`.
+  virtual std::vector<std::string> meta_state() const { return {}; }
+
+  // Holds `rows` from now on, as `view()` gave them when `offset` rows were committed; other float
+  // dtypes are converted. Throws kInvalidArgument for rows that do not fit, kUnsupported for kinds
+  // that cannot, kCapacity; then nothing has changed. REQUIRES: no open transaction.
+  virtual void assign(std::int64_t offset, const std::optional<KeyValues>& rows);
 
   // Whether the last `count` rows can be forgotten with all earlier visible rows still there.
   virtual bool can_trim(std::int64_t count) const = 0;

@@ -4,8 +4,28 @@
 #include "saker/base/error.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace saker::cache {
+namespace {
+
+// Rows [first, last) of [1, H_kv, S, D] as a store takes them: [H_kv, n, D], evaluated.
+KeyValues store_rows(const KeyValues& rows, mx::Dtype dtype, int first, int last) {
+  const auto cut = [&](const mx::array& part) {
+    const mx::Shape end = {1, part.shape(1), last, part.shape(3)};
+    const auto chosen = mx::slice(part, {0, 0, first, 0}, end);
+    return mx::contiguous(mx::astype(mx::squeeze(chosen, 0), dtype));
+  };
+  KeyValues result = {cut(rows.keys), cut(rows.values)};
+  mx::eval(result.keys, result.values);
+  return result;
+}
+
+}  // namespace
+
+void LayerCache::assign(std::int64_t /*offset*/, const std::optional<KeyValues>& /*rows*/) {
+  throw Error(ErrorCode::kUnsupported, fmt::format("[{}] rows cannot be assigned", kind()));
+}
 
 PagedCache::PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound)
     : store_(std::make_shared<kernels::KvStore>(shape)), bound_(bound) {}
@@ -36,28 +56,28 @@ void PagedCache::check_rows(const mx::array& rows, int head_dim, std::string_vie
   );
 }
 
-KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
-  const auto& shape = store_->shape();
-  check_rows(keys, shape.head_dim, "keys");
-  check_rows(values, shape.value_head_dim, "values");
-  const int count = keys.shape(2);
+int PagedCache::check_pair(const mx::array& keys, const mx::array& values) const {
+  check_rows(keys, store_->shape().head_dim, "keys");
+  check_rows(values, store_->shape().value_head_dim, "values");
   require(
-      values.shape(2) == count,
+      values.shape(2) == keys.shape(2),
       ErrorCode::kInvalidArgument,
       "[{}] {} rows of keys and {} of values",
       kind(),
-      count,
+      keys.shape(2),
       values.shape(2)
   );
-  // [H_kv, n, D]
-  auto k = mx::contiguous(mx::astype(mx::squeeze(keys, 0), shape.dtype));
-  auto v = mx::contiguous(mx::astype(mx::squeeze(values, 0), shape.dtype));
-  mx::eval(k, v);
+  return keys.shape(2);
+}
+
+KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
+  const int count = check_pair(keys, values);
+  const auto rows_to_write = store_rows({keys, values}, store_->shape().dtype, 0, count);
   if (!begun_) {
     drop_old_rows();
   }
   store_->prepare(offset_, count);
-  store_->write(offset_, k, v);
+  store_->write(offset_, rows_to_write.keys, rows_to_write.values);
   offset_ += count;
   if (!bound_) {
     return rows(offset_, offset_);
@@ -109,6 +129,36 @@ std::optional<KeyValues> PagedCache::view() const {
     return std::nullopt;
   }
   return rows(end, bound_ ? bound_->recent : end);
+}
+
+void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& rows) {
+  require(!begun_, ErrorCode::kInternal, "[{}] assign inside of a transaction", kind());
+  const int count = rows ? check_pair(rows->keys, rows->values) : 0;
+  const auto keep = bound_ ? std::min<std::int64_t>(bound_->keep, offset) : 0;
+  const auto expected =
+      bound_ ? keep + std::min<std::int64_t>(bound_->recent, offset - keep) : offset;
+  require(
+      count == expected,
+      ErrorCode::kInvalidArgument,
+      "[{}] {} rows at offset {}, expected {}",
+      kind(),
+      count,
+      offset,
+      expected
+  );
+  auto store = std::make_shared<kernels::KvStore>(store_->shape());
+  const auto write = [&](std::int64_t position, int first, int last) {
+    if (first < last) {
+      const auto part = store_rows(*rows, store->shape().dtype, first, last);
+      store->prepare(position, last - first);
+      store->write(position, part.keys, part.values);
+    }
+  };
+  const int kept = static_cast<int>(keep);
+  write(0, 0, kept);
+  write(offset - (count - kept), kept, count);
+  store_ = std::move(store);
+  offset_ = offset;
 }
 
 std::int64_t PagedCache::trim(std::int64_t count) {

@@ -29,6 +29,7 @@ class PagedCache : public LayerCache {
   std::int64_t offset() const final { return offset_; }
 
   std::optional<KeyValues> view() const final;
+  void assign(std::int64_t offset, const std::optional<KeyValues>& rows) final;
   std::int64_t trim(std::int64_t count) final;
   std::size_t nbytes() const final;
 
@@ -41,10 +42,12 @@ class PagedCache : public LayerCache {
   // The committed rows of `other`, memory shared.
   PagedCache(const PagedCache& other);
 
- private:
   std::int64_t committed() const { return begun_.value_or(offset_); }
 
+ private:
   void check_rows(const mx::array& rows, int head_dim, std::string_view what) const;
+  // Checks keys and values that belong together; how many rows they are.
+  int check_pair(const mx::array& keys, const mx::array& values) const;
   void drop_old_rows();
   // Rows that a reader at `offset` sees of the `recent` newest ones, oldest first.
   KeyValues rows(std::int64_t offset, std::int64_t recent) const;

@@ -29,6 +29,18 @@ bool RotatingKVCache::can_trim(std::int64_t count) const {
   return count == 0 || (count > 0 && offset() < max_size_);
 }
 
+std::vector<std::string> RotatingKVCache::meta_state() const {
+  const auto rows = view();
+  // In time order, so that the ring wraps where it ends.
+  const std::int64_t held = rows ? rows->keys.shape(2) : 0;
+  return {
+      fmt::to_string(keep_),
+      fmt::to_string(max_size_),
+      fmt::to_string(committed()),
+      fmt::to_string(held),
+  };
+}
+
 Mask RotatingKVCache::make_mask(int n, int window) const {
   if (n > 1) {
     // All but one of max_size rows precede the first new one.

@@ -20,6 +20,7 @@ class RotatingKVCache final : public PagedCache {
 
   int keep() const { return keep_; }
 
+  std::vector<std::string> meta_state() const override;
   // Only while no row has been forgotten: offset < max_size.
   bool can_trim(std::int64_t count) const override;
   // Over the rows as `update` gives them, oldest first.

@@ -67,6 +67,7 @@ int run(int argc, char** argv) {
   add_detokenize(app, action);
   add_template(app, action);
   add_inspect(app, action);
+  add_cache(app, action);
   try {
     try {
       app.parse(argc, argv);

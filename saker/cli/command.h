@@ -20,5 +20,6 @@ void add_tokenize(CLI::App& app, Action& action);
 void add_detokenize(CLI::App& app, Action& action);
 void add_template(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_cache(CLI::App& app, Action& action);
 
 }  // namespace saker::cli

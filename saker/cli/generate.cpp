@@ -27,6 +27,8 @@ struct GenerateArgs {
   std::string file;
   std::string tokens;
   std::string system;
+  std::string cache_in;
+  std::string cache_out;
   bool chat = false;
   bool json = false;
   bool verbose = false;
@@ -62,6 +64,11 @@ int run_generate(const GenerateArgs& args) {
   } else if (!records) {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
+  require(
+      !records || (args.cache_in.empty() && args.cache_out.empty()),
+      ErrorCode::kInvalidArgument,
+      "--cache-in and --cache-out go with one prompt, not with a file of records"
+  );
   const auto engine = load_engine(args.model);
   require(
       engine->tokenizer() != nullptr || args.json || !request.tokens,
@@ -72,6 +79,8 @@ int run_generate(const GenerateArgs& args) {
     request.sampling = engine->recommended_sampling();
   }
   args.request.apply(request);
+  request.cache_in = args.cache_in;
+  request.cache_out = args.cache_out;
   const ChatOptions chat{args.chat, args.system};
   if (records) {
     return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
@@ -106,6 +115,12 @@ void add_generate(CLI::App& app, Action& action) {
   command.add_option("--batch", args->model.engine.max_batch, "Records that run together [8]")
       ->check(CLI::Range(1, 1024))
       ->type_name("INT");
+  command
+      .add_option("--cache-in", args->cache_in, "Continue after the rows of this prompt-cache file")
+      ->type_name("FILE");
+  command
+      .add_option("--cache-out", args->cache_out, "Keep the rows of prompt and answer in this file")
+      ->type_name("FILE");
   args->request.add_to(command);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.add_flag("-v,--verbose", args->verbose, "Print statistics on stderr");

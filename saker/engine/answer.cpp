@@ -69,9 +69,9 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
 
 void Answer::on_end(generate::SequenceEnd end) {
   result_.stats = stats(end);
+  release_(end);
   const generate::EndReason reason = end.reason;
   std::exception_ptr error = end.error;
-  release_(end);
   if (reason == generate::EndReason::kFailed) {
     if (handler_.on_error) {
       handler_.on_error(typed_error(std::move(error)));

@@ -22,7 +22,7 @@ std::exception_ptr typed_error(std::exception_ptr error);
 
 class Answer : public generate::Listener {
  public:
-  // Called first at the end, with what the sequence leaves behind.
+  // Called first at the end, with what the sequence leaves behind; may turn it into a failure.
   using Release = std::function<void(generate::SequenceEnd& end)>;
 
   struct Setup {

@@ -40,7 +40,8 @@ class Engine::Impl {
         runner_(
             prompts_,
             {.prefill_step = options.prefill_step, .max_batch = options.max_batch},
-            [&] { return load_model(model_dir, options); }
+            [&] { return load_model(model_dir, options); },
+            model_dir
         ) {}
 
   Runner& runner() { return runner_; }

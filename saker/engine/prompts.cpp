@@ -103,6 +103,9 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
   if (request.tokens) {
     return *request.tokens;
   }
+  if (request.prompt && !request.cache_in.empty()) {
+    return tokenizer_for_text().encode(*request.prompt, {.add_special_tokens = false});
+  }
   if (request.prompt) {
     return encode_text(*request.prompt);
   }

@@ -7,6 +7,7 @@
 #include "saker/sample/options.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -35,6 +36,11 @@ struct GenerateRequest {
   // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:
   // no session.
   std::uint64_t session = 0;
+  // A prompt-cache file after whose rows the prompt continues: text is then encoded without special
+  // tokens. Not with a session.
+  std::filesystem::path cache_in;
+  // Where to keep the rows of prompt and answer; the last token's row may be absent.
+  std::filesystem::path cache_out;
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };

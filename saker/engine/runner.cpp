@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/runner.h"
 
+#include "saker/base/atomic_file.h"
+
 #include <spdlog/spdlog.h>
 
 #include <exception>
@@ -21,9 +23,10 @@ struct Runner::Submission {
 Runner::Runner(
     std::shared_ptr<const Prompts> prompts,
     const generate::BatchLimits& limits,
-    const LoadModel& load
+    const LoadModel& load,
+    std::filesystem::path model_dir
 )
-    : prompts_(std::move(prompts)), limits_(limits) {
+    : prompts_(std::move(prompts)), limits_(limits), cache_files_(std::move(model_dir)) {
   std::promise<void> loaded;
   std::future<void> ready = loaded.get_future();
   thread_ = std::thread([this, &load, &loaded] { run(load, loaded); });
@@ -126,34 +129,80 @@ void Runner::serve() {
   }
 }
 
+generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
+  const GenerateRequest& request = submission.request;
+  generate::SequenceRequest sequence;
+  sequence.prompt = submission.prompt;
+  sequence.max_kv_size = request.max_kv_size;
+  sequence.max_tokens = request.max_tokens;
+  sequence.sampling = request.sampling;
+  sequence.xtc_exempt = prompts_->xtc_exempt();
+  sequence.logprobs = request.logprobs;
+  if (!request.ignore_eos) {
+    sequence.stop_tokens = prompts_->eos_tokens();
+  }
+  if (!request.cache_out.empty()) {
+    const AtomicFile can_be_written(request.cache_out);
+  }
+  if (!request.cache_in.empty()) {
+    require(
+        request.session == 0,
+        ErrorCode::kInvalidArgument,
+        "a request continues a session or a cache file, not both"
+    );
+    require(
+        !sequence.prompt.empty(),
+        ErrorCode::kInvalidArgument,
+        "the prompt is empty: expected at least one token after the cache file's rows"
+    );
+    CacheFiles::Rows rows =
+        cache_files_.load(request.cache_in, *model_, {.max_kv_size = request.max_kv_size});
+    sequence.unknown_rows = rows.unknown_rows();
+    sequence.prompt.insert(sequence.prompt.begin(), rows.tokens.begin(), rows.tokens.end());
+    sequence.cache = std::move(rows.cache);
+  }
+  return sequence;
+}
+
+void Runner::save_cache(
+    const std::filesystem::path& path, generate::SequenceEnd& end, std::int64_t unknown_rows
+) {
+  try {
+    const auto rows = static_cast<std::ptrdiff_t>(end.cache->offset() - unknown_rows);
+    const std::vector<std::int32_t> tokens(end.context.begin(), end.context.begin() + rows);
+    cache_files_.save(path, *end.cache, tokens);
+  } catch (...) {
+    end.reason = generate::EndReason::kFailed;
+    end.error = std::current_exception();
+  }
+}
+
 void Runner::start(Submission& submission) {
   const GenerateRequest& request = submission.request;
   const EventHandler handler = submission.handler;
   const std::uint64_t session = request.session;
   bool taken = false;
   try {
-    generate::SequenceRequest sequence;
-    sequence.prompt = submission.prompt;
-    sequence.max_kv_size = request.max_kv_size;
-    sequence.max_tokens = request.max_tokens;
-    sequence.sampling = request.sampling;
-    sequence.xtc_exempt = prompts_->xtc_exempt();
-    sequence.logprobs = request.logprobs;
-    if (!request.ignore_eos) {
-      sequence.stop_tokens = prompts_->eos_tokens();
-    }
+    generate::SequenceRequest sequence = make_sequence(submission);
     if (session != 0) {
       sequence.cache = sessions_.take(session, submission.prompt, request.max_kv_size);
       taken = true;
     }
     Answer::Setup setup{
         .prompt = std::move(submission.prompt),
-        .cached_tokens = sequence.cache ? static_cast<int>(sequence.cache->offset()) : 0,
+        .cached_tokens = taken && sequence.cache ? static_cast<int>(sequence.cache->offset()) : 0,
         .stop = request.stop,
         .with_logprobs = request.logprobs >= 0,
     };
-    auto release = [this, id = submission.id, session](generate::SequenceEnd& end) {
+    auto release = [this,
+                    id = submission.id,
+                    session,
+                    cache_out = request.cache_out,
+                    unknown_rows = sequence.unknown_rows](generate::SequenceEnd& end) {
       running_.erase(id);
+      if (!cache_out.empty() && end.cache) {
+        save_cache(cache_out, end, unknown_rows);
+      }
       if (session != 0) {
         sessions_.give_back(session, std::move(end.context), std::move(end.cache));
       }

@@ -8,6 +8,7 @@
 #include "saker/base/error.h"
 #include "saker/base/thread_queue.h"
 #include "saker/engine/answer.h"
+#include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/sessions.h"
 #include "saker/generate/batch_generator.h"
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -28,11 +30,13 @@ class Runner {
  public:
   using LoadModel = std::function<std::unique_ptr<const models::Model>()>;
 
-  // Loads the model on the new thread and waits; throws what loading throws.
+  // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
+  // need the model's folder.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
-      const LoadModel& load
+      const LoadModel& load,
+      std::filesystem::path model_dir = {}
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -73,6 +77,11 @@ class Runner {
   void run(const LoadModel& load, std::promise<void>& loaded);
   void serve();
   void start(Submission& submission);
+  // The request for the generator; takes the session's or the file's rows.
+  generate::SequenceRequest make_sequence(const Submission& submission);
+  void save_cache(
+      const std::filesystem::path& path, generate::SequenceEnd& end, std::int64_t unknown_rows
+  );
 
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;
@@ -83,6 +92,7 @@ class Runner {
   std::unique_ptr<const models::Model> model_;
   std::unique_ptr<generate::BatchGenerator> generator_;
   Sessions sessions_;
+  CacheFiles cache_files_;
   std::map<std::uint64_t, std::uint64_t> running_;  // Request to the generator's id.
 
   std::thread thread_;

@@ -49,7 +49,8 @@ struct BatchGenerator::Sequence {
         context(std::move(request.prompt)),
         prompt_size(static_cast<int>(context.size())) {}
 
-  int cached() const { return static_cast<int>(request.cache->offset()); }
+  // Rows of the context that are in the cache.
+  int cached() const { return static_cast<int>(request.cache->offset() - request.unknown_rows); }
 
   // Rows to run before the next token can be chosen: 1 while generating.
   int pending() const { return static_cast<int>(context.size()) - cached(); }
@@ -106,10 +107,11 @@ void BatchGenerator::check(const SequenceRequest& request) const {
   );
   require(
       info.context_length <= 0 ||
-          static_cast<std::int64_t>(request.prompt.size()) <= info.context_length,
+          request.unknown_rows <=
+              info.context_length - static_cast<std::int64_t>(request.prompt.size()),
       ErrorCode::kInvalidArgument,
       "the prompt has {} tokens, but the model's context is {} tokens long",
-      request.prompt.size(),
+      request.unknown_rows + static_cast<std::int64_t>(request.prompt.size()),
       info.context_length
   );
   for (const std::int32_t id : request.prompt) {

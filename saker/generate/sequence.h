@@ -20,6 +20,8 @@ struct SequenceRequest {
   std::vector<std::int32_t> prompt;
   // Already holds the rows of the prompt's first tokens (fewer than all); none: a new cache.
   std::optional<cache::SequenceCache> cache;
+  // Rows of `cache` that come before the prompt's: their tokens are not known.
+  std::int64_t unknown_rows = 0;
   int max_kv_size = 0;  // Of a new cache, see models::CacheOptions.
   int max_tokens = 256;
   std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
@@ -52,7 +54,7 @@ struct SequenceEnd {
   EndReason reason = EndReason::kFailed;
   std::exception_ptr error;           // kFailed only.
   std::vector<std::int32_t> context;  // Prompt and answer; the cache holds the rows of the first
-                                      // `cache->offset()` of them.
+                                      // `cache->offset() - unknown_rows` of them.
   std::optional<cache::SequenceCache> cache;
   SequenceTiming timing;
 };

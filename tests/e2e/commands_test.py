@@ -6,7 +6,7 @@ import unittest
 
 from saker import DEMO, ROOT, SakerTest, run
 
-COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect"]
+COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect", "cache"]
 
 
 class Help(SakerTest):
@@ -20,7 +20,7 @@ class Help(SakerTest):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
     def test_flags_of_later_work_are_absent(self):
-        for flag in ["--adapter", "--draft", "--speculate", "--cache-in", "--cache-out", "--kv-bits"]:
+        for flag in ["--adapter", "--draft", "--speculate", "--kv-bits"]:
             self.fails("generate", "-p", "hi", flag, "x", says=flag, code=2)
         self.fails("score", "--text", "hi", "--views", "base", says="--views", code=2)
 

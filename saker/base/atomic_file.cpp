@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/atomic_file.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace saker {
+namespace {
+
+std::string show(const std::filesystem::path& path) {
+  return quote(path.native(), path.native().size());
+}
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+// No two writers of this machine have the same.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  static std::atomic<unsigned> last{0};
+  return path.parent_path() /
+         fmt::format(".{}.{}-{}.tmp", path.filename().native(), ::getpid(), ++last);
+}
+
+// Makes the rename itself durable. Some file systems cannot; the file is whole in any case.
+void sync_folder(const std::filesystem::path& path) {
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& path)
+    : path_(path), temporary_(temporary_name(path)) {
+  std::error_code failed;
+  const auto status = std::filesystem::status(path, failed);
+  require(
+      !std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
+      ErrorCode::kInvalidArgument,
+      "{}: is not a regular file",
+      show(path)
+  );
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  require(
+      descriptor_ >= 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      show(path),
+      reason(errno)
+  );
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    require(
+        written > 0, ErrorCode::kCapacity, "{}: cannot be written: {}", show(path_), reason(errno)
+    );
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void AtomicFile::commit() {
+  require(
+      ::fsync(descriptor_) == 0,
+      ErrorCode::kCapacity,
+      "{}: cannot be flushed: {}",
+      show(path_),
+      reason(errno)
+  );
+  require(
+      ::rename(temporary_.c_str(), path_.c_str()) == 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be replaced: {}",
+      show(path_),
+      reason(errno)
+  );
+  ::close(descriptor_);
+  descriptor_ = -1;
+  sync_folder(path_);
+}
+
+}  // namespace saker

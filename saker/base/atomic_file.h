@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A file that appears whole or not at all: written under a temporary name in the same folder,
+// flushed to the disk, then renamed over the final name. Whatever ends the process in between
+// leaves the old file as it was, and at most a ".<name>.<process>-<number>.tmp" beside it.
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace saker {
+
+class AtomicFile {
+ public:
+  // Opens the temporary file. Throws kNotFound when the folder takes no file, kInvalidArgument
+  // when the final name is something other than a regular file.
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  // Removes the temporary file unless it was committed.
+  ~AtomicFile();
+
+  // Throws kCapacity when the disk takes no more.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+
+  // Flushes and renames; nothing may be written after it.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace saker

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/serialized_rows.h"
+
+#include "saker/base/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saker::cache {
+namespace {
+
+constexpr int kRowAxis = 2;
+
+struct DTypePair {
+  DType host;
+  mx::Dtype array;
+};
+
+const std::vector<DTypePair>& dtype_pairs() {
+  static const std::vector<DTypePair> pairs = {
+      {DType::kFloat32, mx::float32},
+      {DType::kFloat16, mx::float16},
+      {DType::kBFloat16, mx::bfloat16},
+      {DType::kUInt32, mx::uint32},
+      {DType::kUInt8, mx::uint8},
+      {DType::kInt32, mx::int32},
+      {DType::kInt64, mx::int64},
+      {DType::kInt16, mx::int16},
+      {DType::kInt8, mx::int8},
+      {DType::kUInt16, mx::uint16},
+      {DType::kUInt64, mx::uint64},
+      {DType::kBool, mx::bool_},
+  };
+  return pairs;
+}
+
+mx::array rows_of(const mx::array& array, std::int64_t first, std::int64_t last) {
+  mx::Shape begin(array.ndim(), 0);
+  mx::Shape end = array.shape();
+  begin[kRowAxis] = static_cast<int>(first);
+  end[kRowAxis] = static_cast<int>(last);
+  return mx::slice(array, std::move(begin), std::move(end));
+}
+
+// Rows at `offset`, oldest first, of which a cache of this bound needs some.
+struct TimeOrder {
+  std::int64_t offset = 0;
+  mx::array keys;
+  mx::array values;
+
+  std::int64_t rows() const { return keys.shape(kRowAxis); }
+
+  // The first `keep` and the newest ones, `count` in all.
+  KeyValues bounded(std::int64_t keep, std::int64_t count) const {
+    const auto cut = [&](const mx::array& part) {
+      const auto newest = rows_of(part, rows() - (count - keep), rows());
+      return keep == 0 ? newest : mx::concatenate({rows_of(part, 0, keep), newest}, kRowAxis);
+    };
+    return {cut(keys), cut(values)};
+  }
+};
+
+// A ring's rows from the oldest on: those before `keep`, then from idx round to idx.
+mx::array unrolled(const mx::array& ring, std::int64_t keep, std::int64_t idx) {
+  const std::int64_t rows = ring.shape(kRowAxis);
+  if (idx == rows) {
+    return ring;
+  }
+  return mx::concatenate(
+      {rows_of(ring, 0, keep), rows_of(ring, idx, rows), rows_of(ring, keep, idx)}, kRowAxis
+  );
+}
+
+void require_same(bool same, const LayerCache& layer, const SerializedCache& serialized) {
+  require(
+      same,
+      ErrorCode::kInvalidArgument,
+      "got a {} ({}), expected a {} ({})",
+      serialized.kind,
+      fmt::join(serialized.meta, ", "),
+      layer.kind(),
+      fmt::join(layer.meta_state(), ", ")
+  );
+}
+
+std::int64_t meta_at(const std::vector<std::string>& meta, std::size_t index) {
+  return meta_integer(meta.at(index), "cache");
+}
+
+}  // namespace
+
+mx::array to_array(const Tensor& tensor) {
+  const auto& pairs = dtype_pairs();
+  const auto found = std::ranges::find(pairs, tensor.dtype, &DTypePair::host);
+  require(
+      found != pairs.end(),
+      ErrorCode::kUnsupported,
+      "an array of dtype {}, which is not computed with",
+      dtype_name(tensor.dtype)
+  );
+  mx::Shape shape;
+  for (const std::int64_t size : tensor.shape) {
+    require(
+        size >= 0 && size <= INT32_MAX,
+        ErrorCode::kCorruptData,
+        "an array with a dimension of {}",
+        size
+    );
+    shape.push_back(static_cast<int>(size));
+  }
+  mx::array array(mx::allocator::malloc(tensor.nbytes()), std::move(shape), found->array);
+  if (tensor.nbytes() > 0) {
+    std::memcpy(array.data<std::byte>(), tensor.data.get(), tensor.nbytes());
+  }
+  return array;
+}
+
+Tensor to_tensor(const mx::array& array) {
+  const auto held = std::make_shared<mx::array>(mx::contiguous(array));
+  held->eval();
+  const auto& pairs = dtype_pairs();
+  const auto found = std::ranges::find(pairs, held->dtype(), &DTypePair::array);
+  require(found != pairs.end(), ErrorCode::kUnsupported, "an array of a dtype that files lack");
+  Tensor tensor;
+  tensor.dtype = found->host;
+  tensor.shape.assign(held->shape().begin(), held->shape().end());
+  tensor.data = std::shared_ptr<const std::byte>(held, held->data<std::byte>());
+  return tensor;
+}
+
+SerializedCache serialize(const LayerCache& layer) {
+  SerializedCache serialized;
+  serialized.kind = canonical_kind(layer.kind());
+  serialized.meta = layer.meta_state();
+  if (const auto rows = layer.view()) {
+    serialized.state = {to_tensor(rows->keys), to_tensor(rows->values)};
+  }
+  return serialized;
+}
+
+std::vector<SerializedCache> serialize(const SequenceCache& cache) {
+  std::vector<SerializedCache> layers;
+  for (int i = 0; i < cache.layer_count(); ++i) {
+    layers.push_back(serialize(cache.layer(i)));
+  }
+  return layers;
+}
+
+void restore(LayerCache& layer, const SerializedCache& serialized) {
+  check_serialized(serialized);
+  const auto own = layer.meta_state();
+  const bool ring = serialized.kind == "RotatingKVCache";
+  const bool bounded = layer.kind() == "RotatingKVCache";
+  if (ring) {
+    require_same(
+        bounded && serialized.meta[0] == own[0] && serialized.meta[1] == own[1], layer, serialized
+    );
+  } else {
+    // Only a layer without pinned rows is surely the model's own window, so that a full cache fits.
+    require_same(
+        serialized.kind == "KVCache" && (!bounded || meta_at(own, 0) == 0), layer, serialized
+    );
+  }
+  if (serialized.state.empty()) {
+    layer.assign(0, std::nullopt);
+    return;
+  }
+  TimeOrder rows{0, to_array(serialized.state[0]), to_array(serialized.state[1])};
+  rows.offset = rows.rows();
+  if (ring) {
+    const std::int64_t keep = meta_at(serialized.meta, 0);
+    const std::int64_t idx = meta_at(serialized.meta, 3);
+    rows.offset = meta_at(serialized.meta, 2);
+    rows.keys = unrolled(rows.keys, keep, idx);
+    rows.values = unrolled(rows.values, keep, idx);
+  }
+  std::int64_t keep = 0;
+  std::int64_t count = rows.offset;
+  if (bounded) {
+    keep = std::min(meta_at(own, 0), rows.offset);
+    count = std::min(meta_at(own, 1), rows.offset);
+  }
+  layer.assign(rows.offset, rows.bounded(keep, count));
+}
+
+SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& layers) {
+  require(
+      std::cmp_equal(layers.size(), empty.layer_count()),
+      ErrorCode::kInvalidArgument,
+      "a cache of {} layers, expected {}",
+      layers.size(),
+      empty.layer_count()
+  );
+  for (int i = 0; i < empty.layer_count(); ++i) {
+    try {
+      restore(empty.layer(i), layers[static_cast<std::size_t>(i)]);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("layer {}: {}", i, error.what()));
+    }
+    require(
+        empty.layer(i).offset() == empty.offset(),
+        ErrorCode::kInvalidArgument,
+        "layer {} is at offset {}, layer 0 at {}",
+        i,
+        empty.layer(i).offset(),
+        empty.offset()
+    );
+  }
+  return empty;
+}
+
+}  // namespace saker::cache

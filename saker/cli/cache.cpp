@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker cache`: prompt-cache files, made from a prompt, shown and converted.
+#include "saker/cli/command.h"
+#include "saker/cli/json_lines.h"
+#include "saker/cli/model_args.h"
+#include "saker/cli/output.h"
+#include "saker/cli/request_fields.h"
+#include "saker/cli/result_json.h"
+#include "saker/cli/streaming.h"
+#include "saker/load/prompt_cache.h"
+#include "saker/load/prompt_cache_report.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace saker::cli {
+namespace {
+
+struct SaveArgs {
+  ModelArgs model;
+  std::string prompt;
+  std::string file;
+  std::string tokens;
+  std::string cache_in;
+  std::string output;
+  int max_kv_size = 0;
+  bool json = false;
+};
+
+int run_save(const SaveArgs& args) {
+  engine::GenerateRequest request;
+  if (!args.tokens.empty()) {
+    request.tokens = parse_token_list(args.tokens);
+  } else {
+    request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
+  }
+  request.max_tokens = 1;  // Chosen, but its row is never run.
+  request.max_kv_size = args.max_kv_size;
+  request.cache_in = args.cache_in;
+  request.cache_out = args.output;
+  const auto engine = load_engine(args.model);
+  const engine::GenerateResult result = stream_request(*engine, std::move(request), {});
+  const Json json = {{"file", args.output}, {"prompt_tokens", result.prompt_tokens}};
+  print(
+      args.json ? dump_line(json)
+                : fmt::format("{} tokens in {}\n", result.prompt_tokens.size(), args.output)
+  );
+  return 0;
+}
+
+void add_save(CLI::App& app, Action& action) {
+  auto args = std::make_shared<SaveArgs>();
+  CLI::App& command = *app.add_subcommand("save", "Run a prompt and keep its rows in a file");
+  auto* prompt = command.add_option_group("Prompt", "Exactly one of these");
+  prompt->add_option("-p,--prompt", args->prompt, "The prompt's text")->type_name("TEXT");
+  prompt
+      ->add_option(
+          "-f,--file",
+          args->file,
+          "A file with the prompt, byte for byte ('-': standard input)"
+      )
+      ->type_name("FILE");
+  prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
+      ->type_name("IDS");
+  prompt->require_option(1);
+  add_model_args(command, args->model);
+  command.add_option("-o,--output", args->output, "The file to write")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--cache-in", args->cache_in, "Continue after the rows of this file")
+      ->type_name("FILE");
+  command
+      .add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
+      ->type_name("INT");
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([args, &action] { action = [args] { return run_save(*args); }; });
+}
+
+struct FileArgs {
+  std::string input;
+  std::string output;
+  bool json = false;
+};
+
+void add_info(CLI::App& app, Action& action) {
+  auto args = std::make_shared<FileArgs>();
+  CLI::App& command = *app.add_subcommand("info", "What a prompt-cache file holds");
+  command.add_option("FILE", args->input, "A prompt-cache file of any format")->required();
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([args, &action] {
+    action = [args] {
+      const load::PromptCache cache = load::read_prompt_cache(args->input);
+      print(
+          args->json ? dump_line(load::prompt_cache_json(cache)) : load::prompt_cache_text(cache)
+      );
+      return 0;
+    };
+  });
+}
+
+void add_convert(CLI::App& app, Action& action) {
+  auto args = std::make_shared<FileArgs>();
+  CLI::App& command = *app.add_subcommand(
+      "convert", "Write a prompt-cache file of any format in that of mlx-lm 0.32.2"
+  );
+  command.add_option("FILE", args->input, "The file to read")->required();
+  command.add_option("OUTPUT", args->output, "The file to write")->required();
+  command.callback([args, &action] {
+    action = [args] {
+      load::write_prompt_cache(args->output, load::read_prompt_cache(args->input));
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("cache", "Prompt-cache files: save, info, convert");
+  command.require_subcommand(1);
+  add_save(command, action);
+  add_info(command, action);
+  add_convert(command, action);
+}
+
+}  // namespace saker::cli

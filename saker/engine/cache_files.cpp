@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/cache_files.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/utf8.h"
+#include "saker/cache/serialized_rows.h"
+#include "saker/load/prompt_cache.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+constexpr const char* kOwnKey = "saker";
+
+// What we say of a file's rows.
+struct OwnMetadata {
+  load::ModelFingerprint model;
+  std::vector<std::int32_t> tokens;
+};
+
+OwnMetadata parse_own(std::string_view text, std::string_view what) {
+  const Json json = parse_json(text, fmt::format("{}: metadata saker", what));
+  require(
+      json.is_object() && json_int(json, "version", 0) == 1,
+      ErrorCode::kUnsupported,
+      "{}: metadata saker is {}, expected version 1",
+      what,
+      describe_json(json)
+  );
+  OwnMetadata own;
+  own.model = {json_string(json, "config", ""), json_string(json, "weights", "")};
+  const auto tokens = json.find("tokens");
+  require(
+      tokens != json.end() && tokens->is_array() &&
+          std::ranges::all_of(*tokens, [](const Json& id) {
+            return id.is_number_unsigned() && id.get<std::uint64_t>() <= INT32_MAX;
+          }),
+      ErrorCode::kCorruptData,
+      "{}: metadata saker: tokens are not token ids",
+      what
+  );
+  own.tokens = tokens->get<std::vector<std::int32_t>>();
+  return own;
+}
+
+std::string own_text(const load::ModelFingerprint& model, const std::vector<std::int32_t>& tokens) {
+  const Json json = {
+      {"version", 1}, {"config", model.config}, {"weights", model.weights}, {"tokens", tokens}
+  };
+  return json.dump();
+}
+
+}  // namespace
+
+const load::ModelFingerprint& CacheFiles::fingerprint() {
+  if (!fingerprint_) {
+    fingerprint_ = load::fingerprint(model_dir_);
+  }
+  return *fingerprint_;
+}
+
+CacheFiles::Rows CacheFiles::load(
+    const std::filesystem::path& path,
+    const models::Model& model,
+    const models::CacheOptions& options
+) {
+  const load::PromptCache file = load::read_prompt_cache(path);
+  const std::string what = quote(path.native(), path.native().size());
+  std::vector<std::int32_t> tokens;
+  if (const auto own = file.metadata.find(kOwnKey); own != file.metadata.end()) {
+    OwnMetadata parsed = parse_own(own->second, what);
+    require(
+        parsed.model == fingerprint(),
+        ErrorCode::kInvalidArgument,
+        "{}: holds rows of another model: its configuration and weights are {} and {}, expected {} "
+        "and {}",
+        what,
+        quote(parsed.model.config),
+        quote(parsed.model.weights),
+        quote(fingerprint().config),
+        quote(fingerprint().weights)
+    );
+    tokens = std::move(parsed.tokens);
+  }
+  try {
+    Rows rows{cache::restored(model.make_cache(options), file.layers), std::move(tokens)};
+    const int vocab_size = model.info().vocab_size;
+    require(
+        rows.unknown_rows() >= 0 &&
+            std::ranges::all_of(rows.tokens, [&](std::int32_t id) { return id < vocab_size; }),
+        ErrorCode::kCorruptData,
+        "{} token ids for {} rows, expected at most as many, below {}",
+        rows.tokens.size(),
+        rows.cache.offset(),
+        vocab_size
+    );
+    const auto name = file.metadata.find("model");
+    if (!file.metadata.contains(kOwnKey) && name != file.metadata.end() &&
+        name->second != model_dir_.native()) {
+      spdlog::warn(
+          "{}: was made with model {}, which may be another than {}",
+          what,
+          quote(name->second),
+          quote(model_dir_.native())
+      );
+    }
+    return rows;
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", what, error.what()));
+  }
+}
+
+void CacheFiles::save(
+    const std::filesystem::path& path,
+    const cache::SequenceCache& cache,
+    const std::vector<std::int32_t>& tokens
+) {
+  load::PromptCache file;
+  file.layers = cache::serialize(cache);
+  file.metadata = {
+      {"model", model_dir_.native()},
+      {"tokenizer_config", "{}"},  // mlx-lm's own command line reads both.
+      {kOwnKey, own_text(fingerprint(), tokens)},
+  };
+  load::write_prompt_cache(path, file);
+}
+
+}  // namespace saker::engine

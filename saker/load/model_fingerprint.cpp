@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/model_fingerprint.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/utf8.h"
+#include "saker/load/model_dir.h"
+#include "saker/load/weight_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace saker::load {
+namespace {
+
+constexpr std::size_t kWholeBytes = 4096;
+constexpr std::size_t kPieces = 64;
+constexpr std::size_t kPieceBytes = 64;
+
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) {
+      state_ = (state_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
+    }
+  }
+
+  // With its length, so that two texts are not one.
+  void add(std::string_view text) {
+    add(std::as_bytes(std::span(text.data(), text.size())));
+    add(std::as_bytes(std::span(" ", 2)));
+    const std::string size = fmt::to_string(text.size());
+    add(std::as_bytes(std::span(size.data(), size.size())));
+  }
+
+  std::string text() const { return fmt::format("{:016x}", state_); }
+
+ private:
+  std::uint64_t state_ = 0xcbf29ce484222325U;
+};
+
+void add_sample(Hash& hash, std::span<const std::byte> bytes) {
+  if (bytes.size() <= kWholeBytes) {
+    hash.add(bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    hash.add(bytes.subspan((bytes.size() - kPieceBytes) / (kPieces - 1) * i, kPieceBytes));
+  }
+}
+
+}  // namespace
+
+ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
+  const ModelDir dir = open_model_dir(model_dir);
+  require(
+      dir.config.has_value(),
+      ErrorCode::kNotFound,
+      "{}: holds no config.json",
+      quote(model_dir.native(), model_dir.native().size())
+  );
+  Hash config;
+  config.add(nlohmann::json(read_json_file(*dir.config)).dump());  // Keys in order.
+  Hash weights;
+  for (const auto& [name, tensor] : read_weight_files(find_weight_files(model_dir))) {
+    weights.add(name);
+    weights.add(dtype_name(tensor.dtype));
+    weights.add(shape_text(tensor.shape));
+    add_sample(weights, tensor.bytes());
+  }
+  return {.config = config.text(), .weights = weights.text()};
+}
+
+}  // namespace saker::load

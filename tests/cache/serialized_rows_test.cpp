@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/serialized_rows.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/kv.h"
+#include "saker/cache/rotating.h"
+
+#include "tests/cache/rows.h"
+#include "tests/support/expect_error.h"
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::cache {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// What a ring of mlx-lm holds: rows in this order.
+SerializedCache ring(const std::vector<int>& rows, Texts meta) {
+  const auto arrays = numbered_rows(rows);
+  return {"RotatingKVCache", {to_tensor(arrays.keys), to_tensor(arrays.values)}, std::move(meta)};
+}
+
+std::unique_ptr<LayerCache> make_layer(int max_size, int keep) {
+  if (max_size == 0) {
+    return std::make_unique<KVCache>(test_shape());
+  }
+  return std::make_unique<RotatingKVCache>(test_shape(), max_size, keep);
+}
+
+RC_GTEST_PROP(SerializedRows, RestoredCachesGoOnAsTheOriginal, ()) {
+  const int keep = *rc::gen::inRange(0, 6);
+  const int max_size = *rc::gen::element(0, keep + 1, keep + 70, keep + 150);
+  const auto original = make_layer(max_size, keep);
+  const auto other = make_layer(max_size, keep);
+  update(*other, 7);
+  const auto steps = *rc::gen::container<std::vector<int>>(3, rc::gen::inRange(0, 120));
+  for (const int count : steps) {
+    if (count > 0) {
+      update(*original, count);
+    }
+    restore(*other, serialize(*original));
+    RC_ASSERT(other->offset() == original->offset());
+    RC_ASSERT(other->view().has_value() == original->view().has_value());
+    if (other->view()) {
+      RC_ASSERT(mx::array_equal(other->view()->keys, original->view()->keys).item<bool>());
+      const auto copy = original->copy();
+      const auto a = update(*copy, 3);
+      const auto b = update(*other, 3);
+      RC_ASSERT(mx::array_equal(a.keys, b.keys).item<bool>());
+      RC_ASSERT(mx::array_equal(a.values, b.values).item<bool>());
+    }
+  }
+}
+
+TEST(SerializedRows, RingsAreUnrolled) {
+  RotatingKVCache cache(test_shape(), 8, 4);
+  // R1: 12 rows one at a time.
+  restore(cache, ring({0, 1, 2, 3, 8, 9, 10, 11}, {"4", "8", "12", "8"}));
+  EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2, 3, 8, 9, 10, 11}));
+  restore(cache, ring({0, 1, 2, 3, 8, 9, 6, 7}, {"4", "8", "10", "6"}));
+  EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2, 3, 6, 7, 8, 9}));
+  EXPECT_TRUE(same_rows(update(cache, 1), {0, 1, 2, 3, 7, 8, 9, 10}));
+  // R4: more rows than max_size.
+  restore(cache, ring({0, 1, 2, 3, 6, 7, 8, 9, 10}, {"4", "8", "11", "9"}));
+  EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2, 3, 7, 8, 9, 10}));
+  EXPECT_EQ(cache.offset(), 11);
+  // R5: not full yet.
+  restore(cache, ring({0, 1, 2}, {"4", "8", "3", "3"}));
+  EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2}));
+  restore(cache, {"RotatingKVCache", {}, {"4", "8", "0", "0"}});
+  EXPECT_TRUE(cache.is_empty());
+}
+
+TEST(SerializedRows, FailuresChangeNothing) {
+  RotatingKVCache cache(test_shape(), 8, 4);
+  update(cache, 30);
+  const auto refuse = [&](ErrorCode code, SerializedCache bad) {
+    testing::expect_error(code, {}, [&] { restore(cache, bad); });
+    EXPECT_EQ(cache.offset(), 30);
+    EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2, 3, 26, 27, 28, 29}));
+  };
+  const auto rows = ring({0, 1, 2}, {"4", "8", "3", "3"});
+  refuse(ErrorCode::kInvalidArgument, ring({0, 1, 2}, {"4", "9", "3", "3"}));
+  refuse(ErrorCode::kInvalidArgument, ring({0, 1, 2}, {"0", "8", "3", "3"}));
+  refuse(ErrorCode::kInvalidArgument, {"KVCache", rows.state, {}});
+  refuse(ErrorCode::kInvalidArgument, {"RotatingKVCache", {rows.state[1], rows.state[0]}, rows.meta});
+  refuse(ErrorCode::kInvalidArgument, {"ChunkedKVCache", rows.state, {"8", "0"}});
+  refuse(ErrorCode::kCorruptData, ring({0, 1, 2}, {"4", "8", "2", "2"}));
+  refuse(ErrorCode::kCorruptData, ring({0, 1, 2}, {"4", "8", "x", "3"}));
+  refuse(ErrorCode::kCorruptData, {"RotatingKVCache", {rows.state[0]}, rows.meta});
+}
+
+TEST(SerializedRows, AFullCacheServesASlidingLayer) {
+  RotatingKVCache cache(test_shape(), 4);
+  const auto rows = numbered_rows(numbers(0, 10));
+  restore(cache, {"KVCache", {to_tensor(rows.keys), to_tensor(rows.values)}, {}});
+  EXPECT_TRUE(same_rows(*cache.view(), {6, 7, 8, 9}));
+  EXPECT_EQ(cache.offset(), 10);
+}
+
+TEST(SerializedRows, OtherFloatsAreConverted) {
+  KVCache cache({kHeads, kDim, kValueDim, mx::bfloat16});
+  auto rows = numbered_rows({1, 2, 3});
+  rows.keys = mx::astype(rows.keys, mx::float16);
+  restore(cache, {"KVCache", {to_tensor(rows.keys), to_tensor(rows.values)}, {}});
+  EXPECT_EQ(cache.view()->keys.dtype(), mx::bfloat16);
+  EXPECT_TRUE(mx::array_equal(cache.view()->keys, rows.keys).item<bool>());
+}
+
+TEST(SerializedRows, LayersGoTogether) {
+  const auto make = [] {
+    std::vector<std::unique_ptr<LayerCache>> layers;
+    layers.push_back(make_layer(0, 0));
+    layers.push_back(make_layer(4, 0));
+    return SequenceCache(std::move(layers));
+  };
+  auto cache = make();
+  update(cache.layer(0), 9);
+  update(cache.layer(1), 9);
+  auto layers = serialize(cache);
+  EXPECT_EQ(restored(make(), layers).offset(), 9);
+  EXPECT_EQ(layers[1].meta, (Texts{"0", "4", "9", "4"}));
+  layers[1].meta[2] = "8";
+  testing::expect_error(ErrorCode::kInvalidArgument, {"layer 1 is at offset 8"}, [&] {
+    restored(make(), layers);
+  });
+  layers.pop_back();
+  testing::expect_error(ErrorCode::kInvalidArgument, {"1 layers, expected 2"}, [&] {
+    restored(make(), layers);
+  });
+}
+
+}  // namespace
+}  // namespace saker::cache
