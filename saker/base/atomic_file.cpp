@@ -58,11 +58,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path)
   );
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   require(
-      descriptor_ >= 0,
-      ErrorCode::kNotFound,
-      "{}: cannot be written: {}",
-      show(path),
-      reason(errno)
+      descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be written: {}", show(path), reason(errno)
   );
 }
 

@@ -53,9 +53,8 @@ std::int64_t integer(const SerializedCache& cache, std::size_t index, std::strin
 }  // namespace
 
 std::string_view canonical_kind(std::string_view name) {
-  const auto* const found = std::ranges::find(kKinds, name, [](const auto& row) {
-    return row.first;
-  });
+  const auto* const found =
+      std::ranges::find(kKinds, name, [](const auto& row) { return row.first; });
   require(
       found != kKinds.end(),
       ErrorCode::kUnsupported,
@@ -141,7 +140,9 @@ std::vector<SerializedCache> split_cache_list(SerializedCache list) {
         states >= 0 && std::cmp_less_equal(states, list.state.size() - state) && metas >= 0 &&
             std::cmp_less_equal(metas, list.meta.size() - meta),
         list,
-        fmt::format("child {} has {} arrays and {} meta values, which are not there", i, states, metas)
+        fmt::format(
+            "child {} has {} arrays and {} meta values, which are not there", i, states, metas
+        )
     );
     const auto state_at = list.state.begin() + static_cast<std::ptrdiff_t>(state);
     const auto meta_at = list.meta.begin() + static_cast<std::ptrdiff_t>(meta);

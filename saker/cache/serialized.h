@@ -14,15 +14,17 @@
 //   BatchKVCache          none, or keys, values, offset [B],        -
 //                         left_padding [B]
 //   BatchRotatingKVCache  as BatchKVCache                           max_size, offset, idx, rotated
-//   ArraysCache,          the slots that are set                    slot count, their indices "0,2",
-//   MambaCache                                                      left_padding, lengths: "" or
+//   ArraysCache,          the slots that are set                    slot count, their indices
+//   "0,2", MambaCache                                                      left_padding, lengths:
+//   "" or
 //                                                                   one integer per row "1,0"
-//   CacheList             those of all children, in order           child count; then for each: kind,
+//   CacheList             those of all children, in order           child count; then for each:
+//   kind,
 //                                                                   states, metas, and its metas
 //
-// Buffers are cut to L. A ring may hold more rows than max_size; its rows are in time order when idx
-// is L, else the oldest row after the first `keep` is at idx. Integers are decimal, truth is "true"
-// or "false".
+// Buffers are cut to L. A ring may hold more rows than max_size; its rows are in time order when
+// idx is L, else the oldest row after the first `keep` is at idx. Integers are decimal, truth is
+// "true" or "false".
 
 #include "saker/base/tensor.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The invariants of each kind's serialized form.
-#include "saker/cache/serialized.h"
-
 #include "saker/base/error.h"
+#include "saker/cache/serialized.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -225,9 +224,8 @@ void check_batch_rotating(const SerializedCache& cache) {
   const std::int64_t offset = integer(cache, 1, "offset");
   const std::int64_t idx = integer(cache, 2, "idx");
   const bool rotated = meta_bool(cache.meta[3], "BatchRotatingKVCache: rotated");
-  const std::string values = fmt::format(
-      "max_size {}, offset {}, idx {}, rotated {}", max_size, offset, idx, rotated
-  );
+  const std::string values =
+      fmt::format("max_size {}, offset {}, idx {}, rotated {}", max_size, offset, idx, rotated);
   require_data(max_size >= 1 && offset >= 0 && idx >= 0, cache, values);
   if (cache.state.empty()) {
     require_data(offset == 0 && idx == 0 && !rotated, cache, values + " without rows");

@@ -150,6 +150,7 @@ SerializedCache serialize(const LayerCache& layer) {
 
 std::vector<SerializedCache> serialize(const SequenceCache& cache) {
   std::vector<SerializedCache> layers;
+  layers.reserve(static_cast<std::size_t>(cache.layer_count()));
   for (int i = 0; i < cache.layer_count(); ++i) {
     layers.push_back(serialize(cache.layer(i)));
   }

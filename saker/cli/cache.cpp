@@ -58,9 +58,7 @@ void add_save(CLI::App& app, Action& action) {
   prompt->add_option("-p,--prompt", args->prompt, "The prompt's text")->type_name("TEXT");
   prompt
       ->add_option(
-          "-f,--file",
-          args->file,
-          "A file with the prompt, byte for byte ('-': standard input)"
+          "-f,--file", args->file, "A file with the prompt, byte for byte ('-': standard input)"
       )
       ->type_name("FILE");
   prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
@@ -70,11 +68,9 @@ void add_save(CLI::App& app, Action& action) {
   command.add_option("-o,--output", args->output, "The file to write")
       ->required()
       ->type_name("FILE");
-  command
-      .add_option("--cache-in", args->cache_in, "Continue after the rows of this file")
+  command.add_option("--cache-in", args->cache_in, "Continue after the rows of this file")
       ->type_name("FILE");
-  command
-      .add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
+  command.add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
       ->type_name("INT");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_save(*args); }; });

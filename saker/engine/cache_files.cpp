@@ -43,9 +43,12 @@ OwnMetadata parse_own(std::string_view text, std::string_view what) {
   const auto tokens = json.find("tokens");
   require(
       tokens != json.end() && tokens->is_array() &&
-          std::ranges::all_of(*tokens, [](const Json& id) {
-            return id.is_number_unsigned() && id.get<std::uint64_t>() <= INT32_MAX;
-          }),
+          std::ranges::all_of(
+              *tokens,
+              [](const Json& id) {
+                return id.is_number_unsigned() && id.get<std::uint64_t>() <= INT32_MAX;
+              }
+          ),
       ErrorCode::kCorruptData,
       "{}: metadata saker: tokens are not token ids",
       what

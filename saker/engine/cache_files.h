@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prompt-cache files of one model: rows to continue after, and rows to keep. Our own files say which
-// model they belong to (metadata "saker": fingerprint and the rows' token ids); those of other
-// programs must have this model's layers, heads and dimensions. Threading: the engine's thread.
+// Prompt-cache files of one model: rows to continue after, and rows to keep. Our own files say
+// which model they belong to (metadata "saker": fingerprint and the rows' token ids); those of
+// other programs must have this model's layers, heads and dimensions. Threading: the engine's
+// thread.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/load/model_fingerprint.h"

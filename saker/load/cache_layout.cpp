@@ -23,7 +23,10 @@ namespace {
 
 using cache::SerializedCache;
 
-const CacheNode kNone;
+const CacheNode& none() {
+  static const CacheNode node;
+  return node;
+}
 
 [[noreturn]] void fail(std::string_view problem) {
   throw Error(ErrorCode::kCorruptData, std::string(problem));
@@ -41,7 +44,7 @@ class Fields {
   }
 
   const CacheNode& operator[](std::size_t index) const {
-    return items_.empty() ? kNone : items_[index];
+    return items_.empty() ? none() : items_[index];
   }
 
   bool has(std::size_t index) const { return !(*this)[index].is_none(); }
@@ -120,7 +123,9 @@ std::string positions_text(const CacheNode& node) {
 }
 
 // Slots, some of them None, with left padding and lengths.
-void read_slots(SerializedCache& cache, const CacheNode& slots, std::array<std::string, 2> positions) {
+void read_slots(
+    SerializedCache& cache, const CacheNode& slots, std::array<std::string, 2> positions
+) {
   const auto* list = slots.list();
   if (list == nullptr && !slots.is_none()) {
     fail("its slots are not a list");
@@ -303,7 +308,7 @@ SerializedCache read_nested_list(const CacheNode& state, const CacheNode& meta, 
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const auto item = [i](const CacheNode& node) {
       const auto* list = node.list();
-      return list != nullptr && i < list->size() ? (*list)[i] : kNone;
+      return list != nullptr && i < list->size() ? (*list)[i] : none();
     };
     children.push_back(read_classic(classes[i], item(state), item(metas[1]), nesting + 1));
   }
@@ -327,9 +332,7 @@ SerializedCache read_classic(
   const auto* items = state.list();
   if (cache.kind == "ArraysCache" || cache.kind == "MambaCache") {
     if (items != nullptr && items->size() == 3 && items->front().list() != nullptr) {
-      read_slots(
-          cache, (*items)[0], {positions_text((*items)[1]), positions_text((*items)[2])}
-      );
+      read_slots(cache, (*items)[0], {positions_text((*items)[1]), positions_text((*items)[2])});
     } else {
       cache.state = flattened(state);
     }
@@ -374,9 +377,8 @@ CacheNode triple(const SerializedCache& cache, std::size_t first) {
   if (cache.state.empty()) {
     return {};
   }
-  return {CacheNode::List{
-      {cache.state[first]}, {cache.state[first + 1]}, {cache.state[first + 2]}
-  }};
+  return {CacheNode::List{{cache.state[first]}, {cache.state[first + 1]}, {cache.state[first + 2]}}
+  };
 }
 
 CacheNode::List current_slots(const SerializedCache& cache) {
@@ -438,7 +440,9 @@ CacheNode to_current(const SerializedCache& cache) {
   if (cache.kind == "ChunkedKVCache") {
     const std::int64_t start = cache::meta_integer(meta[1], "start_position");
     const CacheNode chunk_size = meta[0] == "None" ? CacheNode{} : number(meta[0]);
-    return {CacheNode::List{part(cache, 0), part(cache, 1), {start + row_count(cache)}, chunk_size, {start}}};
+    return {CacheNode::List{
+        part(cache, 0), part(cache, 1), {start + row_count(cache)}, chunk_size, {start}
+    }};
   }
   if (cache.kind == "QuantizedKVCache") {
     return {CacheNode::List{
@@ -448,7 +452,9 @@ CacheNode to_current(const SerializedCache& cache) {
   if (cache.kind == "CacheList") {
     CacheNode::List children;
     for (const SerializedCache& child : cache::split_cache_list(cache)) {
-      children.push_back({CacheNode::List{to_current(child), {std::string(current_class(child.kind))}}});
+      children.push_back(
+          {CacheNode::List{to_current(child), {std::string(current_class(child.kind))}}}
+      );
     }
     return {std::move(children)};
   }

@@ -94,9 +94,7 @@ CacheNode leaf(const Tensor& tensor, std::string_view type, std::string_view wha
   if (type == "string") {
     return {text_of(tensor, what)};
   }
-  require(
-      type == "scalar", ErrorCode::kCorruptData, "{}: stands for {}", what, quote(type)
-  );
+  require(type == "scalar", ErrorCode::kCorruptData, "{}: stands for {}", what, quote(type));
   const auto value = tensor.element_count() == 1 ? to_integers(tensor) : std::nullopt;
   require(
       value.has_value() && tensor.shape.empty(),
@@ -147,9 +145,7 @@ CacheNode::List state_tree(
   for (const auto& [name, tensor] : tensors) {
     auto path = parse_path(name);
     const std::string place = fmt::format("{}: tensor {}", what, quote(name));
-    require(
-        path && path->size() >= 2, ErrorCode::kCorruptData, "{}: is no part of a cache", place
-    );
+    require(path && path->size() >= 2, ErrorCode::kCorruptData, "{}: is no part of a cache", place);
     const auto type = types.find(name);
     typed += type != types.end() ? 1 : 0;
     leaves.emplace_back(

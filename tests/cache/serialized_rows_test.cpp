@@ -88,7 +88,9 @@ TEST(SerializedRows, FailuresChangeNothing) {
   refuse(ErrorCode::kInvalidArgument, ring({0, 1, 2}, {"4", "9", "3", "3"}));
   refuse(ErrorCode::kInvalidArgument, ring({0, 1, 2}, {"0", "8", "3", "3"}));
   refuse(ErrorCode::kInvalidArgument, {"KVCache", rows.state, {}});
-  refuse(ErrorCode::kInvalidArgument, {"RotatingKVCache", {rows.state[1], rows.state[0]}, rows.meta});
+  refuse(
+      ErrorCode::kInvalidArgument, {"RotatingKVCache", {rows.state[1], rows.state[0]}, rows.meta}
+  );
   refuse(ErrorCode::kInvalidArgument, {"ChunkedKVCache", rows.state, {"8", "0"}});
   refuse(ErrorCode::kCorruptData, ring({0, 1, 2}, {"4", "8", "2", "2"}));
   refuse(ErrorCode::kCorruptData, ring({0, 1, 2}, {"4", "8", "x", "3"}));

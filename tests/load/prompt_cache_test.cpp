@@ -26,7 +26,9 @@ using testing::TemporaryDir;
 using Metadata = std::map<std::string, std::string>;
 using Texts = std::vector<std::string>;
 
-const std::filesystem::path kCaches = SAKER_SOURCE_DIR "/tests/golden/caches";
+std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/caches" / name;
+}
 
 std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -37,6 +39,7 @@ std::string bytes_of(const std::filesystem::path& path) {
 std::vector<float> row_numbers(const Tensor& tensor) {
   const std::vector<float> all = to_floats(tensor);
   std::vector<float> numbers;
+  numbers.reserve(static_cast<std::size_t>(tensor.shape[2]));
   for (std::int64_t i = 0; i < tensor.shape[2]; ++i) {
     numbers.push_back(all[static_cast<std::size_t>(i * tensor.shape[3])]);
   }
@@ -64,7 +67,7 @@ RawTensor integer(std::string name, std::int32_t value) {
 }
 
 TEST(PromptCache, ReadsEveryClassOfMlxLm) {
-  const PromptCache cache = read_prompt_cache(kCaches / "kinds.safetensors");
+  const PromptCache cache = read_prompt_cache(golden("kinds.safetensors"));
   EXPECT_EQ(cache.format, CacheFormat::kCurrent);
   EXPECT_EQ(cache.metadata, (FileMetadata{{"note", "every class"}, {"a.b", "dotted"}}));
   ASSERT_EQ(cache.layers.size(), 12U);
@@ -91,8 +94,26 @@ TEST(PromptCache, ReadsEveryClassOfMlxLm) {
   // L1, one list deeper.
   EXPECT_EQ(
       layers[9].meta,
-      (Texts{"2", "KVCache",         "2", "0", "CacheList", "2", "11",      "2", "RotatingKVCache",
-             "2", "4",       "4",    "8", "5", "5",         "KVCache", "0", "0"})
+      (Texts{
+          "2",
+          "KVCache",
+          "2",
+          "0",
+          "CacheList",
+          "2",
+          "11",
+          "2",
+          "RotatingKVCache",
+          "2",
+          "4",
+          "4",
+          "8",
+          "5",
+          "5",
+          "KVCache",
+          "0",
+          "0"
+      })
   );
   EXPECT_TRUE(layers[10].state.empty());
   EXPECT_EQ(layers[11].meta, (Texts{"0", "16", "0", "0"}));
@@ -100,9 +121,9 @@ TEST(PromptCache, ReadsEveryClassOfMlxLm) {
 
 TEST(PromptCache, DialectsHoldTheSameRows) {
   for (const std::string model : {"llama", "gemma3"}) {
-    const auto current = read_prompt_cache(kCaches / (model + ".safetensors"));
+    const auto current = read_prompt_cache(golden(model + ".safetensors"));
     for (const std::string dialect : {".classic", ".swift"}) {
-      const auto classic = read_prompt_cache(kCaches / (model + dialect));
+      const auto classic = read_prompt_cache(golden(model + dialect));
       EXPECT_EQ(classic.format, CacheFormat::kClassic);
       ASSERT_EQ(classic.layers.size(), current.layers.size());
       for (std::size_t i = 0; i < current.layers.size(); ++i) {
@@ -118,7 +139,7 @@ TEST(PromptCache, DialectsHoldTheSameRows) {
 
 TEST(PromptCache, WritingAndReadingChangesNothing) {
   const TemporaryDir dir;
-  const auto cache = read_prompt_cache(kCaches / "kinds.safetensors");
+  const auto cache = read_prompt_cache(golden("kinds.safetensors"));
   write_prompt_cache(dir.path() / "a", cache);
   const auto again = read_prompt_cache(dir.path() / "a");
   EXPECT_EQ(again.metadata, cache.metadata);
@@ -150,12 +171,27 @@ TEST(PromptCache, ReadsTheDialectOfMlxrs) {
        rows("3.1", 3),
        rows("3.2", 5),
        rows("3.3", 5)},
-      {{"0.0", ""},       {"0.1.0", "2"},       {"0.1.1", "32"}, {"0.1.2", "8"},
-       {"0.2.0", "3"},    {"0.2.1", "1"},       {"0.3.0", "2"},  {"0.3.1", "KVCache"},
-       {"0.3.2", "2"},    {"0.3.3", "0"},       {"0.3.4", "RotatingKvCache"},
-       {"0.3.5", "2"},    {"0.3.6", "4"},       {"0.3.7", "4"},  {"0.3.8", "8"},
-       {"0.3.9", "5"},    {"0.3.10", "5"},      {"1.a.b", "c"},  {"2.0", "StandardKvCache"},
-       {"2.1", "StandardQuantizedKvCache"},     {"2.2", "MambaCache"},
+      {{"0.0", ""},
+       {"0.1.0", "2"},
+       {"0.1.1", "32"},
+       {"0.1.2", "8"},
+       {"0.2.0", "3"},
+       {"0.2.1", "1"},
+       {"0.3.0", "2"},
+       {"0.3.1", "KVCache"},
+       {"0.3.2", "2"},
+       {"0.3.3", "0"},
+       {"0.3.4", "RotatingKvCache"},
+       {"0.3.5", "2"},
+       {"0.3.6", "4"},
+       {"0.3.7", "4"},
+       {"0.3.8", "8"},
+       {"0.3.9", "5"},
+       {"0.3.10", "5"},
+       {"1.a.b", "c"},
+       {"2.0", "StandardKvCache"},
+       {"2.1", "StandardQuantizedKvCache"},
+       {"2.2", "MambaCache"},
        {"2.3", "CacheList"}}
   );
   EXPECT_EQ(cache.metadata, (FileMetadata{{"a.b", "c"}}));
@@ -167,17 +203,37 @@ TEST(PromptCache, ReadsTheDialectOfMlxrs) {
 }
 
 TEST(PromptCache, ReadsListsOfOlderMlxLmAndOfMlxSwift) {
-  const std::vector<RawTensor> nested = {rows("0.0.0", 3), rows("0.0.1", 3), rows("0.1.0", 5), rows("0.1.1", 5)};
+  const std::vector<RawTensor> nested = {
+      rows("0.0.0", 3), rows("0.0.1", 3), rows("0.1.0", 5), rows("0.1.1", 5)
+  };
   const auto by_mlx_lm = read(
       nested,
-      {{"0.0.0.0", "KVCache"}, {"0.0.0.1", "RotatingKVCache"}, {"0.0.1.0", ""}, {"0.0.1.1.0", "4"},
-       {"0.0.1.1.1", "8"},     {"0.0.1.1.2", "5"},             {"0.0.1.1.3", "5"}, {"2.0", "CacheList"}}
+      {{"0.0.0.0", "KVCache"},
+       {"0.0.0.1", "RotatingKVCache"},
+       {"0.0.1.0", ""},
+       {"0.0.1.1.0", "4"},
+       {"0.0.1.1.1", "8"},
+       {"0.0.1.1.2", "5"},
+       {"0.0.1.1.3", "5"},
+       {"2.0", "CacheList"}}
   );
   const auto by_swift = read(
       {rows("0.0", 3), rows("0.1", 3), rows("0.2", 5), rows("0.3", 5)},
-      {{"0.0.0", "2"}, {"0.0.1", "KVCacheSimple"}, {"0.0.2", "2"}, {"0.0.3", "1"}, {"0.0.4", ""},
-       {"0.0.5", "RotatingKVCache"}, {"0.0.6", "2"}, {"0.0.7", "6"}, {"0.0.8", "4"}, {"0.0.9", "8"},
-       {"0.0.10", "256"}, {"0.0.11", "5"}, {"0.0.12", "5"}, {"0.0.13", "model"}, {"2.0", "CacheList"}}
+      {{"0.0.0", "2"},
+       {"0.0.1", "KVCacheSimple"},
+       {"0.0.2", "2"},
+       {"0.0.3", "1"},
+       {"0.0.4", ""},
+       {"0.0.5", "RotatingKVCache"},
+       {"0.0.6", "2"},
+       {"0.0.7", "6"},
+       {"0.0.8", "4"},
+       {"0.0.9", "8"},
+       {"0.0.10", "256"},
+       {"0.0.11", "5"},
+       {"0.0.12", "5"},
+       {"0.0.13", "model"},
+       {"2.0", "CacheList"}}
   );
   for (const auto& cache : {by_mlx_lm, by_swift}) {
     EXPECT_EQ(
@@ -207,7 +263,13 @@ struct Bad {
 
 TEST(PromptCache, RefusesWhatNoCacheHolds) {
   const auto ring = [](const char* keep, const char* max, const char* offset, const char* idx) {
-    return Metadata{{"0.0.0", keep}, {"0.0.1", max}, {"0.0.2", offset}, {"0.0.3", idx}, {"2.0", "RotatingKVCache"}};
+    return Metadata{
+        {"0.0.0", keep},
+        {"0.0.1", max},
+        {"0.0.2", offset},
+        {"0.0.3", idx},
+        {"2.0", "RotatingKVCache"}
+    };
   };
   const std::vector<RawTensor> four = {rows("0.0", 4), rows("0.1", 4)};
   const Metadata plain = {{"0.0", ""}, {"2.0", "KVCache"}};
@@ -231,10 +293,14 @@ TEST(PromptCache, RefusesWhatNoCacheHolds) {
       {"expected 0", {}, ring("4", "8", "5", "5")},
       {"expected 0", {}, ring("0", "8", "0", "3")},
       {"start_position is -1", four, {{"0.0.0", "4"}, {"0.0.1", "-1"}, {"2.0", "ChunkedKVCache"}}},
-      {"expected at most 1048576", four, {{"0.0.0", "1048577"}, {"0.0.1", ""}, {"2.0", "ArraysCache"}}},
+      {"expected at most 1048576",
+       four,
+       {{"0.0.0", "1048577"}, {"0.0.1", ""}, {"2.0", "ArraysCache"}}},
       {"has 250001 values, expected at most 1",
        four,
-       {{"0.0.0", "1"}, {"0.0.1", [] {
+       {{"0.0.0", "1"},
+        {"0.0.1",
+         [] {
            std::string text = "0";
            for (int i = 0; i < 250000; ++i) {
              text += ",0";
@@ -245,7 +311,8 @@ TEST(PromptCache, RefusesWhatNoCacheHolds) {
       {"children in", four, {{"0.0.0", "2147483647"}, {"0.0.1", "KVCache"}, {"2.0", "CacheList"}}},
       {"are not there",
        four,
-       {{"0.0.0", "1"}, {"0.0.1", "KVCache"}, {"0.0.2", "3"}, {"0.0.3", "0"}, {"2.0", "CacheList"}}},
+       {{"0.0.0", "1"}, {"0.0.1", "KVCache"}, {"0.0.2", "3"}, {"0.0.3", "0"}, {"2.0", "CacheList"}}
+      },
       {"belong to no child", four, {{"0.0.0", "0"}, {"2.0", "CacheList"}}},
   };
   for (const Bad& bad : cases) {
@@ -300,9 +367,9 @@ TEST(PromptCache, ScalarsOfTheCurrentFormatAreIntegers) {
 TEST(PromptCache, EveryCutIsRefused) {
   const TemporaryDir dir;
   const auto path = dir.path() / "cut";
-  write_prompt_cache(dir.path() / "kinds", read_prompt_cache(kCaches / "kinds.safetensors"));
-  write_prompt_cache(dir.path() / "gemma3", read_prompt_cache(kCaches / "gemma3.classic"));
-  for (const auto& whole : {dir.path() / "kinds", dir.path() / "gemma3", kCaches / "gemma3.swift"}) {
+  write_prompt_cache(dir.path() / "kinds", read_prompt_cache(golden("kinds.safetensors")));
+  write_prompt_cache(dir.path() / "gemma3", read_prompt_cache(golden("gemma3.classic")));
+  for (const auto& whole : {dir.path() / "kinds", dir.path() / "gemma3", golden("gemma3.swift")}) {
     std::filesystem::copy_file(whole, path, std::filesystem::copy_options::overwrite_existing);
     for (std::uintmax_t size = std::filesystem::file_size(path); size > 0;) {
       std::filesystem::resize_file(path, --size);
@@ -314,7 +381,7 @@ TEST(PromptCache, EveryCutIsRefused) {
 TEST(PromptCache, AFailedWriteLeavesTheOldFile) {
   const TemporaryDir dir;
   const auto path = dir.write("cache", "old");
-  auto cache = read_prompt_cache(kCaches / "llama.classic");
+  auto cache = read_prompt_cache(golden("llama.classic"));
   Tensor large = cache.layers[0].state[0];
   large.shape = {1, 1 << 10, 1 << 20, 8};
   cache.layers[0].state[0] = large;

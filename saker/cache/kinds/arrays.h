@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Slots of any arrays [B, ...] that a layer replaces as a whole: states of recurrences and
+// convolutions. Positions of padded batch rows are kept on the host.
+
+#include "saker/cache/kinds/cache.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+class ArraysCache final : public Cache {
+ public:
+  enum class Label : std::uint8_t { kArrays, kMamba };
+
+  explicit ArraysCache(
+      std::size_t slots, std::vector<int> left_padding = {}, Label label = Label::kArrays
+  );
+
+  // The seed's name for two slots, convolution and recurrence; mlx-lm 0.32.2 calls it ArraysCache.
+  static ArraysCache mamba() { return ArraysCache(2, {}, Label::kMamba); }
+
+  std::string_view kind() const override {
+    return label_ == Label::kMamba ? "MambaCache" : "ArraysCache";
+  }
+
+  std::string_view reference_class_name() const override { return "ArraysCache"; }
+
+  std::size_t slot_count() const { return slots_.size(); }
+
+  // Throws kInvalidArgument for a slot beyond.
+  const std::optional<mx::array>& get(std::size_t slot) const;
+  void set(std::size_t slot, mx::array value);
+
+  int batch_size() const;
+
+  // Right-padded prompts: how long each row is. `finalize` forgets lengths and left padding.
+  void prepare(std::vector<int> lengths) { lengths_ = std::move(lengths); }
+
+  void finalize();
+  // After n rows: lengths and left padding shrink.
+  void advance(int n);
+
+  // Keeps these batch rows, in this order.
+  void filter(std::span<const int> batch_rows);
+  // Appends the other's batch rows; slots that only one has are zero for the other.
+  void extend(const ArraysCache& other);
+  ArraysCache extract(int batch_row) const;
+  // REQUIRES: at least one; all with as many slots.
+  static ArraysCache merge(std::span<const ArraysCache* const> caches);
+
+  // Throws kUnsupported: slots are set.
+  KeyValues update(const mx::array& keys, const mx::array& values) override;
+
+  std::int64_t offset() const override { return 0; }
+
+  std::vector<mx::array> state() const override;
+  // As many arrays as slots are set; other numbers need `from_serialized`.
+  void set_state(std::vector<mx::array> arrays) override;
+  std::vector<std::string> meta_state() const override;
+  void set_meta_state(const std::vector<std::string>& meta) override;
+  void materialize() override;
+
+  // Boolean [B, n] by left padding and lengths, or none.
+  Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
+      const override;
+  std::size_t nbytes() const override;
+  bool is_empty() const override;
+  std::unique_ptr<Cache> copy() const override;
+
+ private:
+  void become(Cache& other) override;
+
+  std::vector<std::optional<mx::array>> slots_;
+  std::vector<int> left_padding_;  // Empty: none, as below.
+  std::vector<int> lengths_;
+  Label label_;
+};
+
+}  // namespace saker::cache::kinds

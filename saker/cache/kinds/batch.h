@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Left-padded rows of several sequences in one array: batch row b has its first row at index
+// left_padding[b]. Positions are kept on the host, so that no step waits for a device.
+
+#include "saker/cache/kinds/cache.h"
+#include "saker/cache/kinds/kv.h"
+#include "saker/cache/kinds/row_buffer.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+// Padding of prompts of different lengths, before a right-padded prefill or while empty.
+struct Padding {
+  std::vector<int> left;     // Empty: none, as the others.
+  std::vector<int> right;    // After `finalize` rows are left-padded.
+  std::vector<int> lengths;  // Of the prompts; the rotating kind needs them with `right`.
+};
+
+class BatchKVCache final : public Cache {
+ public:
+  explicit BatchKVCache(std::vector<int> left_padding);
+
+  std::string_view kind() const override { return "BatchKVCache"; }
+
+  const std::vector<int>& left_padding() const { return left_padding_; }
+
+  // The position of each batch row's next row.
+  const std::vector<int>& batch_offset() const { return offset_; }
+
+  // Throws kInvalidArgument for left padding of a cache with rows and for other batch sizes.
+  void prepare(const Padding& padding);
+  // Right padding becomes left padding.
+  void finalize();
+
+  // Keeps these batch rows, in this order, and drops padding that all of them have.
+  void filter(std::span<const int> batch_rows);
+  // Appends the other's batch rows; all rows end together.
+  void extend(const BatchKVCache& other);
+  // One batch row without its padding.
+  KVCache extract(int batch_row) const;
+  // REQUIRES: at least one.
+  static BatchKVCache merge(std::span<const KVCache* const> caches);
+
+  KeyValues update(const mx::array& keys, const mx::array& values) override;
+
+  // Rows held, padding counted.
+  std::int64_t offset() const override { return idx_; }
+
+  RopeOffset rope_offset() const override;
+  std::vector<mx::array> state() const override;
+  void set_state(std::vector<mx::array> arrays) override;
+
+  void materialize() override { rows_.materialize(); }
+
+  bool is_trimmable() const override { return true; }
+
+  int trim(int count) override;
+  // Always an array, [B, 1, n, offset + n].
+  Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
+      const override;
+
+  std::size_t nbytes() const override { return rows_.nbytes(); }
+
+  bool is_empty() const override { return rows_.is_empty(); }
+
+  std::unique_ptr<Cache> copy() const override;
+
+ private:
+  void become(Cache& other) override;
+
+  RowBuffer rows_;
+  std::vector<int> left_padding_;
+  std::vector<int> offset_;
+  std::vector<int> right_padding_;  // Until `finalize`.
+  int idx_ = 0;
+};
+
+}  // namespace saker::cache::kinds

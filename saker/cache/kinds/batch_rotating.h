@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Left-padded rows of several sequences in a ring, of which the newest max_size stay.
+
+#include "saker/cache/kinds/batch.h"
+#include "saker/cache/kinds/cache.h"
+#include "saker/cache/kinds/rotating.h"
+#include "saker/cache/kinds/row_buffer.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+class BatchRotatingKVCache final : public Cache {
+ public:
+  // Throws kInvalidArgument unless max_size is at least 1.
+  BatchRotatingKVCache(int max_size, std::vector<int> left_padding);
+
+  std::string_view kind() const override { return "BatchRotatingKVCache"; }
+
+  // Below 0 where rows of the sequence were dropped.
+  const std::vector<int>& left_padding() const { return left_padding_; }
+
+  const std::vector<int>& batch_offset() const { return offset_; }
+
+  // With right padding, single rows are refused until `finalize`.
+  void prepare(const Padding& padding);
+  void finalize();
+
+  void filter(std::span<const int> batch_rows);
+  void extend(const BatchRotatingKVCache& other);
+  RotatingKVCache extract(int batch_row) const;
+  // REQUIRES: at least one. Throws kInvalidArgument for different bounds.
+  static BatchRotatingKVCache merge(std::span<const RotatingKVCache* const> caches);
+
+  KeyValues update(const mx::array& keys, const mx::array& values) override;
+
+  // Rows appended, padding counted.
+  std::int64_t offset() const override { return total_; }
+
+  RopeOffset rope_offset() const override;
+
+  std::optional<int> max_size() const override { return max_size_; }
+
+  std::vector<mx::array> state() const override;
+  void set_state(std::vector<mx::array> arrays) override;
+  std::vector<std::string> meta_state() const override;
+  void set_meta_state(const std::vector<std::string>& meta) override;
+
+  void materialize() override { rows_.materialize(); }
+
+  bool is_trimmable() const override { return total_ < max_size_; }
+
+  int trim(int count) override;
+  // Always an array, [B, 1, n, S], over the rows as `update` will give them.
+  Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
+      const override;
+
+  std::size_t nbytes() const override { return rows_.nbytes(); }
+
+  bool is_empty() const override { return rows_.is_empty(); }
+
+  std::unique_ptr<Cache> copy() const override;
+
+ private:
+  void become(Cache& other) override;
+
+  void append_one(const Parts& row);
+  void append_many(const Parts& rows);
+  void order_by_time();
+  void shift_all(std::vector<int>& values, int by);
+  // Rows that right padding put before the newest: moved to the left end.
+  void roll_padding();
+  Parts visible() const;
+
+  RowBuffer rows_;
+  std::vector<int> left_padding_;
+  std::vector<int> offset_;
+  std::vector<int> ends_;  // Of right-padded rows until `finalize`: offset where each one ends.
+  int max_size_;
+  int total_ = 0;
+  int idx_ = 0;
+  bool rotated_ = false;
+};
+
+}  // namespace saker::cache::kinds

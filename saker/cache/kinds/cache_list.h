@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Several caches of one layer, also lists again. Rows are appended to its children, not to it.
+
+#include "saker/cache/kinds/cache.h"
+
+#include <memory>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+class CacheList final : public Cache {
+ public:
+  explicit CacheList(std::vector<std::unique_ptr<Cache>> children)
+      : children_(std::move(children)) {}
+
+  std::string_view kind() const override { return "CacheList"; }
+
+  std::size_t size() const { return children_.size(); }
+
+  // Throws std::out_of_range.
+  Cache& operator[](std::size_t index) { return *children_.at(index); }
+
+  const Cache& operator[](std::size_t index) const { return *children_.at(index); }
+
+  // Throw kUnsupported: a child does this.
+  KeyValues update(const mx::array& keys, const mx::array& values) override;
+  Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
+      const override;
+  void set_meta_state(const std::vector<std::string>& meta) override;
+
+  // The largest of the children's.
+  std::int64_t offset() const override;
+  std::vector<mx::array> state() const override;
+  // Each child takes as many arrays as its state has.
+  void set_state(std::vector<mx::array> arrays) override;
+  std::vector<std::string> meta_state() const override;
+  void materialize() override;
+  bool is_trimmable() const override;
+  // All children or none; what the last one says.
+  int trim(int count) override;
+  std::size_t nbytes() const override;
+  bool is_empty() const override;
+  std::unique_ptr<Cache> copy() const override;
+
+ private:
+  void become(Cache& other) override;
+
+  std::vector<std::unique_ptr<Cache>> children_;
+};
+
+}  // namespace saker::cache::kinds

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of which the newest stay, and the first `keep` always, in mlx-lm's physical order: single
+// rows overwrite the oldest in place; several at once are appended in time order, and then the ring
+// holds up to max_size - 1 rows before them, so that each sees max_size.
+
+#include "saker/cache/kinds/cache.h"
+#include "saker/cache/kinds/row_buffer.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+class Ring {
+ public:
+  // Throws kInvalidArgument unless 0 <= keep < max_size.
+  Ring(int max_size, int keep);
+
+  int max_size() const { return max_size_; }
+
+  int offset() const { return offset_; }
+
+  bool is_empty() const { return rows_.is_empty(); }
+
+  const RowBuffer& buffer() const { return rows_; }
+
+  // Throws kInvalidArgument when position and rows, set apart from each other, do not fit.
+  void check() const;
+  void append(const Parts& rows);
+  // What attention reads: the valid rows as they lie.
+  Parts visible() const;
+  // Those rows, oldest first.
+  Parts in_time_order() const;
+
+  void assign(Parts parts) { rows_ = RowBuffer(std::move(parts)); }
+
+  // keep, max_size, offset, idx
+  std::vector<std::string> meta_state() const;
+  // Throws kCorruptData with nothing changed.
+  void set_meta_state(const std::vector<std::string>& meta);
+
+  bool is_trimmable() const { return offset_ < max_size_; }
+
+  int trim(int count);
+  Mask make_mask(int n, std::optional<int> window, MaskForm form) const;
+
+  void materialize() { rows_.materialize(); }
+
+ private:
+  void append_one(const Parts& row);
+  void append_many(const Parts& rows);
+  // Without the `count` rows after the first `keep`.
+  Parts without_oldest(const Parts& parts, int count) const;
+
+  RowBuffer rows_;
+  int max_size_;
+  int keep_;
+  int offset_ = 0;
+  int idx_ = 0;
+};
+
+}  // namespace saker::cache::kinds

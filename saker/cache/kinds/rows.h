@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the kinds that hold keys and values share: checks and masks.
+
+#include "saker/cache/kinds/cache.h"
+#include "saker/cache/kinds/row_buffer.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace saker::cache::kinds {
+
+// Throws kInvalidArgument unless keys and values are rows of the same batch and heads, fit `buffer`
+// when it holds rows (batch 1 fits any), and `position` plus their number stays within 32 bits.
+void check_update(
+    std::string_view kind,
+    const mx::array& keys,
+    const mx::array& values,
+    const Parts& buffer,
+    std::int64_t position
+);
+// Throws kCorruptData unless there are no arrays, or keys and values of rank 4 that agree, followed
+// by `more` others.
+void check_pair(std::string_view kind, const std::vector<mx::array>& arrays, std::size_t more = 0);
+
+// mlx-lm's rule for caches without a bound: a window always gives an array, one row none.
+Mask unbounded_mask(int n, std::int64_t offset, std::optional<int> window, MaskForm form);
+
+// Boolean [B, 1, n, offset + n]: causal, within the window if there is one, at or after each row's
+// left padding and before its right padding.
+mx::array batch_causal_mask(
+    int n,
+    int offset,
+    std::optional<int> window,
+    std::span<const int> left_padding,
+    std::span<const int> right_padding = {}
+);
+
+// int32 [n]
+mx::array to_array(std::span<const int> values);
+std::vector<int> to_ints(const mx::array& array, std::string_view what);
+
+// Each batch row's rows moved right by its shift, around the end.
+Parts rolled(const Parts& parts, std::span<const int> shifts);
+Parts taken(const Parts& parts, std::span<const int> batch_rows);
+// Throws kInvalidArgument for indices that are no batch row.
+void check_indices(std::span<const int> indices, int batch);
+
+}  // namespace saker::cache::kinds

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases R, M and Q of the cache conformance list.
+#include "saker/cache/kinds/rotating.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/kinds/kv.h"
+
+#include "tests/cache/kinds/token_rows.h"
+#include "tests/support/expect_error.h"
+#include <gtest/gtest.h>
+
+namespace saker::cache::kinds {
+namespace {
+
+using testing::expect_error;
+
+TEST(KindsRotating, R1WrapsBehindTheKeptRows) {
+  RotatingKVCache cache(8, 4);
+  Ids seen;
+  const auto up_to = [&](int last) {
+    for (auto next = static_cast<int>(cache.offset()); next <= last; ++next) {
+      seen = append(cache, {next});
+    }
+    return seen;
+  };
+  EXPECT_EQ(up_to(8), (Ids{0, 1, 2, 3, 8, 5, 6, 7}));
+  EXPECT_EQ(up_to(9), (Ids{0, 1, 2, 3, 8, 9, 6, 7}));
+  EXPECT_EQ(up_to(11), (Ids{0, 1, 2, 3, 8, 9, 10, 11}));
+  EXPECT_EQ(cache.offset(), 12);
+  EXPECT_FALSE(cache.is_trimmable());
+  EXPECT_EQ(cache.trim(2), 0);
+  EXPECT_EQ(cache.max_size(), 8);
+}
+
+TEST(KindsRotating, R2R3SmallRings) {
+  RotatingKVCache cache(6, 2);
+  append(cache, numbers(0, 5));
+  EXPECT_EQ(append(cache, {5}), numbers(0, 6));
+  EXPECT_EQ(append(cache, {6}), (Ids{0, 1, 6, 3, 4, 5}));
+  EXPECT_EQ(cache.offset(), 7);
+  RotatingKVCache three(3);
+  const std::vector<Ids> expected = {{0}, {0, 1}, {0, 1, 2}, {3, 1, 2}, {3, 4, 2}, {3, 4, 5}};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(append(three, {i}), expected[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(KindsRotating, R4R5SeveralRowsAtOnce) {
+  RotatingKVCache cache(8, 4);
+  for (int i = 0; i < 9; ++i) {
+    append(cache, {i});
+  }
+  EXPECT_EQ(append(cache, {9, 10}), (Ids{0, 1, 2, 3, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(cache.meta_state(), (Texts{"4", "8", "11", "9"}));
+  EXPECT_EQ(append(cache, {11}), (Ids{0, 1, 2, 3, 11, 8, 9, 10}));
+  RotatingKVCache three(8, 4);
+  append(three, numbers(0, 3));
+  EXPECT_EQ(three.meta_state(), (Texts{"4", "8", "3", "3"}));
+}
+
+TEST(KindsRotating, R6PositionsThatDoNotFitChangeNothing) {
+  RotatingKVCache cache(8, 4);
+  append(cache, {0, 1});
+  cache.set_meta_state({"4", "8", "2147483647", "2"});
+  for (const Ids& ids : {Ids{1}, Ids{1, 2}}) {
+    expect_error(ErrorCode::kInvalidArgument, {}, [&] { append(cache, ids); });
+    EXPECT_EQ(cache.meta_state(), (Texts{"4", "8", "2147483647", "2"}));
+  }
+  cache.set_meta_state({"4", "8", "9", "2"});
+  expect_error(ErrorCode::kInvalidArgument, {"offset 9"}, [&] { append(cache, {1}); });
+}
+
+TEST(KindsRotating, R7MetaValuesAreAllOrNothing) {
+  RotatingKVCache cache(8, 4);
+  const auto before = cache.meta_state();
+  expect_error(ErrorCode::kCorruptData, {"'x'"}, [&] {
+    cache.set_meta_state({"4", "8", "x", "2"});
+  });
+  EXPECT_EQ(cache.meta_state(), before);
+  cache.set_meta_state({"2", "16", "9", "3"});
+  EXPECT_EQ(cache.meta_state(), (Texts{"2", "16", "9", "3"}));
+}
+
+TEST(KindsRotating, R8AnEmptyRingIsAtTheStart) {
+  for (const Texts& meta : {Texts{"4", "8", "5", "5"}, Texts{"0", "8", "0", "3"}}) {
+    expect_error(ErrorCode::kCorruptData, {}, [&] { from_state("RotatingKVCache", {}, meta); });
+  }
+  EXPECT_TRUE(from_state("RotatingKvCache", {}, {"4", "8", "0", "0"})->is_empty());
+}
+
+TEST(KindsRotating, FromSerializedIsAllOrNothing) {
+  RotatingKVCache cache(8, 4);
+  append(cache, numbers(0, 3));
+  expect_error(ErrorCode::kCorruptData, {}, [&] {
+    cache.from_serialized(pair_of({7, 8}), {"4", "8", "1", "1"});
+  });
+  expect_error(ErrorCode::kCorruptData, {}, [&] { cache.from_serialized(pair_of({7, 8}), {"4"}); });
+  EXPECT_EQ(cache.meta_state(), (Texts{"4", "8", "3", "3"}));
+  EXPECT_EQ(state_ids(cache), std::vector<Ids>{numbers(0, 3)});
+  cache.from_serialized(pair_of({0, 4, 2, 3}), {"0", "4", "5", "1"});
+  EXPECT_EQ(ids_of(cache.in_time_order()->keys), (Ids{4, 2, 3, 0}));
+}
+
+TEST(KindsRotating, M4SeveralRows) {
+  RotatingKVCache cache(8, 4);
+  append(cache, {0, 1});
+  EXPECT_EQ(bits(cache.make_mask(3)), "causal");
+  for (int i = 2; i < 10; ++i) {
+    append(cache, {i});
+  }
+  const auto mask = cache.make_mask(3);
+  ASSERT_EQ(mask.kind, Mask::Kind::kArray);
+  EXPECT_EQ(mask.array->shape(), (mx::Shape{3, 10}));
+  EXPECT_EQ(bits(cache.make_mask(3, 0)), bits(mask));
+  EXPECT_EQ(bits(cache.make_mask(3, 8)), bits(mask));
+}
+
+TEST(KindsRotating, M5M6OneRow) {
+  RotatingKVCache cache(4, 2);
+  for (int i = 0; i < 6; ++i) {
+    append(cache, {i});
+  }
+  EXPECT_EQ(bits(cache.make_mask(1, 2)), "1001");
+  EXPECT_EQ(bits(cache.make_mask(1, 8)), "none");
+  RotatingKVCache eight(8);
+  append(eight, {0});
+  append(eight, {1});
+  append(eight, {2});
+  EXPECT_EQ(bits(eight.make_mask(1, 2)), "0011");
+}
+
+mx::array wide_rows(const Ids& ids) {
+  return mx::broadcast_to(token_rows(ids), {1, 1, static_cast<int>(ids.size()), 64});
+}
+
+Ids append_wide(Cache& cache, const Ids& ids) {
+  return ids_of(mx::round(cache.update(wide_rows(ids), wide_rows(ids)).values));
+}
+
+TEST(KindsQuantized, Q1ATrimmedRowIsReplaced) {
+  QuantizedKVCache cache({.group_size = 64, .bits = 8});
+  EXPECT_EQ(append_wide(cache, {1, 2, 3, 4}), numbers(1, 4));
+  EXPECT_EQ(cache.trim(3), 3);
+  EXPECT_EQ(append_wide(cache, {9}), (Ids{1, 9}));
+  EXPECT_EQ(cache.meta_state(), (Texts{"2", "64", "8"}));
+  EXPECT_EQ(cache.state().size(), 6U);
+  EXPECT_EQ(cache.quantized_state()->keys.weight.shape(), (mx::Shape{1, 1, 2, 16}));
+}
+
+TEST(KindsQuantized, Q2OffsetAndRowsConverge) {
+  QuantizedKVCache cache({.group_size = 64, .bits = 8});
+  append_wide(cache, numbers(0, 5));
+  const auto state = cache.state();
+  EXPECT_EQ(from_state("QuantizedKVCache", state, {"3", "64", "8"})->state()[0].shape(2), 3);
+  EXPECT_EQ(from_state("QuantizedKVCache", state, {"7", "64", "8"})->offset(), 5);
+  auto uneven = state;
+  uneven[4] = mx::slice(state[4], {0, 0, 0, 0}, {1, 1, 2, 1});
+  EXPECT_EQ(from_state("QuantizedKVCache", uneven, {"5", "64", "8"})->offset(), 2);
+  auto other = state;
+  other.resize(4, state[0]);
+  expect_error(ErrorCode::kCorruptData, {}, [&] {
+    from_state("QuantizedKVCache", other, {"5", "64", "8"});
+  });
+  expect_error(ErrorCode::kCorruptData, {}, [&] {
+    from_state("QuantizedKVCache", {}, {"1", "64", "8"});
+  });
+  expect_error(ErrorCode::kInvalidArgument, {"7 bits"}, [] { QuantizedKVCache({.bits = 7}); });
+  expect_error(ErrorCode::kInvalidArgument, {"multiples of 64"}, [&] { append(cache, {1}); });
+}
+
+TEST(KindsQuantized, ARingOfQuantizedRowsTurnsAsAPlainOne) {
+  QuantizedRotatingKVCache cache(8, 4, {.group_size = 32, .bits = 8});
+  RotatingKVCache plain(8, 4);
+  for (const int count : {1, 1, 5, 1, 1, 1, 1, 1, 3, 1, 12, 1, 1}) {
+    const Ids ids = numbers(static_cast<int>(plain.offset()), count);
+    EXPECT_EQ(append_wide(cache, ids), append(plain, ids));
+  }
+  auto meta = plain.meta_state();
+  meta.insert(meta.end(), {"32", "8"});
+  EXPECT_EQ(cache.meta_state(), meta);
+  const auto again = from_state(cache.kind(), cache.state(), meta);
+  EXPECT_EQ(append_wide(*again, {50}), append(plain, {50}));
+  meta[2] = "3";
+  expect_error(ErrorCode::kCorruptData, {}, [&] { again->from_serialized(cache.state(), meta); });
+  EXPECT_LT(cache.nbytes(), 8U * 64 * 4 * 2);
+}
+
+TEST(KindsPromptCache, OnePerLayer) {
+  const auto rings = make_prompt_cache(3, 16);
+  ASSERT_EQ(rings.size(), 3U);
+  EXPECT_EQ(rings[2]->meta_state(), (Texts{"4", "16", "0", "0"}));
+  EXPECT_EQ(make_prompt_cache(2, {}).at(1)->kind(), "KVCache");
+}
+
+TEST(KindsFromState, KnowsOtherNamesAndRefusesUnknownOnes) {
+  for (const char* name : {"KVCache", "KVCacheSimple", "ConcatenateKVCache", "StandardKvCache"}) {
+    const auto cache = from_state(name, pair_of({1, 2}), {});
+    EXPECT_EQ(cache->kind(), "KVCache");
+    EXPECT_EQ(append(*cache, {3}), numbers(1, 3));
+  }
+  EXPECT_EQ(
+      from_state("StandardQuantizedKvCache", {}, {"0", "64", "4"})->kind(), "QuantizedKVCache"
+  );
+  expect_error(ErrorCode::kUnsupported, {"'kvcache'"}, [] { from_state("kvcache", {}, {}); });
+  expect_error(ErrorCode::kCorruptData, {}, [] { from_state("KVCache", {}, {"1"}); });
+  std::vector<mx::array> arrays = pair_of({1});
+  KVCache cache;
+  append(cache, {7});
+  cache.state_into(arrays);
+  EXPECT_EQ(arrays.size(), 4U);  // Appended, nothing replaced.
+}
+
+}  // namespace
+}  // namespace saker::cache::kinds
