@@ -53,7 +53,7 @@ std::vector<int> extended(
 mx::array zeros_like(const mx::array& array, int batch) {
   mx::Shape shape = array.shape();
   shape[0] = batch;
-  return mx::zeros(std::move(shape), array.dtype());
+  return mx::zeros(shape, array.dtype());
 }
 
 mx::array row_of(const mx::array& array, int row) {

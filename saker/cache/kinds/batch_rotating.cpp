@@ -59,6 +59,7 @@ void BatchRotatingKVCache::prepare(const Padding& padding) {
 
 void BatchRotatingKVCache::roll_padding() {
   std::vector<int> shifts;
+  shifts.reserve(offset_.size());
   for (std::size_t i = 0; i < offset_.size(); ++i) {
     shifts.push_back(std::max(0, offset_[i] - ends_[i]));
   }
@@ -79,6 +80,7 @@ void BatchRotatingKVCache::finalize() {
 void BatchRotatingKVCache::order_by_time() {
   if (rotated_) {
     Parts parts;
+    parts.reserve(rows_.parts().size());
     for (const mx::array& part : rows_.parts()) {
       parts.push_back(mx::roll(part, -idx_, kRowAxis));
     }

@@ -20,7 +20,7 @@ mx::array zero_rows(const mx::array& like, int batch, int count) {
   mx::Shape shape = like.shape();
   shape[0] = batch;
   shape[kRowAxis] = count;
-  return mx::zeros(std::move(shape), like.dtype());
+  return mx::zeros(shape, like.dtype());
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ Parts for_batch(
   for (mx::array& part : rows) {
     mx::Shape shape = part.shape();
     shape[0] = static_cast<int>(batch);
-    part = mx::broadcast_to(part, std::move(shape));
+    part = mx::broadcast_to(part, shape);
   }
   return rows;
 }

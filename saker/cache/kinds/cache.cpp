@@ -72,6 +72,7 @@ std::unique_ptr<Cache> list_from_state(SerializedCache list) {
   std::vector<std::unique_ptr<Cache>> children;
   for (const SerializedCache& child : split_cache_list(std::move(list))) {
     std::vector<mx::array> arrays;
+    arrays.reserve(child.state.size());
     for (const Tensor& tensor : child.state) {
       arrays.push_back(to_array(tensor));
     }

@@ -99,12 +99,11 @@ Parts Ring::visible() const {
 }
 
 Parts Ring::in_time_order() const {
-  const Parts rows = visible();
+  Parts rows = visible();
   if (rows.empty() || idx_ == rows.front().shape(2)) {
     return rows;
   }
-  const Parts newest =
-      joined(rows_of(rows, idx_, rows.front().shape(2)), rows_of(rows, keep_, idx_));
+  Parts newest = joined(rows_of(rows, idx_, rows.front().shape(2)), rows_of(rows, keep_, idx_));
   return keep_ == 0 ? newest : joined(rows_of(rows, 0, keep_), newest);
 }
 

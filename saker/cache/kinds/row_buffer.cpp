@@ -36,6 +36,7 @@ Parts rows_of(const Parts& parts, int first, int last) {
 
 Parts joined(const Parts& first, const Parts& second) {
   Parts result;
+  result.reserve(first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     result.push_back(mx::concatenate({first[i], mx::astype(second[i], first[i].dtype())}, kRowAxis)
     );
@@ -57,7 +58,7 @@ void RowBuffer::reserve(int capacity, int used, const Parts& like) {
     const mx::array& part = is_empty() ? like[i] : parts_[i];
     mx::Shape shape = part.shape();
     shape[kRowAxis] = capacity - used;
-    const mx::array room = mx::zeros(std::move(shape), part.dtype());
+    const mx::array room = mx::zeros(shape, part.dtype());
     if (used == 0) {
       result.push_back(room);
     } else {
@@ -77,7 +78,7 @@ void RowBuffer::write(int at, const Parts& rows) {
     last[kRowAxis] = end;
     mx::Shape target = parts_[i].shape();
     target[kRowAxis] = end - at;
-    const auto update = mx::broadcast_to(mx::astype(rows[i], parts_[i].dtype()), std::move(target));
+    const auto update = mx::broadcast_to(mx::astype(rows[i], parts_[i].dtype()), target);
     // Only the graph holds the old array from here on, so it is written in place.
     const mx::array old = std::exchange(parts_[i], mx::array(0.0F));
     parts_[i] = mx::slice_update(old, update, {0, 0, at, 0}, std::move(last));

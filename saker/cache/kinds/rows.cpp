@@ -143,6 +143,7 @@ Parts rolled(const Parts& parts, std::span<const int> shifts) {
 
 Parts taken(const Parts& parts, std::span<const int> batch_rows) {
   Parts result;
+  result.reserve(parts.size());
   for (const mx::array& part : parts) {
     result.push_back(mx::take(part, to_array(batch_rows), 0));
   }
