@@ -142,11 +142,9 @@ TEST_P(ExpertLinearTest, JoinsPartsAndReadsStridedRows) {
   const WeightFormat format = {WeightKind::kAffine, 4, 32};
   std::vector<std::vector<WeightTensors>> joined;
   std::vector<std::vector<WeightTensors>> gates;
-  for (const int expert : {0, 1, 2}) {
-    gates.push_back({random_weight(format, 20, 64, static_cast<std::uint64_t>(6 * expert))});
-    joined.push_back(
-        {gates.back()[0], random_weight(format, 20, 64, static_cast<std::uint64_t>(6 * expert + 3))}
-    );
+  for (const std::uint64_t expert : {0, 1, 2}) {
+    gates.push_back({random_weight(format, 20, 64, 6 * expert)});
+    joined.push_back({gates.back()[0], random_weight(format, 20, 64, 6 * expert + 3)});
   }
   const auto weights = ExpertWeights::pack(joined, format);
   const auto gate_weights = ExpertWeights::pack(gates, format);
@@ -183,7 +181,7 @@ TEST_P(ExpertLinearTest, OnlyChosenExpertsMatter) {
   const auto expected = to_vector(mixture(x, scores, 2, good));
   for (int row = 0; row < 6; ++row) {
     for (int n = 0; n < 20; ++n) {
-      const auto at = static_cast<std::size_t>(row * 20 + n);
+      const auto at = static_cast<std::size_t>(row) * 20 + static_cast<std::size_t>(n);
       if (row == 1 || row == 3) {
         EXPECT_TRUE(std::isnan(y[at])) << row;
       } else {

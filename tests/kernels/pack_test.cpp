@@ -6,6 +6,7 @@
 #include "tests/kernels/random_weights.h"
 #include <gtest/gtest.h>
 
+#include <cassert>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ unsigned code_at(const std::byte* row, int index, int bits) {
 std::uint16_t small_float(
     const WeightTensors& tensors, const WeightFormat& format, int row, int k
 ) {
+  assert(format.group_size > 0);  // Of all kinds with scales.
   const auto scale_code =
       std::to_integer<unsigned>(row_of(*tensors.scales, row)[k / format.group_size]);
   const unsigned code = code_at(row_of(tensors.weight, row), k, format.bits);
