@@ -12,9 +12,9 @@
 // of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.
 // On tiles codes are weights of bf16 too, scale * code + bias in one rounding to float32 and then
-// one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in one
-// chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h).
-// Neither the rows beside a row, nor tiles, nor panels of unpacked weights change this order.
+// one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in
+// one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h). Neither
+// the rows beside a row, nor tiles, nor panels of unpacked weights change this order.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 

@@ -65,7 +65,8 @@ struct PackedMatrix {
     return group_word_bytes() + 2 * kBlockRows * scale_bytes(scale_kind);
   }
 
-  // Chunks of a block, the bytes of a chunk's codes, of one row's pairs, and of both: kInTiles only.
+  // Chunks of a block, the bytes of a chunk's codes, of one row's pairs, and of both: kInTiles
+  // only.
   [[gnu::always_inline]] int chunks() const {
     return (columns + kChunkColumns - 1) / kChunkColumns;
   }
