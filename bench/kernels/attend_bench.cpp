@@ -30,8 +30,8 @@ mx::array random_rows(int rows, int heads) {
   return x;
 }
 
-std::shared_ptr<KvStore> filled_store(int rows) {
-  auto store = std::make_shared<KvStore>(KvShape{kKvHeads, kDim, kDim, mx::bfloat16});
+std::shared_ptr<KvStore> filled_store(int rows, int bits) {
+  auto store = std::make_shared<KvStore>(KvShape{kKvHeads, kDim, kDim, mx::bfloat16, bits});
   store->prepare(0, rows + 1);
   auto values = mx::random::normal({kKvHeads, rows, kDim});
   values.eval();
@@ -39,15 +39,16 @@ std::shared_ptr<KvStore> filled_store(int rows) {
   return store;
 }
 
-// One token after `context` others, through eight layers in one evaluation.
+// One token after `context` others in a cache of some bits, through eight layers in one evaluation.
 void decode(benchmark::State& state) {
   constexpr int kLayers = 8;
   const int context = static_cast<int>(state.range(0));
+  const int bits = static_cast<int>(state.range(1));
   const auto q = random_rows(1, kHeads);
   const auto k = random_rows(1, kKvHeads);
   std::vector<std::shared_ptr<KvStore>> stores;
   for (int i = 0; i < kLayers; ++i) {
-    stores.push_back(filled_store(context));
+    stores.push_back(filled_store(context, bits));
   }
   for (auto _ : state) {
     std::vector<mx::array> outputs;
@@ -56,7 +57,8 @@ void decode(benchmark::State& state) {
     }
     mx::eval(outputs);
   }
-  const std::int64_t bytes = 2L * 2 * kKvHeads * kDim * (context + 1) * kLayers;
+  const std::int64_t terms = bits == 16 ? 0 : 2L * kKvHeads * kDim / 64 * 2 * 2;
+  const std::int64_t bytes = (2L * kKvHeads * kDim * bits / 8 + terms) * (context + 1) * kLayers;
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
 }
 
@@ -64,9 +66,10 @@ void decode(benchmark::State& state) {
 void prefill(benchmark::State& state) {
   const int rows = static_cast<int>(state.range(0));
   const int context = static_cast<int>(state.range(1));
+  const int bits = static_cast<int>(state.range(2));
   const auto q = random_rows(rows, kHeads);
   const auto k = random_rows(rows, kKvHeads);
-  const auto store = filled_store(context + rows);
+  const auto store = filled_store(context + rows, bits);
   for (auto _ : state) {
     mx::eval(attend(q, k, k, {{0, rows, context, store}}, options()));
   }
@@ -77,13 +80,13 @@ void prefill(benchmark::State& state) {
   );
 }
 
-BENCHMARK(decode)->Arg(64)->Arg(512)->Arg(4096)->Arg(32768)->UseRealTime()->Unit(
-    benchmark::kMicrosecond
-);
+BENCHMARK(decode)
+    ->ArgsProduct({{64, 512, 4096, 32768}, {16, 8, 4}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK(prefill)
-    ->Args({512, 0})
-    ->Args({512, 4096})
-    ->Args({8, 512})
+    ->ArgsProduct({{512}, {0, 4096}, {16, 8, 4}})
+    ->ArgsProduct({{8}, {512}, {16, 8, 4}})
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 

@@ -11,7 +11,7 @@ class KVCache final : public PagedCache {
  public:
   explicit KVCache(const kernels::KvShape& shape);
 
-  std::string_view kind() const override { return "KVCache"; }
+  std::string_view kind() const override { return is_quantized() ? "QuantizedKVCache" : "KVCache"; }
 
   std::optional<int> max_size() const override { return std::nullopt; }
 

@@ -26,6 +26,12 @@ struct KeyValues {
   mx::array values;  // [1, H_kv, S, D_v]
 };
 
+// The same as codes, scales and biases, as mx::quantize lays them out.
+struct QuantizedKeyValues {
+  kernels::QuantizedRows keys;  // [1, H_kv, S, ...]
+  kernels::QuantizedRows values;
+};
+
 // What attention over n new rows has to mask beyond the cached rows.
 struct Mask {
   enum class Kind : std::uint8_t { kNone, kCausal, kArray };
@@ -41,7 +47,8 @@ class LayerCache {
   LayerCache& operator=(const LayerCache&) = delete;
   virtual ~LayerCache() = default;
 
-  // The class name that mlx-lm's files use: "KVCache", "RotatingKVCache".
+  // The class name that mlx-lm's files use: "KVCache", "RotatingKVCache", "QuantizedKVCache"; and
+  // "QuantizedRotatingKVCache", which mlx-lm lacks.
   virtual std::string_view kind() const = 0;
 
   // Appends rows [1, H_kv, n, D] and gives all rows that a new one may see, oldest first.
@@ -71,6 +78,9 @@ class LayerCache {
   // dtypes are converted. Throws kInvalidArgument for rows that do not fit, kUnsupported for kinds
   // that cannot, kCapacity; then nothing has changed. REQUIRES: no open transaction.
   virtual void assign(std::int64_t offset, const std::optional<KeyValues>& rows);
+
+  // The same of a cache that keeps codes (`view` gives what they stand for); none for others.
+  virtual std::optional<QuantizedKeyValues> quantized_view() const { return std::nullopt; }
 
   // Whether the last `count` rows can be forgotten with all earlier visible rows still there.
   virtual bool can_trim(std::int64_t count) const = 0;

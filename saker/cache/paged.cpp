@@ -161,6 +161,37 @@ void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& row
   offset_ = offset;
 }
 
+std::optional<QuantizedKeyValues> PagedCache::quantized_view() const {
+  const auto end = committed();
+  if (end == 0 || !is_quantized()) {
+    return std::nullopt;
+  }
+  const std::int64_t keep = bound_ ? std::min<std::int64_t>(bound_->keep, end) : 0;
+  const std::int64_t first = std::max(keep, bound_ ? end - bound_->recent : 0);
+  const auto join = [](const mx::array& kept, const mx::array& newest) {
+    return mx::expand_dims(mx::concatenate({kept, newest}, 1), 0);  // [1, H_kv, S, ...]
+  };
+  const auto read = [&](auto rows) {
+    const kernels::QuantizedRows kept = rows(0, static_cast<int>(keep));
+    const kernels::QuantizedRows newest = rows(first, static_cast<int>(end - first));
+    return kernels::QuantizedRows{
+        join(kept.codes, newest.codes),
+        join(kept.scales, newest.scales),
+        join(kept.biases, newest.biases),
+        newest.bits,
+        newest.group_size,
+    };
+  };
+  return QuantizedKeyValues{
+      read([&](std::int64_t from, int count) { return store_->quantized_keys(from, count); }),
+      read([&](std::int64_t from, int count) { return store_->quantized_values(from, count); }),
+  };
+}
+
+bool PagedCache::is_quantized() const {
+  return store_->shape().bits != kernels::kUnquantizedBits;
+}
+
 std::int64_t PagedCache::trim(std::int64_t count) {
   require(!begun_, ErrorCode::kInternal, "[{}] trim inside of a transaction", kind());
   count = std::clamp<std::int64_t>(count, 0, offset_);

@@ -30,6 +30,7 @@ class PagedCache : public LayerCache {
 
   std::optional<KeyValues> view() const final;
   void assign(std::int64_t offset, const std::optional<KeyValues>& rows) final;
+  std::optional<QuantizedKeyValues> quantized_view() const final;
   std::int64_t trim(std::int64_t count) final;
   std::size_t nbytes() const final;
 
@@ -38,6 +39,8 @@ class PagedCache : public LayerCache {
   void roll_back() final;
 
  protected:
+  bool is_quantized() const;
+
   PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound);
   // The committed rows of `other`, memory shared.
   PagedCache(const PagedCache& other);

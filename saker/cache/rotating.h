@@ -14,7 +14,9 @@ class RotatingKVCache final : public PagedCache {
   // Throws kInvalidArgument unless 0 <= keep < max_size.
   RotatingKVCache(const kernels::KvShape& shape, int max_size, int keep = 0);
 
-  std::string_view kind() const override { return "RotatingKVCache"; }
+  std::string_view kind() const override {
+    return is_quantized() ? "QuantizedRotatingKVCache" : "RotatingKVCache";
+  }
 
   std::optional<int> max_size() const override { return max_size_; }
 

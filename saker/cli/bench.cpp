@@ -63,13 +63,14 @@ std::string spread_line(const char* name, std::vector<double> values) {
 
 void print_report(const Report& report, const engine::ModelFacts& facts, const BenchArgs& args) {
   print(fmt::format(
-      "{}, {}, prompt {} tokens, answer {}, batch {}, depth {}\n",
+      "{}, {}, prompt {} tokens, answer {}, batch {}, depth {}, cache of {} bits\n",
       facts.model_type,
       facts.instruction_set,
       args.request.prompt_tokens,
       args.request.generation_tokens,
       args.request.batch,
-      args.request.depth
+      args.request.depth,
+      args.request.kv_bits
   ));
   print(spread_line("prompt", report.result.prompt_tps));
   print(spread_line("generation", report.result.generation_tps));
@@ -105,7 +106,8 @@ int run_bench(const BenchArgs& args) {
     });
   }
   report.cache_bytes = engine->cache_bytes(
-      args.request.depth + args.request.prompt_tokens + args.request.generation_tokens / 2
+      args.request.depth + args.request.prompt_tokens + args.request.generation_tokens / 2,
+      args.request.kv_bits
   );
   if (args.json) {
     print(dump_line(report_json(report, engine->facts())));
@@ -141,6 +143,7 @@ void add_bench(CLI::App& app, Action& action) {
       )
       ->check(CLI::Range(1, 1000))
       ->type_name("INT");
+  add_kv_bits(command, request.kv_bits);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_bench(*args); }; });
 }

@@ -44,6 +44,15 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
       ->group("Engine");
 }
 
+void add_kv_bits(CLI::App& command, int& bits) {
+  command
+      .add_option(
+          "--kv-bits", bits, "Keep cached rows in 8 or 4 bits an element; 16: as they are [16]"
+      )
+      ->check(CLI::IsMember({16, 8, 4}))
+      ->type_name("INT");
+}
+
 std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> bar;

@@ -23,6 +23,9 @@ void add_model_positional(CLI::App& command, std::string& model);
 // Adds MODEL, --threads, --device and --prefill-step.
 void add_model_args(CLI::App& command, ModelArgs& args);
 
+// Adds --kv-bits: for commands without request fields.
+void add_kv_bits(CLI::App& command, int& bits);
+
 // Loads the model, with a progress bar when that takes a while; prints its warnings on stderr.
 std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args);
 

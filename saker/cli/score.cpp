@@ -29,6 +29,7 @@ struct ScoreArgs {
   std::string prompt_tokens;
   std::string file;
   int top_k = 10;
+  int kv_bits = 16;
   bool json = false;
 };
 
@@ -50,7 +51,7 @@ std::vector<std::int32_t> token_member(const Json& record, const char* key) {
   return *holder.tokens;
 }
 
-engine::ScoreRequest make_request(const Json& record, int top_k) {
+engine::ScoreRequest make_request(const Json& record, const ScoreArgs& args) {
   require(
       record.is_object(),
       ErrorCode::kInvalidArgument,
@@ -58,7 +59,8 @@ engine::ScoreRequest make_request(const Json& record, int top_k) {
       record.type_name()
   );
   engine::ScoreRequest request;
-  request.top_k = top_k;
+  request.top_k = args.top_k;
+  request.kv_bits = args.kv_bits;
   for (const auto& [key, value] : record.items()) {
     if (key == "text") {
       request.text = text_member(record, "text");
@@ -87,7 +89,7 @@ int score_records(engine::Engine& engine, const ScoreArgs& args) {
       if (record.is_object() && record.contains("id")) {
         id = record["id"];
       }
-      print(dump_line(with_id(id, to_json(engine.score(make_request(record, args.top_k))))));
+      print(dump_line(with_id(id, to_json(engine.score(make_request(record, args))))));
     } catch (const Error& error) {
       ++failures;
       print(dump_line(record_error(id, error)));
@@ -122,6 +124,7 @@ int run_score(const ScoreArgs& args) {
   }
   engine::ScoreRequest request;
   request.top_k = args.top_k;
+  request.kv_bits = args.kv_bits;
   request.text = args.text;
   request.prompt = args.prompt;
   request.completion = args.completion;
@@ -171,6 +174,7 @@ void add_score(CLI::App& app, Action& action) {
   command.add_option("--top-k", args->top_k, "Next-token candidates to report; 0: none [10]")
       ->check(CLI::Range(0, 1 << 20))
       ->type_name("INT");
+  add_kv_bits(command, args->kv_bits);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_score(*args); }; });
 }

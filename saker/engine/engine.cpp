@@ -123,6 +123,7 @@ ScoreResult Engine::score(const ScoreRequest& request) {
       .first_scored = prompt.first_scored,
       .top_k = request.top_k,
       .prefill_step = impl_->prefill_step(),
+      .kv_bits = request.kv_bits,
   };
   score::TokenScores scores = impl_->runner().call([&](const models::Model& model) {
     return score::score_tokens(model, prompt.tokens, plan);
@@ -156,6 +157,7 @@ BenchResult Engine::bench(
       .depth = request.depth,
       .repetitions = request.repetitions,
       .prefill_step = impl_->prefill_step(),
+      .kv_bits = request.kv_bits,
   };
   generate::BenchRates rates = impl_->runner().call([&](const models::Model& model) {
     return generate::run_bench(model, plan, progress);
@@ -176,9 +178,9 @@ MachineLimits Engine::measure_limits() {
   };
 }
 
-std::size_t Engine::cache_bytes(std::int64_t depth) const {
-  return impl_->runner().call([depth](const models::Model& model) {
-    return model.cache_bytes(depth);
+std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
+  return impl_->runner().call([depth, kv_bits](const models::Model& model) {
+    return model.cache_bytes(depth, kv_bits);
   });
 }
 

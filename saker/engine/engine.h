@@ -78,8 +78,8 @@ class Engine {
       const BenchRequest& request, const std::function<void(int done, int total)>& progress
   );
   MachineLimits measure_limits();
-  // Cache bytes that one decode step reads at this depth.
-  std::size_t cache_bytes(std::int64_t depth) const;
+  // Cache bytes that one decode step reads at this depth, rows kept in `kv_bits` bits.
+  std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
 
   // Sessions keep one conversation's cache between requests.
   std::uint64_t open_session();

@@ -33,6 +33,7 @@ struct GenerateRequest {
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
+  int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits.
   // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:
   // no session.
   std::uint64_t session = 0;
@@ -77,6 +78,7 @@ struct ScoreRequest {
   std::optional<std::string> completion = {};
   std::optional<std::vector<std::int32_t>> tokens = {};
   std::vector<std::int32_t> prompt_tokens = {};  // With tokens: not scored, only seen.
+  int kv_bits = 16;                              // 8 or 4: cached rows are codes of so many bits.
   int top_k = 0;  // > 0: the next-token distribution after the last token.
 };
 
@@ -106,6 +108,7 @@ struct BenchRequest {
   int batch = 1;
   int depth = 0;  // Rows cached before the prompt's measurement starts to generate.
   int repetitions = 5;
+  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits.
 };
 
 struct BenchResult {

@@ -134,6 +134,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   generate::SequenceRequest sequence;
   sequence.prompt = submission.prompt;
   sequence.max_kv_size = request.max_kv_size;
+  sequence.kv_bits = request.kv_bits;
   sequence.max_tokens = request.max_tokens;
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = prompts_->xtc_exempt();
@@ -141,6 +142,14 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }
+  require(
+      request.kv_bits == kernels::kUnquantizedBits ||
+          (request.cache_in.empty() && request.cache_out.empty()),
+      ErrorCode::kUnsupported,
+      "kv_bits: got {} with a cache file, expected {}",
+      request.kv_bits,
+      kernels::kUnquantizedBits
+  );
   if (!request.cache_out.empty()) {
     const AtomicFile can_be_written(request.cache_out);
   }
@@ -185,7 +194,11 @@ void Runner::start(Submission& submission) {
   try {
     generate::SequenceRequest sequence = make_sequence(submission);
     if (session != 0) {
-      sequence.cache = sessions_.take(session, submission.prompt, request.max_kv_size);
+      sequence.cache = sessions_.take(
+          session,
+          submission.prompt,
+          {.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits}
+      );
       taken = true;
     }
     Answer::Setup setup{

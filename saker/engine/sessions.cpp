@@ -17,7 +17,7 @@ void Sessions::close(std::uint64_t id) {
 }
 
 std::optional<cache::SequenceCache> Sessions::take(
-    std::uint64_t id, std::span<const std::int32_t> prompt, int max_kv_size
+    std::uint64_t id, std::span<const std::int32_t> prompt, const models::CacheOptions& options
 ) {
   const auto found = sessions_.find(id);
   require(found != sessions_.end(), ErrorCode::kInvalidArgument, "session {} is not open", id);
@@ -28,8 +28,8 @@ std::optional<cache::SequenceCache> Sessions::take(
   session.busy = true;
   std::optional<cache::SequenceCache> cache = std::exchange(session.cache, std::nullopt);
   const std::vector<std::int32_t> tokens = std::exchange(session.tokens, {});
-  const int old_size = std::exchange(session.max_kv_size, max_kv_size);
-  if (!cache || old_size != max_kv_size || prompt.empty()) {
+  const models::CacheOptions old_options = std::exchange(session.options, options);
+  if (!cache || old_options != options || prompt.empty()) {
     return std::nullopt;
   }
   // One token is left to run, since its row gives the first logits.

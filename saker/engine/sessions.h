@@ -6,6 +6,7 @@
 // can't go back. Threading: the engine's thread.
 
 #include "saker/cache/sequence_cache.h"
+#include "saker/models/model.h"
 
 #include <cstdint>
 #include <map>
@@ -21,11 +22,12 @@ class Sessions {
   // Frees the rows, or has `give_back` free them when a request is using them.
   void close(std::uint64_t id);
 
-  // Takes the cache out for one request; none where nothing of it can be used. It holds fewer rows
+  // Takes the cache out for one request; none where nothing of it can be used, or where it was made
+  // with other options. It holds fewer rows
   // than the prompt has tokens. Throws kInvalidArgument for an unknown session and one whose last
   // request still runs.
   std::optional<cache::SequenceCache> take(
-      std::uint64_t id, std::span<const std::int32_t> prompt, int max_kv_size
+      std::uint64_t id, std::span<const std::int32_t> prompt, const models::CacheOptions& options
   );
   // Ends the use. `context` starts with the tokens whose rows the cache holds.
   void give_back(
@@ -36,7 +38,7 @@ class Sessions {
   struct Session {
     std::vector<std::int32_t> tokens;  // One per row.
     std::optional<cache::SequenceCache> cache;
-    int max_kv_size = 0;
+    models::CacheOptions options;
     bool busy = false;
   };
 

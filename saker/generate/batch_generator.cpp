@@ -142,6 +142,12 @@ void BatchGenerator::check(const SequenceRequest& request) const {
       "max_kv_size: got {}, expected 0 or more",
       request.max_kv_size
   );
+  require(
+      kernels::is_kv_bits(request.kv_bits),
+      ErrorCode::kInvalidArgument,
+      "kv_bits: got {}, expected 16, 8 or 4",
+      request.kv_bits
+  );
 }
 
 std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
@@ -179,7 +185,10 @@ void BatchGenerator::admit() {
     sequence->started = Clock::now();
     try {
       if (!sequence->request.cache) {
-        sequence->request.cache = model_.make_cache({.max_kv_size = sequence->request.max_kv_size});
+        sequence->request.cache = model_.make_cache({
+            .max_kv_size = sequence->request.max_kv_size,
+            .kv_bits = sequence->request.kv_bits,
+        });
       }
       require(
           sequence->pending() > 0,

@@ -46,13 +46,16 @@ std::int32_t bench_token(int slot, std::size_t index, int vocab_size) {
 }
 
 // Runs all slots until each has `tokens` more tokens; returns the seconds it took.
-double run_slots(BatchGenerator& generator, std::vector<Slot>& slots, int tokens) {
+double run_slots(
+    BatchGenerator& generator, const BenchPlan& plan, std::vector<Slot>& slots, int tokens
+) {
   const auto start = std::chrono::steady_clock::now();
   for (Slot& slot : slots) {
     SequenceRequest request;
     request.prompt = std::move(slot.context);
     request.cache = std::move(slot.cache);
     request.max_tokens = tokens;
+    request.kv_bits = plan.kv_bits;
     generator.add(std::move(request), std::make_unique<SlotListener>(slot));
   }
   while (!generator.idle()) {
@@ -67,14 +70,20 @@ double run_slots(BatchGenerator& generator, std::vector<Slot>& slots, int tokens
 }
 
 // Runs `count` fixed tokens after what the slots hold and forgets the token that each then chose.
-double run_prompt(BatchGenerator& generator, std::vector<Slot>& slots, int count, int vocab_size) {
+double run_prompt(
+    BatchGenerator& generator,
+    const BenchPlan& plan,
+    std::vector<Slot>& slots,
+    int count,
+    int vocab_size
+) {
   for (std::size_t s = 0; s < slots.size(); ++s) {
     std::vector<std::int32_t>& context = slots[s].context;
     for (int i = 0; i < count; ++i) {
       context.push_back(bench_token(static_cast<int>(s), context.size(), vocab_size));
     }
   }
-  const double seconds = run_slots(generator, slots, 1);
+  const double seconds = run_slots(generator, plan, slots, 1);
   for (Slot& slot : slots) {
     slot.context.pop_back();
   }
@@ -125,11 +134,11 @@ BenchRates run_bench(
     // Generation needs one row to start from.
     const bool seed_row = plan.depth + plan.prompt_tokens == 0;
     if (plan.depth > 0 || seed_row) {
-      run_prompt(generator, slots, seed_row ? 1 : plan.depth, vocab_size);
+      run_prompt(generator, plan, slots, seed_row ? 1 : plan.depth, vocab_size);
     }
     double prompt_s = 0.0;
     if (plan.prompt_tokens > 0) {
-      prompt_s = run_prompt(generator, slots, plan.prompt_tokens, vocab_size);
+      prompt_s = run_prompt(generator, plan, slots, plan.prompt_tokens, vocab_size);
     }
     double generation_s = 0.0;
     if (plan.generation_tokens > 0) {
@@ -140,7 +149,7 @@ BenchRates run_bench(
             bench_token(static_cast<int>(s), slots[s].context.size(), vocab_size)
         );
       }
-      generation_s = run_slots(generator, slots, plan.generation_tokens);
+      generation_s = run_slots(generator, plan, slots, plan.generation_tokens);
     }
     if (repetition >= 0 && plan.prompt_tokens > 0) {
       rates.prompt_tps.push_back(plan.prompt_tokens * plan.batch / prompt_s);

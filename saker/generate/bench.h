@@ -19,6 +19,7 @@ struct BenchPlan {
   int depth = 0;  // Rows cached before the measured prompt.
   int repetitions = 5;
   int prefill_step = 512;
+  int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
 };
 
 // Tokens a second, one per repetition, totals over the batch; empty where nothing of that kind was

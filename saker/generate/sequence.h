@@ -22,7 +22,8 @@ struct SequenceRequest {
   std::optional<cache::SequenceCache> cache;
   // Rows of `cache` that come before the prompt's: their tokens are not known.
   std::int64_t unknown_rows = 0;
-  int max_kv_size = 0;  // Of a new cache, see models::CacheOptions.
+  int max_kv_size = 0;                      // Of a new cache, see models::CacheOptions.
+  int kv_bits = kernels::kUnquantizedBits;  // The same.
   int max_tokens = 256;
   std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
   sample::SamplingOptions sampling;

@@ -93,10 +93,45 @@ void check_spans(
   );
 }
 
+mx::array rows_of(const mx::array& x, int first_row, int row_count) {
+  return mx::slice(x, {first_row, 0, 0}, {first_row + row_count, x.shape(1), x.shape(2)});
+}
+
 mx::array rows_of(const mx::array& x, const AttendSpan& span) {
-  return mx::slice(
-      x, {span.first_row, 0, 0}, {span.first_row + span.row_count, x.shape(1), x.shape(2)}
-  );
+  return rows_of(x, span.first_row, span.row_count);
+}
+
+mx::array joined(const std::vector<mx::array>& parts) {
+  return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 0);
+}
+
+// One operation for each run of spans whose pages have the same form.
+mx::array attend_pages(
+    const mx::array& q,
+    const mx::array& k,
+    const mx::array& v,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+) {
+  std::vector<mx::array> parts;
+  for (auto begin = spans.begin(); begin != spans.end();) {
+    const int bits = begin->store->shape().bits;
+    const auto end = std::find_if(begin, spans.end(), [&](const AttendSpan& span) {
+      return span.store->shape().bits != bits;
+    });
+    const int first_row = begin->first_row;
+    const int row_count = (end - 1)->first_row + (end - 1)->row_count - first_row;
+    std::vector<AttendSpan> run(begin, end);
+    for (AttendSpan& span : run) {
+      span.first_row -= first_row;
+    }
+    const auto rows = [&](const mx::array& x) {
+      return row_count == x.shape(0) ? x : rows_of(x, first_row, row_count);
+    };
+    parts.push_back(attend_paged(rows(q), rows(k), rows(v), run, options));
+    begin = end;
+  }
+  return joined(parts);
 }
 
 }  // namespace
@@ -139,7 +174,7 @@ mx::array attend(
   if (paged) {
     const auto as_float32 = [](const mx::array& x) { return mx::astype(x, mx::float32); };
     return mx::astype(
-        attend_paged(as_float32(q), as_float32(k), as_float32(v), spans, options), q.dtype()
+        attend_pages(as_float32(q), as_float32(k), as_float32(v), spans, options), q.dtype()
     );
   }
   std::vector<mx::array> parts;
@@ -149,7 +184,7 @@ mx::array attend(
         attend_contiguous(rows_of(q, span), rows_of(k, span), rows_of(v, span), span, options)
     );
   }
-  return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 0);
+  return joined(parts);
 }
 
 }  // namespace saker::kernels

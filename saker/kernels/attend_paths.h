@@ -41,7 +41,7 @@ mx::array attend_contiguous(
     const AttendOptions& options
 );
 
-// All spans over pages; inputs are float32 and were checked.
+// All spans over pages of the same form; inputs are float32 and were checked.
 mx::array attend_paged(
     const mx::array& q,
     const mx::array& k,

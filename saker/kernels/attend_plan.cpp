@@ -25,6 +25,8 @@ AttendShape shape_of(const KvPageLayout& layout, int heads, const AttendOptions&
   shape.value_head_dim = layout.value_head_dim;
   shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
   shape.bf16 = layout.bf16;
+  shape.key_codes = layout.key_codes;
+  shape.value_codes = layout.value_codes;
   shape.head_bytes = layout.head_bytes;
   shape.key_bytes = layout.key_bytes;
   shape.scale = options.scale;

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/kv_codes.h"
 #include "saker/kernels/kv_storage.h"
 
 #include <cstddef>
@@ -33,6 +34,13 @@ KvShape checked(const KvShape& shape) {
       ErrorCode::kInvalidArgument,
       "cache: rows must be bfloat16 or float32"
   );
+  require(
+      is_kv_bits(shape.bits),
+      ErrorCode::kInvalidArgument,
+      "cache: got {} bits, expected 4, 8 or {}",
+      shape.bits,
+      kUnquantizedBits
+  );
   return shape;
 }
 
@@ -40,6 +48,12 @@ KvStore::Storage make_storage(const KvShape& shape, KvLayout layout) {
   if (layout == KvLayout::kPaged) {
     return {KvPages(shape)};
   }
+  require(
+      shape.bits == kUnquantizedBits,
+      ErrorCode::kUnsupported,
+      "cache: rows of {} bits are kept on the CPU only",
+      shape.bits
+  );
   return {KvBuffer(shape)};
 }
 
@@ -64,6 +78,56 @@ mx::array gather(
   return out;
 }
 
+// The codes of rows as mx::quantize packs them: an element after the other from the lowest bit up.
+QuantizedRows gather_codes(
+    const KvPages& pages, const KvShape& shape, CodeSide side, std::int64_t first, int count
+) {
+  const KvPageLayout& layout = pages.layout();
+  const bool keys = side == CodeSide::kKeys;
+  const CodeBlock& block = keys ? layout.key_codes : layout.value_codes;
+  require(
+      block.is_quantized() && block.dim % 32 == 0,
+      ErrorCode::kUnsupported,
+      "cache: rows of {} elements of {} bits are not groups of codes",
+      block.dim,
+      block.bits
+  );
+  const int heads = layout.kv_heads;
+  const int words = block.dim / block.codes_per_word();
+  std::vector<std::uint32_t> codes(static_cast<std::size_t>(heads) * count * words);
+  std::vector<float> scales(static_cast<std::size_t>(heads) * count * block.groups);
+  std::vector<float> biases(scales.size());
+  for (int i = 0; i < heads * count; ++i) {
+    const std::int64_t position = first + i % count;
+    const std::byte* page = pages.find(position / kPageRows);
+    require(page != nullptr, ErrorCode::kInternal, "cache: row {} is gone", position);
+    const int slot = static_cast<int>(position % kPageRows);
+    const int head = i / count;
+    const std::byte* at = page + (keys ? layout.keys_at(head) : layout.values_at(head));
+    for (int d = 0; d < block.dim; ++d) {
+      const std::uint32_t code = read_code(block, side, at, slot, d);
+      codes[i * words + d / block.codes_per_word()] |= code
+                                                       << (d % block.codes_per_word() * block.bits);
+    }
+    for (int g = 0; g < block.groups; ++g) {
+      const CodeTerms terms = read_terms(block, at, slot, g);
+      scales[i * block.groups + g] = terms.scale;
+      biases[i * block.groups + g] = terms.bias;
+    }
+  }
+  const mx::Shape terms_shape = {heads, count, block.groups};
+  const auto stored = [&](const std::vector<float>& terms) {
+    return mx::astype(mx::array(terms.data(), terms_shape), shape.dtype);
+  };
+  return {
+      mx::array(codes.data(), {heads, count, words}),
+      stored(scales),
+      stored(biases),
+      block.bits,
+      block.group,
+  };
+}
+
 void check_range(std::int64_t first, int count, std::int64_t begin, std::int64_t end) {
   require(
       count >= 0 && first >= begin && first <= end - count,
@@ -83,6 +147,20 @@ mx::array contiguous_float32(const mx::array& rows) {
 }
 
 }  // namespace
+
+std::size_t kv_row_bytes(const KvShape& shape) {
+  const KvShape row = checked(shape);
+  const auto bytes = [&](int dim) {
+    const std::size_t elements = static_cast<std::size_t>(dim) * row.kv_heads;
+    if (row.bits == kUnquantizedBits) {
+      return elements * row.dtype.size();
+    }
+    const int groups = (dim + code_group(dim) - 1) / code_group(dim);
+    const std::size_t terms = 2 * static_cast<std::size_t>(groups) * row.kv_heads;
+    return elements * row.bits / 8 + terms * row.dtype.size();
+  };
+  return bytes(row.head_dim) + bytes(row.value_head_dim);
+}
 
 KvStore::KvStore(const KvShape& shape)
     : KvStore(shape, on_cpu() ? KvLayout::kPaged : KvLayout::kContiguous) {}
@@ -174,6 +252,21 @@ mx::array KvStore::values(std::int64_t first, int count) const {
   const auto& buffer = *storage_->buffer();
   check_range(first, count, buffer.begin(), buffer.end());
   return mx::squeeze(buffer.values(first, first + count), 0);
+}
+
+QuantizedRows KvStore::quantized_keys(std::int64_t first, int count) const {
+  return quantized_rows(CodeSide::kKeys, first, count);
+}
+
+QuantizedRows KvStore::quantized_values(std::int64_t first, int count) const {
+  return quantized_rows(CodeSide::kValues, first, count);
+}
+
+QuantizedRows KvStore::quantized_rows(CodeSide side, std::int64_t first, int count) const {
+  const auto* pages = storage_->pages();
+  require(pages != nullptr, ErrorCode::kUnsupported, "cache: rows are not kept as codes");
+  check_range(first, count, 0, pages->end());
+  return gather_codes(*pages, shape_, side, first, count);
 }
 
 }  // namespace saker::kernels

@@ -12,8 +12,9 @@
 // Threading: one thread (the engine's) calls `prepare`, `drop_before`, copies and destroys; the
 // attend task of a pass writes and reads rows on MLX's stream thread. A caller may change a store
 // only between passes, after the pass was evaluated. Rows are stored in `dtype`: bf16, or float32
-// for float32 checkpoints.
+// for float32 checkpoints; or rounded to it and then quantized, in pages only.
 
+#include "saker/kernels/kv_bits.h"
 #include "saker/kernels/mx.h"
 
 #include <cstdint>
@@ -25,11 +26,17 @@ namespace saker::kernels {
 // Positions of one page, and the block of keys whose order of additions attention fixes.
 inline constexpr int kPageRows = 64;
 
+enum class CodeSide : std::uint8_t;  // cpu/kv_codes.h
+
 struct KvShape {
   int kv_heads = 0;
   int head_dim = 0;        // Of keys.
   int value_head_dim = 0;  // Of values.
   mx::Dtype dtype = mx::bfloat16;
+  // 8 or 4: rows are kept as codes of so many bits with a scale and a bias for each group of 64
+  // elements (32 where the dimension is not a multiple of 64), as mx::quantize makes them. 16: as
+  // they are.
+  int bits = kUnquantizedBits;
 
   bool operator==(const KvShape&) const = default;
 };
@@ -38,6 +45,20 @@ struct KvShape {
 enum class KvLayout : std::uint8_t {
   kPaged,       // For our CPU bodies.
   kContiguous,  // One array per store, for MLX's own attention.
+};
+
+// Bytes of one position's keys and values, padding not counted. Throws kInvalidArgument for shapes
+// that no store has.
+std::size_t kv_row_bytes(const KvShape& shape);
+
+// Rows as mx::quantize gives them, affine: [H_kv, n, D * bits / 32] words, [H_kv, n, D / group]
+// scales and biases in the store's dtype.
+struct QuantizedRows {
+  mx::array codes;
+  mx::array scales;
+  mx::array biases;
+  int bits;
+  int group_size;
 };
 
 class KvStore {
@@ -66,10 +87,14 @@ class KvStore {
   // Writes rows outside of attention (`prepare` comes first): keys [H_kv, n, D], values [H_kv, n,
   // D_v], evaluated, for positions [first, first + n).
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
-  // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype; throws
-  // kInternal for rows that are gone.
+  // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype, codes as
+  // what they stand for; throws kInternal for rows that are gone.
   mx::array keys(std::int64_t first, int count) const;
   mx::array values(std::int64_t first, int count) const;
+  // The same of a quantized store as it is; kUnsupported for dimensions that MLX does not quantize
+  // (not a multiple of 32).
+  QuantizedRows quantized_keys(std::int64_t first, int count) const;
+  QuantizedRows quantized_values(std::int64_t first, int count) const;
 
   // Bytes held, shared pages counted whole.
   std::size_t nbytes() const;
@@ -77,6 +102,8 @@ class KvStore {
   Storage& storage() const { return *storage_; }
 
  private:
+  QuantizedRows quantized_rows(CodeSide side, std::int64_t first, int count) const;
+
   KvShape shape_;
   std::unique_ptr<Storage> storage_;
 };

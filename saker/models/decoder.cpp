@@ -95,28 +95,25 @@ class Decoder final : public Model {
         "[cache] max_kv_size is {}, expected 0 for no bound or a positive number",
         options.max_kv_size
     );
+    const auto shape = kv_shape(options.kv_bits);
     std::vector<std::unique_ptr<cache::LayerCache>> layers;
     layers.reserve(config_.layers.size());
     for (const auto& layer : config_.layers) {
       if (layer.window > 0) {
-        layers.push_back(std::make_unique<cache::RotatingKVCache>(kv_shape(), layer.window));
+        layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, layer.window));
       } else if (options.max_kv_size > 0) {
         const int keep = std::min(kKeptRows, options.max_kv_size - 1);
-        layers.push_back(
-            std::make_unique<cache::RotatingKVCache>(kv_shape(), options.max_kv_size, keep)
+        layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep)
         );
       } else {
-        layers.push_back(std::make_unique<cache::KVCache>(kv_shape()));
+        layers.push_back(std::make_unique<cache::KVCache>(shape));
       }
     }
     return cache::SequenceCache(std::move(layers));
   }
 
-  std::size_t cache_bytes(std::int64_t depth) const override {
-    const auto shape = kv_shape();
-    const std::size_t row_bytes = static_cast<std::size_t>(shape.kv_heads) *
-                                  static_cast<std::size_t>(shape.head_dim + shape.value_head_dim) *
-                                  shape.dtype.size();
+  std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
+    const std::size_t row_bytes = kernels::kv_row_bytes(kv_shape(kv_bits));
     std::size_t total = 0;
     for (const auto& layer : config_.layers) {
       const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
@@ -153,10 +150,14 @@ class Decoder final : public Model {
     return layers;
   }
 
-  kernels::KvShape kv_shape() const {
+  kernels::KvShape kv_shape(int bits) const {
     const bool exact = embedding_.format().kind == kernels::WeightKind::kFloat32;
     return {
-        config_.kv_heads, config_.head_dim, config_.head_dim, exact ? mx::float32 : mx::bfloat16
+        config_.kv_heads,
+        config_.head_dim,
+        config_.head_dim,
+        exact ? mx::float32 : mx::bfloat16,
+        bits,
     };
   }
 

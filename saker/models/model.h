@@ -33,6 +33,10 @@ struct ModelInfo {
 struct CacheOptions {
   int max_kv_size =
       0;  // > 0: layers without a window of their own keep that many rows, the first 4 always.
+  int kv_bits = kernels::kUnquantizedBits;  // 8 or 4: all layers keep codes of so many bits, see
+                                            // kernels::KvShape.
+
+  bool operator==(const CacheOptions&) const = default;
 };
 
 class Model {
@@ -48,8 +52,8 @@ class Model {
   // hidden [n, hidden] -> logits [n, vocab_size] float32.
   virtual mx::array unembed(const mx::array& hidden) const = 0;
   virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;
-  // Cache bytes that one decode step reads when `depth` rows are cached.
-  virtual std::size_t cache_bytes(std::int64_t depth) const = 0;
+  // Cache bytes that one decode step reads when `depth` rows of `kv_bits` bits are cached.
+  virtual std::size_t cache_bytes(std::int64_t depth, int kv_bits) const = 0;
 };
 
 using LoadProgress = std::function<void(int done, int total)>;  // Layers.

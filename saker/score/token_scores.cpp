@@ -133,7 +133,7 @@ TokenScores score_tokens(
   const models::ModelInfo& info = model.info();
   check(info, tokens, plan);
   Scorer scorer(tokens, plan);
-  cache::SequenceCache cache = model.make_cache({});
+  cache::SequenceCache cache = model.make_cache({.kv_bits = plan.kv_bits});
   const int total = static_cast<int>(tokens.size());
   for (int first = 0; first < total; first += plan.prefill_step) {
     const int count = std::min(plan.prefill_step, total - first);

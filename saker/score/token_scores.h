@@ -23,6 +23,7 @@ struct ScorePlan {
       1;  // Tokens before this one are only seen. The first token of a sequence is never scored.
   int top_k = 0;  // > 0: the distribution after the last token.
   int prefill_step = 512;
+  int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
 };
 
 struct NextDistribution {

@@ -33,7 +33,7 @@ TEST(RequestFields, SetWhatTheRecordSays) {
           "min_tokens_to_keep": 2, "xtc_probability": 0.2, "xtc_threshold": 0.3, "seed": 18446744073709551615,
           "repetition_penalty": 1.1, "repetition_context_size": 5, "presence_penalty": 0.2,
           "presence_context_size": 6, "frequency_penalty": 0.3, "frequency_context_size": 8,
-          "logit_bias": {"4": -2.5}, "stop": "x", "ignore_eos": true, "logprobs": 2, "max_kv_size": 9,
+          "logit_bias": {"4": -2.5}, "stop": "x", "ignore_eos": true, "logprobs": 2, "max_kv_size": 9, "kv_bits": 8,
           "kwargs": {"enable_thinking": false}})"
   );
   EXPECT_EQ(request.prompt, "p");
@@ -57,6 +57,7 @@ TEST(RequestFields, SetWhatTheRecordSays) {
   EXPECT_TRUE(request.ignore_eos);
   EXPECT_EQ(request.logprobs, 2);
   EXPECT_EQ(request.max_kv_size, 9);
+  EXPECT_EQ(request.kv_bits, 8);
   EXPECT_EQ(request.template_kwargs["enable_thinking"], false);
 }
 

@@ -82,6 +82,15 @@ class SameBits(SakerTest):
         other = [a if a != "7" else "8" for a in self.ARGS]
         self.assertNotEqual(answer(self.json(*self.ARGS))["tokens"], answer(self.json(*other))["tokens"])
 
+    def test_kv_bits(self):
+        plain = answer(self.json(*self.ARGS))
+        self.assertEqual(answer(self.json(*self.ARGS, "--kv-bits", "16")), plain)
+        for bits in ("8", "4"):
+            coded = answer(self.json(*self.ARGS, "--kv-bits", bits))
+            self.assertNotEqual(coded["logprobs"], plain["logprobs"])
+            for extra in (["--prefill-step", "5"], ["--threads", "1"]):
+                self.assertEqual(answer(self.json(*self.ARGS, "--kv-bits", bits, *extra)), coded, (bits, extra))
+
     def test_max_kv_size(self):
         limited = self.json(*self.ARGS, "--max-kv-size", "32")
         self.assertNotEqual(limited["tokens"], self.json(*self.ARGS)["tokens"])
@@ -104,7 +113,8 @@ class Records(SakerTest):
         record.update(rng.choice([{}, {"temp": 0.8}, {"temp": 1.0, "top_k": 20}, {"temp": 0.7, "top_p": 0.9},
                                   {"temp": 1.0, "min_p": 0.05}, {"repetition_penalty": 1.2},
                                   {"presence_penalty": 0.5, "frequency_penalty": 0.3}, {"stop": ["the", "a "]},
-                                  {"temp": 1.2, "xtc_probability": 0.5}, {"max_kv_size": 40}]))
+                                  {"temp": 1.2, "xtc_probability": 0.5}, {"max_kv_size": 40},
+                                  {"kv_bits": 8}, {"kv_bits": 4, "max_kv_size": 70}]))
         record.update(rng.choice([{}, {"logprobs": 2}]))
         return record
 

@@ -224,7 +224,7 @@ TEST(Engine, TextPromptsAndFacts) {
   EXPECT_EQ(engine->chat_template(), nullptr);
   EXPECT_EQ(engine->recommended_sampling().temperature, 0.5);
   EXPECT_EQ(engine->recommended_sampling().top_k, 3);
-  EXPECT_GT(engine->cache_bytes(100), engine->cache_bytes(10));
+  EXPECT_GT(engine->cache_bytes(100, 16), engine->cache_bytes(10, 16));
   GenerateRequest request;
   request.prompt = "!";
   EXPECT_EQ(engine->prompt_tokens(request), engine->tokenizer()->encode("!"));

@@ -27,9 +27,9 @@ cache::SequenceCache cache_of(const FakeModel& model, const Ids& tokens) {
 std::int64_t rows_for(const FakeModel& model, const Ids& held, const Ids& prompt) {
   Sessions sessions;
   sessions.open(1);
-  EXPECT_FALSE(sessions.take(1, prompt, 0));
+  EXPECT_FALSE(sessions.take(1, prompt, {}));
   sessions.give_back(1, held, cache_of(model, held));
-  const auto cache = sessions.take(1, prompt, 0);
+  const auto cache = sessions.take(1, prompt, {});
   return cache ? cache->offset() : -1;
 }
 
@@ -57,24 +57,33 @@ TEST(Sessions, StartAgainWhereRowsCannotBeForgotten) {
 TEST(Sessions, OneRequestAtATimeAndOnlyWhileOpen) {
   const FakeModel model;
   Sessions sessions;
-  EXPECT_THROW(sessions.take(1, Ids{1}, 0), Error);
+  EXPECT_THROW(sessions.take(1, Ids{1}, {}), Error);
   sessions.open(1);
-  sessions.take(1, Ids{1}, 0);
-  EXPECT_THROW(sessions.take(1, Ids{1}, 0), Error);
+  sessions.take(1, Ids{1}, {});
+  EXPECT_THROW(sessions.take(1, Ids{1}, {}), Error);
   sessions.give_back(1, {}, std::nullopt);
-  sessions.take(1, Ids{1}, 0);
+  sessions.take(1, Ids{1}, {});
   sessions.close(1);
   sessions.give_back(1, {1, 2}, cache_of(model, {1, 2}));
-  EXPECT_THROW(sessions.take(1, Ids{1, 2, 3}, 0), Error);
+  EXPECT_THROW(sessions.take(1, Ids{1, 2, 3}, {}), Error);
 }
 
 TEST(Sessions, AnotherCacheSizeStartsAgain) {
   const FakeModel model;
   Sessions sessions;
   sessions.open(1);
-  sessions.take(1, Ids{1}, 0);
+  sessions.take(1, Ids{1}, {});
   sessions.give_back(1, {1, 2}, cache_of(model, {1, 2}));
-  EXPECT_FALSE(sessions.take(1, Ids{1, 2, 3}, 64));
+  EXPECT_FALSE(sessions.take(1, Ids{1, 2, 3}, {.max_kv_size = 64}));
+}
+
+TEST(Sessions, OtherBitsStartAgain) {
+  const FakeModel model;
+  Sessions sessions;
+  sessions.open(1);
+  sessions.take(1, Ids{1}, {.kv_bits = 8});
+  sessions.give_back(1, {1, 2}, cache_of(model, {1, 2}));
+  EXPECT_FALSE(sessions.take(1, Ids{1, 2, 3}, {}));
 }
 
 // The last token of an answer has no row.
@@ -82,9 +91,9 @@ TEST(Sessions, TokensWithoutRowsAreNotCounted) {
   const FakeModel model;
   Sessions sessions;
   sessions.open(1);
-  sessions.take(1, Ids{1}, 0);
+  sessions.take(1, Ids{1}, {});
   sessions.give_back(1, {1, 2, 3, 4}, cache_of(model, {1, 2, 3}));
-  EXPECT_EQ(sessions.take(1, Ids{1, 2, 3, 4, 5}, 0)->offset(), 3);
+  EXPECT_EQ(sessions.take(1, Ids{1, 2, 3, 4, 5}, {})->offset(), 3);
 }
 
 }  // namespace

@@ -87,6 +87,22 @@ bool multiplies_pairs(const AttendCase& c) {
   return has_pairs && c.dtype == mx::bfloat16;
 }
 
+mx::array stored_rows(const AttendCase& c, const mx::array& rows) {
+  const auto rounded = mx::astype(rows, c.dtype);
+  if (c.bits == 16) {
+    return mx::astype(rounded, mx::float32);
+  }
+  const int dim = rows.shape(2);
+  const int group = dim % 64 == 0 ? 64 : 32;
+  const int missing = (group - dim % group) % group;
+  const auto whole =
+      mx::pad(rounded, {{0, 0}, {0, 0}, {0, missing}}, mx::array(0.0F, c.dtype), "edge");
+  const auto parts = mx::quantize(whole, group, c.bits);
+  const auto exact = [](const mx::array& terms) { return mx::astype(terms, mx::float32); };
+  const auto all = mx::dequantize(parts[0], exact(parts[1]), exact(parts[2]), group, c.bits);
+  return mx::slice(all, {0, 0, 0}, {rows.shape(0), rows.shape(1), dim});
+}
+
 std::vector<float> reference_row(
     const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
 ) {
@@ -100,8 +116,7 @@ std::vector<float> reference_row(
   }
   const mx::array ids(seen.data(), {static_cast<int>(seen.size())}, mx::int32);
   const auto stored = [&](const mx::array& rows) {
-    const auto rounded = mx::astype(mx::astype(rows, c.dtype), mx::float32);
-    return mx::transpose(mx::take(rounded, ids, 0), {1, 0, 2});
+    return mx::transpose(mx::take(stored_rows(c, rows), ids, 0), {1, 0, 2});
   };
   auto q = part_of(inputs, position, 1).q;
   AttendOptions options = c.options;

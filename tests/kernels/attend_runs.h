@@ -18,13 +18,14 @@ struct AttendCase {
   int head_dim = 16;
   int value_head_dim = 16;
   mx::Dtype dtype = mx::bfloat16;
+  int bits = 16;
   AttendOptions options;
   int cache_window = 0;
   int keep = 0;
   int rows = 1;
   std::uint64_t seed = 0;
 
-  KvShape shape() const { return {kv_heads, head_dim, value_head_dim, dtype}; }
+  KvShape shape() const { return {kv_heads, head_dim, value_head_dim, dtype, bits}; }
 };
 
 struct AttendInputs {
@@ -60,8 +61,12 @@ std::vector<float> run_in_parts(
 // weights to bf16.
 bool multiplies_pairs(const AttendCase& c);
 
-// The row at `position` by attend_reference, from rows rounded to the store's dtype, and the scaled
-// query to bf16 if asked to.
+// Rows [n, H_kv, D] as a store of the case gives them back, in float32: rounded to its dtype, and
+// what MLX's codes of that stand for. Short groups are filled up, which changes no range.
+mx::array stored_rows(const AttendCase& c, const mx::array& rows);
+
+// The row at `position` by attend_reference, from stored rows, the scaled query rounded to bf16 if
+// asked to.
 std::vector<float> reference_row(
     const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
 );

@@ -179,8 +179,8 @@ TEST(Decoder, CachesFollowWindowsAndBounds) {
     model->make_cache({.max_kv_size = -1});
   });
   // Two kv heads of 8, keys and values, float32: 128 bytes a row and layer.
-  EXPECT_EQ(model->cache_bytes(4), 2 * 4 * 128U);
-  EXPECT_EQ(model->cache_bytes(100), (6 + 100) * 128U);
+  EXPECT_EQ(model->cache_bytes(4, 16), 2 * 4 * 128U);
+  EXPECT_EQ(model->cache_bytes(100, 16), (6 + 100) * 128U);
 }
 
 TEST(Decoder, AVeryBoundedCacheStillRuns) {
@@ -199,7 +199,7 @@ TEST(Decoder, AVeryBoundedCacheStillRuns) {
 
 TEST(Decoder, CacheRowsAreFloat32OnlyForFloat32Checkpoints) {
   const auto bytes = [](kernels::WeightFormat format) {
-    return random_model(small_config("llama"), {.format = format})->cache_bytes(1);
+    return random_model(small_config("llama"), {.format = format})->cache_bytes(1, 16);
   };
   EXPECT_EQ(bytes({.kind = kernels::WeightKind::kFloat32}), 2 * 128U);
   EXPECT_EQ(bytes({.kind = kernels::WeightKind::kBFloat16}), 2 * 64U);

@@ -128,7 +128,10 @@ void check_rows(unsigned seed) {
   auto config = random_config(choices);
   const auto options = random_options(choices, config);
   const auto model = random_model(config, options);
-  const CacheOptions cache_options{.max_kv_size = choices.one_of<int>({0, 0, 9, 70})};
+  const CacheOptions cache_options{
+      .max_kv_size = choices.one_of<int>({0, 0, 9, 70}),
+      .kv_bits = choices.one_of<int>({16, 16, 8, 4}),
+  };
   std::vector<Sequence> sequences;
   const auto count = choices.number(1, 16);
   sequences.reserve(static_cast<std::size_t>(count));

@@ -142,7 +142,7 @@ cache::SequenceCache FakeModel::make_cache(const models::CacheOptions& /*options
   return cache::SequenceCache(std::move(layers));
 }
 
-std::size_t FakeModel::cache_bytes(std::int64_t depth) const {
+std::size_t FakeModel::cache_bytes(std::int64_t depth, int /*kv_bits*/) const {
   return static_cast<std::size_t>(depth) * sizeof(std::int32_t);
 }
 

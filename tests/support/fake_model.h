@@ -30,7 +30,7 @@ class FakeModel : public models::Model {
   mx::array forward(const mx::array& ids, nn::ForwardContext& context) const override;
   mx::array unembed(const mx::array& hidden) const override;
   cache::SequenceCache make_cache(const models::CacheOptions& options) const override;
-  std::size_t cache_bytes(std::int64_t depth) const override;
+  std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override;
 
   // The logits after these tokens.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens) const;

@@ -3,6 +3,7 @@
 #include "saker/kernels/attention/bodies.h"
 #include "saker/kernels/attention/clean_values.h"
 #include "saker/kernels/attention/products.h"
+#include "saker/kernels/attention/quantized.h"
 #include "saker/kernels/attention/state.h"
 #if defined(__AMX_BF16__) || defined(SAKER_EMULATE_AMX)
 #include "saker/kernels/attention/tile_products.h"
@@ -89,18 +90,18 @@ struct Scratch {
   float* scores;
   std::uint32_t* weights;
   std::uint32_t* clean;
+  CodeScratch codes;
 };
 
 Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
   float* scores = floats + tile.count * shape.query_stride;
   float* weights = scores + 2 * kAttendGroupRows * kBlock;
-  float* clean = weights + kAttendGroupRows * kBlock / 2;
-  return {
-      floats,
-      scores,
-      reinterpret_cast<std::uint32_t*>(weights),
-      reinterpret_cast<std::uint32_t*>(clean),
-  };
+  auto* clean = reinterpret_cast<std::uint32_t*>(weights + kAttendGroupRows * kBlock / 2);
+  std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
+  float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
+  // Quantized values need no cleaning, so their pairs lie there.
+  const CodeScratch codes{keys, clean, part, part + kAttendGroupRows * kBlock};
+  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes};
 }
 
 // Some rows of a tile and one block.
@@ -198,7 +199,7 @@ void attend_blocks(
     const AttendShape& shape,
     const AttendTile& tile,
     const AttendChunk& chunk,
-    const Scratch& scratch,
+    Scratch& scratch,
     const State& state,
     bool clean
 ) {
@@ -218,6 +219,7 @@ void attend_blocks(
         scratch.queries,
         scratch.scores,
         scratch.weights,
+        &scratch.codes,
     };
     for (int g = 0; g < groups; ++g) {
       // Groups of nearly equal size.
@@ -237,7 +239,7 @@ void attend_chunk_by(
     float* scratch_floats,
     float* floats
 ) {
-  const Scratch scratch = scratch_of(shape, tile, scratch_floats);
+  Scratch scratch = scratch_of(shape, tile, scratch_floats);
   const State state = state_of(shape, tile, floats);
   clear(shape, tile, floats);
   attend_blocks<Products>(shape, tile, chunk, scratch, state, false);
@@ -256,7 +258,13 @@ void attend_chunk(
     float* scratch,
     float* state
 ) {
-  if (shape.bf16) {
+  if (shape.key_codes.is_quantized()) {
+    if (shape.bf16) {
+      attend_chunk_by<QuantizedProducts<Bf16Products>>(shape, tile, chunk, scratch, state);
+    } else {
+      attend_chunk_by<QuantizedProducts<FloatProducts<true>>>(shape, tile, chunk, scratch, state);
+    }
+  } else if (shape.bf16) {
     attend_chunk_by<Bf16Products>(shape, tile, chunk, scratch, state);
   } else {
     attend_chunk_by<FloatProducts<false>>(shape, tile, chunk, scratch, state);
@@ -264,6 +272,7 @@ void attend_chunk(
 }
 
 void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+  const CodeScratch codes = scratch_of(shape, tile, scratch).codes;
   for (int j = 0; j < tile.count; ++j) {
     const int flat = tile.first + j;
     const int head = tile.kv_head * shape.group + flat % shape.group;
@@ -276,8 +285,12 @@ void load_queries(const AttendShape& shape, const AttendTile& tile, float* scrat
     for (int d = shape.head_dim; d < shape.query_stride; ++d) {
       to[d] = 0.0F;
     }
+    float* sums = codes.query_sums + j * shape.key_codes.groups;
     if (shape.bf16) {
       Bf16Products::round_query(to, shape.query_stride);
+      sum_groups<Bf16Products>(shape.key_codes, to, sums);
+    } else {
+      sum_groups<FloatProducts<true>>(shape.key_codes, to, sums);
     }
   }
 }

@@ -10,11 +10,13 @@
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //   state row     the chunks' states merged in order
+// Quantized pages give one product for each group of elements, see quantized.h.
 // Sets that multiply pairs of bf16 take elements and keys by two, or by 32 on AMX, as matrix
 // products do (see linear_bodies.h), and the unseen keys of a block with a weight of zero.
 // Blocks and chunks that a row does not see are skipped by position, so they cannot change a bit.
 // Chunks may run on different threads, which keeps long contexts with few heads fast.
 
+#include "saker/kernels/cpu/code_block.h"
 #include "saker/kernels/cpu/head_rows.h"
 
 #include <cstddef>
@@ -49,8 +51,10 @@ struct AttendShape {
   int head_dim;
   int query_stride;  // Floats from one query to the next in scratch memory: whole steps of 32.
   int value_head_dim;
-  int value_chunks;        // Of 16 elements.
-  bool bf16;               // Pages hold bf16, else float32.
+  int value_chunks;     // Of 16 elements.
+  bool bf16;            // Pages hold bf16 or codes of it, else float32.
+  CodeBlock key_codes;  // Of quantized pages.
+  CodeBlock value_codes;
   std::size_t head_bytes;  // From one kv head to the next inside of a page.
   std::size_t key_bytes;   // From a head's keys to its values.
   float scale;
@@ -76,10 +80,15 @@ struct AttendChunk {
 
 // The scratch memory of a tile of `rows` rows, floats: queries [rows][query_stride], scores
 // [2][kAttendGroupRows][64], weights in bf16 [kAttendGroupRows][64], a copy of one block's values
-// in bf16.
+// in bf16; and for quantized pages, a block's keys in bf16, a group's scores or weights
+// [kAttendGroupRows][64], the queries' sums by group [rows][groups].
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
-  const int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 5 / 2 +
-                     shape.value_chunks * kAttendBlock * 8;
+  int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 5 / 2 +
+               shape.value_chunks * kAttendBlock * 8;
+  if (shape.key_codes.is_quantized()) {
+    floats += shape.query_stride / 2 * kAttendBlock + kAttendGroupRows * kAttendBlock +
+              rows * shape.key_codes.groups;
+  }
   return static_cast<std::size_t>(floats);
 }
 

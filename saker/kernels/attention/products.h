@@ -14,6 +14,16 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+// What a tile keeps of quantized pages, see scratch_floats.
+struct CodeScratch {
+  std::uint32_t* keys;  // A block's codes as pairs of bf16.
+  std::uint32_t* values;
+  float* part;                         // [kAttendGroupRows][64]
+  float* query_sums;                   // By row and group of elements.
+  const std::byte* keys_of = nullptr;  // Whose codes these are.
+  const std::byte* values_of = nullptr;
+};
+
 // What one block needs beside its rows.
 struct Block {
   std::int64_t begin;  // Position of its first key.
@@ -22,6 +32,7 @@ struct Block {
   const float* queries;    // Of the tile, query_stride apart.
   float* scores;           // [kAttendGroupRows][64]
   std::uint32_t* weights;  // [kAttendGroupRows][32] pairs
+  CodeScratch* codes;      // Of quantized pages only.
 };
 
 // Rows [first, first + rows) of the tile, all of which see some key of the block.
@@ -72,8 +83,11 @@ template <bool kBf16>
 struct FloatProducts {
   static constexpr int kGroupRows = kMaxRows;
   static constexpr bool kWholeBlocks = false;
+  static constexpr int kQueryElements = 1;  // In one word of a query.
 
   static void round_query(float*, int) {}
+
+  static F32x16 rounded_weight(F32x16 weight) { return weight; }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const float* q = block.queries + group.first * shape.query_stride;
@@ -112,6 +126,10 @@ inline void pair_weights(const Block& block, const RowGroup& group) {
   }
 }
 
+inline F32x16 round_to_bf16(F32x16 value) {
+  return as_float(shift_left<16>(to_bf16(value)));
+}
+
 // Calls function<rows>() for 1 to most rows.
 template <int most, typename Function>
 [[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
@@ -127,8 +145,11 @@ template <int most, typename Function>
 struct PairProducts {
   static constexpr int kGroupRows = kMaxRows;
   static constexpr bool kWholeBlocks = true;
+  static constexpr int kQueryElements = 2;
 
   static void round_query(float* query, int count) { round_to_pairs(query, count); }
+
+  static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const ScoreTask<std::uint32_t> task{

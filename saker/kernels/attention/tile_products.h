@@ -43,8 +43,11 @@ template <int kTiles>
 struct TileProducts {
   static constexpr int kGroupRows = kTileHeight;
   static constexpr bool kWholeBlocks = true;
+  static constexpr int kQueryElements = 2;
 
   static void round_query(float* query, int count) { round_to_pairs(query, count); }
+
+  static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     constexpr std::ptrdiff_t kPairBytes = kBlock * sizeof(std::uint32_t);

@@ -2,11 +2,12 @@
 #include "saker/kernels/cpu/kv_pages.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/cpu/bf16.h"
+#include "saker/kernels/cpu/kv_codes.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
@@ -17,16 +18,6 @@ namespace saker::kernels {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) {
-    return static_cast<std::uint16_t>(
-        (bits >> 16) | 0x40U
-    );  // Rounding could turn a NaN into infinity.
-  }
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-}
 
 std::shared_ptr<std::byte> new_page(std::size_t bytes) {
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
@@ -64,6 +55,37 @@ const T* elements(const std::byte* bytes) {
   return reinterpret_cast<const T*>(bytes);
 }
 
+// `codes` of a row are kept, counting what pads it.
+CodeBlock code_block(const KvShape& shape, int dim, int codes) {
+  CodeBlock block;
+  block.bits = shape.bits;
+  block.dim = dim;
+  block.group = code_group(dim);
+  block.groups = (dim + block.group - 1) / block.group;
+  block.bf16 = shape.dtype == mx::bfloat16;
+  block.code_bytes = static_cast<std::size_t>(codes) * kPageRows * shape.bits / 8;
+  block.term_bytes = static_cast<std::size_t>(block.groups) * kPageRows * (block.bf16 ? 2 : 4);
+  return block;
+}
+
+// A row read element by element.
+void read_codes(
+    const CodeBlock& block, CodeSide side, const std::byte* at, int slot, std::byte* row
+) {
+  for (int d = 0; d < block.dim; ++d) {
+    const float value = read_element(block, side, at, slot, d);
+    if (block.bf16) {
+      elements<std::uint16_t>(row)[d] = to_bf16(value);
+    } else {
+      elements<float>(row)[d] = value;
+    }
+  }
+}
+
+int rounded_up(int count, int step) {
+  return (count + step - 1) / step * step;
+}
+
 }  // namespace
 
 KvPageLayout::KvPageLayout(const KvShape& shape)
@@ -71,15 +93,26 @@ KvPageLayout::KvPageLayout(const KvShape& shape)
       head_dim(shape.head_dim),
       value_head_dim(shape.value_head_dim),
       bf16(shape.dtype == mx::bfloat16) {
+  if (shape.bits != kUnquantizedBits) {
+    key_codes = code_block(shape, head_dim, rounded_up(head_dim, 32 / shape.bits));
+    value_codes = code_block(shape, value_head_dim, rounded_up(value_head_dim, kLanes));
+    key_bytes = key_codes.bytes();
+    head_bytes = key_bytes + value_codes.bytes();
+    return;
+  }
   const std::size_t element = bf16 ? 2 : 4;
-  const std::size_t rows = static_cast<std::size_t>(bf16 ? (head_dim + 1) / 2 * 2 : head_dim);
+  const auto rows = static_cast<std::size_t>(rounded_up(head_dim, bf16 ? 2 : 1));
   key_bytes = rows * kPageRows * element;
-  const int columns = (value_head_dim + kLanes - 1) / kLanes * kLanes;
+  const int columns = rounded_up(value_head_dim, kLanes);
   head_bytes = key_bytes + static_cast<std::size_t>(columns) * kPageRows * element;
 }
 
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row) {
   std::byte* base = page + layout.keys_at(head);
+  if (layout.key_codes.is_quantized()) {
+    write_codes(layout.key_codes, CodeSide::kKeys, base, slot, row);
+    return;
+  }
   if (!layout.bf16) {
     auto* keys = elements<float>(base) + slot;
     for (int d = 0; d < layout.head_dim; ++d) {
@@ -102,6 +135,10 @@ void write_value(
     const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row
 ) {
   std::byte* base = page + layout.values_at(head);
+  if (layout.value_codes.is_quantized()) {
+    write_codes(layout.value_codes, CodeSide::kValues, base, slot, row);
+    return;
+  }
   for (int d = 0; d < layout.value_head_dim; d += kLanes) {
     const int lanes = std::min(kLanes, layout.value_head_dim - d);
     if (layout.bf16) {
@@ -119,6 +156,10 @@ void read_key(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 ) {
   const std::byte* base = page + layout.keys_at(head);
+  if (layout.key_codes.is_quantized()) {
+    read_codes(layout.key_codes, CodeSide::kKeys, base, slot, row);
+    return;
+  }
   for (int d = 0; d < layout.head_dim; ++d) {
     if (layout.bf16) {
       const std::size_t at = (static_cast<std::size_t>(d / 2) * kPageRows + slot) * 2 + d % 2;
@@ -134,6 +175,10 @@ void read_value(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 ) {
   const std::byte* base = page + layout.values_at(head);
+  if (layout.value_codes.is_quantized()) {
+    read_codes(layout.value_codes, CodeSide::kValues, base, slot, row);
+    return;
+  }
   for (int d = 0; d < layout.value_head_dim; ++d) {
     if (layout.bf16) {
       elements<std::uint16_t>(row)[d] = elements<std::uint16_t>(base)[paired_value_index(slot, d)];

@@ -7,9 +7,11 @@
 // Keys are transposed, so that 16 keys fill vector lanes: bf16 [D / 2][64][2] (one 32-bit lane
 // holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: bf16 [D_v /
 // 16][32][16][2] (a lane holds an element of two keys), float32 [D_v / 16][64][16]. Odd and partial
-// dimensions are padded with zeros inside of the page. Pages are shared by reference count between
-// copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
+// dimensions are padded with zeros inside of the page. Of a quantized cache both are codes with
+// scales and biases in the same order, see code_block.h. Pages are shared by reference count
+// between copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
 
+#include "saker/kernels/cpu/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/kv_store.h"
 
@@ -34,12 +36,14 @@ struct KvPageLayout {
   int head_dim;
   int value_head_dim;
   bool bf16;
+  CodeBlock key_codes;
+  CodeBlock value_codes;
   std::size_t key_bytes;   // Keys of one head.
   std::size_t head_bytes;  // Keys and values of one head.
 };
 
 // Writes one row of `head` into slot `slot` (position modulo kPageRows), rounding to nearest even
-// for bf16.
+// for bf16, and then to codes of a quantized cache.
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
 void write_value(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
 // Reads one row into `row`, elements of the layout's dtype.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/kv_codes.h"
+
+#include "saker/kernels/cpu/bf16.h"
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/kv_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace saker::kernels {
+namespace {
+
+constexpr int kMostGroup = 64;
+constexpr int kFloatLanes = 8;  // Enough for compilers to see vectors.
+
+struct Range {
+  float low;
+  float high;
+};
+
+// NaN is skipped. The order of comparisons does not change the result.
+Range range_of(const float* values, int count) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float low[kFloatLanes];
+  float high[kFloatLanes];
+  std::fill_n(low, kFloatLanes, kInfinity);
+  std::fill_n(high, kFloatLanes, -kInfinity);
+  for (int i = 0; i < count; i += kFloatLanes) {
+    for (int lane = 0; lane < kFloatLanes; ++lane) {
+      const float value = values[i + lane];
+      low[lane] = value < low[lane] ? value : low[lane];
+      high[lane] = high[lane] < value ? value : high[lane];
+    }
+  }
+  return {*std::min_element(low, low + kFloatLanes), *std::max_element(high, high + kFloatLanes)};
+}
+
+// The integer nearest to a value of 0 to 255, ties to even.
+std::uint8_t nearest(float value) {
+  constexpr float kShift = 0x1.8p23F;  // Its last bit counts ones.
+  return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift));
+}
+
+struct CodePlace {
+  std::size_t byte;
+  int shift;
+};
+
+CodePlace place_of(const CodeBlock& block, CodeSide side, int slot, int d) {
+  const int codes = block.codes_per_word();
+  const bool keys = side == CodeSide::kKeys;
+  const int n = keys ? d % codes : slot % codes;
+  const int values_word = (d / kLanes * (kPageRows / codes) + slot / codes) * kLanes + d % kLanes;
+  const int word = keys ? d / codes * kPageRows + slot : values_word;
+  const int bit = block.bits * (n / 2) + 16 * (n % 2);
+  return {static_cast<std::size_t>(word) * 4 + static_cast<std::size_t>(bit) / 8, bit % 8};
+}
+
+float read_term(const CodeBlock& block, const std::byte* terms, int slot, int g) {
+  const std::size_t index = static_cast<std::size_t>(g) * kPageRows + slot;
+  return block.bf16 ? from_bf16(reinterpret_cast<const std::uint16_t*>(terms)[index])
+                    : reinterpret_cast<const float*>(terms)[index];
+}
+
+void write_term(const CodeBlock& block, std::byte* terms, int slot, int g, float value) {
+  const std::size_t index = static_cast<std::size_t>(g) * kPageRows + slot;
+  if (block.bf16) {
+    reinterpret_cast<std::uint16_t*>(terms)[index] = to_bf16(value);
+  } else {
+    reinterpret_cast<float*>(terms)[index] = value;
+  }
+}
+
+}  // namespace
+
+int code_group(int dim) {
+  return dim % kMostGroup == 0 ? kMostGroup : kMostGroup / 2;
+}
+
+CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, std::uint8_t* codes) {
+  constexpr float kLeastScale = 1e-7F;
+  alignas(64) float row[kMostGroup];
+  for (int i = 0; i < count; ++i) {
+    row[i] = bf16 ? from_bf16(to_bf16(values[i])) : values[i];
+  }
+  // Whole vectors; a value twice changes no range.
+  const int padded = (count + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
+  std::fill(row + count, row + padded, row[0]);
+  const Range range = range_of(row, padded);
+  const auto most = static_cast<float>((1 << bits) - 1);
+  const bool from_low = std::abs(range.low) > std::abs(range.high);
+  const float step = std::max((range.high - range.low) / most, kLeastScale);
+  const float edge = from_low ? range.low : range.high;
+  CodeTerms terms{from_low ? step : -step, 0.0F};
+  // So that 0 is a code.
+  if (const float zero = std::rint(edge / terms.scale); zero != 0.0F) {
+    terms = {edge / zero, edge};
+  }
+  alignas(64) std::uint8_t rounded[kMostGroup];
+  for (int i = 0; i < padded; ++i) {
+    const float code = (row[i] - terms.bias) / terms.scale;
+    const float at_least = code > 0.0F ? code : 0.0F;
+    rounded[i] = nearest(at_least < most ? at_least : most);
+  }
+  std::copy_n(rounded, count, codes);
+  if (bf16) {
+    terms = {from_bf16(to_bf16(terms.scale)), from_bf16(to_bf16(terms.bias))};
+  }
+  return terms;
+}
+
+void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(at);
+  std::byte* scales = at + block.code_bytes;
+  const unsigned mask = (1U << block.bits) - 1U;
+  std::uint8_t codes[kMostGroup];
+  for (int g = 0; g < block.groups; ++g) {
+    const int first = g * block.group;
+    const int count = block.group_dim(g);
+    const CodeTerms terms = quantize_group(row + first, count, block.bits, block.bf16, codes);
+    write_term(block, scales, slot, g, terms.scale);
+    write_term(block, scales + block.term_bytes, slot, g, terms.bias);
+    for (int i = 0; i < count; ++i) {
+      const CodePlace place = place_of(block, side, slot, first + i);
+      const unsigned others = bytes[place.byte] & ~(mask << place.shift);
+      bytes[place.byte] = static_cast<std::uint8_t>(others | unsigned{codes[i]} << place.shift);
+    }
+  }
+}
+
+std::uint8_t read_code(
+    const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d
+) {
+  const CodePlace place = place_of(block, side, slot, d);
+  const auto byte = reinterpret_cast<const std::uint8_t*>(at)[place.byte];
+  return static_cast<std::uint8_t>(byte >> place.shift & ((1U << block.bits) - 1U));
+}
+
+CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g) {
+  const std::byte* scales = at + block.code_bytes;
+  return {
+      read_term(block, scales, slot, g),
+      read_term(block, scales + block.term_bytes, slot, g),
+  };
+}
+
+float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d) {
+  const CodeTerms terms = read_terms(block, at, slot, d / block.group);
+  return terms.scale * static_cast<float>(read_code(block, side, at, slot, d)) + terms.bias;
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows as codes: quantizing as mx::quantize does in affine mode (MLX's affine_quantize on CPU), and
+// reading and writing them in a page. code_block.h says how they lie.
+
+#include "saker/kernels/cpu/code_block.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace saker::kernels {
+
+// Elements that share a scale: 64, or 32 where the dimension is not a multiple of 64.
+int code_group(int dim);
+
+// What a group's codes are multiplied by and what is added, rounded to the cache's dtype.
+struct CodeTerms {
+  float scale;
+  float bias;
+};
+
+// Quantizes values[0 .. count) to codes of `bits` bits each. Values and terms are rounded to bf16
+// if asked to. Not finite values give any codes, and terms that are not finite.
+CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, std::uint8_t* codes);
+
+enum class CodeSide : std::uint8_t { kKeys, kValues };
+
+// One row of a head at slot `slot` (position modulo 64) of its block in a page.
+void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row);
+std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
+CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
+// Element d as mx::dequantize has it before it rounds to the cache's dtype.
+float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
+
+}  // namespace saker::kernels
