@@ -135,7 +135,8 @@ inline void multiply_many_tiled(const PackedMatrix& weight, const LinearTile& ti
   for (int s = 0; s < tile.sliver_count; ++s) {
     const int first = tile.slivers.first_row(tile.first_sliver + s);
     const int end = tile.slivers.first_row(tile.first_sliver + s + 1);
-    store_rows(weight, tile, first, end, tile.first_block, tile.block_count, memory.sums[s]);
+    const ResultPart part = {first, end, tile.first_block, tile.block_count};
+    store_rows(weight, tile, part, memory.sums[s]);
   }
 }
 

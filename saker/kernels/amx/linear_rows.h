@@ -89,7 +89,7 @@ void multiply_blocks_tiled(
   }
   alignas(64) SumTile sums[kBlocks];
   unroll<kBlocks>([&](auto b) { tile_store<b.kValue>(sums[b.kValue], x.stride); });
-  store_rows(weight, tile, 0, tile.slivers.rows, block, kBlocks, sums);
+  store_rows(weight, tile, {0, tile.slivers.rows, block, kBlocks}, sums);
 }
 
 inline void multiply_few_tiled(const PackedMatrix& weight, const LinearTile& tile) {

@@ -24,23 +24,27 @@ inline void turn_sums(SumTile& sums, int width) {
   }
 }
 
-// Writes the rows [first, end) of y, as the tile's slivers have them, in blocks of sixteen outputs
-// from `block` on. Row after row: lines of y that follow each other fill faster.
+// A part of y: the rows [first_row, end_row) as the tile's slivers have them, by `blocks` blocks of
+// sixteen outputs from first_block on.
+struct ResultPart {
+  int first_row = 0;
+  int end_row = 0;
+  int first_block = 0;
+  int blocks = 0;
+};
+
+// Writes a part of y; sums: one tile per block. Row after row: lines of y that follow each other
+// fill faster.
 inline void store_rows(
-    const PackedMatrix& weight,
-    const LinearTile& tile,
-    int first,
-    int end,
-    int block,
-    int blocks,
-    SumTile* sums
+    const PackedMatrix& weight, const LinearTile& tile, const ResultPart& part, SumTile* sums
 ) {
-  for (int b = 0; b < blocks; ++b) {
+  for (int b = 0; b < part.blocks; ++b) {
     turn_sums(sums[b], tile.slivers.first_row(1));
   }
-  for (int row = first; row < end; ++row) {
-    for (int b = 0; b < blocks; ++b) {
-      store_result(weight, tile, row, block + b, load(sums[b] + (row - first) * kTileHeight));
+  for (int row = part.first_row; row < part.end_row; ++row) {
+    for (int b = 0; b < part.blocks; ++b) {
+      const float* line = sums[b] + (row - part.first_row) * kTileHeight;
+      store_result(weight, tile, row, part.first_block + b, load(line));
     }
   }
 }
