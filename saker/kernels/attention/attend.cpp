@@ -127,9 +127,15 @@ class Pipeline {
     Unit& unit = next();
     unit.group.keys = unit.keys;
     unit.block.scores += turn_ % 2 * kAttendGroupRows * kBlock;
-    Products::score(shape_, unit.block, unit.group);
-    if (waiting_) {
-      finish(units_[(turn_ + 1) % 2]);
+    if constexpr (Products::kUnpacks) {
+      // What was just written to memory is slow to load as a tile: other work comes between.
+      Products::unpack_block_keys(shape_, unit.block);
+      flush();
+      score(unit);
+      Products::unpack_block_values(shape_, unit.block);
+    } else {
+      score(unit);
+      flush();
     }
     waiting_ = true;
     ++turn_;
@@ -144,11 +150,17 @@ class Pipeline {
   }
 
  private:
+  void score(const Unit& unit) {
+    registers_.set_rows(unit.group.rows);
+    Products::score(shape_, unit.block, unit.group);
+  }
+
   void finish(const Unit& unit) {
     for (int r = 0; r < unit.group.rows; ++r) {
       float* scores = unit.block.scores + r * kBlock;
       soften(shape_, unit.keys[r], state_, unit.group.first + r, scores);
     }
+    registers_.set_rows(unit.group.rows);
     Products::add_values(shape_, unit.block, unit.group, state_);
     if constexpr (Products::kWholeBlocks) {
       if (unit.values != unit.block.values) {
@@ -160,6 +172,7 @@ class Pipeline {
   const AttendShape& shape_;
   const State& state_;
   Unit units_[2];
+  typename Products::Registers registers_;
   int turn_ = 0;
   bool waiting_ = false;
 };

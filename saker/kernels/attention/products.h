@@ -5,6 +5,8 @@
 // of a tile: in float32, or in pairs of bf16 where the set multiplies them. Queries and weights are
 // then rounded to bf16, like the keys and values that they meet.
 //
+// Registers are what a set has to prepare before products of some number of rows.
+//
 // Products that take all keys of a block (kWholeBlocks) give unseen ones a weight of zero. What is
 // not finite among the values would spread through 0 * infinity: see clean_values.h.
 
@@ -79,10 +81,16 @@ void add_seen_values(const ValueTask<float>& task, const BlockKeys* keys, int ro
   }
 }
 
+struct NoRegisters {
+  void set_rows(int) {}
+};
+
 template <bool kBf16>
 struct FloatProducts {
+  using Registers = NoRegisters;
   static constexpr int kGroupRows = kMaxRows;
   static constexpr bool kWholeBlocks = false;
+  static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = 1;  // In one word of a query.
 
   static void round_query(float*, int) {}
@@ -143,8 +151,10 @@ template <int most, typename Function>
 }
 
 struct PairProducts {
+  using Registers = NoRegisters;
   static constexpr int kGroupRows = kMaxRows;
   static constexpr bool kWholeBlocks = true;
+  static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = 2;
 
   static void round_query(float* query, int count) { round_to_pairs(query, count); }

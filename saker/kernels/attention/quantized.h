@@ -38,16 +38,29 @@ void sum_groups(const CodeBlock& codes, const float* query, float* sums) {
 // `Products` over the unpacked codes.
 template <typename Products>
 struct QuantizedProducts {
+  using Registers = typename Products::Registers;
   static constexpr int kGroupRows = Products::kGroupRows;
   static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
+  static constexpr bool kUnpacks = true;
 
+  static void unpack_block_keys(const AttendShape& shape, const Block& block) {
+    if (block.codes->keys_of != block.keys) {
+      unpack_keys(shape.key_codes, block.keys, block.codes->keys);
+      block.codes->keys_of = block.keys;
+    }
+  }
+
+  static void unpack_block_values(const AttendShape& shape, const Block& block) {
+    if (block.codes->values_of != block.values) {
+      unpack_values(shape.value_codes, block.values, block.codes->values);
+      block.codes->values_of = block.values;
+    }
+  }
+
+  // REQUIRES: the block's keys are unpacked.
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const CodeBlock& codes = shape.key_codes;
-    CodeScratch& scratch = *block.codes;
-    if (scratch.keys_of != block.keys) {
-      unpack_keys(codes, block.keys, scratch.keys);
-      scratch.keys_of = block.keys;
-    }
+    const CodeScratch& scratch = *block.codes;
     AttendShape part_shape = shape;
     Block part = block;
     part.scores = scratch.part;
@@ -61,15 +74,12 @@ struct QuantizedProducts {
     }
   }
 
+  // REQUIRES: the block's values are unpacked.
   static void add_values(
       const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
   ) {
     const CodeBlock& codes = shape.value_codes;
-    CodeScratch& scratch = *block.codes;
-    if (scratch.values_of != block.values) {
-      unpack_values(codes, block.values, scratch.values);
-      scratch.values_of = block.values;
-    }
+    const CodeScratch& scratch = *block.codes;
     AttendShape part_shape = shape;
     Block part = block;
     part.scores = scratch.part;

@@ -8,6 +8,8 @@
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/cpu/unroll.h"
 
+#include <optional>
+
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kMostTiles = 4;  // Sums at a time.
@@ -41,8 +43,25 @@ template <int kTiles>
 }
 
 struct TileProducts {
+  // The tiles' registers. Setting them up takes as long as a few products, so it is done anew only
+  // where the number of rows changes.
+  class Registers {
+   public:
+    void set_rows(int rows) {
+      if (rows != rows_) {
+        tiles_.emplace(rows);
+        rows_ = rows;
+      }
+    }
+
+   private:
+    std::optional<Tiles> tiles_;
+    int rows_ = 0;
+  };
+
   static constexpr int kGroupRows = kTileHeight;
   static constexpr bool kWholeBlocks = true;
+  static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = 2;
 
   static void round_query(float* query, int count) { round_to_pairs(query, count); }
@@ -51,7 +70,6 @@ struct TileProducts {
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     constexpr std::ptrdiff_t kPairBytes = kBlock * sizeof(std::uint32_t);
-    const Tiles registers(group.rows);
     const float* query = block.queries + group.first * shape.query_stride;
     const std::ptrdiff_t stride = shape.query_stride * static_cast<std::ptrdiff_t>(sizeof(float));
     const int pairs = (shape.head_dim + 1) / 2;
@@ -76,7 +94,6 @@ struct TileProducts {
       const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
   ) {
     pair_weights(block, group);
-    const Tiles registers(group.rows);
     float* sums = state.values + group.first * state.stride;
     int chunk = 0;
     for (; chunk + kMostTiles <= shape.value_chunks; chunk += kMostTiles) {
