@@ -147,12 +147,6 @@ inline __m512i cvtne2ps_pbh(__m512 a, __m512 b) {
   return __builtin_bit_cast(__m512i, words);
 }
 
-inline __m512i cvtepu8_epi32(__m128i v) {
-  return __builtin_bit_cast(
-      __m512i, HalfPair{_mm256_cvtepu8_epi32(v), _mm256_cvtepu8_epi32(_mm_bsrli_si128(v, 8))}
-  );
-}
-
 }  // namespace saker::emulate
 
 // NOLINTBEGIN(readability-identifier-naming): the names are given.
@@ -172,8 +166,6 @@ inline __m512i cvtepu8_epi32(__m128i v) {
 #define _mm512_dpbf16_ps saker::emulate::dpbf16_ps
 #undef _mm512_cvtne2ps_pbh
 #define _mm512_cvtne2ps_pbh saker::emulate::cvtne2ps_pbh
-#undef _mm512_cvtepu8_epi32
-#define _mm512_cvtepu8_epi32 saker::emulate::cvtepu8_epi32
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps saker::emulate::cvtepi32_ps
 // NOLINTEND(readability-identifier-naming)

@@ -87,15 +87,14 @@ inline void find_weights(
   panel.weights = memory.weights[0][0];
   panel.block_stride = sizeof(memory.weights[0]);
   const std::size_t chunk_bytes = weight.chunk_bytes();
-  const std::size_t pair_bytes = weight.chunk_pair_bytes();
   with_chunk(weight, [&](auto type) {
+    Unpacking<decltype(type)> unpacking;
     for (int b = 0; b < tile.block_count; ++b) {
       const std::byte* chunk =
           weight.block(tile.first_block + b) + panel.first_step / kChunkSteps * chunk_bytes;
       for (int step = 0; step < panel.steps; step += kChunkSteps, chunk += chunk_bytes) {
-        unpack_chunk<decltype(type)>(
-            chunk, chunk + chunk_bytes, pair_bytes, memory.weights[b] + step
-        );
+        unpacking.start(chunk, chunk + chunk_bytes, memory.weights[b] + step);
+        unpacking.unpack_rows(0, kBlockRows);
       }
     }
   });

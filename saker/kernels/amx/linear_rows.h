@@ -36,43 +36,58 @@ void multiply_dense_blocks(const PackedMatrix& weight, const TileSliver& x, int 
   }
 }
 
-// Codes. While the tiles work on some blocks of a chunk, the others are unpacked: what was just
-// written to memory is slow to load as a tile.
+// Some of the blocks that are multiplied together.
+template <int kFirstBlock, int kBlockCount>
+struct BlockRange {
+  static constexpr int kFirst = kFirstBlock;
+  static constexpr int kCount = kBlockCount;
+};
+
+// Codes. While the tiles work on some blocks of a chunk, others are unpacked: what was just written
+// to memory is slow to load as a tile. A step of the tiles goes with a part of the rows, since the
+// processor looks ahead no further.
 template <typename Chunk, int kBlocks>
 void multiply_coded_blocks(const PackedMatrix& weight, const TileSliver& x, int block) {
   constexpr int kHalf = (kBlocks + 1) / 2;
+  constexpr int kStepRows = kBlockRows / kChunkSteps;
+  using First = BlockRange<0, kHalf>;
+  using Second = BlockRange<kHalf, kBlocks - kHalf>;
   alignas(64) WeightTile unpacked[kBlocks][kChunkSteps];
+  Unpacking<Chunk> unpackings[kBlocks];
   const std::byte* first = weight.block(block);
   const std::size_t block_bytes = weight.block_bytes();
   const std::size_t chunk_bytes = weight.chunk_bytes();
-  const std::size_t pair_bytes = weight.chunk_pair_bytes();
   const int chunks = weight.chunks();
-  const auto unpack = [&](int chunk, int b) {
+  const auto start = [&](int chunk, int b) {
     const std::byte* at = first + b * block_bytes + chunk * chunk_bytes;
     // Behind the last chunk, the first of the blocks that follow all of these.
     const std::size_t skipped = chunk + kAhead < chunks ? 0 : (kBlocks - 1) * block_bytes;
-    unpack_chunk<Chunk>(at, at + kAhead * chunk_bytes + skipped, pair_bytes, unpacked[b]);
+    unpackings[b].start(at, at + kAhead * chunk_bytes + skipped, unpacked[b]);
   };
-  const auto multiply = [&](int chunk, auto from, auto count) {
+  const auto multiply_step = [&](auto range, int chunk, int step) {
+    add_step<range.kFirst, range.kCount>(x, chunk * kChunkSteps + step, [&](int b) {
+      return unpacked[b][step];
+    });
+  };
+  // Unpacks one range's blocks of a chunk beside the product of the other's of an earlier one.
+  const auto weave = [&](auto coded, int chunk, auto ready, int ready_chunk) {
+    unroll<coded.kCount>([&](auto b) { start(chunk, coded.kFirst + b.kValue); });
     for (int step = 0; step < kChunkSteps; ++step) {
-      add_step<from.kValue, count.kValue>(x, chunk * kChunkSteps + step, [&](int b) {
-        return unpacked[b][step];
+      unroll<coded.kCount>([&](auto b) {
+        unpackings[coded.kFirst + b.kValue].unpack_rows(step * kStepRows, kStepRows);
       });
+      if (ready_chunk >= 0) {
+        multiply_step(ready, ready_chunk, step);
+      }
     }
   };
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    for (int b = 0; b < kHalf; ++b) {
-      unpack(chunk, b);
-    }
-    if (chunk > 0) {
-      multiply(chunk - 1, Index<kHalf>(), Index<kBlocks - kHalf>());
-    }
-    for (int b = kHalf; b < kBlocks; ++b) {
-      unpack(chunk, b);
-    }
-    multiply(chunk, Index<0>(), Index<kHalf>());
+    weave(First(), chunk, Second(), chunk - 1);
+    weave(Second(), chunk, First(), chunk);
   }
-  multiply(chunks - 1, Index<kHalf>(), Index<kBlocks - kHalf>());
+  for (int step = 0; step < kChunkSteps; ++step) {
+    multiply_step(Second(), chunks - 1, step);
+  }
 }
 
 template <int kBlocks>

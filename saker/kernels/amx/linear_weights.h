@@ -12,45 +12,42 @@ using WeightTile = std::byte[kTileBytes];
 
 inline constexpr int kChunkSteps = kChunkColumns / kStepColumns;
 
-struct GroupFactors {
-  F32x16 scale;
-  F32x16 bias;
-};
-
-// Of a pair of bias and scale, in all lanes.
+// Eight pairs of bias and scale as float32.
 template <ScaleKind kKind>
-[[gnu::always_inline]] inline GroupFactors group_factors(const std::byte* pair) {
+[[gnu::always_inline]] inline F32x16 load_pairs(const std::byte* at) {
   if constexpr (kKind == ScaleKind::kBFloat16) {
-    std::uint32_t both;
-    __builtin_memcpy(&both, pair, sizeof(both));
-    return {odd_bf16(broadcast_u32(both)), even_bf16(broadcast_u32(both))};
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(at));
   } else if constexpr (kKind == ScaleKind::kFloat16) {
-    return {broadcast_f16(pair + 2), broadcast_f16(pair)};
+    return load_f16(reinterpret_cast<const std::uint16_t*>(at));
   } else {
-    float both[2];
-    __builtin_memcpy(both, pair, sizeof(both));
-    return {broadcast(both[1]), broadcast(both[0])};
+    return load(reinterpret_cast<const float*>(at));
   }
 }
 
 // Codes of 4 bits: the sixteen weights that a group's codes can mean are worked out, and looked up.
-template <ScaleKind kKind, int kGroups>
+template <ScaleKind kKind, int kGroupCount>
 struct NibbleChunk {
+  static constexpr int kGroups = kGroupCount;           // Of a row.
   static constexpr int kCodeBytes = kChunkColumns / 2;  // Of a row.
+  static constexpr int kPairBytes = kGroups * 2 * scale_bytes(kKind);
+
+  [[gnu::always_inline]] static F32x16 load_terms(const std::byte* pairs) {
+    return load_pairs<kKind>(pairs);
+  }
 
   [[gnu::always_inline]] static void unpack_row(
-      const std::byte* codes, const std::byte* pairs, std::byte* to
+      const std::byte* codes, const float* terms, std::byte* to
   ) {
     const U32x16 words = load_u32(reinterpret_cast<const std::uint32_t*>(codes));
     U32x16 tables[kChunkSteps];
     if constexpr (kGroups == 1) {
-      const F32x16 weights = meanings(pairs, 0);
+      const F32x16 weights = meanings(terms, 0);
       tables[0] = tables[1] = tables[2] = tables[3] = round_to_bf16(weights, weights);
     } else {
       unroll<kGroups / 2>([&](auto pair) {
         constexpr int kFirst = 2 * pair.kValue;
         constexpr int kSteps = kChunkSteps / kGroups;  // Of a group.
-        const U32x16 both = round_to_bf16(meanings(pairs, kFirst), meanings(pairs, kFirst + 1));
+        const U32x16 both = round_to_bf16(meanings(terms, kFirst), meanings(terms, kFirst + 1));
         unroll<kSteps>([&](auto i) {
           tables[kFirst * kSteps + i.kValue] = repeat_half<0>(both);
           tables[(kFirst + 1) * kSteps + i.kValue] = repeat_half<1>(both);
@@ -66,34 +63,46 @@ struct NibbleChunk {
   }
 
  private:
-  [[gnu::always_inline]] static F32x16 meanings(const std::byte* pairs, int group) {
+  [[gnu::always_inline]] static F32x16 meanings(const float* terms, int group) {
     alignas(64
     ) static constexpr float kCodes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const GroupFactors of = group_factors<kKind>(pairs + group * 2 * scale_bytes(kKind));
-    return fma(of.scale, load(kCodes), of.bias);
+    const F32x16 bias = broadcast(terms[2 * group]);
+    return fma(broadcast(terms[2 * group + 1]), load(kCodes), bias);
   }
 };
 
-// Codes of 8 bits.
-template <ScaleKind kKind, int kGroups>
+// Codes of 8 bits. They become bits of 2^15 + code, and biases are those of such numbers.
+template <ScaleKind kKind, int kGroupCount>
 struct ByteChunk {
+  static constexpr int kGroups = kGroupCount;
   static constexpr int kCodeBytes = kChunkColumns;
+  static constexpr int kPairBytes = kGroups * 2 * scale_bytes(kKind);
+
+  [[gnu::always_inline]] static F32x16 load_terms(const std::byte* pairs) {
+    alignas(64) static constexpr float kBases[16] = {
+        -kByteBase, 0, -kByteBase, 0, -kByteBase, 0, -kByteBase, 0,
+        -kByteBase, 0, -kByteBase, 0, -kByteBase, 0, -kByteBase, 0,
+    };
+    const F32x16 terms = load_pairs<kKind>(pairs);
+    return fma(load(kBases), swap_pairs(terms), terms);
+  }
 
   [[gnu::always_inline]] static void unpack_row(
-      const std::byte* codes, const std::byte* pairs, std::byte* to
+      const std::byte* codes, const float* terms, std::byte* to
   ) {
-    unroll<kGroups>([&](auto group) {
-      constexpr int kSteps = kChunkSteps / kGroups;
-      const GroupFactors of = group_factors<kKind>(pairs + group.kValue * 2 * scale_bytes(kKind));
-      unroll<kSteps>([&](auto i) {
-        constexpr int kStep = group.kValue * kSteps + i.kValue;
-        const std::byte* from = codes + kStep * kStepColumns;
-        const F32x16 first = fma(of.scale, load_bytes(from), of.bias);
-        const F32x16 second = fma(of.scale, load_bytes(from + kLanes), of.bias);
-        store_u32(
-            reinterpret_cast<std::uint32_t*>(to + kStep * kTileBytes), round_to_bf16(first, second)
-        );
-      });
+    unroll<kChunkSteps>([&](auto step) {
+      constexpr int kGroup = step.kValue * kGroups / kChunkSteps;
+      constexpr int kQuarter = step.kValue % 2 * 2;  // Of 64 codes.
+      const F32x16 bias = broadcast(terms[2 * kGroup]);
+      const F32x16 scale = broadcast(terms[2 * kGroup + 1]);
+      const U32x16 words =
+          load_u32(reinterpret_cast<const std::uint32_t*>(codes + step.kValue / 2 * 64));
+      const F32x16 first = fma(scale, above_byte_base<kQuarter>(words), bias);
+      const F32x16 second = fma(scale, above_byte_base<kQuarter + 1>(words), bias);
+      store_u32(
+          reinterpret_cast<std::uint32_t*>(to + step.kValue * kTileBytes),
+          round_to_bf16(first, second)
+      );
     });
   }
 };
@@ -106,22 +115,44 @@ struct ByteChunk {
   }
 }
 
-// The sixteen rows of a chunk to its four tiles, which lie one behind the other. Asks for the chunk
-// `next` on the way.
+// The sixteen rows of a chunk on their way to its four tiles, which lie one behind the other. Asks
+// for the chunk `next` meanwhile.
 template <typename Chunk>
-[[gnu::always_inline]] inline void unpack_chunk(
-    const std::byte* chunk, const std::byte* next, std::size_t pair_bytes, WeightTile* tiles
-) {
-  constexpr std::size_t kCodes = kBlockRows * Chunk::kCodeBytes;
-  const std::byte* pairs = chunk + kCodes;
-  ask_for(next + kCodes, kBlockRows * pair_bytes);
-  for (int row = 0; row < kBlockRows; ++row) {
-    ask_for(next + row * Chunk::kCodeBytes, Chunk::kCodeBytes);
-    Chunk::unpack_row(
-        chunk + row * Chunk::kCodeBytes, pairs + row * pair_bytes, tiles[0] + row * kTileStride
-    );
+class Unpacking {
+ public:
+  [[gnu::always_inline]] void start(
+      const std::byte* chunk, const std::byte* next, WeightTile* tiles
+  ) {
+    constexpr std::size_t kCodes = kBlockRows * Chunk::kCodeBytes;
+    chunk_ = chunk;
+    next_ = next;
+    tiles_ = tiles;
+    ask_for(next + kCodes, kBlockRows * Chunk::kPairBytes);
+    for (int i = 0; i < kTerms; i += kLanes) {
+      constexpr int kBytes = Chunk::kPairBytes / (2 * Chunk::kGroups);  // Of a term.
+      store(terms_ + i, Chunk::load_terms(chunk + kCodes + i * kBytes));
+    }
   }
-}
+
+  [[gnu::always_inline]] void unpack_rows(int first, int count) {
+    for (int row = first; row < first + count; ++row) {
+      ask_for(next_ + row * Chunk::kCodeBytes, Chunk::kCodeBytes);
+      Chunk::unpack_row(
+          chunk_ + row * Chunk::kCodeBytes,
+          terms_ + row * 2 * Chunk::kGroups,
+          tiles_[0] + row * kTileStride
+      );
+    }
+  }
+
+ private:
+  static constexpr int kTerms = kBlockRows * 2 * Chunk::kGroups;
+
+  const std::byte* chunk_;
+  const std::byte* next_;
+  WeightTile* tiles_;
+  alignas(64) float terms_[kTerms];  // Bias and scale by row and group.
+};
 
 template <template <ScaleKind, int> typename Chunk, ScaleKind kKind, typename Function>
 void with_group_count(const PackedMatrix& weight, const Function& function) {

@@ -3,7 +3,11 @@
 
 // Vectors of 32 numbers of 16 bits, for what goes into tiles.
 
+#include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/vec.h"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -28,17 +32,32 @@ template <int half>
   return {_mm512_shuffle_i32x4(a.v, a.v, half == 0 ? 0x44 : 0xee)};
 }
 
-// A number of 2 bytes in all lanes.
-[[gnu::always_inline]] inline F32x16 broadcast_f16(const std::byte* p) {
-  std::int16_t bits;
-  __builtin_memcpy(&bits, p, sizeof(bits));
-  return {_mm512_cvtph_ps(_mm256_set1_epi16(bits))};
+// Lanes 2 i and 2 i + 1 change places.
+[[gnu::always_inline]] inline F32x16 swap_pairs(F32x16 a) {
+  return {_mm512_shuffle_ps(a.v, a.v, 0xb1)};
 }
 
-// Sixteen bytes as numbers.
-[[gnu::always_inline]] inline F32x16 load_bytes(const std::byte* p) {
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
+// What byte numbers are added to: their bits are then the second byte of a float32.
+inline constexpr float kByteBase = 0x1p15F;
+
+// kByteBase + byte, of bytes 16 * kQuarter and so on of the words.
+template <int kQuarter>
+[[gnu::always_inline]] inline F32x16 above_byte_base(U32x16 words) {
+  struct Lanes {
+    std::uint8_t at[64];
+  };
+
+  alignas(64) static constexpr Lanes kFrom = [] {
+    Lanes from = {};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      from.at[4 * lane + 1] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
+    }
+    return from;
+  }();
+  constexpr std::uint64_t kSecondBytes = 0x2222222222222222U;
+  const __m512i base = _mm512_castps_si512(broadcast(kByteBase).v);
+  const __m512i from = _mm512_load_si512(kFrom.at);
+  return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
 }
 
 // Lane j of line i changes places with lane i of line j.
