@@ -79,12 +79,8 @@ struct ByteChunk {
   static constexpr int kPairBytes = kGroups * 2 * scale_bytes(kKind);
 
   [[gnu::always_inline]] static F32x16 load_terms(const std::byte* pairs) {
-    alignas(64) static constexpr float kBases[16] = {
-        -kByteBase, 0, -kByteBase, 0, -kByteBase, 0, -kByteBase, 0,
-        -kByteBase, 0, -kByteBase, 0, -kByteBase, 0, -kByteBase, 0,
-    };
     const F32x16 terms = load_pairs<kKind>(pairs);
-    return fma(load(kBases), swap_pairs(terms), terms);
+    return fma(alternate(-kByteBase, 0), swap_pairs(terms), terms);
   }
 
   [[gnu::always_inline]] static void unpack_row(

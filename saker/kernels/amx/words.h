@@ -32,6 +32,11 @@ template <int half>
   return {_mm512_shuffle_i32x4(a.v, a.v, half == 0 ? 0x44 : 0xee)};
 }
 
+// a, b, a, b and so on.
+[[gnu::always_inline]] inline F32x16 alternate(float a, float b) {
+  return {_mm512_unpacklo_ps(broadcast(a).v, broadcast(b).v)};
+}
+
 // Lanes 2 i and 2 i + 1 change places.
 [[gnu::always_inline]] inline F32x16 swap_pairs(F32x16 a) {
   return {_mm512_shuffle_ps(a.v, a.v, 0xb1)};
