@@ -2,8 +2,10 @@
 #include "saker/base/memory.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace saker {
 
@@ -16,6 +18,12 @@ std::size_t peak_memory_bytes() {
   constexpr std::size_t kUnit = 1024;
 #endif
   return static_cast<std::size_t>(usage.ru_maxrss) * kUnit;
+}
+
+std::size_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
 }
 
 }  // namespace saker

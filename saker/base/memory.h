@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What this process uses of the machine's memory.
+// The machine's memory and what this process uses of it.
 
 #include <cstddef>
 
@@ -9,5 +9,8 @@ namespace saker {
 
 // The largest resident set so far, mapped file pages included, in bytes.
 std::size_t peak_memory_bytes();
+
+// Of the machine; SIZE_MAX where it does not say.
+std::size_t physical_memory_bytes();
 
 }  // namespace saker

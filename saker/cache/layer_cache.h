@@ -8,6 +8,7 @@
 // commits itself. Rows written in a transaction are visible to attention but not to `view()`.
 // Threading: one thread at a time; between passes only (see kernels/kv_store.h).
 
+#include "saker/cache/snapshot.h"
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
 
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,6 +100,28 @@ class LayerCache {
 
   // A cache with the same rows; memory is shared until one of the two writes.
   virtual std::unique_ptr<LayerCache> copy() const = 0;
+
+  // The committed rows from `from` (at least 0) on; null without such rows, and for kinds that
+  // cannot be taken apart. No memory is copied on CPU.
+  virtual LayerSnapshotPtr snapshot(std::int64_t /*from*/) const { return nullptr; }
+
+  // Rows [first, last) out of the blocks of such a snapshot, copied; null for kinds that cannot.
+  // Throws kCorruptData for blocks that do not fit, kCapacity without memory.
+  virtual LayerSnapshotPtr snapshot_of(
+      std::span<const kernels::KvBlock> /*blocks*/, std::int64_t /*first*/, std::int64_t /*last*/
+  ) const {
+    return nullptr;
+  }
+
+  // The largest position <= target that `restore` with this snapshot can reach; -1: none.
+  virtual std::int64_t reach(const LayerSnapshot& /*rows*/, std::int64_t /*target*/) const {
+    return -1;
+  }
+
+  // Goes to position `target`: back in the own rows (no snapshot), or replacing the rows from
+  // rows->first() on by the snapshot's. False, and nothing has changed, where a row that is visible
+  // from there is not held. REQUIRES: no open transaction.
+  virtual bool restore(const LayerSnapshot* /*rows*/, std::int64_t /*target*/) { return false; }
 
   virtual void begin() = 0;
   // Keeps the first `count` rows written since `begin`, forgets the others.

@@ -2,6 +2,7 @@
 #include "saker/cache/paged.h"
 
 #include "saker/base/error.h"
+#include "saker/cache/row_snapshot.h"
 
 #include <algorithm>
 #include <utility>
@@ -207,6 +208,82 @@ std::size_t PagedCache::nbytes() const {
   return store_->nbytes();
 }
 
+LayerSnapshotPtr PagedCache::snapshot(std::int64_t from) const {
+  from = std::max<std::int64_t>(from, 0);
+  const auto last = committed();
+  if (from >= last) {
+    return nullptr;
+  }
+  return std::make_shared<RowSnapshot>(store_->slice(from, last), from, last);
+}
+
+LayerSnapshotPtr PagedCache::snapshot_of(
+    std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
+) const {
+  kernels::KvStore rows(store_->shape());
+  for (const auto& block : blocks) {
+    require(
+        block.index >= first / kernels::kPageRows && block.index * kernels::kPageRows < last,
+        ErrorCode::kCorruptData,
+        "[{}] page {} is not one of rows {} to {}",
+        kind(),
+        block.index,
+        first,
+        last
+    );
+    rows.add_block(block);
+  }
+  rows.drop_from(last);
+  return std::make_shared<RowSnapshot>(std::move(rows), first, last);
+}
+
+bool PagedCache::has_visible(const kernels::KvStore& store, std::int64_t position) const {
+  if (!bound_) {
+    return store.holds(0, position);
+  }
+  return store.holds(0, std::min<std::int64_t>(bound_->keep, position)) &&
+         store.holds(std::max<std::int64_t>(position - bound_->recent, 0), position);
+}
+
+std::optional<kernels::KvStore> PagedCache::with(const LayerSnapshot& rows) const {
+  const auto* snapshot = dynamic_cast<const RowSnapshot*>(&rows);
+  if (snapshot == nullptr || !(snapshot->rows().shape() == store_->shape()) ||
+      offset_ < rows.first()) {
+    return std::nullopt;
+  }
+  kernels::KvStore store(*store_);
+  store.adopt(snapshot->rows(), rows.first());
+  return store;
+}
+
+std::int64_t PagedCache::reach(const LayerSnapshot& rows, std::int64_t target) const {
+  const auto store = with(rows);
+  if (!store) {
+    return -1;
+  }
+  // Of the positions of one page the last one needs the fewest older pages.
+  target = std::min(target, rows.last());
+  while (target > 0 && !has_visible(*store, target)) {
+    target = (target - 1) / kernels::kPageRows * kernels::kPageRows;
+  }
+  return target;
+}
+
+bool PagedCache::restore(const LayerSnapshot* rows, std::int64_t target) {
+  require(!begun_, ErrorCode::kInternal, "[{}] restore inside of a transaction", kind());
+  if (target < 0 || target > (rows == nullptr ? offset_ : rows->last())) {
+    return false;
+  }
+  auto store = rows == nullptr ? kernels::KvStore(*store_) : with(*rows);
+  if (!store || !has_visible(*store, target)) {
+    return false;
+  }
+  store->drop_from(target);
+  store_ = std::make_shared<kernels::KvStore>(*std::move(store));
+  offset_ = target;
+  return true;
+}
+
 void PagedCache::begin() {
   require(!begun_, ErrorCode::kInternal, "[{}] a transaction is already open", kind());
   drop_old_rows();
@@ -227,7 +304,6 @@ void PagedCache::commit(std::int64_t count) {
   offset_ = *begun_ + count;
   begun_.reset();
   store_->drop_from(offset_);
-  drop_old_rows();
 }
 
 void PagedCache::roll_back() {

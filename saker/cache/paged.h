@@ -3,8 +3,8 @@
 
 // What caches whose rows live in a KvStore share: positions, transactions, copies. Rows keep their
 // absolute position for ever, so a roll back only forgets the newest rows, and a bounded cache only
-// drops old ones. Old rows are dropped when rows are committed; rows of a fused pass that committed
-// themselves are dropped at the next change, since the pass may not have been evaluated before.
+// drops old ones. Old rows are dropped at the next change after their commit: a fused pass that
+// committed itself may not have been evaluated before, and in between a snapshot can have them.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/kernels/kv_store.h"
@@ -34,6 +34,13 @@ class PagedCache : public LayerCache {
   std::int64_t trim(std::int64_t count) final;
   std::size_t nbytes() const final;
 
+  LayerSnapshotPtr snapshot(std::int64_t from) const final;
+  LayerSnapshotPtr snapshot_of(
+      std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
+  ) const final;
+  std::int64_t reach(const LayerSnapshot& rows, std::int64_t target) const final;
+  bool restore(const LayerSnapshot* rows, std::int64_t target) final;
+
   void begin() final;
   void commit(std::int64_t count) final;
   void roll_back() final;
@@ -52,6 +59,10 @@ class PagedCache : public LayerCache {
   // Checks keys and values that belong together; how many rows they are.
   int check_pair(const mx::array& keys, const mx::array& values) const;
   void drop_old_rows();
+  // Whether `store` has all rows that are visible from `position`.
+  bool has_visible(const kernels::KvStore& store, std::int64_t position) const;
+  // Our store with the rows from rows.first() on replaced; none where that makes no sense.
+  std::optional<kernels::KvStore> with(const LayerSnapshot& rows) const;
   // Rows that a reader at `offset` sees of the `recent` newest ones, oldest first.
   KeyValues rows(std::int64_t offset, std::int64_t recent) const;
 

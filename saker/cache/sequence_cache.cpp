@@ -47,6 +47,52 @@ SequenceCache SequenceCache::copy() const {
   return SequenceCache(std::move(layers));
 }
 
+std::optional<SequenceSnapshot> SequenceCache::snapshot(std::int64_t from) const {
+  std::vector<LayerSnapshotPtr> rows;
+  rows.reserve(layers_.size());
+  for (const auto& layer : layers_) {
+    auto part = layer->snapshot(from);
+    const bool fits =
+        part != nullptr &&
+        (rows.empty() || (part->first() == rows[0]->first() && part->last() == rows[0]->last()));
+    if (!fits) {
+      return std::nullopt;
+    }
+    rows.push_back(std::move(part));
+  }
+  return SequenceSnapshot(std::move(rows));
+}
+
+std::int64_t SequenceCache::reach(const SequenceSnapshot& rows, std::int64_t target) const {
+  if (rows.layers().size() != layers_.size()) {
+    return -1;
+  }
+  // A layer that cannot reach the target lowers it for all.
+  std::int64_t reached = target + 1;
+  while (reached != target && target >= 0) {
+    reached = target;
+    for (std::size_t i = 0; i < layers_.size() && target >= 0; ++i) {
+      target = layers_[i]->reach(*rows.layers()[i], target);
+    }
+  }
+  return target;
+}
+
+bool SequenceCache::restore(const SequenceSnapshot& rows, std::int64_t target) {
+  require(!begun_, ErrorCode::kInternal, "[SequenceCache] restore inside of a transaction");
+  if (rows.layers().size() != layers_.size()) {
+    return false;
+  }
+  auto restored = copy();
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (!restored.layers_[i]->restore(rows.layers()[i].get(), target)) {
+      return false;
+    }
+  }
+  layers_ = std::move(restored.layers_);
+  return true;
+}
+
 void SequenceCache::begin() {
   begun_ = offset();
   for (const auto& layer : layers_) {

@@ -32,6 +32,14 @@ class SequenceCache {
   bool trim(std::int64_t count);
   SequenceCache copy() const;
 
+  // The rows [from, offset) of all layers as they are committed; none where a layer has none.
+  std::optional<SequenceSnapshot> snapshot(std::int64_t from) const;
+  // The largest position <= target that all layers reach with these rows; -1: none.
+  std::int64_t reach(const SequenceSnapshot& rows, std::int64_t target) const;
+  // Takes all layers to `target`, see LayerCache::restore, or none: false, nothing changed. Throws
+  // kCapacity without memory, and then nothing has changed either.
+  bool restore(const SequenceSnapshot& rows, std::int64_t target);
+
   void begin();
   // Keeps the first `count` rows written since `begin` in all layers; throws kInternal, with
   // nothing changed, when a layer has fewer.

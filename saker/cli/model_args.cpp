@@ -7,6 +7,8 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +19,22 @@ namespace {
 constexpr int kMaxThreads = 1024;
 // Loads that end sooner show no bar.
 constexpr auto kQuietLoad = std::chrono::milliseconds(500);
+
+// "1048576", "512M", "2GB", "off".
+std::size_t parse_size(const std::string& flag, std::string text) {
+  if (text == "off") {
+    return 0;
+  }
+  const std::string given = text;
+  std::string error = CLI::AsSizeValue(false)(text);
+  std::int64_t bytes = -1;
+  if (!error.empty() || !CLI::detail::lexical_cast(text, bytes) || bytes < 0) {
+    throw CLI::ValidationError(
+        flag, "got " + given + ", expected bytes, a size such as 512M or 2G, or off"
+    );
+  }
+  return static_cast<std::size_t>(bytes);
+}
 
 }  // namespace
 
@@ -51,6 +69,38 @@ void add_kv_bits(CLI::App& command, int& bits) {
       )
       ->check(CLI::IsMember({16, 8, 4}))
       ->type_name("INT");
+}
+
+void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
+  command
+      .add_option_function<std::string>(
+          "--prefix-cache",
+          [&args](const std::string& text) {
+            args.engine.prefix_cache_bytes = parse_size("--prefix-cache", text);
+          },
+          "Memory for rows that prompts with the same beginning share: bytes, 512M, 2G; or off "
+          "[an eighth of the machine's]"
+      )
+      ->type_name("SIZE|off")
+      ->group("Engine");
+  command
+      .add_option(
+          "--prefix-cache-dir",
+          args.engine.prefix_cache_dir,
+          "A folder where those rows outlive the program"
+      )
+      ->type_name("DIR")
+      ->group("Engine");
+  command
+      .add_option_function<std::string>(
+          "--prefix-cache-dir-size",
+          [&args](const std::string& text) {
+            args.engine.prefix_cache_dir_bytes = parse_size("--prefix-cache-dir-size", text);
+          },
+          "Bytes of that folder at most [8G]"
+      )
+      ->type_name("SIZE")
+      ->group("Engine");
 }
 
 std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {

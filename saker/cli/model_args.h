@@ -25,6 +25,8 @@ void add_model_args(CLI::App& command, ModelArgs& args);
 
 // Adds --kv-bits: for commands without request fields.
 void add_kv_bits(CLI::App& command, int& bits);
+// Adds the options of the rows that requests share.
+void add_prefix_cache_args(CLI::App& command, ModelArgs& args);
 
 // Loads the model, with a progress bar when that takes a while; prints its warnings on stderr.
 std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args);

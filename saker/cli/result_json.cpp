@@ -26,6 +26,7 @@ Json stats_json(const engine::GenerateStats& stats) {
       {"rounds", 0},
       {"drafted", 0},
       {"accepted", 0},
+      {"cached_tokens", stats.cached_tokens},
   };
 }
 

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ Answer::Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handl
       stops_(std::move(setup.stop)),
       handler_(std::move(handler)),
       release_(std::move(release)),
-      cached_tokens_(setup.cached_tokens),
+      rows_before_(setup.rows_before),
       with_logprobs_(setup.with_logprobs) {
   result_.prompt_tokens = std::move(setup.prompt);
 }
@@ -119,14 +120,15 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
   const auto rate = [](double count, double seconds) {
     return seconds > 0.0 ? count / seconds : 0.0;
   };
+  const int cached_tokens = std::max(0, end.cached_tokens - rows_before_);
   const auto prompt_tokens = static_cast<int>(result_.prompt_tokens.size());
   const auto generated = static_cast<int>(result_.tokens.size());
   // The stop token was chosen too, and the first token came with the prompt.
   const int steps = generated - (end.reason == generate::EndReason::kStopToken ? 0 : 1);
   return {
       .prompt_tokens = prompt_tokens,
-      .cached_tokens = cached_tokens_,
-      .prompt_tps = rate(prompt_tokens - cached_tokens_, end.timing.prompt_s),
+      .cached_tokens = cached_tokens,
+      .prompt_tps = rate(prompt_tokens - cached_tokens, end.timing.prompt_s),
       .generation_tokens = generated,
       .generation_tps = rate(steps, end.timing.generation_s),
       .time_to_first_token_s = end.timing.queue_s + end.timing.prompt_s,

@@ -27,7 +27,7 @@ class Answer : public generate::Listener {
 
   struct Setup {
     std::vector<std::int32_t> prompt;
-    int cached_tokens = 0;
+    int rows_before = 0;  // Of the sequence, before the prompt.
     std::vector<std::string> stop;
     bool with_logprobs = false;
   };
@@ -52,7 +52,7 @@ class Answer : public generate::Listener {
   EventHandler handler_;
   Release release_;
   GenerateResult result_;
-  int cached_tokens_;
+  int rows_before_;
   bool with_logprobs_;
   bool stopped_ = false;
 };

@@ -2,6 +2,8 @@
 #include "saker/engine/engine.h"
 
 #include "saker/base/error.h"
+#include "saker/base/memory.h"
+#include "saker/engine/model_identity.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/runner.h"
 #include "saker/generate/bench.h"
@@ -30,6 +32,24 @@ std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_d
   return Prompts::load(model_dir);
 }
 
+Runner::PrefixOptions prefix_options(
+    const std::filesystem::path& model_dir, const EngineOptions& options
+) {
+  Runner::PrefixOptions result;
+  result.cache.byte_budget = options.prefix_cache_bytes;
+  if (!options.prefix_cache_dir.empty() && options.prefix_cache_bytes > 0) {
+    require(
+        options.device == "cpu",
+        ErrorCode::kUnsupported,
+        "prefix_cache_dir: rows of a GPU cannot be kept in files"
+    );
+    result.cache.folder = options.prefix_cache_dir;
+    result.cache.folder_budget = options.prefix_cache_dir_bytes;
+    result.key = model_identity(model_dir);
+  }
+  return result;
+}
+
 }  // namespace
 
 class Engine::Impl {
@@ -40,6 +60,7 @@ class Engine::Impl {
         runner_(
             prompts_,
             {.prefill_step = options.prefill_step, .max_batch = options.max_batch},
+            prefix_options(model_dir, options),
             [&] { return load_model(model_dir, options); },
             model_dir
         ) {}
@@ -82,6 +103,10 @@ class Engine::Impl {
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };
+
+std::size_t default_prefix_cache_bytes() {
+  return physical_memory_bytes() / 8;
+}
 
 std::unique_ptr<Engine> Engine::load(
     const std::filesystem::path& model_dir, const EngineOptions& options
@@ -182,6 +207,19 @@ std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
   return impl_->runner().call([depth, kv_bits](const models::Model& model) {
     return model.cache_bytes(depth, kv_bits);
   });
+}
+
+PrefixCacheStats Engine::prefix_cache_stats() const {
+  const cache::PrefixCacheStats stats = impl_->runner().prefix_stats();
+  return {
+      .lookups = stats.lookups,
+      .hits = stats.hits,
+      .prompt_tokens = stats.prompt_tokens,
+      .restored_tokens = stats.restored_tokens,
+      .loaded_tokens = stats.loaded_tokens,
+      .evictions = stats.evictions,
+      .bytes = stats.bytes,
+  };
 }
 
 std::uint64_t Engine::open_session() {

@@ -14,6 +14,7 @@
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,11 +25,19 @@
 
 namespace saker::engine {
 
+std::size_t default_prefix_cache_bytes();
+
 struct EngineOptions {
   int threads = 0;  // Worker threads of CPU kernels; 0: the processors this process may use.
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
+  // Memory for rows of earlier prompts and answers, which later prompts with the same beginning do
+  // not run again; 0: none are kept. Default: an eighth of the machine's memory.
+  std::size_t prefix_cache_bytes = default_prefix_cache_bytes();
+  // A folder where those rows outlive the engine, bounded in bytes; empty: none. CPU only.
+  std::filesystem::path prefix_cache_dir = {};
+  std::uintmax_t prefix_cache_dir_bytes = std::uintmax_t{8} << 30;
   std::function<void(int done, int total)> on_load = {
   };  // Layers loaded; called on the engine's thread.
 };
@@ -80,6 +89,8 @@ class Engine {
   MachineLimits measure_limits();
   // Cache bytes that one decode step reads at this depth, rows kept in `kv_bits` bits.
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
+
+  PrefixCacheStats prefix_cache_stats() const;
 
   // Sessions keep one conversation's cache between requests.
   std::uint64_t open_session();

@@ -54,7 +54,7 @@ struct TokenLogprob {
 
 struct GenerateStats {
   int prompt_tokens = 0;
-  int cached_tokens = 0;  // Of the prompt, already in the session's cache.
+  int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
   double prompt_tps = 0.0;
   int generation_tokens = 0;
   double generation_tps = 0.0;
@@ -69,6 +69,17 @@ struct GenerateResult {
   FinishReason finish_reason = FinishReason::kLength;
   std::vector<TokenLogprob> logprobs;  // One per token when asked for.
   GenerateStats stats;
+};
+
+// Of the rows that requests share, since the engine was loaded.
+struct PrefixCacheStats {
+  std::int64_t lookups = 0;          // Prompts that were looked up.
+  std::int64_t hits = 0;             // Of these, found at least one row.
+  std::int64_t prompt_tokens = 0;    // Of all prompts looked up.
+  std::int64_t restored_tokens = 0;  // Of these, not run again.
+  std::int64_t loaded_tokens = 0;    // Rows that came back from the folder.
+  std::int64_t evictions = 0;
+  std::size_t bytes = 0;  // Held now.
 };
 
 struct ScoreRequest {

@@ -3,6 +3,7 @@
 
 #include "saker/base/atomic_file.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <exception>
@@ -23,10 +24,17 @@ struct Runner::Submission {
 Runner::Runner(
     std::shared_ptr<const Prompts> prompts,
     const generate::BatchLimits& limits,
+    const PrefixOptions& prefixes,
     const LoadModel& load,
     std::filesystem::path model_dir
 )
-    : prompts_(std::move(prompts)), limits_(limits), cache_files_(std::move(model_dir)) {
+    : prompts_(std::move(prompts)),
+      limits_(limits),
+      prefix_key_(prefixes.key),
+      cache_files_(std::move(model_dir)) {
+  if (prefixes.cache.byte_budget > 0) {
+    prefixes_.emplace(prefixes.cache);
+  }
   std::promise<void> loaded;
   std::future<void> ready = loaded.get_future();
   thread_ = std::thread([this, &load, &loaded] { run(load, loaded); });
@@ -91,10 +99,18 @@ void Runner::close_session(std::uint64_t session) {
   jobs_.push([this, session] { sessions_.close(session); });
 }
 
+cache::PrefixCacheStats Runner::prefix_stats() {
+  return call([this](const models::Model&) {
+    return prefixes_ ? prefixes_->stats() : cache::PrefixCacheStats{};
+  });
+}
+
 void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
   try {
     model_ = load();
-    generator_ = std::make_unique<generate::BatchGenerator>(*model_, limits_);
+    generator_ = std::make_unique<generate::BatchGenerator>(
+        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr
+    );
   } catch (...) {
     generator_.reset();
     model_.reset();
@@ -106,6 +122,7 @@ void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
   // MLX's arrays must go on the thread that made them.
   generator_.reset();
   sessions_ = {};
+  prefixes_.reset();
   model_.reset();
   mx::clear_streams();
 }
@@ -135,6 +152,9 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.prompt = submission.prompt;
   sequence.max_kv_size = request.max_kv_size;
   sequence.kv_bits = request.kv_bits;
+  // Bound and bits shape what rows attend to.
+  sequence.prefix_key =
+      fmt::format("{}max_kv_size={} kv_bits={}", prefix_key_, request.max_kv_size, request.kv_bits);
   sequence.max_tokens = request.max_tokens;
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = prompts_->xtc_exempt();
@@ -167,6 +187,8 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
     CacheFiles::Rows rows =
         cache_files_.load(request.cache_in, *model_, {.max_kv_size = request.max_kv_size});
     sequence.unknown_rows = rows.unknown_rows();
+    // Rows of a file may have other bits than ours: they are not shared.
+    sequence.prefix_key.clear();
     sequence.prompt.insert(sequence.prompt.begin(), rows.tokens.begin(), rows.tokens.end());
     sequence.cache = std::move(rows.cache);
   }
@@ -193,6 +215,7 @@ void Runner::start(Submission& submission) {
   bool taken = false;
   try {
     generate::SequenceRequest sequence = make_sequence(submission);
+    const std::size_t file_rows = sequence.prompt.size() - submission.prompt.size();
     if (session != 0) {
       sequence.cache = sessions_.take(
           session,
@@ -203,7 +226,7 @@ void Runner::start(Submission& submission) {
     }
     Answer::Setup setup{
         .prompt = std::move(submission.prompt),
-        .cached_tokens = taken && sequence.cache ? static_cast<int>(sequence.cache->offset()) : 0,
+        .rows_before = static_cast<int>(file_rows),
         .stop = request.stop,
         .with_logprobs = request.logprobs >= 0,
     };

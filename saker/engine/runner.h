@@ -7,6 +7,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/thread_queue.h"
+#include "saker/cache/prefix_cache.h"
 #include "saker/engine/answer.h"
 #include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
@@ -21,6 +22,8 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -30,11 +33,17 @@ class Runner {
  public:
   using LoadModel = std::function<std::unique_ptr<const models::Model>()>;
 
+  struct PrefixOptions {
+    cache::PrefixCacheOptions cache;  // A byte budget of 0: no rows are shared.
+    std::string key;                  // Stands for the model, where rows outlive the engine.
+  };
+
   // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
   // need the model's folder.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
+      const PrefixOptions& prefixes,
       const LoadModel& load,
       std::filesystem::path model_dir = {}
   );
@@ -47,6 +56,7 @@ class Runner {
   void cancel(std::uint64_t id);
   std::uint64_t open_session();
   void close_session(std::uint64_t session);
+  cache::PrefixCacheStats prefix_stats();
 
   // Runs `job(model)` on the engine's thread and waits; throws what it throws, as saker::Error.
   template <typename Job>
@@ -90,6 +100,8 @@ class Runner {
 
   // Of the engine's thread.
   std::unique_ptr<const models::Model> model_;
+  std::optional<cache::PrefixCache> prefixes_;
+  std::string prefix_key_;
   std::unique_ptr<generate::BatchGenerator> generator_;
   Sessions sessions_;
   CacheFiles cache_files_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace saker::generate {
@@ -15,6 +16,9 @@ namespace saker::generate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Tokens that are rather run twice than waited for.
+constexpr int kWorthWaiting = 32;
 
 double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -30,6 +34,9 @@ struct BatchGenerator::Sequence {
   std::vector<std::int32_t> context;  // Prompt and answer.
   int prompt_size;
   int generated = 0;
+  int cached_tokens = 0;
+  cache::PrefixCache::Pin pin;
+  bool begun = false;  // Rows were looked up, the prompt runs.
   bool ended = false;
   Clock::time_point added = Clock::now();
   Clock::time_point started = added;
@@ -65,6 +72,7 @@ struct BatchGenerator::Sequence {
         .error = std::move(error),
         .context = std::move(context),
         .cache = std::move(request.cache),
+        .cached_tokens = cached_tokens,
         .timing =
             {.queue_s = seconds(added, started),
              .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
@@ -80,8 +88,10 @@ struct BatchGenerator::Work {
   bool wants_token;  // The rows end at the sequence's last token.
 };
 
-BatchGenerator::BatchGenerator(const models::Model& model, const BatchLimits& limits)
-    : model_(model), limits_(limits) {
+BatchGenerator::BatchGenerator(
+    const models::Model& model, const BatchLimits& limits, cache::PrefixCache* prefixes
+)
+    : model_(model), limits_(limits), prefixes_(prefixes) {
   require(
       limits.prefill_step >= 1,
       ErrorCode::kInvalidArgument,
@@ -159,9 +169,9 @@ std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Liste
 }
 
 void BatchGenerator::cancel(std::uint64_t id) {
-  const auto end = [id](const std::unique_ptr<Sequence>& sequence) {
+  const auto end = [this, id](const std::unique_ptr<Sequence>& sequence) {
     if (sequence->id == id) {
-      sequence->end(EndReason::kCancelled);
+      finish(*sequence, EndReason::kCancelled);
     }
     return sequence->ended;
   };
@@ -182,13 +192,9 @@ void BatchGenerator::admit() {
   while (!waiting_.empty() && active_.size() < static_cast<std::size_t>(limits_.max_batch)) {
     std::unique_ptr<Sequence> sequence = std::move(waiting_.front());
     waiting_.pop_front();
-    sequence->started = Clock::now();
     try {
       if (!sequence->request.cache) {
-        sequence->request.cache = model_.make_cache({
-            .max_kv_size = sequence->request.max_kv_size,
-            .kv_bits = sequence->request.kv_bits,
-        });
+        sequence->request.cache = new_cache(sequence->request);
       }
       require(
           sequence->pending() > 0,
@@ -199,25 +205,98 @@ void BatchGenerator::admit() {
       );
       active_.push_back(std::move(sequence));
     } catch (...) {
-      sequence->end(EndReason::kFailed, std::current_exception());
+      finish(*sequence, EndReason::kFailed, std::current_exception());
     }
   }
+}
+
+cache::SequenceCache BatchGenerator::new_cache(const SequenceRequest& request) const {
+  return model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits});
+}
+
+bool BatchGenerator::shares(const Sequence& sequence) const {
+  return prefixes_ != nullptr && !sequence.request.prefix_key.empty();
+}
+
+bool BatchGenerator::waits_for_prefix(std::size_t index) const {
+  const Sequence& sequence = *active_[index];
+  if (sequence.begun || !shares(sequence)) {
+    return false;
+  }
+  const std::span<const std::int32_t> prompt(sequence.context);
+  const std::string& key = sequence.request.prefix_key;
+  const int known = std::max(sequence.cached(), static_cast<int>(prefixes_->match(key, prompt)));
+  return std::any_of(
+      active_.begin(),
+      active_.begin() + static_cast<std::ptrdiff_t>(index),
+      [&](const std::unique_ptr<Sequence>& earlier) {
+        if (earlier->generated > 0 || earlier->request.prefix_key != key) {
+          return false;
+        }
+        const auto same = std::ranges::mismatch(prompt.first(prompt.size() - 1), earlier->context);
+        const auto shared = static_cast<int>(same.in1 - prompt.begin());
+        return shared - known >= kWorthWaiting && earlier->cached() < shared;
+      }
+  );
+}
+
+void BatchGenerator::start(Sequence& sequence) {
+  sequence.begun = true;
+  sequence.started = Clock::now();
+  if (shares(sequence)) {
+    SequenceRequest& request = sequence.request;
+    const std::string& key = request.prefix_key;
+    if (sequence.cached() == 0) {
+      prefixes_->restore(key, sequence.context, *request.cache, sequence.pin);
+    } else if (prefixes_->match(key, sequence.context) > sequence.cached()) {
+      cache::SequenceCache cache = new_cache(request);
+      if (prefixes_->restore(key, sequence.context, cache, sequence.pin) > sequence.cached()) {
+        request.cache = std::move(cache);
+      }
+    }
+  }
+  sequence.cached_tokens = sequence.cached();
+}
+
+void BatchGenerator::keep_rows(Sequence& sequence) {
+  if (shares(sequence) && sequence.request.cache) {
+    prefixes_->keep(
+        sequence.request.prefix_key, sequence.context, *sequence.request.cache, sequence.pin
+    );
+  }
+}
+
+void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception_ptr error) {
+  if (!sequence.ended && sequence.begun && reason != EndReason::kFailed) {
+    keep_rows(sequence);
+  }
+  sequence.end(reason, std::move(error));
 }
 
 std::vector<BatchGenerator::Work> BatchGenerator::plan() {
   std::vector<Work> works;
   int budget = limits_.prefill_step;
-  for (const auto& sequence : active_) {
-    const int pending = sequence->pending();
-    if (sequence->generated > 0) {
-      works.push_back({sequence.get(), pending, true});
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    Sequence& sequence = *active_[i];
+    if (sequence.generated > 0) {
+      works.push_back({&sequence, sequence.pending(), true});
       continue;
     }
-    const int count = std::min(pending, budget);
-    if (count > 0) {
-      budget -= count;
-      works.push_back({sequence.get(), count, count == pending});
+    if (budget == 0 || waits_for_prefix(i)) {
+      continue;
     }
+    try {
+      if (!sequence.begun) {
+        start(sequence);
+      }
+    } catch (...) {
+      finish(sequence, EndReason::kFailed, std::current_exception());
+      continue;
+    }
+    const int pending = sequence.pending();
+    const int count = std::min(pending, budget);
+    budget -= count;
+    works.push_back({&sequence, count, count == pending});
   }
   return works;
 }
@@ -227,7 +306,7 @@ void BatchGenerator::run(const std::vector<Work>& works) {
     run_pass(works);
   } catch (...) {
     if (works.size() == 1) {
-      works.front().sequence->end(EndReason::kFailed, std::current_exception());
+      finish(*works.front().sequence, EndReason::kFailed, std::current_exception());
       return;
     }
     // Nothing of the pass was kept: the sequences that can run alone go on.
@@ -289,13 +368,14 @@ void BatchGenerator::advance(const Work& work, float* logits) {
   Sequence& sequence = *work.sequence;
   try {
     if (sequence.generated == 0) {
+      keep_rows(sequence);
       sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
     }
     if (work.wants_token) {
       choose_token(sequence, {logits, static_cast<std::size_t>(model_.info().vocab_size)});
     }
   } catch (...) {
-    sequence.end(EndReason::kFailed, std::current_exception());
+    finish(sequence, EndReason::kFailed, std::current_exception());
   }
 }
 
@@ -317,16 +397,16 @@ void BatchGenerator::choose_token(Sequence& sequence, std::span<float> logits) {
   }
   ++sequence.generated;
   if (std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
-    sequence.end(EndReason::kStopToken);
+    finish(sequence, EndReason::kStopToken);
     return;
   }
   sequence.context.push_back(token.id);
   const std::int64_t limit = model_.info().context_length;
   if (!sequence.listener->on_token(token)) {
-    sequence.end(EndReason::kStopped);
+    finish(sequence, EndReason::kStopped);
   } else if (sequence.generated == request.max_tokens ||
              (limit > 0 && request.cache->offset() >= limit)) {
-    sequence.end(EndReason::kLength);
+    finish(sequence, EndReason::kLength);
   }
 }
 

@@ -7,15 +7,21 @@
 // a row do not depend on the rows beside it, an answer is that of the sequence run alone. A
 // sequence that fails ends alone with its error.
 //
+// With a prefix cache, a sequence starts from the rows that earlier ones left there. Where a
+// sequence before it is still running a prompt that starts with the same tokens, it waits for those
+// rows instead of running them too.
+//
 // Cache changes of a step are a transaction: a step that fails is rolled back and its sequences are
 // tried one by one. Threading: one thread, the one that owns MLX.
 
+#include "saker/cache/prefix_cache.h"
 #include "saker/generate/sequence.h"
 #include "saker/models/model.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -28,8 +34,11 @@ struct BatchLimits {
 
 class BatchGenerator {
  public:
-  // `model` outlives the generator. Throws kInvalidArgument for limits below 1.
-  BatchGenerator(const models::Model& model, const BatchLimits& limits);
+  // `model` and `prefixes` (none: no rows are shared) outlive the generator. Throws
+  // kInvalidArgument for limits below 1.
+  BatchGenerator(
+      const models::Model& model, const BatchLimits& limits, cache::PrefixCache* prefixes = nullptr
+  );
   BatchGenerator(const BatchGenerator&) = delete;
   BatchGenerator& operator=(const BatchGenerator&) = delete;
   ~BatchGenerator();
@@ -57,9 +66,16 @@ class BatchGenerator {
   void advance(const Work& work, float* logits);
   void choose_token(Sequence& sequence, std::span<float> logits);
   void drop_ended();
+  cache::SequenceCache new_cache(const SequenceRequest& request) const;
+  bool shares(const Sequence& sequence) const;
+  bool waits_for_prefix(std::size_t index) const;
+  void start(Sequence& sequence);
+  void keep_rows(Sequence& sequence);
+  void finish(Sequence& sequence, EndReason reason, std::exception_ptr error = nullptr);
 
   const models::Model& model_;
   BatchLimits limits_;
+  cache::PrefixCache* prefixes_;
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct SequenceRequest {
   std::int64_t unknown_rows = 0;
   int max_kv_size = 0;                      // Of a new cache, see models::CacheOptions.
   int kv_bits = kernels::kUnquantizedBits;  // The same.
+  // Rows are shared with other sequences of the same key, see cache::PrefixCache; empty: with none.
+  std::string prefix_key;
   int max_tokens = 256;
   std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
   sample::SamplingOptions sampling;
@@ -57,6 +60,7 @@ struct SequenceEnd {
   std::vector<std::int32_t> context;  // Prompt and answer; the cache holds the rows of the first
                                       // `cache->offset() - unknown_rows` of them.
   std::optional<cache::SequenceCache> cache;
+  int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
   SequenceTiming timing;
 };
 

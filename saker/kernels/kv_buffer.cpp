@@ -66,6 +66,53 @@ void KvBuffer::drop_from(std::int64_t position) {
   dead_ = std::min(dead_, end_);
 }
 
+KvBuffer KvBuffer::slice(std::int64_t first, std::int64_t last) const {
+  first = std::max(first, std::max(base_, dead_));
+  last = std::min(last, end_);
+  KvBuffer part(shape_);
+  part.base_ = part.dead_ = part.end_ = std::max<std::int64_t>(first, 0);
+  if (first < last) {
+    part.keys_ = mx::contiguous(keys(first, last));
+    part.values_ = mx::contiguous(values(first, last));
+    mx::eval(*part.keys_, *part.values_);
+    part.end_ = last;
+  }
+  return part;
+}
+
+void KvBuffer::adopt(const KvBuffer& other, std::int64_t first) {
+  const std::int64_t from = std::max(first, std::max(other.base_, other.dead_));
+  KvBuffer joined = *this;
+  joined.drop_from(first);
+  if (!joined.keys_.has_value() || from > joined.end_ || from < joined.base_) {
+    // Rows that are missing in between make the ones before them useless.
+    joined = other;
+    joined.dead_ = std::max(joined.dead_, from);
+  } else if (from < other.end_) {
+    joined.prepare(from, static_cast<int>(other.end_ - from));
+    joined.write(
+        from,
+        mx::squeeze(other.keys(from, other.end_), 0),
+        mx::squeeze(other.values(from, other.end_), 0)
+    );
+  }
+  *this = std::move(joined);
+}
+
+bool KvBuffer::holds(std::int64_t first, std::int64_t last) const {
+  return first >= last || (first >= std::max(base_, dead_) && last <= end_);
+}
+
+void KvBuffer::for_each_block(const BlockVisitor& visit) const {
+  if (keys_.has_value()) {
+    mx::array keys = *keys_;
+    mx::array values = *values_;
+    mx::eval(keys, values);
+    visit({0, keys.data<void>(), keys.nbytes()});
+    visit({0, values.data<void>(), values.nbytes()});
+  }
+}
+
 std::size_t KvBuffer::nbytes() const {
   return keys_.has_value() ? keys_->nbytes() + values_->nbytes() : 0;
 }

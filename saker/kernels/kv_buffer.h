@@ -23,6 +23,10 @@ class KvBuffer {
   void prepare(std::int64_t first, int count);
   void drop_before(std::int64_t position, int keep);
   void drop_from(std::int64_t position);
+  KvBuffer slice(std::int64_t first, std::int64_t last) const;
+  void adopt(const KvBuffer& other, std::int64_t first);
+  bool holds(std::int64_t first, std::int64_t last) const;
+  void for_each_block(const BlockVisitor& visit) const;
   std::size_t nbytes() const;
 
   std::int64_t begin() const { return base_; }

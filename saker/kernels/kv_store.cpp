@@ -7,6 +7,7 @@
 #include "saker/kernels/kv_storage.h"
 
 #include <cstddef>
+#include <new>
 #include <utility>
 #include <variant>
 
@@ -192,8 +193,48 @@ void KvStore::drop_from(std::int64_t position) {
   std::visit([&](auto& rows) { rows.drop_from(position); }, storage_->rows);
 }
 
+KvStore KvStore::slice(std::int64_t first, std::int64_t last) const {
+  KvStore part(*this);
+  std::visit([&](auto& rows) { rows = rows.slice(first, last); }, part.storage_->rows);
+  return part;
+}
+
+void KvStore::adopt(const KvStore& other, std::int64_t first) {
+  require(
+      shape_ == other.shape_ && storage_->rows.index() == other.storage_->rows.index(),
+      ErrorCode::kInternal,
+      "cache: rows of another shape cannot be taken over"
+  );
+  try {
+    std::visit(
+        [&]<typename Rows>(Rows& rows) { rows.adopt(std::get<Rows>(other.storage_->rows), first); },
+        storage_->rows
+    );
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kCapacity, "cache: no memory to take rows over");
+  }
+}
+
+bool KvStore::holds(std::int64_t first, std::int64_t last) const {
+  return std::visit([&](const auto& rows) { return rows.holds(first, last); }, storage_->rows);
+}
+
 std::size_t KvStore::nbytes() const {
   return std::visit([](const auto& rows) { return rows.nbytes(); }, storage_->rows);
+}
+
+void KvStore::for_each_block(const BlockVisitor& visit) const {
+  std::visit([&](const auto& rows) { rows.for_each_block(visit); }, storage_->rows);
+}
+
+void KvStore::add_block(const KvBlock& block) {
+  auto* pages = storage_->pages();
+  require(pages != nullptr, ErrorCode::kUnsupported, "cache: only pages can be added");
+  try {
+    pages->add_page(block);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kCapacity, "cache: no memory for a page");
+  }
 }
 
 void KvStore::write(std::int64_t first, const mx::array& keys, const mx::array& values) {

@@ -17,7 +17,9 @@
 #include "saker/kernels/kv_bits.h"
 #include "saker/kernels/mx.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -46,6 +48,15 @@ enum class KvLayout : std::uint8_t {
   kPaged,       // For our CPU bodies.
   kContiguous,  // One array per store, for MLX's own attention.
 };
+
+// A piece of memory that holds rows and that several stores may share.
+struct KvBlock {
+  std::int64_t index = 0;  // Of the page; 0 for a contiguous store.
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+using BlockVisitor = std::function<void(const KvBlock& block)>;
 
 // Bytes of one position's keys and values, padding not counted. Throws kInvalidArgument for shapes
 // that no store has.
@@ -84,6 +95,18 @@ class KvStore {
   // Forgets rows at and above `position`.
   void drop_from(std::int64_t position);
 
+  // Rows [first, last) as a store of their own that shares our pages (on a GPU: a copy). Pages that
+  // were dropped are absent there too.
+  KvStore slice(std::int64_t first, std::int64_t last) const;
+  // Rows from `first` on become those of `other`, shared; rows below stay. At most one page is
+  // copied: that of `first`, where the two stores do not share it; where we have dropped it, its
+  // rows are absent afterwards. Throws kCapacity without memory,
+  // and then nothing has changed. REQUIRES: the same shape and layout, `other` has rows from
+  // `first` on.
+  void adopt(const KvStore& other, std::int64_t first);
+  // Whether rows [first, last) are all there.
+  bool holds(std::int64_t first, std::int64_t last) const;
+
   // Writes rows outside of attention (`prepare` comes first): keys [H_kv, n, D], values [H_kv, n,
   // D_v], evaluated, for positions [first, first + n).
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
@@ -98,6 +121,12 @@ class KvStore {
 
   // Bytes held, shared pages counted whole.
   std::size_t nbytes() const;
+  // The memory behind them, in order of positions.
+  void for_each_block(const BlockVisitor& visit) const;
+  // Adds a copy of a page behind all others, as `for_each_block` gives them. Throws kCorruptData
+  // for one of another size or order, kCapacity without memory; then nothing has changed. Pages
+  // only: kUnsupported otherwise.
+  void add_block(const KvBlock& block);
 
   Storage& storage() const { return *storage_; }
 

@@ -22,7 +22,7 @@ TEST(ResultJson, GenerateFollowsTheContract) {
       "\"stats\":{\"prompt_tokens\":0,\"prompt_tps\":0.0,\"generation_tokens\":0,\"generation_"
       "tps\":0.0,"
       "\"time_to_first_token_s\":0.0,\"peak_memory_bytes\":0,\"rounds\":0,\"drafted\":0,"
-      "\"accepted\":0}}\n"
+      "\"accepted\":0,\"cached_tokens\":0}}\n"
   );
   EXPECT_FALSE(to_json(result, false).contains("logprobs"));
 }

@@ -4,15 +4,11 @@
 
 #include "saker/base/error.h"
 
-#include "tests/text/golden_tokenizers.h"
+#include "tests/engine/model_folder.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,45 +16,8 @@
 namespace saker::engine {
 namespace {
 
-namespace fs = std::filesystem;
-
 using ::testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
-
-// A model folder: a golden checkpoint and a golden tokenizer.
-class ModelFolder {
- public:
-  explicit ModelFolder(const std::string& golden)
-      : path_(
-            fs::path(::testing::TempDir()) / ("engine_test_" + golden + std::to_string(getpid()))
-        ) {
-    fs::create_directories(path_);
-    for (const char* file : {"config.json", "model.safetensors"}) {
-      fs::copy_file(
-          fs::path(SAKER_SOURCE_DIR) / "tests/golden" / golden / file,
-          path_ / file,
-          fs::copy_options::overwrite_existing
-      );
-    }
-    write("tokenizer.json", text::GoldenTokenizer("byte_level_bpe").golden.at("tokenizer"));
-  }
-
-  ~ModelFolder() { fs::remove_all(path_); }
-
-  ModelFolder(const ModelFolder&) = delete;
-  ModelFolder& operator=(const ModelFolder&) = delete;
-
-  void write(const std::string& name, const Json& content) const {
-    std::ofstream(path_ / name) << content.dump();
-  }
-
-  std::unique_ptr<Engine> load(const EngineOptions& options = {}) const {
-    return Engine::load(path_, options);
-  }
-
- private:
-  fs::path path_;
-};
 
 std::vector<GenerateRequest> mixed_requests(int count) {
   std::vector<GenerateRequest> requests;
@@ -85,39 +44,6 @@ std::vector<GenerateRequest> mixed_requests(int count) {
   return requests;
 }
 
-std::vector<GenerateResult> run_together(
-    Engine& engine, const std::vector<GenerateRequest>& requests
-) {
-  std::vector<std::promise<GenerateResult>> promises(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    EventHandler handler;
-    handler.on_done = [&promise = promises[i]](GenerateResult result) {
-      promise.set_value(std::move(result));
-    };
-    handler.on_error = [&promise = promises[i]](std::exception_ptr error) {
-      promise.set_exception(std::move(error));
-    };
-    engine.submit(requests[i], std::move(handler));
-  }
-  std::vector<GenerateResult> results;
-  results.reserve(promises.size());
-  for (auto& promise : promises) {
-    results.push_back(promise.get_future().get());
-  }
-  return results;
-}
-
-void expect_same(const GenerateResult& one, const GenerateResult& other) {
-  EXPECT_EQ(one.tokens, other.tokens);
-  EXPECT_EQ(one.text, other.text);
-  EXPECT_EQ(one.finish_reason, other.finish_reason);
-  ASSERT_EQ(one.logprobs.size(), other.logprobs.size());
-  for (std::size_t i = 0; i < one.logprobs.size(); ++i) {
-    EXPECT_EQ(one.logprobs[i].logprob, other.logprobs[i].logprob);
-    EXPECT_EQ(one.logprobs[i].top, other.logprobs[i].top);
-  }
-}
-
 class EngineModels : public ::testing::TestWithParam<std::string> {};
 
 // The answers to 100 requests have the same bits alone, in a batch, in chunks, on any threads.
@@ -126,7 +52,7 @@ TEST_P(EngineModels, AnswersDoNotDependOnWhatElseRuns) {
   const std::vector<GenerateRequest> requests = mixed_requests(100);
   std::vector<GenerateResult> alone;
   {
-    const auto engine = folder.load({.threads = 1, .max_batch = 1});
+    const auto engine = folder.load({.threads = 1, .max_batch = 1, .prefix_cache_bytes = 0});
     for (const GenerateRequest& request : requests) {
       alone.push_back(engine->generate(request));
     }

@@ -31,10 +31,20 @@ std::shared_ptr<const Prompts> make_prompts(const Ids& eos_tokens = {}) {
   return std::make_shared<const Prompts>(std::move(parts));
 }
 
-std::unique_ptr<Runner> make_runner(FakeModelOptions options = {}, const Ids& eos_tokens = {}) {
+Runner::PrefixOptions no_prefixes() {
+  Runner::PrefixOptions options;
+  options.cache.byte_budget = 0;
+  return options;
+}
+
+std::unique_ptr<Runner> make_runner(
+    FakeModelOptions options = {},
+    const Ids& eos_tokens = {},
+    const Runner::PrefixOptions& prefixes = no_prefixes()
+) {
   const auto prompts = make_prompts(eos_tokens);
   options.vocab_size = prompts->tokenizer()->vocab_size();
-  return std::make_unique<Runner>(prompts, generate::BatchLimits{}, [&] {
+  return std::make_unique<Runner>(prompts, generate::BatchLimits{}, prefixes, [&] {
     return std::make_unique<const FakeModel>(options);
   });
 }
@@ -326,11 +336,11 @@ TEST(Runner, LoadingFailsOnTheCallersThread) {
     throw Error(ErrorCode::kCorruptData, "a broken file");
   };
   saker::testing::expect_error(ErrorCode::kCorruptData, {"a broken file"}, [&] {
-    const Runner runner(make_prompts(), {}, broken);
+    const Runner runner(make_prompts(), {}, {}, broken);
   });
   const Runner::LoadModel fake = [] { return std::make_unique<const FakeModel>(); };
   saker::testing::expect_error(ErrorCode::kInvalidArgument, {"prefill_step"}, [&] {
-    const Runner runner(make_prompts(), {.prefill_step = 0}, fake);
+    const Runner runner(make_prompts(), {.prefill_step = 0}, {}, fake);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,69 @@ TEST_P(KvStoreTest, CopiesShareRowsUntilOneWrites) {
   EXPECT_TRUE(same_rows(slots(copy.keys(0, 120), 20, 100), slots(before, 20, 100)));
   fill(store, 100, 20, 13);
   EXPECT_FALSE(same_rows(store.keys(100, 20), copy.keys(100, 20)));
+}
+
+// Rows [0, first) of one store and [first, last) of another one, for borders all over a page.
+TEST_P(KvStoreTest, AdoptsRowsFromAnyPosition) {
+  std::vector<KvShape> shapes = {{2, 13, 21, mx::bfloat16}, {2, 13, 21, mx::float32}};
+  if (GetParam() == KvLayout::kPaged) {
+    for (const int bits : {8, 4}) {
+      shapes.push_back({2, 13, 21, mx::bfloat16, bits});
+      shapes.push_back({2, 13, 21, mx::float32, bits});
+      shapes.push_back({1, 128, 64, mx::bfloat16, bits});
+    }
+  }
+  for (const KvShape& shape : shapes) {
+    KvStore theirs(shape, GetParam());
+    fill(theirs, 0, 150, 5);
+    for (const int first : {0, 1, 2, 63, 64, 65, 97, 127, 128, 149}) {
+      KvStore ours(shape, GetParam());
+      fill(ours, 0, 149, 50);
+      const KvStore before(ours);
+      ours.adopt(theirs.slice(first, 150), first);
+      EXPECT_TRUE(ours.holds(0, 150));
+      EXPECT_FALSE(ours.holds(0, 151));
+      for (const auto read : {&KvStore::keys, &KvStore::values}) {
+        EXPECT_TRUE(same_rows((ours.*read)(first, 150 - first), (theirs.*read)(first, 150 - first))
+        );
+        EXPECT_TRUE(first == 0 || same_rows((ours.*read)(0, first), (before.*read)(0, first)));
+      }
+    }
+  }
+}
+
+TEST(KvStorePages, AdoptingSharesAllButTheBorder) {
+  KvStore theirs(kShape, KvLayout::kPaged);
+  fill(theirs, 0, 300, 5);
+  KvStore ours(theirs);
+  ours.drop_from(100);
+  const auto distinct = [&] {
+    std::set<const void*> blocks;
+    const auto add = [&](const KvBlock& block) { blocks.insert(block.data); };
+    theirs.for_each_block(add);
+    ours.for_each_block(add);
+    return blocks.size();
+  };
+  ours.adopt(theirs, 100);
+  EXPECT_EQ(distinct(), 5U);
+  fill(ours, 70, 1, 9);
+  EXPECT_EQ(distinct(), 6U);
+  ours.adopt(theirs, 100);
+  EXPECT_EQ(distinct(), 6U);
+  EXPECT_FALSE(same_rows(ours.keys(70, 1), theirs.keys(70, 1)));
+}
+
+TEST(KvStorePages, DroppedPagesAreAbsentInSlices) {
+  KvStore store(kShape, KvLayout::kPaged);
+  fill(store, 0, 400, 5);
+  store.drop_before(200, 10);
+  const KvStore part = store.slice(5, 390);
+  EXPECT_TRUE(part.holds(5, 64));
+  EXPECT_FALSE(part.holds(5, 65));
+  EXPECT_FALSE(part.holds(150, 200));
+  EXPECT_TRUE(part.holds(192, 390));
+  EXPECT_FALSE(part.holds(192, 391));
+  EXPECT_TRUE(part.holds(80, 80));
 }
 
 TEST_P(KvStoreTest, ForgottenRowsAreAnError) {

@@ -153,4 +153,36 @@ float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, i
   return terms.scale * static_cast<float>(read_code(block, side, at, slot, d)) + terms.bias;
 }
 
+void copy_code_slots(
+    const CodeBlock& block, CodeSide side, const std::byte* from, std::byte* to, int slots
+) {
+  constexpr std::size_t kWord = 4;
+  const bool keys = side == CodeSide::kKeys;
+  const int codes = block.codes_per_word();
+  // A line of words has all slots: one a word, or `codes` of them in each of 16 lanes.
+  const std::size_t line = keys ? kPageRows * kWord : kPageRows / codes * kLanes * kWord;
+  const int whole = keys ? slots : slots / codes;
+  const std::size_t whole_bytes = static_cast<std::size_t>(whole) * (keys ? 1 : kLanes) * kWord;
+  std::uint32_t mask = 0;  // Of a word that also has other slots.
+  for (int n = 0; !keys && n < slots % codes; ++n) {
+    mask |= ((1U << block.bits) - 1U) << (block.bits * (n / 2) + 16 * (n % 2));
+  }
+  for (std::size_t at = 0; at < block.code_bytes; at += line) {
+    std::memcpy(to + at, from + at, whole_bytes);
+    for (int lane = 0; mask != 0 && lane < kLanes; ++lane) {
+      const std::size_t word_at = at + whole_bytes + lane * kWord;
+      std::uint32_t ours = 0;
+      std::uint32_t theirs = 0;
+      std::memcpy(&ours, from + word_at, kWord);
+      std::memcpy(&theirs, to + word_at, kWord);
+      theirs = (theirs & ~mask) | (ours & mask);
+      std::memcpy(to + word_at, &theirs, kWord);
+    }
+  }
+  const std::size_t term = block.bf16 ? 2 : 4;
+  for (std::size_t at = block.code_bytes; at < block.bytes(); at += kPageRows * term) {
+    std::memcpy(to + at, from + at, static_cast<std::size_t>(slots) * term);
+  }
+}
+
 }  // namespace saker::kernels

@@ -32,5 +32,9 @@ std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* a
 CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
 // Element d as mx::dequantize has it before it rounds to the cache's dtype.
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
+// Copies the rows of slots [0, slots) of one head.
+void copy_code_slots(
+    const CodeBlock& block, CodeSide side, const std::byte* from, std::byte* to, int slots
+);
 
 }  // namespace saker::kernels

@@ -2,15 +2,15 @@
 #include "saker/kernels/cpu/kv_pages.h"
 
 #include "saker/base/error.h"
+#include "saker/base/memory.h"
 #include "saker/kernels/cpu/bf16.h"
 #include "saker/kernels/cpu/kv_codes.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -25,13 +25,6 @@ std::shared_ptr<std::byte> new_page(std::size_t bytes) {
     throw std::bad_alloc();
   }
   return {data, [](std::byte* page) { std::free(page); }};
-}
-
-// Memory of the machine: a request beyond it fails before it touches a page.
-std::size_t physical_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
 }
 
 // Element number of (slot, d) among a head's values in float32.
@@ -188,6 +181,45 @@ void read_value(
   }
 }
 
+namespace {
+
+// The values of slots [0, slots) of one chunk of 16 elements.
+void copy_value_slots(const std::byte* from, std::byte* to, bool bf16, int slots) {
+  constexpr std::size_t kLine = kLanes * 4UL;  // One slot in float32, two in bf16.
+  const std::size_t whole = static_cast<std::size_t>(bf16 ? slots / 2 : slots) * kLine;
+  std::memcpy(to, from, whole);
+  if (!bf16 || slots % 2 == 0) {
+    return;
+  }
+  for (int lane = 0; lane < kLanes; ++lane) {
+    elements<std::uint16_t>(to + whole)[2 * lane] = elements<std::uint16_t>(from + whole)[2 * lane];
+  }
+}
+
+}  // namespace
+
+void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to, int slots) {
+  constexpr std::size_t kKeyLane = 4;  // One element in float32, two in bf16.
+  const std::size_t key_line = kPageRows * kKeyLane;
+  const std::size_t chunk_bytes = kPageRows * kLanes * (layout.bf16 ? 2UL : 4UL);
+  for (int head = 0; head < layout.kv_heads; ++head) {
+    const std::size_t keys = layout.keys_at(head);
+    if (layout.key_codes.is_quantized()) {
+      const std::size_t values = layout.values_at(head);
+      copy_code_slots(layout.key_codes, CodeSide::kKeys, from + keys, to + keys, slots);
+      copy_code_slots(layout.value_codes, CodeSide::kValues, from + values, to + values, slots);
+      continue;
+    }
+    for (std::size_t at = keys; at < keys + layout.key_bytes; at += key_line) {
+      std::memcpy(to + at, from + at, static_cast<std::size_t>(slots) * kKeyLane);
+    }
+    const std::size_t end = keys + layout.head_bytes;
+    for (std::size_t at = layout.values_at(head); at < end; at += chunk_bytes) {
+      copy_value_slots(from + at, to + at, layout.bf16, slots);
+    }
+  }
+}
+
 const KvPages::Entry* KvPages::entry(std::int64_t index) const {
   const auto at =
       std::lower_bound(pages_.begin(), pages_.end(), index, [](const Entry& e, std::int64_t i) {
@@ -225,7 +257,8 @@ void KvPages::prepare(std::int64_t first, int count) {
   }
   const auto bytes = layout_.page_bytes();
   require(
-      static_cast<std::size_t>(end - begin) <= physical_memory() / bytes,
+      // A request beyond it fails before it touches a page.
+      static_cast<std::size_t>(end - begin) <= physical_memory_bytes() / bytes,
       ErrorCode::kCapacity,
       "cache: {} rows need {} pages of {} bytes, more than this machine's memory",
       count,
@@ -286,6 +319,79 @@ void KvPages::drop_from(std::int64_t position) {
   const std::int64_t end = (std::max<std::int64_t>(position, 0) + kPageRows - 1) / kPageRows;
   std::erase_if(pages_, [&](const Entry& e) { return e.index >= end; });
   end_ = std::min(end_, std::max<std::int64_t>(position, 0));
+}
+
+KvPages KvPages::slice(std::int64_t first, std::int64_t last) const {
+  KvPages part(layout_);
+  const std::int64_t begin = first / kPageRows;
+  for (const Entry& e : pages_) {
+    if (e.index >= begin && e.index * kPageRows < last) {
+      part.pages_.push_back(e);
+    }
+  }
+  part.end_ = std::min(end_, last);
+  return part;
+}
+
+void KvPages::adopt(const KvPages& other, std::int64_t first) {
+  const std::int64_t border = first / kPageRows;
+  std::vector<Entry> pages;
+  pages.reserve(pages_.size() + other.pages_.size());
+  std::ranges::copy_if(pages_, std::back_inserter(pages), [&](const Entry& e) {
+    return e.index < border;
+  });
+  const Entry* ours = entry(border);
+  for (const Entry& e : other.pages_) {
+    const bool mixed = e.index == border && first % kPageRows != 0;
+    if (e.index < border || (mixed && ours == nullptr)) {
+      continue;  // Of a page whose first rows we lack, none can be told to be there.
+    }
+    pages.push_back(e);
+    if (mixed && ours->page != e.page) {
+      Page page = new_page(layout_.page_bytes());
+      std::memcpy(page.get(), e.page.get(), layout_.page_bytes());
+      copy_slots(layout_, ours->page.get(), page.get(), static_cast<int>(first % kPageRows));
+      pages.back().page = std::move(page);
+    }
+  }
+  pages_ = std::move(pages);
+  end_ = std::max(first, other.end_);
+}
+
+bool KvPages::holds(std::int64_t first, std::int64_t last) const {
+  if (first >= last) {
+    return true;
+  }
+  const std::int64_t begin = first / kPageRows;
+  const std::int64_t end = (last - 1) / kPageRows + 1;
+  const auto is_before = [](const Entry& e, std::int64_t i) { return e.index < i; };
+  const auto from = std::lower_bound(pages_.begin(), pages_.end(), begin, is_before);
+  const auto to = std::lower_bound(from, pages_.end(), end, is_before);
+  return first >= 0 && last <= end_ && to - from == end - begin;
+}
+
+void KvPages::for_each_block(const BlockVisitor& visit) const {
+  for (const Entry& e : pages_) {
+    visit({e.index, e.page.get(), layout_.page_bytes()});
+  }
+}
+
+void KvPages::add_page(const KvBlock& block) {
+  const std::int64_t after = pages_.empty() ? 0 : pages_.back().index + 1;
+  require(
+      block.bytes == layout_.page_bytes() && block.index >= after &&
+          block.index < INT64_MAX / kPageRows - 1,
+      ErrorCode::kCorruptData,
+      "cache: got page {} of {} bytes, expected one from {} on of {} bytes",
+      block.index,
+      block.bytes,
+      after,
+      layout_.page_bytes()
+  );
+  Page page = new_page(block.bytes);
+  std::memcpy(page.get(), block.data, block.bytes);
+  pages_.push_back({block.index, std::move(page)});
+  end_ = (block.index + 1) * kPageRows;
 }
 
 }  // namespace saker::kernels

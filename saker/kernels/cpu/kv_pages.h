@@ -53,6 +53,8 @@ void read_key(
 void read_value(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 );
+// Copies the rows of slots [0, slots), all heads.
+void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to, int slots);
 
 class KvPages {
  public:
@@ -64,6 +66,11 @@ class KvPages {
   void prepare(std::int64_t first, int count);
   void drop_before(std::int64_t position, int keep);
   void drop_from(std::int64_t position);
+  KvPages slice(std::int64_t first, std::int64_t last) const;
+  void adopt(const KvPages& other, std::int64_t first);
+  bool holds(std::int64_t first, std::int64_t last) const;
+  void for_each_block(const BlockVisitor& visit) const;
+  void add_page(const KvBlock& block);
 
   std::size_t nbytes() const { return pages_.size() * layout_.page_bytes(); }
 
@@ -82,6 +89,8 @@ class KvPages {
     std::int64_t index;
     Page page;
   };
+
+  explicit KvPages(const KvPageLayout& layout) : layout_(layout) {}
 
   const Entry* entry(std::int64_t index) const;
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/prefix_cache.h"
+
+#include "saker/base/error.h"
+#include "saker/cache/snapshot_bytes.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <optional>
+#include <vector>
+
+namespace saker::cache {
+namespace {
+
+// The tokens of a prompt that need not be run.
+TokenSpan reusable(TokenSpan prompt) {
+  return prompt.empty() ? prompt : prompt.first(prompt.size() - 1);
+}
+
+}  // namespace
+
+PrefixCache::PrefixCache(const PrefixCacheOptions& options)
+    : trie_(options.byte_budget, [this](const TrieRows& rows) { write(rows); }) {
+  if (!options.folder.empty()) {
+    store_.emplace(options.folder, options.folder_budget);
+  }
+}
+
+PrefixCache::~PrefixCache() {
+  try {
+    trie_.for_each([this](const TrieRows& rows) { write(rows); });
+  } catch (const std::exception& error) {
+    spdlog::warn("prefix cache: not all rows were written: {}", error.what());
+  }
+}
+
+void PrefixCache::write(const TrieRows& rows) {
+  if (store_ && !store_->has(rows.key, rows.path, rows.rows.first())) {
+    const SnapshotBytes bytes = to_bytes(rows.rows);
+    store_->write(rows.key, rows.path, rows.rows.first(), bytes.parts);
+  }
+}
+
+void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCache& like) {
+  while (store_) {
+    const std::int64_t known = trie_.match(key, tokens);
+    const PrefixStore::Entry* entry = store_->find(key, tokens, known);
+    if (entry == nullptr) {
+      return;
+    }
+    const auto payload = store_->read(*entry);
+    if (!payload) {
+      continue;  // The entry is gone.
+    }
+    try {
+      const auto last = static_cast<std::int64_t>(entry->path.size());
+      const SequenceSnapshot rows = from_bytes(*payload, entry->first, last, like);
+      trie_.insert(key, std::vector(entry->path), rows);  // May change the store.
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCorruptData) {
+        return;
+      }
+      spdlog::warn("prefix cache: {} is left out: {}", entry->file.string(), error.what());
+      store_->remove(*entry);
+      continue;
+    }
+    const std::int64_t gained = trie_.match(key, tokens) - known;
+    stats_.loaded_tokens += std::max<std::int64_t>(gained, 0);
+    if (gained <= 0) {
+      return;  // The budget is smaller than these rows.
+    }
+  }
+}
+
+std::int64_t PrefixCache::match(std::string_view key, TokenSpan prompt) const {
+  return trie_.match(key, reusable(prompt));
+}
+
+std::int64_t PrefixCache::restore(
+    std::string_view key, TokenSpan prompt, SequenceCache& cache, Pin& pin
+) {
+  const TokenSpan tokens = reusable(prompt);
+  ++stats_.lookups;
+  stats_.prompt_tokens += static_cast<std::int64_t>(prompt.size());
+  load(key, tokens, cache);
+  const std::optional<SequenceSnapshot> rows = trie_.find(key, tokens);
+  if (!rows) {
+    return 0;
+  }
+  const std::int64_t reached = cache.reach(*rows, rows->last());
+  if (reached <= 0 || !cache.restore(*rows, reached)) {
+    return 0;
+  }
+  pin = trie_.pin(key, tokens.first(static_cast<std::size_t>(reached)));
+  ++stats_.hits;
+  stats_.restored_tokens += reached;
+  return reached;
+}
+
+void PrefixCache::keep(
+    std::string_view key, TokenSpan context, const SequenceCache& cache, Pin& pin
+) {
+  const auto count = std::min(static_cast<std::int64_t>(context.size()), cache.offset());
+  const TokenSpan tokens = context.first(static_cast<std::size_t>(count));
+  try {
+    const std::optional<SequenceSnapshot> rows = cache.snapshot(trie_.match(key, tokens));
+    if (rows && rows->last() == count) {
+      trie_.insert(key, tokens, *rows);
+    }
+    pin = trie_.pin(key, tokens);
+  } catch (const std::bad_alloc&) {
+    pin = {};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCapacity) {
+      throw;
+    }
+    pin = {};
+  }
+}
+
+PrefixCacheStats PrefixCache::stats() const {
+  PrefixCacheStats stats = stats_;
+  stats.evictions = trie_.evictions();
+  stats.bytes = trie_.bytes();
+  stats.nodes = trie_.node_count();
+  return stats;
+}
+
+}  // namespace saker::cache

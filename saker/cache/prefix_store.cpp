@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cache/prefix_store.h"
+
+#include "saker/base/atomic_file.h"
+#include "saker/base/checksum.h"
+#include "saker/base/error.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace saker::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".saker-prefix";
+constexpr std::array<char, 8> kMagic = {'S', 'A', 'K', 'E', 'R', 'P', 'F', 'X'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kMaxKey = 4096;
+constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 26;
+
+// As it lies in the file; no padding.
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint32_t key_bytes = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t first = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t payload_checksum = 0;
+  std::uint64_t index_checksum = 0;  // Of the fields above, key and path.
+
+  std::uint64_t index_bytes() const { return sizeof(Header) + key_bytes + 4 * tokens; }
+};
+
+static_assert(sizeof(Header) == 56);
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T* data, std::size_t count) {
+  return std::as_bytes(std::span(data, count));
+}
+
+std::uint64_t index_checksum(const Header& header, std::string_view key, PrefixStore::Tokens path) {
+  Checksum sum;
+  sum.add(bytes_of(&header, 1).first(offsetof(Header, index_checksum)));
+  sum.add(bytes_of(key.data(), key.size()));
+  sum.add(std::as_bytes(path));
+  return sum.value();
+}
+
+void read_into(std::ifstream& file, void* to, std::uint64_t bytes) {
+  file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+  require(file.good(), ErrorCode::kCorruptData, "the file ends early");
+}
+
+struct Index {
+  Header header;
+  PrefixStore::Entry entry;
+};
+
+// Reads and checks all but the payload; the file is left there.
+Index read_index(std::ifstream& file, const fs::path& path) {
+  const std::uintmax_t size = fs::file_size(path);
+  Index index;
+  Header& header = index.header;
+  read_into(file, &header, sizeof(Header));
+  require(header.magic == kMagic, ErrorCode::kCorruptData, "it does not start as such a file");
+  require(
+      header.version == kVersion,
+      ErrorCode::kUnsupported,
+      "its version is {}, expected {}",
+      header.version,
+      kVersion
+  );
+  require(
+      header.key_bytes <= kMaxKey && header.tokens >= 1 && header.tokens <= kMaxTokens &&
+          header.first < header.tokens && header.payload_bytes <= size &&
+          header.index_bytes() + header.payload_bytes == size,
+      ErrorCode::kCorruptData,
+      "it has {} bytes, its header says otherwise",
+      size
+  );
+  PrefixStore::Entry& entry = index.entry;
+  entry.key.resize(header.key_bytes);
+  entry.path.resize(header.tokens);
+  read_into(file, entry.key.data(), header.key_bytes);
+  read_into(file, entry.path.data(), 4 * header.tokens);
+  require(
+      index_checksum(header, entry.key, entry.path) == header.index_checksum,
+      ErrorCode::kCorruptData,
+      "the checksum of its index is wrong"
+  );
+  entry.file = path;
+  entry.first = static_cast<std::int64_t>(header.first);
+  entry.bytes = size;
+  entry.used = fs::last_write_time(path);
+  return index;
+}
+
+bool starts_with(PrefixStore::Tokens tokens, PrefixStore::Tokens path) {
+  return tokens.size() >= path.size() && std::equal(path.begin(), path.end(), tokens.begin());
+}
+
+void warn(const fs::path& file, std::string_view why) {
+  spdlog::warn("prefix cache: {} is left out: {}", file.string(), why);
+}
+
+}  // namespace
+
+PrefixStore::PrefixStore(fs::path folder, std::uintmax_t byte_budget)
+    : folder_(std::move(folder)), byte_budget_(byte_budget) {
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  require(
+      !failed && fs::is_directory(folder_),
+      ErrorCode::kNotFound,
+      "prefix cache: {} is no folder and cannot be made one",
+      folder_.string()
+  );
+  scan();
+  make_room(0);
+}
+
+void PrefixStore::scan() {
+  std::error_code failed;
+  for (const auto& item : fs::directory_iterator(folder_, failed)) {
+    const fs::path& path = item.path();
+    if (path.extension() != kSuffix || path.filename().string().starts_with('.') ||
+        !item.is_regular_file(failed)) {
+      continue;
+    }
+    try {
+      std::ifstream file(path, std::ios::binary);
+      Entry entry = read_index(file, path).entry;
+      bytes_ += entry.bytes;
+      entries_.emplace(path.filename().string(), std::move(entry));
+    } catch (const Error& error) {
+      warn(path, error.what());
+      if (error.code() == ErrorCode::kCorruptData) {
+        fs::remove(path, failed);
+      }
+    } catch (const std::exception& error) {
+      warn(path, error.what());  // Another process may have removed it.
+    }
+  }
+}
+
+bool PrefixStore::has(std::string_view key, Tokens path, std::int64_t first) const {
+  return std::ranges::any_of(entries_, [&](const auto& item) {
+    const Entry& entry = item.second;
+    return entry.key == key && entry.first <= first && starts_with(entry.path, path);
+  });
+}
+
+void PrefixStore::write(
+    std::string_view key, Tokens path, std::int64_t first, const std::vector<Bytes>& payload
+) {
+  if (key.size() > kMaxKey || path.empty() || path.size() > kMaxTokens || has(key, path, first)) {
+    return;
+  }
+  Header header;
+  Checksum sum;
+  for (const Bytes part : payload) {
+    sum.add(part);
+    header.payload_bytes += part.size();
+  }
+  header.key_bytes = static_cast<std::uint32_t>(key.size());
+  header.tokens = path.size();
+  header.first = static_cast<std::uint64_t>(first);
+  header.payload_checksum = sum.value();
+  header.index_checksum = index_checksum(header, key, path);
+  const std::uintmax_t size = header.index_bytes() + header.payload_bytes;
+  if (size > byte_budget_) {
+    return;
+  }
+  make_room(size);
+  const std::string name = fmt::format("{:016x}{}", header.index_checksum, kSuffix);
+  try {
+    AtomicFile file(folder_ / name);
+    file.write(bytes_of(&header, 1));
+    file.write(key);
+    file.write(std::as_bytes(path));
+    for (const Bytes part : payload) {
+      file.write(part);
+    }
+    file.commit();
+    Entry entry{folder_ / name, std::string(key), {path.begin(), path.end()}, first, size, {}};
+    entry.used = fs::last_write_time(entry.file);
+    if (entries_.insert_or_assign(name, std::move(entry)).second) {
+      bytes_ += size;
+    }
+  } catch (const std::exception& error) {
+    warn(folder_ / name, error.what());
+  }
+}
+
+const PrefixStore::Entry* PrefixStore::find(std::string_view key, Tokens tokens, std::int64_t known)
+    const {
+  const Entry* best = nullptr;
+  std::int64_t longest = known;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.key != key || entry.first > known) {
+      continue;
+    }
+    const auto same = std::ranges::mismatch(entry.path, tokens).in1 - entry.path.begin();
+    if (same > longest) {
+      longest = same;
+      best = &entry;
+    }
+  }
+  return best;
+}
+
+std::optional<std::vector<std::byte>> PrefixStore::read(const Entry& entry) {
+  try {
+    std::ifstream file(entry.file, std::ios::binary);
+    const Index index = read_index(file, entry.file);
+    require(
+        index.entry.key == entry.key && index.entry.path == entry.path &&
+            index.entry.first == entry.first,
+        ErrorCode::kCorruptData,
+        "it holds other rows than before"
+    );
+    std::vector<std::byte> payload(index.header.payload_bytes);
+    read_into(file, payload.data(), payload.size());
+    require(
+        checksum(payload) == index.header.payload_checksum,
+        ErrorCode::kCorruptData,
+        "the checksum of its rows is wrong"
+    );
+    const auto now = fs::file_time_type::clock::now();
+    std::error_code ignored;
+    fs::last_write_time(entry.file, now, ignored);
+    entries_.at(entry.file.filename().string()).used = now;
+    return payload;
+  } catch (const std::exception& error) {
+    warn(entry.file, error.what());
+    remove(entry);
+    return std::nullopt;
+  }
+}
+
+void PrefixStore::remove(const Entry& entry) {
+  const auto found = entries_.find(entry.file.filename().string());
+  std::error_code ignored;
+  fs::remove(found->second.file, ignored);
+  bytes_ -= found->second.bytes;
+  entries_.erase(found);
+}
+
+void PrefixStore::make_room(std::uintmax_t bytes) {
+  while (!entries_.empty() && bytes_ + bytes > byte_budget_) {
+    // Of equal age the longer path goes: it needs the shorter one.
+    const auto oldest = std::ranges::min_element(entries_, [](const auto& a, const auto& b) {
+      return a.second.used != b.second.used ? a.second.used < b.second.used
+                                            : a.second.path.size() > b.second.path.size();
+    });
+    remove(oldest->second);
+  }
+}
+
+}  // namespace saker::cache

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of prefixes in a folder, one file an edge of the trie: they outlive the process. Knows
+// tokens and bytes, no arrays.
+//
+// File, little-endian: Header, key, path (int32 tokens from the root on), payload. A file appears
+// whole or not at all and never changes. Length, version and checksums are checked; a file that
+// fails is left out of the index with a warning and removed from the folder. Files that are none of
+// ours are not touched. The folder is bounded: the longest unused files go first. Several processes
+// may use one folder. Threading: one thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::cache {
+
+class PrefixStore {
+ public:
+  using Tokens = std::span<const std::int32_t>;
+  using Bytes = std::span<const std::byte>;
+
+  // Rows [first, path.size()) of a sequence that starts with `path`.
+  struct Entry {
+    std::filesystem::path file;
+    std::string key;
+    std::vector<std::int32_t> path;
+    std::int64_t first = 0;
+    std::uintmax_t bytes = 0;  // Of the file.
+    std::filesystem::file_time_type used;
+  };
+
+  // Reads the index of what is there. Throws kNotFound where the folder cannot be made or read.
+  PrefixStore(std::filesystem::path folder, std::uintmax_t byte_budget);
+
+  // Whether an entry has these rows.
+  bool has(std::string_view key, Tokens path, std::int64_t first) const;
+  // Adds an entry; `payload` is written part after part. What cannot be written is left out with a
+  // warning.
+  void write(
+      std::string_view key, Tokens path, std::int64_t first, const std::vector<Bytes>& payload
+  );
+  // The entry that knows most of `tokens` beyond the first `known`, with all rows from there on;
+  // null: none. The pointer lives until the next change.
+  const Entry* find(std::string_view key, Tokens tokens, std::int64_t known) const;
+  // The payload of an entry, which counts as used now; none, and the entry is gone, where the file
+  // is damaged.
+  std::optional<std::vector<std::byte>> read(const Entry& entry);
+  void remove(const Entry& entry);
+
+  std::uintmax_t bytes() const { return bytes_; }
+
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  void scan();
+  void make_room(std::uintmax_t bytes);
+
+  std::filesystem::path folder_;
+  std::uintmax_t byte_budget_;
+  std::map<std::string, Entry> entries_;  // By file name.
+  std::uintmax_t bytes_ = 0;
+};
+
+}  // namespace saker::cache

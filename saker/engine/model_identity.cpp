@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/model_identity.h"
+
+#include "saker/base/checksum.h"
+#include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
+#include "saker/kernels/backend.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& item : std::filesystem::directory_iterator(model_dir)) {
+    const auto& path = item.path();
+    if (path.extension() == ".safetensors" || path.filename() == "config.json") {
+      files.push_back(path);
+    }
+  }
+  std::ranges::sort(files);
+  Checksum sum;
+  for (const auto& path : files) {
+    const std::string name = path.filename().string();
+    const auto file = MappedFile::open(path);
+    const std::uint64_t size = file->bytes().size();
+    sum.add(std::as_bytes(std::span(name)));
+    sum.add(std::as_bytes(std::span(&size, 1)));
+    sum.add(file->bytes());
+  }
+  return sum.value();
+}
+
+// Of the program or library that this code is in.
+std::uint64_t build_checksum() {
+  Dl_info info{};
+  const bool found = dladdr(reinterpret_cast<const void*>(&model_identity), &info) != 0;
+  require(found, ErrorCode::kUnsupported, "the program's own file cannot be found");
+  return checksum(MappedFile::open(info.dli_fname)->bytes());
+}
+
+}  // namespace
+
+std::string model_identity(const std::filesystem::path& model_dir) {
+  return fmt::format(
+      "model={:016x} build={:016x} kernels={} prefill=exact adapter=none ",
+      model_checksum(model_dir),
+      build_checksum(),
+      kernels::instruction_set()
+  );
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Engines over the tiny checkpoints of tests/golden, and how to run and compare requests.
+
+#include "saker/engine/engine.h"
+
+#include "tests/text/golden_tokenizers.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saker::engine {
+
+// A model folder: a golden checkpoint and a golden tokenizer.
+class ModelFolder {
+ public:
+  explicit ModelFolder(const std::string& golden)
+      : path_(
+            std::filesystem::path(::testing::TempDir()) /
+            ("engine_test_" + golden + std::to_string(getpid()))
+        ) {
+    std::filesystem::create_directories(path_);
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(
+          std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / golden / file,
+          path_ / file,
+          std::filesystem::copy_options::overwrite_existing
+      );
+    }
+    write("tokenizer.json", text::GoldenTokenizer("byte_level_bpe").golden.at("tokenizer"));
+  }
+
+  ~ModelFolder() { std::filesystem::remove_all(path_); }
+
+  ModelFolder(const ModelFolder&) = delete;
+  ModelFolder& operator=(const ModelFolder&) = delete;
+
+  void write(const std::string& name, const Json& content) const {
+    std::ofstream(path_ / name) << content.dump();
+  }
+
+  std::unique_ptr<Engine> load(const EngineOptions& options = {}) const {
+    return Engine::load(path_, options);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::vector<GenerateResult> run_together(
+    Engine& engine, const std::vector<GenerateRequest>& requests
+) {
+  std::vector<std::promise<GenerateResult>> promises(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EventHandler handler;
+    handler.on_done = [&promise = promises[i]](GenerateResult result) {
+      promise.set_value(std::move(result));
+    };
+    handler.on_error = [&promise = promises[i]](std::exception_ptr error) {
+      promise.set_exception(std::move(error));
+    };
+    engine.submit(requests[i], std::move(handler));
+  }
+  std::vector<GenerateResult> results;
+  results.reserve(promises.size());
+  for (auto& promise : promises) {
+    results.push_back(promise.get_future().get());
+  }
+  return results;
+}
+
+inline void expect_same(const GenerateResult& one, const GenerateResult& other) {
+  EXPECT_EQ(one.tokens, other.tokens);
+  EXPECT_EQ(one.text, other.text);
+  EXPECT_EQ(one.finish_reason, other.finish_reason);
+  ASSERT_EQ(one.logprobs.size(), other.logprobs.size());
+  for (std::size_t i = 0; i < one.logprobs.size(); ++i) {
+    EXPECT_EQ(one.logprobs[i].logprob, other.logprobs[i].logprob);
+    EXPECT_EQ(one.logprobs[i].top, other.logprobs[i].top);
+  }
+}
+
+}  // namespace saker::engine

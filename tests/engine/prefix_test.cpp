@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompts with common beginnings, with and without the rows of earlier ones.
+#include "saker/engine/engine.h"
+
+#include "tests/engine/model_folder.h"
+#include "tests/support/temporary_dir.h"
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+// Branches of a tree of prompts, up to a few hundred tokens each, in any order; some twice.
+std::vector<GenerateRequest> branching_requests(int count, std::mt19937& random) {
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  std::vector<Ids> prompts;
+  for (int i = 0; i < count; ++i) {
+    Ids prompt;
+    if (!prompts.empty() && draw(0, 5) > 0) {
+      prompt = prompts[static_cast<std::size_t>(draw(0, i - 1))];
+      prompt.resize(static_cast<std::size_t>(draw(1, static_cast<int>(prompt.size()))));
+    }
+    const int more = draw(0, 3) == 0 ? draw(60, 200) : draw(prompt.empty() ? 1 : 0, 30);
+    for (int t = 0; t < more; ++t) {
+      prompt.push_back(draw(0, 95));
+    }
+    prompt.resize(std::min<std::size_t>(prompt.size(), 480));
+    prompts.push_back(std::move(prompt));
+  }
+  std::vector<GenerateRequest> requests;
+  for (const Ids& prompt : prompts) {
+    GenerateRequest request;
+    request.tokens = prompt;
+    request.max_tokens = draw(1, 12);
+    request.ignore_eos = true;
+    request.logprobs = 3;
+    request.sampling.temperature = draw(0, 1) * 0.8;
+    request.sampling.seed = static_cast<std::uint64_t>(draw(0, 99));
+    request.max_kv_size = draw(0, 4) == 0 ? 40 : 0;
+    request.kv_bits = std::array{16, 8, 4}[static_cast<std::size_t>(draw(0, 2))];
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+class EnginePrefixModels : public ::testing::TestWithParam<std::string> {};
+
+// Ids and log-probabilities have the same bits as in single runs that know nothing before.
+TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
+  const ModelFolder folder(GetParam());
+  std::mt19937 random(11);
+  const std::vector<GenerateRequest> requests = branching_requests(100, random);
+  std::vector<GenerateResult> cold;
+  {
+    const auto engine = folder.load({.max_batch = 1, .prefix_cache_bytes = 0});
+    for (const GenerateRequest& request : requests) {
+      cold.push_back(engine->generate(request));
+      EXPECT_EQ(cold.back().stats.cached_tokens, 0);
+    }
+    EXPECT_EQ(engine->prefix_cache_stats().lookups, 0);
+  }
+  constexpr std::size_t kLittle = 400'000;
+  const saker::testing::TemporaryDir dir;
+  const std::vector<EngineOptions> ways = {
+      {.max_batch = 1},
+      {.max_batch = 8},
+      {.prefill_step = 16, .max_batch = 8},
+      {.prefill_step = 500, .max_batch = 4, .prefix_cache_bytes = kLittle},
+      {.max_batch = 8, .prefix_cache_dir = dir.path() / "rows"},
+      {.prefix_cache_bytes = kLittle, .prefix_cache_dir = dir.path() / "spilled"},
+  };
+  for (const EngineOptions& options : ways) {
+    SCOPED_TRACE(&options - ways.data());
+    auto engine = folder.load(options);
+    std::vector<std::size_t> order(requests.size());
+    std::iota(order.begin(), order.end(), 0U);
+    PrefixCacheStats stats;
+    for (int round = 0; round < 2; ++round) {
+      if (!options.prefix_cache_dir.empty()) {
+        engine.reset();  // Leaves its rows in files.
+        engine = folder.load(options);
+      }
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<GenerateRequest> shuffled;
+      shuffled.reserve(order.size());
+      for (const std::size_t index : order) {
+        shuffled.push_back(requests[index]);
+      }
+      const auto warm = run_together(*engine, shuffled);
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        SCOPED_TRACE("request " + std::to_string(order[i]));
+        expect_same(cold[order[i]], warm[i]);
+      }
+      stats = engine->prefix_cache_stats();
+    }
+    EXPECT_GT(stats.hits, 60);
+    // Less with less memory.
+    EXPECT_GT(stats.restored_tokens * 8, stats.prompt_tokens);
+    EXPECT_LE(stats.bytes, options.prefix_cache_bytes);
+    EXPECT_EQ(stats.evictions > 0, options.prefix_cache_bytes == kLittle);
+    EXPECT_EQ(stats.loaded_tokens > 0, !options.prefix_cache_dir.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Goldens, EnginePrefixModels, ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2")
+);
+
+// Whatever the size of a pass, sliding layers can start again anywhere.
+TEST(EnginePrefixes, SlidingLayersRunOneTokenAfterAnyKnownPrefix) {
+  const ModelFolder folder("gemma3");
+  const auto engine = folder.load({.prefill_step = 512});
+  GenerateRequest request;
+  request.tokens.emplace();
+  for (int i = 0; i < 400; ++i) {
+    request.tokens->push_back(i * 31 % 96);
+  }
+  request.max_tokens = 1;
+  EXPECT_EQ(engine->generate(request).stats.cached_tokens, 0);
+  for (const std::size_t length : {400U, 399U, 65U, 64U, 2U}) {
+    request.tokens->resize(length);
+    EXPECT_EQ(engine->generate(request).stats.cached_tokens, static_cast<int>(length) - 1);
+  }
+}
+
+TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load({.prefill_step = 100, .max_batch = 16});
+  std::vector<GenerateRequest> requests(16);
+  for (int i = 0; i < 16; ++i) {
+    requests[i].tokens = Ids(300, 7);
+    requests[i].tokens->push_back(i);
+    requests[i].max_tokens = 2;
+  }
+  run_together(*engine, requests);
+  const PrefixCacheStats stats = engine->prefix_cache_stats();
+  EXPECT_EQ(stats.lookups, 16);
+  EXPECT_EQ(stats.hits, 15);
+  EXPECT_EQ(stats.restored_tokens, 15 * 300);
+}
+
+}  // namespace
+}  // namespace saker::engine
