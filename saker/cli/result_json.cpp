@@ -30,7 +30,7 @@ Json stats_json(const engine::GenerateStats& stats) {
   };
 }
 
-Json next_json(const engine::NextTokens& next) {
+Json next_json(const score::NextDistribution& next) {
   Json logprobs = Json::array();
   for (const double value : next.logprobs) {
     logprobs.push_back(number(value));

@@ -160,15 +160,7 @@ ScoreResult Engine::score(const ScoreRequest& request) {
   result.mean = scores.mean;
   result.is_greedy = scores.is_greedy;
   result.boundary_merged = prompt.boundary_merged;
-  if (scores.next) {
-    result.next = NextTokens{
-        .token_ids = std::move(scores.next->token_ids),
-        .logprobs = std::move(scores.next->logprobs),
-        .tail_logprob = scores.next->tail_logprob,
-        .tail_underflow = scores.next->tail_underflow,
-        .vocab_size = facts().vocab_size,
-    };
-  }
+  result.next = std::move(scores.next);
   return result;
 }
 

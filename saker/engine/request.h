@@ -5,6 +5,7 @@
 
 #include "saker/base/json.h"
 #include "saker/sample/options.h"
+#include "saker/score/next_distribution.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -93,15 +94,6 @@ struct ScoreRequest {
   int top_k = 0;  // > 0: the next-token distribution after the last token.
 };
 
-struct NextTokens {
-  std::vector<std::int32_t> token_ids;  // Best first.
-  std::vector<double> logprobs;
-  std::optional<double> tail_logprob;  // Log of the probability of all others; none when there are
-                                       // none or it underflows.
-  bool tail_underflow = false;
-  int vocab_size = 0;
-};
-
 struct ScoreResult {
   std::vector<std::int32_t> tokens;  // All, prompt first.
   std::vector<std::optional<double>>
@@ -110,7 +102,7 @@ struct ScoreResult {
   double mean = 0.0;
   bool is_greedy = false;        // Every scored token was the most probable one.
   bool boundary_merged = false;  // A token spans the border of prompt and completion.
-  std::optional<NextTokens> next;
+  std::optional<score::NextDistribution> next;
 };
 
 struct BenchRequest {

@@ -3,7 +3,6 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
-#include "saker/base/portable_math.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +10,6 @@
 namespace saker::score {
 
 namespace {
-
-constexpr double kSmallestTail = 1e-12;
 
 void check(
     const models::ModelInfo& info, std::span<const std::int32_t> tokens, const ScorePlan& plan
@@ -107,25 +104,6 @@ class Scorer {
 };
 
 }  // namespace
-
-NextDistribution next_distribution(std::span<const float> logits, int top_k) {
-  NextDistribution next;
-  double mass = 0.0;
-  for (const auto& [id, logprob] : top_tokens(logits, top_k, log_sum_exp(logits))) {
-    next.token_ids.push_back(id);
-    next.logprobs.push_back(logprob);
-    mass += portable_exp(logprob);
-  }
-  if (next.token_ids.size() < logits.size()) {
-    const double tail = 1.0 - mass;
-    if (tail > kSmallestTail) {
-      next.tail_logprob = portable_log(tail);
-    } else {
-      next.tail_underflow = true;
-    }
-  }
-  return next;
-}
 
 TokenScores score_tokens(
     const models::Model& model, std::span<const std::int32_t> tokens, const ScorePlan& plan

@@ -7,6 +7,7 @@
 // on the thread that owns MLX.
 
 #include "saker/models/model.h"
+#include "saker/score/next_distribution.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,15 +27,6 @@ struct ScorePlan {
   int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
 };
 
-struct NextDistribution {
-  std::vector<std::int32_t> token_ids;  // Best first; ties: the lower id first.
-  std::vector<double> logprobs;
-  // log(1 - sum of their probabilities): none when these are all tokens, or when that mass is at
-  // most 1e-12 and drowns in rounding (then tail_underflow).
-  std::optional<double> tail_logprob;
-  bool tail_underflow = false;
-};
-
 struct TokenScores {
   std::vector<std::optional<double>> logprobs;  // One per token; none where not scored.
   double sum = 0.0;
@@ -47,8 +39,5 @@ struct TokenScores {
 TokenScores score_tokens(
     const models::Model& model, std::span<const std::int32_t> tokens, const ScorePlan& plan
 );
-
-// The k best of one row of logits and the mass of the others.
-NextDistribution next_distribution(std::span<const float> logits, int top_k);
 
 }  // namespace saker::score

@@ -33,13 +33,13 @@ TEST(ResultJson, ScoreFollowsTheContract) {
   result.logprobs = {std::nullopt, -1.5};
   result.sum = -1.5;
   result.mean = -1.5;
-  result.next = engine::NextTokens{{4}, {-0.25}, std::nullopt, true, 10};
+  result.next = score::NextDistribution{{4}, {-0.25}, 0.0, true, 10};
   EXPECT_EQ(
       to_json(result).dump(),
       "{\"tokens\":[1,2],\"views\":{\"base\":{\"logprobs\":[null,-1.5],\"sum\":-1.5,\"mean\":-1.5,"
       "\"is_greedy\":false,\"boundary_merged\":false,\"next\":{\"token_ids\":[4],\"logprobs\":[-0."
       "25],"
-      "\"tail_logprob\":null,\"tail_underflow\":true,\"vocab_size\":10}}}}"
+      "\"tail_logprob\":0.0,\"tail_underflow\":true,\"vocab_size\":10}}}}"
   );
 }
 

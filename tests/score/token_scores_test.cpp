@@ -113,21 +113,5 @@ TEST(TokenScores, RefusesBadSequences) {
   EXPECT_THROW(score_tokens(model, Ids{1}, {.prefill_step = 0}), Error);
 }
 
-TEST(NextDistribution, OrderTiesAndTail) {
-  const std::vector<float> logits = {1.0F, 3.0F, 1.0F, 2.0F};
-  const NextDistribution next = next_distribution(logits, 3);
-  EXPECT_EQ(next.token_ids, (Ids{1, 3, 0}));
-  const double total = std::exp(3.0) + std::exp(2.0) + 2 * std::exp(1.0);
-  EXPECT_NEAR(next.logprobs[0], 3.0 - std::log(total), 1e-12);
-  EXPECT_NEAR(*next.tail_logprob, 1.0 - std::log(total), 1e-9);
-  EXPECT_FALSE(next.tail_underflow);
-}
-
-TEST(NextDistribution, TailThatDrowns) {
-  const NextDistribution next = next_distribution(std::vector<float>{60.0F, 0.0F, 0.0F}, 1);
-  EXPECT_FALSE(next.tail_logprob);
-  EXPECT_TRUE(next.tail_underflow);
-}
-
 }  // namespace
 }  // namespace saker::score

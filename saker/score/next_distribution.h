@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The distribution of the next token: the best candidates and the probability of all others.
+// Natural logarithms. Plain C++.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::score {
+
+struct NextDistribution {
+  std::vector<std::int32_t> token_ids;  // Best first; ties: the lower id first.
+  std::vector<double> logprobs;
+  // Log of the probability of all other tokens: none when there are no others, 0.0 when they have
+  // at most 1e-12 together (then `tail_underflow`).
+  std::optional<double> tail_logprob;
+  bool tail_underflow = false;
+  int vocab_size = 0;
+
+  // Probability of all other tokens together.
+  double tail_mass() const;
+
+  bool operator==(const NextDistribution&) const = default;
+};
+
+// The `top_k` best of one row of logits, all when there are fewer. The tail is the log-sum-exp of
+// the logits that are not among them, so it does not suffer from rounding as 1 - sum would. NaN
+// counts as -infinity. REQUIRES: top_k >= 1.
+NextDistribution next_distribution(std::span<const float> logits, int top_k);
+// The same when the row's `log_sum_exp` is known.
+NextDistribution next_distribution(std::span<const float> logits, int top_k, double log_sum);
+
+}  // namespace saker::score
