@@ -343,7 +343,9 @@ void BatchGenerator::run_pass(const std::vector<Work>& works) {
       if (wanted < row_count) {
         result = mx::take(result, mx::array(token_rows.data(), {wanted}, mx::int32), 0);
       }
-      result = mx::contiguous(mx::astype(model_.unembed(result), mx::float32));
+      result = mx::contiguous(
+          mx::astype(model_.unembed(result, context.adapters().select(token_rows)), mx::float32)
+      );
     }
     mx::eval(result);
   } catch (...) {

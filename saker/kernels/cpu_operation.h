@@ -23,12 +23,17 @@ namespace saker::kernels {
 template <typename Body>
 class CpuOperation : public mx::Primitive {
  public:
-  CpuOperation(mx::Stream stream, const char* name, Body body)
-      : mx::Primitive(stream), name_(name), body_(std::move(body)) {}
+  // `updates`: the first result may take the memory of the first input.
+  CpuOperation(mx::Stream stream, const char* name, Body body, bool updates = false)
+      : mx::Primitive(stream), name_(name), body_(std::move(body)), updates_(updates) {}
 
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
-    for (mx::array& out : outputs) {
-      out.set_data(mx::allocator::malloc(out.nbytes()));
+    std::size_t first = 0;
+    if (updates_ && inputs[0].is_donatable() && inputs[0].flags().row_contiguous) {
+      outputs[first++].copy_shared_buffer(inputs[0]);
+    }
+    for (; first < outputs.size(); ++first) {
+      outputs[first].set_data(mx::allocator::malloc(outputs[first].nbytes()));
     }
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }
@@ -44,6 +49,7 @@ class CpuOperation : public mx::Primitive {
  private:
   const char* name_;
   Body body_;
+  bool updates_;
 };
 
 // One float32 result.
@@ -53,6 +59,16 @@ mx::array cpu_operation(
 ) {
   auto stream = mx::default_stream(mx::Device::cpu);
   auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body));
+  return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
+}
+
+// One float32 result of the first input's shape, in that input's memory when nobody else needs it:
+// the task copies the input when the two differ.
+template <typename Body>
+mx::array cpu_update(const char* name, std::vector<mx::array> inputs, Body body) {
+  auto stream = mx::default_stream(mx::Device::cpu);
+  auto primitive = std::make_shared<CpuOperation<Body>>(stream, name, std::move(body), true);
+  auto shape = inputs.front().shape();
   return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
 }
 

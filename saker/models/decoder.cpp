@@ -32,9 +32,12 @@ nn::Weights body_scope(const nn::Weights& weights) {
   throw Error(ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing");
 }
 
-std::optional<nn::Linear> make_head(const nn::Weights& weights, const DecoderConfig& config) {
+nn::Linear make_head(
+    const nn::Weights& weights, const DecoderConfig& config, const nn::Embedding& embedding
+) {
+  const auto tied = [&] { return nn::Linear(weights / kHeadScopes.front(), embedding.packed()); };
   if (config.head == HeadChoice::kTied) {
-    return std::nullopt;
+    return tied();
   }
   for (const auto scope : kHeadScopes) {
     if ((weights / scope).has("weight")) {
@@ -46,7 +49,7 @@ std::optional<nn::Linear> make_head(const nn::Weights& weights, const DecoderCon
       ErrorCode::kCorruptData,
       "[lm_head.weight] tensor is missing and tie_word_embeddings is false"
   );
-  return std::nullopt;
+  return tied();
 }
 
 class Decoder final : public Model {
@@ -60,13 +63,14 @@ class Decoder final : public Model {
       : config_(config),
         embedding_(body_scope(weights) / "embed_tokens", config.vocab_size, config.hidden),
         stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
-        head_(make_head(weights, config)) {
+        head_(make_head(weights, config, embedding_)),
+        modules_(weights.modules()) {
     info_.model_type = config.model_type;
     info_.layer_count = static_cast<int>(config.layers.size());
     info_.hidden_size = config.hidden;
     info_.vocab_size = config.vocab_size;
     info_.context_length = config.context_length;
-    info_.weight_bytes = stack_.nbytes() + (head_ ? head_->packed().nbytes() : embedding_.nbytes());
+    info_.weight_bytes = stack_.nbytes() + head_.nbytes();
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -79,14 +83,15 @@ class Decoder final : public Model {
         ids.size(),
         context.row_count()
     );
-    return stack_(embedding_(ids, config_.embedding_scale), context);
+    return stack_(embedding_(ids, config_.embedding_scale, context.adapters()), context);
   }
 
-  mx::array unembed(const mx::array& hidden) const override {
-    const auto logits =
-        mx::astype(head_ ? (*head_)(hidden) : embedding_.as_linear(hidden), mx::float32);
+  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override {
+    const auto logits = mx::astype(head_(hidden, adapters), mx::float32);
     return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
   }
+
+  const std::vector<nn::Module>& modules() const override { return modules_; }
 
   cache::SequenceCache make_cache(const CacheOptions& options) const override {
     require(
@@ -151,7 +156,7 @@ class Decoder final : public Model {
   }
 
   kernels::KvShape kv_shape(int bits) const {
-    const bool exact = embedding_.format().kind == kernels::WeightKind::kFloat32;
+    const bool exact = embedding_.packed().format().kind == kernels::WeightKind::kFloat32;
     return {
         config_.kv_heads,
         config_.head_dim,
@@ -164,7 +169,8 @@ class Decoder final : public Model {
   DecoderConfig config_;
   nn::Embedding embedding_;
   nn::DecoderStack stack_;
-  std::optional<nn::Linear> head_;  // None: the embedding is the head.
+  nn::Linear head_;  // May share the embedding's weight.
+  std::vector<nn::Module> modules_;
   ModelInfo info_;
 };
 

@@ -49,8 +49,11 @@ class Model {
   virtual const ModelInfo& info() const = 0;
   // ids int32 [N], in [0, vocab_size) -> final normed hidden rows [N, hidden].
   virtual mx::array forward(const mx::array& ids, nn::ForwardContext& context) const = 0;
-  // hidden [n, hidden] -> logits [n, vocab_size] float32.
-  virtual mx::array unembed(const mx::array& hidden) const = 0;
+  // hidden [n, hidden], rows of a pass, and their adapters (see RowAdapters::select) -> logits
+  // [n, vocab_size] float32.
+  virtual mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const = 0;
+  // What adapters can change.
+  virtual const std::vector<nn::Module>& modules() const = 0;
   virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;
   // Cache bytes that one decode step reads when `depth` rows of `kv_bits` bits are cached.
   virtual std::size_t cache_bytes(std::int64_t depth, int kv_bits) const = 0;

@@ -26,7 +26,7 @@ Attention::Attention(
 mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
-  const auto parts = qkv_.split(x);
+  const auto parts = qkv_.split(x, context.adapters());
   auto q = mx::reshape(parts[0], {rows, options_.heads, dim});           // [N, H, D]
   auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});        // [N, H_kv, D]
   const auto v = mx::reshape(parts[2], {rows, options_.kv_heads, dim});  // [N, H_kv, D]
@@ -38,7 +38,7 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   q = kernels::rope(q, table.cos, table.sin);
   k = kernels::rope(k, table.cos, table.sin);
   const auto attended = kernels::attend(q, k, v, context.append(layer), options_.attend);
-  return output_(mx::reshape(attended, {rows, options_.heads * dim}));
+  return output_(mx::reshape(attended, {rows, options_.heads * dim}), context.adapters());
 }
 
 }  // namespace saker::nn

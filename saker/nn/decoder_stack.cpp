@@ -47,7 +47,8 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
         normed(layer.attention_output_norm, layer.attention(state.normed, context, index));
     state = layer.mlp_norm.add(state.sum, attended);
     const auto& rows = state.normed;
-    const auto output = std::visit([&rows](const auto& part) { return part(rows); }, layer.mlp);
+    const auto feed = [&](const auto& part) { return part(rows, context.adapters()); };
+    const auto output = std::visit(feed, layer.mlp);
     const auto fed = normed(layer.mlp_output_norm, output);
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
     state = next.add(state.sum, fed);

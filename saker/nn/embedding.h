@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The token table, and the head that shares it. Its rows start the residual stream: float32 on CPU,
+// The token table. Its rows start the residual stream: float32 on CPU,
 // the checkpoint's dtype on a GPU; every later layer keeps the dtype it is given.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
-#include "saker/nn/linear.h"
+#include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 
-#include <cstddef>
+#include <string>
 
 namespace saker::nn {
 
@@ -19,17 +19,14 @@ class Embedding {
   Embedding(const Weights& weights, int vocab_size, int hidden);
 
   // ids int32 [N] -> [N, hidden], times `scale`.
-  mx::array operator()(const mx::array& ids, float scale) const;
+  mx::array operator()(const mx::array& ids, float scale, const RowAdapters& adapters) const;
 
-  // x [N, hidden] -> logits [N, vocab_size]: the tied head.
-  mx::array as_linear(const mx::array& x) const { return weight_(x); }
-
-  std::size_t nbytes() const { return weight_.nbytes(); }
-
-  const kernels::WeightFormat& format() const { return weight_.packed().format(); }
+  // [vocab_size, hidden], for a head that shares it.
+  const kernels::PackedWeight& packed() const { return weight_; }
 
  private:
-  Linear weight_;
+  kernels::PackedWeight weight_;
+  std::string path_;
 };
 
 }  // namespace saker::nn

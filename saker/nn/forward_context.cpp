@@ -7,6 +7,7 @@ namespace saker::nn {
 
 ForwardContext::ForwardContext(std::vector<Span> spans) : spans_(std::move(spans)) {
   require(!spans_.empty(), ErrorCode::kInvalidArgument, "[forward] no spans");
+  std::vector<AdapterUse> adapters;
   for (const auto& span : spans_) {
     require(
         span.cache != nullptr && span.row_count > 0,
@@ -17,8 +18,10 @@ ForwardContext::ForwardContext(std::vector<Span> spans) : spans_(std::move(spans
     const auto first = span.cache->layer(0).rope_offset();
     for (int row = 0; row < span.row_count; ++row) {
       positions_.push_back(first + row);
+      adapters.push_back(span.adapter);
     }
   }
+  adapters_ = RowAdapters(std::move(adapters));
 }
 
 std::vector<kernels::AttendSpan> ForwardContext::append(int layer) {

@@ -8,6 +8,7 @@
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
+#include "saker/nn/adapter.h"
 #include "saker/nn/rope.h"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace saker::nn {
 struct Span {
   cache::SequenceCache* cache = nullptr;  // Not owned; outlives the pass.
   int row_count = 0;
+  AdapterUse adapter = {};  // Of all its rows, those in the cache included.
 };
 
 class ForwardContext {
@@ -35,6 +37,9 @@ class ForwardContext {
   // Absolute position of each row.
   std::span<const std::int64_t> positions() const { return positions_; }
 
+  // The adapter of each row.
+  const RowAdapters& adapters() const { return adapters_; }
+
   // Reserves the pass's rows in every span's cache of this layer.
   std::vector<kernels::AttendSpan> append(int layer);
   // The rotation of each row, made once per pass and kind of rope.
@@ -48,6 +53,7 @@ class ForwardContext {
  private:
   std::vector<Span> spans_;
   std::vector<std::int64_t> positions_;
+  RowAdapters adapters_;
   std::map<const Rope*, RopeTable> rope_tables_;
 };
 

@@ -12,8 +12,8 @@ GatedMlp::GatedMlp(const Weights& weights, const MlpOptions& options)
       ),
       down_(weights / "down_proj", options.intermediate, options.hidden) {}
 
-mx::array GatedMlp::operator()(const mx::array& x) const {
-  return down_(kernels::gated_activation(gate_up_(x), activation_));
+mx::array GatedMlp::operator()(const mx::array& x, const RowAdapters& adapters) const {
+  return down_(kernels::gated_activation(gate_up_(x, adapters), activation_), adapters);
 }
 
 }  // namespace saker::nn

@@ -29,20 +29,40 @@ void check_linear_shape(
   );
 }
 
+kernels::PackedWeight pack_linear(const Weights& weights, int inputs, int outputs) {
+  const auto format = weights.linear_format(inputs);
+  const auto tensors = weights.linear_tensors();
+  check_linear_shape(tensors, format, inputs, outputs);
+  return kernels::PackedWeight::pack({tensors}, format);
+}
+
 Linear::Linear(const Weights& weights, int inputs, int outputs)
-    : weight_([&] {
-        const auto format = weights.linear_format(inputs);
-        const auto tensors = weights.linear_tensors();
-        check_linear_shape(tensors, format, inputs, outputs);
-        return kernels::PackedWeight::pack({tensors}, format);
-      }()) {
+    : weight_(pack_linear(weights, inputs, outputs)), module_{weights.path("")} {
   if (weights.has("bias")) {
     bias_ = weights.vector("bias", outputs);
   }
+  weights.add_module({
+      .path = module_.path,
+      .inputs = inputs,
+      .outputs = outputs,
+      .weight = weight_,
+      .bias = bias_,
+  });
 }
 
-mx::array Linear::operator()(const mx::array& x) const {
-  return kernels::linear(x, weight_, bias_);
+Linear::Linear(const Weights& scope, kernels::PackedWeight shared)
+    : weight_(std::move(shared)), module_{scope.path("")} {
+  scope.add_module({
+      .path = module_.path,
+      .inputs = weight_.columns(),
+      .outputs = weight_.rows(),
+      .weight = weight_,
+      .bias = {},
+  });
+}
+
+mx::array Linear::operator()(const mx::array& x, const RowAdapters& adapters) const {
+  return adapters.change(kernels::linear(x, weight_, bias_), x, {&module_, 1});
 }
 
 JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
@@ -90,28 +110,47 @@ JoinedLinear::Product JoinedLinear::make_product(
     bias = mx::concatenate(biases, 0);
     mx::eval(*bias);
   }
-  return {kernels::PackedWeight::pack(tensors, format), std::move(bias)};
+  Product product{kernels::PackedWeight::pack(tensors, format), std::move(bias), {}};
+  int column = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = parts[i];
+    product.modules.push_back({part.weights.path(""), column});
+    part.weights.add_module({
+        .path = part.weights.path(""),
+        .inputs = product.weight.columns(),
+        .outputs = part.outputs,
+        .weight = product.weight,
+        .first_row = column,
+        .bias = part.weights.has("bias") ? std::optional(biases[i]) : std::nullopt,
+    });
+    column += part.outputs;
+  }
+  return product;
 }
 
-mx::array JoinedLinear::operator()(const mx::array& x) const {
+mx::array JoinedLinear::Product::operator()(const mx::array& x, const RowAdapters& adapters) const {
+  return adapters.change(kernels::linear(x, weight, bias), x, modules);
+}
+
+mx::array JoinedLinear::operator()(const mx::array& x, const RowAdapters& adapters) const {
   std::vector<mx::array> results;
   results.reserve(products_.size());
   for (const auto& product : products_) {
-    results.push_back(kernels::linear(x, product.weight, product.bias));
+    results.push_back(product(x, adapters));
   }
   return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
 }
 
-std::vector<mx::array> JoinedLinear::split(const mx::array& x) const {
+std::vector<mx::array> JoinedLinear::split(const mx::array& x, const RowAdapters& adapters) const {
   std::vector<mx::array> results;
   results.reserve(outputs_.size());
   if (products_.size() == outputs_.size()) {
     for (const auto& product : products_) {
-      results.push_back(kernels::linear(x, product.weight, product.bias));
+      results.push_back(product(x, adapters));
     }
     return results;
   }
-  const auto joined = (*this)(x);
+  const auto joined = (*this)(x, adapters);
   int first = 0;
   for (const int outputs : outputs_) {
     results.push_back(mx::slice(joined, {0, first}, {joined.shape(0), first + outputs}));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear layers over named weights. A bias is added exactly when its tensor exists. Immutable.
+// Linear layers over named weights. A bias is added exactly when its tensor exists. Rows that use
+// an adapter get its change after the product that all rows share. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
+#include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 
 #include <cstddef>
@@ -22,13 +24,19 @@ void check_linear_shape(
     int outputs
 );
 
+// The [outputs, inputs] weight of a scope. Throws kCorruptData naming the tensor unless it has that
+// shape.
+kernels::PackedWeight pack_linear(const Weights& weights, int inputs, int outputs);
+
 class Linear {
  public:
   // Throws kCorruptData naming the tensor unless the scope holds an [outputs, inputs] weight.
   Linear(const Weights& weights, int inputs, int outputs);
+  // A layer of this scope whose weight is another's too.
+  Linear(const Weights& scope, kernels::PackedWeight shared);
 
   // x [N, inputs] -> [N, outputs]
-  mx::array operator()(const mx::array& x) const;
+  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
 
   std::size_t nbytes() const { return weight_.nbytes(); }
 
@@ -37,6 +45,7 @@ class Linear {
  private:
   kernels::PackedWeight weight_;
   std::optional<mx::array> bias_;
+  ModuleColumns module_;
 };
 
 // Linear layers of one input (q, k and v; gate and up): one product where their formats agree, one
@@ -51,9 +60,9 @@ class JoinedLinear {
   JoinedLinear(const std::vector<Part>& parts, int inputs);
 
   // x [N, inputs] -> [N, sum of outputs], the parts beside each other.
-  mx::array operator()(const mx::array& x) const;
+  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
   // One [N, outputs] per part.
-  std::vector<mx::array> split(const mx::array& x) const;
+  std::vector<mx::array> split(const mx::array& x, const RowAdapters& adapters) const;
 
   std::size_t nbytes() const;
 
@@ -61,6 +70,9 @@ class JoinedLinear {
   struct Product {
     kernels::PackedWeight weight;
     std::optional<mx::array> bias;
+    std::vector<ModuleColumns> modules;
+
+    mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
   };
 
   static Product make_product(const std::vector<Part>& parts, const kernels::WeightFormat& format);

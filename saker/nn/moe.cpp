@@ -124,8 +124,9 @@ Moe::Moe(const Weights& weights, const MoeOptions& options)
       ),
       down_(weights, {{"down_proj", options.hidden}}, options.intermediate, options.experts) {}
 
-mx::array Moe::operator()(const mx::array& x) const {
-  const auto choice = kernels::choose_experts(router_(x), options_.chosen, options_.shares);
+mx::array Moe::operator()(const mx::array& x, const RowAdapters& adapters) const {
+  const auto choice =
+      kernels::choose_experts(router_(x, adapters), options_.chosen, options_.shares);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
   const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted);
   const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted);

@@ -13,8 +13,9 @@ namespace saker::nn {
 struct Weights::Map {
   std::map<std::string, Tensor, std::less<>> tensors;
   QuantizationConfig quantization;
-  std::mutex mutex;  // Guards `taken`: layers may be built by several threads.
+  std::mutex mutex;  // Guards the members below: layers may be built by several threads.
   std::set<std::string, std::less<>> taken;
+  std::vector<Module> modules;
 };
 
 namespace {
@@ -222,6 +223,16 @@ std::vector<kernels::WeightTensors> Weights::stacked_tensors(int count) const {
     });
   }
   return result;
+}
+
+void Weights::add_module(Module module) const {
+  const std::lock_guard lock(map_->mutex);
+  map_->modules.push_back(std::move(module));
+}
+
+std::vector<Module> Weights::modules() const {
+  const std::lock_guard lock(map_->mutex);
+  return map_->modules;
 }
 
 std::vector<std::string> Weights::unused() const {

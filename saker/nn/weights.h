@@ -25,6 +25,18 @@ struct QuantizationConfig {
   std::map<std::string, std::optional<kernels::WeightFormat>, std::less<>> overrides;
 };
 
+// What adapters can change: a linear layer or an embedding that was built.
+struct Module {
+  std::string path;  // As the checkpoint names it: "model.layers.0.self_attn.q_proj".
+  bool embedding = false;
+  int inputs = 0;  // K of [N, K].
+  int outputs = 0;
+  // Holds the weight in its rows [first_row, first_row + outputs).
+  std::optional<kernels::PackedWeight> weight;
+  int first_row = 0;
+  std::optional<mx::array> bias;  // [outputs] float32
+};
+
 class Weights {
  public:
   Weights(std::map<std::string, Tensor, std::less<>> tensors, QuantizationConfig quantization);
@@ -48,6 +60,10 @@ class Weights {
   // A stack of `count` layers (weight [count, N, K], like scales and biases): the tensors of each.
   // Throws kCorruptData on other shapes.
   std::vector<kernels::WeightTensors> stacked_tensors(int count) const;
+
+  // Layers say here what they built.
+  void add_module(Module module) const;
+  std::vector<Module> modules() const;
 
   // Tensors that nobody took.
   std::vector<std::string> unused() const;

@@ -124,7 +124,8 @@ TokenScores score_tokens(
       if (!scorer.wants_any(first + row, rows)) {
         continue;
       }
-      mx::array logits = model.unembed(mx::slice(hidden, {row, 0}, {row + rows, hidden.shape(1)}));
+      mx::array logits =
+          model.unembed(mx::slice(hidden, {row, 0}, {row + rows, hidden.shape(1)}), {});
       logits = mx::contiguous(mx::astype(logits, mx::float32));
       mx::eval(logits);
       scorer.take_wanted(first + row, {logits.data<float>(), logits.size()}, info.vocab_size);

@@ -78,7 +78,7 @@ TEST_P(Golden, LogitsAndLayerRows) {
   for (int layer = -1; layer < model().info().layer_count; ++layer) {
     context.tap_layers.push_back(layer);
   }
-  const auto logits = model().unembed(model().forward(golden("ids"), context));
+  const auto logits = model().unembed(model().forward(golden("ids"), context), context.adapters());
   for (const int layer : context.tap_layers) {
     const auto name = fmt::format("tap.{}", layer);
     EXPECT_LT(difference(context.taps.at(layer), golden(name)), GetParam().tolerance) << name;

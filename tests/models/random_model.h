@@ -108,7 +108,7 @@ inline mx::array run_rows(
   nn::ForwardContext context({{&cache, static_cast<int>(ids.size())}});
   cache.begin();
   const auto tokens = mx::array(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
-  auto logits = model.unembed(model.forward(tokens, context));
+  auto logits = model.unembed(model.forward(tokens, context), context.adapters());
   mx::eval(logits);
   cache.commit(static_cast<std::int64_t>(ids.size()));
   return logits;

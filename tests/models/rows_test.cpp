@@ -106,7 +106,7 @@ void run_pass(const Model& model, const std::vector<std::pair<Sequence*, std::si
   }
   nn::ForwardContext context(spans);
   const auto rows = mx::array(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
-  const auto logits = to_floats(model.unembed(model.forward(rows, context)));
+  const auto logits = to_floats(model.unembed(model.forward(rows, context), context.adapters()));
   auto next = logits.begin();
   for (const auto& [sequence, count] : parts) {
     const auto end =

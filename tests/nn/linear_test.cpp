@@ -28,7 +28,7 @@ TEST(Linear, AddsABiasThatExists) {
       {{"weight", float_tensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"bias", float_tensor({2}, {10, 20})}},
       {}
   );
-  const auto y = Linear(weights, 3, 2)(mx::array({1.0F, 0.0F, -1.0F}, {1, 3}));
+  const auto y = Linear(weights, 3, 2)(mx::array({1.0F, 0.0F, -1.0F}, {1, 3}), {});
   EXPECT_TRUE(same(y, mx::array({8.0F, 18.0F}, {1, 2})));
 }
 
@@ -72,13 +72,13 @@ void expect_joined_is_single(
       {{weights / "p0", outputs[0]}, {weights / "p1", outputs[1]}, {weights / "p2", outputs[2]}}, 64
   );
   const auto x = random_rows(5, 64);
-  const auto parts = joined.split(x);
+  const auto parts = joined.split(x, {});
   ASSERT_EQ(parts.size(), 3U);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Linear single(weights / ("p" + std::to_string(i)), 64, outputs[i]);
-    EXPECT_TRUE(same(parts[i], single(x))) << i;
+    EXPECT_TRUE(same(parts[i], single(x, {}))) << i;
   }
-  EXPECT_TRUE(same(joined(x), mx::concatenate(parts, 1)));
+  EXPECT_TRUE(same(joined(x, {}), mx::concatenate(parts, 1)));
 }
 
 TEST(JoinedLinear, EqualFormats) {

@@ -87,16 +87,16 @@ bool same(const mx::array& a, const mx::array& b) {
 TEST(Moe, IsTheSharedSumOfItsMlps) {
   const Weights weights(single_experts(kFloat, kFloat), {});
   const auto x = random_rows(9);
-  const auto y = Moe(weights, kOptions)(x);
+  const auto y = Moe(weights, kOptions)(x, {});
   const Linear router(weights / "gate", kOptions.hidden, kExperts);
-  const auto choice = kernels::choose_experts(router(x), kOptions.chosen, kOptions.shares);
+  const auto choice = kernels::choose_experts(router(x, {}), kOptions.chosen, kOptions.shares);
   auto expected = mx::zeros(x.shape(), mx::float32);
   for (int expert = 0; expert < kExperts; ++expert) {
     const GatedMlp mlp(
         weights / "experts" / fmt::to_string(expert), {kOptions.hidden, kOptions.intermediate}
     );
     const auto chosen = mx::astype(mx::equal(choice.ids, mx::array(expert)), mx::float32);
-    expected = expected + mx::sum(chosen * choice.shares, 1, true) * mlp(x);
+    expected = expected + mx::sum(chosen * choice.shares, 1, true) * mlp(x, {});
   }
   EXPECT_LT(mx::max(mx::abs(y - expected)).item<float>(), 1e-5F);
 }
@@ -108,8 +108,8 @@ TEST(Moe, ReadsBothLayoutsOfExperts) {
       const Weights one_by_one(single, {});
       const Weights stack(stacked(single), {});
       const auto x = random_rows(7);
-      const auto y = Moe(one_by_one, kOptions)(x);
-      EXPECT_TRUE(same(y, Moe(stack, kOptions)(x)));
+      const auto y = Moe(one_by_one, kOptions)(x, {});
+      EXPECT_TRUE(same(y, Moe(stack, kOptions)(x, {})));
       EXPECT_TRUE(one_by_one.unused().empty());
       EXPECT_TRUE(stack.unused().empty());
     }
@@ -132,8 +132,8 @@ TEST(Moe, HonoursFormatsByModule) {
   QuantizationConfig quantization{.format = kAffine4, .overrides = {}};
   quantization.overrides["switch_mlp.up_proj"] = kAffine8;
   const auto x = random_rows(4);
-  const auto expected = Moe(Weights(stacked(single), {}), kOptions)(x);
-  EXPECT_TRUE(same(Moe(Weights(stacked(single), quantization), kOptions)(x), expected));
+  const auto expected = Moe(Weights(stacked(single), {}), kOptions)(x, {});
+  EXPECT_TRUE(same(Moe(Weights(stacked(single), quantization), kOptions)(x, {}), expected));
   quantization.overrides["switch_mlp.up_proj"] = kAffine4;
   expect_error(ErrorCode::kCorruptData, {"switch_mlp.up_proj"}, [&] {
     Moe(Weights(stacked(single), quantization), kOptions);

@@ -28,7 +28,10 @@ class FakeModel : public models::Model {
   const models::ModelInfo& info() const override { return info_; }
 
   mx::array forward(const mx::array& ids, nn::ForwardContext& context) const override;
-  mx::array unembed(const mx::array& hidden) const override;
+
+  const std::vector<nn::Module>& modules() const override { return modules_; }
+
+  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override;
   cache::SequenceCache make_cache(const models::CacheOptions& options) const override;
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override;
 
@@ -50,6 +53,7 @@ class FakeModel : public models::Model {
 
   FakeModelOptions options_;
   models::ModelInfo info_;
+  std::vector<nn::Module> modules_;
 };
 
 }  // namespace saker::testing

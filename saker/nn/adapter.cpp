@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/nn/adapter.h"
+
+#include "saker/kernels/linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+namespace saker::nn {
+
+Adapter::Adapter(std::string identity, Changes changes, std::optional<int> first_layer)
+    : identity_(std::move(identity)), changes_(std::move(changes)), first_layer_(first_layer) {
+  for (const auto& [path, change] : changes_) {
+    nbytes_ += change->nbytes();
+  }
+}
+
+std::shared_ptr<const kernels::OutputChange> Adapter::find(std::string_view module) const {
+  const auto found = changes_.find(module);
+  return found == changes_.end() ? nullptr : found->second;
+}
+
+std::string adapter_identity(const AdapterUse& use) {
+  if (use.is_base()) {
+    return {};
+  }
+  return fmt::format(
+      "{}:{:08x}", use.adapter->identity(), std::bit_cast<std::uint32_t>(use.strength)
+  );
+}
+
+RowAdapters::RowAdapters(std::vector<AdapterUse> rows) : rows_(std::move(rows)) {
+  std::vector<kernels::RowStrengths> strengths;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const AdapterUse& use = rows_[row];
+    if (use.is_base()) {
+      continue;
+    }
+    const auto same = [&](const Group& group) { return group.adapter == use.adapter; };
+    const auto found = std::ranges::find_if(groups_, same);
+    const auto index = static_cast<std::size_t>(found - groups_.begin());
+    if (found == groups_.end()) {
+      groups_.push_back({use.adapter, nullptr});
+      strengths.emplace_back();
+    }
+    strengths[index].rows.push_back(static_cast<int>(row));
+    strengths[index].strengths.push_back(use.strength);
+  }
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i].rows = std::make_shared<const kernels::RowStrengths>(std::move(strengths[i]));
+  }
+}
+
+RowAdapters RowAdapters::select(std::span<const int> rows) const {
+  if (base_only()) {
+    return {};
+  }
+  std::vector<AdapterUse> selected;
+  selected.reserve(rows.size());
+  for (const int row : rows) {
+    selected.push_back(rows_.at(static_cast<std::size_t>(row)));
+  }
+  return RowAdapters(std::move(selected));
+}
+
+mx::array RowAdapters::change(
+    const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules
+) const {
+  std::vector<kernels::ChangedColumns> changes;
+  for (const Group& group : groups_) {
+    for (const ModuleColumns& module : modules) {
+      if (auto change = group.adapter->find(module.path)) {
+        changes.push_back({std::move(change), group.rows, module.first_column});
+      }
+    }
+  }
+  return changes.empty() ? y : kernels::change_output(y, x, changes);
+}
+
+mx::array RowAdapters::change_embedding(
+    const mx::array& y, const mx::array& ids, std::string_view module
+) const {
+  auto result = y;
+  for (const Group& group : groups_) {
+    if (auto change = group.adapter->find(module)) {
+      const auto x = kernels::embed(ids, change->table.value());
+      result = kernels::change_output(result, x, {{std::move(change), group.rows, 0}});
+    }
+  }
+  return result;
+}
+
+}  // namespace saker::nn

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A fine-tune as changes to the outputs of a model's modules, and which rows of a pass use it.
+//
+// Adapters are bound to one model: modules are named as its checkpoint names them. The weights of
+// the base stay as they are, so rows of the base, of an adapter and of any strength share one pass.
+// Rows of the base run the base's operations and nothing else, whatever is beside them: their bits
+// are the base's. Immutable; any number may be in memory at once; safe to use from any thread.
+
+#include "saker/kernels/mx.h"
+#include "saker/kernels/output_change.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::nn {
+
+class Adapter {
+ public:
+  using Changes =
+      std::map<std::string, std::shared_ptr<const kernels::OutputChange>, std::less<>>;
+
+  // `identity`: a hash of all that the adapter is made from, see `identity()`. `changes`: by module
+  // path ("model.layers.0.self_attn.q_proj"). `first_layer`: see below.
+  Adapter(std::string identity, Changes changes, std::optional<int> first_layer);
+
+  // Equal exactly for equal weights and configuration: a key for caches.
+  const std::string& identity() const { return identity_; }
+
+  // The change of this module; null: it stays the base's.
+  std::shared_ptr<const kernels::OutputChange> find(std::string_view module) const;
+
+  // The lowest decoder layer whose output differs from the base's; -1: the embedding does. None:
+  // no layer does, at most the final norm and the head.
+  std::optional<int> first_layer() const { return first_layer_; }
+
+  std::size_t nbytes() const { return nbytes_; }
+
+ private:
+  std::string identity_;
+  Changes changes_;
+  std::optional<int> first_layer_;
+  std::size_t nbytes_ = 0;
+};
+
+// What a row uses. A module's output is y_base + strength * (y_adapter - y_base).
+struct AdapterUse {
+  std::shared_ptr<const Adapter> adapter;  // Null: the base.
+  float strength = 1.0F;                   // 0: the base's bits.
+
+  bool is_base() const { return adapter == nullptr || strength == 0.0F; }
+};
+
+// A key for caches of rows: equal exactly when rows of equal tokens have equal bits. Empty for the
+// base.
+std::string adapter_identity(const AdapterUse& use);
+
+// Where a module's outputs begin.
+struct ModuleColumns {
+  std::string path;
+  int first_column = 0;
+};
+
+// The adapters of a pass's rows.
+class RowAdapters {
+ public:
+  RowAdapters() = default;  // All rows are the base's.
+  explicit RowAdapters(std::vector<AdapterUse> rows);
+
+  // Of `rows` (indices into these rows), in that order.
+  RowAdapters select(std::span<const int> rows) const;
+
+  bool base_only() const { return groups_.empty(); }
+
+  // y [N, outputs] of modules that lie beside each other, changed for the rows whose adapter
+  // changes them. x [N, inputs] is what they were given.
+  mx::array change(
+      const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules
+  ) const;
+  // y [N, outputs] of an embedding, ids [N].
+  mx::array change_embedding(
+      const mx::array& y, const mx::array& ids, std::string_view module
+  ) const;
+
+ private:
+  // Rows that share an adapter, of any strengths.
+  struct Group {
+    std::shared_ptr<const Adapter> adapter;
+    std::shared_ptr<const kernels::RowStrengths> rows;
+  };
+
+  std::vector<AdapterUse> rows_;  // Empty: all rows are the base's.
+  std::vector<Group> groups_;     // Without rows of the base.
+};
+
+}  // namespace saker::nn
