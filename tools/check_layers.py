@@ -27,7 +27,8 @@ ALLOWED = {
     "score": "base kernels cache nn models sample",
     "generate": "base kernels cache nn models sample",
     "load": "base text kernels cache nn models",
-    "engine": "base text kernels cache nn models sample score generate load",
+    "adapters": "base kernels nn models load",
+    "engine": "base text kernels cache nn models sample score generate load adapters",
     "cli": "base text sample load engine",
 }
 NO_MLX = {"base", "text", "cli"}

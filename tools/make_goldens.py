@@ -151,7 +151,7 @@ def join_experts(weights):
     return result
 
 
-def hf_reference(config, weights):
+def hf_model(config, weights):
     import torch  # Only here: what mlx-lm runs needs no transformers.
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
     text = dict(config.get("text_config", config))
@@ -164,6 +164,12 @@ def hf_reference(config, weights):
     missing, unexpected = model.load_state_dict(state, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
     model.tie_weights()
+    return model
+
+
+def hf_reference(config, weights):
+    import torch
+    model = hf_model(config, weights)
     taps = {}
     for i, layer in enumerate(model.model.layers):
         layer.register_forward_hook(

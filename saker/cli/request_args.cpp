@@ -58,6 +58,13 @@ void RequestArgs::add_to(CLI::App& command) {
       case Kind::kFlag:
         option = command.add_flag_callback(flag, [&value] { value = true; }, help);
         break;
+      case Kind::kText:
+        option = command
+                     .add_option_function<std::string>(
+                         flag, [&value](const std::string& text) { value = text; }, help
+                     )
+                     ->type_name("TEXT");
+        break;
       case Kind::kTexts:
         option =
             command

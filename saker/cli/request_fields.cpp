@@ -72,6 +72,18 @@ void set_stop(GenerateRequest& request, const Json& value) {
                                    : value.get<std::vector<std::string>>();
 }
 
+void set_ignore_eos(GenerateRequest& request, const Json& value) {
+  request.ignore_eos = value.get<bool>();
+}
+
+void set_adapter(GenerateRequest& request, const Json& value) {
+  request.adapter = value.get<std::string>();
+}
+
+void set_adapter_scale(GenerateRequest& request, const Json& value) {
+  request.adapter_scale = value.get<double>();
+}
+
 constexpr auto kFields = std::to_array<RequestField>({
     {"max_tokens",
      Kind::kInteger,
@@ -133,10 +145,7 @@ constexpr auto kFields = std::to_array<RequestField>({
      set_integer<&SamplingOptions::frequency_context_size>},
     {"logit_bias", Kind::kObject, "Numbers added to logits: '{\"ID\": BIAS, ...}'", set_logit_bias},
     {"stop", Kind::kTexts, "Text that ends the answer and is not shown; may be repeated", set_stop},
-    {"ignore_eos",
-     Kind::kFlag,
-     "Go on after end-of-sequence tokens",
-     [](GenerateRequest& r, const Json& v) { r.ignore_eos = v.get<bool>(); }},
+    {"ignore_eos", Kind::kFlag, "Go on after end-of-sequence tokens", set_ignore_eos},
     {"logprobs",
      Kind::kInteger,
      "Report each token's log-probability and this many best ones",
@@ -149,6 +158,8 @@ constexpr auto kFields = std::to_array<RequestField>({
      Kind::kInteger,
      "Keep cached rows in 8 or 4 bits an element; 16: as they are [16]",
      [](GenerateRequest& r, const Json& v) { r.kv_bits = as_int(v, "kv_bits"); }},
+    {"adapter", Kind::kText, "Folder of an adapter (mlx-lm or PEFT)", set_adapter},
+    {"adapter_scale", Kind::kNumber, "Strength of its change; 0: the base [1]", set_adapter_scale},
     {"kwargs",
      Kind::kObject,
      "More variables for the chat template, as a JSON object",
@@ -173,6 +184,8 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_number();
     case Kind::kFlag:
       return value.is_boolean();
+    case Kind::kText:
+      return value.is_string();
     case Kind::kTexts: {
       bool texts = value.is_array();
       for (const auto& item : value) {
@@ -187,8 +200,13 @@ bool has_kind(const Json& value, Kind kind) {
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {
-      "an integer", "a number", "true or false", "a text or a list of texts", "an object"
+  constexpr std::array<std::string_view, 6> kNames = {
+      "an integer",
+      "a number",
+      "true or false",
+      "a text",
+      "a text or a list of texts",
+      "an object",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }

@@ -33,6 +33,10 @@ struct GenerateRequest {
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
+  // A folder with an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. Its change
+  // is scaled: 0 is the base, 1 the fine-tune.
+  std::filesystem::path adapter;
+  double adapter_scale = 1.0;
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
   int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits.
   // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:

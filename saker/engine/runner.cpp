@@ -123,6 +123,7 @@ void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
   generator_.reset();
   sessions_ = {};
   prefixes_.reset();
+  adapters_ = {};
   model_.reset();
   mx::clear_streams();
 }
@@ -150,11 +151,17 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   const GenerateRequest& request = submission.request;
   generate::SequenceRequest sequence;
   sequence.prompt = submission.prompt;
+  sequence.adapter = adapters_.use(request, *model_);
   sequence.max_kv_size = request.max_kv_size;
   sequence.kv_bits = request.kv_bits;
-  // Bound and bits shape what rows attend to.
-  sequence.prefix_key =
-      fmt::format("{}max_kv_size={} kv_bits={}", prefix_key_, request.max_kv_size, request.kv_bits);
+  // Bound, bits and adapter shape what rows attend to and hold.
+  sequence.prefix_key = fmt::format(
+      "{}max_kv_size={} kv_bits={} adapter={}",
+      prefix_key_,
+      request.max_kv_size,
+      request.kv_bits,
+      nn::adapter_identity(sequence.adapter)
+  );
   sequence.max_tokens = request.max_tokens;
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = prompts_->xtc_exempt();
@@ -169,6 +176,11 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
       "kv_bits: got {} with a cache file, expected {}",
       request.kv_bits,
       kernels::kUnquantizedBits
+  );
+  require(
+      sequence.adapter.is_base() || (request.cache_in.empty() && request.cache_out.empty()),
+      ErrorCode::kUnsupported,
+      "an adapter with a cache file, which holds rows of the base"
   );
   if (!request.cache_out.empty()) {
     const AtomicFile can_be_written(request.cache_out);
@@ -220,7 +232,8 @@ void Runner::start(Submission& submission) {
       sequence.cache = sessions_.take(
           session,
           submission.prompt,
-          {.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits}
+          {.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits},
+          nn::adapter_identity(sequence.adapter)
       );
       taken = true;
     }

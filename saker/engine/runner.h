@@ -8,6 +8,7 @@
 #include "saker/base/error.h"
 #include "saker/base/thread_queue.h"
 #include "saker/cache/prefix_cache.h"
+#include "saker/engine/adapters.h"
 #include "saker/engine/answer.h"
 #include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
@@ -105,6 +106,7 @@ class Runner {
   std::unique_ptr<generate::BatchGenerator> generator_;
   Sessions sessions_;
   CacheFiles cache_files_;
+  Adapters adapters_;
   std::map<std::uint64_t, std::uint64_t> running_;  // Request to the generator's id.
 
   std::thread thread_;

@@ -17,7 +17,10 @@ void Sessions::close(std::uint64_t id) {
 }
 
 std::optional<cache::SequenceCache> Sessions::take(
-    std::uint64_t id, std::span<const std::int32_t> prompt, const models::CacheOptions& options
+    std::uint64_t id,
+    std::span<const std::int32_t> prompt,
+    const models::CacheOptions& options,
+    const std::string& adapter
 ) {
   const auto found = sessions_.find(id);
   require(found != sessions_.end(), ErrorCode::kInvalidArgument, "session {} is not open", id);
@@ -29,7 +32,8 @@ std::optional<cache::SequenceCache> Sessions::take(
   std::optional<cache::SequenceCache> cache = std::exchange(session.cache, std::nullopt);
   const std::vector<std::int32_t> tokens = std::exchange(session.tokens, {});
   const models::CacheOptions old_options = std::exchange(session.options, options);
-  if (!cache || old_options != options || prompt.empty()) {
+  const std::string old_adapter = std::exchange(session.adapter, adapter);
+  if (!cache || old_options != options || old_adapter != adapter || prompt.empty()) {
     return std::nullopt;
   }
   // One token is left to run, since its row gives the first logits.

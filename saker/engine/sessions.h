@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace saker::engine {
@@ -23,11 +24,14 @@ class Sessions {
   void close(std::uint64_t id);
 
   // Takes the cache out for one request; none where nothing of it can be used, or where it was made
-  // with other options. It holds fewer rows
+  // with other options or another adapter (see nn::adapter_identity). It holds fewer rows
   // than the prompt has tokens. Throws kInvalidArgument for an unknown session and one whose last
   // request still runs.
   std::optional<cache::SequenceCache> take(
-      std::uint64_t id, std::span<const std::int32_t> prompt, const models::CacheOptions& options
+      std::uint64_t id,
+      std::span<const std::int32_t> prompt,
+      const models::CacheOptions& options,
+      const std::string& adapter = {}
   );
   // Ends the use. `context` starts with the tokens whose rows the cache holds.
   void give_back(
@@ -39,6 +43,7 @@ class Sessions {
     std::vector<std::int32_t> tokens;  // One per row.
     std::optional<cache::SequenceCache> cache;
     models::CacheOptions options;
+    std::string adapter;
     bool busy = false;
   };
 

@@ -323,7 +323,7 @@ void BatchGenerator::run_pass(const std::vector<Work>& works) {
   for (const Work& work : works) {
     const auto first = work.sequence->context.begin() + work.sequence->cached();
     ids.insert(ids.end(), first, first + work.count);
-    spans.push_back({&*work.sequence->request.cache, work.count});
+    spans.push_back({&*work.sequence->request.cache, work.count, work.sequence->request.adapter});
     if (work.wants_token) {
       token_rows.push_back(static_cast<std::int32_t>(ids.size()) - 1);
     }

@@ -5,6 +5,7 @@
 // values.
 
 #include "saker/cache/sequence_cache.h"
+#include "saker/nn/adapter.h"
 #include "saker/sample/options.h"
 
 #include <cstddef>
@@ -23,6 +24,7 @@ struct SequenceRequest {
   std::optional<cache::SequenceCache> cache;
   // Rows of `cache` that come before the prompt's: their tokens are not known.
   std::int64_t unknown_rows = 0;
+  nn::AdapterUse adapter = {};              // Rows of `cache` were made with it.
   int max_kv_size = 0;                      // Of a new cache, see models::CacheOptions.
   int kv_bits = kernels::kUnquantizedBits;  // The same.
   // Rows are shared with other sequences of the same key, see cache::PrefixCache; empty: with none.

@@ -21,27 +21,23 @@ namespace {
 // Rows of which the products are kept until they are added: few enough to stay in a cache.
 constexpr int kChunkRows = 64;
 
-int outputs_of(const OutputChange& change) {
-  return static_cast<int>(change.scales.size());
-}
-
 // row += strength * (scales * z + gains * row + offsets)
 void add_to_row(const OutputChange& change, float strength, const float* z, float* row) {
-  const std::size_t count = change.scales.size();
-  const float* scales = change.scales.data();
+  const auto count = static_cast<std::size_t>(change.outputs());
+  const float* scales = change.scales.empty() ? nullptr : change.scales.data();
   const float* gains = change.gains.empty() ? nullptr : change.gains.data();
   const float* offsets = change.offsets.empty() ? nullptr : change.offsets.data();
-  if (gains == nullptr && offsets == nullptr) {
+  if (scales != nullptr && gains == nullptr && offsets == nullptr) {
     for (std::size_t i = 0; i < count; ++i) {
       row[i] += strength * (scales[i] * z[i]);
     }
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    float change_of = scales[i] * z[i];
-    change_of += gains != nullptr ? gains[i] * row[i] : 0.0F;
-    change_of += offsets != nullptr ? offsets[i] : 0.0F;
-    row[i] += strength * change_of;
+    float difference = scales != nullptr ? scales[i] * z[i] : 0.0F;
+    difference += gains != nullptr ? gains[i] * row[i] : 0.0F;
+    difference += offsets != nullptr ? offsets[i] : 0.0F;
+    row[i] += strength * difference;
   }
 }
 
@@ -50,21 +46,20 @@ class Chunk {
  public:
   Chunk(const ChangedColumns& change, const InputRows& x, int first, int count)
       : change_(*change.change),
-        rows_(std::span(change.rows->rows).subspan(
-            static_cast<std::size_t>(first), static_cast<std::size_t>(count)
-        )),
+        rows_(std::span(change.rows->rows)
+                  .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))),
         strengths_(std::span(change.rows->strengths)
                        .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))),
         x_(x) {}
 
   void apply(const LinearBodies& bodies, float* y, int width) {
-    InputRows z = input();
+    InputRows z = change_.scales.empty() ? InputRows{} : input();
     for (const auto* weight : {&change_.down, &change_.up}) {
       if (*weight) {
         z = product(bodies, z, **weight, weight == &change_.down ? inner_ : outer_);
       }
     }
-    each_row(static_cast<int>(rows_.size()), 3L * outputs_of(change_), [&](int i) {
+    each_row(static_cast<int>(rows_.size()), 3L * change_.outputs(), [&](int i) {
       const auto index = static_cast<std::size_t>(i);
       float* row = y + std::ptrdiff_t{rows_[index]} * width;
       add_to_row(change_, strengths_[index], z.data + i * z.row_stride, row);
@@ -82,7 +77,7 @@ class Chunk {
     }
     const int columns = change_.down ? change_.down->columns()
                         : change_.up ? change_.up->columns()
-                                     : outputs_of(change_);
+                                     : change_.outputs();
     gathered_.resize(rows_.size() * static_cast<std::size_t>(columns));
     float* to = gathered_.data();
     for (const int row : rows_) {
@@ -166,9 +161,11 @@ mx::array changed_rows(
   }
   const auto all = mx::take(y, rows, 0);
   const mx::Shape start = {0, changed.first_column};
-  const mx::Shape stop = {count, changed.first_column + outputs_of(change)};
+  const mx::Shape stop = {count, changed.first_column + change.outputs()};
   const auto old = mx::astype(mx::slice(all, start, stop), mx::float32);
-  auto delta = mx::multiply(vector_array(change.scales), mx::astype(z, mx::float32));
+  auto delta = change.scales.empty()
+                   ? mx::zeros_like(old)
+                   : mx::multiply(vector_array(change.scales), mx::astype(z, mx::float32));
   if (!change.gains.empty()) {
     delta = mx::add(delta, mx::multiply(vector_array(change.gains), old));
   }
@@ -198,18 +195,18 @@ mx::array plain_change_output(
 
 void check(const mx::array& y, const mx::array& x, const ChangedColumns& changed) {
   const OutputChange& change = *changed.change;
-  const int outputs = outputs_of(change);
-  const bool vectors_fit = [&] {
-    const auto fits = [&](const std::vector<float>& values) {
-      return values.empty() || values.size() == change.scales.size();
-    };
-    return fits(change.gains) && fits(change.offsets);
-  }();
+  const int outputs = change.outputs();
+  const auto fits = [&](const std::vector<float>& values) {
+    return values.empty() || values.size() == static_cast<std::size_t>(outputs);
+  };
+  const bool vectors_fit = fits(change.gains) && fits(change.offsets);
   const int inner = change.down ? change.down->rows() : x.shape(-1);
-  const bool weights_fit = (!change.down || change.down->columns() == x.shape(-1)) &&
-                           (change.up ? change.up->columns() == inner &&
-                                            change.up->rows() == outputs
-                                      : inner == outputs);
+  const bool weights_fit =
+      change.scales.empty()
+          ? !change.down && !change.up
+          : (!change.down || change.down->columns() == x.shape(-1)) &&
+                (change.up ? change.up->columns() == inner && change.up->rows() == outputs
+                           : inner == outputs);
   require(
       y.ndim() == 2 && x.ndim() == 2 && y.shape(0) == x.shape(0) && vectors_fit && weights_fit &&
           changed.first_column >= 0 && changed.first_column + outputs <= y.shape(1) &&
@@ -227,6 +224,10 @@ void check(const mx::array& y, const mx::array& x, const ChangedColumns& changed
 }
 
 }  // namespace
+
+int OutputChange::outputs() const {
+  return static_cast<int>(std::max({scales.size(), gains.size(), offsets.size()}));
+}
 
 std::size_t OutputChange::nbytes() const {
   std::size_t total = (scales.size() + gains.size() + offsets.size()) * sizeof(float);

@@ -26,10 +26,11 @@ struct OutputChange {
   std::optional<PackedWeight> up;    // [N, R]; [N, K] without `down`.
   // Of an embedding: row `id` is what `down` gives elsewhere. [V, R]
   std::optional<PackedWeight> table;
-  std::vector<float> scales;   // [N]
+  std::vector<float> scales;   // [N], or empty: zeros, and no weights.
   std::vector<float> gains;    // [N], or empty: zeros.
   std::vector<float> offsets;  // [N], or empty: zeros.
 
+  int outputs() const;  // N
   std::size_t nbytes() const;
 };
 

@@ -319,17 +319,30 @@ std::size_t PackedWeight::nbytes() const {
 }
 
 mx::array PackedWeight::dequantized() const {
+  return dequantized_rows(0, rows_);
+}
+
+mx::array PackedWeight::dequantized_rows(int first, int count) const {
   if (!storage_->arrays) {
     const PackedMatrix& matrix = storage_->matrix;
     const auto columns = static_cast<std::size_t>(columns_);
-    auto memory = mx::allocator::malloc(static_cast<std::size_t>(rows_) * columns * sizeof(float));
+    auto memory = mx::allocator::malloc(static_cast<std::size_t>(count) * columns * sizeof(float));
     auto* values = static_cast<float*>(mx::allocator::Buffer(memory.buffer()).raw_ptr());
-    thread_pool().run(rows_, [&](int row) {
-      unpack_row(matrix, row, values + static_cast<std::size_t>(row) * columns);
+    thread_pool().run(count, [&](int row) {
+      unpack_row(matrix, first + row, values + static_cast<std::size_t>(row) * columns);
     });
-    return mx::array(std::move(memory), {rows_, columns_}, mx::float32);
+    return mx::array(std::move(memory), {count, columns_}, mx::float32);
   }
-  return dequantize_arrays(*storage_->arrays, format_);
+  const auto rows = [&](const mx::array& array) {
+    return mx::slice(array, {first, 0}, {first + count, array.shape(1)});
+  };
+  const auto optional_rows = [&](const std::optional<mx::array>& array) {
+    return array ? std::optional(rows(*array)) : std::nullopt;
+  };
+  const MlxWeight& arrays = *storage_->arrays;
+  return dequantize_arrays(
+      {rows(arrays.weight), optional_rows(arrays.scales), optional_rows(arrays.biases)}, format_
+  );
 }
 
 }  // namespace saker::kernels

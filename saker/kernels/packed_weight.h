@@ -68,6 +68,8 @@ class PackedWeight {
   std::size_t nbytes() const;
   // The whole weight in float32, [N, K]: for references and small models.
   mx::array dequantized() const;
+  // Rows [first, first + count) of it.
+  mx::array dequantized_rows(int first, int count) const;
 
   const Storage& storage() const { return *storage_; }
 

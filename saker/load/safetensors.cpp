@@ -196,6 +196,9 @@ SafetensorsEntry read_entry(
 }
 
 void read_metadata(SafetensorsHeader& header, const Json& value, const Place& place) {
+  if (value.is_null()) {
+    return;  // As MLX writes none.
+  }
   if (!value.is_object()) {
     place.fail(fmt::format("'__metadata__' is {}, expected an object", describe_json(value)));
   }

@@ -14,14 +14,20 @@ namespace saker::nn {
 
 Adapter::Adapter(std::string identity, Changes changes, std::optional<int> first_layer)
     : identity_(std::move(identity)), changes_(std::move(changes)), first_layer_(first_layer) {
-  for (const auto& [path, change] : changes_) {
-    nbytes_ += change->nbytes();
+  for (const auto& [path, changes_of_module] : changes_) {
+    for (const auto& change : changes_of_module) {
+      nbytes_ += change->nbytes();
+    }
   }
 }
 
-std::shared_ptr<const kernels::OutputChange> Adapter::find(std::string_view module) const {
+std::span<const std::shared_ptr<const kernels::OutputChange>> Adapter::find(std::string_view module
+) const {
   const auto found = changes_.find(module);
-  return found == changes_.end() ? nullptr : found->second;
+  if (found == changes_.end()) {
+    return {};
+  }
+  return found->second;
 }
 
 std::string adapter_identity(const AdapterUse& use) {
@@ -73,8 +79,8 @@ mx::array RowAdapters::change(
   std::vector<kernels::ChangedColumns> changes;
   for (const Group& group : groups_) {
     for (const ModuleColumns& module : modules) {
-      if (auto change = group.adapter->find(module.path)) {
-        changes.push_back({std::move(change), group.rows, module.first_column});
+      for (const auto& change : group.adapter->find(module.path)) {
+        changes.push_back({change, group.rows, module.first_column});
       }
     }
   }
@@ -86,9 +92,9 @@ mx::array RowAdapters::change_embedding(
 ) const {
   auto result = y;
   for (const Group& group : groups_) {
-    if (auto change = group.adapter->find(module)) {
+    for (const auto& change : group.adapter->find(module)) {
       const auto x = kernels::embed(ids, change->table.value());
-      result = kernels::change_output(result, x, {{std::move(change), group.rows, 0}});
+      result = kernels::change_output(result, x, {{change, group.rows, 0}});
     }
   }
   return result;

@@ -24,8 +24,9 @@ namespace saker::nn {
 
 class Adapter {
  public:
-  using Changes =
-      std::map<std::string, std::shared_ptr<const kernels::OutputChange>, std::less<>>;
+  // Of one module; they add up.
+  using ModuleChanges = std::vector<std::shared_ptr<const kernels::OutputChange>>;
+  using Changes = std::map<std::string, ModuleChanges, std::less<>>;
 
   // `identity`: a hash of all that the adapter is made from, see `identity()`. `changes`: by module
   // path ("model.layers.0.self_attn.q_proj"). `first_layer`: see below.
@@ -34,8 +35,8 @@ class Adapter {
   // Equal exactly for equal weights and configuration: a key for caches.
   const std::string& identity() const { return identity_; }
 
-  // The change of this module; null: it stays the base's.
-  std::shared_ptr<const kernels::OutputChange> find(std::string_view module) const;
+  // The changes of this module; none: it stays the base's.
+  std::span<const std::shared_ptr<const kernels::OutputChange>> find(std::string_view module) const;
 
   // The lowest decoder layer whose output differs from the base's; -1: the embedding does. None:
   // no layer does, at most the final norm and the head.
@@ -81,13 +82,11 @@ class RowAdapters {
 
   // y [N, outputs] of modules that lie beside each other, changed for the rows whose adapter
   // changes them. x [N, inputs] is what they were given.
-  mx::array change(
-      const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules
-  ) const;
+  mx::array change(const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules)
+      const;
   // y [N, outputs] of an embedding, ids [N].
-  mx::array change_embedding(
-      const mx::array& y, const mx::array& ids, std::string_view module
-  ) const;
+  mx::array change_embedding(const mx::array& y, const mx::array& ids, std::string_view module)
+      const;
 
  private:
   // Rows that share an adapter, of any strengths.

@@ -91,6 +91,7 @@ TEST(Safetensors, ReleasedBytesStayReadable) {
 TEST(Safetensors, AcceptsAFileWithoutTensors) {
   EXPECT_TRUE(parse(safetensors_file("{}", "")).entries.empty());
   EXPECT_TRUE(parse(safetensors_file(R"({"__metadata__":{}}   )", "")).entries.empty());
+  EXPECT_TRUE(parse(safetensors_file(R"({"__metadata__":null})", "")).metadata.empty());
 }
 
 RC_GTEST_PROP(

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/adapter_source.h"
+
+#include "saker/adapters/source_parts.h"
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace saker::adapters {
+namespace {
+
+constexpr std::string_view kMlxWeights = "adapters.safetensors";
+constexpr std::string_view kPeftWeights = "adapter_model.safetensors";
+constexpr std::string_view kConfig = "adapter_config.json";
+
+// Two 64-bit FNV-1a hashes of different starts: against mistakes, not against forgers.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) {
+      const auto value = std::to_integer<std::uint64_t>(byte);
+      first_ = (first_ ^ value) * kPrime;
+      second_ = (second_ + value) * kPrime ^ second_ >> 29U;
+    }
+  }
+
+  void add(std::string_view text) {
+    add(std::as_bytes(std::span(text.data(), text.size())));
+    add(std::as_bytes(std::span("", 1)));
+  }
+
+  std::string text() const { return fmt::format("{:016x}{:016x}", first_, second_); }
+
+ private:
+  static constexpr std::uint64_t kPrime = 0x100000001b3U;
+  std::uint64_t first_ = 0xcbf29ce484222325U;
+  std::uint64_t second_ = 0x9e3779b97f4a7c15U;
+};
+
+std::string identity_of(const AdapterFiles& files) {
+  Hash hash;
+  hash.add(nlohmann::json(files.config).dump());  // Keys in order.
+  for (const auto& [name, tensor] : files.tensors) {
+    hash.add(name);
+    hash.add(dtype_name(tensor.dtype));
+    hash.add(load::shape_text(tensor.shape));
+    hash.add(tensor.bytes());
+  }
+  return hash.text();
+}
+
+AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weights) {
+  require(
+      std::filesystem::exists(dir / kConfig),
+      ErrorCode::kNotFound,
+      "{}: holds {} but no {}",
+      quote(dir.native(), dir.native().size()),
+      weights,
+      kConfig
+  );
+  AdapterFiles files;
+  files.where = (dir / weights).string();
+  files.config = read_json_file(dir / kConfig);
+  require(
+      files.config.is_object(),
+      ErrorCode::kCorruptData,
+      "{}: got {}, expected an object",
+      (dir / kConfig).string(),
+      describe_json(files.config)
+  );
+  files.tensors = load::read_safetensors(dir / weights);
+  require(
+      !files.tensors.empty(), ErrorCode::kCorruptData, "{}: holds no tensor", files.where
+  );
+  return files;
+}
+
+// Why a folder without weights that we read can't be used.
+[[noreturn]] void refuse_folder(const std::filesystem::path& dir) {
+  const std::string where = quote(dir.native(), dir.native().size());
+  require(
+      !std::filesystem::exists(dir / "adapters.npz"),
+      ErrorCode::kUnsupported,
+      "{}: adapters.npz is mlx-lm's former format, expected adapters.safetensors",
+      where
+  );
+  require(
+      !std::filesystem::exists(dir / "adapter_model.bin"),
+      ErrorCode::kUnsupported,
+      "{}: adapter_model.bin holds pickled objects, expected adapter_model.safetensors",
+      where
+  );
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format("{}: no adapter, expected {} or {}", where, kMlxWeights, kPeftWeights)
+  );
+}
+
+}  // namespace
+
+Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions) {
+  const bool shaped = tensor.shape.size() == dimensions &&
+                      std::ranges::all_of(tensor.shape, [](auto extent) { return extent > 0; });
+  require(
+      shaped,
+      ErrorCode::kCorruptData,
+      "[{}] shape {}, expected {} extents of at least 1",
+      name,
+      load::shape_text(tensor.shape),
+      dimensions
+  );
+  const auto is_float = [](DType dtype) {
+    return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
+           dtype == DType::kFloat64;
+  };
+  require(
+      is_float(tensor.dtype),
+      ErrorCode::kCorruptData,
+      "[{}] dtype {}, expected F32, F16, BF16 or F64",
+      name,
+      dtype_name(tensor.dtype)
+  );
+  auto values = to_floats(tensor);
+  const auto broken = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
+  require(
+      broken == values.end(),
+      ErrorCode::kCorruptData,
+      "[{}] element {} is {}, expected finite numbers",
+      name,
+      broken - values.begin(),
+      broken == values.end() ? 0.0F : *broken
+  );
+  return tensor.dtype == DType::kFloat64 ? float_tensor(tensor.shape, std::move(values)) : tensor;
+}
+
+Tensor float_tensor(std::vector<std::int64_t> shape, std::vector<float> values) {
+  const auto memory = std::make_shared<const std::vector<float>>(std::move(values));
+  Tensor result;
+  result.shape = std::move(shape);
+  result.data = std::shared_ptr<const std::byte>(
+      memory, reinterpret_cast<const std::byte*>(memory->data())
+  );
+  return result;
+}
+
+Tensor transposed(const Tensor& matrix) {
+  const std::size_t rows = static_cast<std::size_t>(matrix.shape.at(0));
+  const std::size_t columns = static_cast<std::size_t>(matrix.shape.at(1));
+  const std::size_t size = dtype_size(matrix.dtype);
+  const auto memory = std::make_shared<std::vector<std::byte>>(matrix.nbytes());
+  const std::byte* from = matrix.data.get();
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column, from += size) {
+      std::memcpy(memory->data() + (column * rows + row) * size, from, size);
+    }
+  }
+  Tensor result;
+  result.dtype = matrix.dtype;
+  result.shape = {matrix.shape[1], matrix.shape[0]};
+  result.data = std::shared_ptr<const std::byte>(memory, memory->data());
+  return result;
+}
+
+void check_low_rank(const std::string& name, const LowRank& low_rank) {
+  require(
+      low_rank.down.data != nullptr && low_rank.up.data != nullptr,
+      ErrorCode::kCorruptData,
+      "[{}] only one of the two low-rank matrices is there",
+      name
+  );
+  const auto rank = low_rank.down.shape.at(low_rank.embedding ? 1 : 0);
+  require(
+      low_rank.up.shape.at(1) == rank,
+      ErrorCode::kCorruptData,
+      "[{}] low-rank matrices of ranks {} and {}",
+      name,
+      rank,
+      low_rank.up.shape.at(1)
+  );
+  const auto fits = [&](const std::optional<Tensor>& vector) {
+    return !vector || vector->shape.front() == low_rank.up.shape.front();
+  };
+  require(
+      fits(low_rank.bias) && fits(low_rank.magnitude),
+      ErrorCode::kCorruptData,
+      "[{}] bias or magnitudes of another size than the {} outputs",
+      name,
+      low_rank.up.shape.front()
+  );
+}
+
+std::string_view module_name(std::string_view path) {
+  constexpr std::array<std::string_view, 3> kPrefixes{"base_model.", "model.", "language_model."};
+  bool stripped = true;
+  while (stripped) {
+    stripped = false;
+    for (const auto prefix : kPrefixes) {
+      if (path.starts_with(prefix)) {
+        path.remove_prefix(prefix.size());
+        stripped = true;
+      }
+    }
+  }
+  return path;
+}
+
+AdapterSource read_adapter(const std::filesystem::path& dir) {
+  require(
+      std::filesystem::is_directory(dir),
+      ErrorCode::kNotFound,
+      "{}: no folder with an adapter",
+      quote(dir.native(), dir.native().size())
+  );
+  const bool mlx = std::filesystem::exists(dir / kMlxWeights);
+  if (!mlx && !std::filesystem::exists(dir / kPeftWeights)) {
+    refuse_folder(dir);
+  }
+  AdapterFiles files = read_files(dir, mlx ? kMlxWeights : kPeftWeights);
+  std::string identity = identity_of(files);
+  AdapterSource source = mlx ? read_mlx(std::move(files)) : read_peft(std::move(files));
+  source.identity = std::move(identity);
+  return source;
+}
+
+}  // namespace saker::adapters

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/bind.h"
+
+#include "saker/adapters/source_parts.h"
+#include "saker/adapters/weight_norms.h"
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/load/safetensors.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+namespace saker::adapters {
+namespace {
+
+using kernels::OutputChange;
+using kernels::PackedWeight;
+using nn::Module;
+
+using ModuleMap = std::map<std::string, const Module*, std::less<>>;
+
+ModuleMap modules_by_name(const models::Model& model) {
+  ModuleMap result;
+  for (const Module& module : model.modules()) {
+    result.emplace(module_name(module.path), &module);
+  }
+  return result;
+}
+
+// All modules of the adapter must be the model's.
+void check_names(const AdapterSource& source, const ModuleMap& modules) {
+  constexpr std::size_t kListed = 5;
+  std::vector<std::string> missing;
+  for (const auto& [name, module] : source.modules) {
+    if (!modules.contains(name)) {
+      missing.push_back(quote(module.name));
+    }
+  }
+  const auto shown = missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kListed));
+  require(
+      missing.empty(),
+      ErrorCode::kInvalidArgument,
+      "the adapter changes {} {} that the model lacks or that adapters can't change: {}{}",
+      missing.size(),
+      missing.size() == 1 ? "module" : "modules",
+      fmt::join(missing.begin(), shown, ", "),
+      missing.size() > kListed ? ", ..." : ""
+  );
+}
+
+void check_shape(
+    const std::string& name, const Tensor& tensor, const std::vector<std::int64_t>& expected
+) {
+  require(
+      tensor.shape == expected,
+      ErrorCode::kInvalidArgument,
+      "[{}] the adapter has shape {}, the model needs {}",
+      name,
+      load::shape_text(tensor.shape),
+      load::shape_text(expected)
+  );
+}
+
+PackedWeight pack(const std::string& name, const Tensor& tensor) {
+  const auto kind = tensor.dtype == DType::kFloat32    ? kernels::WeightKind::kFloat32
+                    : tensor.dtype == DType::kFloat16 ? kernels::WeightKind::kFloat16
+                                                      : kernels::WeightKind::kBFloat16;
+  kernels::WeightTensors tensors{.weight = tensor, .scales = {}, .biases = {}, .name = name};
+  tensors.weight.release = nullptr;  // The source may be bound again.
+  return PackedWeight::pack({tensors}, {.kind = kind});
+}
+
+std::vector<float> base_bias(const Module& module) {
+  std::vector<float> result(static_cast<std::size_t>(module.outputs), 0.0F);
+  if (module.bias) {
+    const auto bias = mx::contiguous(*module.bias);
+    mx::eval(bias);
+    std::copy_n(bias.data<float>(), result.size(), result.begin());
+  }
+  return result;
+}
+
+// The change that a low-rank pair makes. The bias of the base is not scaled by DoRA.
+OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
+  const LowRank& low_rank = *source.low_rank;
+  const std::string& name = source.name;
+  require(
+      low_rank.embedding == module.embedding,
+      ErrorCode::kUnsupported,
+      "[{}] a change of {}, expected one of {}",
+      name,
+      low_rank.embedding ? "an embedding" : "a linear layer",
+      module.embedding ? "an embedding" : "a linear layer"
+  );
+  const auto rank = low_rank.up.shape.at(1);
+  const std::int64_t outputs = module.embedding ? module.inputs : module.outputs;
+  check_shape(name, low_rank.up, {outputs, rank});
+  OutputChange change;
+  change.up = pack(name, low_rank.up);
+  change.scales.assign(static_cast<std::size_t>(outputs), low_rank.scale);
+  if (module.embedding) {
+    check_shape(name, low_rank.down, {module.outputs, rank});
+    require(
+        !low_rank.magnitude,
+        ErrorCode::kUnsupported,
+        "[{}] weight-decomposed changes (DoRA) of an embedding can't be run",
+        name
+    );
+    change.table = pack(name, low_rank.down);
+    return change;
+  }
+  check_shape(name, low_rank.down, {rank, module.inputs});
+  change.down = pack(name, low_rank.down);
+  if (low_rank.bias) {
+    change.offsets = to_floats(*low_rank.bias);
+    for (float& offset : change.offsets) {
+      offset *= low_rank.scale;
+    }
+  }
+  if (low_rank.magnitude) {
+    require(
+        !low_rank.bias,
+        ErrorCode::kUnsupported,
+        "[{}] lora_bias together with use_dora can't be run",
+        name
+    );
+    const auto ratios = magnitude_ratios(module, low_rank, name);
+    const auto bias = base_bias(module);
+    change.gains.resize(ratios.size());
+    change.offsets.resize(module.bias ? ratios.size() : 0);
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+      change.scales[i] = low_rank.scale * ratios[i];
+      change.gains[i] = ratios[i] - 1.0F;
+      if (module.bias) {
+        change.offsets[i] = -change.gains[i] * bias[i];
+      }
+    }
+  }
+  return change;
+}
+
+// The base's weight and bias replaced, where the adapter has one of its own.
+OutputChange replacement_change(const ModuleSource& source, const Module& module) {
+  OutputChange change;
+  const Tensor weight = *source.weight;
+  check_shape(source.name, weight, {module.outputs, module.inputs});
+  const auto outputs = static_cast<std::size_t>(module.embedding ? module.inputs : module.outputs);
+  change.scales.assign(outputs, 1.0F);
+  change.gains.assign(outputs, -1.0F);
+  if (module.embedding) {
+    change.table = pack(source.name, weight);
+    return change;
+  }
+  change.up = pack(source.name, weight);
+  if (source.bias) {
+    change.offsets = to_floats(*source.bias);
+  } else if (module.bias) {
+    change.offsets = base_bias(module);
+  }
+  return change;
+}
+
+// What is added to the output where only the bias differs.
+std::vector<float> bias_difference(const ModuleSource& source, const Module& module) {
+  check_shape(source.name, *source.bias, {module.outputs});
+  auto result = to_floats(*source.bias);
+  const auto base = base_bias(module);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] -= base[i];
+  }
+  return result;
+}
+
+std::vector<std::shared_ptr<const OutputChange>> changes_of(
+    const ModuleSource& source, const Module& module
+) {
+  std::vector<OutputChange> changes;
+  const bool replaced = source.weight && !equals_base(module, *source.weight, source.name);
+  if (replaced) {
+    changes.push_back(replacement_change(source, module));
+  }
+  if (source.low_rank) {
+    require(
+        !replaced || !source.low_rank->magnitude,
+        ErrorCode::kUnsupported,
+        "[{}] a replaced weight with a weight-decomposed change (DoRA) can't be run",
+        source.name
+    );
+    changes.push_back(low_rank_change(source, module));
+  }
+  if (source.bias && !replaced) {
+    const auto offsets = bias_difference(source, module);
+    if (changes.empty()) {
+      changes.emplace_back();
+    }
+    auto& target = changes.back().offsets;
+    target.resize(offsets.size());
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      target[i] += offsets[i];
+    }
+  }
+  std::vector<std::shared_ptr<const OutputChange>> result;
+  result.reserve(changes.size());
+  for (OutputChange& change : changes) {
+    result.push_back(std::make_shared<const OutputChange>(std::move(change)));
+  }
+  return result;
+}
+
+// "layers.12.mlp.up_proj" -> 12; -1 for the embedding; none for the head.
+std::optional<int> layer_of(std::string_view name) {
+  constexpr std::string_view kLayers = "layers.";
+  if (name == "embed_tokens") {
+    return -1;
+  }
+  int layer = 0;
+  if (!name.starts_with(kLayers)) {
+    return std::nullopt;
+  }
+  const auto* begin = name.data() + kLayers.size();
+  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
+  return error == std::errc() ? std::optional(layer) : std::nullopt;
+}
+
+// The head's change that follows from that of the embedding whose weight it shares.
+ModuleSource tied_change(const ModuleSource& embedding) {
+  ModuleSource head = embedding;
+  if (head.low_rank) {
+    head.low_rank->embedding = false;
+    head.low_rank->down = transposed(embedding.low_rank->up);  // [R, H]
+    head.low_rank->up = embedding.low_rank->down;              // [V, R]
+  }
+  return head;
+}
+
+}  // namespace
+
+std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const models::Model& model) {
+  const ModuleMap modules = modules_by_name(model);
+  check_names(source, modules);
+  nn::Adapter::Changes changes;
+  std::optional<int> first_layer;
+  const auto add = [&](std::string_view name, const ModuleSource& change) {
+    const Module& module = *modules.find(name)->second;
+    auto found = changes_of(change, module);
+    if (found.empty()) {
+      return;
+    }
+    changes[module.path] = std::move(found);
+    if (const auto layer = layer_of(name)) {
+      first_layer = std::min(*layer, first_layer.value_or(*layer));
+    }
+  };
+  for (const auto& [name, change] : source.modules) {
+    add(name, change);
+  }
+  const auto embedding = source.modules.find("embed_tokens");
+  const auto head = modules.find("lm_head");
+  if (source.tied_head_follows && embedding != source.modules.end() && head != modules.end() &&
+      !source.modules.contains("lm_head") &&
+      shares_weight(*head->second, *modules.find("embed_tokens")->second)) {
+    add("lm_head", tied_change(embedding->second));
+  }
+  return std::make_shared<const nn::Adapter>(source.identity, std::move(changes), first_layer);
+}
+
+std::shared_ptr<const nn::Adapter> load_adapter(
+    const std::filesystem::path& dir, const models::Model& model
+) {
+  return bind(read_adapter(dir), model);
+}
+
+}  // namespace saker::adapters

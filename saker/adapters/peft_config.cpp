@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/peft_config.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace saker::adapters {
+namespace {
+
+constexpr double kMaxRank = 1 << 20;
+
+// Fields that change what an adapter is, unless they are absent, null, false or empty.
+constexpr std::array<std::string_view, 11> kRefused{
+    "alora_invocation_tokens",
+    "alora_invocation_string",
+    "target_parameters",
+    "trainable_token_indices",
+    "layer_replication",
+    "use_qalora",
+    "use_bdlora",
+    "arrow_config",
+    "kasa_config",
+    "monteclora_config",
+    "velora_config",
+};
+
+// Initialisations that leave the base's weights as they are; all others train against a changed
+// base.
+constexpr std::array<std::string_view, 5> kKnownInits{
+    "gaussian", "eva", "orthogonal", "mica", "true"
+};
+
+bool is_set(const Json& value) {
+  return !value.is_null() && !(value.is_boolean() && !value.get<bool>()) &&
+         !((value.is_structured() || value.is_string()) && value.empty());
+}
+
+void check_init(const Json& config) {
+  const auto found = config.find("init_lora_weights");
+  if (found == config.end() || !found->is_string()) {
+    return;
+  }
+  auto name = found->get<std::string>();
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  require(
+      std::ranges::find(kKnownInits, name) != kKnownInits.end(),
+      ErrorCode::kUnsupported,
+      "adapter_config.json: init_lora_weights is {}, which changes the base's weights: save the "
+      "adapter for the unchanged base",
+      quote(found->get<std::string>())
+  );
+}
+
+double read_number(const Json& config, std::string_view key, double fallback) {
+  const double value = json_double(config, key, fallback);
+  require(
+      std::isfinite(value),
+      ErrorCode::kCorruptData,
+      "adapter_config.json: {} is {}, expected a finite number",
+      key,
+      value
+  );
+  return value;
+}
+
+// A positive rank, as PEFT has it.
+std::int64_t as_rank(double value, std::string_view what) {
+  require(
+      value >= 1.0 && value <= kMaxRank && std::floor(value) == value,
+      ErrorCode::kCorruptData,
+      "adapter_config.json: {} is {}, expected a positive integer",
+      what,
+      value
+  );
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+ModuleNumbers::ModuleNumbers(const Json& config, std::string_view key) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) {
+    return;
+  }
+  require(
+      found->is_object(),
+      ErrorCode::kCorruptData,
+      "adapter_config.json: {} is {}, expected an object",
+      key,
+      describe_json(*found)
+  );
+  for (const auto& [module, value] : found->items()) {
+    require(
+        module.find_first_of("\\^$*+?()[]{}|") == std::string::npos,
+        ErrorCode::kUnsupported,
+        "adapter_config.json: {} has {}, expected names of modules, not regular expressions",
+        key,
+        quote(module)
+    );
+    numbers_.emplace_back(module, read_number(*found, module, 0.0));
+  }
+}
+
+double ModuleNumbers::find(std::string_view module, double fallback) const {
+  for (const auto& [key, value] : numbers_) {
+    if (!module.ends_with(key)) {
+      continue;
+    }
+    const auto before = module.size() - key.size();
+    if (before == 0 || module[before - 1] == '.') {
+      return value;
+    }
+  }
+  return fallback;
+}
+
+std::int64_t PeftConfig::rank(std::string_view module) const {
+  return as_rank(ranks.find(module, static_cast<double>(default_rank)), "rank_pattern");
+}
+
+float PeftConfig::scale(std::string_view module) const {
+  const double alpha = alphas.find(module, default_alpha);
+  const auto r = static_cast<double>(rank(module));
+  return static_cast<float>(alpha / (rank_stabilized ? std::sqrt(r) : r));
+}
+
+PeftConfig read_peft_config(const Json& config) {
+  const auto type = json_string(config, "peft_type", "");
+  require(
+      type == "LORA",
+      ErrorCode::kUnsupported,
+      "adapter_config.json: peft_type is {}, expected LORA",
+      quote(type)
+  );
+  for (const auto key : kRefused) {
+    const auto found = config.find(key);
+    require(
+        found == config.end() || !is_set(*found),
+        ErrorCode::kUnsupported,
+        "adapter_config.json: adapters with {} can't be run",
+        key
+    );
+  }
+  check_init(config);
+  PeftConfig result;
+  result.default_rank = as_rank(read_number(config, "r", 8.0), "r");
+  result.default_alpha = read_number(config, "lora_alpha", 8.0);
+  result.rank_stabilized = json_bool(config, "use_rslora", false);
+  result.dora = json_bool(config, "use_dora", false);
+  result.ranks = ModuleNumbers(config, "rank_pattern");
+  result.alphas = ModuleNumbers(config, "alpha_pattern");
+  return result;
+}
+
+}  // namespace saker::adapters
