@@ -77,9 +77,7 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
       describe_json(files.config)
   );
   files.tensors = load::read_safetensors(dir / weights);
-  require(
-      !files.tensors.empty(), ErrorCode::kCorruptData, "{}: holds no tensor", files.where
-  );
+  require(!files.tensors.empty(), ErrorCode::kCorruptData, "{}: holds no tensor", files.where);
   return files;
 }
 
@@ -145,9 +143,8 @@ Tensor float_tensor(std::vector<std::int64_t> shape, std::vector<float> values) 
   const auto memory = std::make_shared<const std::vector<float>>(std::move(values));
   Tensor result;
   result.shape = std::move(shape);
-  result.data = std::shared_ptr<const std::byte>(
-      memory, reinterpret_cast<const std::byte*>(memory->data())
-  );
+  result.data =
+      std::shared_ptr<const std::byte>(memory, reinterpret_cast<const std::byte*>(memory->data()));
   return result;
 }
 

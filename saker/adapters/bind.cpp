@@ -40,7 +40,8 @@ void check_names(const AdapterSource& source, const ModuleMap& modules) {
       missing.push_back(quote(module.name));
     }
   }
-  const auto shown = missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kListed));
+  const auto shown =
+      missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kListed));
   require(
       missing.empty(),
       ErrorCode::kInvalidArgument,
@@ -66,7 +67,7 @@ void check_shape(
 }
 
 PackedWeight pack(const std::string& name, const Tensor& tensor) {
-  const auto kind = tensor.dtype == DType::kFloat32    ? kernels::WeightKind::kFloat32
+  const auto kind = tensor.dtype == DType::kFloat32   ? kernels::WeightKind::kFloat32
                     : tensor.dtype == DType::kFloat16 ? kernels::WeightKind::kFloat16
                                                       : kernels::WeightKind::kBFloat16;
   kernels::WeightTensors tensors{.weight = tensor, .scales = {}, .biases = {}, .name = name};

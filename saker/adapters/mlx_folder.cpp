@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/source_parts.h"
-
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
@@ -76,7 +75,8 @@ void add_tensor(
     ModuleSource& module, const std::string& name, std::string_view part, const Tensor& tensor
 ) {
   const bool embedding = module_name(name).starts_with("embed_tokens.");
-  LowRank low_rank = module.low_rank.value_or(LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}});
+  LowRank low_rank =
+      module.low_rank.value_or(LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}});
   low_rank.embedding = embedding;
   if (part == "lora_a") {
     const Tensor checked = checked_tensor(name, tensor, 2);
@@ -106,7 +106,8 @@ AdapterSource read_mlx(AdapterFiles files) {
     } else if (type == FineTune::kFull && part == "bias") {
       module.bias = checked_tensor(name, tensor, 1);
     } else {
-      const bool known = part == "lora_a" || part == "lora_b" || (part == "m" && type == FineTune::kDora);
+      const bool known =
+          part == "lora_a" || part == "lora_b" || (part == "m" && type == FineTune::kDora);
       require(
           known && type != FineTune::kFull,
           ErrorCode::kCorruptData,

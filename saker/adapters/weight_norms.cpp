@@ -24,7 +24,9 @@ void each_base_row(const nn::Module& module, Body body) {
     const int count = std::min(kRowsAtOnce, module.outputs - first);
     const auto rows = module.weight->dequantized_rows(module.first_row + first, count);
     mx::eval(rows);
-    const std::span<const float> values(rows.data<float>(), columns * static_cast<std::size_t>(count));
+    const std::span<const float> values(
+        rows.data<float>(), columns * static_cast<std::size_t>(count)
+    );
     kernels::thread_pool().run(count, [&](int i) {
       body(first + i, values.subspan(static_cast<std::size_t>(i) * columns, columns));
     });
@@ -90,8 +92,11 @@ bool equals_base(const nn::Module& module, const Tensor& weight, const std::stri
   std::vector<char> same(static_cast<std::size_t>(module.outputs));
   each_base_row(module, [&](int row, std::span<const float> weights) {
     const auto index = static_cast<std::size_t>(row);
-    same[index] =
-        std::ranges::equal(weights, std::span(values).subspan(index * weights.size(), weights.size())) ? 1 : 0;
+    same[index] = std::ranges::equal(
+                      weights, std::span(values).subspan(index * weights.size(), weights.size())
+                  )
+                      ? 1
+                      : 0;
   });
   return std::ranges::all_of(same, [](char equal) { return equal != 0; });
 }

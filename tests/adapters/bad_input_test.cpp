@@ -63,9 +63,8 @@ std::vector<RawTensor> mlx_tensors() {
 class BadAdapter : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    checkpoint_ = load::load_checkpoint(
-        std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/llama"
-    );
+    checkpoint_ =
+        load::load_checkpoint(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/llama");
   }
 
   static void TearDownTestSuite() { checkpoint_ = {}; }
@@ -139,7 +138,9 @@ TEST_F(BadAdapter, BrokenWeights) {
   });
   tensors = mlx_tensors();
   tensors[0] = {tensors[0].name, "I32", tensors[0].shape, tensors[0].bytes};
-  expect_error(ErrorCode::kCorruptData, {"lora_a", "I32"}, [&] { load_mlx(mlx_config(), tensors); });
+  expect_error(ErrorCode::kCorruptData, {"lora_a", "I32"}, [&] {
+    load_mlx(mlx_config(), tensors);
+  });
   tensors = mlx_tensors();
   tensors.pop_back();
   expect_error(ErrorCode::kCorruptData, {"q_proj", "only one"}, [&] {
@@ -205,9 +206,7 @@ TEST_F(BadAdapter, PeftConfigurationsThatWeDoNotRun) {
   refuse_peft(ErrorCode::kUnsupported, {"peft_type", "LOHA"}, with("peft_type", "LOHA"));
   refuse_peft(ErrorCode::kUnsupported, {"peft_type"}, {{"r", 2}});
   refuse_peft(
-      ErrorCode::kUnsupported,
-      {"alora_invocation_tokens"},
-      with("alora_invocation_tokens", {1, 2})
+      ErrorCode::kUnsupported, {"alora_invocation_tokens"}, with("alora_invocation_tokens", {1, 2})
   );
   refuse_peft(
       ErrorCode::kUnsupported, {"target_parameters"}, with("target_parameters", {"experts.w"})
@@ -215,8 +214,11 @@ TEST_F(BadAdapter, PeftConfigurationsThatWeDoNotRun) {
   refuse_peft(
       ErrorCode::kUnsupported, {"trainable_token_indices"}, with("trainable_token_indices", {5})
   );
-  for (const auto* init : {"pissa", "pissa_niter_16", "olora", "corda", "loftq", "PiSSA", "lora_ga"}) {
-    refuse_peft(ErrorCode::kUnsupported, {"init_lora_weights", init}, with("init_lora_weights", init));
+  for (const auto* init :
+       {"pissa", "pissa_niter_16", "olora", "corda", "loftq", "PiSSA", "lora_ga"}) {
+    refuse_peft(
+        ErrorCode::kUnsupported, {"init_lora_weights", init}, with("init_lora_weights", init)
+    );
   }
   load_peft(with("init_lora_weights", "gaussian"), peft_tensors());
   load_peft(with("init_lora_weights", true), peft_tensors());

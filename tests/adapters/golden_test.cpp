@@ -202,11 +202,9 @@ TEST_P(AdapterGolden, RowsAreIndependent) {
   EXPECT_TRUE(same_bits(views[4].logits, base));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, AdapterGolden, ::testing::ValuesIn(kCases), [](const auto& test) {
-      return std::string(test.param.name);
-    }
-);
+INSTANTIATE_TEST_SUITE_P(All, AdapterGolden, ::testing::ValuesIn(kCases), [](const auto& test) {
+  return std::string(test.param.name);
+});
 
 std::shared_ptr<const nn::Adapter> golden_adapter(
     std::string_view name, const models::Model& model

@@ -123,9 +123,7 @@ TEST_P(OutputChangeTest, RowsAreIndependent) {
     const auto before = to_vector(y_);
     for (int row = 0; row < kRows; ++row) {
       const auto found = std::ranges::find(change.rows->rows, row);
-      std::vector<float> alone(
-          before.begin() + row * kWidth, before.begin() + (row + 1) * kWidth
-      );
+      std::vector<float> alone(before.begin() + row * kWidth, before.begin() + (row + 1) * kWidth);
       if (found != change.rows->rows.end()) {
         const auto index = static_cast<std::size_t>(found - change.rows->rows.begin());
         alone = to_vector(change_output(

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/save.h"
+
+#include "saker/adapters/source_parts.h"
+#include "saker/base/atomic_file.h"
+#include "saker/base/error.h"
+#include "saker/load/safetensors_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace saker::adapters {
+namespace {
+
+// The first numeric part of a path and what follows it.
+struct LayerPath {
+  int layer = -1;
+  std::string rest;
+};
+
+LayerPath layer_path(std::string_view path) {
+  std::string_view left = path;
+  while (!left.empty()) {
+    const auto dot = left.find('.');
+    const auto part = left.substr(0, dot);
+    int number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    left = dot == std::string_view::npos ? std::string_view{} : left.substr(dot + 1);
+    if (error == std::errc() && end == part.data() + part.size()) {
+      return {number, std::string(left)};
+    }
+  }
+  return {-1, std::string(path)};
+}
+
+// A module as mlx-lm's model names it.
+std::string mlx_path(const std::string& name) {
+  constexpr std::string_view kNested = "model.language_model.";
+  return name.starts_with(kNested) ? "language_model.model." + name.substr(kNested.size()) : name;
+}
+
+// A module as transformers' model names it.
+std::string peft_path(const std::string& name) {
+  constexpr std::string_view kNested = "language_model.model.";
+  return name.starts_with(kNested) ? "model.language_model." + name.substr(kNested.size()) : name;
+}
+
+void skip_replaced(const ModuleSource& module, ConversionReport& report) {
+  if (module.weight) {
+    report.skipped.push_back(fmt::format("{}: a replaced weight", module.name));
+  }
+  if (module.bias) {
+    report.skipped.push_back(fmt::format("{}: a replaced bias", module.name));
+  }
+  if (module.low_rank && module.low_rank->bias) {
+    report.skipped.push_back(fmt::format("{}: a bias of its own (lora_bias)", module.name));
+  }
+}
+
+Tensor scaled(const Tensor& tensor, float factor) {
+  if (factor == 1.0F) {
+    return tensor;
+  }
+  auto values = to_floats(tensor);
+  for (float& value : values) {
+    value *= factor;
+  }
+  return float_tensor(tensor.shape, std::move(values));
+}
+
+// [M, N] -> [M, columns], zeros behind.
+Tensor widened(const Tensor& matrix, std::int64_t columns) {
+  const auto old = static_cast<std::size_t>(matrix.shape.at(1));
+  const auto wide = static_cast<std::size_t>(columns);
+  if (old == wide) {
+    return matrix;
+  }
+  const auto from = to_floats(matrix);
+  const auto rows = static_cast<std::size_t>(matrix.shape.at(0));
+  std::vector<float> values(rows * wide, 0.0F);
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::copy_n(from.data() + row * old, old, values.data() + row * wide);
+  }
+  return float_tensor({matrix.shape[0], columns}, std::move(values));
+}
+
+void require_some(const ConversionReport& report) {
+  require(
+      !report.converted.empty(),
+      ErrorCode::kUnsupported,
+      "the adapter has no low-rank change to write"
+  );
+}
+
+void write_folder(
+    const std::filesystem::path& dir,
+    std::string_view weights,
+    const load::NamedTensors& tensors,
+    const Json& config
+) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  load::write_safetensors(dir / weights, tensors, {{"format", "pt"}});
+  AtomicFile file(dir / "adapter_config.json");
+  file.write(config.dump(2) + "\n");
+  file.commit();
+}
+
+double dropout_of(const Json& config) {
+  const auto own = config.find("lora_parameters");
+  const Json& place = own != config.end() && own->is_object() ? *own : config;
+  return json_double(place, own != config.end() ? "dropout" : "lora_dropout", 0.0);
+}
+
+// mlx-lm changes the last `num_layers` layers; -1: all, where the adapter does not begin with the
+// first one or leaves some out.
+int layer_count(const std::set<int>& layers, const Json& config) {
+  const auto chosen = config.find("layers_to_transform");
+  const bool some = chosen != config.end() && !chosen->is_null();
+  const bool from_first =
+      !layers.empty() && *layers.begin() == 0 && *layers.rbegin() + 1 == static_cast<int>(layers.size());
+  return from_first && !some ? static_cast<int>(layers.size()) : -1;
+}
+
+struct Common {
+  std::int64_t rank = 0;  // The largest.
+  float scale = 1.0F;     // The first module's.
+  bool dora = false;
+};
+
+Common common_of(const AdapterSource& source) {
+  Common result;
+  for (const auto& [name, module] : source.modules) {
+    if (!module.low_rank) {
+      continue;
+    }
+    const LowRank& low_rank = *module.low_rank;
+    if (result.rank == 0) {
+      result.scale = low_rank.scale != 0.0F ? low_rank.scale : 1.0F;
+      result.dora = low_rank.magnitude.has_value();
+    }
+    result.rank = std::max(result.rank, low_rank.up.shape.at(1));
+  }
+  return result;
+}
+
+}  // namespace
+
+ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir) {
+  const Common common = common_of(source);
+  ConversionReport report;
+  load::NamedTensors tensors;
+  std::set<std::string> keys;
+  std::set<int> layers;
+  for (const auto& [name, module] : source.modules) {
+    skip_replaced(module, report);
+    if (!module.low_rank) {
+      continue;
+    }
+    const LowRank& low_rank = *module.low_rank;
+    const std::string path = mlx_path(module.name);
+    // [K, R] (of an embedding [V, R]) and [R, N].
+    const Tensor a = low_rank.embedding ? low_rank.down : transposed(low_rank.down);
+    const Tensor b = scaled(low_rank.up, low_rank.scale / common.scale);
+    tensors.emplace_back(path + ".lora_a", widened(a, common.rank));
+    tensors.emplace_back(path + ".lora_b", transposed(widened(b, common.rank)));
+    if (low_rank.magnitude) {
+      tensors.emplace_back(path + ".m", *low_rank.magnitude);
+    }
+    const LayerPath place = layer_path(path);
+    keys.insert(place.rest);
+    if (place.layer >= 0) {
+      layers.insert(place.layer);
+    }
+    report.converted.push_back(module.name);
+  }
+  require_some(report);
+  report.tensors = tensors.size();
+  write_folder(
+      dir,
+      "adapters.safetensors",
+      tensors,
+      {
+          {"fine_tune_type", common.dora ? "dora" : "lora"},
+          {"num_layers", layer_count(layers, source.config)},
+          {"lora_parameters",
+           {{"rank", common.rank},
+            {"scale", common.scale},
+            {"dropout", dropout_of(source.config)},
+            {"keys", keys}}},
+      }
+  );
+  return report;
+}
+
+ConversionReport save_peft(const AdapterSource& source, const std::filesystem::path& dir) {
+  const Common common = common_of(source);
+  ConversionReport report;
+  load::NamedTensors tensors;
+  std::set<std::string> targets;
+  Json ranks = Json::object();
+  Json alphas = Json::object();
+  for (const auto& [name, module] : source.modules) {
+    skip_replaced(module, report);
+    if (!module.low_rank) {
+      continue;
+    }
+    const LowRank& low_rank = *module.low_rank;
+    const std::string path = peft_path(module.name);
+    const std::string start = "base_model.model." + path;
+    if (low_rank.embedding) {
+      tensors.emplace_back(start + ".lora_embedding_A", transposed(low_rank.down));
+      tensors.emplace_back(start + ".lora_embedding_B", low_rank.up);
+    } else {
+      tensors.emplace_back(start + ".lora_A.weight", low_rank.down);
+      tensors.emplace_back(start + ".lora_B.weight", low_rank.up);
+    }
+    if (low_rank.magnitude) {
+      tensors.emplace_back(start + ".lora_magnitude_vector", *low_rank.magnitude);
+    }
+    const auto rank = low_rank.up.shape.at(1);
+    if (rank != common.rank) {
+      ranks[path] = rank;
+    }
+    if (rank != common.rank || low_rank.scale != common.scale) {
+      alphas[path] = static_cast<double>(low_rank.scale) * static_cast<double>(rank);
+    }
+    targets.insert(path.substr(path.rfind('.') + 1));
+    report.converted.push_back(module.name);
+  }
+  require_some(report);
+  report.tensors = tensors.size();
+  write_folder(
+      dir,
+      "adapter_model.safetensors",
+      tensors,
+      {
+          {"peft_type", "LORA"},
+          {"task_type", "CAUSAL_LM"},
+          {"inference_mode", true},
+          {"r", common.rank},
+          {"lora_alpha", static_cast<double>(common.scale) * static_cast<double>(common.rank)},
+          {"lora_dropout", 0.0},
+          {"bias", "none"},
+          {"use_dora", common.dora},
+          {"target_modules", targets},
+          {"rank_pattern", ranks},
+          {"alpha_pattern", alphas},
+      }
+  );
+  return report;
+}
+
+}  // namespace saker::adapters

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adapters written in the other tool's form, and adapters of noise.
+#include "saker/adapters/bind.h"
+#include "saker/adapters/null_adapter.h"
+#include "saker/adapters/save.h"
+#include "saker/base/json.h"
+#include "saker/load/safetensors.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+namespace saker::adapters {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using saker::testing::expect_error;
+using saker::testing::TemporaryDir;
+
+AdapterSource golden(std::string_view name) {
+  return read_adapter(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/adapters" / name);
+}
+
+// scale * up down of a pair, whatever ranks it is written with.
+std::vector<float> product(const LowRank& pair) {
+  const Tensor down = pair.down;
+  const auto a = to_floats(down);
+  const auto b = to_floats(pair.up);
+  const auto rank = static_cast<std::size_t>(pair.up.shape[1]);
+  const auto outputs = static_cast<std::size_t>(pair.up.shape[0]);
+  const auto inputs = a.size() / rank;
+  std::vector<float> result(outputs * inputs, 0.0F);
+  for (std::size_t n = 0; n < outputs; ++n) {
+    for (std::size_t k = 0; k < inputs; ++k) {
+      double sum = 0.0;
+      for (std::size_t r = 0; r < rank; ++r) {
+        sum += static_cast<double>(b[n * rank + r]) *
+               static_cast<double>(pair.embedding ? a[k * rank + r] : a[r * inputs + k]);
+      }
+      result[n * inputs + k] = static_cast<float>(sum * static_cast<double>(pair.scale));
+    }
+  }
+  return result;
+}
+
+void expect_same_products(const AdapterSource& one, const AdapterSource& other) {
+  for (const auto& [name, module] : one.modules) {
+    if (!module.low_rank) {
+      continue;
+    }
+    ASSERT_TRUE(other.modules.contains(name)) << name;
+    const auto expected = product(*module.low_rank);
+    const auto got = product(*other.modules.at(name).low_rank);
+    ASSERT_EQ(got.size(), expected.size()) << name;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(got[i], expected[i], 1e-5F) << name << " " << i;
+    }
+    EXPECT_EQ(
+        module.low_rank->magnitude.has_value(),
+        other.modules.at(name).low_rank->magnitude.has_value()
+    );
+  }
+}
+
+TEST(SaveAdapter, PeftBecomesMlx) {
+  for (const auto* name : {"peft_llama", "peft_qwen2", "peft_patterns", "peft_dora"}) {
+    const TemporaryDir dir;
+    const auto source = golden(name);
+    const auto report = save_mlx(source, dir.path());
+    EXPECT_EQ(report.converted.size(), source.modules.size()) << name;
+    EXPECT_THAT(report.skipped, ElementsAre());
+    expect_same_products(source, read_adapter(dir.path()));
+  }
+}
+
+TEST(SaveAdapter, MlxBecomesPeft) {
+  for (const auto* name : {"mlx_lora", "mlx_lora_embedding", "mlx_dora", "peft_patterns"}) {
+    const TemporaryDir dir;
+    const auto source = golden(name);
+    save_peft(source, dir.path());
+    expect_same_products(source, read_adapter(dir.path()));
+  }
+}
+
+TEST(SaveAdapter, ConfigurationAndReport) {
+  const TemporaryDir dir;
+  const auto report = save_mlx(golden("peft_llama"), dir.path());
+  EXPECT_EQ(report.tensors, 28U);  // 2 layers x 7 modules x 2.
+  const Json config = read_json_file(dir.path() / "adapter_config.json");
+  EXPECT_EQ(config["fine_tune_type"], "lora");
+  EXPECT_EQ(config["num_layers"], 2);
+  EXPECT_EQ(config["lora_parameters"]["rank"], 4);
+  EXPECT_EQ(config["lora_parameters"]["scale"], 1.5);
+  EXPECT_EQ(config["lora_parameters"]["keys"][0], "mlp.down_proj");
+
+  const auto saved = save_mlx(golden("peft_saved"), dir.path());
+  EXPECT_THAT(
+      saved.skipped,
+      ElementsAre(HasSubstr("embed_tokens: a replaced weight"), HasSubstr("lm_head"))
+  );
+  // Only layer 1: mlx-lm's count from the end can't say that.
+  save_mlx(golden("peft_layers"), dir.path());
+  EXPECT_EQ(read_json_file(dir.path() / "adapter_config.json")["num_layers"], -1);
+}
+
+TEST(NullAdapter, IsNoiseOfTheAskedSize) {
+  const auto source = golden("peft_llama");
+  const auto null = null_adapter(source, {.seed = 3, .init_scale = 0.5, .rank_scale = 4.0});
+  ASSERT_EQ(null.modules.size(), source.modules.size());
+  double sum = 0.0;
+  double squares = 0.0;
+  std::size_t count = 0;
+  for (const auto& [name, module] : null.modules) {
+    EXPECT_EQ(module.low_rank->scale, source.modules.at(name).low_rank->scale);
+    EXPECT_EQ(module.low_rank->down.shape, source.modules.at(name).low_rank->down.shape);
+    for (const Tensor* tensor : {&module.low_rank->down, &module.low_rank->up}) {
+      for (const float value : to_floats(*tensor)) {
+        sum += static_cast<double>(value);
+        squares += static_cast<double>(value) * static_cast<double>(value);
+        ++count;
+      }
+    }
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count), 0.0, 0.05);
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(count)), 1.0, 0.05);
+}
+
+TEST(NullAdapter, SeedsAndSizesAreTheirIdentity) {
+  const auto source = golden("peft_llama");
+  const auto first = [](const AdapterSource& adapter) {
+    return to_floats(adapter.modules.begin()->second.low_rank->down);
+  };
+  const auto one = null_adapter(source, {.seed = 1});
+  EXPECT_EQ(first(one), first(null_adapter(source, {.seed = 1})));
+  EXPECT_EQ(one.identity, null_adapter(source, {.seed = 1}).identity);
+  const auto other = null_adapter(source, {.seed = 2});
+  EXPECT_NE(first(one), first(other));
+  EXPECT_NE(one.identity, other.identity);
+  EXPECT_NE(one.identity, null_adapter(source, {.seed = 1, .rank_scale = 1.001}).identity);
+  // The first numbers of seed 1: the same on every machine.
+  EXPECT_FLOAT_EQ(first(one)[0], -0.000787999135F);
+}
+
+TEST(NullAdapter, RefusesSizesThatMeanNothing) {
+  const auto source = golden("peft_llama");
+  for (const double scale : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    expect_error(ErrorCode::kInvalidArgument, {"rank_scale"}, [&] {
+      null_adapter(source, {.rank_scale = scale});
+    });
+  }
+  expect_error(ErrorCode::kInvalidArgument, {"init_scale"}, [&] {
+    null_adapter(source, {.init_scale = std::nan("")});
+  });
+}
+
+}  // namespace
+}  // namespace saker::adapters
