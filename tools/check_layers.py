@@ -29,7 +29,7 @@ ALLOWED = {
     "load": "base text kernels cache nn models",
     "adapters": "base kernels nn models load",
     "engine": "base text kernels cache nn models sample score generate load adapters",
-    "cli": "base text sample load engine",
+    "cli": "base text sample load adapters engine",
 }
 NO_MLX = {"base", "text", "cli"}
 RUST = {"text", "cli"}  # Folders that may call the Rust library.

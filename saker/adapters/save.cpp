@@ -122,8 +122,8 @@ double dropout_of(const Json& config) {
 int layer_count(const std::set<int>& layers, const Json& config) {
   const auto chosen = config.find("layers_to_transform");
   const bool some = chosen != config.end() && !chosen->is_null();
-  const bool from_first =
-      !layers.empty() && *layers.begin() == 0 && *layers.rbegin() + 1 == static_cast<int>(layers.size());
+  const bool from_first = !layers.empty() && *layers.begin() == 0 &&
+                          *layers.rbegin() + 1 == static_cast<int>(layers.size());
   return from_first && !some ? static_cast<int>(layers.size()) : -1;
 }
 

@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   add_template(app, action);
   add_inspect(app, action);
   add_cache(app, action);
+  add_convert(app, action);
   try {
     try {
       app.parse(argc, argv);

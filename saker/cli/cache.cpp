@@ -98,7 +98,7 @@ void add_info(CLI::App& app, Action& action) {
   });
 }
 
-void add_convert(CLI::App& app, Action& action) {
+void add_file_convert(CLI::App& app, Action& action) {
   auto args = std::make_shared<FileArgs>();
   CLI::App& command = *app.add_subcommand(
       "convert", "Write a prompt-cache file of any format in that of mlx-lm 0.32.2"
@@ -120,7 +120,7 @@ void add_cache(CLI::App& app, Action& action) {
   command.require_subcommand(1);
   add_save(command, action);
   add_info(command, action);
-  add_convert(command, action);
+  add_file_convert(command, action);
 }
 
 }  // namespace saker::cli

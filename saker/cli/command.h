@@ -21,5 +21,6 @@ void add_detokenize(CLI::App& app, Action& action);
 void add_template(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
 
 }  // namespace saker::cli

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters written in the other tool's form, and adapters of noise.
+#include "saker/adapters/save.h"
+
 #include "saker/adapters/bind.h"
 #include "saker/adapters/null_adapter.h"
-#include "saker/adapters/save.h"
 #include "saker/base/json.h"
 #include "saker/load/safetensors.h"
 
@@ -18,10 +19,10 @@
 namespace saker::adapters {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using saker::testing::expect_error;
 using saker::testing::TemporaryDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 AdapterSource golden(std::string_view name) {
   return read_adapter(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/adapters" / name);
@@ -101,8 +102,7 @@ TEST(SaveAdapter, ConfigurationAndReport) {
 
   const auto saved = save_mlx(golden("peft_saved"), dir.path());
   EXPECT_THAT(
-      saved.skipped,
-      ElementsAre(HasSubstr("embed_tokens: a replaced weight"), HasSubstr("lm_head"))
+      saved.skipped, ElementsAre(HasSubstr("embed_tokens: a replaced weight"), HasSubstr("lm_head"))
   );
   // Only layer 1: mlx-lm's count from the end can't say that.
   save_mlx(golden("peft_layers"), dir.path());

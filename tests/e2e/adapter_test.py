@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapters on the command line and in records: base, fine-tune and other strengths in one batch."""
+import json
+import unittest
+
+from saker import ROOT, SakerTest
+
+MODEL = ROOT / "tests/golden/llama"
+ADAPTERS = ROOT / "tests/golden/adapters"
+LORA, DORA = ADAPTERS / "peft_llama", ADAPTERS / "peft_dora_rs"
+
+
+def answer(result):
+    return {key: value for key, value in result.items() if key not in ("stats", "id")}
+
+
+class Adapters(SakerTest):
+    common = ("--tokens", "3,14,15,9", "--max-tokens", "6", "--ignore-eos", "--logprobs", "3", "--json")
+
+    def generate(self, *args):
+        return answer(self.json("generate", MODEL, *self.common, *args))
+
+    def test_strength_0_is_the_base(self):
+        base = self.generate()
+        self.assertEqual(self.generate("--adapter", LORA, "--adapter-scale", "0"), base)
+        self.assertNotEqual(self.generate("--adapter", LORA), base)
+        self.assertNotEqual(self.generate("--adapter", LORA, "--adapter-scale", "0.5"), self.generate("--adapter", LORA))
+
+    def test_records_with_adapters_of_their_own_share_a_batch(self):
+        uses = [{}, {"adapter": str(LORA)}, {"adapter": str(DORA), "adapter_scale": 0.5}, {"adapter": ""},
+                {"adapter": str(LORA), "adapter_scale": 0.25}]
+        records = [{"tokens": [3, 14, 15, 9], "max_tokens": 6, "ignore_eos": True, "logprobs": 3, **use} for use in uses]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, records)))
+        together = [json.loads(line) for line in self.ok("generate", MODEL, "-f", path).splitlines()]
+        for use, result in zip(uses, together):
+            flags = [part for key, value in use.items() for part in (f"--{key.replace('_', '-')}", str(value))]
+            self.assertEqual(answer(result), self.generate(*flags), use)
+
+    def test_cached_prefixes_are_the_adapters_own(self):
+        prompt = list(range(1, 60))
+        records = [{"tokens": prompt, "max_tokens": 4, "ignore_eos": True, "logprobs": 2, **use}
+                   for use in ({}, {"adapter": str(LORA)}, {}, {"adapter": str(LORA), "adapter_scale": 0.5})]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, records)))
+        warm, cold = ([answer(json.loads(line)) for line in
+                       self.ok("generate", MODEL, "-f", path, "--batch", "1", *args).splitlines()]
+                      for args in ((), ("--prefix-cache", "off")))
+        self.assertEqual(warm, cold)
+
+    def test_what_cannot_be_used_is_one_line(self):
+        self.fails("generate", MODEL, *self.common, "--adapter", self.folder, says="no adapter")
+        self.fails("generate", MODEL, *self.common, "--adapter", ADAPTERS / "mlx_lora_q4", says="down_proj")
+        self.fails("generate", MODEL, *self.common, "--adapter", LORA, "--cache-out", self.folder / "rows", says="adapter")
+
+    def test_convert_writes_what_gives_the_same_answer(self):
+        out = self.folder / "mlx"
+        report = self.json("convert", "--adapter", DORA, out, "--json")
+        self.assertEqual((report["tensors"], len(report["converted"]), report["skipped"]), (42, 14, []))
+        before, after = self.generate("--adapter", DORA), self.generate("--adapter", out)
+        self.assertEqual(before["tokens"], after["tokens"])
+        self.assertAlmostEqual(before["logprobs"][0]["logprob"], after["logprobs"][0]["logprob"], 5)
+        saved = self.json("convert", "--adapter", ADAPTERS / "peft_saved", out, "--json")
+        self.assertEqual(len(saved["skipped"]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
