@@ -29,6 +29,7 @@ std::optional<std::string> JsonLines::next() {
   constexpr int kEnd = std::char_traits<char>::eof();
   for (int c = buffer.sbumpc(); c != kEnd; c = buffer.sbumpc()) {
     ++line_;
+    ++position_;
     std::string line;
     bool blank = true;
     for (; c != kEnd && c != '\n'; c = buffer.sbumpc()) {
@@ -39,6 +40,7 @@ std::optional<std::string> JsonLines::next() {
           where(),
           kMaxTextBytes >> 20
       );
+      ++position_;
       line.push_back(static_cast<char>(c));
       blank = blank && (c == ' ' || c == '\t' || c == '\r');
     }

@@ -6,6 +6,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -24,10 +25,16 @@ class JsonLines {
   // "FILE:LINE" of the last record.
   std::string where() const;
 
+  int line() const { return line_; }
+
+  // Bytes read so far.
+  std::uint64_t position() const { return position_; }
+
  private:
   std::filesystem::path path_;
   std::ifstream file_;
   int line_ = 0;
+  std::uint64_t position_ = 0;
 };
 
 // The answer to a record that failed: {"id", "error": {"code", "message"}}.

@@ -44,6 +44,25 @@ Json next_json(const score::NextDistribution& next) {
   };
 }
 
+Json view_json(const engine::ScoreResult& result, const engine::ViewScores& scores) {
+  Json logprobs = Json::array();
+  for (const auto& value : scores.logprobs) {
+    logprobs.push_back(value ? number(*value) : Json(nullptr));
+  }
+  Json view = {
+      {"logprobs", std::move(logprobs)},
+      {"sum", number(scores.sum)},
+      {"mean", number(scores.mean)},
+      {"is_greedy", scores.is_greedy},
+      {"boundary_merged", result.boundary_merged},
+      {"first_token_unscored", result.first_token_unscored},
+  };
+  if (scores.next) {
+    view["next"] = next_json(*scores.next);
+  }
+  return view;
+}
+
 }  // namespace
 
 std::string_view finish_reason_name(engine::FinishReason reason) {
@@ -83,23 +102,45 @@ Json to_json(const engine::GenerateResult& result, bool with_logprobs) {
 }
 
 Json to_json(const engine::ScoreResult& result) {
-  Json logprobs = Json::array();
-  for (const auto& value : result.logprobs) {
-    logprobs.push_back(value ? number(*value) : Json(nullptr));
-  }
-  Json view = {
-      {"logprobs", std::move(logprobs)},
-      {"sum", number(result.sum)},
-      {"mean", number(result.mean)},
-      {"is_greedy", result.is_greedy},
-      {"boundary_merged", result.boundary_merged},
-  };
-  if (result.next) {
-    view["next"] = next_json(*result.next);
-  }
   Json views = Json::object();
-  views["base"] = std::move(view);
+  for (const engine::ViewScores& scores : result.views) {
+    views[scores.view] = view_json(result, scores);
+  }
   return {{"tokens", result.tokens}, {"views", std::move(views)}};
+}
+
+Json to_json(const engine::Differences& differences) {
+  Json views = Json::object();
+  for (const auto& view : differences.views) {
+    Json deltas = Json::array();
+    for (const auto& delta : view.deltas) {
+      deltas.push_back(delta ? number(*delta) : Json(nullptr));
+    }
+    views[view.view] = {
+        {"deltas", std::move(deltas)},
+        {"sum", number(view.total.sum)},
+        {"mean", number(view.total.mean)},
+        {"mean_interval", {number(view.mean_interval.low), number(view.mean_interval.high)}},
+        {"mean_change", number(view.mean_change)},
+        {"kl", view.next ? number(view.next->kl) : Json(nullptr)},
+        {"js", view.next ? number(view.next->js) : Json(nullptr)},
+        {"z", view.z ? number(*view.z) : Json(nullptr)},
+    };
+  }
+  Json ablation;
+  if (differences.ablation) {
+    const auto& saturation = differences.ablation->saturation;
+    ablation = {
+        {"linearity", number(differences.ablation->linearity)},
+        {"saturation", saturation ? number(*saturation) : Json(nullptr)},
+        {"overshoot", number(differences.ablation->overshoot)},
+    };
+  }
+  return {
+      {"reference", differences.reference},
+      {"views", std::move(views)},
+      {"ablation", std::move(ablation)},
+  };
 }
 
 Json spread_json(std::vector<double> values) {

@@ -4,6 +4,7 @@
 // Results as the JSON objects that scripts depend on (docs/cli.md). Non-finite numbers become null.
 
 #include "saker/base/json.h"
+#include "saker/engine/differences.h"
 #include "saker/engine/request.h"
 
 namespace saker::cli {
@@ -11,6 +12,7 @@ namespace saker::cli {
 // `with_logprobs`: the request asked for them.
 Json to_json(const engine::GenerateResult& result, bool with_logprobs);
 Json to_json(const engine::ScoreResult& result);
+Json to_json(const engine::Differences& differences);
 // {"min", "median", "max"} of at least one value.
 Json spread_json(std::vector<double> values);
 

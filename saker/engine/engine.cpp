@@ -6,12 +6,12 @@
 #include "saker/engine/model_identity.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/runner.h"
+#include "saker/engine/scoring.h"
 #include "saker/generate/bench.h"
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/limits.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/model_dir.h"
-#include "saker/score/token_scores.h"
 
 #include <chrono>
 #include <future>
@@ -143,25 +143,15 @@ GenerateResult Engine::generate(GenerateRequest request) {
 }
 
 ScoreResult Engine::score(const ScoreRequest& request) {
-  ScorePrompt prompt = impl_->prompts().encode(request);
-  const score::ScorePlan plan{
-      .first_scored = prompt.first_scored,
-      .top_k = request.top_k,
-      .prefill_step = impl_->prefill_step(),
-      .kv_bits = request.kv_bits,
-  };
-  score::TokenScores scores = impl_->runner().call([&](const models::Model& model) {
-    return score::score_tokens(model, prompt.tokens, plan);
-  });
-  ScoreResult result;
-  result.tokens = std::move(prompt.tokens);
-  result.logprobs = std::move(scores.logprobs);
-  result.sum = scores.sum;
-  result.mean = scores.mean;
-  result.is_greedy = scores.is_greedy;
-  result.boundary_merged = prompt.boundary_merged;
-  result.next = std::move(scores.next);
-  return result;
+  ScoreOutcome outcome = std::move(score(std::span(&request, 1)).front());
+  if (const Error* error = std::get_if<Error>(&outcome)) {
+    throw Error(*error);
+  }
+  return std::get<ScoreResult>(std::move(outcome));
+}
+
+std::vector<ScoreOutcome> Engine::score(std::span<const ScoreRequest> requests) {
+  return score_requests(impl_->runner(), impl_->prompts(), impl_->prefill_step(), requests);
 }
 
 BenchResult Engine::bench(

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,10 @@ class Engine {
   // Runs one request and waits.
   GenerateResult generate(GenerateRequest request);
   ScoreResult score(const ScoreRequest& request);
+  // The outcome of each, in order. They run in common passes, and what they begin with in common
+  // runs once; a request that fails does not keep the others from their results. Generation waits
+  // until all are done.
+  std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests);
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress
   );

@@ -18,6 +18,20 @@ int prompt_kinds(const GenerateRequest& request) {
   return (request.prompt ? 1 : 0) + (request.tokens ? 1 : 0) + (request.messages ? 1 : 0);
 }
 
+void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
+  require(
+      !prompt.tokens.empty(),
+      ErrorCode::kInvalidArgument,
+      "the prompt has no tokens: nothing is before the next one"
+  );
+  require(
+      request.top_k >= 1,
+      ErrorCode::kInvalidArgument,
+      "top_k: got {}, expected 1 or more for the next token of a prompt",
+      request.top_k
+  );
+}
+
 }  // namespace
 
 sample::SamplingOptions sampling_from(const Json& generation_config) {
@@ -124,27 +138,32 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
 }
 
 ScorePrompt Prompts::encode(const ScoreRequest& request) const {
-  const bool pair = request.prompt.has_value() && request.completion.has_value();
+  const bool has_tokens = request.tokens || !request.prompt_tokens.empty();
   require(
-      request.prompt.has_value() == request.completion.has_value() &&
-          (request.text ? 1 : 0) + (request.tokens ? 1 : 0) + (pair ? 1 : 0) == 1,
+      (request.text ? 1 : 0) + (request.prompt ? 1 : 0) + (has_tokens ? 1 : 0) == 1 &&
+          (request.prompt || !request.completion),
       ErrorCode::kInvalidArgument,
-      "scoring needs exactly one of a text, tokens, and a prompt with its completion"
+      "scoring needs exactly one of a text, a prompt with or without its completion, and tokens"
   );
   ScorePrompt result;
-  if (request.tokens) {
+  if (has_tokens) {
     result.tokens = request.prompt_tokens;
-    result.tokens.insert(result.tokens.end(), request.tokens->begin(), request.tokens->end());
     result.first_scored = static_cast<int>(request.prompt_tokens.size());
+    if (request.tokens) {
+      result.tokens.insert(result.tokens.end(), request.tokens->begin(), request.tokens->end());
+    } else {
+      check_next_only(result, request);
+    }
     return result;
   }
-  require(
-      request.prompt_tokens.empty(),
-      ErrorCode::kInvalidArgument,
-      "prompt_tokens go with tokens, not with text"
-  );
   if (request.text) {
     result.tokens = encode_text(*request.text);
+    return result;
+  }
+  if (!request.completion) {
+    result.tokens = encode_text(*request.prompt);
+    result.first_scored = static_cast<int>(result.tokens.size());
+    check_next_only(result, request);
     return result;
   }
   const std::vector<std::int32_t> prompt = encode_text(*request.prompt);
@@ -157,6 +176,7 @@ ScorePrompt Prompts::encode(const ScoreRequest& request) const {
       result.tokens.size()
   );
   result.first_scored = static_cast<int>(prompt.size());
+  result.first_token_unscored = prompt.empty();
   result.boundary_merged = !std::equal(prompt.begin(), prompt.end(), result.tokens.begin());
   return result;
 }

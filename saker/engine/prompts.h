@@ -22,6 +22,7 @@ struct ScorePrompt {
   std::vector<std::int32_t> tokens;
   int first_scored = 1;
   bool boundary_merged = false;
+  bool first_token_unscored = false;  // The prompt is empty, so that nothing is before it.
 };
 
 class Prompts {

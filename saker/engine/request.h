@@ -3,7 +3,9 @@
 
 // What programs ask of an engine, and what they get. Plain values; no MLX.
 
+#include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
 
@@ -13,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace saker::engine {
@@ -88,26 +91,56 @@ struct PrefixCacheStats {
 };
 
 struct ScoreRequest {
-  // Either a text (or prompt and completion), or tokens.
+  // Either a text, prompt and completion, a prompt alone (only its next token), or the same as
+  // tokens.
   std::optional<std::string> text = {};
   std::optional<std::string> prompt = {};
   std::optional<std::string> completion = {};
   std::optional<std::vector<std::int32_t>> tokens = {};
-  std::vector<std::int32_t> prompt_tokens = {};  // With tokens: not scored, only seen.
+  std::vector<std::int32_t> prompt_tokens = {};  // Not scored, only seen.
   int kv_bits = 16;                              // 8 or 4: cached rows are codes of so many bits.
   int top_k = 0;  // > 0: the next-token distribution after the last token.
+  // > 0: a sequence longer than the model's context is scored in windows of the context's length
+  // that move by this many tokens, each token in the first window that has it. 0: it is refused.
+  int stride = 0;
+  std::vector<View> views = {};  // None: the base alone.
+};
+
+// The log-probability of a completion after a prompt.
+inline ScoreRequest logprob_of(std::string prompt, std::string completion) {
+  return {.prompt = std::move(prompt), .completion = std::move(completion)};
+}
+
+// The log-probability of every token of a text after those before it.
+inline ScoreRequest rolling_logprob(std::string text) {
+  return {.text = std::move(text)};
+}
+
+// The distribution of the token after a prompt.
+inline ScoreRequest next_token_dist(std::string prompt, int top_k = 256) {
+  return {.prompt = std::move(prompt), .top_k = top_k};
+}
+
+// What one view of the model gives to the tokens.
+struct ViewScores {
+  std::string view = {};  // As it was asked for.
+  std::vector<std::optional<double>> logprobs = {
+  };  // Per token; none for the first and those of the prompt.
+  double sum = 0.0;  // Over the scored tokens.
+  double mean = 0.0;
+  bool is_greedy = false;  // Every scored token was the most probable one.
+  std::optional<score::NextDistribution> next = {};
 };
 
 struct ScoreResult {
-  std::vector<std::int32_t> tokens;  // All, prompt first.
-  std::vector<std::optional<double>>
-      logprobs;      // Per token; none for the first and those of the prompt.
-  double sum = 0.0;  // Over the scored tokens.
-  double mean = 0.0;
-  bool is_greedy = false;        // Every scored token was the most probable one.
-  bool boundary_merged = false;  // A token spans the border of prompt and completion.
-  std::optional<score::NextDistribution> next;
+  std::vector<std::int32_t> tokens = {};  // All, prompt first; none for an empty text without BOS.
+  bool boundary_merged = false;           // A token spans the border of prompt and completion.
+  bool first_token_unscored = false;      // The completion's first token has nothing before it.
+  std::vector<ViewScores> views = {};     // At least one.
 };
+
+// Of one request among several.
+using ScoreOutcome = std::variant<ScoreResult, Error>;
 
 struct BenchRequest {
   int prompt_tokens = 512;

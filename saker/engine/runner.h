@@ -59,6 +59,9 @@ class Runner {
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
 
+  // REQUIRES: on the engine's thread, as jobs of `call` are.
+  Adapters& adapters() { return adapters_; }
+
   // Runs `job(model)` on the engine's thread and waits; throws what it throws, as saker::Error.
   template <typename Job>
   auto call(Job job) {

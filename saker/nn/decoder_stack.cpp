@@ -24,6 +24,12 @@ void finish_layer(const ForwardContext& context, kernels::ResidualNorm& state) {
   }
 }
 
+// Rows that part here go on as copies.
+void fork_rows(ForwardContext& context, kernels::ResidualNorm& state) {
+  const auto rows = context.fork();
+  state = {mx::take(state.sum, rows, 0), mx::take(state.normed, rows, 0)};
+}
+
 mx::array normed(const std::optional<RmsNorm>& norm, const mx::array& x) {
   return norm ? (*norm)(x) : x;
 }
@@ -43,6 +49,9 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto& layer = layers_[i];
     const int index = static_cast<int>(i);
+    if (context.forks_before(index)) {
+      fork_rows(context, state);
+    }
     const auto attended =
         normed(layer.attention_output_norm, layer.attention(state.normed, context, index));
     state = layer.mlp_norm.add(state.sum, attended);

@@ -5,23 +5,80 @@
 
 namespace saker::nn {
 
-ForwardContext::ForwardContext(std::vector<Span> spans) : spans_(std::move(spans)) {
+namespace {
+
+void check_span(const Span& span) {
+  require(
+      span.cache != nullptr && span.row_count > 0,
+      ErrorCode::kInvalidArgument,
+      "[forward] a span needs a cache and at least one row, got {} rows",
+      span.row_count
+  );
+}
+
+}  // namespace
+
+ForwardContext::ForwardContext(std::vector<Span> spans, std::optional<Fork> fork)
+    : spans_(std::move(spans)), fork_(std::move(fork)) {
   require(!spans_.empty(), ErrorCode::kInvalidArgument, "[forward] no spans");
-  std::vector<AdapterUse> adapters;
   for (const auto& span : spans_) {
-    require(
-        span.cache != nullptr && span.row_count > 0,
-        ErrorCode::kInvalidArgument,
-        "[forward] a span needs a cache and at least one row, got {} rows",
-        span.row_count
-    );
+    check_span(span);
     const auto first = span.cache->layer(0).rope_offset();
     for (int row = 0; row < span.row_count; ++row) {
       positions_.push_back(first + row);
-      adapters.push_back(span.adapter);
     }
   }
-  adapters_ = RowAdapters(std::move(adapters));
+  adapters_ = adapters_of(spans_);
+  if (fork_) {
+    check(*fork_);
+  }
+}
+
+void ForwardContext::check(const Fork& fork) const {
+  std::size_t count = 0;
+  for (const auto& span : fork.spans) {
+    check_span(span);
+    count += static_cast<std::size_t>(span.row_count);
+  }
+  require(
+      count > 0 && count == fork.rows.size(),
+      ErrorCode::kInvalidArgument,
+      "[forward] a fork's spans have {} rows, but it copies {}",
+      count,
+      fork.rows.size()
+  );
+  for (const std::int32_t row : fork.rows) {
+    require(
+        row >= 0 && row < row_count(),
+        ErrorCode::kInvalidArgument,
+        "[forward] a fork copies row {} of {}",
+        row,
+        row_count()
+    );
+  }
+}
+
+RowAdapters ForwardContext::adapters_of(std::span<const Span> spans) {
+  std::vector<AdapterUse> adapters;
+  for (const auto& span : spans) {
+    adapters.insert(adapters.end(), static_cast<std::size_t>(span.row_count), span.adapter);
+  }
+  return RowAdapters(std::move(adapters));
+}
+
+mx::array ForwardContext::fork() {
+  Fork fork = std::move(*fork_);
+  fork_.reset();
+  std::vector<std::int64_t> positions;
+  positions.reserve(fork.rows.size());
+  for (const std::int32_t row : fork.rows) {
+    positions.push_back(positions_[static_cast<std::size_t>(row)]);
+  }
+  spans_ = std::move(fork.spans);
+  positions_ = std::move(positions);
+  adapters_ = adapters_of(spans_);
+  rope_tables_.clear();
+  return mx::array(fork.rows.data(), {static_cast<int>(fork.rows.size())}, mx::int32);
 }
 
 std::vector<kernels::AttendSpan> ForwardContext::append(int layer) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,11 +25,20 @@ struct Span {
   AdapterUse adapter = {};  // Of all its rows, those in the cache included.
 };
 
+// Where rows that were one so far go on as several: before decoder layer `layer`, the pass's rows
+// become copies of them, `rows[i]` of those before being row i after, cut into these spans. Caches
+// of the spans before hold the layers below, those of the spans here the layers from there on.
+struct Fork {
+  int layer = 0;
+  std::vector<Span> spans;
+  std::vector<std::int32_t> rows;
+};
+
 class ForwardContext {
  public:
   // Rows of the spans follow each other in the pass. Throws kInvalidArgument for a span without
-  // rows or cache.
-  explicit ForwardContext(std::vector<Span> spans);
+  // rows or cache, and for a fork whose rows are not the spans'.
+  explicit ForwardContext(std::vector<Span> spans, std::optional<Fork> fork = std::nullopt);
 
   int row_count() const { return static_cast<int>(positions_.size()); }
 
@@ -45,16 +55,26 @@ class ForwardContext {
   // The rotation of each row, made once per pass and kind of rope.
   const RopeTable& rope_table(const Rope& rope);
 
+  // Whether the pass's rows change before this layer: the decoder stack then takes the rows that
+  // `fork` returns, and the context is that of the new rows.
+  bool forks_before(int layer) const { return fork_ && fork_->layer == layer; }
+
+  mx::array fork();
+
   // Layers whose output rows [N, hidden] are kept; -1 is the embedding. Filled by the decoder
   // stack.
   std::vector<int> tap_layers;
   std::map<int, mx::array> taps;
 
  private:
+  void check(const Fork& fork) const;
+  static RowAdapters adapters_of(std::span<const Span> spans);
+
   std::vector<Span> spans_;
   std::vector<std::int64_t> positions_;
   RowAdapters adapters_;
   std::map<const Rope*, RopeTable> rope_tables_;
+  std::optional<Fork> fork_;  // Still to come.
 };
 
 }  // namespace saker::nn

@@ -60,9 +60,8 @@ double r_squared(std::span<const double> x, std::span<const double> y) {
 
 // The place of strength 1; none when it is not there.
 std::optional<std::size_t> place_of_one(std::span<const double> strengths) {
-  const auto found = std::ranges::find_if(strengths, [](double x) {
-    return std::abs(x - 1.0) <= kSameStrength;
-  });
+  const auto found =
+      std::ranges::find_if(strengths, [](double x) { return std::abs(x - 1.0) <= kSameStrength; });
   if (found == strengths.end()) {
     return std::nullopt;
   }

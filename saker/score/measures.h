@@ -36,7 +36,9 @@ struct AblationCurve {
 };
 
 // Throws kInvalidArgument for different lengths, fewer than two points and non-finite numbers.
-AblationCurve ablation_curve(std::span<const double> strengths, std::span<const double> divergences);
+AblationCurve ablation_curve(
+    std::span<const double> strengths, std::span<const double> divergences
+);
 
 // Mean and standard deviation (of a population) over null adapters.
 struct NullStatistics {

@@ -1,32 +1,354 @@
 // SPDX-License-Identifier: Apache-2.0
+// Jobs become sequences of the tokens whose rows are read, these a forest of shared prefixes. A
+// branch of the forest has one cache per view (base, adapter with strength) of its jobs. Branches
+// run depth first, so that few caches are alive; each pass takes as many of their rows as it may.
 #include "saker/score/token_scores.h"
 
 #include "saker/base/error.h"
-#include "saker/base/log_prob.h"
+#include "saker/score/prefix_forest.h"
+#include "saker/score/row_reader.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace saker::score {
 
 namespace {
 
-void check(
-    const models::ModelInfo& info, std::span<const std::int32_t> tokens, const ScorePlan& plan
-) {
+constexpr std::size_t kLogitBytes = std::size_t{64} << 20;
+// Rows that a shared prefix has to save before others wait for it: about what a pass costs.
+constexpr int kMinSavedRows = 64;
+constexpr std::int64_t kPageRows = 64;  // A cache grows by so many rows.
+
+// Tokens whose rows are run: none after the last one that is read.
+std::size_t rows_to_run(const ScoreJob& job) {
+  if (job.top_k > 0) {
+    return job.tokens.size();
+  }
+  const bool scores = std::max(job.first_scored, 1) < static_cast<int>(job.tokens.size());
+  return scores ? job.tokens.size() - 1 : 0;
+}
+
+// The jobs of a branch that share an adapter and its strength.
+struct BranchView {
+  nn::AdapterUse adapter;
+  std::vector<int> jobs;
+  std::optional<cache::SequenceCache> cache = {};
+};
+
+struct Branch {
+  PrefixSegment segment;
+  std::vector<BranchView> views = {};
+  std::optional<cache::SequenceCache> trunk = {};  // Of the layers that all views share.
+  std::vector<int> children = {};
+  std::size_t children_to_start = 0;
+  int done = 0;  // Tokens run so far, those of parents included.
+  std::size_t bytes = 0;
+
+  int left() const { return segment.end - done; }
+};
+
+class BatchScorer {
+ public:
+  BatchScorer(
+      const models::Model& model, std::span<const ScoreJob> jobs, const ScoreOptions& options
+  )
+      : model_(model), jobs_(jobs), options_(options), reader_(jobs) {
+    make_branches();
+    fork_layer_ = fork_layer();
+  }
+
+  std::vector<TokenScores> run() {
+    for (std::vector<Work> works = plan(); !works.empty(); works = plan()) {
+      run_pass(works);
+      for (const Work& work : works) {
+        finish(work);
+      }
+    }
+    return reader_.finish();
+  }
+
+ private:
+  // The next rows of a branch, for each of its views.
+  struct Work {
+    int branch;
+    int count;
+  };
+
+  struct Pass {
+    std::vector<std::int32_t> ids;
+    std::vector<nn::Span> spans;
+    nn::Fork fork;
+    std::vector<WantedRow> wanted;
+    std::int32_t hidden_rows = 0;
+  };
+
+  Branch& branch(int index) { return branches_[static_cast<std::size_t>(index)]; }
+
+  const ScoreJob& job(int index) const { return jobs_[static_cast<std::size_t>(index)]; }
+
+  void make_branches() {
+    std::vector<int> numbers;
+    std::vector<TokenSpan> sequences;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (const std::size_t rows = rows_to_run(jobs_[i]); rows > 0) {
+        numbers.push_back(static_cast<int>(i));
+        sequences.push_back(TokenSpan(jobs_[i].tokens).first(rows));
+      }
+    }
+    PrefixForest forest = make_prefix_forest(sequences, kMinSavedRows);
+    for (int& place : forest.order) {
+      place = numbers[static_cast<std::size_t>(place)];
+    }
+    for (const PrefixSegment& segment : forest.segments) {
+      const int index = static_cast<int>(branches_.size());
+      branches_.push_back({.segment = segment, .views = views_of(segment, forest.order)});
+      branches_.back().done = segment.begin;
+      if (segment.parent < 0) {
+        ready_.push_back(index);
+      } else {
+        branch(segment.parent).children.push_back(index);
+        ++branch(segment.parent).children_to_start;
+      }
+    }
+    // The longest is taken first.
+    std::ranges::stable_sort(ready_, {}, [&](int index) { return branch(index).segment.end; });
+  }
+
+  std::vector<BranchView> views_of(const PrefixSegment& segment, const std::vector<int>& order)
+      const {
+    std::map<std::string, BranchView> views;
+    for (int place = segment.first_sequence; place < segment.last_sequence; ++place) {
+      const int index = order[static_cast<std::size_t>(place)];
+      BranchView& view = views[nn::adapter_identity(job(index).adapter)];
+      view.adapter = job(index).adapter;
+      view.jobs.push_back(index);
+    }
+    std::vector<BranchView> result;
+    result.reserve(views.size());
+    for (auto& [identity, view] : views) {
+      result.push_back(std::move(view));
+    }
+    return result;
+  }
+
+  // The first layer that not all views share; 0 when nothing is shared.
+  int fork_layer() const {
+    int layer = model_.info().layer_count - 1;
+    bool several = false;
+    for (const Branch& one : branches_) {
+      several = several || one.views.size() > 1;
+      for (const BranchView& view : one.views) {
+        if (!view.adapter.is_base()) {
+          layer = std::min(layer, view.adapter.adapter->first_layer().value_or(layer));
+        }
+      }
+    }
+    return several ? std::max(layer, 0) : 0;
+  }
+
+  std::size_t cache_bytes(const Branch& one) const {
+    const std::int64_t first = one.segment.begin / kPageRows * kPageRows;
+    const std::int64_t last = (one.segment.end + kPageRows - 1) / kPageRows * kPageRows;
+    return one.views.size() * (model_.cache_bytes(last, options_.kv_bits) -
+                               model_.cache_bytes(first, options_.kv_bits));
+  }
+
+  std::vector<Work> plan() {
+    std::vector<Work> works;
+    int budget = options_.prefill_step;
+    const auto add = [&](int index) {
+      const int views = static_cast<int>(branch(index).views.size());
+      if (budget < views && !works.empty()) {
+        return false;
+      }
+      const int count = std::min(branch(index).left(), std::max(budget / views, 1));
+      budget -= count * views;
+      works.push_back({index, count});
+      return true;
+    };
+    for (const int index : active_) {
+      if (!add(index)) {
+        return works;
+      }
+    }
+    while (!ready_.empty() && budget > 0) {
+      const int index = ready_.back();
+      const std::size_t bytes = cache_bytes(branch(index));
+      if (!works.empty() && live_bytes_ + bytes > options_.cache_bytes) {
+        break;
+      }
+      if (!add(index)) {
+        break;
+      }
+      ready_.pop_back();
+      start(index, bytes);
+    }
+    return works;
+  }
+
+  void start(int index, std::size_t bytes) {
+    Branch& one = branch(index);
+    one.bytes = bytes;
+    live_bytes_ += bytes;
+    active_.push_back(index);
+    Branch* parent = one.segment.parent < 0 ? nullptr : &branch(one.segment.parent);
+    const bool last = parent != nullptr && --parent->children_to_start == 0;
+    if (fork_layer_ > 0) {
+      one.trunk = take_cache(parent == nullptr ? nullptr : &parent->trunk, last);
+    }
+    for (BranchView& view : one.views) {
+      std::optional<cache::SequenceCache>* source = nullptr;
+      if (parent != nullptr) {
+        source = &same_view(*parent, view).cache;
+      }
+      view.cache = take_cache(source, last);
+    }
+    if (last) {
+      one.bytes += parent->bytes;
+      parent->bytes = 0;
+      drop_caches(*parent);
+    }
+  }
+
+  static BranchView& same_view(Branch& parent, const BranchView& view) {
+    const std::string identity = nn::adapter_identity(view.adapter);
+    return *std::ranges::find_if(parent.views, [&](const BranchView& other) {
+      return nn::adapter_identity(other.adapter) == identity;
+    });
+  }
+
+  // Continues the source's rows, which nobody else needs when this is the last.
+  cache::SequenceCache take_cache(std::optional<cache::SequenceCache>* source, bool last) const {
+    if (source == nullptr) {
+      return model_.make_cache({.kv_bits = options_.kv_bits});
+    }
+    return last ? std::move(**source) : (*source)->copy();
+  }
+
+  static void drop_caches(Branch& one) {
+    one.trunk.reset();
+    for (BranchView& view : one.views) {
+      view.cache.reset();
+    }
+  }
+
+  void finish(const Work& work) {
+    Branch& one = branch(work.branch);
+    one.done += work.count;
+    if (one.left() > 0) {
+      return;
+    }
+    std::erase(active_, work.branch);
+    ready_.insert(ready_.end(), one.children.begin(), one.children.end());
+    if (one.children.empty()) {
+      live_bytes_ -= one.bytes;
+      drop_caches(one);
+    }
+  }
+
+  void add_to(Pass& pass, const Work& work) {
+    Branch& one = branch(work.branch);
+    const TokenSpan tokens = TokenSpan(job(one.views.front().jobs.front()).tokens)
+                                 .subspan(static_cast<std::size_t>(one.done))
+                                 .first(static_cast<std::size_t>(work.count));
+    const auto first = static_cast<std::int32_t>(pass.ids.size());
+    if (fork_layer_ > 0) {
+      pass.ids.insert(pass.ids.end(), tokens.begin(), tokens.end());
+      pass.spans.push_back({&*one.trunk, work.count});
+    }
+    for (BranchView& view : one.views) {
+      const nn::Span span{&*view.cache, work.count, view.adapter};
+      if (fork_layer_ > 0) {
+        pass.fork.spans.push_back(span);
+      } else {
+        pass.spans.push_back(span);
+        pass.ids.insert(pass.ids.end(), tokens.begin(), tokens.end());
+      }
+      for (int i = 0; i < work.count; ++i) {
+        if (fork_layer_ > 0) {
+          pass.fork.rows.push_back(first + i);
+        }
+        want(pass, view, one.done + i);
+      }
+    }
+  }
+
+  // Counts the pass's next hidden row, that after token `row` of this view.
+  void want(Pass& pass, const BranchView& view, int row) const {
+    if (std::ranges::any_of(view.jobs, [&](int index) { return reader_.wants(index, row); })) {
+      pass.wanted.push_back({pass.hidden_rows, row, view.jobs});
+    }
+    ++pass.hidden_rows;
+  }
+
+  void run_pass(const std::vector<Work>& works) {
+    Pass pass;
+    for (const Work& work : works) {
+      add_to(pass, work);
+    }
+    std::optional<nn::Fork> fork;
+    if (fork_layer_ > 0) {
+      pass.fork.layer = fork_layer_;
+      fork = std::move(pass.fork);
+    }
+    nn::ForwardContext context(std::move(pass.spans), std::move(fork));
+    const int count = static_cast<int>(pass.ids.size());
+    const mx::array hidden =
+        model_.forward(mx::array(pass.ids.data(), {count}, mx::int32), context);
+    mx::eval(hidden);
+    const auto step = static_cast<std::size_t>(logit_rows(model_.info().vocab_size));
+    for (std::size_t first = 0; first < pass.wanted.size(); first += step) {
+      const std::size_t rows = std::min(step, pass.wanted.size() - first);
+      read(std::span(pass.wanted).subspan(first, rows), hidden, context.adapters());
+    }
+  }
+
+  void read(
+      std::span<const WantedRow> wanted, const mx::array& hidden, const nn::RowAdapters& adapters
+  ) {
+    std::vector<std::int32_t> rows;
+    rows.reserve(wanted.size());
+    for (const WantedRow& row : wanted) {
+      rows.push_back(row.pass_row);
+    }
+    const mx::array indices(rows.data(), {static_cast<int>(rows.size())}, mx::int32);
+    mx::array logits = model_.unembed(mx::take(hidden, indices, 0), adapters.select(rows));
+    logits = mx::contiguous(mx::astype(logits, mx::float32));
+    mx::eval(logits);
+    reader_.read(wanted, {logits.data<float>(), logits.size()});
+  }
+
+  const models::Model& model_;
+  std::span<const ScoreJob> jobs_;
+  ScoreOptions options_;
+  RowReader reader_;
+  std::vector<Branch> branches_;
+  int fork_layer_ = 0;
+  std::vector<int> ready_;   // Not started, parents done; the next one is the last.
+  std::vector<int> active_;  // Started and not done.
+  std::size_t live_bytes_ = 0;
+};
+
+}  // namespace
+
+void check_job(const models::ModelInfo& info, const ScoreJob& job) {
   require(
-      !tokens.empty(),
+      !job.tokens.empty(),
       ErrorCode::kInvalidArgument,
       "there is nothing to score: expected at least one token"
   );
   require(
-      info.context_length <= 0 || static_cast<std::int64_t>(tokens.size()) <= info.context_length,
+      info.context_length <= 0 ||
+          static_cast<std::int64_t>(job.tokens.size()) <= info.context_length,
       ErrorCode::kInvalidArgument,
       "the sequence has {} tokens, but the model's context is {} tokens long",
-      tokens.size(),
+      job.tokens.size(),
       info.context_length
   );
-  for (const std::int32_t id : tokens) {
+  for (const std::int32_t id : job.tokens) {
     require(
         id >= 0 && id < info.vocab_size,
         ErrorCode::kInvalidArgument,
@@ -36,102 +358,29 @@ void check(
     );
   }
   require(
-      plan.prefill_step >= 1,
-      ErrorCode::kInvalidArgument,
-      "prefill_step: got {}, expected 1 or more",
-      plan.prefill_step
-  );
-  require(
-      plan.top_k >= 0, ErrorCode::kInvalidArgument, "top_k: got {}, expected 0 or more", plan.top_k
+      job.top_k >= 0, ErrorCode::kInvalidArgument, "top_k: got {}, expected 0 or more", job.top_k
   );
 }
 
-// Takes rows of logits in order; row r is that after token r.
-class Scorer {
- public:
-  Scorer(std::span<const std::int32_t> tokens, const ScorePlan& plan)
-      : tokens_(tokens), plan_(plan), first_scored_(std::max(plan.first_scored, 1)) {
-    scores_.logprobs.resize(tokens.size());
-  }
-
-  // Whether anything is read from this row.
-  bool wants(int row) const {
-    const int next = row + 1;
-    return next == static_cast<int>(tokens_.size()) ? plan_.top_k > 0 : next >= first_scored_;
-  }
-
-  bool wants_any(int row, int count) const {
-    // Wanted rows follow each other, but for the last row of the sequence.
-    const int last = row + count - 1;
-    return wants(row) || wants(last) || (count > 1 && wants(last - 1));
-  }
-
-  // Takes those of the rows from `first` on that are wanted.
-  void take_wanted(int first, std::span<const float> rows, int vocab_size) {
-    const auto width = static_cast<std::size_t>(vocab_size);
-    for (int row = first; !rows.empty(); ++row, rows = rows.subspan(width)) {
-      if (wants(row)) {
-        take(row, rows.first(width));
-      }
-    }
-  }
-
-  void take(int row, std::span<const float> logits) {
-    const auto next = static_cast<std::size_t>(row) + 1;
-    if (next == tokens_.size()) {
-      scores_.next = next_distribution(logits, plan_.top_k);
-      return;
-    }
-    const std::int32_t id = tokens_[next];
-    const double logprob = log_prob(logits, id, log_sum_exp(logits));
-    scores_.logprobs[next] = logprob;
-    scores_.sum += logprob;
-    scores_.is_greedy = scores_.is_greedy && best_token(logits) == id;
-    ++scored_;
-  }
-
-  TokenScores finish() {
-    scores_.mean = scored_ > 0 ? scores_.sum / scored_ : 0.0;
-    return std::move(scores_);
-  }
-
- private:
-  std::span<const std::int32_t> tokens_;
-  const ScorePlan& plan_;
-  int first_scored_;
-  int scored_ = 0;
-  TokenScores scores_;
-};
-
-}  // namespace
-
-TokenScores score_tokens(
-    const models::Model& model, std::span<const std::int32_t> tokens, const ScorePlan& plan
+std::vector<TokenScores> score_batch(
+    const models::Model& model, std::span<const ScoreJob> jobs, const ScoreOptions& options
 ) {
-  const models::ModelInfo& info = model.info();
-  check(info, tokens, plan);
-  Scorer scorer(tokens, plan);
-  cache::SequenceCache cache = model.make_cache({.kv_bits = plan.kv_bits});
-  const int total = static_cast<int>(tokens.size());
-  for (int first = 0; first < total; first += plan.prefill_step) {
-    const int count = std::min(plan.prefill_step, total - first);
-    nn::ForwardContext context({{&cache, count}});
-    const mx::array hidden =
-        model.forward(mx::array(tokens.data() + first, {count}, mx::int32), context);
-    mx::eval(hidden);
-    for (int row = 0; row < count; row += kScoreRows) {
-      const int rows = std::min(kScoreRows, count - row);
-      if (!scorer.wants_any(first + row, rows)) {
-        continue;
-      }
-      mx::array logits =
-          model.unembed(mx::slice(hidden, {row, 0}, {row + rows, hidden.shape(1)}), {});
-      logits = mx::contiguous(mx::astype(logits, mx::float32));
-      mx::eval(logits);
-      scorer.take_wanted(first + row, {logits.data<float>(), logits.size()}, info.vocab_size);
-    }
+  require(
+      options.prefill_step >= 1,
+      ErrorCode::kInvalidArgument,
+      "prefill_step: got {}, expected 1 or more",
+      options.prefill_step
+  );
+  for (const ScoreJob& job : jobs) {
+    check_job(model.info(), job);
   }
-  return scorer.finish();
+  return BatchScorer(model, jobs, options).run();
+}
+
+int logit_rows(int vocab_size) {
+  const std::size_t row = static_cast<std::size_t>(std::max(vocab_size, 1)) * sizeof(float);
+  constexpr std::size_t kMost = 4096;
+  return static_cast<int>(std::clamp(kLogitBytes / row, std::size_t{1}, kMost));
 }
 
 }  // namespace saker::score

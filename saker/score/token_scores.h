@@ -2,13 +2,20 @@
 #pragma once
 
 // Teacher-forced log-probabilities: how probable each token of a given sequence was after the
-// tokens before it. Memory is bounded: hidden rows of one prefill step and logits of kScoreRows
-// rows exist at a time, whatever the length and the vocabulary. Sums are float64. REQUIRES: called
-// on the thread that owns MLX.
+// tokens before it. Many sequences, of the base and of adapters, run in one pass; what sequences
+// begin with in common runs once, and so do the layers below the first that an adapter changes. A
+// sequence's scores have the same bits alone and in any batch.
+//
+// Memory is bounded: rows of one pass, caches of the sequences under way and 64 MiB of logits exist
+// at a time, whatever the number of sequences, their length and the vocabulary; of a row only
+// its log-probabilities and candidates are kept. Sums are float64. REQUIRES: called on the
+// thread that owns MLX.
 
 #include "saker/models/model.h"
+#include "saker/nn/adapter.h"
 #include "saker/score/next_distribution.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,15 +23,19 @@
 
 namespace saker::score {
 
-// Rows of logits that exist at a time.
-inline constexpr int kScoreRows = 64;
-
-struct ScorePlan {
+struct ScoreJob {
+  std::vector<std::int32_t> tokens;
   int first_scored =
       1;  // Tokens before this one are only seen. The first token of a sequence is never scored.
   int top_k = 0;  // > 0: the distribution after the last token.
-  int prefill_step = 512;
+  nn::AdapterUse adapter = {};
+};
+
+struct ScoreOptions {
+  int prefill_step = 512;                   // Rows of one pass.
   int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
+  // Caches of all sequences under way, about; one sequence may have more.
+  std::size_t cache_bytes = std::size_t{512} << 20;
 };
 
 struct TokenScores {
@@ -36,8 +47,15 @@ struct TokenScores {
 };
 
 // Throws kInvalidArgument for an empty or too long sequence and for ids out of range.
-TokenScores score_tokens(
-    const models::Model& model, std::span<const std::int32_t> tokens, const ScorePlan& plan
+void check_job(const models::ModelInfo& info, const ScoreJob& job);
+
+// The scores of each job. Throws as `check_job` does for any of them, kInvalidArgument for options
+// out of range, kCapacity and std::bad_alloc without memory; there are no results then.
+std::vector<TokenScores> score_batch(
+    const models::Model& model, std::span<const ScoreJob> jobs, const ScoreOptions& options
 );
+
+// Rows of logits that exist at a time.
+int logit_rows(int vocab_size);
 
 }  // namespace saker::score

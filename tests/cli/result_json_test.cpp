@@ -30,14 +30,15 @@ TEST(ResultJson, GenerateFollowsTheContract) {
 TEST(ResultJson, ScoreFollowsTheContract) {
   engine::ScoreResult result;
   result.tokens = {1, 2};
-  result.logprobs = {std::nullopt, -1.5};
-  result.sum = -1.5;
-  result.mean = -1.5;
-  result.next = score::NextDistribution{{4}, {-0.25}, 0.0, true, 10};
+  result.views.push_back(
+      {.view = "base", .logprobs = {std::nullopt, -1.5}, .sum = -1.5, .mean = -1.5}
+  );
+  result.views[0].next = score::NextDistribution{{4}, {-0.25}, 0.0, true, 10};
   EXPECT_EQ(
       to_json(result).dump(),
       "{\"tokens\":[1,2],\"views\":{\"base\":{\"logprobs\":[null,-1.5],\"sum\":-1.5,\"mean\":-1.5,"
-      "\"is_greedy\":false,\"boundary_merged\":false,\"next\":{\"token_ids\":[4],\"logprobs\":[-0."
+      "\"is_greedy\":false,\"boundary_merged\":false,\"first_token_unscored\":false,\"next\":{"
+      "\"token_ids\":[4],\"logprobs\":[-0."
       "25],"
       "\"tail_logprob\":0.0,\"tail_underflow\":true,\"vocab_size\":10}}}}"
   );

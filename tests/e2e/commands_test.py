@@ -20,9 +20,8 @@ class Help(SakerTest):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
     def test_flags_of_later_work_are_absent(self):
-        for flag in ["--adapter", "--draft", "--speculate", "--kv-bits"]:
+        for flag in ["--draft", "--speculate"]:
             self.fails("generate", "-p", "hi", flag, "x", says=flag, code=2)
-        self.fails("score", "--text", "hi", "--views", "base", says="--views", code=2)
 
     def test_wrong_usage(self):
         self.fails(says="", code=2)
@@ -114,6 +113,74 @@ class Score(SakerTest):
         self.assertEqual([g["id"] for g in got], ["a", 2, 3])
         alone = self.json("score", DEMO, "--tokens", "5,6,7", "--json")
         self.assertEqual(got[1]["views"], alone["views"])
+
+    def test_a_broken_record_stops_no_other(self):
+        path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6, 7]}\n\n{"id": 2, "tok\n{"id": 3, "text": 7}\n{"tokens": [5, 6]}\n')
+        done = run("score", DEMO, "-f", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("2 records failed", done.stderr.decode())
+        got = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([g.get("id") for g in got], [1, None, 3, None])
+        self.assertEqual([g["error"]["line"] if "error" in g else None for g in got], [None, 3, 4, None])
+        self.assertIn("r.jsonl:3", got[1]["error"]["message"])
+
+    def test_a_batch_gives_the_bits_of_single_records(self):
+        lines = [{"id": i, "text": "Saker is a runtime. " * (i % 3 + 1) + str(i)} for i in range(20)]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
+        self.assertEqual(self.ok("score", DEMO, "-f", path), self.ok("score", DEMO, "-f", path, "--batch", "1"))
+
+    def test_resume_answers_each_record_once(self):
+        lines = [{"id": i, "tokens": [5, 6, i]} for i in range(20)]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
+        whole = self.ok("score", DEMO, "-f", path)
+        output = self.folder / "out.jsonl"
+        self.assertEqual(self.ok("score", DEMO, "-f", path, "-o", output), b"")
+        self.assertEqual(output.read_bytes(), whole)
+        for cut in (0, 1, len(whole) // 2, len(whole) - 1, len(whole)):
+            output.write_bytes(whole[:cut])
+            self.ok("score", DEMO, "-f", path, "-o", output, "--resume", "--batch", "3")
+            self.assertEqual(output.read_bytes(), whole)
+        output.unlink()
+        self.ok("score", DEMO, "-f", path, "-o", output, "--resume")
+        self.assertEqual(output.read_bytes(), whole)
+
+    def test_resume_refuses_the_output_of_other_input(self):
+        path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6]}\n')
+        output = self.write("out.jsonl", '{"id": 2}\n')
+        self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="other input")
+        self.assertEqual(output.read_bytes(), b'{"id": 2}\n')
+        output.write_text('{"id": 1}\n{"id": 2}\n')
+        self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="other input")
+        self.fails("score", DEMO, "-f", path, "-o", path, says="input and output")
+        self.fails("score", DEMO, "-f", path, "--resume", says="--output", code=2)
+
+    def test_texts_with_nothing_to_score(self):
+        empty = self.json("score", DEMO, "--text", "", "--json")
+        self.assertEqual(empty["tokens"], [])
+        self.assertEqual(empty["views"]["base"]["logprobs"], [])
+        self.assertEqual(empty["views"]["base"]["sum"], 0)
+        one = self.json("score", DEMO, "--tokens", "5", "--json")["views"]["base"]
+        self.assertEqual((one["logprobs"], one["sum"]), ([None], 0))
+        self.fails("score", DEMO, "--prompt", "Saker", "--completion", "", says="adds no token")
+
+    def test_an_empty_prompt_scores_from_the_second_token(self):
+        view = self.json("score", DEMO, "--prompt", "", "--completion", "hello you", "--json")["views"]["base"]
+        self.assertTrue(view["first_token_unscored"])
+        self.assertEqual([x is None for x in view["logprobs"]], [True, False])
+
+    def test_a_prompt_alone_is_for_its_next_token(self):
+        view = self.json("score", DEMO, "--prompt", "Saker is", "--top-k", "5", "--json")["views"]["base"]
+        self.assertEqual(set(view["logprobs"]), {None})
+        self.assertEqual(len(view["next"]["token_ids"]), 5)
+        self.fails("score", DEMO, "--prompt", "Saker is", "--top-k", "0", says="top_k")
+        self.fails("score", DEMO, says="one of", code=2)
+
+    def test_longer_than_the_context(self):
+        model = self.demo_copy(max_position_embeddings=16)
+        ids = ",".join(["5", "6", "7"] * 10)
+        self.fails("score", model, "--tokens", ids, says="16")
+        got = self.json("score", model, "--tokens", ids, "--stride", "8", "--json")["views"]["base"]
+        self.assertEqual(sum(x is not None for x in got["logprobs"]), 29)
 
     def test_greedy_answer_is_greedy(self):
         made = self.json("generate", DEMO, "--tokens", "5,6,7", "--max-tokens", "8", "--ignore-eos", "--json")

@@ -10,7 +10,9 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace saker::engine {
@@ -91,20 +93,80 @@ TEST(Engine, ScoreAndGenerateAgreeToTheBit) {
       ScoreRequest{.tokens = generated.tokens, .prompt_tokens = *request.tokens, .top_k = 4}
   );
   ASSERT_EQ(scored.tokens.size(), 24U);
+  const ViewScores& view = scored.views.at(0);
   double sum = 0.0;
   for (std::size_t i = 0; i < 20; ++i) {
-    EXPECT_EQ(*scored.logprobs[4 + i], generated.logprobs[i].logprob);
+    EXPECT_EQ(*view.logprobs[4 + i], generated.logprobs[i].logprob);
     sum += generated.logprobs[i].logprob;
   }
-  EXPECT_EQ(scored.sum, sum);
-  EXPECT_TRUE(scored.is_greedy);
-  ASSERT_TRUE(scored.next);
-  EXPECT_EQ(scored.next->vocab_size, 96);
-  double mass = std::exp(*scored.next->tail_logprob);
-  for (const double logprob : scored.next->logprobs) {
+  EXPECT_EQ(view.sum, sum);
+  EXPECT_TRUE(view.is_greedy);
+  ASSERT_TRUE(view.next);
+  EXPECT_EQ(view.next->vocab_size, 96);
+  double mass = std::exp(*view.next->tail_logprob);
+  for (const double logprob : view.next->logprobs) {
     mass += std::exp(logprob);
   }
   EXPECT_NEAR(mass, 1.0, 1e-12);
+}
+
+TEST(Engine, ScoresOfABatchAreThoseOfSingleRuns) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  const std::vector<ScoreRequest> requests = {
+      {.tokens = Ids{3, 14, 15}, .top_k = 4},
+      {.tokens = Ids{400}},
+      {.tokens = Ids{5}, .top_k = 2},
+      {.tokens = Ids{3, 14, 15, 92, 6}, .kv_bits = 8},
+      {.tokens = Ids{5, 6}, .kv_bits = 5},
+  };
+  const std::vector<ScoreOutcome> outcomes = engine->score(requests);
+  ASSERT_EQ(outcomes.size(), requests.size());
+  for (const std::size_t bad : {1, 4}) {
+    ASSERT_TRUE(std::holds_alternative<Error>(outcomes[bad]));
+    EXPECT_EQ(std::get<Error>(outcomes[bad]).code(), ErrorCode::kInvalidArgument);
+  }
+  for (const std::size_t good : {0, 2, 3}) {
+    const auto& result = std::get<ScoreResult>(outcomes[good]);
+    const ScoreResult alone = engine->score(requests[good]);
+    EXPECT_EQ(result.tokens, alone.tokens);
+    EXPECT_EQ(result.views[0].logprobs, alone.views[0].logprobs);
+    EXPECT_EQ(result.views[0].next, alone.views[0].next);
+  }
+  EXPECT_TRUE(engine->score(std::span<const ScoreRequest>{}).empty());
+  EXPECT_THROW(engine->score(ScoreRequest{.tokens = Ids{}}), Error);
+}
+
+// Each token's score is that of the first window that has it; windows end where the stride says.
+TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  ScoreRequest request{.tokens = Ids{}, .top_k = 3};
+  for (int i = 0; i < 1000; ++i) {
+    request.tokens->push_back((i * i + 3 * i) % 96);
+  }
+  EXPECT_THROW(engine->score(request), Error);
+  request.stride = 512;
+  EXPECT_THROW(engine->score(request), Error);
+  request.stride = 300;
+  const ScoreResult result = engine->score(request);
+  const ViewScores& view = result.views.at(0);
+  ASSERT_EQ(view.logprobs.size(), 1000U);
+  int scored_to = 1;
+  double sum = 0.0;
+  for (const int end : {512, 812, 1000}) {
+    const Ids window(request.tokens->begin() + (end - 512), request.tokens->begin() + end);
+    const ScoreResult alone = engine->score(ScoreRequest{.tokens = window, .top_k = 3});
+    for (int at = scored_to; at < end; ++at) {
+      const auto& expected = alone.views[0].logprobs[static_cast<std::size_t>(at - (end - 512))];
+      EXPECT_EQ(view.logprobs[static_cast<std::size_t>(at)], expected);
+      sum += *expected;
+    }
+    scored_to = end;
+    EXPECT_EQ(end == 1000, alone.views[0].next == view.next);
+  }
+  EXPECT_EQ(view.sum, sum);
+  EXPECT_EQ(view.mean, sum / 999);
 }
 
 // A conversation, with windows that were passed and rows that cannot be forgotten.

@@ -81,13 +81,13 @@ TEST(Prompts, ExactlyOneKindOfPrompt) {
   request.tokens = Ids{1};
   EXPECT_THAT(refusal(prompts, request).second, HasSubstr("exactly one"));
   EXPECT_THAT(refusal(prompts, ScoreRequest{}).second, HasSubstr("exactly one"));
-  EXPECT_THAT(refusal(prompts, ScoreRequest{.prompt = "a"}).second, HasSubstr("exactly one"));
+  EXPECT_THAT(refusal(prompts, ScoreRequest{.completion = "a"}).second, HasSubstr("exactly one"));
   EXPECT_THAT(
       refusal(prompts, ScoreRequest{.text = "a", .tokens = Ids{1}}).second, HasSubstr("exactly one")
   );
   EXPECT_THAT(
       refusal(prompts, ScoreRequest{.text = "a", .prompt_tokens = {1}}).second,
-      HasSubstr("prompt_tokens")
+      HasSubstr("exactly one")
   );
 }
 
@@ -102,11 +102,35 @@ TEST(Prompts, ScoringStartsAfterThePrompt) {
   const ScorePrompt pair = prompts.encode(ScoreRequest{.prompt = "the cat", .completion = " sat"});
   EXPECT_EQ(pair.tokens, prompts.tokenizer()->encode("the cat sat"));
   EXPECT_EQ(pair.first_scored, static_cast<int>(prompts.tokenizer()->encode("the cat").size()));
+  EXPECT_FALSE(pair.first_token_unscored);
   EXPECT_FALSE(pair.boundary_merged);
   EXPECT_THAT(
       refusal(prompts, ScoreRequest{.prompt = "the cat", .completion = ""}).second,
       HasSubstr("adds no token")
   );
+}
+
+TEST(Prompts, APromptAloneIsForItsNextToken) {
+  const Prompts prompts(parts());
+  const ScorePrompt text = prompts.encode(next_token_dist("the cat"));
+  EXPECT_EQ(text.tokens, prompts.tokenizer()->encode("the cat"));
+  EXPECT_EQ(text.first_scored, static_cast<int>(text.tokens.size()));
+  const ScorePrompt ids = prompts.encode(ScoreRequest{.prompt_tokens = {3, 4}, .top_k = 1});
+  EXPECT_EQ(ids.tokens, (Ids{3, 4}));
+  EXPECT_EQ(ids.first_scored, 2);
+  EXPECT_THAT(refusal(prompts, next_token_dist("the cat", 0)).second, HasSubstr("top_k"));
+  Prompts::Parts without_bos;
+  without_bos.tokenizer = text::GoldenTokenizer("unigram").tokenizer;
+  EXPECT_THAT(refusal(Prompts(without_bos), next_token_dist("")).second, HasSubstr("no tokens"));
+}
+
+TEST(Prompts, NothingIsBeforeTheFirstTokenAfterAnEmptyPrompt) {
+  Prompts::Parts without_bos;
+  without_bos.tokenizer = text::GoldenTokenizer("unigram").tokenizer;
+  const Prompts prompts(without_bos);
+  const ScorePrompt pair = prompts.encode(ScoreRequest{.prompt = "", .completion = "the cat"});
+  EXPECT_EQ(pair.first_scored, 0);
+  EXPECT_TRUE(pair.first_token_unscored);
 }
 
 TEST(Prompts, MergedBoundariesAreSeen) {

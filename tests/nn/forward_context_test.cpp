@@ -70,6 +70,40 @@ TEST(ForwardContext, MakesEachTableOnce) {
   EXPECT_TRUE(mx::array_equal(table->cos, rope.table(positions).cos).item<bool>());
 }
 
+TEST(ForwardContext, AForkCopiesRowsIntoNewSpans) {
+  auto trunk = make_cache();
+  auto one = make_cache();
+  auto other = make_cache();
+  write(trunk, 5);
+  Fork fork{.layer = 1, .spans = {{&one, 2}, {&other, 2}}, .rows = {0, 1, 0, 1}};
+  ForwardContext context({{&trunk, 2}}, fork);
+  EXPECT_FALSE(context.forks_before(0));
+  EXPECT_TRUE(context.forks_before(1));
+  const mx::array rows = context.fork();
+  EXPECT_TRUE(mx::array_equal(rows, mx::array({0, 1, 0, 1}, mx::int32)).item<bool>());
+  EXPECT_FALSE(context.forks_before(1));
+  EXPECT_EQ(context.row_count(), 4);
+  const auto positions = context.positions();
+  EXPECT_THAT(
+      std::vector<std::int64_t>(positions.begin(), positions.end()), ElementsAre(5, 6, 5, 6)
+  );
+  EXPECT_EQ(context.spans()[1].cache, &other);
+}
+
+TEST(ForwardContext, RefusesForksThatDoNotFit) {
+  auto cache = make_cache();
+  auto other = make_cache();
+  const auto refuses = [&](Fork fork) {
+    expect_error(ErrorCode::kInvalidArgument, {"fork"}, [&] {
+      ForwardContext context({{&cache, 2}}, std::move(fork));
+    });
+  };
+  refuses({});
+  refuses({.layer = 1, .spans = {{&other, 2}}, .rows = {0}});
+  refuses({.layer = 1, .spans = {{&other, 2}}, .rows = {0, 2}});
+  refuses({.layer = 1, .spans = {{&other, 2}}, .rows = {-1, 0}});
+}
+
 TEST(ForwardContext, RefusesEmptySpans) {
   auto cache = make_cache();
   expect_error(ErrorCode::kInvalidArgument, {"no spans"}, [] { ForwardContext context({}); });

@@ -93,8 +93,8 @@ TEST(Js, BoundsAndSymmetry) {
   EXPECT_NEAR(js_divergence(p, q), std::numbers::ln2, 1e-12);
   const std::vector<double> r = {0.3, 0.7};
   EXPECT_EQ(js_divergence(p, r), js_divergence(r, p));
-  const double wanted = 0.5 * std::log(1.0 / 0.65) + 0.5 * (0.3 * std::log(0.3 / 0.65) +
-                                                            0.7 * std::log(0.7 / 0.35));
+  const double wanted =
+      0.5 * std::log(1.0 / 0.65) + 0.5 * (0.3 * std::log(0.3 / 0.65) + 0.7 * std::log(0.7 / 0.35));
   EXPECT_NEAR(js_divergence(p, r), wanted, 1e-12);
 }
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -14,7 +14,7 @@ namespace saker::score {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-const std::vector<double> kStrengths = {0.0, 0.25, 0.5, 0.75, 1.0, 1.25};
+constexpr std::array kStrengths = {0.0, 0.25, 0.5, 0.75, 1.0, 1.25};
 
 TEST(TokenDeltas, AreTunedMinusBaseWhereBothAreScored) {
   const TokenLogprobs base = {std::nullopt, -2.0, -1.0, std::nullopt};
@@ -37,7 +37,7 @@ TEST(Summary, OfTheGoldenDivergences) {
 
 // adapter_ablation over its default strengths: a line passes all three thresholds.
 TEST(AblationCurve, OfALine) {
-  std::vector<double> divergences(kStrengths);
+  std::vector<double> divergences(kStrengths.begin(), kStrengths.end());
   for (double& x : divergences) {
     x *= 0.04;
   }
@@ -66,7 +66,9 @@ TEST(AblationCurve, EdgesAreDefined) {
   const AblationCurve partial = ablation_curve(some, std::vector<double>{0.2, 0.0, 0.9});
   EXPECT_EQ(partial.saturation, 0.5);
   EXPECT_EQ(partial.overshoot, 1.0);
-  EXPECT_EQ(ablation_curve(std::vector<double>{1.0, 1.0}, std::vector<double>{0, 1}).linearity, 0.0);
+  EXPECT_EQ(
+      ablation_curve(std::vector<double>{1.0, 1.0}, std::vector<double>{0, 1}).linearity, 0.0
+  );
   EXPECT_THROW(ablation_curve(kStrengths, some), Error);
   EXPECT_THROW(ablation_curve(std::vector<double>{1.0}, std::vector<double>{1.0}), Error);
   EXPECT_THROW(ablation_curve(some, std::vector<double>{0.2, kNan, 0.9}), Error);
@@ -95,6 +97,7 @@ TEST(ZScore, AsAScore) {
 
 TEST(Bootstrap, CoversTheMeanAndRepeats) {
   std::vector<double> values;
+  values.reserve(200);
   for (int i = 0; i < 200; ++i) {
     values.push_back(std::sin(i * 0.7) + 0.25);
   }

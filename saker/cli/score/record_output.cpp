@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/score/record_output.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/output.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+namespace saker::cli {
+
+RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
+  if (start == Start::kResume && std::filesystem::exists(path)) {
+    keep_whole_lines(path);
+  }
+  file_.reset(std::fopen(path.c_str(), start == Start::kResume ? "ab" : "wb"));
+  require(
+      file_ != nullptr,
+      ErrorCode::kNotFound,
+      "{}: can't be opened: {}",
+      path.string(),
+      std::strerror(errno)
+  );
+}
+
+void RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
+  require(
+      std::filesystem::is_regular_file(path),
+      ErrorCode::kInvalidArgument,
+      "{}: is no regular file, which --resume continues",
+      path.string()
+  );
+  std::uintmax_t whole = 0;
+  std::string last;
+  {
+    std::ifstream file(path, std::ios::binary);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+      whole += line.size() + 1;
+      ++kept_lines_;
+      last = std::move(line);
+    }
+  }
+  if (kept_lines_ > 0) {
+    last_kept_ = parse_json(last, fmt::format("{}:{}", path.string(), kept_lines_));
+  }
+  std::error_code error;
+  std::filesystem::resize_file(path, whole, error);
+  require(!error, ErrorCode::kNotFound, "{}: can't be cut: {}", path.string(), error.message());
+}
+
+void RecordOutput::write(std::string_view line) {
+  if (file_ == nullptr) {
+    print(line);
+    return;
+  }
+  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
+                       std::fflush(file_.get()) == 0;
+  require(written, ErrorCode::kInternal, "the output takes no more: {}", std::strerror(errno));
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where answers to JSON lines go: standard output, or a file that a later run can continue. A file
+// holds whole lines, but for the last one of a run that was killed.
+
+#include "saker/base/json.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+namespace saker::cli {
+
+class RecordOutput {
+ public:
+  // Writes to standard output.
+  RecordOutput() = default;
+  // Creates or empties the file; with `Resume` keeps its whole lines. Throws kNotFound when it
+  // can't be opened, kCorruptData when a kept line is no JSON object.
+  enum class Start : std::uint8_t { kEmpty, kResume };
+  RecordOutput(const std::filesystem::path& path, Start start);
+
+  // Lines of the earlier run, and the last of them.
+  int kept_lines() const { return kept_lines_; }
+
+  const Json& last_kept() const { return last_kept_; }
+
+  // One line, with its line break, written and flushed.
+  void write(std::string_view line);
+
+ private:
+  void keep_whole_lines(const std::filesystem::path& path);
+
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
+  int kept_lines_ = 0;
+  Json last_kept_;
+};
+
+}  // namespace saker::cli

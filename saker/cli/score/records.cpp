@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/score/records.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/json_lines.h"
+#include "saker/cli/progress.h"
+#include "saker/cli/request_fields.h"
+#include "saker/cli/result_json.h"
+#include "saker/cli/score/record_output.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+std::string text_member(const Json& value, const std::string& key) {
+  require(
+      value.is_string(),
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected a text",
+      key,
+      value.type_name()
+  );
+  return value.get<std::string>();
+}
+
+std::vector<std::int32_t> token_member(const Json& value) {
+  engine::GenerateRequest holder;
+  apply_record({{"tokens", value}}, holder);
+  return *holder.tokens;
+}
+
+// A line of the input, and why it can't be scored if it can't.
+struct Record {
+  Json id = Json(Json::value_t::discarded);
+  int line = 0;
+  engine::ScoreRequest request = {};
+  std::optional<Error> error = {};
+};
+
+Json failure(const Record& record, const Error& error) {
+  Json answer = record_error(record.id, error);
+  answer["error"]["line"] = record.line;
+  return answer;
+}
+
+bool answers(const Json& kept, const Record& record) {
+  const bool with_id = kept.is_object() && kept.contains("id");
+  return with_id ? kept["id"] == record.id : kept.is_object() && record.id.is_discarded();
+}
+
+class RecordsScorer {
+ public:
+  RecordsScorer(
+      engine::Engine& engine, const RecordsInput& input, const engine::ScoreRequest& options
+  )
+      : engine_(engine), input_(input), options_(options), lines_(input.file) {
+    if (!input.output.empty()) {
+      std::error_code none;
+      require(
+          !std::filesystem::equivalent(input.file, input.output, none),
+          ErrorCode::kInvalidArgument,
+          "{}: is input and output",
+          input.file.string()
+      );
+      output_ = RecordOutput(
+          input.output, input.resume ? RecordOutput::Start::kResume : RecordOutput::Start::kEmpty
+      );
+    }
+  }
+
+  int run() {
+    skip_answered();
+    std::error_code unknown;
+    const std::uintmax_t size = std::filesystem::file_size(input_.file, unknown);
+    Progress progress(unknown ? 0 : size, "scoring");
+    int failures = 0;
+    for (auto records = read_batch(); !records.empty(); records = read_batch()) {
+      failures += answer(records);
+      progress.set(lines_.position());
+    }
+    require(
+        failures == 0,
+        ErrorCode::kInvalidArgument,
+        "{}: {} records failed",
+        input_.file.string(),
+        failures
+    );
+    return 0;
+  }
+
+ private:
+  void skip_answered() {
+    for (int i = 1; i <= output_.kept_lines(); ++i) {
+      const std::optional<Record> record = read();
+      const Json& kept = output_.last_kept();
+      const bool same = i < output_.kept_lines() || (record && answers(kept, *record));
+      require(
+          record && same,
+          ErrorCode::kInvalidArgument,
+          "{}: its line {} doesn't answer {}: it belongs to other input",
+          input_.output.string(),
+          i,
+          record ? lines_.where() : "anything"
+      );
+    }
+  }
+
+  std::optional<Record> read() {
+    const std::optional<std::string> line = lines_.next();
+    if (!line) {
+      return std::nullopt;
+    }
+    Record record{.line = lines_.line()};
+    try {
+      const Json json = parse_json(*line, lines_.where());
+      if (json.is_object() && json.contains("id")) {
+        record.id = json["id"];
+      }
+      record.request = make_score_request(json, options_);
+    } catch (const Error& error) {
+      record.error = error;
+    }
+    return record;
+  }
+
+  std::vector<Record> read_batch() {
+    std::vector<Record> records;
+    while (records.size() < static_cast<std::size_t>(input_.batch)) {
+      std::optional<Record> record = read();
+      if (!record) {
+        break;
+      }
+      records.push_back(std::move(*record));
+    }
+    return records;
+  }
+
+  Json success(const Record& record, const engine::ScoreResult& result) const {
+    Json answer = with_id(record.id, to_json(result));
+    if (input_.diff) {
+      answer["diff"] = to_json(engine::differences(result, options_.views));
+    }
+    return answer;
+  }
+
+  // Writes a line for each; how many failed.
+  int answer(std::vector<Record>& records) {
+    std::vector<engine::ScoreRequest> requests;
+    for (Record& record : records) {
+      if (!record.error) {
+        requests.push_back(std::move(record.request));
+      }
+    }
+    const std::vector<engine::ScoreOutcome> outcomes = engine_.score(requests);
+    auto next = outcomes.begin();
+    int failures = 0;
+    for (const Record& record : records) {
+      const Error* error = record.error ? &*record.error : std::get_if<Error>(&*next);
+      if (error != nullptr) {
+        ++failures;
+        output_.write(dump_line(failure(record, *error)));
+      } else {
+        output_.write(dump_line(success(record, std::get<engine::ScoreResult>(*next))));
+      }
+      next += record.error ? 0 : 1;
+    }
+    return failures;
+  }
+
+  engine::Engine& engine_;
+  const RecordsInput& input_;
+  const engine::ScoreRequest& options_;
+  JsonLines lines_;
+  RecordOutput output_;
+};
+
+}  // namespace
+
+void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file) {
+  CLI::Option* output =
+      command.add_option("-o,--output", input.output, "With -f: write the answers to this file")
+          ->needs(&file)
+          ->type_name("FILE");
+  command
+      .add_flag(
+          "--resume",
+          input.resume,
+          "Continue an --output that was interrupted: its whole lines stay, others are scored"
+      )
+      ->needs(output);
+  command.add_option("--batch", input.batch, "With -f: records that run together [64]")
+      ->needs(&file)
+      ->check(CLI::Range(1, 1 << 16))
+      ->type_name("INT");
+}
+
+engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreRequest& options) {
+  require(
+      record.is_object(),
+      ErrorCode::kInvalidArgument,
+      "expected a JSON object, got {}",
+      record.type_name()
+  );
+  engine::ScoreRequest request = options;
+  for (const auto& [key, value] : record.items()) {
+    if (key == "text") {
+      request.text = text_member(value, key);
+    } else if (key == "prompt") {
+      request.prompt = text_member(value, key);
+    } else if (key == "completion") {
+      request.completion = text_member(value, key);
+    } else if (key == "tokens") {
+      request.tokens = token_member(value);
+    } else if (key == "prompt_tokens") {
+      request.prompt_tokens = token_member(value);
+    } else {
+      require(key == "id", ErrorCode::kInvalidArgument, "unknown option {:?}", key);
+    }
+  }
+  return request;
+}
+
+int score_records(
+    engine::Engine& engine, const RecordsInput& input, const engine::ScoreRequest& options
+) {
+  return RecordsScorer(engine, input, options).run();
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker score`: log-probabilities of given tokens.
+#include "saker/base/atomic_file.h"
+#include "saker/cli/command.h"
+#include "saker/cli/model_args.h"
+#include "saker/cli/output.h"
+#include "saker/cli/request_fields.h"
+#include "saker/cli/result_json.h"
+#include "saker/cli/score/html.h"
+#include "saker/cli/score/records.h"
+#include "saker/cli/score/views.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+struct ScoreArgs {
+  ModelArgs model;
+  std::optional<std::string> prompt;
+  std::optional<std::string> completion;
+  std::optional<std::string> text;
+  std::string tokens;
+  std::string prompt_tokens;
+  RecordsInput records;
+  engine::ScoreRequest options;  // Those that all inputs share.
+  ViewArgs views;
+  bool json = false;
+
+  ScoreArgs() { options.top_k = 10; }
+};
+
+std::string quoted_piece(const text::Tokenizer& tokenizer, std::int32_t id) {
+  return fmt::format("{:?}", tokenizer.has_token(id) ? tokenizer.token_piece(id) : "");
+}
+
+void print_table(const engine::ScoreResult& result, const text::Tokenizer* tokenizer) {
+  for (const engine::ViewScores& view : result.views) {
+    if (result.views.size() > 1) {
+      print(view.view + ":\n");
+    }
+    for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+      const std::int32_t id = result.tokens[i];
+      const auto& logprob = view.logprobs[i];
+      print(fmt::format(
+          "{:>10}  {:>8}{}\n",
+          logprob ? fmt::format("{:.4f}", *logprob) : "-",
+          id,
+          tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
+      ));
+    }
+    print(fmt::format("sum {:.4f}, mean {:.4f}\n", view.sum, view.mean));
+  }
+}
+
+void write_page(const std::filesystem::path& path, std::string_view page) {
+  AtomicFile file(path);
+  file.write(page);
+  file.commit();
+}
+
+void show(
+    const engine::ScoreResult& result, const ScoreArgs& args, const text::Tokenizer* tokenizer
+) {
+  std::optional<engine::Differences> differences;
+  const std::vector<std::string> pieces = token_pieces(result.tokens, tokenizer);
+  if (args.views.diff || !args.views.html.empty()) {
+    differences = engine::differences(result, args.options.views);
+  }
+  if (!args.views.html.empty()) {
+    write_page(args.views.html, score_html(result, *differences, pieces));
+  }
+  if (args.json) {
+    Json json = to_json(result);
+    if (args.views.diff) {
+      json["diff"] = to_json(*differences);
+    }
+    print(dump_line(json));
+  } else if (args.views.diff) {
+    print(difference_table(result, *differences, pieces));
+  } else {
+    print_table(result, tokenizer);
+  }
+}
+
+int run_score(const ScoreArgs& given) {
+  ScoreArgs args = given;
+  args.options.views = parse_views(args.views);
+  args.records.diff = args.views.diff;
+  const auto engine = load_engine(args.model);
+  if (!args.records.file.empty()) {
+    return score_records(*engine, args.records, args.options);
+  }
+  engine::ScoreRequest request = args.options;
+  request.text = args.text;
+  request.prompt = args.prompt;
+  request.completion = args.completion;
+  if (!args.tokens.empty()) {
+    request.tokens = parse_token_list(args.tokens);
+  }
+  if (!args.prompt_tokens.empty()) {
+    request.prompt_tokens = parse_token_list(args.prompt_tokens);
+  }
+  show(engine->score(request), args, engine->tokenizer());
+  return 0;
+}
+
+}  // namespace
+
+void add_score(CLI::App& app, Action& action) {
+  auto args = std::make_shared<ScoreArgs>();
+  CLI::App& command =
+      *app.add_subcommand("score", "Log-probabilities of a text, completion or tokens");
+  auto* input =
+      command.add_option_group("Input", "Exactly one of --completion, --text, --tokens, -f");
+  auto* completion = input->add_option("--completion", args->completion, "Scored after --prompt")
+                         ->type_name("TEXT");
+  input->add_option("--text", args->text, "Scored as a whole")->type_name("TEXT");
+  input->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
+      ->type_name("IDS");
+  auto* file = input
+                   ->add_option(
+                       "-f,--file",
+                       args->records.file,
+                       "FILE.jsonl of {\"id\", \"prompt\", \"completion\" | \"text\" | "
+                       "\"tokens\"}, answered a "
+                       "line each"
+                   )
+                   ->type_name("FILE");
+  input->require_option(0, 1);
+  add_model_args(command, args->model);
+  auto* prompt = command
+                     .add_option(
+                         "--prompt",
+                         args->prompt,
+                         "Text before the completion, not scored; alone: only its next token"
+                     )
+                     ->type_name("TEXT");
+  completion->needs(prompt);
+  auto* prompt_tokens = command
+                            .add_option(
+                                "--prompt-tokens",
+                                args->prompt_tokens,
+                                "Ids before --tokens, not scored; alone: only their next token"
+                            )
+                            ->excludes(prompt)
+                            ->type_name("IDS");
+  command
+      .add_option("--top-k", args->options.top_k, "Next-token candidates to report; 0: none [10]")
+      ->check(CLI::Range(0, 1 << 20))
+      ->type_name("INT");
+  command
+      .add_option(
+          "--stride",
+          args->options.stride,
+          "Score what is longer than the context in windows that move by so many tokens; 0: refuse "
+          "it [0]"
+      )
+      ->check(CLI::Range(0, 1 << 30))
+      ->type_name("INT");
+  add_kv_bits(command, args->options.kv_bits);
+  add_records_input(command, args->records, *file);
+  add_view_args(command, args->views);
+  command.get_option("--html")->excludes(file);
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([=, &action] {
+    if (input->count_all() + prompt->count() + prompt_tokens->count() == 0) {
+      throw CLI::RequiredError("one of --completion, --text, --tokens, --prompt and -f");
+    }
+    action = [args] { return run_score(*args); };
+  });
+}
+
+}  // namespace saker::cli

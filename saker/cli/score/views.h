@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Adapters and views of `score`: their options, and what the views differ by as table, JSON or HTML
+// page.
+
+#include "saker/engine/differences.h"
+#include "saker/engine/engine.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+
+struct ViewArgs {
+  std::vector<std::string> adapters;  // [NAME=]DIR
+  std::vector<std::string> keys;      // Empty: base, and ft with an adapter.
+  bool diff = false;
+  std::filesystem::path html;  // Empty: none.
+};
+
+// Adds --adapter, --views, --diff and --html.
+void add_view_args(CLI::App& command, ViewArgs& args);
+
+// Throws kInvalidArgument for keys that are no view or are there twice, and for `diff` or `html`
+// with a single view.
+std::vector<engine::View> parse_views(const ViewArgs& args);
+
+// The text of each token; without a tokenizer none.
+std::vector<std::string> token_pieces(
+    const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer
+);
+
+// A line per token: the first view's log-probability and the others' deltas; then the measures.
+std::string difference_table(
+    const engine::ScoreResult& result,
+    const engine::Differences& differences,
+    const std::vector<std::string>& pieces
+);
+
+}  // namespace saker::cli

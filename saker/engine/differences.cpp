@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/differences.h"
+
+#include "saker/base/error.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace saker::engine {
+namespace {
+
+constexpr std::size_t kFewestNulls = 2;
+constexpr std::size_t kFewestStrengths = 3;
+
+std::vector<double> finite_values(const score::TokenLogprobs& deltas) {
+  std::vector<double> values;
+  for (const auto& delta : deltas) {
+    if (delta && std::isfinite(*delta)) {
+      values.push_back(*delta);
+    }
+  }
+  return values;
+}
+
+ViewDifference difference(const ViewScores& reference, const ViewScores& scores) {
+  ViewDifference result{.view = scores.view};
+  result.deltas = score::token_deltas(reference.logprobs, scores.logprobs);
+  result.total = score::summary(result.deltas);
+  const std::vector<double> values = finite_values(result.deltas);
+  if (!values.empty()) {
+    result.mean_interval = score::bootstrap_interval(values, {});
+    for (const double value : values) {
+      result.mean_change += std::abs(value);
+    }
+    result.mean_change /= static_cast<double>(values.size());
+  }
+  if (reference.next && scores.next) {
+    try {
+      result.next = score::divergence(*reference.next, *scores.next);
+    } catch (const Error&) {
+      result.next.reset();  // Of a broken model.
+    }
+  }
+  return result;
+}
+
+void add_z_scores(Differences& all, std::span<const View> views) {
+  std::vector<double> nulls;
+  for (std::size_t i = 1; i < views.size(); ++i) {
+    if (views[i].null) {
+      nulls.push_back(all.views[i - 1].mean_change);
+    }
+  }
+  if (nulls.size() < kFewestNulls) {
+    return;
+  }
+  const score::NullStatistics statistics = score::null_statistics(nulls);
+  for (std::size_t i = 1; i < views.size(); ++i) {
+    if (!views[i].null) {
+      all.views[i - 1].z = score::z_score(all.views[i - 1].mean_change, statistics);
+    }
+  }
+}
+
+void add_ablation(Differences& all, std::span<const View> views) {
+  std::vector<double> strengths;
+  std::vector<double> divergences;
+  std::filesystem::path adapter;
+  if (views.front().adapter.empty()) {
+    strengths.push_back(0.0);
+    divergences.push_back(0.0);
+  }
+  for (std::size_t i = 1; i < views.size(); ++i) {
+    if (views[i].adapter.empty() || views[i].null || !all.views[i - 1].next) {
+      continue;
+    }
+    adapter = adapter.empty() ? views[i].adapter : adapter;
+    if (views[i].adapter == adapter) {
+      strengths.push_back(views[i].strength);
+      divergences.push_back(all.views[i - 1].next->js);
+    }
+  }
+  if (strengths.size() >= kFewestStrengths) {
+    all.ablation = score::ablation_curve(strengths, divergences);
+  }
+}
+
+}  // namespace
+
+Differences differences(const ScoreResult& result, std::span<const View> views) {
+  require(
+      views.size() >= 2 && views.size() == result.views.size(),
+      ErrorCode::kInvalidArgument,
+      "differences need two views or more, got {}",
+      result.views.size()
+  );
+  Differences all;
+  all.reference = result.views.front().view;
+  all.views.reserve(result.views.size() - 1);
+  for (std::size_t i = 1; i < result.views.size(); ++i) {
+    all.views.push_back(difference(result.views.front(), result.views[i]));
+  }
+  add_z_scores(all, views);
+  add_ablation(all, views);
+  return all;
+}
+
+}  // namespace saker::engine

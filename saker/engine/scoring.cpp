@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/scoring.h"
+
+#include "saker/base/error.h"
+#include "saker/engine/adapters.h"
+#include "saker/score/token_scores.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <utility>
+
+namespace saker::engine {
+namespace {
+
+using score::ScoreJob;
+using score::TokenScores;
+
+// A request on its way.
+struct Plan {
+  ScorePrompt prompt;
+  std::vector<ScoreJob> windows;         // Usually one.
+  std::vector<int> first_tokens;         // Of the windows.
+  std::vector<View> views;               // At least one.
+  std::vector<nn::AdapterUse> adapters;  // Of the views.
+};
+
+Error as_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(typed_error(error));
+  } catch (const Error& typed) {
+    return typed;
+  }
+}
+
+// Each window in each view, a view after the other.
+void add_jobs(const Plan& plan, std::vector<ScoreJob>& jobs) {
+  for (const nn::AdapterUse& adapter : plan.adapters) {
+    for (const ScoreJob& window : plan.windows) {
+      jobs.push_back(window);
+      jobs.back().adapter = adapter;
+    }
+  }
+}
+
+// Windows of the context's length that move by `stride`; each scores what those before have not.
+void make_windows(Plan& plan, const ScoreRequest& request, std::int64_t context) {
+  const std::vector<std::int32_t>& tokens = plan.prompt.tokens;
+  const int total = static_cast<int>(tokens.size());
+  const bool windowed = request.stride > 0 && context > 0 && total > context;
+  require(
+      !windowed || request.stride < context,
+      ErrorCode::kInvalidArgument,
+      "stride: got {}, expected less than the model's context of {} tokens",
+      request.stride,
+      context
+  );
+  int end = windowed ? static_cast<int>(context) : total;
+  int scored = plan.prompt.first_scored;
+  while (true) {
+    const int first = windowed ? end - static_cast<int>(context) : 0;
+    ScoreJob window;
+    window.tokens.assign(tokens.begin() + first, tokens.begin() + end);
+    window.first_scored = std::max(scored, plan.prompt.first_scored) - first;
+    window.top_k = end == total ? request.top_k : 0;
+    plan.windows.push_back(std::move(window));
+    plan.first_tokens.push_back(first);
+    if (end == total) {
+      return;
+    }
+    scored = end;
+    end = std::min(end + request.stride, total);
+  }
+}
+
+void finish_plan(
+    Plan& plan, const ScoreRequest& request, const models::Model& model, Adapters& adapters
+) {
+  require(
+      request.stride >= 0,
+      ErrorCode::kInvalidArgument,
+      "stride: got {}, expected 0 or more",
+      request.stride
+  );
+  require(
+      kernels::is_kv_bits(request.kv_bits),
+      ErrorCode::kInvalidArgument,
+      "kv_bits: got {}, expected 16, 8 or 4",
+      request.kv_bits
+  );
+  plan.views = request.views.empty() ? std::vector<View>(1) : request.views;
+  plan.adapters.reserve(plan.views.size());
+  for (const View& view : plan.views) {
+    plan.adapters.push_back(adapters.use(view, model));
+  }
+  if (plan.prompt.tokens.empty() && !request.tokens) {
+    return;  // An empty text: nothing to run.
+  }
+  const models::ModelInfo& info = model.info();
+  make_windows(plan, request, info.context_length);
+  for (const ScoreJob& window : plan.windows) {
+    score::check_job(info, window);
+  }
+}
+
+ViewScores merge(const Plan& plan, const std::string& view, std::span<TokenScores> windows) {
+  ViewScores result{.view = view};
+  result.logprobs.resize(plan.prompt.tokens.size());
+  result.is_greedy = true;
+  int count = 0;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    result.is_greedy = result.is_greedy && windows[i].is_greedy;
+    const auto first = static_cast<std::size_t>(plan.first_tokens[i]);
+    for (std::size_t at = 0; at < windows[i].logprobs.size(); ++at) {
+      if (const auto& logprob = windows[i].logprobs[at]) {
+        result.logprobs[first + at] = logprob;
+        result.sum += *logprob;
+        ++count;
+      }
+    }
+  }
+  result.mean = count > 0 ? result.sum / count : 0.0;
+  if (!windows.empty()) {
+    result.next = std::move(windows.back().next);
+  }
+  return result;
+}
+
+class Batch {
+ public:
+  Batch(const Prompts& prompts, int prefill_step, std::span<const ScoreRequest> requests)
+      : prefill_step_(prefill_step),
+        requests_(requests),
+        plans_(requests.size()),
+        outcomes_(requests.size()) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      try {
+        plans_[i].prompt = prompts.encode(requests[i]);
+        encoded_.push_back(i);
+      } catch (...) {
+        outcomes_[i] = as_error(std::current_exception());
+      }
+    }
+  }
+
+  // On the engine's thread.
+  std::vector<ScoreOutcome> run(const models::Model& model, Adapters& adapters) {
+    std::map<int, std::vector<std::size_t>> by_bits;  // One kind of cache each.
+    for (const std::size_t i : encoded_) {
+      try {
+        finish_plan(plans_[i], requests_[i], model, adapters);
+        by_bits[requests_[i].kv_bits].push_back(i);
+      } catch (...) {
+        outcomes_[i] = as_error(std::current_exception());
+      }
+    }
+    for (const auto& [bits, indices] : by_bits) {
+      run_or_split(model, indices);
+    }
+    return std::move(outcomes_);
+  }
+
+ private:
+  // Those that fail together may still run alone.
+  void run_or_split(const models::Model& model, std::span<const std::size_t> indices) {
+    try {
+      run_together(model, indices);
+      return;
+    } catch (...) {
+      if (indices.size() == 1) {
+        outcomes_[indices.front()] = as_error(std::current_exception());
+        return;
+      }
+    }
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      run_or_split(model, indices.subspan(i, 1));
+    }
+  }
+
+  void run_together(const models::Model& model, std::span<const std::size_t> indices) {
+    std::vector<ScoreJob> jobs;
+    for (const std::size_t index : indices) {
+      add_jobs(plans_[index], jobs);
+    }
+    const score::ScoreOptions options{
+        .prefill_step = prefill_step_, .kv_bits = requests_[indices.front()].kv_bits
+    };
+    std::vector<TokenScores> scores = score::score_batch(model, jobs, options);
+    std::span<TokenScores> left = scores;
+    for (const std::size_t index : indices) {
+      const Plan& plan = plans_[index];
+      ScoreResult result{
+          .tokens = plan.prompt.tokens,
+          .boundary_merged = plan.prompt.boundary_merged,
+          .first_token_unscored = plan.prompt.first_token_unscored,
+      };
+      for (const View& view : plan.views) {
+        result.views.push_back(merge(plan, view.key, left.first(plan.windows.size())));
+        left = left.subspan(plan.windows.size());
+      }
+      outcomes_[index] = std::move(result);
+    }
+  }
+
+  int prefill_step_;
+  std::span<const ScoreRequest> requests_;
+  std::vector<Plan> plans_;
+  std::vector<std::size_t> encoded_;  // Requests that have tokens.
+  std::vector<ScoreOutcome> outcomes_;
+};
+
+}  // namespace
+
+std::vector<ScoreOutcome> score_requests(
+    Runner& runner, const Prompts& prompts, int prefill_step, std::span<const ScoreRequest> requests
+) {
+  Batch batch(prompts, prefill_step, requests);
+  return runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); }
+  );
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Score requests as batches of the scorer: encoding, windows over sequences that are longer than
+// the model's context, and an outcome for each request. Threading: any thread but the engine's.
+
+#include "saker/engine/prompts.h"
+#include "saker/engine/request.h"
+#include "saker/engine/runner.h"
+
+#include <span>
+#include <vector>
+
+namespace saker::engine {
+
+std::vector<ScoreOutcome> score_requests(
+    Runner& runner, const Prompts& prompts, int prefill_step, std::span<const ScoreRequest> requests
+);
+
+}  // namespace saker::engine

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/views.h"
+
+#include "saker/base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+[[noreturn]] void refuse(std::string_view key) {
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format(
+          "view {:?}: expected base, ft, a strength, an adapter's name, NAME@STRENGTH or "
+          "null:SEED[:INIT_SCALE[:RANK_SCALE]]",
+          key
+      )
+  );
+}
+
+const NamedAdapter& first_adapter(std::string_view key, std::span<const NamedAdapter> adapters) {
+  require(
+      !adapters.empty(),
+      ErrorCode::kInvalidArgument,
+      "view {:?} needs an adapter, and none is given",
+      key
+  );
+  return adapters.front();
+}
+
+double finite(std::string_view key, std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) {
+    refuse(key);
+  }
+  return *value;
+}
+
+double positive(std::string_view key, std::string_view what, std::string_view text) {
+  const double value = finite(key, parse_number<double>(text));
+  require(
+      value > 0.0,
+      ErrorCode::kInvalidArgument,
+      "view {:?}: {} is {}, expected a positive number",
+      key,
+      what,
+      value
+  );
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+NullView parse_null(std::string_view key) {
+  const std::vector<std::string_view> parts = split(key, ':');
+  NullView null;
+  const auto seed = parts.size() <= 4 ? parse_number<std::uint64_t>(parts[1]) : std::nullopt;
+  if (!seed) {
+    refuse(key);
+  }
+  null.seed = *seed;
+  if (parts.size() > 2) {
+    null.init_scale = positive(key, "init_scale", parts[2]);
+  }
+  if (parts.size() > 3) {
+    null.rank_scale = positive(key, "rank_scale", parts[3]);
+  }
+  return null;
+}
+
+}  // namespace
+
+View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
+  View view{.key = std::string(key)};
+  if (key == "base") {
+    return view;
+  }
+  const std::size_t at = key.rfind('@');
+  const auto named = std::ranges::find(adapters, key.substr(0, at), &NamedAdapter::name);
+  if (named != adapters.end() && !named->name.empty()) {
+    view.adapter = named->dir;
+    if (at != std::string_view::npos) {
+      view.strength = finite(key, parse_number<double>(key.substr(at + 1)));
+    }
+    return view;
+  }
+  if (key.starts_with("null:")) {
+    view.null = parse_null(key);
+  } else if (key != "ft") {
+    view.strength = finite(key, parse_number<double>(key));
+  }
+  view.adapter = first_adapter(key, adapters).dir;
+  return view;
+}
+
+std::string view_id(const View& view) {
+  if (view.adapter.empty()) {
+    return "base";
+  }
+  if (view.null) {
+    return view.null->rank_scale == 1.0
+               ? fmt::format("null_{}", view.null->seed)
+               : fmt::format("null_{}_rank{:.2f}", view.null->seed, view.null->rank_scale);
+  }
+  return view.strength == 1.0 ? "ft" : fmt::format("scaled_{:.2f}", view.strength);
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Views of one loaded model: the base, a fine-tune at any strength, and null adapters, which are
+// noise in a fine-tune's shape. All share the base's weights. Plain values; no MLX.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace saker::engine {
+
+// Noise in place of an adapter's LoRA matrices: both are N(0, (init_scale * sqrt(rank_scale))^2).
+struct NullView {
+  std::uint64_t seed = 0;
+  double init_scale = 0.02;
+  double rank_scale = 1.0;  // As if the rank were so many times the adapter's.
+};
+
+struct View {
+  std::string key = "base";            // Names it in results.
+  std::filesystem::path adapter = {};  // Empty: the base.
+  double strength = 1.0;               // Of the adapter's change; 0: the base's bits.
+  std::optional<NullView> null = {};
+};
+
+struct NamedAdapter {
+  std::string name;
+  std::filesystem::path dir;
+};
+
+// "base", "ft" (the first adapter), a number (the first adapter at that strength), the name of an
+// adapter, NAME@STRENGTH, or null:SEED[:INIT_SCALE[:RANK_SCALE]]. Throws kInvalidArgument for
+// others, for numbers that are not finite and for scales that are not positive.
+View parse_view(std::string_view key, std::span<const NamedAdapter> adapters);
+
+// "base", "ft", "scaled_0.50", "null_7", "null_7_rank2.00": as dlm-sway names views. Not unique:
+// two digits of a strength.
+std::string view_id(const View& view);
+
+}  // namespace saker::engine

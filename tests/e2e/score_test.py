@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`saker score` with adapters: views, differences, the page."""
+import html.parser
+import json
+import math
+import random
+import struct
+import unittest
+
+from saker import DEMO, SakerTest
+
+TEXT = "Saker is a <b>runtime</b> & more.\nIt runs \"models\" \u4e16\U0001f600."
+
+
+def write_lora(folder, seed, layers):
+    """An mlx-lm adapter of rank 2 for the attention's output projections of these layers."""
+    folder.mkdir()
+    config = json.loads((DEMO / "config.json").read_text())
+    inputs, outputs = config["num_attention_heads"] * config["head_dim"], config["hidden_size"]
+    numbers = random.Random(seed)
+    header, data = {}, b""
+    for layer in layers:
+        for name, shape in (("lora_a", [inputs, 2]), ("lora_b", [2, outputs])):
+            values = [numbers.gauss(0, 0.3) for _ in range(math.prod(shape))]
+            blob = struct.pack(f"<{len(values)}f", *values)
+            header[f"model.layers.{layer}.self_attn.o_proj.{name}"] = {
+                "dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(blob)]}
+            data += blob
+    text = json.dumps(header).encode()
+    (folder / "adapters.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "adapter_config.json").write_text(json.dumps({
+        "fine_tune_type": "lora", "num_layers": config["num_hidden_layers"],
+        "lora_parameters": {"rank": 2, "scale": 2.0, "dropout": 0.0, "keys": ["self_attn.o_proj"]}}))
+    return folder
+
+
+class Page(html.parser.HTMLParser):
+    """The text of each view's block, and the spans with a delta."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.deltas, self.tags, self.inside, self.mark = [], 0, set(), False, False
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.tags.add(tag)
+        self.mark = values.get("class") == "mark"
+        if values.get("class") == "text":
+            self.inside = True
+            self.blocks.append("")
+        self.deltas += "title" in values
+
+    def handle_endtag(self, tag):
+        self.mark = False
+        if tag == "div":
+            self.inside = False
+
+    def handle_data(self, data):
+        if self.inside and not self.mark:
+            self.blocks[-1] += data
+
+
+class Views(SakerTest):
+    def setUp(self):
+        super().setUp()
+        config = json.loads((DEMO / "config.json").read_text())
+        self.last = config["num_hidden_layers"] - 1
+        self.adapter = write_lora(self.folder / "law", 1, [0, self.last])
+        self.top = write_lora(self.folder / "top", 2, [self.last])
+
+    def test_base_and_fine_tune_in_one_pass(self):
+        base = self.json("score", DEMO, "--text", TEXT, "--json")["views"]["base"]
+        both = self.json("score", DEMO, "--text", TEXT, "--adapter", self.adapter, "--json")["views"]
+        self.assertEqual(list(both), ["base", "ft"])
+        self.assertEqual(both["base"], base)
+        self.assertNotEqual(both["ft"]["sum"], base["sum"])
+        alone = self.json("score", DEMO, "--text", TEXT, "--adapter", self.adapter, "--views", "ft", "--json")
+        self.assertEqual(alone["views"], {"ft": both["ft"]})
+
+    def test_every_view_has_the_bits_of_its_run_alone(self):
+        adapters = ["--adapter", f"law={self.adapter}", "--adapter", f"top={self.top}"]
+        keys = ["base", "ft", "0", "0.5", "law@-0.25", "top", "top@0.5", "null:7", "null:7:0.1:2", "null:8"]
+        views = self.json("score", DEMO, "--text", TEXT, *adapters, "--views", ",".join(keys), "--json")["views"]
+        self.assertEqual(list(views), keys)
+        for key in keys:
+            alone = self.json("score", DEMO, "--text", TEXT, *adapters, f"--views={key}", "--json")
+            self.assertEqual(alone["views"][key], views[key], key)
+        self.assertEqual(views["0"], views["base"])
+        self.assertEqual(len({views[key]["sum"] for key in keys}), len(keys) - 1)
+
+    def test_rows_below_the_first_changed_layer_are_shared(self):
+        adapters = ["--adapter", self.top]
+        views = self.json("score", DEMO, "--text", TEXT, *adapters, "--views", "base,ft,0.5", "--json")["views"]
+        for key in views:
+            alone = self.json("score", DEMO, "--text", TEXT, *adapters, "--views", key, "--json")["views"]
+            self.assertEqual(alone[key], views[key])
+
+    def test_difference(self):
+        got = self.json(
+            "score", DEMO, "--text", TEXT, "--adapter", self.adapter, "--diff", "--json",
+            "--views", "base,0.5,ft,null:1,null:2,null:3")
+        self.assertEqual(got["diff"]["reference"], "base")
+        tuned = got["diff"]["views"]["ft"]
+        base, ft = (got["views"][key]["logprobs"] for key in ("base", "ft"))
+        self.assertIsNone(tuned["deltas"][0])
+        for delta, a, b in list(zip(tuned["deltas"], base, ft))[1:]:
+            self.assertAlmostEqual(delta, b - a, places=12)
+        self.assertLessEqual(tuned["mean_interval"][0], tuned["mean"])
+        self.assertGreaterEqual(tuned["mean_interval"][1], tuned["mean"])
+        self.assertTrue(0 <= tuned["js"] <= math.log(2))
+        self.assertTrue(math.isfinite(tuned["z"]))
+        self.assertIsNone(got["diff"]["views"]["null:1"]["z"])
+        self.assertTrue(0 <= got["diff"]["ablation"]["linearity"] <= 1)
+
+    def test_table(self):
+        text = self.ok("score", DEMO, "--text", "hello you", "--adapter", self.adapter, "--diff").decode()
+        lines = text.splitlines()
+        self.assertEqual(lines[0].split(), ["base", "ft", "token"])
+        self.assertIn("ft - base: sum", lines[-1])
+
+    def test_page(self):
+        page = self.folder / "page.html"
+        self.ok("score", DEMO, "--text", TEXT, "--adapter", self.adapter, "--html", page)
+        content = page.read_text(encoding="utf-8")
+        self.assertNotIn("<b>runtime", content)
+        self.assertNotIn("http", content)
+        parsed = Page()
+        parsed.feed(content)
+        self.assertEqual(len(parsed.blocks), 1)
+        self.assertEqual(parsed.blocks[0], TEXT)
+        self.assertNotIn("script", parsed.tags)
+        count = len(self.json("tokenize", DEMO, "-t", TEXT, "--json")["tokens"])
+        self.assertEqual(parsed.deltas, count - 1)
+
+    def test_records_share_passes(self):
+        lines = [{"id": i, "text": f"{TEXT} {i}"} for i in range(5)]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
+        got = self.ok("score", DEMO, "-f", path, "--adapter", self.adapter, "--diff")
+        self.assertEqual(got, self.ok("score", DEMO, "-f", path, "--adapter", self.adapter, "--diff", "--batch", "1"))
+        self.assertEqual(set(json.loads(got.splitlines()[0])), {"id", "tokens", "views", "diff"})
+
+    def test_bad_views(self):
+        score = ["score", DEMO, "--text", "hello"]
+        self.fails(*score, "--views", "ft", says="needs an adapter")
+        self.fails(*score, "--views", "base,base", says="twice")
+        self.fails(*score, "--views", "bass", says="bass")
+        self.fails(*score, "--diff", says="two views")
+        self.fails(*score, "--adapter", self.folder / "none", says="none")
+        self.fails(*score, "--adapter", self.adapter, "--views", "base,null:1:0.02:0", says="rank_scale")
+        self.fails(*score, "--adapter", self.adapter, "--html", self.folder / "no" / "page.html", says="no")
+
+
+if __name__ == "__main__":
+    unittest.main()
