@@ -1,9 +1,9 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, parity, training
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, training
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-parity check-text check-training clean distclean
+	check-long check-parity check-text check-training clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -26,7 +26,7 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-parity check-text check-training
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-parity check-text check-training
 
 check-format:
 	@tools/setup.sh checks
@@ -49,6 +49,13 @@ check-asan: setup
 check-fuzz:
 	@tools/setup.sh checks
 	@tools/check_fuzz.sh 300
+
+# Random scripts and kill -9 at random points, for longer than CI has time for.
+check-long: saker
+	@tools/build.sh $(PRESET) cache_tests
+	@SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/cache/cache_tests --gtest_brief=1 \
+		--gtest_filter='*Script*:*Property*'
+	@SAKER_KILLS=200 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache)$$'
 
 # Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
 check-parity: saker

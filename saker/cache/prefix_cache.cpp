@@ -23,7 +23,14 @@ TokenSpan reusable(TokenSpan prompt) {
 }  // namespace
 
 PrefixCache::PrefixCache(const PrefixCacheOptions& options)
-    : trie_(options.byte_budget, [this](const TrieRows& rows) { write(rows); }) {
+    : interval_(options.interval),
+      trie_(options.byte_budget, [this](const TrieRows& rows) { write(rows); }) {
+  require(
+      interval_ >= 1,
+      ErrorCode::kInvalidArgument,
+      "prefix_cache_interval: got {}, expected 1 or more",
+      interval_
+  );
   if (!options.folder.empty()) {
     store_.emplace(options.folder, options.folder_budget);
   }
@@ -39,8 +46,14 @@ PrefixCache::~PrefixCache() {
 
 void PrefixCache::write(const TrieRows& rows) {
   if (store_ && !store_->has(rows.key, rows.path, rows.rows.first())) {
-    const SnapshotBytes bytes = to_bytes(rows.rows);
-    store_->write(rows.key, rows.path, rows.rows.first(), bytes.parts);
+    // The pages stay as they are, and the writer's, until they are written.
+    struct Held {
+      SequenceSnapshot rows;
+      SnapshotBytes bytes;
+    };
+
+    const auto held = std::make_shared<const Held>(Held{rows.rows, to_bytes(rows.rows)});
+    store_->write(rows.key, rows.path, rows.rows.first(), {held->bytes.parts, held});
   }
 }
 
@@ -57,7 +70,7 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
     }
     try {
       const auto last = static_cast<std::int64_t>(entry->path.size());
-      const SequenceSnapshot rows = from_bytes(*payload, entry->first, last, like);
+      const SequenceSnapshot rows = from_bytes(payload->parts.front(), entry->first, last, like);
       trie_.insert(key, std::vector(entry->path), rows);  // May change the store.
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCorruptData) {
@@ -98,6 +111,11 @@ std::int64_t PrefixCache::restore(
   ++stats_.hits;
   stats_.restored_tokens += reached;
   return reached;
+}
+
+bool PrefixCache::is_due(std::int64_t kept, std::int64_t count) const {
+  const bool new_page = count / kernels::kPageRows > kept / kernels::kPageRows;
+  return new_page && (kept % kernels::kPageRows != 0 || count - kept >= interval_);
 }
 
 void PrefixCache::keep(

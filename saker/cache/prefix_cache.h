@@ -25,6 +25,9 @@ struct PrefixCacheOptions {
   // Where rows go that have to leave the memory, and all of them in the end; empty: nowhere.
   std::filesystem::path folder;
   std::uintmax_t folder_budget = std::uintmax_t{8} << 30;  // Bytes of its files.
+  // Rows, in whole pages, between two calls of `keep` for one sequence: layers that drop old rows
+  // can go back to each of them, so that no more rows than these have to be run again.
+  int interval = 256;
 };
 
 struct PrefixCacheStats {
@@ -42,7 +45,7 @@ class PrefixCache {
  public:
   using Pin = PrefixTrie::Pin;
 
-  // Throws kNotFound for a folder that cannot be used.
+  // Throws kNotFound for a folder that cannot be used, kInvalidArgument for an interval below 1.
   explicit PrefixCache(const PrefixCacheOptions& options);
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
@@ -58,6 +61,11 @@ class PrefixCache {
   // it nothing is kept.
   void keep(std::string_view key, TokenSpan context, const SequenceCache& cache, Pin& pin);
 
+  // Whether a sequence whose first `kept` rows were kept should call `keep` now that it has
+  // `count`: one interval further on; and when a page that was kept in part is whole, since without
+  // all of its rows layers that drop old ones could not go back into it.
+  bool is_due(std::int64_t kept, std::int64_t count) const;
+
   PrefixCacheStats stats() const;
 
  private:
@@ -65,6 +73,7 @@ class PrefixCache {
   void load(std::string_view key, TokenSpan tokens, const SequenceCache& like);
   void write(const TrieRows& rows);
 
+  int interval_;
   std::optional<PrefixStore> store_;
   PrefixTrie trie_;
   PrefixCacheStats stats_;

@@ -4,12 +4,14 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <system_error>
@@ -25,6 +27,8 @@ constexpr std::array<char, 8> kMagic = {'S', 'A', 'K', 'E', 'R', 'P', 'F', 'X'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxKey = 4096;
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 26;
+// What waits to be written, unless it is one file.
+constexpr std::uintmax_t kMaxPending = std::uintmax_t{256} << 20;
 
 // As it lies in the file; no padding.
 struct Header {
@@ -104,6 +108,37 @@ Index read_index(std::ifstream& file, const fs::path& path) {
   return index;
 }
 
+// The same rows always have the same name.
+std::string file_name(std::string_view key, PrefixStore::Tokens path, std::int64_t first) {
+  Checksum sum;
+  sum.add(bytes_of(&first, 1));
+  sum.add(bytes_of(key.data(), key.size()));
+  sum.add(std::as_bytes(path));
+  return fmt::format("{:016x}{}", sum.value(), kSuffix);
+}
+
+void write_file(const PrefixStore::Entry& entry, const std::vector<PrefixStore::Bytes>& payload) {
+  Header header;
+  Checksum sum;
+  for (const PrefixStore::Bytes part : payload) {
+    sum.add(part);
+    header.payload_bytes += part.size();
+  }
+  header.key_bytes = static_cast<std::uint32_t>(entry.key.size());
+  header.tokens = entry.path.size();
+  header.first = static_cast<std::uint64_t>(entry.first);
+  header.payload_checksum = sum.value();
+  header.index_checksum = index_checksum(header, entry.key, entry.path);
+  AtomicFile file(entry.file);
+  file.write(bytes_of(&header, 1));
+  file.write(entry.key);
+  file.write(std::as_bytes(std::span(entry.path)));
+  for (const PrefixStore::Bytes part : payload) {
+    file.write(part);
+  }
+  file.commit();
+}
+
 bool starts_with(PrefixStore::Tokens tokens, PrefixStore::Tokens path) {
   return tokens.size() >= path.size() && std::equal(path.begin(), path.end(), tokens.begin());
 }
@@ -126,6 +161,16 @@ PrefixStore::PrefixStore(fs::path folder, std::uintmax_t byte_budget)
   );
   scan();
   make_room(0);
+  writer_ = std::thread([this] {
+    while (auto write = writes_.pop()) {
+      (*write)();
+    }
+  });
+}
+
+PrefixStore::~PrefixStore() {
+  writes_.close();
+  writer_.join();
 }
 
 void PrefixStore::scan() {
@@ -159,45 +204,55 @@ bool PrefixStore::has(std::string_view key, Tokens path, std::int64_t first) con
   });
 }
 
-void PrefixStore::write(
-    std::string_view key, Tokens path, std::int64_t first, const std::vector<Bytes>& payload
-) {
+void PrefixStore::write(std::string_view key, Tokens path, std::int64_t first, Payload payload) {
   if (key.size() > kMaxKey || path.empty() || path.size() > kMaxTokens || has(key, path, first)) {
     return;
   }
-  Header header;
-  Checksum sum;
-  for (const Bytes part : payload) {
-    sum.add(part);
-    header.payload_bytes += part.size();
+  std::uintmax_t size = sizeof(Header) + key.size() + path.size_bytes();
+  for (const Bytes part : payload.parts) {
+    size += part.size();
   }
-  header.key_bytes = static_cast<std::uint32_t>(key.size());
-  header.tokens = path.size();
-  header.first = static_cast<std::uint64_t>(first);
-  header.payload_checksum = sum.value();
-  header.index_checksum = index_checksum(header, key, path);
-  const std::uintmax_t size = header.index_bytes() + header.payload_bytes;
   if (size > byte_budget_) {
     return;
   }
   make_room(size);
-  const std::string name = fmt::format("{:016x}{}", header.index_checksum, kSuffix);
-  try {
-    AtomicFile file(folder_ / name);
-    file.write(bytes_of(&header, 1));
-    file.write(key);
-    file.write(std::as_bytes(path));
-    for (const Bytes part : payload) {
-      file.write(part);
+  bound_pending(size);
+  const std::string name = file_name(key, path, first);
+  Entry entry{
+      .file = folder_ / name,
+      .key = std::string(key),
+      .path = {path.begin(), path.end()},
+      .first = first,
+      .bytes = size,
+      .used = fs::file_time_type::clock::now(),
+      .written = {},
+  };
+  std::packaged_task<bool()> task([entry, payload = std::move(payload)] {
+    try {
+      write_file(entry, payload.parts);
+      return true;
+    } catch (const std::exception& error) {
+      warn(entry.file, error.what());
+      return false;
     }
-    file.commit();
-    Entry entry{folder_ / name, std::string(key), {path.begin(), path.end()}, first, size, {}};
-    entry.used = fs::last_write_time(entry.file);
-    if (entries_.insert_or_assign(name, std::move(entry)).second) {
-      bytes_ += size;
-    }
-  } catch (const std::exception& error) {
-    warn(folder_ / name, error.what());
+  });
+  entry.written = task.get_future().share();
+  pending_.push_back({entry.written, size});
+  pending_bytes_ += size;
+  if (entries_.insert_or_assign(name, std::move(entry)).second) {
+    bytes_ += size;
+  }
+  writes_.push(std::move(task));
+}
+
+void PrefixStore::bound_pending(std::uintmax_t bytes) {
+  const auto is_done = [](const Pending& file) {
+    return file.written.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  while (!pending_.empty() && (pending_bytes_ + bytes > kMaxPending || is_done(pending_.front()))) {
+    pending_.front().written.wait();
+    pending_bytes_ -= pending_.front().bytes;
+    pending_.pop_front();
   }
 }
 
@@ -218,7 +273,11 @@ const PrefixStore::Entry* PrefixStore::find(std::string_view key, Tokens tokens,
   return best;
 }
 
-std::optional<std::vector<std::byte>> PrefixStore::read(const Entry& entry) {
+std::optional<PrefixStore::Payload> PrefixStore::read(const Entry& entry) {
+  if (entry.written.valid() && !entry.written.get()) {
+    remove(entry);
+    return std::nullopt;
+  }
   try {
     std::ifstream file(entry.file, std::ios::binary);
     const Index index = read_index(file, entry.file);
@@ -228,8 +287,14 @@ std::optional<std::vector<std::byte>> PrefixStore::read(const Entry& entry) {
         ErrorCode::kCorruptData,
         "it holds other rows than before"
     );
-    std::vector<std::byte> payload(index.header.payload_bytes);
-    read_into(file, payload.data(), payload.size());
+    auto mapped = MappedFile::open(entry.file);
+    require(
+        mapped->bytes().size() == index.entry.bytes,
+        ErrorCode::kCorruptData,
+        "its size changed while it was read"
+    );
+    mapped->prefetch(0, mapped->bytes().size());
+    const Bytes payload = mapped->bytes().subspan(index.header.index_bytes());
     require(
         checksum(payload) == index.header.payload_checksum,
         ErrorCode::kCorruptData,
@@ -239,7 +304,7 @@ std::optional<std::vector<std::byte>> PrefixStore::read(const Entry& entry) {
     std::error_code ignored;
     fs::last_write_time(entry.file, now, ignored);
     entries_.at(entry.file.filename().string()).used = now;
-    return payload;
+    return Payload{{payload}, std::move(mapped)};
   } catch (const std::exception& error) {
     warn(entry.file, error.what());
     remove(entry);
@@ -249,6 +314,9 @@ std::optional<std::vector<std::byte>> PrefixStore::read(const Entry& entry) {
 
 void PrefixStore::remove(const Entry& entry) {
   const auto found = entries_.find(entry.file.filename().string());
+  if (found->second.written.valid()) {
+    found->second.written.wait();
+  }
   std::error_code ignored;
   fs::remove(found->second.file, ignored);
   bytes_ -= found->second.bytes;

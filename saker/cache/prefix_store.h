@@ -8,16 +8,25 @@
 // whole or not at all and never changes. Length, version and checksums are checked; a file that
 // fails is left out of the index with a warning and removed from the folder. Files that are none of
 // ours are not touched. The folder is bounded: the longest unused files go first. Several processes
-// may use one folder. Threading: one thread.
+// may use one folder.
+//
+// Files are written by a thread of the store's own, in order; what waits for it is bounded, and
+// `write` waits where there is too much. Threading: one thread calls.
+
+#include "saker/base/thread_queue.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace saker::cache {
@@ -35,24 +44,31 @@ class PrefixStore {
     std::int64_t first = 0;
     std::uintmax_t bytes = 0;  // Of the file.
     std::filesystem::file_time_type used;
+    std::shared_future<bool> written;  // Whether the file is there; of entries added here.
+  };
+
+  // Parts that follow each other, which live as long as the owner.
+  struct Payload {
+    std::vector<Bytes> parts;
+    std::shared_ptr<const void> owner;
   };
 
   // Reads the index of what is there. Throws kNotFound where the folder cannot be made or read.
   PrefixStore(std::filesystem::path folder, std::uintmax_t byte_budget);
+  PrefixStore(const PrefixStore&) = delete;
+  PrefixStore& operator=(const PrefixStore&) = delete;
+  ~PrefixStore();  // Waits for the files.
 
   // Whether an entry has these rows.
   bool has(std::string_view key, Tokens path, std::int64_t first) const;
-  // Adds an entry; `payload` is written part after part. What cannot be written is left out with a
-  // warning.
-  void write(
-      std::string_view key, Tokens path, std::int64_t first, const std::vector<Bytes>& payload
-  );
+  // Adds an entry. What cannot be written is left out with a warning.
+  void write(std::string_view key, Tokens path, std::int64_t first, Payload payload);
   // The entry that knows most of `tokens` beyond the first `known`, with all rows from there on;
   // null: none. The pointer lives until the next change.
   const Entry* find(std::string_view key, Tokens tokens, std::int64_t known) const;
-  // The payload of an entry, which counts as used now; none, and the entry is gone, where the file
-  // is damaged.
-  std::optional<std::vector<std::byte>> read(const Entry& entry);
+  // The payload of an entry, which counts as used now, once its file is written; none, and the
+  // entry is gone, where the file is damaged. It lies in the mapped file.
+  std::optional<Payload> read(const Entry& entry);
   void remove(const Entry& entry);
 
   std::uintmax_t bytes() const { return bytes_; }
@@ -60,13 +76,24 @@ class PrefixStore {
   std::size_t size() const { return entries_.size(); }
 
  private:
+  // A file that is to be written.
+  struct Pending {
+    std::shared_future<bool> written;
+    std::uintmax_t bytes = 0;
+  };
+
   void scan();
   void make_room(std::uintmax_t bytes);
+  void bound_pending(std::uintmax_t bytes);
 
   std::filesystem::path folder_;
   std::uintmax_t byte_budget_;
   std::map<std::string, Entry> entries_;  // By file name.
   std::uintmax_t bytes_ = 0;
+  std::deque<Pending> pending_;
+  std::uintmax_t pending_bytes_ = 0;
+  ThreadQueue<std::packaged_task<bool()>> writes_;
+  std::thread writer_;
 };
 
 }  // namespace saker::cache

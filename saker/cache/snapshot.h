@@ -6,7 +6,8 @@
 // CPU a snapshot costs no memory of its own until a cache overwrites or drops one of its pages.
 //
 // Threading: one thread at a time takes, cuts and joins; reading the blocks of a snapshot is safe
-// on any thread, since no cache writes to a page that a snapshot holds.
+// on any thread, since no cache writes to a page that a snapshot holds, and a snapshot of pages may
+// end on any.
 
 #include "saker/kernels/kv_store.h"
 

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace saker::cli {
@@ -18,6 +19,7 @@ namespace {
 
 struct InspectArgs {
   std::string path;
+  std::optional<int> kv_bits;
   bool json = false;
 };
 
@@ -26,7 +28,7 @@ int run_inspect(const InspectArgs& args) {
   // model.
   const bool is_file = std::filesystem::is_regular_file(args.path);
   const auto path = is_file ? std::filesystem::path(args.path) : load::resolve_model(args.path);
-  const load::Inspection inspection = load::inspect(path);
+  const load::Inspection inspection = load::inspect(path, args.kv_bits);
   print(
       args.json ? dump_line(load::inspection_json(inspection)) : load::inspection_text(inspection)
   );
@@ -43,6 +45,12 @@ void add_inspect(CLI::App& app, Action& action) {
   command.add_option(
       "PATH", args->path, "A folder, a .safetensors file, or a repo id [the demo model]"
   );
+  command
+      .add_option(
+          "--kv-bits", args->kv_bits, "Also the cache of each layer with rows of 16, 8 or 4 bits"
+      )
+      ->check(CLI::IsMember({16, 8, 4}))
+      ->type_name("INT");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });
 }

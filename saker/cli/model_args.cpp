@@ -17,6 +17,7 @@ namespace saker::cli {
 namespace {
 
 constexpr int kMaxThreads = 1024;
+constexpr int kMaxTokens = 1 << 20;
 // Loads that end sooner show no bar.
 constexpr auto kQuietLoad = std::chrono::milliseconds(500);
 
@@ -57,7 +58,7 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
       ->type_name("NAME")
       ->group("Engine");
   command.add_option("--prefill-step", args.engine.prefill_step, "Prompt tokens of one pass [512]")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(CLI::Range(1, kMaxTokens))
       ->type_name("INT")
       ->group("Engine");
 }
@@ -100,6 +101,15 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
           "Bytes of that folder at most [8G]"
       )
       ->type_name("SIZE")
+      ->group("Engine");
+  command
+      .add_option(
+          "--prefix-cache-interval",
+          args.engine.prefix_cache_interval,
+          "Known tokens that a prompt may have to run again where layers keep a window [256]"
+      )
+      ->check(CLI::Range(1, kMaxTokens))
+      ->type_name("INT")
       ->group("Engine");
 }
 

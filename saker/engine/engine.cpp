@@ -37,6 +37,7 @@ Runner::PrefixOptions prefix_options(
 ) {
   Runner::PrefixOptions result;
   result.cache.byte_budget = options.prefix_cache_bytes;
+  result.cache.interval = options.prefix_cache_interval;
   if (!options.prefix_cache_dir.empty() && options.prefix_cache_bytes > 0) {
     require(
         options.device == "cpu",

@@ -39,6 +39,9 @@ struct EngineOptions {
   // A folder where those rows outlive the engine, bounded in bytes; empty: none. CPU only.
   std::filesystem::path prefix_cache_dir = {};
   std::uintmax_t prefix_cache_dir_bytes = std::uintmax_t{8} << 30;
+  // A prompt that branches off where rows are known runs at most so many of them again, where
+  // layers keep a window only; fewer cost time, and memory where the window is smaller.
+  int prefix_cache_interval = 256;
   std::function<void(int done, int total)> on_load = {
   };  // Layers loaded; called on the engine's thread.
 };

@@ -35,6 +35,7 @@ struct BatchGenerator::Sequence {
   int prompt_size;
   int generated = 0;
   int cached_tokens = 0;
+  int kept = 0;  // Rows of the context that the prefix cache was given.
   cache::PrefixCache::Pin pin;
   bool begun = false;  // Rows were looked up, the prompt runs.
   bool ended = false;
@@ -263,6 +264,7 @@ void BatchGenerator::keep_rows(Sequence& sequence) {
     prefixes_->keep(
         sequence.request.prefix_key, sequence.context, *sequence.request.cache, sequence.pin
     );
+    sequence.kept = sequence.cached();
   }
 }
 
@@ -369,8 +371,12 @@ void BatchGenerator::run_pass(const std::vector<Work>& works) {
 void BatchGenerator::advance(const Work& work, float* logits) {
   Sequence& sequence = *work.sequence;
   try {
-    if (sequence.generated == 0) {
+    // Before the next pass drops rows that no later one of this sequence needs.
+    if (prefixes_ != nullptr &&
+        (sequence.generated == 0 || prefixes_->is_due(sequence.kept, sequence.cached()))) {
       keep_rows(sequence);
+    }
+    if (sequence.generated == 0) {
       sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
     }
     if (work.wants_token) {

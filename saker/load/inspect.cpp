@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -186,7 +187,20 @@ void check(Inspection& result, const Check& body) {
   }
 }
 
-Inspection inspect_model(const fs::path& path) {
+std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits) {
+  // Rows are float32 where the token table is.
+  const bool exact = std::ranges::any_of(headers, [](const auto& tensor) {
+    return tensor.first.ends_with("embed_tokens.weight") && tensor.second.dtype == DType::kFloat32;
+  });
+  std::vector<CacheLayer> layers;
+  for (auto& layer :
+       models::layer_caches(config, {.kv_bits = kv_bits}, exact ? mx::float32 : mx::bfloat16)) {
+    layers.push_back({std::move(layer.kind), kv_bits, layer.max_size, layer.row_bytes});
+  }
+  return layers;
+}
+
+Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   Inspection result;
   result.kind = PathKind::kModel;
   const ModelDir dir = open_model_dir(path);
@@ -228,6 +242,9 @@ Inspection inspect_model(const fs::path& path) {
     }
   });
   result.runnable = result.reason.empty();
+  if (kv_bits) {
+    check(result, [&] { result.caches = model_caches(config, headers, *kv_bits); });
+  }
   return result;
 }
 
@@ -316,7 +333,7 @@ Inspection inspect_file(const fs::path& path) {
   return result;
 }
 
-Inspection inspect_any(const fs::path& path) {
+Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   require(
@@ -338,7 +355,7 @@ Inspection inspect_any(const fs::path& path) {
       "{}: holds neither config.json nor adapter_config.json",
       show(path)
   );
-  return inspect_model(path);
+  return inspect_model(path, kv_bits);
 }
 
 }  // namespace
@@ -357,8 +374,15 @@ std::string_view path_kind_name(PathKind kind) {
   return "safetensors";
 }
 
-Inspection inspect(const fs::path& path) {
-  Inspection result = inspect_any(path);
+Inspection inspect(const fs::path& path, std::optional<int> kv_bits) {
+  Inspection result = inspect_any(path, kv_bits);
+  require(
+      !kv_bits || result.kind == PathKind::kModel,
+      ErrorCode::kInvalidArgument,
+      "{}: is of kind {}, expected a model to tell its caches",
+      show(path),
+      path_kind_name(result.kind)
+  );
   result.path = path;
   return result;
 }

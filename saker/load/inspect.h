@@ -2,7 +2,7 @@
 #pragma once
 
 // What a path holds and whether we can run it, from configurations and safetensors headers alone:
-// no weight is read, no MLX is touched. Broken files throw as loading them would; a model that is
+// no weight is read, no array is made. Broken files throw as loading them would; a model that is
 // merely beyond us is described, with the reason.
 
 #include <cstddef>
@@ -60,6 +60,16 @@ struct AdapterSummary {
   double scale = 0;
 };
 
+// What the rows of a layer are kept in.
+struct CacheLayer {
+  std::string kind;             // "QuantizedKVCache", as mlx-lm names it.
+  int bits = 0;                 // Of an element; 16: the rows as they are, float32 ones too.
+  std::optional<int> max_size;  // Rows that stay; none: all.
+  std::size_t token_bytes = 0;  // Of one row, keys and values.
+
+  bool operator==(const CacheLayer&) const = default;
+};
+
 struct Inspection {
   PathKind kind = PathKind::kSafetensors;
   std::filesystem::path path;
@@ -74,13 +84,15 @@ struct Inspection {
   std::optional<ModelSummary> model;
   std::optional<AdapterSummary> adapter;
   std::vector<std::string> cache_layers;  // Class of each layer of a prompt cache.
+  std::vector<CacheLayer> caches;         // Of a model's layers, where they were asked for.
   bool runnable = false;
   std::string reason;  // Why it can't be run; empty when it can, or when running makes no sense.
   std::vector<std::string> warnings;
 };
 
 // Throws kNotFound where there is nothing, kInvalidArgument for what we don't know, kCorruptData
-// for broken files.
-Inspection inspect(const std::filesystem::path& path);
+// for broken files. With `kv_bits` (16, 8 or 4) it also says what the caches of a model would be,
+// and throws kInvalidArgument for what is no model.
+Inspection inspect(const std::filesystem::path& path, std::optional<int> kv_bits = std::nullopt);
 
 }  // namespace saker::load

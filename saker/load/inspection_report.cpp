@@ -123,6 +123,53 @@ void add_file_contents(std::string& text, const Inspection& inspection) {
   }
 }
 
+std::string layer_range(std::size_t first, std::size_t last) {
+  return first == last ? fmt::format("layer {}", first)
+                       : fmt::format("layers {} to {}", first, last);
+}
+
+// A line for each run of equal layers, and their sum.
+void add_caches(std::string& text, const std::vector<CacheLayer>& caches) {
+  std::size_t total = 0;
+  for (std::size_t first = 0; first < caches.size();) {
+    const CacheLayer& layer = caches[first];
+    std::size_t last = first;
+    while (last + 1 < caches.size() && caches[last + 1] == layer) {
+      ++last;
+    }
+    const std::string rows =
+        layer.max_size ? fmt::format(", at most {} tokens", *layer.max_size) : std::string();
+    add_line(
+        text,
+        "cache",
+        fmt::format(
+            "{}: {}, {} bits, {} bytes a token{}",
+            layer_range(first, last),
+            layer.kind,
+            layer.bits,
+            layer.token_bytes,
+            rows
+        )
+    );
+    total += (last - first + 1) * layer.token_bytes;
+    first = last + 1;
+  }
+  add_line(text, "", fmt::format("{} bytes a token in all layers", total));
+}
+
+Json caches_json(const std::vector<CacheLayer>& caches) {
+  Json layers = Json::array();
+  for (const CacheLayer& layer : caches) {
+    layers.push_back({
+        {"kind", layer.kind},
+        {"bits", layer.bits},
+        {"max_size", layer.max_size ? Json(*layer.max_size) : Json(nullptr)},
+        {"token_bytes", layer.token_bytes},
+    });
+  }
+  return layers;
+}
+
 Json model_json(const ModelSummary& model) {
   return {
       {"model_type", model.model_type},
@@ -178,6 +225,9 @@ Json inspection_json(const Inspection& inspection) {
   if (!inspection.cache_layers.empty()) {
     result["cache_layers"] = inspection.cache_layers;
   }
+  if (!inspection.caches.empty()) {
+    result["caches"] = caches_json(inspection.caches);
+  }
   if (!inspection.metadata.empty()) {
     Json& metadata = result["metadata"] = Json::object();
     for (const auto& [key, value] : inspection.metadata) {
@@ -216,6 +266,9 @@ std::string inspection_text(const Inspection& inspection) {
     add_line(text, "layers", count_names(inspection.cache_layers));
   }
   add_weights(text, inspection);
+  if (!inspection.caches.empty()) {
+    add_caches(text, inspection.caches);
+  }
   if (!inspection.model) {
     add_file_contents(text, inspection);
   }

@@ -19,6 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kBodyScopes{
     "model", "language_model.model", "model.language_model", ""
 };
+constexpr int kKeptRows = 4;  // Of a bounded cache, always visible.
 constexpr std::array<std::string_view, 3> kHeadScopes{
     "lm_head", "language_model.lm_head", "model.lm_head"
 };
@@ -100,25 +101,16 @@ class Decoder final : public Model {
         "[cache] max_kv_size is {}, expected 0 for no bound or a positive number",
         options.max_kv_size
     );
-    const auto shape = kv_shape(options.kv_bits);
     std::vector<std::unique_ptr<cache::LayerCache>> layers;
     layers.reserve(config_.layers.size());
     for (const auto& layer : config_.layers) {
-      if (layer.window > 0) {
-        layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, layer.window));
-      } else if (options.max_kv_size > 0) {
-        const int keep = std::min(kKeptRows, options.max_kv_size - 1);
-        layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep)
-        );
-      } else {
-        layers.push_back(std::make_unique<cache::KVCache>(shape));
-      }
+      layers.push_back(make_layer_cache(config_, layer, options, kv_dtype()));
     }
     return cache::SequenceCache(std::move(layers));
   }
 
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
-    const std::size_t row_bytes = kernels::kv_row_bytes(kv_shape(kv_bits));
+    const std::size_t row_bytes = kernels::kv_row_bytes(config_.kv_shape(kv_bits, kv_dtype()));
     std::size_t total = 0;
     for (const auto& layer : config_.layers) {
       const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
@@ -128,8 +120,6 @@ class Decoder final : public Model {
   }
 
  private:
-  static constexpr int kKeptRows = 4;  // Of a bounded cache, always visible.
-
   nn::RmsNorm final_norm(const nn::Weights& weights) const {
     return {body_scope(weights) / "norm", config_.hidden, config_.norm};
   }
@@ -155,15 +145,9 @@ class Decoder final : public Model {
     return layers;
   }
 
-  kernels::KvShape kv_shape(int bits) const {
+  mx::Dtype kv_dtype() const {
     const bool exact = embedding_.packed().format().kind == kernels::WeightKind::kFloat32;
-    return {
-        config_.kv_heads,
-        config_.head_dim,
-        config_.head_dim,
-        exact ? mx::float32 : mx::bfloat16,
-        bits,
-    };
+    return exact ? mx::float32 : mx::bfloat16;
   }
 
   DecoderConfig config_;
@@ -208,6 +192,23 @@ nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
       .mlp = feed_forward(parts),
       .mlp_output_norm = layer_norm(parts, "post_feedforward_layernorm"),
   };
+}
+
+std::unique_ptr<cache::LayerCache> make_layer_cache(
+    const DecoderConfig& config,
+    const LayerConfig& layer,
+    const CacheOptions& options,
+    mx::Dtype dtype
+) {
+  const auto shape = config.kv_shape(options.kv_bits, dtype);
+  if (layer.window > 0) {
+    return std::make_unique<cache::RotatingKVCache>(shape, layer.window);
+  }
+  if (options.max_kv_size > 0) {
+    const int keep = std::min(kKeptRows, options.max_kv_size - 1);
+    return std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep);
+  }
+  return std::make_unique<cache::KVCache>(shape);
 }
 
 std::unique_ptr<const Model> make_decoder(

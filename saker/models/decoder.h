@@ -4,6 +4,7 @@
 // A decoder-only language model out of its parts: token table, stack of layers, head. An
 // architecture gives its configuration and how one layer is built.
 
+#include "saker/cache/layer_cache.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/decoder_stack.h"
@@ -30,6 +31,14 @@ using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
 // Gemma's later layers: the outputs of attention and MLP have a norm of their own.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);
+
+// A layer's empty cache. REQUIRES: options.max_kv_size >= 0.
+std::unique_ptr<cache::LayerCache> make_layer_cache(
+    const DecoderConfig& config,
+    const LayerConfig& layer,
+    const CacheOptions& options,
+    mx::Dtype dtype
+);
 
 std::unique_ptr<const Model> make_decoder(
     const DecoderConfig& config,

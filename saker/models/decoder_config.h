@@ -7,6 +7,7 @@
 
 #include "saker/base/json.h"
 #include "saker/kernels/activation.h"
+#include "saker/kernels/kv_store.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/moe.h"
@@ -67,6 +68,10 @@ struct DecoderConfig {
   nn::AttentionOptions attention(int layer) const;
 
   nn::MlpOptions mlp() const { return {hidden, intermediate, activation}; }
+
+  kernels::KvShape kv_shape(int bits, mx::Dtype dtype) const {
+    return {kv_heads, head_dim, head_dim, dtype, bits};
+  }
 };
 
 // The fields above that all architectures spell alike: full attention in every layer, one rope.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,19 @@ std::unique_ptr<const Model> make_model(
 
 // Throws as `make_model` would, from the configuration alone: for `inspect`.
 void check_config(const Json& config);
+
+// How one layer keeps its rows.
+struct LayerCacheFacts {
+  std::string kind;             // As cache::LayerCache::kind.
+  std::optional<int> max_size;  // Rows that stay visible; none: all.
+  std::size_t row_bytes = 0;    // Of one token.
+};
+
+// Those of a model's layers, from the configuration alone; rows are of `dtype` before they become
+// codes. Throws as `check_config`.
+std::vector<LayerCacheFacts> layer_caches(
+    const Json& config, const CacheOptions& options, mx::Dtype dtype
+);
 
 std::vector<std::string_view> supported_model_types();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
+#include "saker/models/decoder.h"
 #include "saker/models/model.h"
 
 #include <fmt/ranges.h>
@@ -62,6 +63,20 @@ std::unique_ptr<const Model> make_model(
 
 void check_config(const Json& config) {
   find_architecture(config).read(config);
+}
+
+std::vector<LayerCacheFacts> layer_caches(
+    const Json& json, const CacheOptions& options, mx::Dtype dtype
+) {
+  const DecoderConfig config = find_architecture(json).read(json);
+  const std::size_t row_bytes = kernels::kv_row_bytes(config.kv_shape(options.kv_bits, dtype));
+  std::vector<LayerCacheFacts> layers;
+  layers.reserve(config.layers.size());
+  for (const LayerConfig& layer : config.layers) {
+    const auto cache = make_layer_cache(config, layer, options, dtype);
+    layers.push_back({std::string(cache->kind()), cache->max_size(), row_bytes});
+  }
+  return layers;
 }
 
 std::vector<std::string_view> supported_model_types() {

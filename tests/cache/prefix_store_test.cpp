@@ -33,7 +33,14 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-std::string text_of(const std::vector<std::byte>& bytes) {
+PrefixStore::Payload payload_of(std::string text, std::size_t cut = 0) {
+  const auto owner = std::make_shared<const std::string>(std::move(text));
+  const auto bytes = bytes_of(*owner);
+  return {{bytes.first(cut), bytes.subspan(cut)}, owner};
+}
+
+std::string text_of(const PrefixStore::Payload& payload) {
+  const auto bytes = payload.parts.front();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -63,9 +70,9 @@ int entry_version(const std::string& content) {
 
 class Store : public ::testing::Test {
  protected:
-  Store() { spdlog::set_level(spdlog::level::off); }
+  void SetUp() override { spdlog::set_level(spdlog::level::off); }
 
-  ~Store() override { spdlog::set_level(spdlog::level::info); }
+  void TearDown() override { spdlog::set_level(spdlog::level::info); }
 
   PrefixStore open(std::uintmax_t budget = 1 << 20) const { return {folder_.path(), budget}; }
 
@@ -83,7 +90,7 @@ class Store : public ::testing::Test {
 
 TEST_F(Store, OutlivesItsObject) {
   const std::string rows = "rows of three tokens";
-  open().write("k", Ids{1, 2, 3}, 0, {bytes_of(rows).first(4), bytes_of(rows).subspan(4)});
+  open().write("k", Ids{1, 2, 3}, 0, payload_of(rows, 4));
   PrefixStore store = open();
   EXPECT_TRUE(store.has("k", Ids{1, 2}, 0));
   EXPECT_FALSE(store.has("other", Ids{1, 2}, 0));
@@ -98,9 +105,9 @@ TEST_F(Store, OutlivesItsObject) {
 
 TEST_F(Store, FindsTheLongestThatStartsEarlyEnough) {
   PrefixStore store = open();
-  store.write("k", Ids{1, 2}, 0, {bytes_of("a")});
-  store.write("k", Ids{1, 2, 3, 4}, 2, {bytes_of("b")});
-  store.write("k", Ids{1, 2, 3, 4, 5}, 4, {bytes_of("c")});
+  store.write("k", Ids{1, 2}, 0, payload_of("a"));
+  store.write("k", Ids{1, 2, 3, 4}, 2, payload_of("b"));
+  store.write("k", Ids{1, 2, 3, 4, 5}, 4, payload_of("c"));
   const Ids prompt = {1, 2, 3, 4, 5, 6};
   EXPECT_EQ(store.find("k", prompt, 0)->path.size(), 2U);
   EXPECT_EQ(store.find("k", prompt, 2)->path.size(), 4U);
@@ -110,7 +117,7 @@ TEST_F(Store, FindsTheLongestThatStartsEarlyEnough) {
 
 // Cut at every length and changed at every byte: noticed by the index or when it is read.
 TEST_F(Store, DamagedFilesAreLeftOut) {
-  open().write("key", Ids{1, 2, 3}, 0, {bytes_of("some rows")});
+  open().write("key", Ids{1, 2, 3}, 0, payload_of("some rows"));
   const fs::path path = file();
   std::ifstream input(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(input), {}};
@@ -149,17 +156,47 @@ TEST_F(Store, LongestUnusedGoesFirst) {
   const std::string rows(1000, 'x');
   PrefixStore store = open(3300);
   for (const int token : {1, 2, 3}) {
-    store.write("k", Ids{token}, 0, {bytes_of(rows)});
+    store.write("k", Ids{token}, 0, payload_of(rows));
   }
   const Ids first = {1};
   EXPECT_TRUE(store.read(*store.find("k", first, 0)).has_value());
-  store.write("k", Ids{4}, 0, {bytes_of(rows)});
+  store.write("k", Ids{4}, 0, payload_of(rows));
   EXPECT_EQ(store.size(), 3U);
   EXPECT_LE(store.bytes(), 3300U);
   EXPECT_NE(store.find("k", first, 0), nullptr);
+  const Ids last = {4};
+  EXPECT_TRUE(store.read(*store.find("k", last, 0)).has_value());  // All files are written.
   EXPECT_EQ(open(1500).size(), 1U);
-  store.write("k", Ids{5}, 0, {bytes_of(std::string(5000, 'y'))});
+  store.write("k", Ids{5}, 0, payload_of(std::string(5000, 'y')));
   EXPECT_FALSE(store.has("k", Ids{5}, 0));
+}
+
+TEST_F(Store, EntriesAreThereBeforeTheirFiles) {
+  PrefixStore store = open(std::uintmax_t{1} << 30);
+  const auto rows_of = [](int token) {
+    return std::string(3 << 20, static_cast<char>('a' + token % 26));
+  };
+  for (int token = 0; token < 120; ++token) {  // More than may wait.
+    store.write("k", Ids{token}, 0, payload_of(rows_of(token)));
+    EXPECT_TRUE(store.has("k", Ids{token}, 0));
+  }
+  for (const int token : {119, 3, 60}) {
+    EXPECT_EQ(text_of(*store.read(*store.find("k", Ids{token}, 0))), rows_of(token));
+  }
+  EXPECT_EQ(store.size(), 120U);
+}
+
+TEST_F(Store, FilesThatCannotBeWrittenAreLeftOut) {
+  PrefixStore store = open();
+  fs::remove(folder_.path());
+  store.write("k", Ids{1, 2}, 0, payload_of("rows"));
+  const Ids tokens = {1, 2};
+  EXPECT_FALSE(store.read(*store.find("k", tokens, 0)).has_value());
+  EXPECT_EQ(store.size(), 0U);
+  EXPECT_EQ(store.bytes(), 0U);
+  fs::create_directory(folder_.path());
+  store.write("k", Ids{1, 2}, 0, payload_of("rows"));
+  EXPECT_EQ(text_of(*store.read(*store.find("k", tokens, 0))), "rows");
 }
 
 SequenceCache two_layers(int rows = 0) {

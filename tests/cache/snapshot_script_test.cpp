@@ -24,7 +24,7 @@ constexpr int kMostRows = 400;
 
 int step_count() {
   const char* steps = std::getenv("SAKER_PROPERTY_STEPS");
-  return steps == nullptr ? kDefaultSteps : std::stoi(steps);
+  return steps == nullptr ? kDefaultSteps : static_cast<int>(std::stod(steps));
 }
 
 struct Kind {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prompts with common beginnings share their rows, and nobody sees it in the answers."""
 import json
+import os
 import random
 import subprocess
 import time
@@ -70,9 +71,10 @@ class PrefixCache(SakerTest):
         self.fails(*args, "--prefix-cache-dir", self.write("file", "x"), says="prefix cache")
 
     def test_killed_while_writing(self):
+        """kill -9 while rows go to files; SAKER_KILLS sets how often."""
         rng = random.Random(5)
         kept = ["--prefix-cache-dir", self.folder / "rows", "--prefix-cache", "100K"]
-        for number in range(40):
+        for _ in range(int(os.environ.get("SAKER_KILLS", "40"))):
             tokens = [rng.randint(5, 900) for _ in range(300)]
             records = [{"tokens": tokens[:count], "max_tokens": 1} for count in (100, 200, 300)]
             path = self.write("kill.jsonl", "\n".join(map(json.dumps, records)))

@@ -3,6 +3,7 @@
 
 // Engines over the tiny checkpoints of tests/golden, and how to run and compare requests.
 
+#include "saker/base/json.h"
 #include "saker/engine/engine.h"
 
 #include "tests/text/golden_tokenizers.h"
@@ -48,6 +49,8 @@ class ModelFolder {
   void write(const std::string& name, const Json& content) const {
     std::ofstream(path_ / name) << content.dump();
   }
+
+  Json read(const std::string& name) const { return read_json_file(path_ / name); }
 
   std::unique_ptr<Engine> load(const EngineOptions& options = {}) const {
     return Engine::load(path_, options);

@@ -114,10 +114,6 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Goldens, EnginePrefixModels, ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2")
-);
-
 // Whatever the size of a pass, sliding layers can start again anywhere.
 TEST(EnginePrefixes, SlidingLayersRunOneTokenAfterAnyKnownPrefix) {
   const ModelFolder folder("gemma3");
@@ -135,6 +131,86 @@ TEST(EnginePrefixes, SlidingLayersRunOneTokenAfterAnyKnownPrefix) {
   }
 }
 
+// Nor does it matter whether the rows are a prompt's or an answer's, up to the interval.
+TEST(EnginePrefixes, PromptsBranchOffInsideOfAnswers) {
+  constexpr int kInterval = 128;
+  const ModelFolder folder("gemma3");
+  const auto cold = folder.load({.prefix_cache_bytes = 0});
+  const auto engine = folder.load({.prefix_cache_interval = kInterval});
+  GenerateRequest request;
+  request.tokens = Ids(10, 7);
+  request.max_tokens = 300;
+  request.ignore_eos = true;
+  const GenerateResult first = engine->generate(request);
+  expect_same(first, cold->generate(request));
+  Ids context = *request.tokens;
+  context.insert(context.end(), first.tokens.begin(), first.tokens.end());
+  request.max_tokens = 3;
+  request.logprobs = 2;
+  for (const std::size_t length : {305U, 257U, 130U, 66U, 20U}) {
+    request.tokens = Ids(context.begin(), context.begin() + static_cast<std::ptrdiff_t>(length));
+    request.tokens->push_back(context[length] == 5 ? 6 : 5);
+    const GenerateResult warm = engine->generate(request);
+    expect_same(warm, cold->generate(request));
+    EXPECT_GE(warm.stats.cached_tokens, static_cast<int>(length) - kInterval);
+  }
+}
+
+// How many tokens of `prompt` a prefix cache that forgets nothing had to run, after `contexts`.
+std::size_t needed_tokens(const Ids& prompt, const std::vector<Ids>& contexts) {
+  std::ptrdiff_t known = 0;
+  for (const Ids& context : contexts) {
+    known = std::max(known, std::ranges::mismatch(prompt, context).in1 - prompt.begin());
+  }
+  return prompt.size() - std::min(static_cast<std::size_t>(known), prompt.size() - 1);
+}
+
+// 20 turns, each the whole conversation with something new at its end; every third one has changed
+// an earlier message, as agents do that shorten or correct what tools said. Grows to 16384 tokens.
+TEST_P(EnginePrefixModels, AgentsRunLittleMoreThanTheyMust) {
+  constexpr int kTurns = 20;
+  constexpr int kAnswer = 80;
+  const ModelFolder folder(GetParam());
+  Json config = folder.read("config.json");
+  config["max_position_embeddings"] = 32768;
+  folder.write("config.json", config);
+  const auto engine = folder.load();
+  std::mt19937 random(4);
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  Ids conversation;
+  std::vector<Ids> contexts;
+  std::size_t run = 0;
+  std::size_t needed = 0;
+  for (int turn = 1; turn <= kTurns; ++turn) {
+    if (turn % 3 == 0) {
+      const auto size = static_cast<int>(conversation.size());
+      const auto at = conversation.begin() + draw(size / 2, size - 200);
+      for (auto token = at; token < at + 50; ++token) {
+        *token = draw(0, 95);
+      }
+    }
+    while (conversation.size() < static_cast<std::size_t>(turn * 16384 / kTurns - kAnswer)) {
+      conversation.push_back(draw(0, 95));
+    }
+    GenerateRequest request;
+    request.tokens = conversation;
+    request.max_tokens = kAnswer;
+    request.ignore_eos = true;
+    const GenerateResult result = engine->generate(request);
+    run += conversation.size() - static_cast<std::size_t>(result.stats.cached_tokens);
+    needed += needed_tokens(conversation, contexts);
+    conversation.insert(conversation.end(), result.tokens.begin(), result.tokens.end());
+    contexts.push_back(conversation);
+    contexts.back().pop_back();  // Chosen, but not run.
+  }
+  RecordProperty("run", static_cast<int>(run));
+  RecordProperty("needed", static_cast<int>(needed));
+  EXPECT_GE(run, needed);
+  EXPECT_LE(run * 100, needed * 105);
+}
+
 TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
   const ModelFolder folder("qwen3");
   const auto engine = folder.load({.prefill_step = 100, .max_batch = 16});
@@ -150,6 +226,10 @@ TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
   EXPECT_EQ(stats.hits, 15);
   EXPECT_EQ(stats.restored_tokens, 15 * 300);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Goldens, EnginePrefixModels, ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2")
+);
 
 }  // namespace
 }  // namespace saker::engine

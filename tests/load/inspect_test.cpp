@@ -88,6 +88,50 @@ TEST_F(InspectTest, AModel) {
   EXPECT_EQ(json["tensors"].size(), 2U);
 }
 
+TEST_F(InspectTest, CachesOfAModel) {
+  Json config = llama_config();
+  config["model_type"] = "qwen2";
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 1;
+  config["sliding_window"] = 100;
+  write_config(config);
+  const auto write_table = [&](const char* dtype, std::size_t element) {
+    dir_.write(
+        "model.safetensors",
+        safetensors_file({{"model.embed_tokens.weight", dtype, {4}, std::string(4 * element, '0')}})
+    );
+  };
+  write_table("BF16", 2);
+  EXPECT_TRUE(inspect_dir().caches.empty());
+  const auto row_bytes = [&](int bits) {
+    return inspect(dir_.path(), bits).caches.at(0).token_bytes;
+  };
+  const std::size_t elements = row_bytes(16) / 2;
+  // A scale and a bias for each head's group, keys and values.
+  const std::size_t terms = std::size_t{2} * 2 * 2 * 2;
+  EXPECT_EQ(row_bytes(8), elements + terms);
+  EXPECT_EQ(row_bytes(4), elements / 2 + terms);
+  const Inspection result = inspect(dir_.path(), 4);
+  const std::size_t bytes = result.caches[0].token_bytes;
+  EXPECT_EQ(
+      result.caches,
+      (std::vector<CacheLayer>{
+          {"QuantizedKVCache", 4, {}, bytes}, {"QuantizedRotatingKVCache", 4, 100, bytes}
+      })
+  );
+  const std::string text = inspection_text(result);
+  EXPECT_NE(text.find("layer 0: QuantizedKVCache, 4 bits"), std::string::npos) << text;
+  const Json json = inspection_json(result);
+  EXPECT_EQ(json["caches"][1]["max_size"], 100);
+  EXPECT_EQ(json["caches"][0]["max_size"], nullptr);
+  EXPECT_EQ(json["caches"][1]["token_bytes"], bytes);
+  write_table("F32", 4);
+  EXPECT_EQ(row_bytes(16), elements * 4);
+  expect_error(ErrorCode::kInvalidArgument, {"safetensors", "a model"}, [&] {
+    inspect(dir_.path() / "model.safetensors", 8);
+  });
+}
+
 TEST_F(InspectTest, CountsPackedWeights) {
   Json config = llama_config();
   config["quantization"] = {{"bits", 4}, {"group_size", 64}, {"b", {{"bits", 8}}}};

@@ -7,6 +7,7 @@
 #include "saker/kernels/cpu/kv_codes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,15 @@ std::shared_ptr<std::byte> new_page(std::size_t bytes) {
     throw std::bad_alloc();
   }
   return {data, [](std::byte* page) { std::free(page); }};
+}
+
+// Whether nobody else holds it. Another thread that held it has then read what it wanted.
+bool is_private(const std::shared_ptr<std::byte>& page) {
+  if (page.use_count() != 1) {
+    return false;
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
 }
 
 // Element number of (slot, d) among a head's values in float32.
@@ -235,7 +245,7 @@ std::byte* KvPages::find(std::int64_t index) const {
 
 std::byte* KvPages::find_private(std::int64_t index) const {
   const Entry* found = entry(index);
-  return found != nullptr && found->page.use_count() == 1 ? found->page.get() : nullptr;
+  return found != nullptr && is_private(found->page) ? found->page.get() : nullptr;
 }
 
 void KvPages::prepare(std::int64_t first, int count) {
@@ -275,7 +285,7 @@ void KvPages::prepare(std::int64_t first, int count) {
     auto old = from;
     for (std::int64_t index = begin; index < end; ++index) {
       const bool exists = old != to && old->index == index;
-      if (exists && old->page.use_count() == 1) {
+      if (exists && is_private(old->page)) {
         fresh.push_back(*old++);
         continue;
       }

@@ -17,7 +17,7 @@ namespace saker::cache::kinds {
 
 inline int steps() {
   const char* given = std::getenv("SAKER_PROPERTY_STEPS");
-  return given == nullptr ? 20000 : std::atoi(given);
+  return given == nullptr ? 20000 : static_cast<int>(std::strtod(given, nullptr));  // 1e6 too.
 }
 
 class Draw {
