@@ -110,33 +110,47 @@ class Chunk {
   std::vector<float> outer_;
 };
 
+// What runs on the stream's thread.
+struct ChangeTask {
+  const LinearBodies* bodies;
+  std::vector<ChangedColumns> changes;
+  InputRows x;
+  const float* from;
+  float* to;
+  std::size_t bytes;
+  int width;
+
+  void operator()() const {
+    if (from != to) {
+      std::memcpy(to, from, bytes);
+    }
+    for (const ChangedColumns& change : changes) {
+      const int count = static_cast<int>(change.rows->rows.size());
+      for (int first = 0; first < count; first += kChunkRows) {
+        Chunk chunk(change, x, first, std::min(kChunkRows, count - first));
+        chunk.apply(*bodies, to + change.first_column, width);
+      }
+    }
+  }
+};
+
 mx::array cpu_change_output(
     const mx::array& y, const mx::array& x, const std::vector<ChangedColumns>& changes
 ) {
   const LinearBodies* bodies = kernel_table().linear;
-  const auto body = [bodies, changes](
-                        const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs
-                    ) {
-    const InputRows rows = {
-        arrays[1].data<float>(), arrays[1].strides()[0], arrays[1].strides()[1], arrays[1].shape(0)
-    };
-    const float* from = arrays[0].data<float>();
-    float* to = outputs[0].data<float>();
-    const std::size_t bytes = outputs[0].nbytes();
-    const int width = outputs[0].shape(1);
-    return [bodies, changes, rows, from, to, bytes, width] {
-      if (from != to) {
-        std::memcpy(to, from, bytes);
-      }
-      for (const ChangedColumns& change : changes) {
-        const int count = static_cast<int>(change.rows->rows.size());
-        for (int first = 0; first < count; first += kChunkRows) {
-          Chunk chunk(change, rows, first, std::min(kChunkRows, count - first));
-          chunk.apply(*bodies, to + change.first_column, width);
-        }
-      }
-    };
-  };
+  const auto body =
+      [bodies, changes](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
+        const mx::array& rows = arrays[1];
+        return ChangeTask{
+            .bodies = bodies,
+            .changes = changes,
+            .x = {rows.data<float>(), rows.strides()[0], rows.strides()[1], rows.shape(0)},
+            .from = arrays[0].data<float>(),
+            .to = outputs[0].data<float>(),
+            .bytes = outputs[0].nbytes(),
+            .width = outputs[0].shape(1),
+        };
+      };
   return cpu_update("ChangeOutput", {mx::contiguous(y), mx::astype(x, mx::float32)}, body);
 }
 
