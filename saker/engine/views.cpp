@@ -16,8 +16,8 @@ namespace {
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != end) {
     return std::nullopt;
   }
