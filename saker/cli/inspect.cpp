@@ -2,6 +2,8 @@
 // `saker inspect`: what a model, adapter or tensor file holds, and whether we can run it.
 #include "saker/load/inspect.h"
 
+#include "saker/adapters/adapter_source.h"
+#include "saker/base/error.h"
 #include "saker/cli/command.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
@@ -10,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,12 +26,25 @@ struct InspectArgs {
   bool json = false;
 };
 
+// Whether we can apply it to the base that it was made for.
+void check_adapter(const std::filesystem::path& dir, load::Inspection& inspection) {
+  try {
+    adapters::read_adapter(dir);
+  } catch (const Error& error) {
+    inspection.runnable = false;
+    inspection.reason = error.what();
+  }
+}
+
 int run_inspect(const InspectArgs& args) {
   // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
   // model.
   const bool is_file = std::filesystem::is_regular_file(args.path);
   const auto path = is_file ? std::filesystem::path(args.path) : load::resolve_model(args.path);
-  const load::Inspection inspection = load::inspect(path, args.kv_bits);
+  load::Inspection inspection = load::inspect(path, args.kv_bits);
+  if (inspection.adapter && inspection.runnable) {
+    check_adapter(path, inspection);
+  }
   print(
       args.json ? dump_line(load::inspection_json(inspection)) : load::inspection_text(inspection)
   );

@@ -294,9 +294,10 @@ Inspection inspect_adapter(const fs::path& path) {
   }
   add_totals(result, headers);
   result.parameters = count_parameters(headers, {});
-  result.reason = result.files.empty()
-                      ? fmt::format("{}: holds no adapters.safetensors", show(path))
-                      : "this version applies no adapters";
+  result.runnable = !result.files.empty();
+  if (!result.runnable) {
+    result.reason = fmt::format("{}: holds no adapters.safetensors", show(path));
+  }
   return result;
 }
 

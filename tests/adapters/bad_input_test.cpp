@@ -63,13 +63,13 @@ std::vector<RawTensor> mlx_tensors() {
 class BadAdapter : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    checkpoint_ =
+    checkpoint =
         load::load_checkpoint(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/llama");
   }
 
-  static void TearDownTestSuite() { checkpoint_ = {}; }
+  static void TearDownTestSuite() { checkpoint = {}; }
 
-  static void load(const TemporaryDir& dir) { load_adapter(dir.path(), *checkpoint_.model); }
+  static void load(const TemporaryDir& dir) { load_adapter(dir.path(), *checkpoint.model); }
 
   static void load_peft(const Json& config, const std::vector<RawTensor>& tensors) {
     const TemporaryDir dir;
@@ -94,10 +94,10 @@ class BadAdapter : public ::testing::Test {
     expect_error(code, words, [&] { load_peft(config, tensors); });
   }
 
-  static load::LoadedCheckpoint checkpoint_;
+  static load::LoadedCheckpoint checkpoint;
 };
 
-load::LoadedCheckpoint BadAdapter::checkpoint_;
+load::LoadedCheckpoint BadAdapter::checkpoint;
 
 TEST_F(BadAdapter, TheGoodOnesLoad) {
   load_peft(peft_config(), peft_tensors());
@@ -108,7 +108,7 @@ TEST_F(BadAdapter, FoldersWithoutAnAdapter) {
   const TemporaryDir dir;
   expect_error(ErrorCode::kNotFound, {"adapters.safetensors", "adapter_model"}, [&] { load(dir); });
   expect_error(ErrorCode::kNotFound, {"no folder"}, [&] {
-    load_adapter(dir.path() / "nothing", *checkpoint_.model);
+    load_adapter(dir.path() / "nothing", *checkpoint.model);
   });
   dir.write("adapter_model.bin", "x");
   expect_error(ErrorCode::kUnsupported, {"adapter_model.bin"}, [&] { load(dir); });

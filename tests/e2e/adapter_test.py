@@ -46,6 +46,16 @@ class Adapters(SakerTest):
                       for args in ((), ("--prefix-cache", "off")))
         self.assertEqual(warm, cold)
 
+    def test_inspect_says_whether_an_adapter_can_be_applied(self):
+        self.assertTrue(self.json("inspect", LORA, "--json")["runnable"])
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "adapter_config.json").write_text(json.dumps({"peft_type": "IA3"}))
+        (other / "adapter_model.safetensors").write_bytes((LORA / "adapter_model.safetensors").read_bytes())
+        report = self.json("inspect", other, "--json")
+        self.assertFalse(report["runnable"])
+        self.assertIn("IA3", report["reason"])
+
     def test_what_cannot_be_used_is_one_line(self):
         self.fails("generate", MODEL, *self.common, "--adapter", self.folder, says="no adapter")
         self.fails("generate", MODEL, *self.common, "--adapter", ADAPTERS / "mlx_lora_q4", says="down_proj")

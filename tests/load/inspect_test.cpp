@@ -205,7 +205,7 @@ TEST_F(InspectTest, Adapters) {
   EXPECT_EQ(result.adapter->rank, 8);
   EXPECT_EQ(result.adapter->scale, 20.0);
   EXPECT_EQ(result.parameters, 2);
-  EXPECT_FALSE(result.runnable);
+  EXPECT_TRUE(result.runnable);
 
   dir_.write(
       "adapter_config.json",
