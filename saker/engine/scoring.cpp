@@ -14,6 +14,9 @@
 namespace saker::engine {
 namespace {
 
+// Tokens of all windows of a text: they are in memory together.
+constexpr std::int64_t kMostWindowTokens = std::int64_t{1} << 24;
+
 using score::ScoreJob;
 using score::TokenScores;
 
@@ -54,6 +57,16 @@ void make_windows(Plan& plan, const ScoreRequest& request, std::int64_t context)
       ErrorCode::kInvalidArgument,
       "stride: got {}, expected less than the model's context of {} tokens",
       request.stride,
+      context
+  );
+  const std::int64_t windows = windowed ? (total - context) / request.stride + 2 : 1;
+  require(
+      !windowed || windows <= kMostWindowTokens / context,
+      ErrorCode::kInvalidArgument,
+      "stride: got {}, so that {} tokens make {} windows of {}; choose a larger stride",
+      request.stride,
+      total,
+      windows,
       context
   );
   int end = windowed ? static_cast<int>(context) : total;

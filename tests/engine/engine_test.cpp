@@ -167,6 +167,9 @@ TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
   }
   EXPECT_EQ(view.sum, sum);
   EXPECT_EQ(view.mean, sum / 999);
+  request.tokens->resize(40000, 1);
+  request.stride = 1;
+  EXPECT_THROW(engine->score(request), Error);  // Windows of 20 million tokens.
 }
 
 // A conversation, with windows that were passed and rows that cannot be forgotten.
