@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
+#include "saker/models/token_ids.h"
 #include "saker/sample/sampler.h"
 
 #include <algorithm>
@@ -125,15 +126,7 @@ void BatchGenerator::check(const SequenceRequest& request) const {
       request.unknown_rows + static_cast<std::int64_t>(request.prompt.size()),
       info.context_length
   );
-  for (const std::int32_t id : request.prompt) {
-    require(
-        id >= 0 && id < info.vocab_size,
-        ErrorCode::kInvalidArgument,
-        "token id {} is out of range, expected 0 to {}",
-        id,
-        info.vocab_size - 1
-    );
-  }
+  models::check_token_ids(info, request.prompt);
   require(
       request.max_tokens >= 1,
       ErrorCode::kInvalidArgument,

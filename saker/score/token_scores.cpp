@@ -5,6 +5,7 @@
 #include "saker/score/token_scores.h"
 
 #include "saker/base/error.h"
+#include "saker/models/token_ids.h"
 #include "saker/score/prefix_forest.h"
 #include "saker/score/row_reader.h"
 
@@ -348,15 +349,7 @@ void check_job(const models::ModelInfo& info, const ScoreJob& job) {
       job.tokens.size(),
       info.context_length
   );
-  for (const std::int32_t id : job.tokens) {
-    require(
-        id >= 0 && id < info.vocab_size,
-        ErrorCode::kInvalidArgument,
-        "token id {} is out of range, expected 0 to {}",
-        id,
-        info.vocab_size - 1
-    );
-  }
+  models::check_token_ids(info, job.tokens);
   require(
       job.top_k >= 0, ErrorCode::kInvalidArgument, "top_k: got {}, expected 0 or more", job.top_k
   );

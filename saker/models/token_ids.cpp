@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/models/token_ids.h"
+
+#include "saker/base/error.h"
+
+namespace saker::models {
+
+void check_token_ids(const ModelInfo& info, std::span<const std::int32_t> ids) {
+  for (const std::int32_t id : ids) {
+    require(
+        id >= 0 && id < info.vocab_size,
+        ErrorCode::kInvalidArgument,
+        "token id {} is out of range, expected 0 to {}",
+        id,
+        info.vocab_size - 1
+    );
+  }
+}
+
+}  // namespace saker::models
