@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
+#include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/cpu_operation.h"
@@ -41,73 +42,129 @@ void add_to_row(const OutputChange& change, float strength, const float* z, floa
   }
 }
 
-// Some of the rows of a change, and the working memory for them.
-class Chunk {
+// Floats that stay with their thread, so that passes do not fetch fresh pages each time.
+class KeptFloats {
  public:
-  Chunk(const ChangedColumns& change, const InputRows& x, int first, int count)
-      : change_(*change.change),
-        rows_(std::span(change.rows->rows)
-                  .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))),
-        strengths_(std::span(change.rows->strengths)
-                       .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))),
-        x_(x) {}
+  float* take(std::size_t count) {
+    bytes_.reserve(count * sizeof(float));
+    return reinterpret_cast<float*>(bytes_.data());
+  }
 
-  void apply(const LinearBodies& bodies, float* y, int width) {
-    InputRows z = change_.scales.empty() ? InputRows{} : input();
-    for (const auto* weight : {&change_.down, &change_.up}) {
-      if (*weight) {
-        z = product(bodies, z, **weight, weight == &change_.down ? inner_ : outer_);
-      }
+ private:
+  AlignedBytes bytes_;
+};
+
+struct ChangeMemory {
+  KeptFloats gathered;
+  KeptFloats inner;
+  KeptFloats outer;
+};
+
+InputRows part(InputRows rows, int first, int count) {
+  rows.data += first * rows.row_stride;
+  rows.count = count;
+  return rows;
+}
+
+std::size_t product_floats(int rows, const PackedWeight& weight) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(weight.rows());
+}
+
+// Changes of the same rows. All that multiply x do so together.
+class ChangeGroup {
+ public:
+  ChangeGroup(
+      const LinearBodies& bodies, std::span<const ChangedColumns> changes, ChangeMemory& memory
+  )
+      : bodies_(bodies), changes_(changes), rows_(*changes.front().rows), memory_(memory) {}
+
+  // x: rows of `columns` columns; y: rows of `width`.
+  void apply(const InputRows& x, int columns, float* y, int width) {
+    const int count = static_cast<int>(rows_.rows.size());
+    if (count == 0) {
+      return;
     }
-    each_row(static_cast<int>(rows_.size()), 3L * change_.outputs(), [&](int i) {
-      const auto index = static_cast<std::size_t>(i);
-      float* row = y + std::ptrdiff_t{rows_[index]} * width;
-      add_to_row(change_, strengths_[index], z.data + i * z.row_stride, row);
-    });
+    multiply_down(gather(x, columns));
+    for (int first = 0; first < count; first += kChunkRows) {
+      const int chunk = std::min(kChunkRows, count - first);
+      const std::vector<InputRows> products = multiply_up(first, chunk);
+      each_row(chunk, 3L * width, [&](int i) {
+        const auto row = static_cast<std::size_t>(first + i);
+        float* to = y + std::ptrdiff_t{rows_.rows[row]} * width;
+        for (std::size_t c = 0; c < changes_.size(); ++c) {
+          const float* z = products[c].data + i * products[c].row_stride;
+          add_to_row(*changes_[c].change, rows_.strengths[row], z, to + changes_[c].first_column);
+        }
+      });
+    }
   }
 
  private:
   // The rows of x: where they lie if they follow each other, else gathered.
-  InputRows input() {
-    InputRows rows = x_;
-    rows.count = static_cast<int>(rows_.size());
-    rows.data = x_.data + rows_.front() * x_.row_stride;
-    if (rows_.back() - rows_.front() + 1 == rows.count && x_.column_stride == 1) {
-      return rows;
+  InputRows gather(const InputRows& x, int columns) {
+    const int count = static_cast<int>(rows_.rows.size());
+    const int first = rows_.rows.front();
+    if (rows_.rows.back() - first + 1 == count && x.column_stride == 1) {
+      return part(x, first, count);
     }
-    const int columns = change_.down ? change_.down->columns()
-                        : change_.up ? change_.up->columns()
-                                     : change_.outputs();
-    gathered_.resize(rows_.size() * static_cast<std::size_t>(columns));
-    float* to = gathered_.data();
-    for (const int row : rows_) {
-      const float* from = x_.data + row * x_.row_stride;
+    float* gathered = memory_.gathered.take(rows_.rows.size() * static_cast<std::size_t>(columns));
+    float* to = gathered;
+    for (const int row : rows_.rows) {
+      const float* from = x.data + row * x.row_stride;
       for (int k = 0; k < columns; ++k) {
-        *to++ = from[k * x_.column_stride];
+        *to++ = from[k * x.column_stride];
       }
     }
-    return {gathered_.data(), columns, 1, rows.count};
+    return {gathered, columns, 1, count};
   }
 
-  static InputRows product(
-      const LinearBodies& bodies,
-      const InputRows& x,
-      const PackedWeight& weight,
-      std::vector<float>& memory
-  ) {
-    memory.resize(static_cast<std::size_t>(x.count) * static_cast<std::size_t>(weight.rows()));
-    const RowProduct product = {&weight.storage().matrix, x, nullptr, memory.data()};
-    multiply_rows(bodies, {&product, 1});
-    return {memory.data(), weight.rows(), 1, x.count};
+  // inner_: per change what its `up` takes, of all rows.
+  void multiply_down(const InputRows& x) {
+    std::size_t floats = 0;
+    for (const ChangedColumns& changed : changes_) {
+      const auto& down = changed.change->down;
+      floats += down ? product_floats(x.count, *down) : 0;
+    }
+    float* to = memory_.inner.take(floats);
+    std::vector<RowProduct> products;
+    inner_.assign(changes_.size(), x);
+    for (std::size_t c = 0; c < changes_.size(); ++c) {
+      if (const auto& down = changes_[c].change->down) {
+        products.push_back({&down->storage().matrix, x, nullptr, to});
+        inner_[c] = {to, down->rows(), 1, x.count};
+        to += product_floats(x.count, *down);
+      }
+    }
+    multiply_rows(bodies_, products);
   }
 
-  const OutputChange& change_;
-  std::span<const int> rows_;  // Ascending.
-  std::span<const float> strengths_;
-  InputRows x_;
-  std::vector<float> gathered_;
-  std::vector<float> inner_;
-  std::vector<float> outer_;
+  // Per change what is scaled and added, of some rows.
+  std::vector<InputRows> multiply_up(int first, int count) {
+    std::size_t floats = 0;
+    for (const ChangedColumns& changed : changes_) {
+      const auto& up = changed.change->up;
+      floats += up ? product_floats(count, *up) : 0;
+    }
+    float* to = memory_.outer.take(floats);
+    std::vector<RowProduct> products;
+    std::vector<InputRows> results;
+    for (std::size_t c = 0; c < changes_.size(); ++c) {
+      results.push_back(part(inner_[c], first, count));
+      if (const auto& up = changes_[c].change->up) {
+        products.push_back({&up->storage().matrix, results[c], nullptr, to});
+        results[c] = {to, up->rows(), 1, count};
+        to += product_floats(count, *up);
+      }
+    }
+    multiply_rows(bodies_, products);
+    return results;
+  }
+
+  const LinearBodies& bodies_;
+  std::span<const ChangedColumns> changes_;
+  const RowStrengths& rows_;  // Ascending.
+  ChangeMemory& memory_;
+  std::vector<InputRows> inner_;
 };
 
 // What runs on the stream's thread.
@@ -115,21 +172,25 @@ struct ChangeTask {
   const LinearBodies* bodies;
   std::vector<ChangedColumns> changes;
   InputRows x;
+  int columns;
   const float* from;
   float* to;
   std::size_t bytes;
   int width;
 
   void operator()() const {
+    thread_local ChangeMemory memory;
     if (from != to) {
       std::memcpy(to, from, bytes);
     }
-    for (const ChangedColumns& change : changes) {
-      const int count = static_cast<int>(change.rows->rows.size());
-      for (int first = 0; first < count; first += kChunkRows) {
-        Chunk chunk(change, x, first, std::min(kChunkRows, count - first));
-        chunk.apply(*bodies, to + change.first_column, width);
-      }
+    const auto differ = [](const ChangedColumns& a, const ChangedColumns& b) {
+      return a.rows != b.rows;
+    };
+    for (auto first = changes.begin(); first != changes.end();) {
+      const auto last = std::adjacent_find(first, changes.end(), differ);
+      const auto end = last == changes.end() ? last : std::next(last);
+      ChangeGroup(*bodies, {first, end}, memory).apply(x, columns, to, width);
+      first = end;
     }
   }
 };
@@ -145,6 +206,7 @@ mx::array cpu_change_output(
             .bodies = bodies,
             .changes = changes,
             .x = {rows.data<float>(), rows.strides()[0], rows.strides()[1], rows.shape(0)},
+            .columns = rows.shape(1),
             .from = arrays[0].data<float>(),
             .to = outputs[0].data<float>(),
             .bytes = outputs[0].nbytes(),

@@ -137,6 +137,31 @@ TEST_P(OutputChangeTest, RowsAreIndependent) {
   }
 }
 
+// Changes of the same rows share products, which changes no bit; weights of two formats among them.
+TEST_P(OutputChangeTest, TogetherIsOneAfterTheOther) {
+  OutputChange narrow = low_rank();
+  const WeightFormat format{.kind = WeightKind::kBFloat16};
+  narrow.down = PackedWeight::pack({random_weight(format, 5, kInputs, 8)}, format);
+  auto changes = std::vector{
+      on_some_rows(low_rank()),
+      on_some_rows(narrow),
+      on_some_rows(bias_only()),
+      on_some_rows(weight_decomposed()),
+      on_some_rows(low_rank()),
+      on_some_rows(narrow),
+      on_some_rows(replacement()),
+  };
+  for (auto& change : changes) {
+    change.rows = changes.front().rows;
+  }
+  const auto together = to_vector(change_output(y_, x_, changes));
+  auto after = y_;
+  for (const auto& change : changes) {
+    after = change_output(after, x_, {change});
+  }
+  EXPECT_EQ(together, to_vector(after));
+}
+
 // The memory of y is taken over only when nobody else reads it.
 TEST_P(OutputChangeTest, LeavesTheInputAlone) {
   const auto kept = mx::add(y_, mx::array(0.0F));

@@ -20,7 +20,8 @@ constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// How one product is cut. Slivers and tiles are counted through all products.
+// How one product is cut. Slivers, those that are prepared, and tiles are counted through all
+// products.
 struct Cut {
   RowProduct product;
   LinearTile whole;
@@ -35,7 +36,7 @@ struct Cut {
 struct Cuts {
   std::vector<Cut> cuts;
   std::size_t prepared_bytes = 0;
-  int rows = 0;
+  int rows = 0;  // That are prepared.
   int slivers = 0;
   int tiles = 0;
 };
@@ -47,6 +48,14 @@ int blocks_in_tile(std::int64_t tile_blocks, int step) {
   return static_cast<int>(
       std::clamp<std::int64_t>(tile_blocks / wanted / step * step, step, kTileBlocks)
   );
+}
+
+// Whether what is prepared for one of them serves the other too.
+bool share_prepared(const RowProduct& a, const RowProduct& b) {
+  return a.x.data == b.x.data && a.x.row_stride == b.x.row_stride &&
+         a.x.column_stride == b.x.column_stride && a.x.count == b.x.count &&
+         a.weight->kind == b.weight->kind && a.weight->order == b.weight->order &&
+         a.weight->columns == b.weight->columns && a.weight->group == b.weight->group;
 }
 
 void cut_products(const LinearBodies& bodies, std::span<const RowProduct> products, Cuts& result) {
@@ -67,12 +76,19 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
     const int slivers = cut.whole.slivers.count;
     cut.row_tiles = divide_up(slivers, kTileSlivers);
     cut.row_step = divide_up(slivers, cut.row_tiles);
-    cut.prepared_at = result.prepared_bytes;
+    const auto same = std::ranges::find_if(result.cuts, [&](const Cut& earlier) {
+      return share_prepared(earlier.product, product);
+    });
     cut.first_sliver = result.slivers;
-    const std::size_t bytes = bodies.prepared_bytes(*product.weight, cut.whole.slivers);
-    result.prepared_bytes += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-    result.rows += rows;
-    result.slivers += slivers;
+    if (same != result.cuts.end()) {
+      cut.prepared_at = same->prepared_at;
+    } else {
+      cut.prepared_at = result.prepared_bytes;
+      const std::size_t bytes = bodies.prepared_bytes(*product.weight, cut.whole.slivers);
+      result.prepared_bytes += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+      result.rows += rows;
+      result.slivers += slivers;
+    }
     tile_blocks += std::int64_t{product.weight->blocks()} * cut.row_tiles;
     result.cuts.push_back(cut);
   }

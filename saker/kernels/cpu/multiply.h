@@ -21,8 +21,9 @@ struct RowProduct {
 // that is in use then.
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight);
 
-// All products share the threads as if they were one; their weights are of one format. Keeps
-// working memory for the calling thread's next products. Throws kCapacity without memory.
+// All products share the threads as if they were one, and those of the same rows of x what is
+// prepared of them. Keeps working memory for the calling thread's next products. Throws kCapacity
+// without memory.
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products);
 
 }  // namespace saker::kernels
