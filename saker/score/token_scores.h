@@ -6,7 +6,7 @@
 // begin with in common runs once, and so do the layers below the first that an adapter changes. A
 // sequence's scores have the same bits alone and in any batch.
 //
-// Memory is bounded: rows of one pass, caches of the sequences under way and 64 MiB of logits exist
+// Memory is bounded: rows of one pass, caches of the sequences under way and 24 MiB of logits exist
 // at a time, whatever the number of sequences, their length and the vocabulary; of a row only
 // its log-probabilities and candidates are kept. Sums are float64. REQUIRES: called on the
 // thread that owns MLX.

@@ -84,11 +84,11 @@ TEST(TokenScores, ChunksDoNotMatter) {
 }
 
 TEST(TokenScores, LogitsAreBounded) {
-  EXPECT_EQ(logit_rows(262144), 64);
+  EXPECT_EQ(logit_rows(262144), 24);
   EXPECT_EQ(logit_rows(1 << 30), 1);
   const FakeModel model({.vocab_size = 1 << 20});
   score_one(model, {.tokens = some_tokens(40)});
-  EXPECT_EQ(model.most_logit_rows, 16);
+  EXPECT_EQ(model.most_logit_rows, 6);
 }
 
 TEST(TokenScores, PromptTokensAreOnlySeen) {
