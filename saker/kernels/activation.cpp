@@ -29,6 +29,8 @@ using GatedFunction = void (*)(const GatedRow& row, int width);
 
 GatedFunction body_of(const RowBodies& bodies, Activation activation) {
   switch (activation) {
+    case Activation::kLogistic:
+      return bodies.gated_logistic;
     case Activation::kSilu:
       return bodies.gated_silu;
     case Activation::kGeluTanh:
@@ -59,6 +61,31 @@ struct GatedBody {
             out + static_cast<std::ptrdiff_t>(row) * width + first,
         };
         function(task, std::min(kPiece, width - first));
+      });
+    };
+  }
+};
+
+// Inputs gate and up [N, H, D]; output like them.
+struct GatedPairBody {
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [function = function,
+            gate = StridedRows(inputs[0]),
+            up = StridedRows(inputs[1]),
+            out = outputs[0].data<float>()]() mutable {
+      const HeadRows gates = gate.resolve();
+      const HeadRows ups = up.resolve();
+      const int heads = gate.heads();
+      const int width = gate.width();
+      each_row(gate.rows() * heads, 8L * width, [&](int index) {
+        const GatedRow task{
+            StridedRows::at(gates, index / heads, index % heads),
+            StridedRows::at(ups, index / heads, index % heads),
+            out + static_cast<std::ptrdiff_t>(index) * width,
+        };
+        function(task, width);
       });
     };
   }
@@ -103,6 +130,8 @@ mx::array activated(const mx::array& x, Activation activation) {
   const mx::array half(0.5F);
   const mx::array one(1.0F);
   switch (activation) {
+    case Activation::kLogistic:
+      return mx::sigmoid(x);
     case Activation::kSilu:
       return x * mx::sigmoid(x);
     case Activation::kGeluTanh: {
@@ -124,6 +153,22 @@ mx::array gated_activation(const mx::array& joined, Activation activation) {
   }
   const GatedBody body{body_of(*kernel_table().rows, activation)};
   return cpu_operation("SakerGated", {joined.shape(0), joined.shape(1) / 2}, {joined}, body);
+}
+
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
+  require(
+      gate.ndim() == 3 && gate.size() > 0 && gate.shape() == up.shape(),
+      ErrorCode::kInvalidArgument,
+      "activation: a gate of {} elements does not fit {}",
+      gate.size(),
+      up.size()
+  );
+  if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
+    const auto wide = activated(mx::astype(gate, mx::float32), activation);
+    return mx::astype(wide * mx::astype(up, mx::float32), up.dtype());
+  }
+  const GatedPairBody body{body_of(*kernel_table().rows, activation)};
+  return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
 }
 
 mx::array gated_activation_reference(const mx::array& joined, Activation activation) {

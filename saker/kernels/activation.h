@@ -10,6 +10,7 @@
 namespace saker::kernels {
 
 enum class Activation : std::uint8_t {
+  kLogistic,  // sigmoid(x), written 1 / (1 + exp(-x))
   kSilu,      // x * sigmoid(x)
   kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
@@ -18,6 +19,9 @@ enum class Activation : std::uint8_t {
 // activation(gate) * up. `joined` [N, 2 * F] holds gate in columns [0, F) and up in [F, 2F), as a
 // joined projection gives them.
 mx::array gated_activation(const mx::array& joined, Activation activation);
+
+// The same of gate and up [N, H, D] that lie anywhere.
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);
 
 mx::array gated_activation_reference(const mx::array& joined, Activation activation);
 

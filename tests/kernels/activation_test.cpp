@@ -35,6 +35,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 double true_activation(double x, Activation activation) {
   switch (activation) {
+    case Activation::kLogistic:
+      return 1 / (1 + std::exp(-x));
     case Activation::kSilu:
       return x / (1 + std::exp(-x));
     case Activation::kGeluTanh:
@@ -45,7 +47,9 @@ double true_activation(double x, Activation activation) {
   return 0;
 }
 
-constexpr Activation kAll[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGelu};
+constexpr Activation kAll[] = {
+    Activation::kLogistic, Activation::kSilu, Activation::kGeluTanh, Activation::kGelu
+};
 
 // Points between -20 and 20, dense near 0.
 std::vector<float> points() {
@@ -84,17 +88,32 @@ TEST_P(ActivationTest, AgreeWithTheReference) {
   }
 }
 
+// Gate and up as parts of wider heads.
+TEST_P(ActivationTest, PairsAreTheJoinedOnes) {
+  const auto heads = mx::random::normal({5, 3, 80}, mx::float32, mx::random::key(7));
+  const auto gate = mx::slice(heads, {0, 0, 0}, {5, 3, 40});
+  const auto up = mx::slice(heads, {0, 0, 40}, {5, 3, 80});
+  const auto joined = mx::reshape(heads, {15, 80});
+  for (const Activation activation : kAll) {
+    EXPECT_EQ(
+        floats_of(gated_activation(gate, up, activation)),
+        floats_of(gated_activation(joined, activation))
+    );
+  }
+}
+
 TEST_P(ActivationTest, ExtremesAreQuiet) {
   const float inf = std::numeric_limits<float>::infinity();
   const float gates[] = {-1e30F, -200.0F, 200.0F, 1e30F, inf, std::nanf("")};
   const auto joined = mx::concatenate({mx::array(gates, {1, 6}), mx::ones({1, 6})}, 1);
   for (const Activation activation : kAll) {
     const auto got = floats_of(gated_activation(joined, activation));
+    const bool bounded = activation == Activation::kLogistic;
     EXPECT_EQ(got[0], 0.0F);
-    EXPECT_EQ(got[1], 0.0F);
-    EXPECT_EQ(got[2], 200.0F);
-    EXPECT_EQ(got[3], 1e30F);
-    EXPECT_EQ(got[4], inf);
+    EXPECT_NEAR(got[1], 0.0F, 1e-36F);
+    EXPECT_EQ(got[2], bounded ? 1.0F : 200.0F);
+    EXPECT_EQ(got[3], bounded ? 1.0F : 1e30F);
+    EXPECT_EQ(got[4], bounded ? 1.0F : inf);
     EXPECT_TRUE(std::isnan(got[5]));
   }
 }
@@ -138,6 +157,9 @@ TEST_P(ActivationTest, SoftcapIsNearTheTruth) {
 TEST(ActivationChecksTest, WrongCallsAreErrors) {
   EXPECT_THROW(gated_activation(mx::zeros({2, 7}), Activation::kSilu), Error);
   EXPECT_THROW(gated_activation(mx::zeros({8}), Activation::kSilu), Error);
+  EXPECT_THROW(
+      gated_activation(mx::zeros({2, 3, 4}), mx::zeros({2, 3, 5}), Activation::kSilu), Error
+  );
   EXPECT_THROW(softcap(mx::zeros({8}), 0.0F), Error);
   EXPECT_THROW(softcap(mx::zeros({8}), std::nanf("")), Error);
 }

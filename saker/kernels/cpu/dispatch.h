@@ -13,11 +13,13 @@
 namespace saker::kernels {
 
 struct AttendBodies;  // attention/bodies.h
+struct DeltaBodies;   // delta/bodies.h
 struct LinearBodies;  // linear_bodies.h
 struct RowBodies;     // row_bodies.h
 
 struct KernelTable {
   const AttendBodies* attend;
+  const DeltaBodies* delta;
   const LinearBodies* linear;
   const RowBodies* rows;
 };

@@ -34,6 +34,7 @@ struct RowBodies {
   void (*rms_norm)(const NormRow& row, int width, float eps);
   // Rotates pairs (i, i + half) for i < half, copies the rest.
   void (*rope)(const RopeRow& row, int half, int width);
+  void (*gated_logistic)(const GatedRow& row, int width);
   void (*gated_silu)(const GatedRow& row, int width);
   void (*gated_gelu_tanh)(const GatedRow& row, int width);
   void (*gated_gelu)(const GatedRow& row, int width);

@@ -1,54 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/row_bodies.h"
+#include "saker/kernels/cpu/row_vectors.h"
 #include "saker/kernels/cpu/vec.h"
 #include "saker/kernels/cpu/vec_curves.h"
 
 namespace saker::kernels::SAKER_ISA {
 namespace {
-
-constexpr int kWidth = 16;
-
-// Calls function(first, lanes) for each vector of [0, width); the last may have less than 16 lanes.
-template <typename Function>
-inline void each_vector(int width, Function function) {
-  int i = 0;
-  for (; i + kWidth <= width; i += kWidth) {
-    function(i, kWidth);
-  }
-  if (i < width) {
-    function(i, width - i);
-  }
-}
-
-inline F32x16 load_lanes(const float* p, int lanes) {
-  return lanes == kWidth ? load(p) : load_part(p, lanes);
-}
-
-inline void store_lanes(float* p, F32x16 v, int lanes) {
-  if (lanes == kWidth) {
-    store(p, v);
-  } else {
-    store_part(p, v, lanes);
-  }
-}
-
-// The sum of squares: four accumulators of 16 lanes, vector i into number i modulo 4.
-float square_sum(const float* x, int width) {
-  F32x16 sums[4] = {zero(), zero(), zero(), zero()};
-  int i = 0;
-  for (; i + 4 * kWidth <= width; i += 4 * kWidth) {
-    for (int v = 0; v < 4; ++v) {
-      const F32x16 a = load(x + i + v * kWidth);
-      sums[v] = fma(a, a, sums[v]);
-    }
-  }
-  for (int v = 0; i < width; i += kWidth, ++v) {
-    const int lanes = width - i < kWidth ? width - i : kWidth;
-    const F32x16 a = load_lanes(x + i, lanes);
-    sums[v] = fma(a, a, sums[v]);
-  }
-  return reduce_add(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
-}
 
 void rms_norm(const NormRow& row, int width, float eps) {
   const float* x = row.x;
@@ -92,6 +49,16 @@ inline void gated(const GatedRow& row, int width, Curve curve) {
   });
 }
 
+void gated_logistic(const GatedRow& row, int width) {
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(
+        row.out + i,
+        logistic_times(load_lanes(row.up + i, lanes), load_lanes(row.gate + i, lanes)),
+        lanes
+    );
+  });
+}
+
 void gated_silu(const GatedRow& row, int width) {
   gated(row, width, [](F32x16 x) { return logistic_times(x, x); });
 }
@@ -125,6 +92,14 @@ void softcap(const float* x, float cap, float* out, int width) {
 
 extern const RowBodies row_bodies;
 
-const RowBodies row_bodies = {rms_norm, rope, gated_silu, gated_gelu_tanh, gated_gelu, softcap};
+const RowBodies row_bodies = {
+    rms_norm,
+    rope,
+    gated_logistic,
+    gated_silu,
+    gated_gelu_tanh,
+    gated_gelu,
+    softcap,
+};
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -5,6 +5,7 @@
 namespace saker::kernels::SAKER_ISA {
 
 extern const AttendBodies attend_bodies;
+extern const DeltaBodies delta_bodies;
 extern const LinearBodies linear_bodies;
 extern const RowBodies row_bodies;
 
@@ -12,6 +13,7 @@ extern const KernelTable kernel_table;
 
 const KernelTable kernel_table = {
     .attend = &attend_bodies,
+    .delta = &delta_bodies,
     .linear = &linear_bodies,
     .rows = &row_bodies,
 };

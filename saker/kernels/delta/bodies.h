@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Bodies of the gated delta rule (see kernels/gated_delta.h). A body sees one head of the rows of
+// one sequence and takes the rows in order, so that bits depend neither on where a sequence is cut
+// nor on what runs beside it.
+
+#include <cstddef>
+
+namespace saker::kernels {
+
+// out[i] = silu(sum over taps j of weights[j][i] * inputs[j][i]), taps in order.
+struct ConvolvedRow {
+  const float* const* inputs;  // [taps], the oldest first.
+  const float* weights;        // [taps] rows.
+  std::ptrdiff_t weight_stride;
+  int taps;
+  float* out;
+};
+
+// S = decay S + k (beta (v - decay S^T k))^T, then out = S^T q, row after row; S [key_dim,
+// value_dim].
+struct DeltaHead {
+  const float* from;  // S before the first row.
+  float* to;          // After the last one; not `from`.
+  int key_dim;
+  int value_dim;
+  int rows;
+  const float* q;  // Rows of [key_dim], like k; v of [value_dim].
+  const float* k;
+  const float* v;
+  std::ptrdiff_t stride;  // Between rows of q, k and v.
+  const float* decay;
+  const float* beta;
+  std::ptrdiff_t gate_stride;
+  float* out;  // Rows of [value_dim].
+  std::ptrdiff_t out_stride;
+};
+
+struct DeltaBodies {
+  void (*convolve)(const ConvolvedRow& row, int width);
+  // x *= scale / sqrt(sum of squares + eps)
+  void (*normalize)(float* x, int width, float eps, float scale);
+  // REQUIRES: at least one row.
+  void (*run_head)(const DeltaHead& head);
+};
+
+}  // namespace saker::kernels

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Linear attention by the gated delta rule behind a short causal convolution (Gated Delta Networks,
+// https://arxiv.org/abs/2412.06464, as Qwen 3.5 has it). Of each row x [C]:
+//
+//   q, k, v = silu(convolution of the last `taps` rows), channel by channel
+//   q = q / |q| / sqrt(key_dim),  k = k / |k|              by head; |x| = sqrt(sum of squares +
+//   1e-6) decay = exp(-decay_rate softplus(a + step_bias)),  beta = sigmoid(b) S = decay S + k
+//   (beta (v - decay S^T k))^T             by head of values y = S^T q
+//
+// A head of keys serves value_heads / key_heads heads of values. All is float32. Rows are taken one
+// after the other, so that a sequence may be cut anywhere without changing a bit.
+
+#include "saker/kernels/mx.h"
+
+#include <vector>
+
+namespace saker::kernels {
+
+struct DeltaShape {
+  int key_heads = 0;
+  int value_heads = 0;  // A multiple of key_heads.
+  int key_dim = 0;
+  int value_dim = 0;
+  int taps = 0;  // Of the convolution, at least 1.
+
+  // C: q and k of all heads, then v.
+  int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
+
+  int outputs() const { return value_heads * value_dim; }
+
+  bool operator==(const DeltaShape&) const = default;
+};
+
+struct DeltaWeights {
+  mx::array convolution;  // [taps, C], the newest row's last.
+  mx::array decay_rate;   // [value_heads]
+  mx::array step_bias;    // [value_heads]
+};
+
+// What a sequence keeps. Immutable.
+struct DeltaState {
+  mx::array inputs;  // [taps - 1, C], the newest last.
+  mx::array memory;  // [value_heads, key_dim, value_dim]: S.
+};
+
+DeltaState empty_delta_state(const DeltaShape& shape);
+
+// Rows [first_row, first_row + row_count) are one sequence's next ones.
+struct DeltaSpan {
+  int first_row = 0;
+  int row_count = 0;
+  DeltaState state;
+};
+
+struct DeltaInputs {
+  mx::array rows;  // x [N, C]
+  mx::array a;     // [N, value_heads]
+  mx::array b;     // [N, value_heads]
+};
+
+struct DeltaResult {
+  mx::array rows;                  // y [N, outputs]
+  std::vector<DeltaState> states;  // After each span.
+};
+
+// REQUIRES: spans that follow each other and cover all rows.
+DeltaResult gated_delta(
+    const DeltaInputs& inputs,
+    const DeltaWeights& weights,
+    const DeltaShape& shape,
+    const std::vector<DeltaSpan>& spans
+);
+
+// The same from plain MLX operations, row by row: the truth in tests, the path without own bodies.
+DeltaResult gated_delta_reference(
+    const DeltaInputs& inputs,
+    const DeltaWeights& weights,
+    const DeltaShape& shape,
+    const std::vector<DeltaSpan>& spans
+);
+
+}  // namespace saker::kernels
