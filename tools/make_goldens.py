@@ -41,6 +41,10 @@ YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
 NESTED = dict(full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e6),
               sliding_attention=dict(rope_type="default", rope_theta=1e4))
 
+HYBRID = dict(BASE, model_type="qwen3_5_text", rope_theta=None, linear_num_key_heads=2, linear_key_head_dim=6,
+              linear_value_head_dim=10, linear_conv_kernel_dim=4, tie_word_embeddings=True,
+              rope_parameters=dict(rope_type="default", rope_theta=1e5, partial_rotary_factor=0.25))
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -74,6 +78,11 @@ CASES = {
     "qwen3_moe_q4": (MLX, dict(MOE, hidden_size=64, intermediate_size=96, head_dim=16, num_experts=3,
                                moe_intermediate_size=32, norm_topk_prob=True, decoder_sparse_step=1),
                      dict(dtype=mx.bfloat16, bits=4, wide="gate up_proj")),
+    "qwen3_5": (BOTH, dict(model_type="qwen3_5", vocab_size=96, text_config=dict(
+        HYBRID, num_hidden_layers=3, full_attention_interval=3, linear_num_value_heads=4)), {}),
+    "qwen3_5_published": (HF, dict(model_type="qwen3_5", vocab_size=96, text_config=dict(
+        HYBRID, linear_num_value_heads=2, full_attention_interval=2,
+        layer_types=["linear_attention", "full_attention"])), dict(published=True)),
     "gemma": (HF, dict(model_type="gemma", hidden_act="gelu"), {}),
     "gemma2": (HF, dict(GEMMA, model_type="gemma2", sliding_window=6, attn_logit_softcapping=5.0,
                         final_logit_softcapping=4.0), {}),
@@ -100,7 +109,9 @@ def random_weights(model, config, dtype, seed):
     weights = {}
     for name, value in tree_flatten(model.parameters()):
         data = rng.standard_normal(value.shape, dtype=np.float32)
-        if value.ndim >= 2:
+        if "conv1d" in name:
+            data *= 1.0 / np.sqrt(value.shape[1])
+        elif value.ndim >= 2:
             data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
         elif "norm" in name:
             data = (0.0 if "gemma" in config["model_type"] else 1.0) + 0.2 * data
@@ -151,6 +162,18 @@ def join_experts(weights):
     return result
 
 
+def published(weights):
+    """Qwen 3.5's weights as transformers stores them."""
+    result = {}
+    for name, value in weights.items():
+        if name.endswith("conv1d.weight"):
+            value = mx.moveaxis(value, 1, 2)
+        elif "norm" in name and "linear_attn" not in name:
+            value = value - 1.0
+        result[name.replace("language_model.model.", "model.language_model.")] = value
+    return result
+
+
 def hf_model(config, weights):
     import torch  # Only here: what mlx-lm runs needs no transformers.
     from transformers import CONFIG_MAPPING, AutoModelForCausalLM
@@ -159,8 +182,9 @@ def hf_model(config, weights):
     settings = kind(**json.loads(json.dumps({k: v for k, v in text.items() if k != "model_type"})))
     settings._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").float().eval()
-    state = {k.removeprefix("language_model."): torch.tensor(np.array(v.astype(mx.float32)))
-             for k, v in join_experts(weights).items()}
+    stored = published(weights) if text["model_type"].startswith("qwen3_5") else join_experts(weights)
+    state = {k.removeprefix("language_model.").replace("model.language_model.", "model."):
+             torch.tensor(np.array(v.astype(mx.float32))) for k, v in stored.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
     model.tie_weights()
@@ -232,6 +256,7 @@ def make_case(name, seed):
     elif config["model_type"].startswith("gemma3"):
         weights.pop("lm_head.weight", None)
     stored = one_by_one(weights) if options.get("one_by_one") else dict(weights)
+    stored = published(stored) if options.get("published") else stored
     runs = []
     if reference in (MLX, BOTH):
         runs.append(mlx_reference(model))

@@ -123,7 +123,16 @@ class LayerCache {
   // from there is not held. REQUIRES: no open transaction.
   virtual bool restore(const LayerSnapshot* /*rows*/, std::int64_t /*target*/) { return false; }
 
+  // Whether `restore` can go to any position whose rows a snapshot has; otherwise only to where
+  // snapshots were taken.
+  virtual bool restores_anywhere() const { return true; }
+
   virtual void begin() = 0;
+
+  // Whether `commit` can keep the first `count` of the rows written since `begin`, which are at
+  // least as many.
+  virtual bool can_commit(std::int64_t /*count*/) const { return true; }
+
   // Keeps the first `count` rows written since `begin`, forgets the others.
   virtual void commit(std::int64_t count) = 0;
   virtual void roll_back() = 0;

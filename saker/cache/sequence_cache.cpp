@@ -93,6 +93,10 @@ bool SequenceCache::restore(const SequenceSnapshot& rows, std::int64_t target) {
   return true;
 }
 
+bool SequenceCache::restores_anywhere() const {
+  return std::ranges::all_of(layers_, [](const auto& layer) { return layer->restores_anywhere(); });
+}
+
 void SequenceCache::begin() {
   begun_ = offset();
   for (const auto& layer : layers_) {
@@ -102,12 +106,12 @@ void SequenceCache::begin() {
 
 void SequenceCache::commit(std::int64_t count) {
   const bool whole = begun_ && count >= 0 && std::ranges::all_of(layers_, [&](const auto& layer) {
-                       return layer->offset() - *begun_ >= count;
+                       return layer->offset() - *begun_ >= count && layer->can_commit(count);
                      });
   require(
       whole,
       ErrorCode::kInternal,
-      "[SequenceCache] commit of {} rows that not all layers have",
+      "[SequenceCache] commit of {} rows that not all layers have or can keep",
       count
   );
   for (const auto& layer : layers_) {

@@ -40,9 +40,12 @@ class SequenceCache {
   // kCapacity without memory, and then nothing has changed either.
   bool restore(const SequenceSnapshot& rows, std::int64_t target);
 
+  // Whether all layers' `restore` can go anywhere, see LayerCache.
+  bool restores_anywhere() const;
+
   void begin();
   // Keeps the first `count` rows written since `begin` in all layers; throws kInternal, with
-  // nothing changed, when a layer has fewer.
+  // nothing changed, when a layer has fewer or can't.
   void commit(std::int64_t count);
   void roll_back();
 

@@ -324,6 +324,20 @@ DeltaResult gated_delta(
   return result;
 }
 
+DeltaState replay_delta(
+    const DeltaInputs& inputs,
+    const DeltaWeights& weights,
+    const DeltaShape& shape,
+    const DeltaSpan& span,
+    int count
+) {
+  const auto cut = [&](const mx::array& x) {
+    return mx::slice(x, {span.first_row, 0}, {span.first_row + count, x.shape(1)});
+  };
+  const DeltaInputs rows{.rows = cut(inputs.rows), .a = cut(inputs.a), .b = cut(inputs.b)};
+  return gated_delta(rows, weights, shape, {{0, count, span.state}}).states.front();
+}
+
 DeltaResult gated_delta_reference(
     const DeltaInputs& inputs,
     const DeltaWeights& weights,

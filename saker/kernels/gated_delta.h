@@ -14,6 +14,7 @@
 
 #include "saker/kernels/mx.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace saker::kernels {
@@ -29,6 +30,13 @@ struct DeltaShape {
   int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
 
   int outputs() const { return value_heads * value_dim; }
+
+  // Of a DeltaState.
+  std::size_t state_bytes() const {
+    const auto inputs = static_cast<std::size_t>(taps - 1) * static_cast<std::size_t>(channels());
+    return (inputs + static_cast<std::size_t>(outputs()) * static_cast<std::size_t>(key_dim)) *
+           sizeof(float);
+  }
 
   bool operator==(const DeltaShape&) const = default;
 };
@@ -73,7 +81,17 @@ DeltaResult gated_delta(
     const std::vector<DeltaSpan>& spans
 );
 
-// The same from plain MLX operations, row by row: the truth in tests, the path without own bodies.
+// The state after the first `count` rows of a span of these inputs.
+DeltaState replay_delta(
+    const DeltaInputs& inputs,
+    const DeltaWeights& weights,
+    const DeltaShape& shape,
+    const DeltaSpan& span,
+    int count
+);
+
+// `gated_delta` from plain MLX operations, row by row: the truth in tests, the path without own
+// bodies.
 DeltaResult gated_delta_reference(
     const DeltaInputs& inputs,
     const DeltaWeights& weights,

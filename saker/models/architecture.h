@@ -12,12 +12,15 @@ namespace saker::models {
 struct Architecture {
   DecoderConfig (*read)(const Json& config) = nullptr;
   LayerBuilder build_layer = nullptr;
+  // Optional: what only the tensors tell, `body` being the scope of the decoder's.
+  void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
 };
 
 Architecture llama();
 Architecture mistral();
 Architecture qwen2();
 Architecture qwen3();
+Architecture qwen3_5();
 Architecture qwen3_moe();
 Architecture gemma();
 Architecture gemma2();

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
+#include "saker/cache/recurrent.h"
 #include "saker/cache/rotating.h"
 #include "saker/kernels/activation.h"
 
@@ -23,15 +24,6 @@ constexpr int kKeptRows = 4;  // Of a bounded cache, always visible.
 constexpr std::array<std::string_view, 3> kHeadScopes{
     "lm_head", "language_model.lm_head", "model.lm_head"
 };
-
-nn::Weights body_scope(const nn::Weights& weights) {
-  for (const auto scope : kBodyScopes) {
-    if ((weights / scope / "embed_tokens").has("weight")) {
-      return weights / scope;
-    }
-  }
-  throw Error(ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing");
-}
 
 nn::Linear make_head(
     const nn::Weights& weights, const DecoderConfig& config, const nn::Embedding& embedding
@@ -113,6 +105,10 @@ class Decoder final : public Model {
     const std::size_t row_bytes = kernels::kv_row_bytes(config_.kv_shape(kv_bits, kv_dtype()));
     std::size_t total = 0;
     for (const auto& layer : config_.layers) {
+      if (layer.linear) {
+        total += config_.delta.shape.state_bytes();
+        continue;
+      }
       const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
       total += static_cast<std::size_t>(rows) * row_bytes;
     }
@@ -130,7 +126,7 @@ class Decoder final : public Model {
     std::vector<std::shared_ptr<const nn::Rope>> ropes;
     ropes.reserve(config_.ropes.size());
     for (const auto& options : config_.ropes) {
-      ropes.push_back(std::make_shared<const nn::Rope>(config_.head_dim, options));
+      ropes.push_back(std::make_shared<const nn::Rope>(config_.rotated(options), options));
     }
     const auto scope = body_scope(weights) / "layers";
     const int count = static_cast<int>(config_.layers.size());
@@ -162,6 +158,15 @@ nn::RmsNorm layer_norm(const LayerParts& parts, std::string_view name) {
   return {parts.weights / name, parts.config.hidden, parts.config.norm};
 }
 
+nn::TokenMixer token_mixer(const LayerParts& parts) {
+  if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).linear) {
+    return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
+  }
+  return nn::Attention(
+      parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope
+  );
+}
+
 nn::FeedForward feed_forward(const LayerParts& parts) {
   const auto scope = parts.weights / "mlp";
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
@@ -172,10 +177,19 @@ nn::FeedForward feed_forward(const LayerParts& parts) {
 
 }  // namespace
 
+nn::Weights body_scope(const nn::Weights& weights) {
+  for (const auto scope : kBodyScopes) {
+    if ((weights / scope / "embed_tokens").has("weight")) {
+      return weights / scope;
+    }
+  }
+  throw Error(ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing");
+}
+
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
   return {
       .attention_norm = layer_norm(parts, "input_layernorm"),
-      .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
+      .attention = token_mixer(parts),
       .attention_output_norm = std::nullopt,
       .mlp_norm = layer_norm(parts, "post_attention_layernorm"),
       .mlp = feed_forward(parts),
@@ -186,7 +200,7 @@ nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts) {
   return {
       .attention_norm = layer_norm(parts, "input_layernorm"),
-      .attention = {parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope},
+      .attention = token_mixer(parts),
       .attention_output_norm = layer_norm(parts, "post_attention_layernorm"),
       .mlp_norm = layer_norm(parts, "pre_feedforward_layernorm"),
       .mlp = feed_forward(parts),
@@ -200,6 +214,12 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     const CacheOptions& options,
     mx::Dtype dtype
 ) {
+  if (layer.linear) {
+    auto state = kernels::empty_delta_state(config.delta.shape);
+    return std::make_unique<cache::RecurrentCache>(
+        cache::RecurrentState{std::move(state.inputs), std::move(state.memory)}
+    );
+  }
   const auto shape = config.kv_shape(options.kv_bits, dtype);
   if (layer.window > 0) {
     return std::make_unique<cache::RotatingKVCache>(shape, layer.window);

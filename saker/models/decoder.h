@@ -25,9 +25,12 @@ struct LayerParts {
   std::shared_ptr<const nn::Rope> rope;
 };
 
+// The scope of the decoder's tensors, whose head may lie outside. Throws kCorruptData without one.
+nn::Weights body_scope(const nn::Weights& weights);
+
 using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 
-// The usual layer: norm, attention, norm, MLP or experts.
+// The usual layer: norm, attention or linear attention, norm, MLP or experts.
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
 // Gemma's later layers: the outputs of attention and MLP have a norm of their own.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);

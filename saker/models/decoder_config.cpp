@@ -23,12 +23,6 @@ bool given(const Json& config, std::string_view key) {
   return found != config.end() && !found->is_null();
 }
 
-std::int64_t optional_int_in(
-    const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
-) {
-  return fallback > 0 && !given(config, key) ? fallback : json_int_in(config, key, 1, high);
-}
-
 HeadChoice read_head_choice(const Json& config) {
   if (!given(config, "tie_word_embeddings")) {
     return HeadChoice::kByTensor;
@@ -37,9 +31,9 @@ HeadChoice read_head_choice(const Json& config) {
 }
 
 void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfig& result) {
-  const auto heads = optional_int_in(config, "num_attention_heads", defaults.heads, kMaxHeads);
+  const auto heads = read_size(config, "num_attention_heads", defaults.heads, kMaxHeads);
   const auto kv_fallback = defaults.kv_heads > 0 ? defaults.kv_heads : heads;
-  const auto kv_heads = optional_int_in(config, "num_key_value_heads", kv_fallback, kMaxHeads);
+  const auto kv_heads = read_size(config, "num_key_value_heads", kv_fallback, kMaxHeads);
   require(
       heads % kv_heads == 0,
       ErrorCode::kCorruptData,
@@ -49,7 +43,7 @@ void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfi
   );
   std::int64_t head_dim = defaults.head_dim;
   if (given(config, "head_dim") || head_dim > 0) {
-    head_dim = optional_int_in(config, "head_dim", head_dim, kMaxHeadDim);
+    head_dim = read_size(config, "head_dim", head_dim, kMaxHeadDim);
   } else {
     require(
         result.hidden % heads == 0,
@@ -82,6 +76,12 @@ void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfi
 
 }  // namespace
 
+std::int64_t read_size(
+    const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
+) {
+  return fallback > 0 && !given(config, key) ? fallback : json_int_in(config, key, 1, high);
+}
+
 nn::AttentionOptions DecoderConfig::attention(int layer) const {
   nn::AttentionOptions options;
   options.hidden = hidden;
@@ -91,6 +91,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.scale = attention_scale;
   options.attend.softcap = attention_softcap;
   options.attend.window = layers.at(static_cast<std::size_t>(layer)).window;
+  options.output_gate = attention_gate;
   if (head_norms) {
     options.head_norm = norm;
   }
@@ -103,11 +104,11 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   result.hidden = static_cast<int>(json_int_in(config, "hidden_size", 1, kMaxSize));
   result.intermediate = static_cast<int>(json_int_in(config, "intermediate_size", 1, kMaxSize));
   result.vocab_size =
-      static_cast<int>(optional_int_in(config, "vocab_size", defaults.vocab_size, kMaxSize));
+      static_cast<int>(read_size(config, "vocab_size", defaults.vocab_size, kMaxSize));
   const auto layer_count = json_int_in(config, "num_hidden_layers", 1, kMaxLayers);
   read_heads(config, defaults, result);
   result.context_length =
-      optional_int_in(config, "max_position_embeddings", defaults.context_length, kMaxContext);
+      read_size(config, "max_position_embeddings", defaults.context_length, kMaxContext);
   const double eps = json_double(config, "rms_norm_eps", 1e-6);
   require(
       std::isfinite(eps) && eps >= 0.0 && eps <= 1.0,
@@ -120,18 +121,50 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   result.activation = read_activation(config, "hidden_act", defaults.activation);
   result.attention_scale =
       static_cast<float>(1.0 / std::sqrt(static_cast<double>(result.head_dim)));
-  result.ropes.push_back(nn::read_rope_options(config, {}));
+  result.ropes.push_back(nn::read_rope_options(config, defaults.rope));
+  const int rotated = result.rotated(result.ropes.front());
+  require(
+      rotated > 0 && rotated % 2 == 0,
+      ErrorCode::kUnsupported,
+      "[config] partial_rotary_factor {} of head_dim {} is {}, expected an even number above 0",
+      result.ropes.front().part,
+      result.head_dim,
+      rotated
+  );
   result.layers.resize(static_cast<std::size_t>(layer_count));
   return result;
 }
 
-std::vector<bool> read_sliding_layers(const Json& config, int layer_count, SlidingPattern pattern) {
-  std::vector<bool> sliding;
+Json text_config(const Json& json, std::string_view model_type) {
+  const auto found = json.find("text_config");
+  if (found == json.end()) {
+    return json;
+  }
+  require(
+      found->is_object(),
+      ErrorCode::kCorruptData,
+      "[config] text_config is {}, expected an object",
+      found->type_name()
+  );
+  Json text = *found;
+  text["model_type"] = json_string(json, "model_type", model_type);
+  for (const auto* key : {"vocab_size", "tie_word_embeddings"}) {
+    if (!text.contains(key) && json.contains(key)) {
+      text[key] = json[key];
+    }
+  }
+  return text;
+}
+
+std::vector<bool> read_typed_layers(
+    const Json& config, int layer_count, std::string_view type, LayerPattern pattern
+) {
+  std::vector<bool> flags;
   if (!given(config, "layer_types")) {
     for (int layer = 0; layer < layer_count; ++layer) {
-      sliding.push_back(pattern(config, layer));
+      flags.push_back(pattern(config, layer));
     }
-    return sliding;
+    return flags;
   }
   const auto& types = *config.find("layer_types");
   require(
@@ -141,18 +174,22 @@ std::vector<bool> read_sliding_layers(const Json& config, int layer_count, Slidi
       types.size(),
       layer_count
   );
-  for (const auto& type : types) {
-    const auto name = type.is_string() ? type.get<std::string>() : std::string();
-    const bool is_sliding = name == "sliding_attention";
+  for (const auto& entry : types) {
+    const auto name = entry.is_string() ? entry.get<std::string>() : std::string();
     require(
-        is_sliding || name == "full_attention",
+        name == type || name == "full_attention",
         ErrorCode::kUnsupported,
-        "[config] layer_types has {}, expected \"full_attention\" or \"sliding_attention\"",
-        type.dump(-1, ' ', false, Json::error_handler_t::replace)
+        "[config] layer_types has {}, expected \"full_attention\" or \"{}\"",
+        entry.dump(-1, ' ', false, Json::error_handler_t::replace),
+        type
     );
-    sliding.push_back(is_sliding);
+    flags.push_back(name == type);
   }
-  return sliding;
+  return flags;
+}
+
+std::vector<bool> read_sliding_layers(const Json& config, int layer_count, LayerPattern pattern) {
+  return read_typed_layers(config, layer_count, "sliding_attention", pattern);
 }
 
 void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int window) {
@@ -169,10 +206,10 @@ void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int wi
 
 void set_late_windows(DecoderConfig& config, const Json& json) {
   const int window = json_bool(json, "use_sliding_window", false) ? read_window(json, 4096) : 0;
-  const SlidingPattern late = [](const Json& source, int layer) {
+  const LayerPattern late = [](const Json& source, int layer) {
     return json_int(source, "max_window_layers", 28) <= layer;
   };
-  const SlidingPattern never = [](const Json&, int) { return false; };
+  const LayerPattern never = [](const Json&, int) { return false; };
   const auto layers = static_cast<int>(config.layers.size());
   set_windows(config, read_sliding_layers(json, layers, window > 0 ? late : never), window);
 }

@@ -9,6 +9,7 @@
 #include "saker/kernels/activation.h"
 #include "saker/kernels/kv_store.h"
 #include "saker/nn/attention.h"
+#include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
@@ -30,11 +31,13 @@ struct ConfigDefaults {
   std::int64_t vocab_size = 0;  // 0: must be given.
   std::int64_t context_length = 32768;
   kernels::Activation activation = kernels::Activation::kSilu;
+  nn::RopeKeys rope = {};
 };
 
 struct LayerConfig {
   int window = 0;        // Sliding window, 0: the whole past.
   std::size_t rope = 0;  // Index in DecoderConfig::ropes.
+  bool linear = false;   // Linear attention (gated delta net) instead.
   bool experts = false;  // A mixture of experts instead of one MLP.
 };
 
@@ -61,11 +64,18 @@ struct DecoderConfig {
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
   bool head_norms = false;         // RMS norm of each head's q and k.
+  bool attention_gate = false;     // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
-  nn::MoeOptions moe;  // Of the layers that have experts.
+  nn::GatedDeltaOptions delta;  // Of the linear layers.
+  nn::MoeOptions moe;           // Of the layers that have experts.
 
   nn::AttentionOptions attention(int layer) const;
+
+  // Elements of a head that rotate.
+  int rotated(const nn::RopeOptions& rope) const {
+    return static_cast<int>(static_cast<double>(head_dim) * rope.part);
+  }
 
   nn::MlpOptions mlp() const { return {hidden, intermediate, activation}; }
 
@@ -77,9 +87,23 @@ struct DecoderConfig {
 // The fields above that all architectures spell alike: full attention in every layer, one rope.
 DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults);
 
-// One flag per layer: from `layer_types` where given, else `pattern(layer)`.
-using SlidingPattern = bool (*)(const Json& config, int layer);
-std::vector<bool> read_sliding_layers(const Json& config, int layer_count, SlidingPattern pattern);
+// The text part of a configuration for text and images, else all of it. `model_type`: where none
+// is given.
+Json text_config(const Json& config, std::string_view model_type);
+
+// A number in [1, high]: `fallback` where absent, 0: must be given.
+std::int64_t read_size(
+    const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
+);
+
+// One flag per layer, whether it is of this type and not of full attention: from `layer_types`
+// where given, else `pattern(layer)`.
+using LayerPattern = bool (*)(const Json& config, int layer);
+std::vector<bool> read_typed_layers(
+    const Json& config, int layer_count, std::string_view type, LayerPattern pattern
+);
+// Of type "sliding_attention".
+std::vector<bool> read_sliding_layers(const Json& config, int layer_count, LayerPattern pattern);
 
 // Sets the window of the flagged layers. Throws kCorruptData when one is flagged and there is no
 // window.

@@ -13,28 +13,6 @@ namespace {
 constexpr std::size_t kFullRope = 0;
 constexpr std::size_t kSlidingRope = 1;
 
-// The text part of a configuration for text and images.
-Json text_config(const Json& json) {
-  const auto found = json.find("text_config");
-  if (found == json.end()) {
-    return json;
-  }
-  require(
-      found->is_object(),
-      ErrorCode::kCorruptData,
-      "[config] text_config is {}, expected an object",
-      found->type_name()
-  );
-  Json text = *found;
-  text["model_type"] = json_string(json, "model_type", "gemma3");
-  for (const auto* key : {"vocab_size", "tie_word_embeddings"}) {
-    if (!text.contains(key) && json.contains(key)) {
-      text[key] = json[key];
-    }
-  }
-  return text;
-}
-
 // The published embedding scale is rounded to bf16, whatever the weights are.
 float rounded_scale(int hidden) {
   const auto scale = mx::array(std::sqrt(static_cast<float>(hidden)));
@@ -53,7 +31,7 @@ bool slides(const Json& json, int layer) {
 }
 
 DecoderConfig read(const Json& whole) {
-  const auto json = text_config(whole);
+  const auto json = text_config(whole, "gemma3");
   constexpr auto kDefault = kernels::Activation::kGeluTanh;
   auto config = read_decoder_config(
       json,

@@ -76,6 +76,7 @@ struct LayerCacheFacts {
   std::string kind;             // As cache::LayerCache::kind.
   std::optional<int> max_size;  // Rows that stay visible; none: all.
   std::size_t row_bytes = 0;    // Of one token.
+  std::size_t state_bytes = 0;  // Whatever the number of tokens.
 };
 
 // Those of a model's layers, from the configuration alone; rows are of `dtype` before they become

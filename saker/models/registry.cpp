@@ -25,6 +25,8 @@ constexpr std::array kTable{
     Row{"mistral", mistral},
     Row{"qwen2", qwen2},
     Row{"qwen3", qwen3},
+    Row{"qwen3_5", qwen3_5},
+    Row{"qwen3_5_text", qwen3_5},
     Row{"qwen3_moe", qwen3_moe},
 };
 
@@ -58,7 +60,11 @@ std::unique_ptr<const Model> make_model(
     const Json& config, const nn::Weights& weights, const LoadProgress& progress
 ) {
   const auto architecture = find_architecture(config);
-  return make_decoder(architecture.read(config), weights, architecture.build_layer, progress);
+  auto decoder = architecture.read(config);
+  if (architecture.adjust != nullptr) {
+    architecture.adjust(decoder, body_scope(weights));
+  }
+  return make_decoder(decoder, weights, architecture.build_layer, progress);
 }
 
 void check_config(const Json& config) {
@@ -74,7 +80,13 @@ std::vector<LayerCacheFacts> layer_caches(
   layers.reserve(config.layers.size());
   for (const LayerConfig& layer : config.layers) {
     const auto cache = make_layer_cache(config, layer, options, dtype);
-    layers.push_back({std::string(cache->kind()), cache->max_size(), row_bytes});
+    const std::size_t state_bytes = layer.linear ? cache->nbytes() : 0;
+    layers.push_back({
+        .kind = std::string(cache->kind()),
+        .max_size = cache->max_size(),
+        .row_bytes = layer.linear ? 0 : row_bytes,
+        .state_bytes = state_bytes,
+    });
   }
   return layers;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/attention.h"
 
+#include "saker/kernels/activation.h"
 #include "saker/kernels/rope.h"
 
 namespace saker::nn {
@@ -11,7 +12,7 @@ Attention::Attention(
     : options_(options),
       rope_(std::move(rope)),
       qkv_(
-          {{weights / "q_proj", options.heads * options.head_dim},
+          {{weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},
            {weights / "k_proj", options.kv_heads * options.head_dim},
            {weights / "v_proj", options.kv_heads * options.head_dim}},
           options.hidden
@@ -27,7 +28,9 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
   const auto parts = qkv_.split(x, context.adapters());
-  auto q = mx::reshape(parts[0], {rows, options_.heads, dim});           // [N, H, D]
+  const int query_width = options_.output_gate ? 2 * dim : dim;
+  const auto queries = mx::reshape(parts[0], {rows, options_.heads, query_width});
+  auto q = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});   // [N, H, D]
   auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});        // [N, H_kv, D]
   const auto v = mx::reshape(parts[2], {rows, options_.kv_heads, dim});  // [N, H_kv, D]
   if (q_norm_) {
@@ -37,7 +40,11 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   const auto& table = context.rope_table(*rope_);
   q = kernels::rope(q, table.cos, table.sin);
   k = kernels::rope(k, table.cos, table.sin);
-  const auto attended = kernels::attend(q, k, v, context.append(layer), options_.attend);
+  auto attended = kernels::attend(q, k, v, context.append(layer), options_.attend);
+  if (options_.output_gate) {
+    const auto gate = mx::slice(queries, {0, 0, dim}, queries.shape());
+    attended = kernels::gated_activation(gate, attended, kernels::Activation::kLogistic);
+  }
   return output_(mx::reshape(attended, {rows, options_.heads * dim}), context.adapters());
 }
 

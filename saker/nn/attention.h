@@ -25,6 +25,8 @@ struct AttentionOptions {
   int head_dim = 0;
   kernels::AttendOptions attend;         // Scale, soft cap, sliding window.
   std::optional<NormOptions> head_norm;  // Of q and k, over each head.
+  // q_proj gives each head's q and then a gate: sigmoid(gate) times what the head attends to.
+  bool output_gate = false;
 };
 
 class Attention {

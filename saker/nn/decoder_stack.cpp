@@ -37,7 +37,8 @@ mx::array normed(const std::optional<RmsNorm>& norm, const mx::array& x) {
 }  // namespace
 
 std::size_t DecoderLayer::nbytes() const {
-  return attention.nbytes() + std::visit([](const auto& part) { return part.nbytes(); }, mlp);
+  const auto bytes = [](const auto& part) { return part.nbytes(); };
+  return std::visit(bytes, attention) + std::visit(bytes, mlp);
 }
 
 DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
@@ -52,8 +53,8 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
     if (context.forks_before(index)) {
       fork_rows(context, state);
     }
-    const auto attended =
-        normed(layer.attention_output_norm, layer.attention(state.normed, context, index));
+    const auto attend = [&](const auto& part) { return part(state.normed, context, index); };
+    const auto attended = normed(layer.attention_output_norm, std::visit(attend, layer.attention));
     state = layer.mlp_norm.add(state.sum, attended);
     const auto& rows = state.normed;
     const auto feed = [&](const auto& part) { return part(rows, context.adapters()); };

@@ -9,6 +9,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/forward_context.h"
+#include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
@@ -20,11 +21,12 @@
 
 namespace saker::nn {
 
+using TokenMixer = std::variant<Attention, GatedDeltaNet>;
 using FeedForward = std::variant<GatedMlp, Moe>;
 
 struct DecoderLayer {
   RmsNorm attention_norm;
-  Attention attention;
+  TokenMixer attention;
   std::optional<RmsNorm> attention_output_norm;
   RmsNorm mlp_norm;
   FeedForward mlp;

@@ -92,6 +92,23 @@ std::vector<kernels::AttendSpan> ForwardContext::append(int layer) {
   return result;
 }
 
+std::vector<cache::RecurrentCache*> ForwardContext::recurrent(int layer) const {
+  std::vector<cache::RecurrentCache*> result;
+  result.reserve(spans_.size());
+  for (const auto& span : spans_) {
+    auto* state = dynamic_cast<cache::RecurrentCache*>(&span.cache->layer(layer));
+    require(
+        state != nullptr,
+        ErrorCode::kInternal,
+        "[forward] layer {} has a {}, expected a state",
+        layer,
+        span.cache->layer(layer).kind()
+    );
+    result.push_back(state);
+  }
+  return result;
+}
+
 const RopeTable& ForwardContext::rope_table(const Rope& rope) {
   const auto found = rope_tables_.find(&rope);
   if (found != rope_tables_.end()) {

@@ -5,6 +5,7 @@
 // span belongs to one sequence with its own caches and holds its next rows. Models and layers are
 // immutable and read all state from here. One context serves one pass on the engine's thread.
 
+#include "saker/cache/recurrent.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
@@ -52,6 +53,9 @@ class ForwardContext {
 
   // Reserves the pass's rows in every span's cache of this layer.
   std::vector<kernels::AttendSpan> append(int layer);
+  // Every span's cache of this layer, which keeps a state instead of rows. Throws kInternal for one
+  // that does not.
+  std::vector<cache::RecurrentCache*> recurrent(int layer) const;
   // The rotation of each row, made once per pass and kind of rope.
   const RopeTable& rope_table(const Rope& rope);
 

@@ -101,14 +101,22 @@ void read_llama3(const Json& parameters, RopeOptions& options) {
   );
 }
 
-void refuse_partial(const Json& object) {
-  const double part = json_double(object, "partial_rotary_factor", 1.0);
+// The part of a head that rotates, as this object says; else `fallback`.
+double read_part(const Json& object, const RopeKeys& keys, double fallback) {
+  const double part = json_double(object, "partial_rotary_factor", fallback);
   require(
-      part == 1.0,
+      keys.default_part < 1.0 || part == 1.0,
       ErrorCode::kUnsupported,
       "[config] partial_rotary_factor is {}, this architecture rotates whole heads",
       part
   );
+  require(
+      part > 0.0 && part <= 1.0,
+      ErrorCode::kCorruptData,
+      "[config] partial_rotary_factor is {}, expected a number in (0, 1]",
+      part
+  );
+  return part;
 }
 
 }  // namespace
@@ -116,7 +124,7 @@ void refuse_partial(const Json& object) {
 RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
   RopeOptions options;
   options.theta = number_above(config, keys.theta, keys.default_theta, 1.0);
-  refuse_partial(config);
+  options.part = read_part(config, keys, keys.default_part);
   require(
       !json_bool(config, "rope_traditional", false),
       ErrorCode::kUnsupported,
@@ -126,7 +134,7 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
   if (parameters == nullptr) {
     return options;
   }
-  refuse_partial(*parameters);
+  options.part = read_part(*parameters, keys, options.part);
   options.theta = number_above(*parameters, "rope_theta", options.theta, 1.0);
   const auto kind =
       json_string(*parameters, "rope_type", json_string(*parameters, "type", "default"));

@@ -22,6 +22,7 @@ enum class RopeKind : std::uint8_t {
 struct RopeOptions {
   RopeKind kind = RopeKind::kDefault;
   double theta = 10000.0;
+  double part = 1.0;  // Of a head's elements that rotate, the first ones.
   double factor = 1.0;
   double original_context = 8192.0;  // Llama 3, YaRN: positions before the extension.
   double low_freq_factor = 1.0;      // Llama 3.
@@ -37,7 +38,8 @@ struct RopeKeys {
   std::string_view layer_type = "full_attention";  // In `rope_parameters` by layer type.
   std::string_view theta = "rope_theta";
   double default_theta = 10000.0;
-  bool scaled = true;  // Whether a configuration for all layers applies to this one.
+  double default_part = 1.0;  // See RopeOptions; 1: the architecture rotates whole heads.
+  bool scaled = true;         // Whether a configuration for all layers applies to this one.
 };
 
 // Throws kUnsupported for a kind that we can't run and kCorruptData for a value out of range,

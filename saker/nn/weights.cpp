@@ -153,14 +153,18 @@ Tensor Weights::tensor(std::string_view name) const {
 }
 
 mx::array Weights::vector(std::string_view name, int size) const {
+  return array(name, {size});
+}
+
+mx::array Weights::array(std::string_view name, const std::vector<int>& shape) const {
   const auto found = tensor(name);
   require(
-      found.shape == std::vector<std::int64_t>{size},
+      std::ranges::equal(found.shape, shape),
       ErrorCode::kCorruptData,
       "[{}] shape {}, expected [{}]",
       path(name),
       shape_text(found),
-      size
+      fmt::join(shape, ", ")
   );
   require(
       is_float(found.dtype),
@@ -170,7 +174,7 @@ mx::array Weights::vector(std::string_view name, int size) const {
       dtype_name(found.dtype)
   );
   const auto values = to_floats(found);
-  return mx::array(values.begin(), {size}, mx::float32);
+  return mx::array(values.begin(), mx::Shape(shape.begin(), shape.end()), mx::float32);
 }
 
 kernels::WeightTensors Weights::linear_tensors() const {

@@ -53,6 +53,8 @@ class Weights {
   // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32; throws
   // kCorruptData on another shape.
   mx::array vector(std::string_view name, int size) const;
+  // A float tensor of this shape as float32; throws kCorruptData on another one.
+  mx::array array(std::string_view name, const std::vector<int>& shape) const;
   // The linear layer of this scope: its tensors, and its format (quantized exactly when `scales`
   // exists; what the configuration doesn't say follows from shapes and dtypes).
   kernels::WeightTensors linear_tensors() const;

@@ -22,6 +22,10 @@ struct RandomModelOptions {
   unsigned seed = 0;
 };
 
+inline bool is_hybrid(std::string_view model_type) {
+  return model_type.starts_with("qwen3_5");
+}
+
 inline Json small_config(std::string_view model_type) {
   return {
       {"model_type", model_type},
@@ -40,6 +44,13 @@ inline Json small_config(std::string_view model_type) {
       {"num_experts", 4},
       {"num_experts_per_tok", 2},
       {"moe_intermediate_size", 32},
+      {"full_attention_interval", 2},
+      {"linear_num_key_heads", 2},
+      {"linear_num_value_heads", 4},
+      {"linear_key_head_dim", 6},
+      {"linear_value_head_dim", 24},
+      {"linear_conv_kernel_dim", 3},
+      {"partial_rotary_factor", 1.0},
   };
 }
 
@@ -77,13 +88,28 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     }
     add_norm(layer + "self_attn.q_norm", size("head_dim"));
     add_norm(layer + "self_attn.k_norm", size("head_dim"));
-    add_linear(layer + "self_attn.q_proj", heads, hidden);
+    const bool hybrid = is_hybrid(json_string(config, "model_type", ""));
+    add_linear(layer + "self_attn.q_proj", hybrid ? 2 * heads : heads, hidden);
     add_linear(layer + "self_attn.k_proj", kv_heads, hidden);
     add_linear(layer + "self_attn.v_proj", kv_heads, hidden);
     add_linear(layer + "self_attn.o_proj", hidden, heads);
     add_linear(layer + "mlp.gate_proj", intermediate, hidden);
     add_linear(layer + "mlp.up_proj", intermediate, hidden);
     add_linear(layer + "mlp.down_proj", hidden, intermediate);
+    const int delta_values = size("linear_num_value_heads") * size("linear_value_head_dim");
+    const int channels =
+        2 * size("linear_num_key_heads") * size("linear_key_head_dim") + delta_values;
+    add_linear(layer + "linear_attn.in_proj_qkv", channels, hidden);
+    add_linear(layer + "linear_attn.in_proj_z", delta_values, hidden);
+    add_linear(layer + "linear_attn.in_proj_a", size("linear_num_value_heads"), hidden);
+    add_linear(layer + "linear_attn.in_proj_b", size("linear_num_value_heads"), hidden);
+    add_linear(layer + "linear_attn.out_proj", hidden, delta_values);
+    random.add_tensor(
+        layer + "linear_attn.conv1d.weight", {channels, size("linear_conv_kernel_dim"), 1}
+    );
+    random.add_vector(layer + "linear_attn.A_log", size("linear_num_value_heads"), 0.0F, 0.5F);
+    random.add_vector(layer + "linear_attn.dt_bias", size("linear_num_value_heads"), 0.0F, 0.5F);
+    add_norm(layer + "linear_attn.norm", size("linear_value_head_dim"));
     random.add_linear(layer + "mlp.gate", size("num_experts"), hidden);
     for (int expert = 0; expert < size("num_experts"); ++expert) {
       const auto scope = fmt::format("{}mlp.experts.{}.", layer, expert);

@@ -64,6 +64,10 @@ class RandomWeights {
     tensors_[name] = floats({size}, mean, spread);
   }
 
+  void add_tensor(const std::string& name, std::vector<std::int64_t> shape) {
+    tensors_[name] = floats(std::move(shape), 0.0F, 1.0F);
+  }
+
   const TensorMap& tensors() const { return tensors_; }
 
  private:

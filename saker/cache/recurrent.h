@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The state of a layer that replaces what it keeps with every row, instead of keeping rows: mlx-lm's
+// ArraysCache. It can go back only to states that somebody held: those of snapshots, the beginning
+// of the open transaction, and what a replay of the transaction's rows gives.
+
+#include "saker/cache/layer_cache.h"
+#include "saker/kernels/mx.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace saker::cache {
+
+// Arrays of fixed shapes, evaluated with the pass that made them. Immutable.
+using RecurrentState = std::vector<mx::array>;
+
+class RecurrentCache final : public LayerCache {
+ public:
+  // The state after the first `count` of the rows of one `advance`, 0 < count < all of them.
+  using Replay = std::function<RecurrentState(int count)>;
+
+  // `empty`: the state before the first row, all float32.
+  explicit RecurrentCache(RecurrentState empty);
+
+  const RecurrentState& state() const { return state_; }
+
+  // `state` follows the last one by `row_count` rows. Without a replay a transaction can keep these
+  // rows as a whole only. REQUIRES: the shapes of the empty state.
+  void advance(int row_count, RecurrentState state, Replay replay);
+  // The state after the first `offset` rows. Throws kInvalidArgument for other shapes; then nothing
+  // has changed. REQUIRES: no open transaction.
+  void assign_state(std::int64_t offset, RecurrentState state);
+
+  std::string_view kind() const override { return "ArraysCache"; }
+
+  // Throw kInternal: there are no rows to attend to.
+  KeyValues update(const mx::array& keys, const mx::array& values) override;
+  kernels::AttendSpan append(int first_row, int row_count) override;
+
+  std::int64_t offset() const override { return offset_; }
+
+  std::optional<int> max_size() const override { return std::nullopt; }
+
+  std::optional<KeyValues> view() const override { return std::nullopt; }
+
+  // All rows or none.
+  bool can_trim(std::int64_t count) const override { return count <= 0 || count >= offset_; }
+
+  std::int64_t trim(std::int64_t count) override;
+
+  Mask make_mask(int /*n*/, int /*window*/) const override { return {}; }
+
+  std::size_t nbytes() const override;
+  std::unique_ptr<LayerCache> copy() const override;
+
+  LayerSnapshotPtr snapshot(std::int64_t from) const override;
+  LayerSnapshotPtr snapshot_of(
+      std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
+  ) const override;
+  std::int64_t reach(const LayerSnapshot& rows, std::int64_t target) const override;
+  bool restore(const LayerSnapshot* rows, std::int64_t target) override;
+
+  bool restores_anywhere() const override { return false; }
+
+  void begin() override;
+  bool can_commit(std::int64_t count) const override;
+  void commit(std::int64_t count) override;
+  void roll_back() override;
+
+ private:
+  // A point of the open transaction, and the way to those before it.
+  struct Step {
+    std::int64_t end;  // Offset.
+    RecurrentState state;
+    Replay replay;
+  };
+
+  struct Transaction {
+    std::int64_t start = 0;
+    RecurrentState state;
+    std::vector<Step> steps;
+  };
+
+  RecurrentState empty_;
+  RecurrentState state_;
+  std::int64_t offset_ = 0;
+  std::optional<Transaction> open_;
+};
+
+}  // namespace saker::cache

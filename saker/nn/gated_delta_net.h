@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Linear attention with a state of fixed size (see kernels/gated_delta.h), as Qwen 3.5 has it:
+// projections to q, k, v and gates, the gated delta rule, an RMS norm of each head's output that is
+// gated by silu(z), output projection. Immutable.
+
+#include "saker/kernels/gated_delta.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+
+namespace saker::nn {
+
+struct GatedDeltaOptions {
+  int hidden = 0;
+  kernels::DeltaShape shape;
+  NormOptions norm;
+};
+
+class GatedDeltaNet {
+ public:
+  GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& options);
+
+  // x [N, hidden] -> [N, hidden]; moves this layer's caches on, which are recurrent ones of
+  // `empty_delta_state`.
+  mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
+
+  std::size_t nbytes() const { return inputs_.nbytes() + output_.nbytes(); }
+
+ private:
+  kernels::DeltaShape shape_;
+  JoinedLinear inputs_;
+  kernels::DeltaWeights weights_;
+  RmsNorm norm_;
+  Linear output_;
+};
+
+}  // namespace saker::nn
