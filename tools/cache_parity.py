@@ -8,6 +8,10 @@ For each kind of model and seed:
   read     mlx-lm's file of a prefix: saker's greedy tokens after it are the truth's
   write    saker's file of the prefix: mlx-lm loads it and its greedy tokens are the truth's
   rows     and the rows are those of mlx-lm's own cache
+With the bundled model and caches of 8 and 4 bits:
+  read     mlx-lm's file goes on in saker as in mlx-lm
+  write    saker's file goes on in mlx-lm as in saker
+  rows     and its codes stand for what mlx-lm's stand for
 For every class of mlx-lm's cache.py:
   convert  saker rewrites mlx-lm's file; mlx-lm loads that with equal states, and the next update gives equal rows
 Ends with 'N passed, N failed'. Needs tools/parity_requirements.txt.
@@ -75,6 +79,32 @@ def exchange(program, name, seed):
     return [("read", read == truth, ""), ("write", written == truth, ""), ("rows", off <= ROWS, f"mean {off:.1e}")]
 
 
+def quantized(program, bits):
+    demo = pathlib.Path(__file__).resolve().parent.parent / "models" / "demo"
+    model, _ = load_model(demo)
+    text = parity.saker(program, "tokenize", demo, "-t", "Saker is a program that runs language models.", "--json")["tokens"]
+    prefix, last = text[:-1], text[-1]
+    cache = [kinds.QuantizedKVCache(group_size=64, bits=bits) for _ in model.layers]
+    mx.eval(model(mx.array([prefix]), cache=cache))
+    with tempfile.TemporaryDirectory() as temporary:
+        theirs, ours = f"{temporary}/theirs.safetensors", f"{temporary}/ours.safetensors"
+        kinds.save_prompt_cache(theirs, cache, {"model": str(demo)})
+        run(program, "cache", "save", demo, "--tokens", ",".join(map(str, prefix)), "--kv-bits", bits, "-o", ours)
+        loaded = kinds.load_prompt_cache(ours)
+        go_on = ("generate", demo, "--tokens", last, "--max-tokens", 8, "--ignore-eos", "--kv-bits", bits, "--json", "--cache-in")
+        read, own = (parity.saker(program, *go_on, file)["tokens"] for file in (theirs, ours))
+
+    def values(layer):
+        parts = [mx.dequantize(*part, group_size=64, bits=bits).astype(mx.float32) for part in layer.state[:2]]
+        return [part[:, :, : len(prefix)] for part in parts]
+
+    kind = all(type(b) is kinds.QuantizedKVCache and (b.bits, b.group_size, b.offset) == (bits, 64, a.offset)
+               for a, b in zip(cache, loaded))
+    off = max(float(mx.abs(x - y).mean() / mx.abs(x).mean()) for a, b in zip(cache, loaded) for x, y in zip(values(a), values(b)))
+    return [("read", read == greedy(model, cache, last, 8), ""), ("write", kind and own == greedy(model, loaded, last, 8), ""),
+            ("rows", off <= 0.05, f"mean difference {off:.1e} of the mean value")]
+
+
 def same(a, b):
     """Equal values of two states, rows behind the valid ones left out."""
     if isinstance(a, (list, tuple)):
@@ -129,6 +159,8 @@ def main():
             print(f"{'ok  ' if good else 'FAIL'} {label} {check} {note}".rstrip(), flush=True)
 
     report("cache", convert(args.saker))
+    for bits in (8, 4):
+        report(f"{bits} bits", quantized(args.saker, bits))
     for name in args.names:
         for seed in args.seeds:
             report(f"{name} seed {seed}", exchange(args.saker, name, seed))

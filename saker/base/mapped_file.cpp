@@ -2,11 +2,9 @@
 #include "saker/base/mapped_file.h"
 
 #include "saker/base/error.h"
-#include "saker/base/utf8.h"
+#include "saker/base/open_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,43 +24,6 @@ namespace {
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
-
-// An open descriptor of a regular file.
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& path) {
-    // O_NONBLOCK: opening a pipe must not wait for its writer.
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const std::string name = quote(path.native(), path.native().size());
-    require(
-        descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, reason(errno)
-    );
-    struct stat status{};
-    const int failed = ::fstat(descriptor_, &status);
-    if (failed != 0 || !S_ISREG(status.st_mode)) {
-      const int error = errno;
-      ::close(descriptor_);
-      throw Error(
-          ErrorCode::kInvalidArgument,
-          fmt::format("{}: {}", name, failed != 0 ? reason(error) : "is not a regular file")
-      );
-    }
-    size_ = static_cast<std::uintmax_t>(status.st_size);
-  }
-
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  ~OpenFile() { ::close(descriptor_); }
-
-  int descriptor() const { return descriptor_; }
-
-  std::uintmax_t size() const { return size_; }
-
- private:
-  int descriptor_ = -1;
-  std::uintmax_t size_ = 0;
-};
 
 struct PageRange {
   std::size_t begin;

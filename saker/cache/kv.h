@@ -15,6 +15,8 @@ class KVCache final : public PagedCache {
 
   std::optional<int> max_size() const override { return std::nullopt; }
 
+  // Of a quantized cache: offset, group_size, bits.
+  std::vector<std::string> meta_state() const override;
   bool can_trim(std::int64_t count) const override;
   Mask make_mask(int n, int window) const override;
   std::unique_ptr<LayerCache> copy() const override;

@@ -73,13 +73,16 @@ class LayerCache {
   virtual std::optional<KeyValues> view() const = 0;
 
   // Bounds and positions as strings, for `SerializedCache`: none, or those of the kind when the
-  // rows are those of `view()`.
+  // rows are those of `view()` or `quantized_view()`. Throws kUnsupported for codes that files do
+  // not have.
   virtual std::vector<std::string> meta_state() const { return {}; }
 
   // Holds `rows` from now on, as `view()` gave them when `offset` rows were committed; other float
   // dtypes are converted. Throws kInvalidArgument for rows that do not fit, kUnsupported for kinds
   // that cannot, kCapacity; then nothing has changed. REQUIRES: no open transaction.
   virtual void assign(std::int64_t offset, const std::optional<KeyValues>& rows);
+  // The same of `quantized_view()`, for a cache that keeps such codes.
+  virtual void assign(std::int64_t offset, const QuantizedKeyValues& rows);
 
   // The same of a cache that keeps codes (`view` gives what they stand for); none for others.
   virtual std::optional<QuantizedKeyValues> quantized_view() const { return std::nullopt; }
@@ -105,10 +108,10 @@ class LayerCache {
   // cannot be taken apart. No memory is copied on CPU.
   virtual LayerSnapshotPtr snapshot(std::int64_t /*from*/) const { return nullptr; }
 
-  // Rows [first, last) out of the blocks of such a snapshot, copied; null for kinds that cannot.
-  // Throws kCorruptData for blocks that do not fit, kCapacity without memory.
+  // Rows [first, last) out of the blocks of such a snapshot; null for kinds that cannot. Throws
+  // kCorruptData for blocks that do not fit, kCapacity without memory, and what reading throws.
   virtual LayerSnapshotPtr snapshot_of(
-      std::span<const kernels::KvBlock> /*blocks*/, std::int64_t /*first*/, std::int64_t /*last*/
+      const BlockSource& /*blocks*/, std::int64_t /*first*/, std::int64_t /*last*/
   ) const {
     return nullptr;
   }

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/row_snapshot.h"
+#include "saker/kernels/cpu/kv_codes.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,6 +27,10 @@ KeyValues store_rows(const KeyValues& rows, mx::Dtype dtype, int first, int last
 
 void LayerCache::assign(std::int64_t /*offset*/, const std::optional<KeyValues>& /*rows*/) {
   throw Error(ErrorCode::kUnsupported, fmt::format("[{}] rows cannot be assigned", kind()));
+}
+
+void LayerCache::assign(std::int64_t /*offset*/, const QuantizedKeyValues& /*rows*/) {
+  throw Error(ErrorCode::kUnsupported, fmt::format("[{}] codes cannot be assigned", kind()));
 }
 
 PagedCache::PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound)
@@ -132,9 +137,8 @@ std::optional<KeyValues> PagedCache::view() const {
   return rows(end, bound_ ? bound_->recent : end);
 }
 
-void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& rows) {
+void PagedCache::replace(std::int64_t offset, int count, const WriteRows& write) {
   require(!begun_, ErrorCode::kInternal, "[{}] assign inside of a transaction", kind());
-  const int count = rows ? check_pair(rows->keys, rows->values) : 0;
   const auto keep = bound_ ? std::min<std::int64_t>(bound_->keep, offset) : 0;
   const auto expected =
       bound_ ? keep + std::min<std::int64_t>(bound_->recent, offset - keep) : offset;
@@ -148,18 +152,52 @@ void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& row
       expected
   );
   auto store = std::make_shared<kernels::KvStore>(store_->shape());
-  const auto write = [&](std::int64_t position, int first, int last) {
+  const auto write_part = [&](std::int64_t position, int first, int last) {
     if (first < last) {
-      const auto part = store_rows(*rows, store->shape().dtype, first, last);
       store->prepare(position, last - first);
-      store->write(position, part.keys, part.values);
+      write(*store, position, first, last);
     }
   };
   const int kept = static_cast<int>(keep);
-  write(0, 0, kept);
-  write(offset - (count - kept), kept, count);
+  write_part(0, 0, kept);
+  write_part(offset - (count - kept), kept, count);
   store_ = std::move(store);
   offset_ = offset;
+}
+
+void PagedCache::assign(std::int64_t offset, const std::optional<KeyValues>& rows) {
+  const int count = rows ? check_pair(rows->keys, rows->values) : 0;
+  replace(offset, count, [&](kernels::KvStore& store, std::int64_t position, int first, int last) {
+    const auto part = store_rows(*rows, store.shape().dtype, first, last);
+    store.write(position, part.keys, part.values);
+  });
+}
+
+void PagedCache::assign(std::int64_t offset, const QuantizedKeyValues& rows) {
+  const auto cut = [](const kernels::QuantizedRows& whole, int first, int last) {
+    const auto part = [&](const mx::array& array) {
+      const mx::Shape end = {1, array.shape(1), last, array.shape(3)};
+      return mx::squeeze(mx::slice(array, {0, 0, first, 0}, end), 0);
+    };
+    return kernels::QuantizedRows{
+        part(whole.codes), part(whole.scales), part(whole.biases), whole.bits, whole.group_size
+    };
+  };
+  const mx::Shape& shape = rows.keys.codes.shape();
+  require(
+      shape.size() == 4 && shape[0] == 1,
+      ErrorCode::kInvalidArgument,
+      "[{}] codes have shape ({}), expected one sequence",
+      kind(),
+      fmt::join(shape, ", ")
+  );
+  replace(
+      offset,
+      shape[2],
+      [&](kernels::KvStore& store, std::int64_t position, int first, int last) {
+        store.write(position, cut(rows.keys, first, last), cut(rows.values, first, last));
+      }
+  );
 }
 
 std::optional<QuantizedKeyValues> PagedCache::quantized_view() const {
@@ -193,6 +231,24 @@ bool PagedCache::is_quantized() const {
   return store_->shape().bits != kernels::kUnquantizedBits;
 }
 
+std::vector<std::string> PagedCache::quantization_meta() const {
+  if (!is_quantized()) {
+    return {};
+  }
+  const kernels::KvShape& shape = store_->shape();
+  const int group = kernels::code_group(shape.head_dim);
+  require(
+      shape.head_dim % group == 0 && shape.value_head_dim % group == 0 &&
+          kernels::code_group(shape.value_head_dim) == group,
+      ErrorCode::kUnsupported,
+      "[{}] rows of {} and {} elements are not groups of codes of one size, as files hold them",
+      kind(),
+      shape.head_dim,
+      shape.value_head_dim
+  );
+  return {fmt::to_string(group), fmt::to_string(shape.bits)};
+}
+
 std::int64_t PagedCache::trim(std::int64_t count) {
   require(!begun_, ErrorCode::kInternal, "[{}] trim inside of a transaction", kind());
   count = std::clamp<std::int64_t>(count, 0, offset_);
@@ -218,10 +274,10 @@ LayerSnapshotPtr PagedCache::snapshot(std::int64_t from) const {
 }
 
 LayerSnapshotPtr PagedCache::snapshot_of(
-    std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
+    const BlockSource& blocks, std::int64_t first, std::int64_t last
 ) const {
   kernels::KvStore rows(store_->shape());
-  for (const auto& block : blocks) {
+  for (const auto& block : blocks.blocks) {
     require(
         block.index >= first / kernels::kPageRows && block.index * kernels::kPageRows < last,
         ErrorCode::kCorruptData,
@@ -231,7 +287,7 @@ LayerSnapshotPtr PagedCache::snapshot_of(
         first,
         last
     );
-    rows.add_block(block);
+    rows.add_block(block.index, block.bytes, blocks.read);
   }
   rows.drop_from(last);
   return std::make_shared<RowSnapshot>(std::move(rows), first, last);

@@ -10,8 +10,11 @@
 #include "saker/kernels/kv_store.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace saker::cache {
 
@@ -30,14 +33,14 @@ class PagedCache : public LayerCache {
 
   std::optional<KeyValues> view() const final;
   void assign(std::int64_t offset, const std::optional<KeyValues>& rows) final;
+  void assign(std::int64_t offset, const QuantizedKeyValues& rows) final;
   std::optional<QuantizedKeyValues> quantized_view() const final;
   std::int64_t trim(std::int64_t count) final;
   std::size_t nbytes() const final;
 
   LayerSnapshotPtr snapshot(std::int64_t from) const final;
-  LayerSnapshotPtr snapshot_of(
-      std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
-  ) const final;
+  LayerSnapshotPtr snapshot_of(const BlockSource& blocks, std::int64_t first, std::int64_t last)
+      const final;
   std::int64_t reach(const LayerSnapshot& rows, std::int64_t target) const final;
   bool restore(const LayerSnapshot* rows, std::int64_t target) final;
 
@@ -47,6 +50,9 @@ class PagedCache : public LayerCache {
 
  protected:
   bool is_quantized() const;
+  // Group size and bits as `meta_state` gives them; none of rows that are kept as they are. Throws
+  // kUnsupported for dimensions that have no such form.
+  std::vector<std::string> quantization_meta() const;
 
   PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound);
   // The committed rows of `other`, memory shared.
@@ -58,6 +64,12 @@ class PagedCache : public LayerCache {
   void check_rows(const mx::array& rows, int head_dim, std::string_view what) const;
   // Checks keys and values that belong together; how many rows they are.
   int check_pair(const mx::array& keys, const mx::array& values) const;
+  // Rows [first, last) of what is assigned, to `position` and on.
+  using WriteRows =
+      std::function<void(kernels::KvStore& store, std::int64_t position, int first, int last)>;
+
+  // Puts `count` rows, which are those of a view at `offset`, in the place of ours.
+  void replace(std::int64_t offset, int count, const WriteRows& write);
   void drop_old_rows();
   // Whether `store` has all rows that are visible from `position`.
   bool has_visible(const kernels::KvStore& store, std::int64_t position) const;

@@ -64,21 +64,19 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
     if (entry == nullptr) {
       return;
     }
-    const auto payload = store_->read(*entry);
-    if (!payload) {
-      continue;  // The entry is gone.
-    }
+    const std::vector<std::int32_t> path = entry->path;
+    std::optional<SequenceSnapshot> rows;
     try {
-      const auto last = static_cast<std::int64_t>(entry->path.size());
-      const SequenceSnapshot rows = from_bytes(payload->parts.front(), entry->first, last, like);
-      trie_.insert(key, std::vector(entry->path), rows);  // May change the store.
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kCorruptData) {
-        return;
+      const auto last = static_cast<std::int64_t>(path.size());
+      const bool whole = store_->read(*entry, [&](CheckedReader& payload) {
+        rows.emplace(from_bytes(payload, entry->first, last, like));
+      });
+      if (!whole) {
+        continue;  // The entry is gone.
       }
-      spdlog::warn("prefix cache: {} is left out: {}", entry->file.string(), error.what());
-      store_->remove(*entry);
-      continue;
+      trie_.insert(key, path, *rows);  // May change the store.
+    } catch (const Error&) {
+      return;  // No memory for them.
     }
     const std::int64_t gained = trie_.match(key, tokens) - known;
     stats_.loaded_tokens += std::max<std::int64_t>(gained, 0);

@@ -4,7 +4,6 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
-#include "saker/base/mapped_file.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,7 +12,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -59,22 +57,17 @@ std::uint64_t index_checksum(const Header& header, std::string_view key, PrefixS
   return sum.value();
 }
 
-void read_into(std::ifstream& file, void* to, std::uint64_t bytes) {
-  file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-  require(file.good(), ErrorCode::kCorruptData, "the file ends early");
-}
-
 struct Index {
   Header header;
   PrefixStore::Entry entry;
 };
 
 // Reads and checks all but the payload; the file is left there.
-Index read_index(std::ifstream& file, const fs::path& path) {
-  const std::uintmax_t size = fs::file_size(path);
+Index read_index(CheckedReader& file, const fs::path& path) {
+  const std::uint64_t size = file.size();
   Index index;
   Header& header = index.header;
-  read_into(file, &header, sizeof(Header));
+  file.read(std::as_writable_bytes(std::span(&header, 1)));
   require(header.magic == kMagic, ErrorCode::kCorruptData, "it does not start as such a file");
   require(
       header.version == kVersion,
@@ -94,8 +87,8 @@ Index read_index(std::ifstream& file, const fs::path& path) {
   PrefixStore::Entry& entry = index.entry;
   entry.key.resize(header.key_bytes);
   entry.path.resize(header.tokens);
-  read_into(file, entry.key.data(), header.key_bytes);
-  read_into(file, entry.path.data(), 4 * header.tokens);
+  file.read(std::as_writable_bytes(std::span(entry.key)));
+  file.read(std::as_writable_bytes(std::span(entry.path)));
   require(
       index_checksum(header, entry.key, entry.path) == header.index_checksum,
       ErrorCode::kCorruptData,
@@ -104,7 +97,6 @@ Index read_index(std::ifstream& file, const fs::path& path) {
   entry.file = path;
   entry.first = static_cast<std::int64_t>(header.first);
   entry.bytes = size;
-  entry.used = fs::last_write_time(path);
   return index;
 }
 
@@ -182,8 +174,9 @@ void PrefixStore::scan() {
       continue;
     }
     try {
-      std::ifstream file(path, std::ios::binary);
+      CheckedReader file(path);
       Entry entry = read_index(file, path).entry;
+      entry.used = fs::last_write_time(path);
       bytes_ += entry.bytes;
       entries_.emplace(path.filename().string(), std::move(entry));
     } catch (const Error& error) {
@@ -273,13 +266,13 @@ const PrefixStore::Entry* PrefixStore::find(std::string_view key, Tokens tokens,
   return best;
 }
 
-std::optional<PrefixStore::Payload> PrefixStore::read(const Entry& entry) {
+bool PrefixStore::read(const Entry& entry, const std::function<void(CheckedReader& payload)>& use) {
   if (entry.written.valid() && !entry.written.get()) {
     remove(entry);
-    return std::nullopt;
+    return false;
   }
   try {
-    std::ifstream file(entry.file, std::ios::binary);
+    CheckedReader file(entry.file);
     const Index index = read_index(file, entry.file);
     require(
         index.entry.key == entry.key && index.entry.path == entry.path &&
@@ -287,29 +280,26 @@ std::optional<PrefixStore::Payload> PrefixStore::read(const Entry& entry) {
         ErrorCode::kCorruptData,
         "it holds other rows than before"
     );
-    auto mapped = MappedFile::open(entry.file);
+    file.take_checksum();
+    use(file);
     require(
-        mapped->bytes().size() == index.entry.bytes,
-        ErrorCode::kCorruptData,
-        "its size changed while it was read"
-    );
-    mapped->prefetch(0, mapped->bytes().size());
-    const Bytes payload = mapped->bytes().subspan(index.header.index_bytes());
-    require(
-        checksum(payload) == index.header.payload_checksum,
+        file.left() == 0 && file.take_checksum() == index.header.payload_checksum,
         ErrorCode::kCorruptData,
         "the checksum of its rows is wrong"
     );
-    const auto now = fs::file_time_type::clock::now();
-    std::error_code ignored;
-    fs::last_write_time(entry.file, now, ignored);
-    entries_.at(entry.file.filename().string()).used = now;
-    return Payload{{payload}, std::move(mapped)};
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCapacity) {
+      throw;
+    }
     warn(entry.file, error.what());
     remove(entry);
-    return std::nullopt;
+    return false;
   }
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code ignored;
+  fs::last_write_time(entry.file, now, ignored);
+  entries_.at(entry.file.filename().string()).used = now;
+  return true;
 }
 
 void PrefixStore::remove(const Entry& entry) {

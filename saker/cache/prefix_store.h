@@ -13,12 +13,14 @@
 // Files are written by a thread of the store's own, in order; what waits for it is bounded, and
 // `write` waits where there is too much. Threading: one thread calls.
 
+#include "saker/base/checked_reader.h"
 #include "saker/base/thread_queue.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -66,9 +68,11 @@ class PrefixStore {
   // The entry that knows most of `tokens` beyond the first `known`, with all rows from there on;
   // null: none. The pointer lives until the next change.
   const Entry* find(std::string_view key, Tokens tokens, std::int64_t known) const;
-  // The payload of an entry, which counts as used now, once its file is written; none, and the
-  // entry is gone, where the file is damaged. It lies in the mapped file.
-  std::optional<Payload> read(const Entry& entry);
+  // Hands the payload of an entry, which counts as used now, to `use` once its file is written.
+  // False, and the entry is gone, where the file is damaged, which is known for sure after `use`
+  // only: what it made is then to be thrown away. `use` reads all that is left; where it throws
+  // kCorruptData the file is damaged too, other errors are passed on.
+  bool read(const Entry& entry, const std::function<void(CheckedReader& payload)>& use);
   void remove(const Entry& entry);
 
   std::uintmax_t bytes() const { return bytes_; }

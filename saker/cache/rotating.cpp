@@ -5,6 +5,9 @@
 #include "saker/cache/kv.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
 
 namespace saker::cache {
 namespace {
@@ -30,15 +33,16 @@ bool RotatingKVCache::can_trim(std::int64_t count) const {
 }
 
 std::vector<std::string> RotatingKVCache::meta_state() const {
-  const auto rows = view();
   // In time order, so that the ring wraps where it ends.
-  const std::int64_t held = rows ? rows->keys.shape(2) : 0;
-  return {
+  const std::int64_t held = std::min<std::int64_t>(committed(), max_size_);
+  std::vector<std::string> meta = {
       fmt::to_string(keep_),
       fmt::to_string(max_size_),
       fmt::to_string(committed()),
       fmt::to_string(held),
   };
+  std::ranges::move(quantization_meta(), std::back_inserter(meta));
+  return meta;
 }
 
 Mask RotatingKVCache::make_mask(int n, int window) const {

@@ -33,6 +33,7 @@ constexpr auto kKinds = std::to_array<std::pair<std::string_view, std::string_vi
     {"ChunkedKvCache", "ChunkedKVCache"},
     {"QuantizedKVCache", "QuantizedKVCache"},
     {"StandardQuantizedKvCache", "QuantizedKVCache"},
+    {"QuantizedRotatingKVCache", "QuantizedRotatingKVCache"},
     {"CacheList", "CacheList"},
     {"BatchKVCache", "BatchKVCache"},
     {"BatchKvCache", "BatchKVCache"},

@@ -11,6 +11,8 @@
 //                                                                   start_position
 //   QuantizedKVCache      none, or weight, scales, biases of the    offset, group_size, bits
 //                         keys, then of the values
+//   QuantizedRotatingKV-  as QuantizedKVCache                         keep, max_size, offset, idx,
+//   Cache                                                             group_size, bits
 //   BatchKVCache          none, or keys, values, offset [B],        -
 //                         left_padding [B]
 //   BatchRotatingKVCache  as BatchKVCache                           max_size, offset, idx, rotated
@@ -24,7 +26,7 @@
 //
 // Buffers are cut to L. A ring may hold more rows than max_size; its rows are in time order when
 // idx is L, else the oldest row after the first `keep` is at idx. Integers are decimal, truth is
-// "true" or "false".
+// "true" or "false". QuantizedRotatingKVCache is Saker's alone, the others are mlx-lm's.
 
 #include "saker/base/tensor.h"
 

@@ -84,8 +84,8 @@ std::int64_t integer(const SerializedCache& cache, std::size_t index, std::strin
   return meta_integer(cache.meta[index], fmt::format("{}: {}", cache.kind, name));
 }
 
-void check_rotating(const SerializedCache& cache) {
-  require_counts(cache, {0, 2}, 4);
+// The first four meta values of a ring of `rows` rows.
+void check_ring(const SerializedCache& cache, std::int64_t rows) {
   const std::int64_t keep = integer(cache, 0, "keep");
   const std::int64_t max_size = integer(cache, 1, "max_size");
   const std::int64_t offset = integer(cache, 2, "offset");
@@ -103,7 +103,6 @@ void check_rotating(const SerializedCache& cache) {
     );
     return;
   }
-  const std::int64_t rows = check_rows(cache);
   require_data(
       offset >= rows && rows >= std::min(offset, max_size),
       cache,
@@ -114,6 +113,11 @@ void check_rotating(const SerializedCache& cache) {
       cache,
       fmt::format("idx is {} with {} rows, max_size {} and keep {}", idx, rows, max_size, keep)
   );
+}
+
+void check_rotating(const SerializedCache& cache) {
+  require_counts(cache, {0, 2}, 4);
+  check_ring(cache, cache.state.empty() ? 0 : check_rows(cache));
 }
 
 void check_chunked(const SerializedCache& cache) {
@@ -167,27 +171,34 @@ void check_triple(
   );
 }
 
-void check_quantized(const SerializedCache& cache) {
-  require_counts(cache, {0, 6}, 3);
-  const std::int64_t offset = integer(cache, 0, "offset");
-  const std::int64_t group = integer(cache, 1, "group_size");
-  const std::int64_t bits = integer(cache, 2, "bits");
+// Keys and values as codes, whose group_size and bits are meta values `at` and `at` + 1; how many
+// rows.
+std::int64_t check_codes(const SerializedCache& cache, std::size_t at) {
+  const std::int64_t group = integer(cache, at, "group_size");
+  const std::int64_t bits = integer(cache, at + 1, "bits");
   require_data(
       (group == 32 || group == 64 || group == 128) && bits >= 2 && bits <= 8 && bits != 7,
       cache,
       fmt::format("{} bits in groups of {}", bits, group)
   );
   if (cache.state.empty()) {
-    require_data(offset == 0, cache, fmt::format("offset is {} without rows", offset));
-    return;
+    return 0;
   }
   check_triple(cache, std::span(cache.state).subspan(0, 3), group, static_cast<int>(bits));
   check_triple(cache, std::span(cache.state).subspan(3, 3), group, static_cast<int>(bits));
-  require_data(
-      offset == cache.state[0].shape[kRowAxis],
-      cache,
-      fmt::format("offset is {} with {} rows", offset, cache.state[0].shape[kRowAxis])
-  );
+  return cache.state[0].shape[kRowAxis];
+}
+
+void check_quantized(const SerializedCache& cache) {
+  require_counts(cache, {0, 6}, 3);
+  const std::int64_t offset = integer(cache, 0, "offset");
+  const std::int64_t rows = check_codes(cache, 1);
+  require_data(offset == rows, cache, fmt::format("offset is {} with {} rows", offset, rows));
+}
+
+void check_quantized_rotating(const SerializedCache& cache) {
+  require_counts(cache, {0, 6}, 6);
+  check_ring(cache, check_codes(cache, 4));
 }
 
 // Rows with per-row positions; how many.
@@ -278,6 +289,8 @@ void check_any(SerializedCache cache, int nesting) {
     check_chunked(cache);
   } else if (cache.kind == "QuantizedKVCache") {
     check_quantized(cache);
+  } else if (cache.kind == "QuantizedRotatingKVCache") {
+    check_quantized_rotating(cache);
   } else if (cache.kind == "BatchKVCache") {
     check_batch(cache);
   } else if (cache.kind == "BatchRotatingKVCache") {

@@ -52,21 +52,19 @@ mx::array rows_of(const mx::array& array, std::int64_t first, std::int64_t last)
   return mx::slice(array, std::move(begin), std::move(end));
 }
 
-// Rows at `offset`, oldest first, of which a cache of this bound needs some.
+// Rows at `offset`, oldest first, of which a cache of this bound needs some: keys and values, or
+// the six parts of their codes, [1, H_kv, S, ...] each.
 struct TimeOrder {
   std::int64_t offset = 0;
-  mx::array keys;
-  mx::array values;
-
-  std::int64_t rows() const { return keys.shape(kRowAxis); }
+  std::vector<mx::array> parts;
 
   // The first `keep` and the newest ones, `count` in all.
-  KeyValues bounded(std::int64_t keep, std::int64_t count) const {
-    const auto cut = [&](const mx::array& part) {
-      const auto newest = rows_of(part, rows() - (count - keep), rows());
-      return keep == 0 ? newest : mx::concatenate({rows_of(part, 0, keep), newest}, kRowAxis);
-    };
-    return {cut(keys), cut(values)};
+  void bound(std::int64_t keep, std::int64_t count) {
+    for (mx::array& part : parts) {
+      const std::int64_t rows = part.shape(kRowAxis);
+      auto newest = rows_of(part, rows - (count - keep), rows);
+      part = keep == 0 ? newest : mx::concatenate({rows_of(part, 0, keep), newest}, kRowAxis);
+    }
   }
 };
 
@@ -79,6 +77,15 @@ mx::array unrolled(const mx::array& ring, std::int64_t keep, std::int64_t idx) {
   return mx::concatenate(
       {rows_of(ring, 0, keep), rows_of(ring, idx, rows), rows_of(ring, keep, idx)}, kRowAxis
   );
+}
+
+bool is_quantized(std::string_view kind) {
+  return kind.starts_with("Quantized");
+}
+
+// The last two of a quantized kind's meta values.
+std::string quantization(const std::vector<std::string>& meta) {
+  return fmt::format("{} bits in groups of {}", meta.back(), meta[meta.size() - 2]);
 }
 
 void require_same(bool same, const LayerCache& layer, const SerializedCache& serialized) {
@@ -142,7 +149,13 @@ SerializedCache serialize(const LayerCache& layer) {
   SerializedCache serialized;
   serialized.kind = canonical_kind(layer.kind());
   serialized.meta = layer.meta_state();
-  if (const auto rows = layer.view()) {
+  if (const auto codes = layer.quantized_view()) {
+    for (const auto* rows : {&codes->keys, &codes->values}) {
+      for (const auto* part : {&rows->codes, &rows->scales, &rows->biases}) {
+        serialized.state.push_back(to_tensor(*part));
+      }
+    }
+  } else if (const auto rows = layer.view()) {
     serialized.state = {to_tensor(rows->keys), to_tensor(rows->values)};
   }
   return serialized;
@@ -160,30 +173,45 @@ std::vector<SerializedCache> serialize(const SequenceCache& cache) {
 void restore(LayerCache& layer, const SerializedCache& serialized) {
   check_serialized(serialized);
   const auto own = layer.meta_state();
-  const bool ring = serialized.kind == "RotatingKVCache";
-  const bool bounded = layer.kind() == "RotatingKVCache";
+  const bool codes = is_quantized(serialized.kind);
+  const bool ring = serialized.kind.ends_with("RotatingKVCache");
+  const bool bounded = layer.max_size().has_value();
   if (ring) {
     require_same(
         bounded && serialized.meta[0] == own[0] && serialized.meta[1] == own[1], layer, serialized
     );
   } else {
     // Only a layer without pinned rows is surely the model's own window, so that a full cache fits.
-    require_same(
-        serialized.kind == "KVCache" && (!bounded || meta_at(own, 0) == 0), layer, serialized
+    const bool full = serialized.kind == "KVCache" || serialized.kind == "QuantizedKVCache";
+    require_same(full && (!bounded || meta_at(own, 0) == 0), layer, serialized);
+  }
+  if (codes) {
+    const std::string got = quantization(serialized.meta);
+    const std::string expected = is_quantized(layer.kind()) ? quantization(own) : "16 bits";
+    require(
+        got == expected,
+        ErrorCode::kInvalidArgument,
+        "rows of {}, expected rows of {} (kv_bits)",
+        got,
+        expected
     );
   }
   if (serialized.state.empty()) {
     layer.assign(0, std::nullopt);
     return;
   }
-  TimeOrder rows{0, to_array(serialized.state[0]), to_array(serialized.state[1])};
-  rows.offset = rows.rows();
+  TimeOrder rows;
+  for (const Tensor& part : serialized.state) {
+    rows.parts.push_back(to_array(part));
+  }
+  rows.offset = rows.parts.front().shape(kRowAxis);
   if (ring) {
     const std::int64_t keep = meta_at(serialized.meta, 0);
     const std::int64_t idx = meta_at(serialized.meta, 3);
     rows.offset = meta_at(serialized.meta, 2);
-    rows.keys = unrolled(rows.keys, keep, idx);
-    rows.values = unrolled(rows.values, keep, idx);
+    for (mx::array& part : rows.parts) {
+      part = unrolled(part, keep, idx);
+    }
   }
   std::int64_t keep = 0;
   std::int64_t count = rows.offset;
@@ -191,7 +219,20 @@ void restore(LayerCache& layer, const SerializedCache& serialized) {
     keep = std::min(meta_at(own, 0), rows.offset);
     count = std::min(meta_at(own, 1), rows.offset);
   }
-  layer.assign(rows.offset, rows.bounded(keep, count));
+  rows.bound(keep, count);
+  if (!codes) {
+    layer.assign(rows.offset, KeyValues{rows.parts[0], rows.parts[1]});
+    return;
+  }
+  const int bits = static_cast<int>(meta_integer(serialized.meta.back(), "bits"));
+  const int group =
+      static_cast<int>(meta_integer(serialized.meta[serialized.meta.size() - 2], "group_size"));
+  const auto triple = [&](std::size_t first) {
+    return kernels::QuantizedRows{
+        rows.parts[first], rows.parts[first + 1], rows.parts[first + 2], bits, group
+    };
+  };
+  layer.assign(rows.offset, QuantizedKeyValues{triple(0), triple(3)});
 }
 
 SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& layers) {

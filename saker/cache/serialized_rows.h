@@ -20,11 +20,12 @@ mx::array to_array(const Tensor& tensor);
 // Shares the array's memory.
 Tensor to_tensor(const mx::array& array);
 
-// The committed rows, oldest first. Throws kUnsupported for kinds without a serialized form.
+// The committed rows, oldest first. Throws kUnsupported for what has no serialized form.
 SerializedCache serialize(const LayerCache& layer);
 std::vector<SerializedCache> serialize(const SequenceCache& cache);
 
-// Fills `layer` with what another cache kept. A full cache's rows also serve a sliding layer.
+// Fills `layer` with what another cache kept. A full cache's rows also serve a sliding layer, rows
+// of 16 bits a quantized one; codes need a layer of the same bits and groups.
 // Throws kInvalidArgument when kind, bounds, heads or dimensions differ, kCorruptData as
 // `check_serialized`; then the layer is as before.
 void restore(LayerCache& layer, const SerializedCache& serialized);

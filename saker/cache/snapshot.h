@@ -23,6 +23,17 @@ namespace saker::cache {
 class LayerSnapshot;
 using LayerSnapshotPtr = std::shared_ptr<const LayerSnapshot>;
 
+// The blocks of a layer's snapshot as a file has them.
+struct BlockSource {
+  struct Block {
+    std::int64_t index = 0;
+    std::size_t bytes = 0;
+  };
+
+  std::vector<Block> blocks;
+  kernels::BlockReader read;  // Gives one after the other.
+};
+
 // Rows [first, last) of one layer. Rows that the layer had already dropped are absent.
 class LayerSnapshot {
  public:

@@ -3,34 +3,40 @@
 
 #include "saker/base/error.h"
 
-#include <cstring>
 #include <utility>
 
 namespace saker::cache {
 namespace {
 
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+std::vector<std::uint64_t> read_numbers(CheckedReader& bytes, std::uint64_t count) {
+  require(
+      count <= bytes.left() / sizeof(std::uint64_t),
+      ErrorCode::kCorruptData,
+      "[snapshot] the bytes end early"
+  );
+  std::vector<std::uint64_t> numbers(count);
+  bytes.read(std::as_writable_bytes(std::span(numbers)));
+  return numbers;
+}
 
-  std::span<const std::byte> take(std::uint64_t count) {
-    require(count <= bytes_.size(), ErrorCode::kCorruptData, "[snapshot] the bytes end early");
-    const auto taken = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return taken;
+// One layer's part of the table: at most `most` blocks.
+std::vector<BlockSource::Block> read_blocks(CheckedReader& bytes, std::uint64_t most) {
+  const std::uint64_t count = read_numbers(bytes, 1).front();
+  require(
+      count <= most,
+      ErrorCode::kCorruptData,
+      "[snapshot] {} pages of a layer, expected at most {}",
+      count,
+      most
+  );
+  const std::vector<std::uint64_t> numbers = read_numbers(bytes, 2 * count);
+  std::vector<BlockSource::Block> blocks;
+  blocks.reserve(count);
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    blocks.push_back({static_cast<std::int64_t>(numbers[i]), numbers[i + 1]});
   }
-
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    std::memcpy(&value, take(sizeof(value)).data(), sizeof(value));
-    return value;
-  }
-
-  std::size_t left() const { return bytes_.size(); }
-
- private:
-  std::span<const std::byte> bytes_;
-};
+  return blocks;
+}
 
 }  // namespace
 
@@ -53,41 +59,27 @@ SnapshotBytes to_bytes(const SequenceSnapshot& rows) {
 }
 
 SequenceSnapshot from_bytes(
-    std::span<const std::byte> bytes,
-    std::int64_t first,
-    std::int64_t last,
-    const SequenceCache& cache
+    CheckedReader& bytes, std::int64_t first, std::int64_t last, const SequenceCache& cache
 ) {
-  Reader table(bytes);
   const auto layer_count = static_cast<std::uint64_t>(cache.layer_count());
   require(
-      table.number() == layer_count,
+      read_numbers(bytes, 1).front() == layer_count,
       ErrorCode::kCorruptData,
       "[snapshot] rows of another number of layers, expected {}",
       layer_count
   );
-  std::vector<std::vector<kernels::KvBlock>> layers(layer_count);
-  for (auto& blocks : layers) {
-    const std::uint64_t count = table.number();
-    require(count <= table.left() / 16, ErrorCode::kCorruptData, "[snapshot] the bytes end early");
-    blocks.resize(count);
-    for (auto& block : blocks) {
-      block.index = static_cast<std::int64_t>(table.number());
-      block.bytes = table.number();
-    }
+  std::vector<BlockSource> layers(layer_count);
+  for (BlockSource& layer : layers) {
+    layer.blocks = read_blocks(bytes, static_cast<std::uint64_t>(last) / kernels::kPageRows + 1);
+    layer.read = [&bytes](std::span<std::byte> block) { bytes.read(block); };
   }
-  Reader pages = table;
   std::vector<LayerSnapshotPtr> rows;
   rows.reserve(layer_count);
   for (int i = 0; i < cache.layer_count(); ++i) {
-    auto& blocks = layers[static_cast<std::size_t>(i)];
-    for (auto& block : blocks) {
-      block.data = pages.take(block.bytes).data();
-    }
-    rows.push_back(cache.layer(i).snapshot_of(blocks, first, last));
+    rows.push_back(cache.layer(i).snapshot_of(layers[static_cast<std::size_t>(i)], first, last));
     require(rows.back() != nullptr, ErrorCode::kCorruptData, "[snapshot] rows of another kind");
   }
-  require(pages.left() == 0, ErrorCode::kCorruptData, "[snapshot] bytes are left over");
+  require(bytes.left() == 0, ErrorCode::kCorruptData, "[snapshot] bytes are left over");
   return SequenceSnapshot(std::move(rows));
 }
 

@@ -5,6 +5,7 @@
 // layer its number of pages, then index and size of each), then the pages as they lie in memory.
 // Pages only: on a GPU there are none.
 
+#include "saker/base/checked_reader.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/cache/snapshot.h"
 
@@ -23,13 +24,11 @@ struct SnapshotBytes {
 
 SnapshotBytes to_bytes(const SequenceSnapshot& rows);
 
-// Rows [first, last) for caches such as `cache`. Throws kCorruptData for bytes that are not such
-// rows, kCapacity without memory.
+// Rows [first, last) for caches such as `cache`, from all that is left of the file, which goes
+// right to the pages. Throws kCorruptData for bytes that are not such rows, kCapacity without
+// memory.
 SequenceSnapshot from_bytes(
-    std::span<const std::byte> bytes,
-    std::int64_t first,
-    std::int64_t last,
-    const SequenceCache& cache
+    CheckedReader& bytes, std::int64_t first, std::int64_t last, const SequenceCache& cache
 );
 
 }  // namespace saker::cache

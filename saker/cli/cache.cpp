@@ -26,7 +26,10 @@ struct SaveArgs {
   std::string tokens;
   std::string cache_in;
   std::string output;
+  std::string adapter;
+  double adapter_scale = 1.0;
   int max_kv_size = 0;
+  int kv_bits = 16;
   bool json = false;
 };
 
@@ -38,7 +41,10 @@ int run_save(const SaveArgs& args) {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
   request.max_tokens = 1;  // Chosen, but its row is never run.
+  request.adapter = args.adapter;
+  request.adapter_scale = args.adapter_scale;
   request.max_kv_size = args.max_kv_size;
+  request.kv_bits = args.kv_bits;
   request.cache_in = args.cache_in;
   request.cache_out = args.output;
   const auto engine = load_engine(args.model);
@@ -72,6 +78,12 @@ void add_save(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command.add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
       ->type_name("INT");
+  add_kv_bits(command, args->kv_bits);
+  command.add_option("--adapter", args->adapter, "Folder of an adapter (mlx-lm or PEFT)")
+      ->type_name("DIR");
+  command
+      .add_option("--adapter-scale", args->adapter_scale, "Strength of its change; 0: the base [1]")
+      ->type_name("NUM");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_save(*args); }; });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/cache_files.h"
 
+#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
@@ -26,6 +27,7 @@ constexpr const char* kOwnKey = "saker";
 // What we say of a file's rows.
 struct OwnMetadata {
   load::ModelFingerprint model;
+  std::string adapter;  // Empty: the base.
   std::vector<std::int32_t> tokens;
 };
 
@@ -40,6 +42,7 @@ OwnMetadata parse_own(std::string_view text, std::string_view what) {
   );
   OwnMetadata own;
   own.model = {json_string(json, "config", ""), json_string(json, "weights", "")};
+  own.adapter = json_string(json, "adapter", "");
   const auto tokens = json.find("tokens");
   require(
       tokens != json.end() && tokens->is_array() &&
@@ -57,11 +60,21 @@ OwnMetadata parse_own(std::string_view text, std::string_view what) {
   return own;
 }
 
-std::string own_text(const load::ModelFingerprint& model, const std::vector<std::int32_t>& tokens) {
-  const Json json = {
-      {"version", 1}, {"config", model.config}, {"weights", model.weights}, {"tokens", tokens}
+std::string own_text(const OwnMetadata& own) {
+  Json json = {
+      {"version", 1},
+      {"config", own.model.config},
+      {"weights", own.model.weights},
+      {"tokens", own.tokens},
   };
+  if (!own.adapter.empty()) {
+    json["adapter"] = own.adapter;
+  }
   return json.dump();
+}
+
+std::string describe_adapter(const std::string& identity) {
+  return identity.empty() ? "the base" : fmt::format("adapter {}", quote(identity));
 }
 
 }  // namespace
@@ -76,28 +89,36 @@ const load::ModelFingerprint& CacheFiles::fingerprint() {
 CacheFiles::Rows CacheFiles::load(
     const std::filesystem::path& path,
     const models::Model& model,
-    const models::CacheOptions& options
+    const models::CacheOptions& options,
+    const std::string& adapter
 ) {
   const load::PromptCache file = load::read_prompt_cache(path);
   const std::string what = quote(path.native(), path.native().size());
-  std::vector<std::int32_t> tokens;
+  OwnMetadata known;  // Nothing of other programs' files, whose rows are the base's.
   if (const auto own = file.metadata.find(kOwnKey); own != file.metadata.end()) {
-    OwnMetadata parsed = parse_own(own->second, what);
+    known = parse_own(own->second, what);
     require(
-        parsed.model == fingerprint(),
+        known.model == fingerprint(),
         ErrorCode::kInvalidArgument,
         "{}: holds rows of another model: its configuration and weights are {} and {}, expected {} "
         "and {}",
         what,
-        quote(parsed.model.config),
-        quote(parsed.model.weights),
+        quote(known.model.config),
+        quote(known.model.weights),
         quote(fingerprint().config),
         quote(fingerprint().weights)
     );
-    tokens = std::move(parsed.tokens);
   }
+  require(
+      known.adapter == adapter,
+      ErrorCode::kInvalidArgument,
+      "{}: holds rows of {}, expected those of {}: adapter and strength must be the same",
+      what,
+      describe_adapter(known.adapter),
+      describe_adapter(adapter)
+  );
   try {
-    Rows rows{cache::restored(model.make_cache(options), file.layers), std::move(tokens)};
+    Rows rows{cache::restored(model.make_cache(options), file.layers), std::move(known.tokens)};
     const int vocab_size = model.info().vocab_size;
     require(
         rows.unknown_rows() >= 0 &&
@@ -124,17 +145,27 @@ CacheFiles::Rows CacheFiles::load(
   }
 }
 
+void CacheFiles::check_save(
+    const std::filesystem::path& path,
+    const models::Model& model,
+    const models::CacheOptions& options
+) {
+  const AtomicFile can_be_written(path);
+  cache::serialize(model.make_cache(options));
+}
+
 void CacheFiles::save(
     const std::filesystem::path& path,
     const cache::SequenceCache& cache,
-    const std::vector<std::int32_t>& tokens
+    const std::vector<std::int32_t>& tokens,
+    const std::string& adapter
 ) {
   load::PromptCache file;
   file.layers = cache::serialize(cache);
   file.metadata = {
       {"model", model_dir_.native()},
       {"tokenizer_config", "{}"},  // mlx-lm's own command line reads both.
-      {kOwnKey, own_text(fingerprint(), tokens)},
+      {kOwnKey, own_text({fingerprint(), adapter, tokens})},
   };
   load::write_prompt_cache(path, file);
 }

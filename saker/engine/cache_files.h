@@ -2,9 +2,9 @@
 #pragma once
 
 // Prompt-cache files of one model: rows to continue after, and rows to keep. Our own files say
-// which model they belong to (metadata "saker": fingerprint and the rows' token ids); those of
-// other programs must have this model's layers, heads and dimensions. Threading: the engine's
-// thread.
+// which model they belong to (metadata "saker": fingerprint, adapter and the rows' token ids);
+// those of other programs are the base's, and must have this model's layers, heads and dimensions.
+// Threading: the engine's thread.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/load/model_fingerprint.h"
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace saker::engine {
@@ -31,8 +32,17 @@ class CacheFiles {
     }
   };
 
-  // Throws what reading throws, kInvalidArgument for another model's file.
+  // `adapter` and its strength: see nn::adapter_identity. Throws what reading throws,
+  // kInvalidArgument for another model's or adapter's file, or rows of other bits.
   Rows load(
+      const std::filesystem::path& path,
+      const models::Model& model,
+      const models::CacheOptions& options,
+      const std::string& adapter
+  );
+  // Throws, before rows are made, what would keep `save` from writing them: see AtomicFile;
+  // kUnsupported for codes of a form that files lack.
+  static void check_save(
       const std::filesystem::path& path,
       const models::Model& model,
       const models::CacheOptions& options
@@ -41,7 +51,8 @@ class CacheFiles {
   void save(
       const std::filesystem::path& path,
       const cache::SequenceCache& cache,
-      const std::vector<std::int32_t>& tokens
+      const std::vector<std::int32_t>& tokens,
+      const std::string& adapter
   );
 
  private:

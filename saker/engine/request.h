@@ -46,7 +46,7 @@ struct GenerateRequest {
   // no session.
   std::uint64_t session = 0;
   // A prompt-cache file after whose rows the prompt continues: text is then encoded without special
-  // tokens. Not with a session.
+  // tokens. Made with the same adapter, scale, max_kv_size and kv_bits. Not with a session.
   std::filesystem::path cache_in;
   // Where to keep the rows of prompt and answer; the last token's row may be absent.
   std::filesystem::path cache_out;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/runner.h"
 
-#include "saker/base/atomic_file.h"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -169,21 +167,11 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }
-  require(
-      request.kv_bits == kernels::kUnquantizedBits ||
-          (request.cache_in.empty() && request.cache_out.empty()),
-      ErrorCode::kUnsupported,
-      "kv_bits: got {} with a cache file, expected {}",
-      request.kv_bits,
-      kernels::kUnquantizedBits
-  );
-  require(
-      sequence.adapter.is_base() || (request.cache_in.empty() && request.cache_out.empty()),
-      ErrorCode::kUnsupported,
-      "an adapter with a cache file, which holds rows of the base"
-  );
+  const models::CacheOptions options{
+      .max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits
+  };
   if (!request.cache_out.empty()) {
-    const AtomicFile can_be_written(request.cache_out);
+    CacheFiles::check_save(request.cache_out, *model_, options);
   }
   if (!request.cache_in.empty()) {
     require(
@@ -196,8 +184,9 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
         ErrorCode::kInvalidArgument,
         "the prompt is empty: expected at least one token after the cache file's rows"
     );
-    CacheFiles::Rows rows =
-        cache_files_.load(request.cache_in, *model_, {.max_kv_size = request.max_kv_size});
+    CacheFiles::Rows rows = cache_files_.load(
+        request.cache_in, *model_, options, nn::adapter_identity(sequence.adapter)
+    );
     sequence.unknown_rows = rows.unknown_rows();
     // Rows of a file may have other bits than ours: they are not shared.
     sequence.prefix_key.clear();
@@ -207,13 +196,11 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   return sequence;
 }
 
-void Runner::save_cache(
-    const std::filesystem::path& path, generate::SequenceEnd& end, std::int64_t unknown_rows
-) {
+void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
   try {
-    const auto rows = static_cast<std::ptrdiff_t>(end.cache->offset() - unknown_rows);
+    const auto rows = static_cast<std::ptrdiff_t>(end.cache->offset() - out.unknown_rows);
     const std::vector<std::int32_t> tokens(end.context.begin(), end.context.begin() + rows);
-    cache_files_.save(path, *end.cache, tokens);
+    cache_files_.save(out.path, *end.cache, tokens, out.adapter);
   } catch (...) {
     end.reason = generate::EndReason::kFailed;
     end.error = std::current_exception();
@@ -246,11 +233,14 @@ void Runner::start(Submission& submission) {
     auto release = [this,
                     id = submission.id,
                     session,
-                    cache_out = request.cache_out,
-                    unknown_rows = sequence.unknown_rows](generate::SequenceEnd& end) {
+                    out = CacheOut{
+                        .path = request.cache_out,
+                        .adapter = nn::adapter_identity(sequence.adapter),
+                        .unknown_rows = sequence.unknown_rows,
+                    }](generate::SequenceEnd& end) {
       running_.erase(id);
-      if (!cache_out.empty() && end.cache) {
-        save_cache(cache_out, end, unknown_rows);
+      if (!out.path.empty() && end.cache) {
+        save_cache(out, end);
       }
       if (session != 0) {
         sessions_.give_back(session, std::move(end.context), std::move(end.cache));

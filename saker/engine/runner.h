@@ -88,14 +88,19 @@ class Runner {
  private:
   struct Submission;
 
+  // Where the rows of a request go at its end.
+  struct CacheOut {
+    std::filesystem::path path;     // Empty: nowhere.
+    std::string adapter;            // See nn::adapter_identity.
+    std::int64_t unknown_rows = 0;  // Before those whose tokens are known.
+  };
+
   void run(const LoadModel& load, std::promise<void>& loaded);
   void serve();
   void start(Submission& submission);
   // The request for the generator; takes the session's or the file's rows.
   generate::SequenceRequest make_sequence(const Submission& submission);
-  void save_cache(
-      const std::filesystem::path& path, generate::SequenceEnd& end, std::int64_t unknown_rows
-  );
+  void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;

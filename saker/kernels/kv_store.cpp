@@ -227,11 +227,11 @@ void KvStore::for_each_block(const BlockVisitor& visit) const {
   std::visit([&](const auto& rows) { rows.for_each_block(visit); }, storage_->rows);
 }
 
-void KvStore::add_block(const KvBlock& block) {
+void KvStore::add_block(std::int64_t index, std::size_t bytes, const BlockReader& read) {
   auto* pages = storage_->pages();
   require(pages != nullptr, ErrorCode::kUnsupported, "cache: only pages can be added");
   try {
-    pages->add_page(block);
+    pages->add_page(index, bytes, read);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kCapacity, "cache: no memory for a page");
   }
@@ -269,6 +269,62 @@ void KvStore::write(std::int64_t first, const mx::array& keys, const mx::array& 
       write_value(
           pages->layout(), page, head, slot, value_rows.data<float>() + row * shape_.value_head_dim
       );
+    }
+  }
+}
+
+void KvStore::write(std::int64_t first, const QuantizedRows& keys, const QuantizedRows& values) {
+  write_codes(CodeSide::kKeys, first, keys);
+  write_codes(CodeSide::kValues, first, values);
+}
+
+void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows& rows) {
+  auto* pages = storage_->pages();
+  require(pages != nullptr, ErrorCode::kUnsupported, "cache: rows are not kept as codes");
+  const KvPageLayout& layout = pages->layout();
+  const bool keys = side == CodeSide::kKeys;
+  const CodeBlock& block = keys ? layout.key_codes : layout.value_codes;
+  const int heads = layout.kv_heads;
+  const int count = rows.codes.ndim() == 3 ? rows.codes.shape(1) : 0;
+  const int words = block.dim / block.codes_per_word();
+  const mx::Shape terms_shape = {heads, count, block.groups};
+  require(
+      block.is_quantized() && block.dim % 32 == 0 && rows.bits == block.bits &&
+          rows.group_size == block.group && rows.codes.dtype() == mx::uint32 &&
+          rows.codes.shape() == mx::Shape{heads, count, words} &&
+          rows.scales.shape() == terms_shape && rows.biases.shape() == terms_shape,
+      ErrorCode::kInvalidArgument,
+      "cache: codes of {} bits in groups of {} have the wrong shape, expected {} bits in groups of "
+      "{} as [{}, n, {}]",
+      rows.bits,
+      rows.group_size,
+      block.bits,
+      block.group,
+      heads,
+      words
+  );
+  check_range(first, count, 0, pages->end());
+  const auto codes = mx::contiguous(rows.codes);
+  mx::eval(codes);
+  const auto scales = contiguous_float32(rows.scales);
+  const auto biases = contiguous_float32(rows.biases);
+  const auto mask = (std::uint32_t{1} << block.bits) - 1;
+  for (int i = 0; i < heads * count; ++i) {
+    const std::int64_t position = first + i % count;
+    std::byte* page = pages->find_private(position / kPageRows);
+    require(page != nullptr, ErrorCode::kInternal, "cache: row {} was not prepared", position);
+    const int slot = static_cast<int>(position % kPageRows);
+    const int head = i / count;
+    std::byte* at = page + (keys ? layout.keys_at(head) : layout.values_at(head));
+    const std::uint32_t* row = codes.data<std::uint32_t>() + static_cast<std::size_t>(i) * words;
+    for (int d = 0; d < block.dim; ++d) {
+      const std::uint32_t word = row[d / block.codes_per_word()];
+      const std::uint32_t code = word >> (d % block.codes_per_word() * block.bits) & mask;
+      write_code(block, side, at, slot, d, static_cast<std::uint8_t>(code));
+    }
+    for (int g = 0; g < block.groups; ++g) {
+      const std::size_t term = static_cast<std::size_t>(i) * block.groups + g;
+      write_terms(block, at, slot, g, {scales.data<float>()[term], biases.data<float>()[term]});
     }
   }
 }

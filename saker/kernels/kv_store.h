@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace saker::kernels {
@@ -57,6 +58,8 @@ struct KvBlock {
 };
 
 using BlockVisitor = std::function<void(const KvBlock& block)>;
+// Fills a block; what it throws is passed on.
+using BlockReader = std::function<void(std::span<std::byte> block)>;
 
 // Bytes of one position's keys and values, padding not counted. Throws kInvalidArgument for shapes
 // that no store has.
@@ -110,6 +113,9 @@ class KvStore {
   // Writes rows outside of attention (`prepare` comes first): keys [H_kv, n, D], values [H_kv, n,
   // D_v], evaluated, for positions [first, first + n).
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
+  // The same of rows that are codes already, of a quantized store; kInvalidArgument for other bits,
+  // groups or shapes than the store's.
+  void write(std::int64_t first, const QuantizedRows& keys, const QuantizedRows& values);
   // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype, codes as
   // what they stand for; throws kInternal for rows that are gone.
   mx::array keys(std::int64_t first, int count) const;
@@ -123,15 +129,16 @@ class KvStore {
   std::size_t nbytes() const;
   // The memory behind them, in order of positions.
   void for_each_block(const BlockVisitor& visit) const;
-  // Adds a copy of a page behind all others, as `for_each_block` gives them. Throws kCorruptData
-  // for one of another size or order, kCapacity without memory; then nothing has changed. Pages
-  // only: kUnsupported otherwise.
-  void add_block(const KvBlock& block);
+  // Adds a page behind all others, filled by `read` with what `for_each_block` gave. Throws
+  // kCorruptData for one of another size or order, kCapacity without memory, and what `read`
+  // throws; then nothing has changed. Pages only: kUnsupported otherwise.
+  void add_block(std::int64_t index, std::size_t bytes, const BlockReader& read);
 
   Storage& storage() const { return *storage_; }
 
  private:
   QuantizedRows quantized_rows(CodeSide side, std::int64_t first, int count) const;
+  void write_codes(CodeSide side, std::int64_t first, const QuantizedRows& rows);
 
   KvShape shape_;
   std::unique_ptr<Storage> storage_;

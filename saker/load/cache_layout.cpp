@@ -203,6 +203,16 @@ void read_current_chunked(SerializedCache& cache, const CacheNode& state) {
   }
 }
 
+// Ours: keys, values, then the meta values.
+void read_quantized_ring(SerializedCache& cache, const CacheNode& state) {
+  const Fields fields(state, 8);
+  for (std::size_t i = 2; i < 8; ++i) {
+    cache.meta.push_back(fields.integer(i));
+  }
+  cache.state = flattened(fields[0]);
+  flatten(fields[1], cache.state);
+}
+
 SerializedCache read_current(std::string_view class_name, const CacheNode& state) {
   SerializedCache cache;
   cache.kind = cache::canonical_kind(class_name);
@@ -227,6 +237,8 @@ SerializedCache read_current(std::string_view class_name, const CacheNode& state
       flatten(fields[1], parts);
       cache.state = cut_rows(std::move(parts), cache.meta[0]);
     }
+  } else if (cache.kind == "QuantizedRotatingKVCache") {
+    read_quantized_ring(cache, state);
   } else if (cache.kind == "ArraysCache" || cache.kind == "MambaCache") {
     const Fields fields(state, 3);
     read_slots(cache, fields[0], {positions_text(fields[1]), positions_text(fields[2])});
@@ -448,6 +460,13 @@ CacheNode to_current(const SerializedCache& cache) {
     return {CacheNode::List{
         triple(cache, 0), triple(cache, 3), number(meta[0]), number(meta[1]), number(meta[2])
     }};
+  }
+  if (cache.kind == "QuantizedRotatingKVCache") {
+    CacheNode::List values = {triple(cache, 0), triple(cache, 3)};
+    for (const std::string& value : meta) {
+      values.push_back(number(value));
+    }
+    return {std::move(values)};
   }
   if (cache.kind == "CacheList") {
     CacheNode::List children;

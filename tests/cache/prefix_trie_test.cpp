@@ -103,6 +103,19 @@ TEST_F(Trie, BranchesFromTheRoot) {
   EXPECT_EQ(trie_.node_count(), 2U);
 }
 
+// mlxrs-and-peers.md, T1 and T2: what is known of a prompt, be the stored sequence shorter or
+// longer.
+TEST_F(Trie, ShorterAndLongerSequences) {
+  insert({1, 2, 3, 4});
+  insert({1, 2});
+  EXPECT_EQ(found({1, 2}), (Ids{1, 2}));
+  EXPECT_EQ(found({1, 2, 3}), (Ids{1, 2, 3}));
+  EXPECT_EQ(found({1, 2, 3, 4, 5}), (Ids{1, 2, 3, 4}));
+  EXPECT_EQ(found({9}), Ids{});
+  insert({1, 3});
+  EXPECT_EQ(match({1}), 1);
+}
+
 // ollama-mlxrunner.md, T2: there two children start alike, here they are cut where they part.
 TEST_F(Trie, LongestOfTwoEdgesThatStartAlike) {
   insert({1, 2, 3, 10, 11, 12, 13, 14});

@@ -10,8 +10,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::cache {
@@ -112,6 +115,91 @@ TEST(SerializedRows, OtherFloatsAreConverted) {
   restore(cache, {"KVCache", {to_tensor(rows.keys), to_tensor(rows.values)}, {}});
   EXPECT_EQ(cache.view()->keys.dtype(), mx::bfloat16);
   EXPECT_TRUE(mx::array_equal(cache.view()->keys, rows.keys).item<bool>());
+}
+
+// What a quantized layer holds, as mx::quantize makes it.
+SerializedCache codes(const std::string& kind, const std::vector<int>& rows, Texts meta) {
+  const auto wide = [&](float sign) {
+    auto numbers =
+        mx::reshape(numbered(rows, 1, sign), {1, kHeads, static_cast<int>(rows.size()), 1});
+    return mx::multiply(numbers, mx::arange(1.0F, 33.0F, 1.0F));  // [1, H, n, 32]
+  };
+  SerializedCache serialized{kind, {}, std::move(meta)};
+  for (const float sign : {1.0F, -1.0F}) {
+    for (const mx::array& part : mx::quantize(wide(sign), 32, 4)) {
+      serialized.state.push_back(to_tensor(part));
+    }
+  }
+  return serialized;
+}
+
+std::vector<std::byte> bytes_of(const SerializedCache& serialized) {
+  std::vector<std::byte> bytes;
+  for (const Tensor& part : serialized.state) {
+    bytes.insert(bytes.end(), part.data.get(), part.data.get() + part.nbytes());
+  }
+  return bytes;
+}
+
+TEST(SerializedRows, CodesStayAsTheyAre) {
+  const kernels::KvShape shape{kHeads, 32, 32, mx::float32, 4};
+  KVCache full(shape);
+  const auto rows = codes("QuantizedKVCache", numbers(0, 70), {"70", "32", "4"});
+  restore(full, rows);
+  EXPECT_EQ(full.offset(), 70);
+  auto again = serialize(full);
+  EXPECT_EQ(again.kind, rows.kind);
+  EXPECT_EQ(again.meta, rows.meta);
+  EXPECT_EQ(bytes_of(again), bytes_of(rows));
+  // A wrapped ring, the oldest of its newest rows at index 6.
+  RotatingKVCache ring(shape, 8, 4);
+  restore(
+      ring,
+      codes("QuantizedRotatingKVCache", {0, 1, 2, 3, 8, 9, 6, 7}, {"4", "8", "10", "6", "32", "4"})
+  );
+  again = serialize(ring);
+  EXPECT_EQ(again.meta, (Texts{"4", "8", "10", "8", "32", "4"}));
+  EXPECT_EQ(bytes_of(again), bytes_of(codes("", {0, 1, 2, 3, 6, 7, 8, 9}, {})));
+  // A full cache's codes serve a sliding layer.
+  RotatingKVCache sliding(shape, 8);
+  restore(sliding, rows);
+  EXPECT_EQ(bytes_of(serialize(sliding)), bytes_of(codes("", numbers(62, 8), {})));
+  restore(sliding, {"QuantizedKVCache", {}, {"0", "32", "4"}});
+  EXPECT_TRUE(sliding.is_empty());
+}
+
+TEST(SerializedRows, CodesOfAnotherFormAreRefused) {
+  KVCache cache({kHeads, 32, 32, mx::float32, 4});
+  const auto rows = codes("QuantizedKVCache", numbers(0, 7), {"7", "32", "4"});
+  restore(cache, rows);
+  const auto before = bytes_of(serialize(cache));
+  const auto refuse = [&](ErrorCode code, std::vector<std::string_view> says, SerializedCache bad) {
+    testing::expect_error(code, std::move(says), [&] { restore(cache, bad); });
+    EXPECT_EQ(bytes_of(serialize(cache)), before);
+  };
+  auto bad = rows;
+  bad.meta = {"7", "32", "8"};
+  refuse(ErrorCode::kCorruptData, {"words of 8 bits"}, bad);
+  bad.meta = {"6", "32", "4"};
+  refuse(ErrorCode::kCorruptData, {"offset is 6 with 7 rows"}, bad);
+  bad.meta = {"7", "nan", "4"};
+  refuse(ErrorCode::kCorruptData, {"group_size"}, bad);
+  bad = {"QuantizedKVCache", {}, {"0", "64", "4"}};
+  refuse(ErrorCode::kInvalidArgument, {"groups of 64, expected", "groups of 32"}, bad);
+  bad = codes("QuantizedRotatingKVCache", numbers(0, 7), {"0", "8", "7", "7", "32", "4"});
+  refuse(ErrorCode::kInvalidArgument, {"expected a QuantizedKVCache"}, bad);
+  bad.meta[3] = "5";
+  refuse(ErrorCode::kCorruptData, {"idx is 5"}, bad);
+  KVCache plain({kHeads, 32, 32, mx::float32});
+  testing::expect_error(
+      ErrorCode::kInvalidArgument,
+      {"4 bits in groups of 32, expected rows of 16 bits"},
+      [&] { restore(plain, rows); }
+  );
+  KVCache narrow({kHeads, 64, 32, mx::float32, 4});
+  testing::expect_error(ErrorCode::kUnsupported, {"64 and 32"}, [&] { restore(narrow, rows); });
+  KVCache one_head({1, 32, 32, mx::float32, 4});
+  testing::expect_error(ErrorCode::kInvalidArgument, {"shape"}, [&] { restore(one_head, rows); });
 }
 
 TEST(SerializedRows, LayersGoTogether) {

@@ -46,6 +46,31 @@ class Adapters(SakerTest):
                       for args in ((), ("--prefix-cache", "off")))
         self.assertEqual(warm, cold)
 
+    def test_cache_files_are_the_adapters_own(self):
+        file = self.folder / "rows"
+        foreign = ROOT / "tests/golden/caches/llama.safetensors"
+
+        def go_on(path, *use):
+            return ("generate", MODEL, "--tokens", "15,9", "--max-tokens", "6", "--ignore-eos", "--logprobs", "3", "--json",
+                    "--cache-in", path, *use)
+
+        half = ("--adapter", LORA, "--adapter-scale", "0.5")
+        self.ok("cache", "save", MODEL, "--tokens", "3,14", "-o", file, *half)
+        cold, warm = self.generate(*half), answer(self.json(*go_on(file, *half)))
+        self.assertEqual((warm["tokens"], warm["logprobs"]), (cold["tokens"], cold["logprobs"]))
+        for other in ((), ("--adapter", LORA), ("--adapter", DORA, "--adapter-scale", "0.5")):
+            self.fails(*go_on(file, *other), says="adapter and strength must be the same")
+        self.fails(*go_on(foreign, *half), says="holds rows of the base")
+        self.ok(*go_on(foreign, "--adapter", LORA, "--adapter-scale", "0"))
+        # An answer of an adapter goes on.
+        first = self.json("generate", MODEL, "--tokens", "3,14,15,9", "--max-tokens", "3", "--ignore-eos", "--json", *half,
+                          "--cache-out", file)
+        rest = self.json("generate", MODEL, "--tokens", str(first["tokens"][-1]), "--max-tokens", "3", "--ignore-eos", "--json",
+                         *half, "--cache-in", file)
+        self.assertEqual(first["tokens"] + rest["tokens"], cold["tokens"])
+        self.ok("cache", "save", MODEL, "--tokens", "3,14", "-o", file)
+        self.fails(*go_on(file, *half), says="holds rows of the base")
+
     def test_inspect_says_whether_an_adapter_can_be_applied(self):
         self.assertTrue(self.json("inspect", LORA, "--json")["runnable"])
         other = self.folder / "other"
@@ -59,7 +84,6 @@ class Adapters(SakerTest):
     def test_what_cannot_be_used_is_one_line(self):
         self.fails("generate", MODEL, *self.common, "--adapter", self.folder, says="no adapter")
         self.fails("generate", MODEL, *self.common, "--adapter", ADAPTERS / "mlx_lora_q4", says="down_proj")
-        self.fails("generate", MODEL, *self.common, "--adapter", LORA, "--cache-out", self.folder / "rows", says="adapter")
 
     def test_convert_writes_what_gives_the_same_answer(self):
         out = self.folder / "mlx"

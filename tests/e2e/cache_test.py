@@ -125,6 +125,31 @@ class Own(CacheTest):
         self.fails("generate", GOLDEN / "llama", "--tokens", "5", "--json", "--cache-in", self.folder / "c",
                    says="got a RotatingKVCache (4, 16, 41, 16), expected a KVCache")
 
+    def test_quantized_caches(self):
+        tokens = [(7 * i * i + 3 * i) % 2000 for i in range(150)]
+        for bits in (8, 4):
+            for bound in ((), ("--max-kv-size", 70)):
+                use = ("--kv-bits", bits, *bound)
+                cold = self.answer(DEMO, tokens, 6, *use)
+                for cut in (1, 64, 149):
+                    file = self.folder / "c"
+                    self.ok("cache", "save", DEMO, "--tokens", ids(tokens[:cut]), "-o", file, *use)
+                    warm = self.answer(DEMO, tokens[cut:], 6, "--cache-in", file, *use)
+                    self.assertEqual(warm, cold, (bits, bound, cut))
+                kinds = {layer["kind"] for layer in self.json("cache", "info", file, "--json")["layers"]}
+                self.assertEqual(kinds, {"QuantizedRotatingKVCache" if bound else "QuantizedKVCache"})
+                go_on = ("generate", DEMO, "--tokens", "5", "--json", *bound, "--cache-in", file)
+                self.fails(*go_on, says=f"rows of {bits} bits in groups of 64, expected rows of 16 bits")
+                self.fails(*go_on, "--kv-bits", 12 - bits, says=f"expected rows of {12 - bits} bits in groups of 64")
+                again = self.folder / "again"
+                self.ok("cache", "convert", file, again)
+                self.assertEqual(self.answer(DEMO, tokens[149:], 6, "--cache-in", again, *use), cold)
+        # Rows of 16 bits are quantized when they are read; mlx-lm's groups are 64 wide where the heads are.
+        self.ok("cache", "save", DEMO, "--tokens", ids(tokens), "-o", self.folder / "full")
+        self.answer(DEMO, [5], 4, "--cache-in", self.folder / "full", "--kv-bits", 8)
+        self.fails("generate", GOLDEN / "llama", "--tokens", "5,6", "--json", "--kv-bits", 8, "--cache-out", self.folder / "o",
+                   says="rows of 8 and 8 elements are not groups of codes")
+
     def test_another_models_file_is_refused(self):
         self.ok("cache", "save", GOLDEN / "qwen3", "--tokens", "1,2,3", "-o", self.folder / "c")
         self.fails("generate", GOLDEN / "llama", "--tokens", "5", "--json", "--cache-in", self.folder / "c",

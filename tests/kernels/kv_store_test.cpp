@@ -7,9 +7,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <climits>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -119,6 +122,46 @@ TEST(KvStorePages, AdoptingSharesAllButTheBorder) {
   ours.adopt(theirs, 100);
   EXPECT_EQ(distinct(), 6U);
   EXPECT_FALSE(same_rows(ours.keys(70, 1), theirs.keys(70, 1)));
+}
+
+TEST(KvStorePages, AddedPagesAreFilledByTheReader) {
+  KvStore from(kShape, KvLayout::kPaged);
+  fill(from, 0, 200, 5);
+  KvStore to(kShape, KvLayout::kPaged);
+  from.for_each_block([&](const KvBlock& block) {
+    to.add_block(block.index, block.bytes, [&](std::span<std::byte> page) {
+      std::memcpy(page.data(), block.data, page.size());
+    });
+    const auto fails = [](std::span<std::byte>) { throw Error(ErrorCode::kCorruptData, "cut"); };
+    EXPECT_THROW(to.add_block(block.index + 1, block.bytes, fails), Error);
+    EXPECT_THROW(to.add_block(block.index, block.bytes, fails), Error);
+    EXPECT_FALSE(to.holds(0, (block.index + 1) * 64 + 1));
+  });
+  to.drop_from(200);
+  EXPECT_TRUE(same_rows(to.keys(0, 200), from.keys(0, 200)));
+  EXPECT_TRUE(same_rows(to.values(0, 200), from.values(0, 200)));
+}
+
+TEST(KvStorePages, TakeCodesAsTheyGiveThem) {
+  for (const int bits : {8, 4}) {
+    for (const mx::Dtype dtype : {mx::bfloat16, mx::float32}) {
+      const KvShape shape{2, 64, 96, dtype, bits};
+      KvStore from(shape, KvLayout::kPaged);
+      fill(from, 0, 100, 5);
+      KvStore to(shape, KvLayout::kPaged);
+      to.prepare(0, 100);
+      to.write(30, from.quantized_keys(30, 70), from.quantized_values(30, 70));
+      to.write(0, from.quantized_keys(0, 30), from.quantized_values(0, 30));
+      EXPECT_TRUE(same_rows(to.keys(0, 100), from.keys(0, 100)));
+      EXPECT_TRUE(same_rows(to.values(0, 100), from.values(0, 100)));
+      const auto keys = from.quantized_keys(0, 30);
+      auto other = keys;
+      other.bits = 12 - bits;
+      EXPECT_THROW(to.write(0, other, from.quantized_values(0, 30)), Error);
+      EXPECT_THROW(to.write(0, from.quantized_values(0, 30), keys), Error);
+      EXPECT_THROW(to.write(90, keys, from.quantized_values(0, 30)), Error);
+    }
+  }
 }
 
 TEST(KvStorePages, DroppedPagesAreAbsentInSlices) {

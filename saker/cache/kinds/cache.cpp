@@ -40,6 +40,9 @@ std::unique_ptr<Cache> make_blank(std::string_view kind) {
   if (kind == "QuantizedKVCache") {
     return std::make_unique<QuantizedKVCache>();
   }
+  if (kind == "QuantizedRotatingKVCache") {
+    return std::make_unique<QuantizedRotatingKVCache>(1, 0, Quantization{});
+  }
   if (kind == "BatchKVCache") {
     return std::make_unique<BatchKVCache>(std::vector<int>{});
   }
@@ -81,17 +84,6 @@ std::unique_ptr<Cache> list_from_state(SerializedCache list) {
   return std::make_unique<CacheList>(std::move(children));
 }
 
-// Our own kind: a ring's meta values and the quantization.
-std::unique_ptr<Cache> quantized_ring_from_state(
-    std::vector<mx::array> arrays, const std::vector<std::string>& meta
-) {
-  auto cache = std::make_unique<QuantizedRotatingKVCache>(1, 0, Quantization{});
-  cache->set_state(std::move(arrays));
-  cache->set_meta_state(meta);
-  cache->check();
-  return cache;
-}
-
 }  // namespace
 
 void Cache::state_into(std::vector<mx::array>& arrays) const {
@@ -117,9 +109,6 @@ void Cache::from_serialized(std::vector<mx::array> arrays, const std::vector<std
 std::unique_ptr<Cache> from_state(
     std::string_view kind, std::vector<mx::array> arrays, std::vector<std::string> meta
 ) {
-  if (kind == "QuantizedRotatingKVCache") {
-    return quantized_ring_from_state(std::move(arrays), meta);
-  }
   SerializedCache serialized;
   serialized.kind = canonical_kind(kind);
   if (serialized.kind == "QuantizedKVCache") {

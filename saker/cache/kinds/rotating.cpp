@@ -43,14 +43,6 @@ void RotatingKVCache::become(Cache& other) {
   *this = dynamic_cast<RotatingKVCache&>(other);
 }
 
-void QuantizedRotatingKVCache::check() const {
-  try {
-    ring_.check();
-  } catch (const Error& error) {
-    throw Error(ErrorCode::kCorruptData, error.what());
-  }
-}
-
 QuantizedKeyValues QuantizedRotatingKVCache::update_quantized(
     const mx::array& keys, const mx::array& values
 ) {

@@ -56,17 +56,15 @@ class RotatingKVCache final : public Cache {
   Ring ring_;
 };
 
-// A ring of quantized rows. No other runtime has the kind, so files cannot hold it: `state` is the
-// six parts of QuantizedKVCache, `meta_state` the ring's four values, group_size and bits.
+// A ring of quantized rows. No other runtime has the kind: files that hold it are read by Saker
+// alone. `state` is the six parts of QuantizedKVCache, `meta_state` the ring's four values,
+// group_size and bits.
 class QuantizedRotatingKVCache final : public QuantizedCache {
  public:
   QuantizedRotatingKVCache(int max_size, int keep, const Quantization& quantization)
       : QuantizedCache(quantization), ring_(max_size, keep) {}
 
   std::string_view kind() const override { return "QuantizedRotatingKVCache"; }
-
-  // Throws kCorruptData when state and meta values, set apart, do not go together.
-  void check() const;
 
   QuantizedKeyValues update_quantized(const mx::array& keys, const mx::array& values) override;
   std::optional<QuantizedKeyValues> quantized_state() const override;

@@ -113,21 +113,31 @@ CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, st
   return terms;
 }
 
-void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
-  auto* bytes = reinterpret_cast<std::uint8_t*>(at);
-  std::byte* scales = at + block.code_bytes;
+void write_code(
+    const CodeBlock& block, CodeSide side, std::byte* at, int slot, int d, std::uint8_t code
+) {
   const unsigned mask = (1U << block.bits) - 1U;
+  const CodePlace place = place_of(block, side, slot, d);
+  auto& byte = reinterpret_cast<std::uint8_t*>(at)[place.byte];
+  const unsigned others = byte & ~(mask << place.shift);
+  byte = static_cast<std::uint8_t>(others | unsigned{code} << place.shift);
+}
+
+void write_terms(const CodeBlock& block, std::byte* at, int slot, int g, const CodeTerms& terms) {
+  std::byte* scales = at + block.code_bytes;
+  write_term(block, scales, slot, g, terms.scale);
+  write_term(block, scales + block.term_bytes, slot, g, terms.bias);
+}
+
+void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
   std::uint8_t codes[kMostGroup];
   for (int g = 0; g < block.groups; ++g) {
     const int first = g * block.group;
     const int count = block.group_dim(g);
     const CodeTerms terms = quantize_group(row + first, count, block.bits, block.bf16, codes);
-    write_term(block, scales, slot, g, terms.scale);
-    write_term(block, scales + block.term_bytes, slot, g, terms.bias);
+    write_terms(block, at, slot, g, terms);
     for (int i = 0; i < count; ++i) {
-      const CodePlace place = place_of(block, side, slot, first + i);
-      const unsigned others = bytes[place.byte] & ~(mask << place.shift);
-      bytes[place.byte] = static_cast<std::uint8_t>(others | unsigned{codes[i]} << place.shift);
+      write_code(block, side, at, slot, first + i, codes[i]);
     }
   }
 }

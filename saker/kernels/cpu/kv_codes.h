@@ -28,6 +28,11 @@ enum class CodeSide : std::uint8_t { kKeys, kValues };
 
 // One row of a head at slot `slot` (position modulo 64) of its block in a page.
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row);
+// The same of single codes and terms.
+void write_code(
+    const CodeBlock& block, CodeSide side, std::byte* at, int slot, int d, std::uint8_t code
+);
+void write_terms(const CodeBlock& block, std::byte* at, int slot, int g, const CodeTerms& terms);
 std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
 CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
 // Element d as mx::dequantize has it before it rounds to the cache's dtype.

@@ -386,22 +386,21 @@ void KvPages::for_each_block(const BlockVisitor& visit) const {
   }
 }
 
-void KvPages::add_page(const KvBlock& block) {
+void KvPages::add_page(std::int64_t index, std::size_t bytes, const BlockReader& read) {
   const std::int64_t after = pages_.empty() ? 0 : pages_.back().index + 1;
   require(
-      block.bytes == layout_.page_bytes() && block.index >= after &&
-          block.index < INT64_MAX / kPageRows - 1,
+      bytes == layout_.page_bytes() && index >= after && index < INT64_MAX / kPageRows - 1,
       ErrorCode::kCorruptData,
       "cache: got page {} of {} bytes, expected one from {} on of {} bytes",
-      block.index,
-      block.bytes,
+      index,
+      bytes,
       after,
       layout_.page_bytes()
   );
-  Page page = new_page(block.bytes);
-  std::memcpy(page.get(), block.data, block.bytes);
-  pages_.push_back({block.index, std::move(page)});
-  end_ = (block.index + 1) * kPageRows;
+  Page page = new_page(bytes);
+  read({page.get(), bytes});
+  pages_.push_back({index, std::move(page)});
+  end_ = (index + 1) * kPageRows;
 }
 
 }  // namespace saker::kernels

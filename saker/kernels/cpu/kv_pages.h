@@ -70,7 +70,7 @@ class KvPages {
   void adopt(const KvPages& other, std::int64_t first);
   bool holds(std::int64_t first, std::int64_t last) const;
   void for_each_block(const BlockVisitor& visit) const;
-  void add_page(const KvBlock& block);
+  void add_page(std::int64_t index, std::size_t bytes, const BlockReader& read);
 
   std::size_t nbytes() const { return pages_.size() * layout_.page_bytes(); }
 

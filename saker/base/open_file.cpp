@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/open_file.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace saker {
+namespace {
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+}  // namespace
+
+OpenFile::OpenFile(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const std::string name = quote(path.native(), path.native().size());
+  require(descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, reason(errno));
+  struct stat status{};
+  const int failed = ::fstat(descriptor_, &status);
+  if (failed != 0 || !S_ISREG(status.st_mode)) {
+    const int error = errno;
+    ::close(descriptor_);
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: {}", name, failed != 0 ? reason(error) : "is not a regular file")
+    );
+  }
+  size_ = static_cast<std::uintmax_t>(status.st_size);
+}
+
+OpenFile::~OpenFile() {
+  ::close(descriptor_);
+}
+
+}  // namespace saker
