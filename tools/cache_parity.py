@@ -82,6 +82,7 @@ def exchange(program, name, seed):
 def quantized(program, bits):
     demo = pathlib.Path(__file__).resolve().parent.parent / "models" / "demo"
     model, _ = load_model(demo)
+    model.set_dtype(mx.float32)  # Nearer to saker than mlx-lm's bf16 is.
     text = parity.saker(program, "tokenize", demo, "-t", "Saker is a program that runs language models.", "--json")["tokens"]
     prefix, last = text[:-1], text[-1]
     cache = [kinds.QuantizedKVCache(group_size=64, bits=bits) for _ in model.layers]

@@ -82,9 +82,7 @@ TEST(RingCases, R5ConcatAfterGoingBack) {
   ring.update_to(8);
   EXPECT_TRUE(ring.cache().restore(nullptr, 2));
   const KeyValues content = numbered_rows({9, 10, 11});
-  EXPECT_TRUE(
-      same_rows(ring.cache().update(content.keys, content.values), {1, 2, 9, 10, 11})
-  );
+  EXPECT_TRUE(same_rows(ring.cache().update(content.keys, content.values), {1, 2, 9, 10, 11}));
   EXPECT_EQ(ring.cache().offset(), 5);
 }
 

@@ -7,9 +7,7 @@
 #include "saker/kernels/cpu/kv_codes.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -17,25 +15,6 @@
 
 namespace saker::kernels {
 namespace {
-
-constexpr std::size_t kAlignment = 64;
-
-std::shared_ptr<std::byte> new_page(std::size_t bytes) {
-  auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
-  if (data == nullptr) {
-    throw std::bad_alloc();
-  }
-  return {data, [](std::byte* page) { std::free(page); }};
-}
-
-// Whether nobody else holds it. Another thread that held it has then read what it wanted.
-bool is_private(const std::shared_ptr<std::byte>& page) {
-  if (page.use_count() != 1) {
-    return false;
-  }
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return true;
-}
 
 // Element number of (slot, d) among a head's values in float32.
 std::size_t value_index(int slot, int d) {
@@ -245,7 +224,7 @@ std::byte* KvPages::find(std::int64_t index) const {
 
 std::byte* KvPages::find_private(std::int64_t index) const {
   const Entry* found = entry(index);
-  return found != nullptr && is_private(found->page) ? found->page.get() : nullptr;
+  return found != nullptr && found->page.is_private() ? found->page.get() : nullptr;
 }
 
 void KvPages::prepare(std::int64_t first, int count) {
@@ -285,11 +264,11 @@ void KvPages::prepare(std::int64_t first, int count) {
     auto old = from;
     for (std::int64_t index = begin; index < end; ++index) {
       const bool exists = old != to && old->index == index;
-      if (exists && is_private(old->page)) {
+      if (exists && old->page.is_private()) {
         fresh.push_back(*old++);
         continue;
       }
-      Page page = new_page(bytes);
+      SharedPage page(bytes);
       if (exists) {
         std::memcpy(page.get(), old++->page.get(), bytes);
       } else {
@@ -358,7 +337,7 @@ void KvPages::adopt(const KvPages& other, std::int64_t first) {
     }
     pages.push_back(e);
     if (mixed && ours->page != e.page) {
-      Page page = new_page(layout_.page_bytes());
+      SharedPage page(layout_.page_bytes());
       std::memcpy(page.get(), e.page.get(), layout_.page_bytes());
       copy_slots(layout_, ours->page.get(), page.get(), static_cast<int>(first % kPageRows));
       pages.back().page = std::move(page);
@@ -397,7 +376,7 @@ void KvPages::add_page(std::int64_t index, std::size_t bytes, const BlockReader&
       after,
       layout_.page_bytes()
   );
-  Page page = new_page(bytes);
+  SharedPage page(bytes);
   read({page.get(), bytes});
   pages_.push_back({index, std::move(page)});
   end_ = (index + 1) * kPageRows;

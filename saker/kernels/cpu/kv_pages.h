@@ -13,11 +13,11 @@
 
 #include "saker/kernels/cpu/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/cpu/shared_page.h"
 #include "saker/kernels/kv_store.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace saker::kernels {
@@ -83,11 +83,9 @@ class KvPages {
   std::byte* find_private(std::int64_t index) const;
 
  private:
-  using Page = std::shared_ptr<std::byte>;
-
   struct Entry {
     std::int64_t index;
-    Page page;
+    SharedPage page;
   };
 
   explicit KvPages(const KvPageLayout& layout) : layout_(layout) {}
