@@ -4,31 +4,42 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/json.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace saker::load {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// The header, padded with spaces so that the data begins aligned.
-std::string header_text(const NamedTensors& tensors, const FileMetadata& metadata) {
+}  // namespace
+
+std::size_t PlannedTensor::nbytes() const {
+  return Tensor{.dtype = dtype, .shape = shape, .data = nullptr, .release = {}}.nbytes();
+}
+
+std::string safetensors_prefix(
+    std::span<const PlannedTensor> tensors, const FileMetadata& metadata
+) {
   Json header = Json::object();
   if (!metadata.empty()) {
     header["__metadata__"] = metadata;
   }
   std::size_t begin = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const PlannedTensor& tensor : tensors) {
     const std::size_t end = begin + tensor.nbytes();
-    header[name] = {
-        {"dtype", dtype_name(tensor.dtype)},
-        {"shape", tensor.shape},
-        {"data_offsets", {begin, end}},
-    };
+    header.emplace(
+        tensor.name,
+        Json{
+            {"dtype", dtype_name(tensor.dtype)},
+            {"shape", tensor.shape},
+            {"data_offsets", {begin, end}},
+        }
+    );
     begin = end;
   }
   // Replaces what is no UTF-8, such as a folder's name.
@@ -36,22 +47,23 @@ std::string header_text(const NamedTensors& tensors, const FileMetadata& metadat
   while ((text.size() + sizeof(std::uint64_t)) % kAlignment != 0) {
     text += ' ';
   }
-  return text;
+  std::string length;
+  for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i) {
+    length += static_cast<char>(text.size() >> (8 * i) & 0xff);
+  }
+  return length + text;
 }
-
-}  // namespace
 
 void write_safetensors(
     const std::filesystem::path& path, const NamedTensors& tensors, const FileMetadata& metadata
 ) {
-  const std::string header = header_text(tensors, metadata);
-  std::array<std::byte, sizeof(std::uint64_t)> length{};
-  for (std::size_t i = 0; i < length.size(); ++i) {
-    length[i] = static_cast<std::byte>(header.size() >> (8 * i) & 0xff);
+  std::vector<PlannedTensor> planned;
+  planned.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    planned.push_back({name, tensor.dtype, tensor.shape});
   }
   AtomicFile file(path);
-  file.write(length);
-  file.write(header);
+  file.write(safetensors_prefix(planned, metadata));
   for (const auto& [name, tensor] : tensors) {
     file.write(tensor.bytes());
   }

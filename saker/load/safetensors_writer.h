@@ -5,8 +5,10 @@
 
 #include "saker/base/tensor.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,21 @@ namespace saker::load {
 // In the order of the file.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using FileMetadata = std::map<std::string, std::string, std::less<>>;
+
+// A tensor whose bytes come later.
+struct PlannedTensor {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;
+
+  std::size_t nbytes() const;
+};
+
+// What a file begins with: the header's length and the header, padded so that the bytes of the
+// tensors, which follow each other without holes, begin aligned. REQUIRES: names differ.
+std::string safetensors_prefix(
+    std::span<const PlannedTensor> tensors, const FileMetadata& metadata
+);
 
 // Throws as AtomicFile does. REQUIRES: names differ and are UTF-8 text, as is the metadata.
 void write_safetensors(

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/model_writer.h"
+
+#include "saker/base/atomic_file.h"
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/utf8.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndexName = "model.safetensors.index.json";
+
+// Files of a model folder beside configuration and weights.
+constexpr std::array<std::string_view, 10> kCopied = {
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.json",
+    "chat_template.jinja",
+};
+
+std::string show(const fs::path& path) {
+  return quote(path.native(), path.native().size());
+}
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+[[noreturn]] void fail_write(const fs::path& path, int error) {
+  throw Error(
+      ErrorCode::kCapacity, fmt::format("{}: cannot be written: {}", show(path), reason(error))
+  );
+}
+
+// Without the slash at its end, so that it has a name.
+fs::path folder_path(const fs::path& dir) {
+  fs::path path = fs::absolute(dir).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// No two writers of this machine have the same.
+fs::path temporary_name(const fs::path& dir) {
+  static std::atomic<unsigned> last{0};
+  return dir.parent_path() /
+         fmt::format(".{}.{}-{}.tmp", dir.filename().native(), ::getpid(), ++last);
+}
+
+void write_at(
+    int descriptor, std::size_t at, std::span<const std::byte> bytes, const fs::path& of
+) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      fail_write(of, written < 0 ? errno : ENOSPC);
+    }
+    at += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+// Makes names in a folder durable, where the file system can.
+void sync_folder(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+void require_free(const fs::path& dir) {
+  std::error_code ignored;
+  require(
+      !fs::exists(fs::symlink_status(dir, ignored)) ||
+          (fs::is_directory(dir, ignored) && fs::is_empty(dir, ignored)),
+      ErrorCode::kInvalidArgument,
+      "{} exists, expected a new name or an empty folder",
+      show(dir)
+  );
+}
+
+void require_room(const fs::path& dir, std::size_t bytes) {
+  std::error_code failed;
+  const auto space = fs::space(dir, failed);
+  require(
+      failed || space.available >= bytes,
+      ErrorCode::kCapacity,
+      "{}: {} bytes are free, expected at least {}",
+      show(dir),
+      space.available,
+      bytes
+  );
+}
+
+}  // namespace
+
+ModelWriter::ModelWriter(
+    const fs::path& dir, std::vector<PlannedTensor> tensors, std::size_t max_shard_bytes
+)
+    : dir_(folder_path(dir)), temporary_(temporary_name(dir_)), tensors_(std::move(tensors)) {
+  require_free(dir_);
+  cut_shards(max_shard_bytes);
+  std::error_code failed;
+  fs::create_directories(dir_.parent_path(), failed);
+  const bool made = fs::create_directory(temporary_, failed);
+  require(
+      made,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      show(dir_),
+      failed ? failed.message() : "a temporary folder is in the way"
+  );
+  try {
+    require_room(temporary_, total_bytes_);
+    for (Shard& shard : shards_) {
+      open_shard(shard);
+    }
+  } catch (...) {
+    close_shards();
+    fs::remove_all(temporary_, failed);
+    throw;
+  }
+}
+
+ModelWriter::~ModelWriter() {
+  close_shards();
+  if (!temporary_.empty()) {
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+  }
+}
+
+void ModelWriter::cut_shards(std::size_t max_shard_bytes) {
+  std::size_t shard_bytes = 0;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::size_t bytes = tensors_[i].nbytes();
+    if (shards_.empty() || shard_bytes + bytes > max_shard_bytes) {
+      shards_.push_back({.name = {}, .descriptor = -1, .first = i, .count = 0});
+      shard_bytes = 0;
+    }
+    shards_.back().count += 1;
+    shard_bytes += bytes;
+    total_bytes_ += bytes;
+    shard_of_.push_back(shards_.size() - 1);
+  }
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i].name = shards_.size() == 1
+                          ? "model.safetensors"
+                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards_.size());
+  }
+}
+
+void ModelWriter::open_shard(Shard& shard) {
+  const fs::path path = temporary_ / shard.name;
+  shard.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (shard.descriptor < 0) {
+    fail_write(path, errno);
+  }
+  const std::span<const PlannedTensor> held(tensors_.data() + shard.first, shard.count);
+  const std::string prefix = safetensors_prefix(held, {{"format", "mlx"}});
+  write_at(shard.descriptor, 0, std::as_bytes(std::span(prefix)), path);
+  std::size_t at = prefix.size();
+  for (const PlannedTensor& tensor : held) {
+    begin_.push_back(at);
+    at += tensor.nbytes();
+  }
+}
+
+void ModelWriter::close_shards() {
+  for (Shard& shard : shards_) {
+    if (shard.descriptor >= 0) {
+      ::close(shard.descriptor);
+      shard.descriptor = -1;
+    }
+  }
+}
+
+void ModelWriter::write(std::size_t index, std::size_t offset, std::span<const std::byte> bytes) {
+  assert(offset + bytes.size() <= tensors_.at(index).nbytes());
+  const Shard& shard = shards_.at(shard_of_.at(index));
+  write_at(shard.descriptor, begin_.at(index) + offset, bytes, dir_ / shard.name);
+  written_ += bytes.size();
+}
+
+void ModelWriter::write_text(std::string_view name, std::string_view text) const {
+  AtomicFile file(temporary_ / name);
+  file.write(text);
+  file.commit();
+}
+
+std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
+  std::vector<std::string> copied;
+  for (const std::string_view name : kCopied) {
+    std::error_code failed;
+    if (!fs::is_regular_file(source / name, failed)) {
+      continue;
+    }
+    fs::copy_file(source / name, temporary_ / name, failed);
+    require(
+        !failed,
+        ErrorCode::kCapacity,
+        "{}: cannot be copied: {}",
+        show(source / name),
+        failed.message()
+    );
+    copied.emplace_back(name);
+  }
+  return copied;
+}
+
+std::string ModelWriter::index_text(std::int64_t parameters) const {
+  std::map<std::string, std::string> shard_names;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    shard_names.emplace(tensors_[i].name, shards_[shard_of_[i]].name);
+  }
+  const Json index = {
+      {"metadata", {{"total_size", total_bytes_}, {"total_parameters", parameters}}},
+      {"weight_map", shard_names},
+  };
+  return index.dump(4, ' ', false, Json::error_handler_t::replace);
+}
+
+void ModelWriter::commit(std::int64_t parameters) {
+  require(
+      written_ == total_bytes_,
+      ErrorCode::kInternal,
+      "[model writer] {} bytes were written, expected {}",
+      written_.load(),
+      total_bytes_
+  );
+  write_text(kIndexName, index_text(parameters));
+  for (const Shard& shard : shards_) {
+    if (::fsync(shard.descriptor) != 0) {
+      fail_write(dir_ / shard.name, errno);
+    }
+  }
+  close_shards();
+  sync_folder(temporary_);
+  require(
+      ::rename(temporary_.c_str(), dir_.c_str()) == 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      show(dir_),
+      reason(errno)
+  );
+  temporary_.clear();
+  sync_folder(dir_.parent_path());
+}
+
+}  // namespace saker::load
