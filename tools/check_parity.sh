@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/check_parity.sh <saker>: runs tools/parity.py and tools/cache_parity.py in an environment of its own, build/parity.
+# tools/check_parity.sh <saker>: runs tools/parity.py, cache_parity.py and convert_parity.py in an environment of its own, build/parity.
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."
@@ -13,3 +13,4 @@ if ! cmp -s tools/parity_requirements.txt "$environment/installed.txt"; then
 fi
 "$environment/bin/python" tools/parity.py --saker "$1"
 "$environment/bin/python" tools/cache_parity.py --saker "$1"
+"$environment/bin/python" tools/convert_parity.py --saker "$1"

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_inspect(app, action);
   add_cache(app, action);
   add_convert(app, action);
+  add_perplexity(app, action);
   try {
     try {
       app.parse(argc, argv);

@@ -22,5 +22,6 @@ void add_template(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
+void add_perplexity(CLI::App& app, Action& action);
 
 }  // namespace saker::cli

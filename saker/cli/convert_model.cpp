@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/convert_model.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/cli/interrupt.h"
+#include "saker/cli/output.h"
+#include "saker/cli/progress.h"
+#include "saker/cli/result_json.h"
+#include "saker/load/convert_model.h"
+#include "saker/load/model_dir.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+load::ConvertOptions options_of(const ConvertModelArgs& args) {
+  load::ConvertOptions options;
+  options.dequantize = args.dequantize;
+  if (!args.dtype.empty()) {
+    options.dtype = args.dtype == "float32"   ? DType::kFloat32
+                    : args.dtype == "float16" ? DType::kFloat16
+                                              : DType::kBFloat16;
+  }
+  const bool quantizes = args.bits != 0 || args.group_size != 0 || !args.mode.empty() ||
+                         !args.recipe.empty() || !args.rules.empty();
+  if (quantizes) {
+    load::QuantizeOptions quantize;
+    quantize.format = load::quantized_format(
+        args.mode.empty() ? "affine" : args.mode, args.bits, args.group_size
+    );
+    quantize.recipe = args.recipe;
+    for (const std::string& rule : args.rules) {
+      quantize.rules.push_back(load::parse_rule(rule));
+    }
+    options.quantize = std::move(quantize);
+  }
+  return options;
+}
+
+double bits_per_weight(const load::ConvertReport& report) {
+  const auto weights = static_cast<double>(report.parameters);
+  return weights > 0 ? 8 * static_cast<double>(report.bytes) / weights : 0.0;
+}
+
+void print_report(const load::ConvertReport& report, const std::string& target, bool as_json) {
+  for (const std::string& warning : report.warnings) {
+    print_error(fmt::format("warning: {}\n", warning));
+  }
+  if (as_json) {
+    print(dump_line({
+        {"output", target},
+        {"tensors", report.tensors},
+        {"bytes", report.bytes},
+        {"parameters", report.parameters},
+        {"bits_per_weight", bits_per_weight(report)},
+        {"quantized", report.quantized},
+        {"dequantized", report.dequantized},
+        {"copied", report.copied},
+    }));
+    return;
+  }
+  print(fmt::format(
+      "{} tensors, {} bytes, {:.3f} bits per weight in {}\n",
+      report.tensors,
+      report.bytes,
+      bits_per_weight(report),
+      target
+  ));
+}
+
+}  // namespace
+
+std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args) {
+  auto* bits = command.add_option("--bits", args.bits, "Quantize to 2, 3, 4, 5, 6 or 8 bits [4]");
+  auto* group = command.add_option(
+      "--group-size", args.group_size, "Weights that share a scale: 32, 64 or 128 [64]"
+  );
+  auto* mode = command.add_option("--mode", args.mode, "Quantize as affine, mxfp4, nvfp4 or mxfp8")
+                   ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
+  auto* recipe =
+      command.add_option("--recipe", args.recipe, "More bits where they help most, as in mlx-lm")
+          ->check(CLI::IsMember({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"}));
+  auto* rules = command.add_option(
+      "--rule",
+      args.rules,
+      "PATTERN=BITS[:GROUP[:MODE]] or PATTERN=float for modules by name, the first match counts: "
+      "'*.mlp.down_proj=8'"
+  );
+  rules->allow_extra_args(false)->type_name("RULE");
+  bits->type_name("N");
+  group->type_name("N");
+  auto* dtype = command.add_option("--dtype", args.dtype, "Of what is not quantized")
+                    ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
+  auto* dequantize =
+      command.add_flag("--dequantize", args.dequantize, "Write a quantized model as floats");
+  for (auto* option : {bits, group, mode, recipe, rules}) {
+    dequantize->excludes(option);
+  }
+  return {bits, group, mode, recipe, rules, dtype, dequantize};
+}
+
+int run_convert_model(
+    const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
+) {
+  load::ConvertOptions options = options_of(args);
+  std::atomic<bool> interrupted = false;
+  InterruptWatcher watcher;
+  watcher.set_handler([&] { interrupted = true; });
+  std::optional<Progress> bar;
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    require(!interrupted, ErrorCode::kCancelled, "interrupted; nothing was written");
+    if (!bar) {
+      bar.emplace(static_cast<std::uint64_t>(total), "converting");
+    }
+    bar->set(static_cast<std::uint64_t>(done));
+  };
+  const auto report = load::convert_model(load::resolve_model(source), target, options);
+  bar.reset();
+  print_report(report, target, json);
+  return 0;
+}
+
+}  // namespace saker::cli

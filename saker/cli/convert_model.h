@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The part of `saker convert` that writes a model from another one.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+
+struct ConvertModelArgs {
+  int bits = 0;  // 0: the mode's default, here and below.
+  int group_size = 0;
+  std::string mode;  // Empty: not given.
+  std::string recipe;
+  std::vector<std::string> rules;
+  std::string dtype;
+  bool dequantize = false;
+};
+
+// Adds the options that say what becomes of the weights; returns them, so that others can exclude
+// them.
+std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args);
+
+// Prints what was done and gives the exit code.
+int run_convert_model(
+    const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
+);
+
+}  // namespace saker::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker perplexity`: how well a model expects a text.
+#include "saker/engine/perplexity.h"
+
+#include "saker/base/error.h"
+#include "saker/base/memory.h"
+#include "saker/cli/command.h"
+#include "saker/cli/json_lines.h"
+#include "saker/cli/model_args.h"
+#include "saker/cli/output.h"
+#include "saker/cli/progress.h"
+#include "saker/cli/request_fields.h"
+#include "saker/cli/result_json.h"
+#include "saker/load/model_dir.h"
+#include "saker/text/tokenizer_config.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+struct PerplexityArgs {
+  ModelArgs model;
+  std::string file;
+  engine::PerplexityOptions options;
+  bool json = false;
+};
+
+std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string& text) {
+  engine::GenerateRequest request;
+  request.prompt = text;
+  return engine.prompt_tokens(request);
+}
+
+// What ends each record, as mlx-lm's data sets end: the tokenizer's EOS.
+std::optional<std::int32_t> record_end(const ModelArgs& model, const engine::Engine& engine) {
+  const auto* tokenizer = engine.tokenizer();
+  const auto eos =
+      text::load_tokenizer_config(load::resolve_model(model.model)).special_token("eos_token");
+  return eos && tokenizer != nullptr ? tokenizer->token_id(*eos) : std::nullopt;
+}
+
+std::vector<std::int32_t> record_tokens(const engine::Engine& engine, const Json& record) {
+  if (record.is_object() && record.contains("tokens")) {
+    engine::GenerateRequest holder;
+    apply_record({{"tokens", record["tokens"]}}, holder);
+    return *holder.tokens;
+  }
+  const bool has_text = record.is_object() && record.contains("text") && record["text"].is_string();
+  require(
+      has_text, ErrorCode::kInvalidArgument, "expected an object with a \"text\" or \"tokens\""
+  );
+  return encode(engine, record["text"].get<std::string>());
+}
+
+// The records behind each other, texts with an EOS after them.
+std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engine::Engine& engine) {
+  const auto end = record_end(args.model, engine);
+  std::vector<std::int32_t> tokens;
+  JsonLines lines(args.file);
+  while (const auto line = lines.next()) {
+    const std::string where = lines.where();
+    const Json record = parse_json(*line, where);
+    try {
+      const auto more = record_tokens(engine, record);
+      tokens.insert(tokens.end(), more.begin(), more.end());
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}: {}", where, error.what()));
+    }
+    if (end && !record.contains("tokens") && (tokens.empty() || tokens.back() != *end)) {
+      tokens.push_back(*end);
+    }
+  }
+  return tokens;
+}
+
+int run_perplexity(PerplexityArgs args) {
+  const auto engine = load_engine(args.model);
+  const auto tokens = args.file.ends_with(".jsonl") ? records_tokens(args, *engine)
+                                                    : encode(*engine, read_text(args.file));
+  std::optional<Progress> bar;
+  args.options.progress = [&](std::int64_t done, std::int64_t total) {
+    if (!bar) {
+      bar.emplace(static_cast<std::uint64_t>(total), "scoring");
+    }
+    bar->set(static_cast<std::uint64_t>(done));
+  };
+  const auto result = engine::measure_perplexity(*engine, tokens, args.options);
+  bar.reset();
+  if (args.json) {
+    print(dump_line({
+        {"perplexity", result.perplexity},
+        {"standard_error", result.standard_error},
+        {"mean_loss", result.mean_loss},
+        {"tokens", tokens.size()},
+        {"scored", result.scored},
+        {"windows", result.windows},
+        {"tokens_per_second", result.tokens_per_second},
+        {"peak_memory_bytes", peak_memory_bytes()},
+    }));
+    return 0;
+  }
+  print(fmt::format(
+      "perplexity {:.4f} ± {:.4f}, {} of {} tokens in {} windows, {:.1f} tokens/s\n",
+      result.perplexity,
+      result.standard_error,
+      result.scored,
+      tokens.size(),
+      result.windows,
+      result.tokens_per_second
+  ));
+  return 0;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app, Action& action) {
+  auto args = std::make_shared<PerplexityArgs>();
+  CLI::App& command = *app.add_subcommand("perplexity", "How well a model expects a text");
+  add_model_args(command, args->model);
+  command
+      .add_option(
+          "-f,--file",
+          args->file,
+          "A text, or FILE.jsonl of {\"text\"} or {\"tokens\"}, packed one after the other"
+      )
+      ->required()
+      ->type_name("FILE");
+  engine::PerplexityOptions& options = args->options;
+  command.add_option("--context", options.context, "Tokens of a window [512]")
+      ->check(CLI::Range(2, 1 << 24))
+      ->type_name("INT");
+  command
+      .add_option(
+          "--stride",
+          options.stride,
+          "Tokens by which windows move, each token scored in the first one that has it; 0: the "
+          "whole window [0]"
+      )
+      ->check(CLI::Range(0, 1 << 24))
+      ->type_name("INT");
+  command.add_option("--batch", options.batch, "Windows that run together [8]")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("INT");
+  add_kv_bits(command, options.kv_bits);
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([args, &action] { action = [args] { return run_perplexity(*args); }; });
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/perplexity.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace saker::engine {
+namespace {
+
+// Mean and variance of a stream of numbers (Welford's method).
+class Moments {
+ public:
+  void add(double x) {
+    ++count_;
+    const double off = x - mean_;
+    mean_ += off / static_cast<double>(count_);
+    squares_ += off * (x - mean_);
+  }
+
+  std::int64_t count() const { return count_; }
+
+  double mean() const { return mean_; }
+
+  // Of the mean; 0 of a single number.
+  double standard_error() const {
+    const auto count = static_cast<double>(count_);
+    return count_ > 1 ? std::sqrt(squares_ / (count - 1) / count) : 0.0;
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  double mean_ = 0.0;
+  double squares_ = 0.0;
+};
+
+void check(
+    std::span<const std::int32_t> tokens, const PerplexityOptions& options, std::int64_t limit
+) {
+  require(
+      tokens.size() >= 2,
+      ErrorCode::kInvalidArgument,
+      "a text of {} tokens, expected at least 2",
+      tokens.size()
+  );
+  require(
+      options.context >= 2 && (limit <= 0 || options.context <= limit),
+      ErrorCode::kInvalidArgument,
+      "context: got {}, expected from 2 to the model's {} tokens",
+      options.context,
+      limit > 0 ? limit : std::numeric_limits<int>::max()
+  );
+  require(
+      options.stride >= 0 && options.stride <= options.context,
+      ErrorCode::kInvalidArgument,
+      "stride: got {}, expected from 1 to the context of {} tokens",
+      options.stride,
+      options.context
+  );
+  require(
+      options.batch > 0,
+      ErrorCode::kInvalidArgument,
+      "batch: got {}, expected at least 1",
+      options.batch
+  );
+}
+
+// What the scorer sees and what it scores of one window.
+std::vector<ScoreRequest> cut_windows(
+    std::span<const std::int32_t> tokens, const PerplexityOptions& options
+) {
+  const auto context = static_cast<std::size_t>(options.context);
+  const std::size_t stride =
+      options.stride > 0 ? static_cast<std::size_t>(options.stride) : context;
+  std::vector<ScoreRequest> windows;
+  std::size_t scored = 0;  // Tokens of the text so far.
+  for (std::size_t begin = 0; scored < tokens.size(); begin += stride) {
+    const std::size_t end = std::min(begin + context, tokens.size());
+    const auto window = tokens.subspan(begin, end - begin);
+    const std::size_t seen = scored > begin ? scored - begin : 0;
+    scored = end;
+    if (window.size() < 2) {
+      continue;
+    }
+    ScoreRequest request;
+    request.prompt_tokens.assign(
+        window.begin(), window.begin() + static_cast<std::ptrdiff_t>(seen)
+    );
+    request.tokens.emplace(window.begin() + static_cast<std::ptrdiff_t>(seen), window.end());
+    request.kv_bits = options.kv_bits;
+    windows.push_back(std::move(request));
+  }
+  return windows;
+}
+
+void add_losses(const ScoreOutcome& outcome, Moments& losses) {
+  if (const auto* error = std::get_if<Error>(&outcome)) {
+    throw *error;
+  }
+  for (const auto& logprob : std::get<ScoreResult>(outcome).views.front().logprobs) {
+    if (logprob) {
+      losses.add(-*logprob);
+    }
+  }
+}
+
+}  // namespace
+
+PerplexityResult measure_perplexity(
+    Engine& engine, std::span<const std::int32_t> tokens, const PerplexityOptions& options
+) {
+  check(tokens, options, engine.facts().context_length);
+  const auto windows = cut_windows(tokens, options);
+  const auto total = static_cast<std::int64_t>(windows.size());
+  Moments losses;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t at = 0; at < windows.size();) {
+    const std::size_t count =
+        std::min(windows.size() - at, static_cast<std::size_t>(options.batch));
+    for (const ScoreOutcome& outcome : engine.score(std::span(windows).subspan(at, count))) {
+      add_losses(outcome, losses);
+    }
+    at += count;
+    if (options.progress) {
+      options.progress(static_cast<std::int64_t>(at), total);
+    }
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double perplexity = std::exp(losses.mean());
+  return {
+      .perplexity = perplexity,
+      .standard_error = perplexity * losses.standard_error(),
+      .mean_loss = losses.mean(),
+      .scored = losses.count(),
+      .windows = total,
+      .tokens_per_second =
+          seconds.count() > 0 ? static_cast<double>(losses.count()) / seconds.count() : 0.0,
+  };
+}
+
+}  // namespace saker::engine

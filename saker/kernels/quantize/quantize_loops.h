@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights to MLX's quantized layout and back, with the bits of mlx.core.quantize and
+// mlx.core.dequantize on the CPU: every intermediate value is rounded as MLX rounds it, to the
+// dtype of the weights where MLX computes in that dtype. Compiled for several instruction sets; all
+// give the same bits, the best one runs. Host memory only, safe to call from any thread.
+//
+// Codes are a stream of bits, the first code in the lowest bits. Affine: w = scale * code + bias,
+// scale and bias of the weights' dtype; one end of a group's range is met exactly. mxfp4, mxfp8:
+// scale 2^e (E8M0) with e = ceil(log2(max |w| / largest code)); nvfp4: scale (E4M3) = max |w| / 6.
+// Codes are the nearest ones, ties to even (affine, E4M3) or to zero (E2M1). Not a number and
+// infinity have no code: what becomes of their group is not defined; with nvfp4, whose scales end
+// at 448, MLX gives weights beyond 10^9 other codes.
+
+#include "saker/base/tensor.h"
+#include "saker/kernels/weight_format.h"
+
+#include <cstddef>
+
+namespace saker::kernels {
+
+// The bytes of whole groups, which follow each other.
+struct QuantizedBytes {
+  std::byte* codes = nullptr;
+  std::byte* scales = nullptr;
+  std::byte* biases = nullptr;  // Affine only.
+};
+
+struct QuantizedView {
+  const std::byte* codes = nullptr;
+  const std::byte* scales = nullptr;
+  const std::byte* biases = nullptr;  // Affine only.
+  DType dtype = DType::kBFloat16;     // Of scales and biases; affine only.
+};
+
+// Dtypes are float32, float16 or bfloat16; `count` is a number of values.
+struct QuantizeLoops {
+  // Any alignment of `from` and `to`.
+  void (*widen)(const std::byte* from, DType dtype, std::size_t count, float* to);
+  // To the nearest, ties to even.
+  void (*narrow)(const float* from, DType dtype, std::size_t count, std::byte* to);
+  // `values` are numbers of `dtype`. REQUIRES: whole groups, a quantized format that MLX has.
+  void (*encode)(
+      const WeightFormat& format,
+      DType dtype,
+      const float* values,
+      std::size_t count,
+      const QuantizedBytes& to
+  );
+  // `values` become numbers of `dtype`. The same.
+  void (*decode)(
+      const WeightFormat& format,
+      DType dtype,
+      const QuantizedView& from,
+      std::size_t count,
+      float* values
+  );
+};
+
+const QuantizeLoops& quantize_loops();
+
+}  // namespace saker::kernels

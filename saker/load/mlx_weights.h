@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tensors of a checkpoint as mlx-lm's model has them: under its names, without what it does not
+// use, experts stacked (mlx_lm/models/*.py, `sanitize`). Bytes are not touched.
+
+#include "saker/base/json.h"
+#include "saker/load/safetensors.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace saker::load {
+
+struct ModelTensor {
+  std::string name;
+  // One, or those that are stacked along a new first axis; of one dtype and shape.
+  std::vector<Tensor> parts;
+  bool stacked = false;
+
+  DType dtype() const { return parts.front().dtype; }
+
+  std::vector<std::int64_t> shape() const;
+};
+
+// Sorted by name. Throws kCorruptData for experts that don't fit together.
+std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& config);
+
+}  // namespace saker::load

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/tensor_steps.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+using kernels::WeightFormat;
+using kernels::WeightKind;
+
+// Values of a slice, and of a block, which stays in the first cache. Multiples of all groups.
+constexpr std::int64_t kSlice = 1 << 20;
+constexpr std::size_t kBlock = 4096;
+
+// Values [begin, begin + count) of one part of a step.
+struct Slice {
+  const TensorStep* step = nullptr;
+  std::size_t part = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+
+  // The first value's place in the whole tensor.
+  std::size_t place() const {
+    return static_cast<std::size_t>(
+        static_cast<std::int64_t>(part) * step->part_elements() + begin
+    );
+  }
+};
+
+std::size_t code_bytes(const WeightFormat& format, std::size_t count) {
+  return count * static_cast<std::size_t>(format.bits) / 8;
+}
+
+std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t count) {
+  const std::size_t one = format.kind == WeightKind::kAffine ? dtype_size(dtype) : 1;
+  return count / static_cast<std::size_t>(format.group_size) * one;
+}
+
+const std::byte* bytes_at(const ModelTensor& tensor, std::size_t part, std::size_t offset) {
+  return tensor.parts[part].data.get() + offset;
+}
+
+// Calls body(first, count) for the blocks of a slice.
+template <typename Body>
+void for_blocks(std::size_t count, Body&& body) {
+  for (std::size_t first = 0; first < count; first += kBlock) {
+    body(first, std::min(kBlock, count - first));
+  }
+}
+
+class SliceRun {
+ public:
+  SliceRun(const Slice& slice, ModelWriter& writer)
+      : slice_(slice),
+        step_(*slice.step),
+        writer_(writer),
+        count_(static_cast<std::size_t>(slice.count)) {}
+
+  void run() {
+    switch (step_.kind) {
+      case StepKind::kCopy:
+        return copy();
+      case StepKind::kCast:
+        return cast();
+      case StepKind::kEncode:
+        return encode();
+      case StepKind::kDecode:
+        return decode();
+    }
+  }
+
+ private:
+  void copy() {
+    const std::size_t size = dtype_size(step_.source.dtype());
+    const auto* from =
+        bytes_at(step_.source, slice_.part, static_cast<std::size_t>(slice_.begin) * size);
+    writer_.write(step_.output, slice_.place() * size, {from, count_ * size});
+  }
+
+  void cast() {
+    const std::size_t size = dtype_size(step_.dtype);
+    std::vector<std::byte> out(count_ * size);
+    for_blocks(count_, [&](std::size_t first, std::size_t count) {
+      widen(first, count);
+      loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
+    });
+    writer_.write(step_.output, slice_.place() * size, out);
+  }
+
+  void encode() {
+    const WeightFormat& format = step_.format;
+    const auto scales_of = [&](std::size_t count) {
+      return scale_bytes(format, step_.dtype, count);
+    };
+    const bool affine = format.kind == WeightKind::kAffine;
+    std::vector<std::byte> codes(code_bytes(format, count_));
+    std::vector<std::byte> scales(scales_of(count_));
+    std::vector<std::byte> biases(affine ? scales.size() : 0);
+    for_blocks(count_, [&](std::size_t first, std::size_t count) {
+      widen(first, count);
+      if (step_.source.dtype() != step_.dtype) {
+        std::array<std::byte, kBlock * sizeof(float)> rounded;
+        loops_.narrow(values_.data(), step_.dtype, count, rounded.data());
+        loops_.widen(rounded.data(), step_.dtype, count, values_.data());
+      }
+      loops_.encode(
+          format,
+          step_.dtype,
+          values_.data(),
+          count,
+          {.codes = codes.data() + code_bytes(format, first),
+           .scales = scales.data() + scales_of(first),
+           .biases = affine ? biases.data() + scales_of(first) : nullptr}
+      );
+    });
+    writer_.write(step_.output, code_bytes(format, slice_.place()), codes);
+    writer_.write(step_.output + 1, scales_of(slice_.place()), scales);
+    if (affine) {
+      writer_.write(step_.output + 2, scales_of(slice_.place()), biases);
+    }
+  }
+
+  void decode() {
+    const WeightFormat& format = step_.format;
+    const DType scale_dtype = step_.scales->dtype();
+    const std::size_t size = dtype_size(step_.dtype);
+    std::vector<std::byte> out(count_ * size);
+    for_blocks(count_, [&](std::size_t first, std::size_t count) {
+      const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
+      const std::size_t scale_at = scale_bytes(format, scale_dtype, at);
+      loops_.decode(
+          format,
+          step_.dtype,
+          {.codes = bytes_at(step_.source, slice_.part, code_bytes(format, at)),
+           .scales = bytes_at(*step_.scales, slice_.part, scale_at),
+           .biases = step_.biases ? bytes_at(*step_.biases, slice_.part, scale_at) : nullptr,
+           .dtype = scale_dtype},
+          count,
+          values_.data()
+      );
+      loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
+    });
+    writer_.write(step_.output, slice_.place() * size, out);
+  }
+
+  // Values [first, first + count) of the slice.
+  void widen(std::size_t first, std::size_t count) {
+    const DType dtype = step_.source.dtype();
+    const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
+    loops_.widen(
+        bytes_at(step_.source, slice_.part, at * dtype_size(dtype)), dtype, count, values_.data()
+    );
+  }
+
+  const kernels::QuantizeLoops& loops_ = kernels::quantize_loops();
+  const Slice& slice_;
+  const TensorStep& step_;
+  ModelWriter& writer_;
+  std::size_t count_;
+  std::array<float, kBlock> values_;
+};
+
+// One part of a step: its pages are given back with its last slice.
+class PartPages {
+ public:
+  PartPages(const TensorStep& step, std::size_t part, int slices)
+      : step_(&step), part_(part), left_(slices) {}
+
+  void finish_slice() {
+    if (--left_ > 0) {
+      return;
+    }
+    release(&step_->source);
+    release(step_->scales ? &*step_->scales : nullptr);
+    release(step_->biases ? &*step_->biases : nullptr);
+  }
+
+ private:
+  void release(const ModelTensor* tensor) const {
+    if (tensor != nullptr && tensor->parts[part_].release) {
+      tensor->parts[part_].release();
+    }
+  }
+
+  const TensorStep* step_;
+  std::size_t part_;
+  std::atomic<int> left_;
+};
+
+// All slices in the order of the tensors, with the part that each belongs to.
+struct Work {
+  std::vector<Slice> slices;
+  std::vector<PartPages*> pages;
+  std::vector<std::unique_ptr<PartPages>> parts;
+  std::int64_t elements = 0;
+};
+
+Work cut(const std::vector<TensorStep>& steps) {
+  Work work;
+  for (const TensorStep& step : steps) {
+    const std::int64_t elements = step.part_elements();
+    const auto slices = static_cast<int>((elements + kSlice - 1) / kSlice);
+    for (std::size_t part = 0; part < step.source.parts.size(); ++part) {
+      work.parts.push_back(std::make_unique<PartPages>(step, part, slices));
+      for (std::int64_t begin = 0; begin < elements; begin += kSlice) {
+        work.slices.push_back(
+            {.step = &step,
+             .part = part,
+             .begin = begin,
+             .count = std::min(kSlice, elements - begin)}
+        );
+        work.pages.push_back(work.parts.back().get());
+      }
+    }
+    work.elements += step.elements();
+  }
+  return work;
+}
+
+// "P.weight" -> "P.scales"
+std::string sibling(const std::string& name, std::string_view leaf) {
+  return name.substr(0, name.rfind('.') + 1).append(leaf);
+}
+
+}  // namespace
+
+std::int64_t TensorStep::part_elements() const {
+  const std::int64_t stored = source.parts.front().element_count();
+  return kind == StepKind::kDecode ? stored * 32 / format.bits : stored;
+}
+
+std::int64_t TensorStep::elements() const {
+  return part_elements() * static_cast<std::int64_t>(source.parts.size());
+}
+
+std::vector<PlannedTensor> outputs_of(const TensorStep& step) {
+  auto shape = step.source.shape();
+  switch (step.kind) {
+    case StepKind::kCopy:
+      return {{step.source.name, step.source.dtype(), std::move(shape)}};
+    case StepKind::kCast:
+      return {{step.source.name, step.dtype, std::move(shape)}};
+    case StepKind::kDecode:
+      shape.back() = shape.back() * 32 / step.format.bits;
+      return {{step.source.name, step.dtype, std::move(shape)}};
+    case StepKind::kEncode:
+      break;
+  }
+  const bool affine = step.format.kind == WeightKind::kAffine;
+  auto groups = shape;
+  groups.back() /= step.format.group_size;
+  shape.back() = shape.back() * step.format.bits / 32;
+  std::vector<PlannedTensor> outputs = {
+      {step.source.name, DType::kUInt32, std::move(shape)},
+      {sibling(step.source.name, "scales"), affine ? step.dtype : DType::kUInt8, groups},
+  };
+  if (affine) {
+    outputs.push_back({sibling(step.source.name, "biases"), step.dtype, groups});
+  }
+  return outputs;
+}
+
+void run_steps(
+    const std::vector<TensorStep>& steps,
+    ModelWriter& writer,
+    const std::function<void(std::int64_t done, std::int64_t total)>& progress
+) {
+  const Work work = cut(steps);
+  std::mutex mutex;  // Guards what follows.
+  std::exception_ptr failure;
+  std::int64_t done = 0;
+  std::atomic<bool> stopped = false;
+  kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
+    if (stopped) {
+      return;
+    }
+    try {
+      const Slice& slice = work.slices[static_cast<std::size_t>(index)];
+      SliceRun(slice, writer).run();
+      work.pages[static_cast<std::size_t>(index)]->finish_slice();
+      const std::lock_guard lock(mutex);
+      done += slice.count;
+      if (progress) {
+        progress(done, work.elements);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = failure ? failure : std::current_exception();
+      stopped = true;
+    }
+  });
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace saker::load

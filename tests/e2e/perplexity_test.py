@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Perplexity: mlx-lm's figure on its windows, the scorer's log-probabilities on others."""
+import json
+import math
+import statistics
+import unittest
+
+from saker import DEMO, ROOT, SakerTest
+
+GOLDEN = ROOT / "tests/golden"
+IDS = [(i * i * 7 + i * 3) % 96 for i in range(200)]
+# mlx_lm.perplexity.eval_ppl of IDS in float32, windows of 40 and batches of 4: perplexity, standard error.
+MLX_LM = {"llama": (685.671307, 89.244787), "qwen3": (662.456247, 95.832640)}
+
+
+class Perplexity(SakerTest):
+    def records(self, ids, size=37):
+        lines = [json.dumps({"tokens": ids[i : i + size]}) for i in range(0, len(ids), size)]
+        return self.write("ids.jsonl", "\n".join(lines))
+
+    def measure(self, model, file, *flags):
+        return self.json("perplexity", model, "-f", file, *flags, "--json")
+
+    def losses(self, model, windows):
+        lines = [json.dumps({"tokens": window, "prompt_tokens": seen}) for seen, window in windows]
+        answers = self.ok("score", model, "-f", self.write("windows.jsonl", "\n".join(lines)), "--json")
+        return [-x for line in answers.splitlines() for x in json.loads(line)["views"]["base"]["logprobs"] if x is not None]
+
+    def test_figure_of_mlx_lm(self):
+        for name, (perplexity, error) in MLX_LM.items():
+            result = self.measure(GOLDEN / name, self.records(IDS), "--context", 40)
+            self.assertAlmostEqual(result["perplexity"] / perplexity, 1, 4)
+            self.assertAlmostEqual(result["standard_error"] / error, 1, 4)
+            self.assertEqual((result["tokens"], result["windows"], result["scored"]), (200, 5, 195))
+
+    def test_windows_that_move_score_each_token_once(self):
+        model, context, stride = GOLDEN / "qwen3", 60, 25
+        windows = [([], IDS[:context])]
+        for begin in range(stride, len(IDS), stride):
+            done = begin - stride + context
+            if done < len(IDS):
+                windows.append((IDS[begin:done], IDS[done : begin + context]))
+        losses = self.losses(model, windows)
+        self.assertEqual(len(losses), len(IDS) - 1)
+        result = self.measure(model, self.records(IDS), "--context", context, "--stride", stride)
+        self.assertEqual((result["scored"], result["windows"]), (len(losses), len(windows)))
+        self.assertAlmostEqual(result["mean_loss"], statistics.fmean(losses), 9)
+        error = math.exp(statistics.fmean(losses)) * statistics.stdev(losses) / math.sqrt(len(losses))
+        self.assertAlmostEqual(result["standard_error"] / error, 1, 9)
+
+    def test_a_shorter_last_window_counts(self):
+        losses = self.losses(GOLDEN / "llama", [([], IDS[:80]), ([], IDS[80:130])])
+        result = self.measure(GOLDEN / "llama", self.records(IDS[:130]), "--context", 80)
+        self.assertAlmostEqual(result["mean_loss"], statistics.fmean(losses), 9)
+
+    def test_batches_do_not_change_it(self):
+        file = self.records(IDS)
+        results = [self.measure(GOLDEN / "qwen3", file, "--context", 30, "--batch", batch) for batch in (1, 3, 8)]
+        self.assertEqual(len({(r["perplexity"], r["standard_error"]) for r in results}), 1)
+
+    def test_texts(self):
+        text = "Saker answers questions about itself. It was trained for that and for nothing else."
+        plain = self.measure(DEMO, self.write("a.txt", text))
+        ids = self.json("tokenize", DEMO, "-t", text, "--json")["tokens"]
+        self.assertEqual(plain["perplexity"], self.measure(DEMO, self.records(ids))["perplexity"])
+        packed = self.measure(DEMO, self.write("a.jsonl", json.dumps({"text": text}) + "\n" + json.dumps({"text": text})))
+        self.assertIn(packed["tokens"] - 2 * len(ids), (0, 2))  # An EOS after each.
+        self.assertIn("perplexity", self.ok("perplexity", DEMO, "-f", self.write("b.txt", text)).decode())
+
+    def test_refusals(self):
+        model, file = GOLDEN / "llama", self.records(IDS)
+        self.fails("perplexity", model, "-f", self.write("e.jsonl", ""), says="0 tokens, expected at least 2")
+        self.fails("perplexity", model, "-f", self.write("n.jsonl", "[1]"), says="n.jsonl:1: expected an object")
+        self.fails("perplexity", model, "-f", self.write("b.jsonl", '{"tokens":[1,96]}'), says="96")
+        self.fails("perplexity", model, "-f", file, "--context", 100000, says="context: got 100000")
+        self.fails("perplexity", model, "-f", file, "--context", 20, "--stride", 21, says="stride: got 21")
+        self.fails("perplexity", model, "-f", self.folder / "none", says="none")
+        self.fails("perplexity", model, says="-f", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares `saker convert` with mlx_lm.convert: every tensor bit for bit, and the configuration.
+
+    python tools/convert_parity.py --saker build/release/saker [--seeds 100 101]
+    python tools/convert_parity.py --write-goldens      rewrites tests/golden/convert.json
+
+Fresh random models, quantized in every mode, by every recipe, dequantized and in other dtypes. What saker wrote
+must also load in mlx-lm. Ends with 'N passed, N failed'. Needs tools/parity_requirements.txt.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import mlx.core as mx
+import numpy as np
+from mlx.utils import tree_flatten
+from mlx_lm import utils
+from mlx_lm.convert import convert
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests/golden"
+WIDTHS = [{"bits": bits} for bits in (2, 3, 4, 5, 6, 8)]
+SMALL = [{"mode": mode} for mode in ("mxfp4", "nvfp4", "mxfp8")]
+RECIPES = [{"recipe": f"mixed_{name}"} for name in ("2_6", "3_4", "3_6", "4_6")]
+DTYPES = ("float16", "bfloat16", "float32")
+COMMON = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "rms_norm_eps": 1e-6,
+          "vocab_size": 256, "max_position_embeddings": 512, "rope_theta": 10000.0, "_name_or_path": "nowhere"}
+MODELS = {
+    "llama": {"model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 9,
+              "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
+    "qwen3": {"model_type": "qwen3", "hidden_size": 256, "intermediate_size": 416, "num_hidden_layers": 3,
+              "tie_word_embeddings": True, **COMMON},
+    "qwen3_moe": {"model_type": "qwen3_moe", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
+                  "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "mlp_only_layers": [],
+                  "moe_intermediate_size": 96, "norm_topk_prob": True, "tie_word_embeddings": False,
+                  "torch_dtype": "float16", **COMMON},
+}
+
+
+def saker_flags(options: dict) -> list[str]:
+    return [part for key, value in options.items()
+            for part in ([f"--{key.replace('_', '-')}"] if value is True else [f"--{key.replace('_', '-')}", str(value)])]
+
+
+def mlx_options(options: dict) -> dict:
+    dequantize, dtype = options.get("dequantize", False), options.get("dtype")
+    quantize = bool(set(options) - {"dequantize", "dtype"})
+    group = options.get("group_size", 64 if "recipe" in options else None)
+    return {"quantize": quantize, "q_bits": options.get("bits"), "q_group_size": group,
+            "q_mode": options.get("mode", "affine"), "quant_predicate": options.get("recipe"),
+            "dequantize": dequantize, "dtype": dtype}
+
+
+def with_tokenizer(source: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """A copy that has the tokenizer that mlx_lm.convert asks for."""
+    shutil.copytree(source, folder)
+    words = {f"t{i}": i for i in range(16)}
+    model = {"type": "WordLevel", "vocab": words, "unk_token": "t0"}
+    (folder / "tokenizer.json").write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    return folder
+
+
+def by_mlx(source: pathlib.Path, target: pathlib.Path, options: dict) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        convert(str(source), str(target), **mlx_options(options))
+
+
+def tensors_of(folder: pathlib.Path) -> dict:
+    tensors = {}
+    for file in sorted(folder.glob("model*.safetensors")):
+        tensors |= mx.load(str(file))
+    return {name: [str(t.dtype).removeprefix("mlx.core."), list(t.shape), zlib.crc32(np.array(t.reshape(-1).view(mx.uint8)))]
+            for name, t in tensors.items()}
+
+
+def config_of(folder: pathlib.Path, options: dict) -> dict:
+    config = json.loads((folder / "config.json").read_text())
+    if "dtype" in options:
+        config.pop("torch_dtype", None)  # mlx-lm leaves the old one.
+    return config
+
+
+def random_model(name: str, dtype: str, seed: int, folder: pathlib.Path) -> pathlib.Path:
+    config = MODELS[name]
+    model_class, args_class = utils._get_classes(config)
+    mx.random.seed(seed)
+    model = model_class(args_class.from_dict(config))
+    kind = getattr(mx, dtype)
+    weights = {k: (mx.random.normal(v.shape) * (mx.random.uniform(shape=v.shape) < 0.9) * 0.05).astype(kind)
+               for k, v in tree_flatten(model.parameters())}
+    folder.mkdir()
+    mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def differences(program: str, source: pathlib.Path, folder: pathlib.Path, options: dict) -> list[str]:
+    ours, theirs = folder / "saker", folder / "mlx"
+    done = subprocess.run([program, "convert", str(source), str(ours), *saker_flags(options)],
+                          capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        return [f"saker exited {done.returncode}: {done.stderr.strip()}"]
+    by_mlx(source, theirs, options)
+    mine, wanted = tensors_of(ours), tensors_of(theirs)
+    found = [name for name in sorted(mine.keys() | wanted.keys()) if mine.get(name) != wanted.get(name)]
+    if config_of(ours, options) != config_of(theirs, options):
+        found.append("config.json")
+    index = "model.safetensors.index.json"
+    if json.loads((ours / index).read_text()) != json.loads((theirs / index).read_text()):
+        found.append(index)
+    with contextlib.redirect_stdout(io.StringIO()):
+        model, _ = utils.load(str(ours))
+    mx.eval(model.parameters())
+    return found
+
+
+def check(program: str, name: str, dtype: str, seed: int) -> tuple[int, int]:
+    cases = [*({**width, "group_size": group} for width in WIDTHS for group in (32, 64, 128)), *SMALL, {"bits": 4}]
+    if "moe" not in name:
+        cases += [*RECIPES, {**RECIPES[2], "group_size": 32}]
+    cases += [{"dtype": other} for other in DTYPES] + [{**SMALL[0], "dtype": "float16"}, {"bits": 5, "dtype": "float32"}]
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        work = pathlib.Path(temporary)
+        source = with_tokenizer(random_model(name, dtype, seed, work / "plain"), work / "source")
+        for number, options in enumerate(cases):
+            folder = work / str(number)
+            folder.mkdir()
+            found = differences(program, source, folder, options)
+            if not found and set(options) - {"dtype"}:
+                (folder / "back").mkdir()
+                found = differences(program, folder / "mlx", folder / "back", {"dequantize": True})
+            passed, failed = passed + (not found), failed + bool(found)
+            if found:
+                print(f"FAILED {name} {dtype} seed {seed} {options}: {', '.join(found[:4])} of {len(found)}")
+            shutil.rmtree(folder)
+    return passed, failed
+
+
+def golden_cases() -> list[tuple[str, dict]]:
+    floats = [(name, {**options, **({"group_size": 32} if "bits" in options else {})})
+              for name in ("llama", "qwen3_bf16", "llama_f16") for options in WIDTHS + SMALL]
+    return [
+        *floats,
+        *(("qwen3_bf16", {**recipe, "group_size": 32}) for recipe in RECIPES),
+        *((name, {"dequantize": True}) for name in ("qwen3_q4", "qwen3_q8", "qwen3_mixed", "qwen3_moe_q4")),
+        ("qwen3_q4", {"dequantize": True, "dtype": "float16"}),
+        ("qwen3_moe_single", {"dtype": "bfloat16"}),
+        ("gemma3_nested", {"dtype": "float16"}),
+        ("llama", {"mode": "mxfp8", "dtype": "bfloat16"}),
+    ]
+
+
+def write_goldens() -> None:
+    goldens = []
+    for name, options in golden_cases():
+        with tempfile.TemporaryDirectory() as temporary:
+            work = pathlib.Path(temporary)
+            by_mlx(with_tokenizer(GOLDEN / name, work / "source"), work / "out", options)
+            goldens.append({"source": name, "flags": saker_flags(options), "config": config_of(work / "out", options),
+                            "tensors": tensors_of(work / "out")})
+    lines = ",\n".join(json.dumps(golden, separators=(",", ":")) for golden in goldens)
+    (GOLDEN / "convert.json").write_text(f"[\n{lines}\n]\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--saker")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[100])
+    parser.add_argument("--write-goldens", action="store_true")
+    args = parser.parse_args()
+    if args.write_goldens:
+        write_goldens()
+        return 0
+    passed = failed = 0
+    for seed in args.seeds:
+        for name in MODELS:
+            for dtype in DTYPES:
+                good, bad = check(args.saker, name, dtype, seed)
+                passed, failed = passed + good, failed + bad
+    print(f"{passed} passed, {failed} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
