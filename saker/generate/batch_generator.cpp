@@ -4,10 +4,11 @@
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
 #include "saker/models/token_ids.h"
-#include "saker/sample/sampler.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,84 +17,32 @@ namespace saker::generate {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = RunningSequence::Clock;
 
 // Tokens that are rather run twice than waited for.
 constexpr int kWorthWaiting = 32;
 
-double seconds(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 }  // namespace
-
-struct BatchGenerator::Sequence {
-  std::uint64_t id;
-  SequenceRequest request;
-  std::unique_ptr<Listener> listener;
-  sample::Sampler sampler;
-  std::vector<std::int32_t> context;  // Prompt and answer.
-  int prompt_size;
-  int generated = 0;
-  int cached_tokens = 0;
-  int kept = 0;  // Rows of the context that the prefix cache was given.
-  cache::PrefixCache::Pin pin;
-  bool begun = false;  // Rows were looked up, the prompt runs.
-  bool ended = false;
-  Clock::time_point added = Clock::now();
-  Clock::time_point started = added;
-  Clock::time_point first_token = added;
-  Clock::time_point last_token = added;
-
-  Sequence(
-      std::uint64_t sequence_id,
-      SequenceRequest wanted,
-      std::unique_ptr<Listener> events,
-      int vocab_size
-  )
-      : id(sequence_id),
-        request(std::move(wanted)),
-        listener(std::move(events)),
-        sampler(request.sampling, vocab_size, request.xtc_exempt),
-        context(std::move(request.prompt)),
-        prompt_size(static_cast<int>(context.size())) {}
-
-  // Rows of the context that are in the cache.
-  int cached() const { return static_cast<int>(request.cache->offset() - request.unknown_rows); }
-
-  // Rows to run before the next token can be chosen: 1 while generating.
-  int pending() const { return static_cast<int>(context.size()) - cached(); }
-
-  void end(EndReason reason, std::exception_ptr error = nullptr) {
-    if (ended) {
-      return;
-    }
-    ended = true;
-    listener->on_end({
-        .reason = reason,
-        .error = std::move(error),
-        .context = std::move(context),
-        .cache = std::move(request.cache),
-        .cached_tokens = cached_tokens,
-        .timing =
-            {.queue_s = seconds(added, started),
-             .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
-             .generation_s = seconds(first_token, last_token)},
-    });
-  }
-};
 
 // The rows [offset, offset + count) of one sequence in one pass.
 struct BatchGenerator::Work {
   Sequence* sequence;
   int count;
-  bool wants_token;  // The rows end at the sequence's last token.
+  bool wants_token;                  // The rows end at the sequence's last token.
+  Speculator::Turn* turn = nullptr;  // Of an answer: its draft tokens, whose rows follow.
+
+  std::span<const std::int32_t> draft() const {
+    return turn == nullptr ? std::span<const std::int32_t>() : turn->tokens;
+  }
 };
 
 BatchGenerator::BatchGenerator(
-    const models::Model& model, const BatchLimits& limits, cache::PrefixCache* prefixes
+    const models::Model& model,
+    const BatchLimits& limits,
+    cache::PrefixCache* prefixes,
+    Drafters drafters
 )
-    : model_(model), limits_(limits), prefixes_(prefixes) {
+    : model_(model), limits_(limits), prefixes_(prefixes), speculator_(std::move(drafters)) {
   require(
       limits.prefill_step >= 1,
       ErrorCode::kInvalidArgument,
@@ -156,9 +105,11 @@ void BatchGenerator::check(const SequenceRequest& request) const {
 
 std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
   check(request);
-  waiting_.push_back(std::make_unique<Sequence>(
+  auto sequence = std::make_unique<Sequence>(
       last_id_ + 1, std::move(request), std::move(listener), model_.info().vocab_size
-  ));
+  );
+  sequence->drafting = speculator_.start(sequence->request);
+  waiting_.push_back(std::move(sequence));
   return ++last_id_;
 }
 
@@ -175,11 +126,56 @@ void BatchGenerator::cancel(std::uint64_t id) {
 
 void BatchGenerator::step() {
   admit();
-  const std::vector<Work> works = plan();
+  std::vector<Work> works = plan();
   if (!works.empty()) {
-    run(works);
+    run_round(works);
   }
   drop_ended();
+}
+
+void BatchGenerator::run_round(std::vector<Work>& works) {
+  std::vector<Speculator::Turn> turns = propose(works);
+  const auto start = Clock::now();
+  const bool smooth = run(works) && turns.size() == works.size();
+  const std::chrono::duration<double> seconds = Clock::now() - start;
+  speculator_.settle(turns, smooth ? seconds.count() : 0.0);
+}
+
+std::vector<Speculator::Turn> BatchGenerator::propose(std::vector<Work>& works) {
+  std::vector<Speculator::Turn> turns;
+  turns.reserve(works.size());
+  for (Work& work : works) {
+    Sequence& sequence = *work.sequence;
+    if (sequence.generated > 0) {
+      work.turn = &turns.emplace_back(Speculator::Turn{
+          .drafting = &sequence.drafting,
+          .context = sequence.context,
+          .position = sequence.position(),
+          .room = draft_room(sequence),
+      });
+    }
+  }
+  speculator_.propose(turns, turns.size() == works.size());
+  for (const Work& work : works) {
+    if (work.turn != nullptr) {
+      // Nothing comes after a stop token, or after what is none of our tokens.
+      const std::vector<std::int32_t>& stops = work.sequence->request.stop_tokens;
+      std::vector<std::int32_t>& tokens = work.turn->tokens;
+      const auto end = std::ranges::find_if(tokens, [&](std::int32_t id) {
+        return id < 0 || id >= model_.info().vocab_size ||
+               std::ranges::find(stops, id) != stops.end();
+      });
+      tokens.erase(end, tokens.end());
+    }
+  }
+  return turns;
+}
+
+int BatchGenerator::draft_room(const Sequence& sequence) const {
+  const std::int64_t tokens = sequence.request.max_tokens - sequence.generated - 1;
+  const std::int64_t limit = model_.info().context_length;
+  const std::int64_t rows = limit > 0 ? limit - sequence.position() : tokens;
+  return static_cast<int>(std::max<std::int64_t>(std::min(tokens, rows), 0));
 }
 
 void BatchGenerator::admit() {
@@ -296,119 +292,139 @@ std::vector<BatchGenerator::Work> BatchGenerator::plan() {
   return works;
 }
 
-void BatchGenerator::run(const std::vector<Work>& works) {
+bool BatchGenerator::run(std::span<const Work> works) {
   try {
     run_pass(works);
+    return true;
   } catch (...) {
-    if (works.size() == 1) {
+    // Nothing of the pass was kept: the sequences that can run alone go on, if need be without
+    // drafts.
+    const bool alone = works.size() == 1;
+    if (alone && works.front().draft().empty()) {
       finish(*works.front().sequence, EndReason::kFailed, std::current_exception());
-      return;
+      return false;
     }
-    // Nothing of the pass was kept: the sequences that can run alone go on.
-    for (const Work& work : works) {
-      run({work});
+    if (alone) {
+      works.front().turn->tokens.clear();
     }
   }
+  for (const Work& work : works) {
+    run({&work, 1});
+  }
+  return false;
 }
 
-void BatchGenerator::run_pass(const std::vector<Work>& works) {
-  std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> token_rows;
-  std::vector<nn::Span> spans;
+void BatchGenerator::run_pass(std::span<const Work> works) {
+  std::vector<PassSpan> spans;
   for (const Work& work : works) {
-    const auto first = work.sequence->context.begin() + work.sequence->cached();
-    ids.insert(ids.end(), first, first + work.count);
-    spans.push_back({&*work.sequence->request.cache, work.count, work.sequence->request.adapter});
-    if (work.wants_token) {
-      token_rows.push_back(static_cast<std::int32_t>(ids.size()) - 1);
-    }
+    Sequence& sequence = *work.sequence;
+    const auto first = sequence.context.begin() + sequence.cached();
+    PassSpan& span = spans.emplace_back(PassSpan{
+        .cache = &*sequence.request.cache,
+        .tokens = {first, first + work.count},
+        .adapter = sequence.request.adapter,
+    });
+    const std::span<const std::int32_t> draft = work.draft();
+    span.tokens.insert(span.tokens.end(), draft.begin(), draft.end());
+    span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
   }
-  std::size_t begun = 0;
-  mx::array result = mx::array(0.0F);
-  try {
-    for (const nn::Span& span : spans) {
-      span.cache->begin();
-      ++begun;
-    }
-    nn::ForwardContext context(spans);
-    const int row_count = static_cast<int>(ids.size());
-    result = model_.forward(mx::array(ids.data(), {row_count}, mx::int32), context);
-    if (!token_rows.empty()) {
-      const int wanted = static_cast<int>(token_rows.size());
-      if (wanted < row_count) {
-        result = mx::take(result, mx::array(token_rows.data(), {wanted}, mx::int32), 0);
-      }
-      result = mx::contiguous(
-          mx::astype(model_.unembed(result, context.adapters().select(token_rows)), mx::float32)
-      );
-    }
-    mx::eval(result);
-  } catch (...) {
-    for (std::size_t i = 0; i < begun; ++i) {
-      spans[i].cache->roll_back();
-    }
-    throw;
-  }
+  PassTransaction transaction(spans);
+  RowLogits logits = run_rows(model_, spans);
+  int first_row = 0;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    spans[i].cache->commit(works[i].count);
-  }
-  float* logits = token_rows.empty() ? nullptr : result.data<float>();
-  for (const Work& work : works) {
-    advance(work, logits);
-    if (work.wants_token) {
-      logits += model_.info().vocab_size;
-    }
+    advance(works[i], logits, first_row, [&](std::int64_t rows) { transaction.commit(i, rows); });
+    first_row += spans[i].logit_rows;
   }
 }
 
-void BatchGenerator::advance(const Work& work, float* logits) {
+void BatchGenerator::advance(
+    const Work& work, RowLogits& logits, int first_row, const Commit& commit
+) {
   Sequence& sequence = *work.sequence;
+  const bool in_prompt = sequence.generated == 0;
+  std::optional<EndReason> reason;
+  std::exception_ptr error;
+  int looked_at = 0;
   try {
-    // Before the next pass drops rows that no later one of this sequence needs.
-    if (prefixes_ != nullptr &&
-        (sequence.generated == 0 || prefixes_->is_due(sequence.kept, sequence.cached()))) {
-      keep_rows(sequence);
-    }
-    if (sequence.generated == 0) {
+    if (in_prompt) {
       sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
     }
-    if (work.wants_token) {
-      choose_token(sequence, {logits, static_cast<std::size_t>(model_.info().vocab_size)});
+    while (work.wants_token && !reason) {
+      const int row = looked_at++;
+      reason = choose_token(sequence, logits.row(first_row + row));
+      if (!is_as_drafted(work, row)) {
+        break;
+      }
     }
   } catch (...) {
-    finish(sequence, EndReason::kFailed, std::current_exception());
+    reason = EndReason::kFailed;
+    error = std::current_exception();
+  }
+  if (work.turn != nullptr) {
+    work.turn->count();
+  }
+  try {
+    // The row of the last token was not run, or was that of another one.
+    commit(work.count + std::max(looked_at - 1, 0));
+    // Before the next pass drops rows that no later one of this sequence needs.
+    if (prefixes_ != nullptr &&
+        (in_prompt || prefixes_->is_due(sequence.kept, sequence.cached()))) {
+      keep_rows(sequence);
+    }
+  } catch (...) {
+    reason = EndReason::kFailed;
+    error = std::current_exception();
+  }
+  if (reason) {
+    finish(sequence, *reason, std::move(error));
   }
 }
 
-void BatchGenerator::choose_token(Sequence& sequence, std::span<float> logits) {
+bool BatchGenerator::is_as_drafted(const Work& work, int row) {
+  if (work.turn == nullptr) {
+    return false;
+  }
+  Speculator::Turn& turn = *work.turn;
+  ++turn.chosen;
+  const auto index = static_cast<std::size_t>(row);
+  if (index >= turn.tokens.size() || work.sequence->last_choice != turn.tokens[index]) {
+    return false;
+  }
+  ++turn.accepted;
+  return true;
+}
+
+std::optional<EndReason> BatchGenerator::choose_token(Sequence& sequence, std::span<float> logits) {
   const SequenceRequest& request = sequence.request;
+  const std::int64_t position = sequence.position();
   GeneratedToken token;
   if (request.logprobs < 0) {
-    token.id = sequence.sampler.choose(logits, sequence.context, request.cache->offset());
+    token.id = sequence.sampler.choose(logits, sequence.context, position);
   } else {
     row_.assign(logits.begin(), logits.end());
-    token.id = sequence.sampler.choose(row_, sequence.context, request.cache->offset());
+    token.id = sequence.sampler.choose(row_, sequence.context, position);
     const double log_sum = log_sum_exp(logits);
     token.logprob = log_prob(logits, token.id, log_sum);
     token.top = top_tokens(logits, request.logprobs, log_sum);
   }
+  sequence.last_choice = token.id;
   sequence.last_token = Clock::now();
   if (sequence.generated == 0) {
     sequence.first_token = sequence.last_token;
   }
   ++sequence.generated;
   if (std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
-    finish(sequence, EndReason::kStopToken);
-    return;
+    return EndReason::kStopToken;
   }
   sequence.context.push_back(token.id);
   const std::int64_t limit = model_.info().context_length;
   if (!sequence.listener->on_token(token)) {
-    finish(sequence, EndReason::kStopped);
-  } else if (sequence.generated == request.max_tokens ||
-             (limit > 0 && request.cache->offset() >= limit)) {
-    finish(sequence, EndReason::kLength);
+    return EndReason::kStopped;
   }
+  if (sequence.generated == request.max_tokens || (limit > 0 && position >= limit)) {
+    return EndReason::kLength;
+  }
+  return std::nullopt;
 }
 
 void BatchGenerator::drop_ended() {

@@ -11,18 +11,28 @@
 // sequence before it is still running a prompt that starts with the same tokens, it waits for those
 // rows instead of running them too.
 //
+// An answer with a drafter has several rows in a pass: those of its draft tokens follow its next
+// row. Its tokens are chosen row by row, as plain decoding chooses them, while they equal the
+// draft; rows after that are rolled back. The answer is the same to the bit.
+//
 // Cache changes of a step are a transaction: a step that fails is rolled back and its sequences are
 // tried one by one. Threading: one thread, the one that owns MLX.
 
 #include "saker/cache/prefix_cache.h"
+#include "saker/generate/pass.h"
+#include "saker/generate/running_sequence.h"
 #include "saker/generate/sequence.h"
+#include "saker/generate/speculator.h"
 #include "saker/models/model.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace saker::generate {
@@ -37,7 +47,10 @@ class BatchGenerator {
   // `model` and `prefixes` (none: no rows are shared) outlive the generator. Throws
   // kInvalidArgument for limits below 1.
   BatchGenerator(
-      const models::Model& model, const BatchLimits& limits, cache::PrefixCache* prefixes = nullptr
+      const models::Model& model,
+      const BatchLimits& limits,
+      cache::PrefixCache* prefixes = nullptr,
+      Drafters drafters = {}
   );
   BatchGenerator(const BatchGenerator&) = delete;
   BatchGenerator& operator=(const BatchGenerator&) = delete;
@@ -55,16 +68,25 @@ class BatchGenerator {
   void step();
 
  private:
-  struct Sequence;
+  using Sequence = RunningSequence;
+  using Commit = std::function<void(std::int64_t rows)>;
   struct Work;
 
   void check(const SequenceRequest& request) const;
   void admit();
   std::vector<Work> plan();
-  void run(const std::vector<Work>& works);
-  void run_pass(const std::vector<Work>& works);
-  void advance(const Work& work, float* logits);
-  void choose_token(Sequence& sequence, std::span<float> logits);
+  void run_round(std::vector<Work>& works);
+  std::vector<Speculator::Turn> propose(std::vector<Work>& works);
+  int draft_room(const Sequence& sequence) const;
+  // Whether the works ran as one pass.
+  bool run(std::span<const Work> works);
+  void run_pass(std::span<const Work> works);
+  // Chooses tokens from the rows of one work and commits what plain decoding would have run.
+  void advance(const Work& work, RowLogits& logits, int first_row, const Commit& commit);
+  // Counts the token just chosen; whether it is the draft's, so that the next row holds.
+  static bool is_as_drafted(const Work& work, int row);
+  // Why the sequence ends with this token, if it does.
+  std::optional<EndReason> choose_token(Sequence& sequence, std::span<float> logits);
   void drop_ended();
   cache::SequenceCache new_cache(const SequenceRequest& request) const;
   bool shares(const Sequence& sequence) const;
@@ -76,6 +98,7 @@ class BatchGenerator {
   const models::Model& model_;
   BatchLimits limits_;
   cache::PrefixCache* prefixes_;
+  Speculator speculator_;
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;

@@ -18,6 +18,24 @@
 
 namespace saker::generate {
 
+// Where draft tokens come from, see drafter.h.
+enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel };
+
+inline constexpr int kAutoDepth = -1;
+inline constexpr int kMaxDraftDepth = 64;
+
+// Drafts change what an answer costs and nothing else.
+struct Speculation {
+  DrafterKind drafter = DrafterKind::kNone;
+  int depth = kAutoDepth;  // Draft tokens of one round at most; auto: as many as pay.
+};
+
+struct SpeculationCounts {
+  int rounds = 0;    // Passes that checked at least one draft token.
+  int drafted = 0;   // Draft tokens checked,
+  int accepted = 0;  // and those of them that the answer has.
+};
+
 struct SequenceRequest {
   std::vector<std::int32_t> prompt;
   // Already holds the rows of the prompt's first tokens (fewer than all); none: a new cache.
@@ -33,6 +51,7 @@ struct SequenceRequest {
   std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
   sample::SamplingOptions sampling;
   std::vector<std::int32_t> xtc_exempt;
+  Speculation speculation;
   int logprobs = -1;  // Best alternatives reported per token; < 0: no log-probabilities at all.
 };
 
@@ -64,6 +83,7 @@ struct SequenceEnd {
   std::optional<cache::SequenceCache> cache;
   int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
   SequenceTiming timing;
+  SpeculationCounts speculation;
 };
 
 // Called on the generator's thread, in order; must not block or call the generator.

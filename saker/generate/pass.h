@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One pass of a model over the next rows of some sequences. REQUIRES: the thread that owns MLX.
+
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/mx.h"
+#include "saker/models/model.h"
+#include "saker/nn/adapter.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace saker::generate {
+
+struct PassSpan {
+  cache::SequenceCache* cache = nullptr;
+  std::vector<std::int32_t> tokens;  // Of the rows to run, at least one.
+  int logit_rows = 0;                // Of the last rows, whose logits are wanted.
+  nn::AdapterUse adapter = {};
+};
+
+// Logits of the wanted rows in order, evaluated.
+class RowLogits {
+ public:
+  RowLogits(mx::array rows, int vocab_size) : rows_(std::move(rows)), vocab_size_(vocab_size) {}
+
+  // Row `index` of all wanted ones, to read and to overwrite.
+  std::span<float> row(int index) {
+    const auto size = static_cast<std::size_t>(vocab_size_);
+    return {rows_.data<float>() + static_cast<std::size_t>(index) * size, size};
+  }
+
+ private:
+  mx::array rows_;  // [n, vocab_size] float32; anything where n is 0.
+  int vocab_size_;
+};
+
+// Runs and evaluates all rows. Transactions are the caller's.
+RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans);
+
+// Transactions over the caches of one pass: rolled back unless committed one by one.
+class PassTransaction {
+ public:
+  explicit PassTransaction(std::span<const PassSpan> spans);
+  PassTransaction(const PassTransaction&) = delete;
+  PassTransaction& operator=(const PassTransaction&) = delete;
+  ~PassTransaction();
+
+  // Keeps the first `count` new rows of this span's cache.
+  void commit(std::size_t index, std::int64_t count);
+
+ private:
+  void roll_back();
+
+  std::vector<cache::SequenceCache*> open_;  // Null once committed.
+};
+
+}  // namespace saker::generate

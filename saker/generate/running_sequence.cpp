@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/running_sequence.h"
+
+#include <utility>
+
+namespace saker::generate {
+
+namespace {
+
+double seconds(RunningSequence::Clock::time_point from, RunningSequence::Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+RunningSequence::RunningSequence(
+    std::uint64_t sequence_id,
+    SequenceRequest wanted,
+    std::unique_ptr<Listener> events,
+    int vocab_size
+)
+    : id(sequence_id),
+      request(std::move(wanted)),
+      listener(std::move(events)),
+      sampler(request.sampling, vocab_size, request.xtc_exempt),
+      context(std::move(request.prompt)),
+      prompt_size(static_cast<int>(context.size())) {}
+
+void RunningSequence::end(EndReason reason, std::exception_ptr error) {
+  if (ended) {
+    return;
+  }
+  ended = true;
+  listener->on_end({
+      .reason = reason,
+      .error = std::move(error),
+      .context = std::move(context),
+      .cache = std::move(request.cache),
+      .cached_tokens = cached_tokens,
+      .timing =
+          {.queue_s = seconds(added, started),
+           .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
+           .generation_s = seconds(first_token, last_token)},
+      .speculation = drafting.counts,
+  });
+}
+
+}  // namespace saker::generate

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/speculator.h"
+
+#include "saker/base/error.h"
+#include "saker/generate/drafters/prompt_lookup.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace saker::generate {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostAutoDepth = 16;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Draft tokens that this turn may have.
+int limit_of(const Speculator::Turn& turn) {
+  const int depth = turn.drafting->depth;
+  return std::min(turn.room, depth == kAutoDepth ? kMostAutoDepth : depth);
+}
+
+}  // namespace
+
+Speculator::Speculator(Drafters drafters) {
+  for (auto& [kind, drafter] : drafters) {
+    sources_[kind].drafter = std::move(drafter);
+  }
+  if (!sources_.contains(DrafterKind::kPromptLookup)) {
+    sources_[DrafterKind::kPromptLookup].drafter = std::make_unique<PromptLookup>();
+  }
+}
+
+Drafting Speculator::start(const SequenceRequest& request) const {
+  const Speculation& wanted = request.speculation;
+  require(
+      wanted.depth == kAutoDepth || (wanted.depth >= 0 && wanted.depth <= kMaxDraftDepth),
+      ErrorCode::kInvalidArgument,
+      "draft_depth: got {}, expected auto or 0 to {}",
+      wanted.depth,
+      kMaxDraftDepth
+  );
+  Drafting drafting{.drafter = wanted.drafter, .depth = wanted.depth, .state = nullptr};
+  if (wanted.drafter == DrafterKind::kNone || wanted.depth == 0) {
+    return drafting;
+  }
+  const auto source = sources_.find(wanted.drafter);
+  require(
+      source != sources_.end(), ErrorCode::kUnsupported, "speculate: draft needs a draft model"
+  );
+  try {
+    drafting.state = source->second.drafter->start(request);
+    drafting.rates = source->second.rates.softened();
+  } catch (const std::exception& error) {
+    spdlog::warn("an answer goes on without drafts: {}", error.what());
+  }
+  return drafting;
+}
+
+void Speculator::propose(std::span<Turn> turns, bool measured) {
+  for (auto& [kind, source] : sources_) {
+    std::vector<Turn*> asked;
+    for (Turn& turn : turns) {
+      if (turn.drafting->drafter == kind && turn.drafting->state && limit_of(turn) > 0) {
+        asked.push_back(&turn);
+      }
+    }
+    source.seconds = 0.0;
+    source.steady = true;
+    if (!asked.empty()) {
+      propose(source, asked, static_cast<int>(turns.size()), measured);
+    }
+  }
+}
+
+void Speculator::propose(
+    Source& source, std::span<Turn* const> asked, int other_rows, bool measured
+) {
+  std::vector<int> depths;
+  for (const Turn* turn : asked) {
+    depths.push_back(limit_of(*turn));
+  }
+  const bool is_free = source.drafter->is_free();
+  if (is_free) {
+    ask(source, asked, depths);
+  }
+  std::vector<DepthControl::Candidate> candidates;
+  std::vector<std::size_t> adjustable;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (asked[i]->drafting->depth == kAutoDepth) {
+      const int limit = is_free ? static_cast<int>(asked[i]->tokens.size()) : depths[i];
+      candidates.push_back({&asked[i]->drafting->rates, limit});
+      adjustable.push_back(i);
+    }
+  }
+  const std::vector<int> chosen = source.control.choose(candidates, other_rows, measured);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    depths[adjustable[i]] = chosen[i];
+  }
+  if (is_free) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      auto& tokens = asked[i]->tokens;
+      tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(depths[i])));
+    }
+  } else {
+    ask(source, asked, depths);
+  }
+}
+
+void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<const int> depths) {
+  const auto start = Clock::now();
+  std::vector<Proposal> proposals;
+  std::vector<Turn*> owners;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (depths[i] == 0) {
+      continue;
+    }
+    Drafting& drafting = *turns[i]->drafting;
+    const std::size_t size = turns[i]->context.size();
+    source.steady = source.steady && size - drafting.seen <= kMaxDraftDepth + 1;
+    drafting.seen = size;
+    proposals.push_back(
+        {.state = drafting.state.get(),
+         .context = turns[i]->context,
+         .position = turns[i]->position,
+         .depth = depths[i]}
+    );
+    owners.push_back(turns[i]);
+  }
+  if (proposals.empty()) {
+    return;
+  }
+  try {
+    source.drafter->propose(proposals);
+    for (std::size_t i = 0; i < proposals.size(); ++i) {
+      owners[i]->tokens = std::move(proposals[i].tokens);
+    }
+  } catch (const std::exception& error) {
+    spdlog::warn("drafting failed, answers go on without: {}", error.what());
+    for (Turn* owner : owners) {
+      owner->drafting->state = nullptr;
+    }
+  }
+  source.seconds = seconds_since(start);
+}
+
+void Speculator::Turn::count() const {
+  if (!tokens.empty()) {
+    drafting->counts.rounds += 1;
+    drafting->counts.drafted += static_cast<int>(tokens.size());
+    drafting->counts.accepted += accepted;
+  }
+}
+
+void Speculator::settle(std::span<Turn> turns, double pass_seconds) {
+  DepthControl::Round round{.pass_seconds = pass_seconds};
+  for (Turn& turn : turns) {
+    const auto drafted = static_cast<int>(turn.tokens.size());
+    round.rows += 1 + drafted;
+    round.tokens += turn.chosen;
+    Drafting& drafting = *turn.drafting;
+    if (drafting.state) {
+      drafting.state->settle(turn.accepted);
+    }
+    if (drafted == 0) {
+      continue;
+    }
+    // An answer that ended says nothing about the drafts after its end.
+    const int judged = std::min(drafted, std::max(turn.chosen, turn.accepted));
+    drafting.rates.observe(judged, turn.accepted);
+    sources_.at(drafting.drafter).rates.observe(judged, turn.accepted);
+  }
+  if (pass_seconds <= 0.0) {
+    return;
+  }
+  for (auto& [kind, source] : sources_) {
+    round.depth = 0;
+    for (const Turn& turn : turns) {
+      if (turn.drafting->drafter == kind) {
+        round.depth = std::max(round.depth, static_cast<int>(turn.tokens.size()));
+      }
+    }
+    round.draft_seconds = source.seconds;
+    round.steady = source.steady;
+    source.control.observe(round);
+  }
+}
+
+}  // namespace saker::generate

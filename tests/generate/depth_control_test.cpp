@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/depth_control.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace saker::generate {
+namespace {
+
+// A machine and a drafter in numbers.
+struct World {
+  std::function<double(int rows)> pass_seconds;
+  double draft_step_seconds = 0.0;
+  double acceptance = 0.0;  // Of each draft token.
+};
+
+struct Totals {
+  double seconds = 0.0;
+  int tokens = 0;
+  std::vector<int> depths;
+
+  double rate() const { return tokens / seconds; }
+};
+
+Totals run(DepthControl& control, AcceptanceRates& rates, const World& world, int rounds) {
+  std::mt19937 random(1);
+  Totals totals;
+  for (int i = 0; i < rounds; ++i) {
+    const DepthControl::Candidate candidate{&rates, 16};
+    const int depth = control.choose({&candidate, 1}, 1, true).front();
+    int accepted = 0;
+    while (accepted < depth && std::bernoulli_distribution(world.acceptance)(random)) {
+      ++accepted;
+    }
+    const DepthControl::Round round{
+        .rows = 1 + depth,
+        .tokens = 1 + accepted,
+        .depth = depth,
+        .pass_seconds = world.pass_seconds(1 + depth),
+        .draft_seconds = world.draft_step_seconds * depth,
+    };
+    control.observe(round);
+    if (depth > 0) {
+      rates.observe(depth, accepted);
+    }
+    totals.seconds += round.pass_seconds + round.draft_seconds;
+    totals.tokens += round.tokens;
+    totals.depths.push_back(depth);
+  }
+  return totals;
+}
+
+// Memory-bound: rows cost little.
+double flat_pass(int rows) {
+  return 0.050 + 0.002 * rows;
+}
+
+// Tokens a second at a fixed depth.
+double fixed_rate(const World& world, int depth) {
+  double tokens = 1.0;
+  double survival = 1.0;
+  for (int i = 0; i < depth; ++i) {
+    tokens += survival *= world.acceptance;
+  }
+  return tokens / (world.pass_seconds(1 + depth) + world.draft_step_seconds * depth);
+}
+
+double best_rate(const World& world) {
+  double best = 0.0;
+  for (int depth = 0; depth <= 16; ++depth) {
+    best = std::max(best, fixed_rate(world, depth));
+  }
+  return best;
+}
+
+TEST(DepthControl, FindsADepthThatPays) {
+  for (const double acceptance : {0.5, 0.8, 0.95}) {
+    for (const double draft_step : {0.0, 0.005, 0.015}) {
+      const World world{flat_pass, draft_step, acceptance};
+      DepthControl control;
+      AcceptanceRates rates;
+      run(control, rates, world, 100);
+      EXPECT_GT(run(control, rates, world, 2000).rate(), 0.9 * best_rate(world))
+          << acceptance << " " << draft_step;
+    }
+  }
+}
+
+TEST(DepthControl, AUselessDrafterCostsNextToNothing) {
+  for (const double draft_step : {0.0, 0.01, 0.1}) {
+    const World world{flat_pass, draft_step, 0.0};
+    DepthControl control;
+    AcceptanceRates rates;
+    run(control, rates, world, 100);
+    const Totals totals = run(control, rates, world, 512);
+    EXPECT_GT(totals.rate(), 0.98 * fixed_rate(world, 0)) << draft_step;
+    // But it is tried again now and then, the seldomer the dearer.
+    const Totals later = run(control, rates, world, 2000);
+    EXPECT_GT(std::ranges::max(later.depths), 0) << draft_step;
+  }
+}
+
+TEST(DepthControl, RowsThatCostAsMuchAsPassesAreNotDrafted) {
+  const World world{[](int rows) { return 0.05 * rows; }, 0.0, 0.7};
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, world, 100);
+  EXPECT_GT(run(control, rates, world, 512).rate(), 0.97 * fixed_rate(world, 0));
+}
+
+TEST(DepthControl, FollowsADrafterThatBecomesGood) {
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, {flat_pass, 0.002, 0.0}, 300);
+  const World good{flat_pass, 0.002, 0.9};
+  run(control, rates, good, 500);
+  EXPECT_GT(run(control, rates, good, 500).rate(), 0.85 * best_rate(good));
+}
+
+TEST(DepthControl, GivesTheRowsOfABatchToThoseWhoseDraftsAreRight) {
+  DepthControl control;
+  AcceptanceRates good;
+  AcceptanceRates bad;
+  for (int i = 0; i < 50; ++i) {
+    good.observe(8, 8);
+    bad.observe(8, 0);
+  }
+  for (int i = 0; i < 10; ++i) {
+    control.observe({.rows = 2, .tokens = 2, .pass_seconds = 0.05});
+    control.observe({.rows = 10, .tokens = 6, .depth = 4, .pass_seconds = 0.07});
+  }
+  const std::vector<DepthControl::Candidate> both = {{&bad, 8}, {&good, 8}};
+  const std::vector<int> depths = control.choose(both, 2, false);
+  EXPECT_EQ(depths[0], 0);
+  EXPECT_EQ(depths[1], 8);
+}
+
+TEST(AcceptanceRates, PlacesThatWereNotReachedTakeTheRateBefore) {
+  AcceptanceRates rates;
+  for (int i = 0; i < 200; ++i) {
+    rates.observe(4, i % 2 == 0 ? 1 : 0);  // The second place is always wrong.
+  }
+  EXPECT_NEAR(rates.survival(1), 0.5, 0.05);
+  EXPECT_LT(rates.survival(2), 0.05);
+  EXPECT_EQ(rates.frontier(), 2);
+  EXPECT_EQ(rates.survival(0), 1.0);
+  EXPECT_NEAR(rates.softened().survival(1), 0.5, 0.1);
+}
+
+TEST(PassCosts, LiesOnLinesBetweenWhatWasMeasured) {
+  PassCosts costs;
+  EXPECT_FALSE(costs.seconds(3).has_value());
+  costs.observe(1, 1.0);
+  EXPECT_EQ(costs.seconds(5), 1.0);
+  costs.observe(5, 3.0);
+  EXPECT_EQ(costs.seconds(3), 2.0);
+  EXPECT_EQ(costs.seconds(9), 5.0);
+  costs.observe(9, 2.0);
+  EXPECT_EQ(costs.seconds(7), 3.0);  // More rows never cost less.
+}
+
+}  // namespace
+}  // namespace saker::generate

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/drafters/prompt_lookup.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace saker::generate {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+Ids proposed(Drafter& drafter, DraftState& state, const Ids& context, int depth) {
+  Proposal proposal{.state = &state, .context = context, .depth = depth};
+  drafter.propose({&proposal, 1});
+  state.settle(0);
+  return proposal.tokens;
+}
+
+Ids proposed(const Ids& context, int depth) {
+  PromptLookup drafter;
+  const auto state = drafter.start({});
+  return proposed(drafter, *state, context, depth);
+}
+
+TEST(PromptLookup, ProposesWhatFollowedTheLastTime) {
+  EXPECT_EQ(proposed({1, 2, 3, 4, 5, 6, 9, 1, 2, 3}, 3), (Ids{4, 5, 6}));
+  // The newer of two places, and the one that agrees longer.
+  EXPECT_EQ(proposed({1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3}, 1), (Ids{5}));
+  EXPECT_EQ(proposed({8, 1, 2, 3, 4, 7, 1, 2, 3, 5, 8, 1, 2, 3}, 1), (Ids{4}));
+}
+
+TEST(PromptLookup, ProposesNothingWithoutAMatch) {
+  EXPECT_EQ(proposed({1}, 4), Ids());
+  EXPECT_EQ(proposed({1, 2, 3}, 4), Ids());
+  EXPECT_EQ(proposed({1, 2, 3, 4, 1, 2}, 4), Ids());
+}
+
+TEST(PromptLookup, APeriodGoesOn) {
+  EXPECT_EQ(proposed({1, 2, 3, 1, 2, 3}, 7), (Ids{1, 2, 3, 1, 2, 3, 1}));
+  EXPECT_EQ(proposed({5, 5, 5, 5}, 3), (Ids{5, 5, 5}));
+}
+
+TEST(PromptLookup, AGrowingContextGivesWhatAWholeOneGives) {
+  std::mt19937 random(3);
+  PromptLookup drafter;
+  const auto state = drafter.start({});
+  Ids context;
+  int found = 0;
+  for (int i = 0; i < 2000; ++i) {
+    context.push_back(static_cast<std::int32_t>(random() % 6));
+    if (random() % 3 == 0) {
+      const Ids tokens = proposed(drafter, *state, context, 4);
+      EXPECT_EQ(tokens, proposed(context, 4));
+      found += tokens.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(found, 100);
+}
+
+}  // namespace
+}  // namespace saker::generate
