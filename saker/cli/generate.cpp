@@ -110,6 +110,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->type_name("IDS");
   prompt->require_option(1);
   add_model_args(command, args->model);
+  add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
   command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template");
   command.add_option("--system", args->system, "System message, with --chat")->type_name("TEXT");

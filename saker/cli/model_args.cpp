@@ -72,6 +72,18 @@ void add_kv_bits(CLI::App& command, int& bits) {
       ->type_name("INT");
 }
 
+void add_draft_args(CLI::App& command, ModelArgs& args) {
+  command
+      .add_option(
+          "--draft",
+          args.draft,
+          "A smaller model with the same tokenizer that drafts tokens: answers stay the same and "
+          "come sooner"
+      )
+      ->type_name("MODEL")
+      ->group("Engine");
+}
+
 void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
   command
       .add_option_function<std::string>(
@@ -125,6 +137,9 @@ std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {
       bar->set(static_cast<std::uint64_t>(done));
     }
   };
+  if (!args.draft.empty()) {
+    options.draft = load::resolve_model(args.draft);
+  }
   auto engine = engine::Engine::load(load::resolve_model(args.model), options);
   bar.reset();
   for (const std::string& warning : engine->facts().warnings) {

@@ -15,6 +15,7 @@ namespace saker::cli {
 
 struct ModelArgs {
   std::string model;  // Directory, hub repo id, or empty: the bundled demo model.
+  std::string draft;  // The same of a draft model; empty: none.
   engine::EngineOptions engine;
 };
 
@@ -25,6 +26,8 @@ void add_model_args(CLI::App& command, ModelArgs& args);
 
 // Adds --kv-bits: for commands without request fields.
 void add_kv_bits(CLI::App& command, int& bits);
+// Adds --draft.
+void add_draft_args(CLI::App& command, ModelArgs& args);
 // Adds the options of the rows that requests share.
 void add_prefix_cache_args(CLI::App& command, ModelArgs& args);
 

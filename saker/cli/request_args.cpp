@@ -35,6 +35,17 @@ Json parse_object(const std::string& flag, const std::string& text) {
   throw CLI::ValidationError(flag, "expected a JSON object, got " + text.substr(0, 40));
 }
 
+Json parse_integer_or_auto(const std::string& flag, const std::string& text) {
+  std::int64_t number = 0;
+  if (text == "auto") {
+    return text;
+  }
+  if (!CLI::detail::lexical_cast(text, number)) {
+    throw CLI::ValidationError(flag, "got " + text.substr(0, 40) + ", expected an integer or auto");
+  }
+  return number;
+}
+
 }  // namespace
 
 void RequestArgs::add_to(CLI::App& command) {
@@ -85,6 +96,17 @@ void RequestArgs::add_to(CLI::App& command) {
                          help
                      )
                      ->type_name("JSON");
+        break;
+      case Kind::kIntegerOrAuto:
+        option = command
+                     .add_option_function<std::string>(
+                         flag,
+                         [&value, &field](const std::string& text) {
+                           value = parse_integer_or_auto(flag_of(field), text);
+                         },
+                         help
+                     )
+                     ->type_name("INT|auto");
         break;
     }
     option->group("Generation");

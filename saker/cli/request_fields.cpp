@@ -84,7 +84,35 @@ void set_adapter_scale(GenerateRequest& request, const Json& value) {
   request.adapter_scale = value.get<double>();
 }
 
-constexpr auto kFields = std::to_array<RequestField>({
+void set_speculate(GenerateRequest& request, const Json& value) {
+  const auto name = value.get<std::string>();
+  if (name == "none") {
+    request.speculate = engine::Speculate::kNone;
+  } else if (name == "prompt-lookup") {
+    request.speculate = engine::Speculate::kPromptLookup;
+  } else {
+    require(
+        name == "draft",
+        ErrorCode::kInvalidArgument,
+        "speculate: got {:?}, expected none, prompt-lookup or draft",
+        name
+    );
+    request.speculate = engine::Speculate::kDraft;
+  }
+}
+
+// "auto" is the default.
+void set_draft_depth(GenerateRequest& request, const Json& value) {
+  request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
+  require(
+      value.is_string() || request.draft_depth >= 0,
+      ErrorCode::kInvalidArgument,
+      "draft_depth: got {}, expected auto or 0 to 64",
+      value.dump()
+  );
+}
+
+constexpr RequestField kFields[] = {
     {"max_tokens",
      Kind::kInteger,
      "Tokens to generate at most [256]",
@@ -150,6 +178,15 @@ constexpr auto kFields = std::to_array<RequestField>({
      Kind::kInteger,
      "Report each token's log-probability and this many best ones",
      [](GenerateRequest& r, const Json& v) { r.logprobs = as_int(v, "logprobs"); }},
+    {"speculate",
+     Kind::kText,
+     "What drafts tokens, the answer being the same: none, prompt-lookup, draft [draft with "
+     "--draft]",
+     set_speculate},
+    {"draft_depth",
+     Kind::kIntegerOrAuto,
+     "Draft tokens of one pass at most, up to 64; auto: as many as pay [auto]",
+     set_draft_depth},
     {"max_kv_size",
      Kind::kInteger,
      "Cached rows to keep, the first 4 always; 0: all [0]",
@@ -164,7 +201,7 @@ constexpr auto kFields = std::to_array<RequestField>({
      Kind::kObject,
      "More variables for the chat template, as a JSON object",
      [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; }},
-});
+};
 
 // None when no field has this name or alias.
 const RequestField* find_field(std::string_view key) {
@@ -195,18 +232,21 @@ bool has_kind(const Json& value, Kind kind) {
     }
     case Kind::kObject:
       return value.is_object();
+    case Kind::kIntegerOrAuto:
+      return value.is_number_integer() || value == "auto";
   }
   return false;
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {
+  constexpr std::array<std::string_view, 7> kNames = {
       "an integer",
       "a number",
       "true or false",
       "a text",
       "a text or a list of texts",
       "an object",
+      "an integer or \"auto\"",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }

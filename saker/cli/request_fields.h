@@ -13,7 +13,7 @@
 namespace saker::cli {
 
 struct RequestField {
-  enum class Kind { kInteger, kNumber, kFlag, kText, kTexts, kObject };
+  enum class Kind { kInteger, kNumber, kFlag, kText, kTexts, kObject, kIntegerOrAuto };
 
   std::string_view name;  // As JSON spells it; the flag has '-' for '_'.
   Kind kind;

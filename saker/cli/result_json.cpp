@@ -22,10 +22,9 @@ Json stats_json(const engine::GenerateStats& stats) {
       {"generation_tps", number(stats.generation_tps)},
       {"time_to_first_token_s", number(stats.time_to_first_token_s)},
       {"peak_memory_bytes", stats.peak_memory_bytes},
-      // Speculative rounds, which no request has yet.
-      {"rounds", 0},
-      {"drafted", 0},
-      {"accepted", 0},
+      {"rounds", stats.rounds},
+      {"drafted", stats.drafted},
+      {"accepted", stats.accepted},
       {"cached_tokens", stats.cached_tokens},
   };
 }

@@ -127,17 +127,25 @@ Json chat_messages(std::string_view system, std::string_view question) {
 }
 
 std::string describe(const engine::GenerateStats& stats) {
+  const std::string drafts = stats.rounds == 0 ? ""
+                                               : fmt::format(
+                                                     "; {} of {} draft tokens right in {} rounds",
+                                                     stats.accepted,
+                                                     stats.drafted,
+                                                     stats.rounds
+                                                 );
   return fmt::format(
       "prompt {} tokens ({} cached), {:.1f} tokens/s; answer {} tokens, {:.1f} tokens/s; first "
       "token "
-      "after {:.2f} s; peak memory {:.0f} MB",
+      "after {:.2f} s; peak memory {:.0f} MB{}",
       stats.prompt_tokens,
       stats.cached_tokens,
       stats.prompt_tps,
       stats.generation_tokens,
       stats.generation_tps,
       stats.time_to_first_token_s,
-      static_cast<double>(stats.peak_memory_bytes) / 1e6
+      static_cast<double>(stats.peak_memory_bytes) / 1e6,
+      drafts
   );
 }
 

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
+#include "saker/engine/draft_check.h"
 #include "saker/engine/model_identity.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/runner.h"
@@ -63,7 +64,8 @@ class Engine::Impl {
             {.prefill_step = options.prefill_step, .max_batch = options.max_batch},
             prefix_options(model_dir, options),
             [&] { return load_model(model_dir, options); },
-            model_dir
+            model_dir,
+            draft_loader(options)
         ) {}
 
   Runner& runner() { return runner_; }
@@ -97,6 +99,23 @@ class Engine::Impl {
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
     return std::move(loaded.model);
+  }
+
+  // Empty without a draft model. REQUIRES: called after `load_model`, by the runner.
+  Runner::LoadModel draft_loader(const EngineOptions& options) {
+    if (options.draft.empty()) {
+      return {};
+    }
+    load_prompts(options.draft);
+    const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
+    return [this, draft = options.draft, same_tokens] {
+      load::LoadedCheckpoint loaded = load::load_checkpoint(draft);
+      check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
+      for (const std::string& warning : loaded.warnings) {
+        facts_.warnings.push_back("draft model: " + warning);
+      }
+      return std::move(loaded.model);
+    };
   }
 
   int prefill_step_;

@@ -20,6 +20,16 @@
 
 namespace saker::engine {
 
+// Where draft tokens come from, which one pass then checks: answers stay the same to the bit.
+enum class Speculate : std::uint8_t {
+  kDefault,  // The draft model where one is loaded, else none.
+  kNone,
+  kPromptLookup,  // What followed the last time the text went like this.
+  kDraft,         // The draft model.
+};
+
+inline constexpr int kAutoDraftDepth = -1;
+
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
   std::optional<std::string>
@@ -36,6 +46,8 @@ struct GenerateRequest {
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
+  Speculate speculate = Speculate::kDefault;
+  int draft_depth = kAutoDraftDepth;  // Draft tokens of one pass at most; auto: as many as pay.
   // A folder with an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. Its change
   // is scaled: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter;
@@ -68,6 +80,9 @@ struct GenerateStats {
   double generation_tps = 0.0;
   double time_to_first_token_s = 0.0;
   std::size_t peak_memory_bytes = 0;  // Of the process.
+  int rounds = 0;                     // Passes that checked draft tokens,
+  int drafted = 0;                    // how many in all,
+  int accepted = 0;                   // and how many were right.
 };
 
 struct GenerateResult {

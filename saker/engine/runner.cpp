@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/runner.h"
 
+#include "saker/generate/drafters/draft_model.h"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -19,12 +21,36 @@ struct Runner::Submission {
   EventHandler handler;
 };
 
+namespace {
+
+generate::Speculation speculation_of(const GenerateRequest& request, bool has_draft_model) {
+  generate::Speculation result{.depth = request.draft_depth};
+  switch (request.speculate) {
+    case Speculate::kDefault:
+      result.drafter =
+          has_draft_model ? generate::DrafterKind::kDraftModel : generate::DrafterKind::kNone;
+      break;
+    case Speculate::kNone:
+      break;
+    case Speculate::kPromptLookup:
+      result.drafter = generate::DrafterKind::kPromptLookup;
+      break;
+    case Speculate::kDraft:
+      result.drafter = generate::DrafterKind::kDraftModel;
+      break;
+  }
+  return result;
+}
+
+}  // namespace
+
 Runner::Runner(
     std::shared_ptr<const Prompts> prompts,
     const generate::BatchLimits& limits,
     const PrefixOptions& prefixes,
     const LoadModel& load,
-    std::filesystem::path model_dir
+    std::filesystem::path model_dir,
+    const LoadModel& load_draft
 )
     : prompts_(std::move(prompts)),
       limits_(limits),
@@ -35,7 +61,7 @@ Runner::Runner(
   }
   std::promise<void> loaded;
   std::future<void> ready = loaded.get_future();
-  thread_ = std::thread([this, &load, &loaded] { run(load, loaded); });
+  thread_ = std::thread([this, &load, &load_draft, &loaded] { run(load, load_draft, loaded); });
   try {
     ready.get();
   } catch (...) {
@@ -103,14 +129,21 @@ cache::PrefixCacheStats Runner::prefix_stats() {
   });
 }
 
-void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
+void Runner::run(const LoadModel& load, const LoadModel& load_draft, std::promise<void>& loaded) {
   try {
     model_ = load();
+    generate::Drafters drafters;
+    if (load_draft) {
+      draft_model_ = load_draft();
+      drafters[generate::DrafterKind::kDraftModel] =
+          std::make_unique<generate::DraftModel>(*draft_model_, limits_.prefill_step);
+    }
     generator_ = std::make_unique<generate::BatchGenerator>(
-        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr
+        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr, std::move(drafters)
     );
   } catch (...) {
     generator_.reset();
+    draft_model_.reset();
     model_.reset();
     loaded.set_exception(typed_error(std::current_exception()));
     return;
@@ -122,6 +155,7 @@ void Runner::run(const LoadModel& load, std::promise<void>& loaded) {
   sessions_ = {};
   prefixes_.reset();
   adapters_ = {};
+  draft_model_.reset();
   model_.reset();
   mx::clear_streams();
 }
@@ -164,6 +198,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = prompts_->xtc_exempt();
   sequence.logprobs = request.logprobs;
+  sequence.speculation = speculation_of(request, draft_model_ != nullptr);
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }

@@ -40,13 +40,14 @@ class Runner {
   };
 
   // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
-  // need the model's folder.
+  // need the model's folder. `load_draft`: of a draft model, after the other one; empty: none.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
       const PrefixOptions& prefixes,
       const LoadModel& load,
-      std::filesystem::path model_dir = {}
+      std::filesystem::path model_dir = {},
+      const LoadModel& load_draft = {}
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -95,7 +96,7 @@ class Runner {
     std::int64_t unknown_rows = 0;  // Before those whose tokens are known.
   };
 
-  void run(const LoadModel& load, std::promise<void>& loaded);
+  void run(const LoadModel& load, const LoadModel& load_draft, std::promise<void>& loaded);
   void serve();
   void start(Submission& submission);
   // The request for the generator; takes the session's or the file's rows.
@@ -109,6 +110,7 @@ class Runner {
 
   // Of the engine's thread.
   std::unique_ptr<const models::Model> model_;
+  std::unique_ptr<const models::Model> draft_model_;
   std::optional<cache::PrefixCache> prefixes_;
   std::string prefix_key_;
   std::unique_ptr<generate::BatchGenerator> generator_;

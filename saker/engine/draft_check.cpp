@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/draft_check.h"
+
+#include "saker/base/error.h"
+#include "saker/text/tokenizer.h"
+
+#include <cstdint>
+#include <string>
+
+namespace saker::engine {
+
+namespace {
+
+// Ids may have gaps: looked for beyond the number of tokens by so much.
+constexpr int kGaps = 4096;
+
+std::string piece_of(const text::Tokenizer& tokenizer, std::int32_t id) {
+  return tokenizer.has_token(id) ? tokenizer.token_piece(id) : "";
+}
+
+}  // namespace
+
+bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draft) {
+  if (target.tokenizer() == nullptr || !std::filesystem::exists(draft / "tokenizer.json")) {
+    return false;
+  }
+  const text::Tokenizer& ours = *target.tokenizer();
+  const auto theirs = text::Tokenizer::load(draft);
+  require(
+      theirs->vocab_size() == ours.vocab_size(),
+      ErrorCode::kInvalidArgument,
+      "draft model {}: its tokenizer has {} tokens, expected the model's {}",
+      draft.string(),
+      theirs->vocab_size(),
+      ours.vocab_size()
+  );
+  for (std::int32_t id = 0; id < ours.vocab_size() + kGaps; ++id) {
+    const std::string expected = piece_of(ours, id);
+    const std::string got = piece_of(*theirs, id);
+    require(
+        got == expected,
+        ErrorCode::kInvalidArgument,
+        "draft model {}: its token {} is {:?}, expected the model's {:?}",
+        draft.string(),
+        id,
+        got,
+        expected
+    );
+  }
+  return true;
+}
+
+void check_draft_heads(
+    const HeadSizes& sizes, bool same_tokens, const std::filesystem::path& draft
+) {
+  require(
+      same_tokens || sizes.draft == sizes.target,
+      ErrorCode::kInvalidArgument,
+      "draft model {}: its vocabulary has {} tokens, expected the model's {}",
+      draft.string(),
+      sizes.draft,
+      sizes.target
+  );
+}
+
+}  // namespace saker::engine

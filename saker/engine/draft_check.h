@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Whether a draft model speaks the target's tokens.
+
+#include "saker/engine/prompts.h"
+
+#include <filesystem>
+
+namespace saker::engine {
+
+// Compares the tokenizers: false where one of the two is missing. Throws kInvalidArgument, naming
+// what differs, unless they have the same tokens under the same ids.
+bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draft);
+
+struct HeadSizes {
+  int target = 0;
+  int draft = 0;
+};
+
+// `same_tokens`: the tokenizers were compared, so heads may be padded to different sizes. Throws
+// kInvalidArgument for others.
+void check_draft_heads(
+    const HeadSizes& sizes, bool same_tokens, const std::filesystem::path& draft
+);
+
+}  // namespace saker::engine
