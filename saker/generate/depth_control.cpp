@@ -11,14 +11,15 @@ namespace {
 
 constexpr double kMemory = 0.95;      // Of acceptance, per trial: about the last twenty.
 constexpr double kTriedEnough = 2.0;  // Trials.
-constexpr double kGuessWeight =
-    2.0;  // Trials that the rate of the place before counts for at first.
+constexpr double kGuessWeight = 2.0;  // Trials that the place before counts for at first.
 constexpr double kFirstGuess = 0.7;   // The rate of a drafter that nothing is known of.
 constexpr double kSoftWeight = 4.0;   // Trials that older sequences count for.
 constexpr double kNewest = 0.2;       // Share of the newest value in a moving cost.
 constexpr double kOutlier = 1.5;      // A cost counts as so many times its average at most.
 constexpr int kFirstCosts = 3;        // Plain rounds that are measured before anything is drafted.
 constexpr double kProbeShare = 0.01;  // Of the time, lost by trying other depths.
+constexpr double kLeastLoss = 0.2;    // Of a probe's seconds: one in twenty rounds at most.
+constexpr double kWorthDrafting = 1.03;  // Times the rate without drafts.
 
 }  // namespace
 
@@ -130,7 +131,10 @@ DepthControl::Plan DepthControl::best(std::span<const Candidate> candidates, int
   }
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.chance > b.chance; });
   double tokens = other_rows;
-  Plan plan{std::vector<int>(candidates.size(), 0), tokens / round_seconds(other_rows, 0)};
+  const double plain_seconds = round_seconds(other_rows, 0);
+  Plan plan{std::vector<int>(candidates.size(), 0), tokens / plain_seconds};
+  // What is measured is noisy: drafts have to be worth more than that, and rows cost no less.
+  double to_beat = plan.tokens_a_second * kWorthDrafting;
   std::vector<int> depths = plan.depths;
   int count = other_rows;
   int deepest = 0;
@@ -138,9 +142,10 @@ DepthControl::Plan DepthControl::best(std::span<const Candidate> candidates, int
     tokens += row.chance;
     depths[row.sequence] = row.depth;
     deepest = std::max(deepest, row.depth);
-    const double rate = tokens / round_seconds(++count, deepest);
-    if (rate > plan.tokens_a_second) {
+    const double rate = tokens / std::max(round_seconds(++count, deepest), plain_seconds);
+    if (rate > to_beat) {
       plan = {depths, rate};
+      to_beat = rate;
     }
   }
   return plan;
@@ -186,7 +191,8 @@ void DepthControl::observe(const Round& round) {
   const double seconds = round.pass_seconds + round.draft_seconds;
   debt_ = std::max(debt_ - seconds, 0.0);
   if (probing_ && expected_rate_ > 0.0) {
-    debt_ += std::max(seconds - round.tokens / expected_rate_, 0.0) / kProbeShare;
+    const double lost = seconds - round.tokens / expected_rate_;
+    debt_ += std::max(lost, kLeastLoss * seconds) / kProbeShare;
   }
   probing_ = false;
 }
