@@ -3,6 +3,7 @@
 
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_norms.h"
+#include "saker/adapters/weight_rows.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/load/safetensors.h"
@@ -73,16 +74,6 @@ PackedWeight pack(const std::string& name, const Tensor& tensor) {
   kernels::WeightTensors tensors{.weight = tensor, .scales = {}, .biases = {}, .name = name};
   tensors.weight.release = nullptr;  // The source may be bound again.
   return PackedWeight::pack({tensors}, {.kind = kind});
-}
-
-std::vector<float> base_bias(const Module& module) {
-  std::vector<float> result(static_cast<std::size_t>(module.outputs), 0.0F);
-  if (module.bias) {
-    const auto bias = mx::contiguous(*module.bias);
-    mx::eval(bias);
-    std::copy_n(bias.data<float>(), result.size(), result.begin());
-  }
-  return result;
 }
 
 // The change that a low-rank pair makes. The bias of the base is not scaled by DoRA.

@@ -2,8 +2,8 @@
 #include "saker/adapters/weight_norms.h"
 
 #include "saker/adapters/source_parts.h"
+#include "saker/adapters/weight_rows.h"
 #include "saker/base/error.h"
-#include "saker/kernels/cpu/thread_pool.h"
 #include "saker/load/safetensors.h"
 
 #include <algorithm>
@@ -11,37 +11,10 @@
 #include <span>
 
 namespace saker::adapters {
-namespace {
-
-constexpr int kRowsAtOnce = 512;
-
-// Calls body(row, values) for all rows of the module's weight, in order, some at a time on all
-// threads.
-template <typename Body>
-void each_base_row(const nn::Module& module, Body body) {
-  const auto columns = static_cast<std::size_t>(module.inputs);
-  for (int first = 0; first < module.outputs; first += kRowsAtOnce) {
-    const int count = std::min(kRowsAtOnce, module.outputs - first);
-    const auto rows = module.weight->dequantized_rows(module.first_row + first, count);
-    mx::eval(rows);
-    const std::span<const float> values(
-        rows.data<float>(), columns * static_cast<std::size_t>(count)
-    );
-    kernels::thread_pool().run(count, [&](int i) {
-      body(first + i, values.subspan(static_cast<std::size_t>(i) * columns, columns));
-    });
-  }
-}
-
-}  // namespace
 
 std::vector<float> magnitude_ratios(
     const nn::Module& module, const LowRank& low_rank, const std::string& name
 ) {
-  const auto columns = static_cast<std::size_t>(module.inputs);
-  const auto rank = static_cast<std::size_t>(low_rank.up.shape.at(1));
-  const auto down = to_floats(low_rank.down);
-  const auto up = to_floats(low_rank.up);
   const auto magnitudes = to_floats(*low_rank.magnitude);
   require(
       magnitudes.size() == static_cast<std::size_t>(module.outputs),
@@ -51,17 +24,12 @@ std::vector<float> magnitude_ratios(
       magnitudes.size(),
       module.outputs
   );
+  const LowRankRows change(low_rank);
   std::vector<float> ratios(magnitudes.size());
   each_base_row(module, [&](int row, std::span<const float> weights) {
     const auto index = static_cast<std::size_t>(row);
     std::vector<float> adapted(weights.begin(), weights.end());
-    for (std::size_t r = 0; r < rank; ++r) {
-      const float factor = low_rank.scale * up[index * rank + r];
-      const float* from = down.data() + r * columns;
-      for (std::size_t k = 0; k < columns; ++k) {
-        adapted[k] += factor * from[k];
-      }
-    }
+    change.add(row, low_rank.scale, adapted);
     double squares = 0.0;
     for (const float value : adapted) {
       squares += static_cast<double>(value) * static_cast<double>(value);

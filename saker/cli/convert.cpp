@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker convert`: a model quantized, dequantized or in another dtype; an adapter of PEFT as one
-// that mlx-lm reads.
+// that mlx-lm reads, or with its base as a model; noise in an adapter's shape as one of PEFT.
 #include "saker/adapters/adapter_source.h"
+#include "saker/adapters/fuse.h"
+#include "saker/adapters/null_adapter.h"
 #include "saker/adapters/save.h"
 #include "saker/cli/command.h"
 #include "saker/cli/convert_model.h"
 #include "saker/cli/output.h"
+#include "saker/cli/progress.h"
 #include "saker/cli/result_json.h"
+#include "saker/engine/views.h"
+#include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,15 +25,66 @@ namespace saker::cli {
 namespace {
 
 struct ConvertArgs {
-  std::vector<std::string> paths;  // SRC DST, or DST alone with --adapter.
+  std::vector<std::string> paths;  // SRC DST, or [SRC] DST with --adapter.
   ConvertModelArgs model;
   std::string adapter;
+  std::string null;  // SEED[:INIT_SCALE[:RANK_SCALE]]; empty: the adapter itself.
+  double scale = 1.0;
+  bool fuse = false;
   bool json = false;
 };
 
+int run_fuse(const ConvertArgs& args) {
+  const std::string& output = args.paths.back();
+  const auto model = load::resolve_model(args.paths.size() == 2 ? args.paths.front() : "");
+  std::optional<Progress> bar;
+  const adapters::FuseOptions options{
+      .strength = static_cast<float>(args.scale),
+      .progress =
+          [&](std::size_t done, std::size_t total) {
+            if (!bar) {
+              bar.emplace(total, "writing");
+            }
+            bar->set(done);
+          },
+  };
+  const auto report = adapters::fuse(model, args.adapter, output, options);
+  bar.reset();
+  if (args.json) {
+    print(dump_line({
+        {"output", output},
+        {"tensors", report.tensors},
+        {"bytes", report.bytes},
+        {"fused", report.fused},
+        {"added", report.added},
+    }));
+    return 0;
+  }
+  print(fmt::format(
+      "{} tensors in {}, {} modules changed\n", report.tensors, output, report.fused.size()
+  ));
+  for (const std::string& name : report.added) {
+    print_error(fmt::format("added {}, which the base lacks\n", name));
+  }
+  return 0;
+}
+
+adapters::ConversionReport write_adapter(const ConvertArgs& args, const std::string& output) {
+  const auto source = adapters::read_adapter(args.adapter);
+  if (args.null.empty()) {
+    return adapters::save_mlx(source, output);
+  }
+  const engine::NamedAdapter named{.name = "", .dir = args.adapter};
+  const auto null = engine::parse_view("null:" + args.null, {&named, 1}).null.value();
+  const auto noise = adapters::null_adapter(
+      source, {.seed = null.seed, .init_scale = null.init_scale, .rank_scale = null.rank_scale}
+  );
+  return adapters::save_peft(noise, output);
+}
+
 int run_adapter(const ConvertArgs& args) {
   const std::string& output = args.paths.back();
-  const auto report = adapters::save_mlx(adapters::read_adapter(args.adapter), output);
+  const auto report = write_adapter(args, output);
   if (args.json) {
     print(dump_line({
         {"output", output},
@@ -47,6 +104,9 @@ int run_adapter(const ConvertArgs& args) {
 }
 
 int run_convert(const ConvertArgs& args) {
+  if (args.fuse) {
+    return run_fuse(args);
+  }
   return args.adapter.empty()
              ? run_convert_model(args.model, args.paths.front(), args.paths.back(), args.json)
              : run_adapter(args);
@@ -57,7 +117,9 @@ int run_convert(const ConvertArgs& args) {
 void add_convert(CLI::App& app, Action& action) {
   auto args = std::make_shared<ConvertArgs>();
   CLI::App& command = *app.add_subcommand(
-      "convert", "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it"
+      "convert",
+      "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it, or a model "
+      "with an adapter fused in"
   );
   command
       .add_option("paths", args->paths, "The model and the new folder; with --adapter the folder")
@@ -70,13 +132,22 @@ void add_convert(CLI::App& app, Action& action) {
   for (auto* option : weights) {
     adapter->excludes(option);
   }
+  auto* fuse = command.add_flag("--fuse", args->fuse, "Write SRC with the adapter in its weights");
+  fuse->needs(adapter);
+  command.add_option("--adapter-scale", args->scale, "Strength of the change that is fused [1]")
+      ->needs(fuse)
+      ->type_name("NUM");
+  command.add_option("--null", args->null, "Write noise in the adapter's shape, in PEFT's form")
+      ->needs(adapter)
+      ->excludes(fuse)
+      ->type_name("SEED[:INIT_SCALE[:RANK_SCALE]]");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] {
-    const std::size_t expected = args->adapter.empty() ? 2 : 1;
-    if (args->paths.size() != expected) {
-      throw CLI::ValidationError(
-          "paths", args->adapter.empty() ? "expected SRC and DST" : "with --adapter expected DST"
-      );
+    if (args->adapter.empty() && args->paths.size() != 2) {
+      throw CLI::ValidationError("paths", "expected SRC and DST");
+    }
+    if (!args->adapter.empty() && !args->fuse && args->paths.size() != 1) {
+      throw CLI::ValidationError("paths", "with --adapter expected DST; SRC is only for --fuse");
     }
     action = [args] { return run_convert(*args); };
   });

@@ -2,6 +2,7 @@
 #include "saker/load/safetensors_writer.h"
 
 #include "saker/base/atomic_file.h"
+#include "saker/base/error.h"
 #include "saker/base/json.h"
 
 #include <cstddef>
@@ -62,10 +63,31 @@ void write_safetensors(
   for (const auto& [name, tensor] : tensors) {
     planned.push_back({name, tensor.dtype, tensor.shape});
   }
+  write_safetensors(path, planned, [&](std::size_t i) { return tensors[i].second; }, metadata);
+}
+
+void write_safetensors(
+    const std::filesystem::path& path,
+    const std::vector<PlannedTensor>& tensors,
+    const std::function<Tensor(std::size_t)>& make,
+    const FileMetadata& metadata
+) {
   AtomicFile file(path);
-  file.write(safetensors_prefix(planned, metadata));
-  for (const auto& [name, tensor] : tensors) {
-    file.write(tensor.bytes());
+  file.write(safetensors_prefix(tensors, metadata));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor made = make(i);
+    require(
+        made.dtype == tensors[i].dtype && made.shape == tensors[i].shape,
+        ErrorCode::kInternal,
+        "[{}] made as {}, announced as {}",
+        tensors[i].name,
+        dtype_name(made.dtype),
+        dtype_name(tensors[i].dtype)
+    );
+    file.write(made.bytes());
+    if (made.release) {
+      made.release();
+    }
   }
   file.commit();
 }

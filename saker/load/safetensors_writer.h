@@ -5,8 +5,10 @@
 
 #include "saker/base/tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -37,6 +39,16 @@ std::string safetensors_prefix(
 // Throws as AtomicFile does. REQUIRES: names differ and are UTF-8 text, as is the metadata.
 void write_safetensors(
     const std::filesystem::path& path, const NamedTensors& tensors, const FileMetadata& metadata
+);
+
+// The same of tensors that are made when they are written, so that a large file needs little
+// memory: make(i) is called once for each, in order, and must have its dtype and shape; else throws
+// kInternal.
+void write_safetensors(
+    const std::filesystem::path& path,
+    const std::vector<PlannedTensor>& tensors,
+    const std::function<Tensor(std::size_t)>& make,
+    const FileMetadata& metadata
 );
 
 }  // namespace saker::load

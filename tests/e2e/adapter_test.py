@@ -95,6 +95,26 @@ class Adapters(SakerTest):
         saved = self.json("convert", "--adapter", ADAPTERS / "peft_saved", out, "--json")
         self.assertEqual(len(saved["skipped"]), 2)
 
+    def test_fuse_writes_a_model_that_answers_as_the_adapter(self):
+        out = self.folder / "fused"
+        report = self.json("convert", MODEL, out, "--adapter", LORA, "--fuse", "--json")
+        self.assertEqual((len(report["fused"]), report["added"]), (14, []))
+        before, after = self.generate("--adapter", LORA), self.json("generate", out, *self.common)
+        self.assertEqual(before["tokens"], after["tokens"])
+        self.assertAlmostEqual(before["logprobs"][0]["logprob"], after["logprobs"][0]["logprob"], 4)
+        self.fails("convert", MODEL, out, "--adapter", LORA, "--fuse", says="no empty folder")
+        self.fails("convert", MODEL, out, "--adapter", LORA, says="only for --fuse", code=2)
+
+    def test_null_tensors_become_an_adapter_of_peft(self):
+        out = self.folder / "null"
+        self.json("convert", "--adapter", LORA, "--null", "7:0.05", out, "--json")
+        views = self.json(
+            "score", MODEL, "--tokens", "3,14,15,92", "--adapter", LORA, "--adapter", f"n={out}",
+            "--views", "null:7:0.05,n", "--json",
+        )["views"]
+        self.assertEqual(views["null:7:0.05"]["logprobs"], views["n"]["logprobs"])
+        self.fails("convert", "--adapter", LORA, "--null", "7:-1", out, says="init_scale")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/fused_module.h"
+
+#include "saker/adapters/source_parts.h"
+#include "saker/adapters/weight_norms.h"
+#include "saker/adapters/weight_rows.h"
+#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_storage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace saker::adapters {
+namespace {
+
+mx::Dtype mx_dtype(DType dtype) {
+  return dtype == DType::kFloat32   ? mx::float32
+         : dtype == DType::kFloat16 ? mx::float16
+                                    : mx::bfloat16;
+}
+
+// Exactly the adapter's at strength 1.
+float blend(float base, float adapted, float strength) {
+  return strength == 1.0F ? adapted : base + strength * (adapted - base);
+}
+
+// A tensor that is filled piece by piece.
+class Pieces {
+ public:
+  explicit Pieces(const Tensor& like)
+      : tensor_(like), memory_(std::make_shared<std::vector<std::byte>>()) {
+    memory_->reserve(like.nbytes());
+  }
+
+  void add(const mx::array& piece) {
+    const auto whole = mx::contiguous(piece);
+    mx::eval(whole);
+    const auto* bytes = whole.data<std::byte>();
+    memory_->insert(memory_->end(), bytes, bytes + whole.nbytes());
+  }
+
+  Tensor finish() {
+    tensor_.data = std::shared_ptr<const std::byte>(memory_, memory_->data());
+    tensor_.release = nullptr;
+    return std::move(tensor_);
+  }
+
+ private:
+  Tensor tensor_;
+  std::shared_ptr<std::vector<std::byte>> memory_;
+};
+
+// Rows of the weight in float32.
+class FusedRows {
+ public:
+  explicit FusedRows(const FusedModule& module) : module_(module) {
+    const ModuleSource& change = module.change;
+    if (change.weight) {
+      replaced_ = to_floats(*change.weight);
+    }
+    if (change.low_rank) {
+      low_rank_.emplace(*change.low_rank);
+    }
+    if (change.low_rank && change.low_rank->magnitude) {
+      ratios_ = magnitude_ratios(*module.base, *change.low_rank, change.name);
+    }
+  }
+
+  // [count, inputs]
+  mx::array rows(int first, int count) const {
+    const nn::Module& base = *module_.base;
+    const auto columns = static_cast<std::size_t>(base.inputs);
+    auto values = base_rows(base, first, count);
+    kernels::thread_pool().run(count, [&](int i) {
+      fuse(first + i, std::span(values).subspan(static_cast<std::size_t>(i) * columns, columns));
+    });
+    return mx::array(values.begin(), {count, base.inputs}, mx::float32);
+  }
+
+ private:
+  void fuse(int row, std::span<float> values) const {
+    std::vector<float> adapted(values.begin(), values.end());
+    const auto index = static_cast<std::size_t>(row);
+    if (!replaced_.empty()) {
+      std::copy_n(replaced_.data() + index * values.size(), values.size(), adapted.begin());
+    }
+    if (low_rank_) {
+      low_rank_->add(row, module_.change.low_rank->scale, adapted);
+    }
+    if (!ratios_.empty()) {
+      for (float& value : adapted) {
+        value *= ratios_[index];
+      }
+    }
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = blend(values[k], adapted[k], module_.strength);
+    }
+  }
+
+  const FusedModule& module_;
+  std::vector<float> replaced_;  // Empty: the base's stays.
+  std::optional<LowRankRows> low_rank_;
+  std::vector<float> ratios_;  // Of weight-decomposed changes.
+};
+
+}  // namespace
+
+kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::WeightTensors& like) {
+  const FusedRows rows(module);
+  const kernels::WeightFormat& format = module.base->weight->format();
+  Pieces weight(like.weight);
+  std::optional<Pieces> scales = like.scales ? std::optional<Pieces>(*like.scales) : std::nullopt;
+  std::optional<Pieces> biases = like.biases ? std::optional<Pieces>(*like.biases) : std::nullopt;
+  const DType dtype = like.scales ? like.scales->dtype : like.weight.dtype;
+  for (int first = 0; first < module.base->outputs; first += kWeightRows) {
+    const int count = std::min(kWeightRows, module.base->outputs - first);
+    const auto piece = mx::astype(rows.rows(first, count), mx_dtype(dtype));
+    if (!scales) {
+      weight.add(piece);
+      continue;
+    }
+    const auto codes =
+        mx::quantize(piece, format.group_size, format.bits, kernels::mlx_mode(format.kind));
+    weight.add(codes.at(0));
+    scales->add(codes.at(1));
+    if (biases) {
+      biases->add(codes.at(2));
+    }
+  }
+  return {
+      .weight = weight.finish(),
+      .scales = scales ? std::optional(scales->finish()) : std::nullopt,
+      .biases = biases ? std::optional(biases->finish()) : std::nullopt,
+      .name = like.name,
+  };
+}
+
+std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype) {
+  const ModuleSource& change = module.change;
+  const bool own = change.bias || (change.low_rank && change.low_rank->bias);
+  if (!own && !module.base->bias) {
+    return std::nullopt;
+  }
+  auto values = base_bias(*module.base);
+  const std::vector<float> base = values;
+  if (change.bias) {
+    values = to_floats(*change.bias);
+  }
+  if (change.low_rank && change.low_rank->bias) {
+    const auto added = to_floats(*change.low_rank->bias);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] += change.low_rank->scale * added[i];
+    }
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = blend(base[i], values[i], module.strength);
+  }
+  Tensor like = float_tensor({module.base->outputs}, {});
+  like.dtype = dtype;
+  Pieces bias(like);
+  bias.add(
+      mx::astype(mx::array(values.begin(), {module.base->outputs}, mx::float32), mx_dtype(dtype))
+  );
+  return bias.finish();
+}
+
+ModuleSource without_equals(const ModuleSource& change, const nn::Module& base) {
+  ModuleSource result = change;
+  if (change.weight && equals_base(base, *change.weight, change.name)) {
+    result.weight.reset();
+  }
+  if (change.bias && to_floats(*change.bias) == base_bias(base)) {
+    result.bias.reset();
+  }
+  return result;
+}
+
+}  // namespace saker::adapters

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One module's tensors with an adapter's change in them.
+
+#include "saker/adapters/adapter_source.h"
+#include "saker/kernels/packed_weight.h"
+#include "saker/nn/weights.h"
+
+#include <optional>
+#include <string_view>
+
+namespace saker::adapters {
+
+// What a module becomes.
+struct FusedModule {
+  const nn::Module* base = nullptr;
+  ModuleSource change;
+  float strength = 1.0F;
+};
+
+// The weight in the form that `like`, the base's tensors, have.
+kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::WeightTensors& like);
+
+// None: neither the base nor the adapter has one. `dtype` is what it becomes.
+std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype);
+
+// Without what equals the base: PEFT saves weights that were not trained too.
+ModuleSource without_equals(const ModuleSource& change, const nn::Module& base);
+
+}  // namespace saker::adapters

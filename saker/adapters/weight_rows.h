@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights row by row, in float32: those of the base, read back from their packed form, and what a
+// low-rank pair adds to them.
+
+#include "saker/adapters/adapter_source.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace saker::adapters {
+
+// Rows that are read back at a time.
+inline constexpr int kWeightRows = 512;
+
+// Rows [first, first + count) of the module's weight, [count, inputs].
+std::vector<float> base_rows(const nn::Module& module, int first, int count);
+
+// The module's bias, zeros where it has none.
+std::vector<float> base_bias(const nn::Module& module);
+
+// Calls body(row, values) for all rows of the module's weight, some at a time on all threads.
+using RowBody = std::function<void(int row, std::span<const float> values)>;
+void each_base_row(const nn::Module& module, const RowBody& body);
+
+// up down of a pair, for a weight [outputs, inputs]; of an embedding down up^T, [V, H].
+class LowRankRows {
+ public:
+  explicit LowRankRows(const LowRank& low_rank);
+
+  // values += factor * (row `row`).
+  void add(int row, float factor, std::span<float> values) const;
+
+ private:
+  std::size_t rank_;
+  std::vector<float> left_;   // [rows, R]
+  std::vector<float> right_;  // [R, columns]
+};
+
+}  // namespace saker::adapters

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/atomic_folder.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace saker {
+namespace {
+
+using testing::expect_error;
+using testing::TemporaryDir;
+
+std::ptrdiff_t entries(const std::filesystem::path& dir) {
+  return std::distance(std::filesystem::directory_iterator(dir), {});
+}
+
+TEST(AtomicFolder, AppearsWhole) {
+  const TemporaryDir dir;
+  const auto target = dir.path() / "above" / "made";
+  AtomicFolder folder(target);
+  std::ofstream(folder.path() / "file") << "text";
+  EXPECT_FALSE(std::filesystem::exists(target));
+  folder.commit();
+  EXPECT_TRUE(std::filesystem::exists(target / "file"));
+  EXPECT_EQ(entries(target.parent_path()), 1);
+}
+
+TEST(AtomicFolder, LeavesNothingUnlessCommitted) {
+  const TemporaryDir dir;
+  {
+    const AtomicFolder folder(dir.path() / "made/");
+    std::ofstream(folder.path() / "file") << "text";
+  }
+  EXPECT_EQ(entries(dir.path()), 0);
+}
+
+TEST(AtomicFolder, ReplacesOnlyEmptyFolders) {
+  const TemporaryDir dir;
+  std::filesystem::create_directory(dir.path() / "empty");
+  AtomicFolder folder(dir.path() / "empty/");
+  folder.commit();
+  EXPECT_EQ(entries(dir.path()), 1);
+  dir.write("full/file", "text");
+  expect_error(ErrorCode::kInvalidArgument, {"full", "no empty folder"}, [&] {
+    AtomicFolder(dir.path() / "full");
+  });
+  expect_error(ErrorCode::kInvalidArgument, {"file"}, [&] {
+    AtomicFolder(dir.path() / "full/file");
+  });
+  expect_error(ErrorCode::kNotFound, {"below"}, [&] {
+    AtomicFolder(dir.path() / "full/file/below");
+  });
+  EXPECT_EQ(entries(dir.path()), 2);
+}
+
+}  // namespace
+}  // namespace saker
