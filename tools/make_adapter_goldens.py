@@ -46,6 +46,7 @@ MLX = {
     "mlx_lora_moe": ("qwen3_moe", mlx(layers=3, keys=KEYS + ["mlp.gate"])),
     "mlx_dora": ("llama_bias", mlx("dora")),
     "mlx_dora_q8": ("qwen3_q8", mlx("dora")),
+    "mlx_dora_embedding": ("qwen3", mlx("dora", keys=["self_attn.v_proj", "model.embed_tokens"])),
 }
 PEFT = {
     **{f"peft_{name}": (name, dict(LORA), {}) for name in ("llama", "qwen3", "mistral", "gemma2", "gemma3")},
@@ -64,6 +65,11 @@ PEFT = {
     "peft_bias_own": ("qwen2", dict(LORA, bias="lora_only"), {}),
     "peft_dora": ("llama_bias", dict(LORA, use_dora=True), {}),
     "peft_dora_rs": ("llama", dict(LORA, use_dora=True, use_rslora=True), {}),
+    "peft_dora_embedding": ("qwen3", dict(LORA, target_modules=["v_proj", "embed_tokens"], use_dora=True), {}),
+    "peft_norms": ("qwen3", dict(LORA, target_modules=["v_proj"], layers_to_transform=[1],
+                                 modules_to_save=["norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm"]), {}),
+    "peft_gemma_norms": ("gemma3", dict(LORA, target_modules=["q_proj"], modules_to_save=["norm", "pre_feedforward_layernorm"]), {}),
+    "peft_final_norm": ("llama", dict(LORA, target_modules=["lm_head"], modules_to_save=["norm"]), {}),
     "peft_nested": ("gemma3_nested", dict(LORA, target_modules=ATTENTION), dict(prefix="language_model.")),
 }
 

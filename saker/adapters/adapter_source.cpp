@@ -182,11 +182,12 @@ void check_low_rank(const std::string& name, const LowRank& low_rank) {
       rank,
       low_rank.up.shape.at(1)
   );
-  const auto fits = [&](const std::optional<Tensor>& vector) {
-    return !vector || vector->shape.front() == low_rank.up.shape.front();
+  const auto& tokens = low_rank.by_token ? low_rank.down : low_rank.up;
+  const auto fits = [&](const std::optional<Tensor>& vector, const Tensor& matrix) {
+    return !vector || vector->shape.front() == matrix.shape.front();
   };
   require(
-      fits(low_rank.bias) && fits(low_rank.magnitude),
+      fits(low_rank.bias, low_rank.up) && fits(low_rank.magnitude, tokens),
       ErrorCode::kCorruptData,
       "[{}] bias or magnitudes of another size than the {} outputs",
       name,

@@ -34,14 +34,17 @@ struct LowRank {
   Tensor up;    // [N, R]
   bool embedding = false;
   float scale = 1.0F;
-  std::optional<Tensor> bias;       // [N], times scale.
-  std::optional<Tensor> magnitude;  // [N]: the norm of each output's weights (DoRA).
+  std::optional<Tensor> bias;  // [N], times scale.
+  // The norms of DoRA: of each output's weights, [N]; of an embedding, of the numbers that all
+  // tokens have for an output (PEFT), or where `by_token`, of each token's row, [V] (mlx-lm).
+  std::optional<Tensor> magnitude;
+  bool by_token = false;
 };
 
 // What changes in one module.
 struct ModuleSource {
   std::optional<LowRank> low_rank;
-  std::optional<Tensor> weight;  // [N, K], in place of the base's.
+  std::optional<Tensor> weight;  // [N, K], of a norm [N], in place of the base's.
   std::optional<Tensor> bias;    // [N], in place of the base's.
   std::string name;              // As the file has it, for messages.
 };

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,39 @@ PackedWeight pack(const std::string& name, const Tensor& tensor) {
   return PackedWeight::pack({tensors}, {.kind = kind});
 }
 
+// The factors of a weight-decomposed change.
+void set_ratios(OutputChange& change, std::span<const float> ratios, float scale) {
+  change.gains.resize(ratios.size());
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    change.scales[i] = scale * ratios[i];
+    change.gains[i] = ratios[i] - 1.0F;
+  }
+}
+
+// An embedding whose rows have factors of their own is replaced as a whole.
+OutputChange adapted_table(const ModuleSource& source, const Module& module) {
+  const LowRank& low_rank = *source.low_rank;
+  const auto ratios = magnitude_ratios(module, low_rank, source.name);
+  const LowRankRows rows(low_rank);
+  const auto columns = static_cast<std::size_t>(module.inputs);
+  std::vector<float> values(ratios.size() * columns);
+  each_base_row(module, [&](int row, std::span<const float> weights) {
+    const auto index = static_cast<std::size_t>(row);
+    const auto adapted = std::span(values).subspan(index * columns, columns);
+    std::ranges::copy(weights, adapted.begin());
+    rows.add(row, low_rank.scale, adapted);
+    for (float& value : adapted) {
+      value *= ratios[index];
+    }
+  });
+  OutputChange change;
+  change.table =
+      pack(source.name, float_tensor({module.outputs, module.inputs}, std::move(values)));
+  change.scales.assign(columns, 1.0F);
+  change.gains.assign(columns, -1.0F);
+  return change;
+}
+
 // The change that a low-rank pair makes. The bias of the base is not scaled by DoRA.
 OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
@@ -96,13 +130,13 @@ OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
   change.scales.assign(static_cast<std::size_t>(outputs), low_rank.scale);
   if (module.embedding) {
     check_shape(name, low_rank.down, {module.outputs, rank});
-    require(
-        !low_rank.magnitude,
-        ErrorCode::kUnsupported,
-        "[{}] weight-decomposed changes (DoRA) of an embedding can't be run",
-        name
-    );
+    if (low_rank.by_token) {
+      return adapted_table(source, module);
+    }
     change.table = pack(name, low_rank.down);
+    if (low_rank.magnitude) {
+      set_ratios(change, magnitude_ratios(module, low_rank, name), low_rank.scale);
+    }
     return change;
   }
   check_shape(name, low_rank.down, {rank, module.inputs});
@@ -121,14 +155,11 @@ OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
         name
     );
     const auto ratios = magnitude_ratios(module, low_rank, name);
-    const auto bias = base_bias(module);
-    change.gains.resize(ratios.size());
-    change.offsets.resize(module.bias ? ratios.size() : 0);
-    for (std::size_t i = 0; i < ratios.size(); ++i) {
-      change.scales[i] = low_rank.scale * ratios[i];
-      change.gains[i] = ratios[i] - 1.0F;
-      if (module.bias) {
-        change.offsets[i] = -change.gains[i] * bias[i];
+    set_ratios(change, ratios, low_rank.scale);
+    if (module.bias) {
+      change.offsets = base_bias(module);
+      for (std::size_t i = 0; i < ratios.size(); ++i) {
+        change.offsets[i] *= -change.gains[i];
       }
     }
   }
@@ -167,9 +198,26 @@ std::vector<float> bias_difference(const ModuleSource& source, const Module& mod
   return result;
 }
 
-std::vector<std::shared_ptr<const OutputChange>> changes_of(
-    const ModuleSource& source, const Module& module
-) {
+// A norm's other factors; none where they are the base's.
+nn::Adapter::ModuleChanges norm_changes(const ModuleSource& source, const Module& module) {
+  require(
+      source.weight && !source.low_rank && !source.bias,
+      ErrorCode::kUnsupported,
+      "[{}] a change of a norm's weight can be run, no other",
+      source.name
+  );
+  OutputChange change;
+  change.gains = norm_gains(module, *source.weight, source.name);
+  if (std::ranges::all_of(change.gains, [](float gain) { return gain == 0.0F; })) {
+    return {};
+  }
+  return {std::make_shared<const OutputChange>(std::move(change))};
+}
+
+nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& module) {
+  if (module.norm) {
+    return norm_changes(source, module);
+  }
   std::vector<OutputChange> changes;
   const bool replaced = source.weight && !equals_base(module, *source.weight, source.name);
   if (replaced) {
@@ -195,7 +243,7 @@ std::vector<std::shared_ptr<const OutputChange>> changes_of(
       target[i] += offsets[i];
     }
   }
-  std::vector<std::shared_ptr<const OutputChange>> result;
+  nn::Adapter::ModuleChanges result;
   result.reserve(changes.size());
   for (OutputChange& change : changes) {
     result.push_back(std::make_shared<const OutputChange>(std::move(change)));
@@ -203,11 +251,15 @@ std::vector<std::shared_ptr<const OutputChange>> changes_of(
   return result;
 }
 
-// "layers.12.mlp.up_proj" -> 12; -1 for the embedding; none for the head.
-std::optional<int> layer_of(std::string_view name) {
+// "layers.12.mlp.up_proj" -> 12; -1 for the embedding; none for the head. A layer's first norm and
+// the final one are made together with what comes before them.
+std::optional<int> layer_of(std::string_view name, int layer_count) {
   constexpr std::string_view kLayers = "layers.";
   if (name == "embed_tokens") {
     return -1;
+  }
+  if (name == "norm") {
+    return layer_count - 1;
   }
   int layer = 0;
   if (!name.starts_with(kLayers)) {
@@ -215,7 +267,10 @@ std::optional<int> layer_of(std::string_view name) {
   }
   const auto* begin = name.data() + kLayers.size();
   const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
-  return error == std::errc() ? std::optional(layer) : std::nullopt;
+  if (error != std::errc()) {
+    return std::nullopt;
+  }
+  return name.ends_with(".input_layernorm") ? layer - 1 : layer;
 }
 
 // The head's change that follows from that of the embedding whose weight it shares.
@@ -243,7 +298,7 @@ std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const model
       return;
     }
     changes[module.path] = std::move(found);
-    if (const auto layer = layer_of(name)) {
+    if (const auto layer = layer_of(name, model.info().layer_count)) {
       first_layer = std::min(*layer, first_layer.value_or(*layer));
     }
   };

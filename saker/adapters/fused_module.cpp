@@ -69,6 +69,7 @@ class FusedRows {
     }
     if (change.low_rank && change.low_rank->magnitude) {
       ratios_ = magnitude_ratios(*module.base, *change.low_rank, change.name);
+      by_column_ = change.low_rank->embedding && !change.low_rank->by_token;
     }
   }
 
@@ -94,8 +95,8 @@ class FusedRows {
       low_rank_->add(row, module_.change.low_rank->scale, adapted);
     }
     if (!ratios_.empty()) {
-      for (float& value : adapted) {
-        value *= ratios_[index];
+      for (std::size_t k = 0; k < adapted.size(); ++k) {
+        adapted[k] *= ratios_[by_column_ ? k : index];
       }
     }
     for (std::size_t k = 0; k < values.size(); ++k) {
@@ -106,12 +107,35 @@ class FusedRows {
   const FusedModule& module_;
   std::vector<float> replaced_;  // Empty: the base's stays.
   std::optional<LowRankRows> low_rank_;
-  std::vector<float> ratios_;  // Of weight-decomposed changes.
+  std::vector<float> ratios_;  // Of weight-decomposed changes,
+  bool by_column_ = false;     // else by row.
 };
+
+// A vector in a tensor's dtype.
+Tensor vector_like(std::span<const float> values, DType dtype) {
+  const auto size = static_cast<int>(values.size());
+  Tensor like = float_tensor({size}, {});
+  like.dtype = dtype;
+  Pieces pieces(like);
+  pieces.add(mx::astype(mx::array(values.begin(), {size}, mx::float32), mx_dtype(dtype)));
+  return pieces.finish();
+}
+
+kernels::WeightTensors fused_norm(const FusedModule& module, const kernels::WeightTensors& like) {
+  auto values = to_floats(*module.change.weight);
+  const auto base = to_floats(like.weight);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = blend(base[i], values[i], module.strength);
+  }
+  return {vector_like(values, like.weight.dtype), std::nullopt, std::nullopt, like.name};
+}
 
 }  // namespace
 
 kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::WeightTensors& like) {
+  if (module.base->norm) {
+    return fused_norm(module, like);
+  }
   const FusedRows rows(module);
   const kernels::WeightFormat& format = module.base->weight->format();
   Pieces weight(like.weight);
@@ -161,17 +185,14 @@ std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = blend(base[i], values[i], module.strength);
   }
-  Tensor like = float_tensor({module.base->outputs}, {});
-  like.dtype = dtype;
-  Pieces bias(like);
-  bias.add(
-      mx::astype(mx::array(values.begin(), {module.base->outputs}, mx::float32), mx_dtype(dtype))
-  );
-  return bias.finish();
+  return vector_like(values, dtype);
 }
 
 ModuleSource without_equals(const ModuleSource& change, const nn::Module& base) {
   ModuleSource result = change;
+  if (base.norm) {
+    return result;
+  }
   if (change.weight && equals_base(base, *change.weight, change.name)) {
     result.weight.reset();
   }

@@ -85,6 +85,7 @@ void add_tensor(
     low_rank.up = transposed(checked_tensor(name, tensor, 2));
   } else {
     low_rank.magnitude = checked_tensor(name, tensor, 1);
+    low_rank.by_token = embedding;
   }
   module.low_rank = std::move(low_rank);
 }

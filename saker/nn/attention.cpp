@@ -19,8 +19,8 @@ Attention::Attention(
       ),
       output_(weights / "o_proj", options.heads * options.head_dim, options.hidden) {
   if (options.head_norm) {
-    q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm);
-    k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm);
+    q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm, options.heads);
+    k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
   }
 }
 
@@ -34,8 +34,8 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});        // [N, H_kv, D]
   const auto v = mx::reshape(parts[2], {rows, options_.kv_heads, dim});  // [N, H_kv, D]
   if (q_norm_) {
-    q = (*q_norm_)(q);
-    k = (*k_norm_)(k);
+    q = (*q_norm_)(q, context.adapters());
+    k = (*k_norm_)(k, context.adapters());
   }
   const auto& table = context.rope_table(*rope_);
   q = kernels::rope(q, table.cos, table.sin);

@@ -30,8 +30,10 @@ void fork_rows(ForwardContext& context, kernels::ResidualNorm& state) {
   state = {mx::take(state.sum, rows, 0), mx::take(state.normed, rows, 0)};
 }
 
-mx::array normed(const std::optional<RmsNorm>& norm, const mx::array& x) {
-  return norm ? (*norm)(x) : x;
+mx::array normed(
+    const std::optional<RmsNorm>& norm, const mx::array& x, const RowAdapters& adapters
+) {
+  return norm ? (*norm)(x, adapters) : x;
 }
 
 }  // namespace
@@ -46,22 +48,26 @@ DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
 
 mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& context) const {
   keep_tap(context, -1, embedded);
-  kernels::ResidualNorm state{embedded, layers_.front().attention_norm(embedded)};
+  kernels::ResidualNorm state{
+      embedded, layers_.front().attention_norm(embedded, context.adapters())
+  };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto& layer = layers_[i];
     const int index = static_cast<int>(i);
     if (context.forks_before(index)) {
       fork_rows(context, state);
     }
+    const auto& adapters = context.adapters();
     const auto attend = [&](const auto& part) { return part(state.normed, context, index); };
-    const auto attended = normed(layer.attention_output_norm, std::visit(attend, layer.attention));
-    state = layer.mlp_norm.add(state.sum, attended);
+    const auto attended =
+        normed(layer.attention_output_norm, std::visit(attend, layer.attention), adapters);
+    state = layer.mlp_norm.add(state.sum, attended, adapters);
     const auto& rows = state.normed;
-    const auto feed = [&](const auto& part) { return part(rows, context.adapters()); };
+    const auto feed = [&](const auto& part) { return part(rows, adapters); };
     const auto output = std::visit(feed, layer.mlp);
-    const auto fed = normed(layer.mlp_output_norm, output);
+    const auto fed = normed(layer.mlp_output_norm, output, adapters);
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-    state = next.add(state.sum, fed);
+    state = next.add(state.sum, fed, adapters);
     keep_tap(context, index, state.sum);
     finish_layer(context, state);
   }

@@ -15,6 +15,7 @@ Embedding::Embedding(const Weights& weights, int vocab_size, int hidden)
       .outputs = vocab_size,
       .weight = weight_,
       .bias = {},
+      .norm = {},
   });
 }
 

@@ -47,6 +47,7 @@ Linear::Linear(const Weights& weights, int inputs, int outputs)
       .outputs = outputs,
       .weight = weight_,
       .bias = bias_,
+      .norm = {},
   });
 }
 
@@ -58,6 +59,7 @@ Linear::Linear(const Weights& scope, kernels::PackedWeight shared)
       .outputs = weight_.rows(),
       .weight = weight_,
       .bias = {},
+      .norm = {},
   });
 }
 
@@ -122,6 +124,7 @@ JoinedLinear::Product JoinedLinear::make_product(
         .weight = product.weight,
         .first_row = column,
         .bias = part.weights.has("bias") ? std::optional(biases[i]) : std::nullopt,
+        .norm = {},
     });
     column += part.outputs;
   }

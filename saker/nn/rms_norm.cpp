@@ -2,21 +2,46 @@
 #include "saker/nn/rms_norm.h"
 
 namespace saker::nn {
+namespace {
 
-RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options)
-    : weight_(weights.vector("weight", size)), eps_(options.eps) {
+// What adapters change of it is a factor of each output.
+mx::array changed(const mx::array& y, const RowAdapters& adapters, const ModuleColumns& module) {
+  if (adapters.base_only()) {
+    return y;
+  }
+  const auto rows = y.ndim() == 2 ? y : mx::reshape(y, {y.shape(0), -1});
+  const auto result = adapters.change(rows, rows, {&module, 1});
+  return y.ndim() == 2 ? result : mx::reshape(result, y.shape());
+}
+
+}  // namespace
+
+RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options, int groups)
+    : weight_(weights.vector("weight", size)), eps_(options.eps), module_{weights.path("")} {
   if (options.weight_offset != 0.0F) {
     weight_ = mx::add(weight_, mx::array(options.weight_offset));
     mx::eval(weight_);
   }
+  weights.add_module({
+      .path = module_.path,
+      .inputs = size,
+      .outputs = size * groups,
+      .weight = {},
+      .bias = {},
+      .norm = NormWeight{weight_, options.weight_offset},
+  });
 }
 
-mx::array RmsNorm::operator()(const mx::array& x) const {
-  return kernels::rms_norm(x, weight_, eps_);
+mx::array RmsNorm::operator()(const mx::array& x, const RowAdapters& adapters) const {
+  return changed(kernels::rms_norm(x, weight_, eps_), adapters, module_);
 }
 
-kernels::ResidualNorm RmsNorm::add(const mx::array& x, const mx::array& residual) const {
-  return kernels::rms_norm_residual(x, residual, weight_, eps_);
+kernels::ResidualNorm RmsNorm::add(
+    const mx::array& x, const mx::array& residual, const RowAdapters& adapters
+) const {
+  auto result = kernels::rms_norm_residual(x, residual, weight_, eps_);
+  result.normed = changed(result.normed, adapters, module_);
+  return result;
 }
 
 }  // namespace saker::nn

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// RMS norm with a learned weight. Immutable.
+// RMS norm with a learned weight, which adapters can change row by row. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/norm.h"
+#include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 
 namespace saker::nn {
@@ -17,16 +18,20 @@ struct NormOptions {
 
 class RmsNorm {
  public:
-  RmsNorm(const Weights& weights, int size, const NormOptions& options);
+  // `groups`: that many vectors of a row are normed with the same weight, as the heads of q.
+  RmsNorm(const Weights& weights, int size, const NormOptions& options, int groups = 1);
 
-  // x [..., size] -> the same shape and dtype.
-  mx::array operator()(const mx::array& x) const;
+  // x [N, size], with groups [N, groups, size] -> the same shape and dtype.
+  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
   // Norm of x + residual, and the sum; x, residual [N, size].
-  kernels::ResidualNorm add(const mx::array& x, const mx::array& residual) const;
+  kernels::ResidualNorm add(
+      const mx::array& x, const mx::array& residual, const RowAdapters& adapters
+  ) const;
 
  private:
   mx::array weight_;
   float eps_;
+  ModuleColumns module_;
 };
 
 }  // namespace saker::nn

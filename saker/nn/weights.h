@@ -25,16 +25,23 @@ struct QuantizationConfig {
   std::map<std::string, std::optional<kernels::WeightFormat>, std::less<>> overrides;
 };
 
-// What adapters can change: a linear layer or an embedding that was built.
+// The factors of a norm, [inputs] float32: the checkpoint's numbers plus `offset`.
+struct NormWeight {
+  mx::array factors;
+  float offset = 0.0F;
+};
+
+// What adapters can change: a linear layer, an embedding or a norm that was built.
 struct Module {
   std::string path;  // As the checkpoint names it: "model.layers.0.self_attn.q_proj".
   bool embedding = false;
-  int inputs = 0;  // K of [N, K].
+  int inputs = 0;  // K of [N, K]; of a norm, the size of what is normed.
   int outputs = 0;
-  // Holds the weight in its rows [first_row, first_row + outputs).
+  // None for a norm. Holds the weight in its rows [first_row, first_row + outputs).
   std::optional<kernels::PackedWeight> weight;
   int first_row = 0;
   std::optional<mx::array> bias;  // [outputs] float32
+  std::optional<NormWeight> norm;
 };
 
 class Weights {

@@ -190,8 +190,13 @@ TEST_F(BadAdapter, ReplacedWeightsMustFit) {
   tensors.push_back(tensor("base_model.model.lm_head.weight", {97, kHidden}));
   refuse_peft(ErrorCode::kInvalidArgument, {"lm_head", "[97, 32]"}, peft_config(), tensors);
   tensors = peft_tensors();
-  tensors.push_back(tensor("base_model.model.model.norm.weight", {kHidden}));
-  refuse_peft(ErrorCode::kInvalidArgument, {"model.norm"}, peft_config(), tensors);
+  const std::string norm = "base_model.model.model.norm.";
+  tensors.push_back(tensor(norm + "weight", {kHidden + 1}));
+  refuse_peft(ErrorCode::kInvalidArgument, {"model.norm", "33"}, peft_config(), tensors);
+  tensors.back() = tensor(norm + "weight", {kHidden, 1});
+  refuse_peft(ErrorCode::kCorruptData, {"model.norm", "[32, 1]"}, peft_config(), tensors);
+  tensors.back() = tensor(norm + "bias", {kHidden});
+  refuse_peft(ErrorCode::kUnsupported, {"model.norm"}, peft_config(), tensors);
   tensors = peft_tensors();
   tensors.push_back(tensor(std::string(kQuery) + ".lora_C.weight", {kRank, kHidden}));
   refuse_peft(ErrorCode::kInvalidArgument, {"lora_C"}, peft_config(), tensors);

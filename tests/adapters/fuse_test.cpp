@@ -63,6 +63,11 @@ constexpr Case kCases[] = {
     {"peft_bias_own", "qwen2", kExact},
     {"peft_dora", "llama_bias", kExact},
     {"peft_nested", "gemma3_nested", kExact},
+    {"mlx_dora_embedding", "qwen3", kExact},
+    {"peft_dora_embedding", "qwen3", kExact},
+    {"peft_norms", "qwen3", kExact},
+    {"peft_gemma_norms", "gemma3", kExact},
+    {"peft_final_norm", "llama", kExact},
 };
 
 std::filesystem::path golden_dir() {
