@@ -5,8 +5,9 @@
 #include "saker/adapters/null_adapter.h"
 #include "saker/base/error.h"
 
+#include <algorithm>
 #include <cmath>
-#include <utility>
+#include <system_error>
 
 namespace saker::engine {
 
@@ -39,25 +40,38 @@ nn::AdapterUse Adapters::use(const View& view, const models::Model& model) {
   return {view.null ? null_adapter(view, model) : load(view.adapter, model), strength};
 }
 
+template <typename Map, typename Make>
+std::shared_ptr<const nn::Adapter> Adapters::keep(
+    Map& map, const typename Map::key_type& key, Make make
+) {
+  ++uses_;
+  if (const auto found = map.find(key); found != map.end()) {
+    found->second.used = uses_;
+    return found->second.adapter;
+  }
+  std::shared_ptr<const nn::Adapter> made = make();
+  if (map.size() >= kMostAdapters) {
+    map.erase(std::ranges::min_element(map, {}, [](const auto& entry) { return entry.second.used; })
+    );
+  }
+  map[key] = {made, uses_};
+  return made;
+}
+
 std::shared_ptr<const nn::Adapter> Adapters::null_adapter(
     const View& view, const models::Model& model
 ) {
-  constexpr std::size_t kMostNulls = 16;
   const NullKey key{view.adapter, view.null->seed, view.null->init_scale, view.null->rank_scale};
-  if (const auto found = nulls_.find(key); found != nulls_.end()) {
-    return found->second;
-  }
-  const adapters::NullOptions options{
-      .seed = view.null->seed,
-      .init_scale = view.null->init_scale,
-      .rank_scale = view.null->rank_scale,
-  };
-  auto null =
-      adapters::bind(adapters::null_adapter(adapters::read_adapter(view.adapter), options), model);
-  if (nulls_.size() >= kMostNulls) {
-    nulls_.clear();
-  }
-  return nulls_[key] = std::move(null);
+  return keep(nulls_, key, [&] {
+    const adapters::NullOptions options{
+        .seed = view.null->seed,
+        .init_scale = view.null->init_scale,
+        .rank_scale = view.null->rank_scale,
+    };
+    return adapters::bind(
+        adapters::null_adapter(adapters::read_adapter(view.adapter), options), model
+    );
+  });
 }
 
 std::shared_ptr<const nn::Adapter> Adapters::load(
@@ -65,11 +79,7 @@ std::shared_ptr<const nn::Adapter> Adapters::load(
 ) {
   std::error_code unreadable;
   const auto key = std::filesystem::weakly_canonical(dir, unreadable);
-  auto& adapter = loaded_[unreadable ? dir : key];
-  if (adapter == nullptr) {
-    adapter = adapters::load_adapter(dir, model);
-  }
-  return adapter;
+  return keep(loaded_, unreadable ? dir : key, [&] { return adapters::load_adapter(dir, model); });
 }
 
 }  // namespace saker::engine

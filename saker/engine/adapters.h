@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The adapters that requests name, each loaded when it is first asked for and then kept. Threading:
-// the engine's thread.
+// The adapters that requests name, each loaded when it is first asked for and then kept until
+// `kMostAdapters` others were used since; those that run stay alive in any case. Threading: the
+// engine's thread.
 
 #include "saker/engine/request.h"
 #include "saker/engine/views.h"
 #include "saker/models/model.h"
 #include "saker/nn/adapter.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,6 +21,8 @@ namespace saker::engine {
 
 class Adapters {
  public:
+  static constexpr std::size_t kMostAdapters = 16;  // And as many null adapters.
+
   // Throws as loading does, and kInvalidArgument for a scale that is not finite.
   nn::AdapterUse use(const GenerateRequest& request, const models::Model& model);
 
@@ -35,8 +39,18 @@ class Adapters {
 
   std::shared_ptr<const nn::Adapter> null_adapter(const View& view, const models::Model& model);
 
-  std::map<std::filesystem::path, std::shared_ptr<const nn::Adapter>> loaded_;
-  std::map<NullKey, std::shared_ptr<const nn::Adapter>> nulls_;  // A few.
+  struct Kept {
+    std::shared_ptr<const nn::Adapter> adapter;
+    std::uint64_t used = 0;  // When, in uses.
+  };
+
+  // The adapter of this key, made by `make` unless it is kept.
+  template <typename Map, typename Make>
+  std::shared_ptr<const nn::Adapter> keep(Map& map, const typename Map::key_type& key, Make make);
+
+  std::uint64_t uses_ = 0;
+  std::map<std::filesystem::path, Kept> loaded_;
+  std::map<NullKey, Kept> nulls_;
 };
 
 }  // namespace saker::engine

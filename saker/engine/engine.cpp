@@ -174,6 +174,14 @@ std::vector<ScoreOutcome> Engine::score(std::span<const ScoreRequest> requests) 
   return score_requests(impl_->runner(), impl_->prompts(), impl_->prefill_step(), requests);
 }
 
+std::vector<ScoreOutcome> Engine::score(
+    std::span<const ScoreRequest> requests, ScoreInstruments& instruments
+) {
+  return score_requests(
+      impl_->runner(), impl_->prompts(), impl_->prefill_step(), requests, &instruments
+  );
+}
+
 BenchResult Engine::bench(
     const BenchRequest& request, const std::function<void(int done, int total)>& progress
 ) {

@@ -11,6 +11,7 @@
 // thread. Answers do not depend on what else runs.
 
 #include "saker/engine/request.h"
+#include "saker/engine/score_instruments.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
@@ -93,6 +94,10 @@ class Engine {
   // runs once; a request that fails does not keep the others from their results. Generation waits
   // until all are done.
   std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests);
+  // The same, where views whose scores `instruments` knows do not run again.
+  std::vector<ScoreOutcome> score(
+      std::span<const ScoreRequest> requests, ScoreInstruments& instruments
+  );
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress
   );

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/scoring.h"
 
+#include "saker/base/checksum.h"
 #include "saker/base/error.h"
 #include "saker/engine/adapters.h"
 #include "saker/score/token_scores.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -27,7 +29,47 @@ struct Plan {
   std::vector<int> first_tokens;         // Of the windows.
   std::vector<View> views;               // At least one.
   std::vector<nn::AdapterUse> adapters;  // Of the views.
+  // Of the views: how they are traced, and what is known of them. Empty without instruments.
+  std::vector<ScoreCall> calls;
+  std::vector<std::optional<ViewScores>> known;
+
+  bool runs(std::size_t view) const { return known.empty() || !known[view]; }
 };
+
+// Everything that the scores depend on.
+std::string cache_key(const Plan& plan, const ScoreRequest& request, const nn::AdapterUse& use) {
+  const auto& tokens = plan.prompt.tokens;
+  std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|",
+      nn::adapter_identity(use),
+      request.kv_bits,
+      request.top_k,
+      request.stride,
+      plan.prompt.first_scored
+  );
+  key.append(reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(tokens[0]));
+  return key;
+}
+
+std::string_view operation_name(const ScoreRequest& request) {
+  return request.tokens       ? "tokens"
+         : request.completion ? "logprob_of"
+         : request.text       ? "rolling_logprob"
+                              : "next_token_dist";
+}
+
+void look_up(Plan& plan, const ScoreRequest& request, ScoreInstruments& instruments) {
+  for (std::size_t i = 0; i < plan.views.size(); ++i) {
+    plan.calls.push_back({
+        .key = cache_key(plan, request, plan.adapters[i]),
+        .view_id = view_id(plan.views[i]),
+        .op = operation_name(request),
+        .top_k = request.top_k,
+        .prompt_hash = checksum(std::as_bytes(std::span(plan.prompt.tokens))),
+    });
+    plan.known.push_back(instruments.find(plan.calls.back()));
+  }
+}
 
 Error as_error(const std::exception_ptr& error) {
   try {
@@ -37,12 +79,14 @@ Error as_error(const std::exception_ptr& error) {
   }
 }
 
-// Each window in each view, a view after the other.
+// Each window in each view that is not known, a view after the other.
 void add_jobs(const Plan& plan, std::vector<ScoreJob>& jobs) {
-  for (const nn::AdapterUse& adapter : plan.adapters) {
+  for (std::size_t i = 0; i < plan.views.size(); ++i) {
     for (const ScoreJob& window : plan.windows) {
-      jobs.push_back(window);
-      jobs.back().adapter = adapter;
+      if (plan.runs(i)) {
+        jobs.push_back(window);
+        jobs.back().adapter = plan.adapters[i];
+      }
     }
   }
 }
@@ -142,8 +186,14 @@ ViewScores merge(const Plan& plan, const std::string& view, std::span<TokenScore
 
 class Batch {
  public:
-  Batch(const Prompts& prompts, int prefill_step, std::span<const ScoreRequest> requests)
+  Batch(
+      const Prompts& prompts,
+      int prefill_step,
+      std::span<const ScoreRequest> requests,
+      ScoreInstruments* instruments
+  )
       : prefill_step_(prefill_step),
+        instruments_(instruments),
         requests_(requests),
         plans_(requests.size()),
         outcomes_(requests.size()) {
@@ -163,6 +213,9 @@ class Batch {
     for (const std::size_t i : encoded_) {
       try {
         finish_plan(plans_[i], requests_[i], model, adapters);
+        if (instruments_ != nullptr && !plans_[i].windows.empty()) {
+          look_up(plans_[i], requests_[i], *instruments_);
+        }
         by_bits[requests_[i].kv_bits].push_back(i);
       } catch (...) {
         outcomes_[i] = as_error(std::current_exception());
@@ -199,7 +252,14 @@ class Batch {
     const score::ScoreOptions options{
         .prefill_step = prefill_step_, .kv_bits = requests_[indices.front()].kv_bits
     };
-    std::vector<TokenScores> scores = score::score_batch(model, jobs, options);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<TokenScores> scores =
+        jobs.empty() ? std::vector<TokenScores>() : score::score_batch(model, jobs, options);
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+    if (instruments_ != nullptr && !jobs.empty()) {
+      instruments_->count_batch(indices.size(), wall.count());
+    }
+    const double share = wall.count() / static_cast<double>(std::max<std::size_t>(jobs.size(), 1));
     std::span<TokenScores> left = scores;
     for (const std::size_t index : indices) {
       const Plan& plan = plans_[index];
@@ -208,15 +268,26 @@ class Batch {
           .boundary_merged = plan.prompt.boundary_merged,
           .first_token_unscored = plan.prompt.first_token_unscored,
       };
-      for (const View& view : plan.views) {
-        result.views.push_back(merge(plan, view.key, left.first(plan.windows.size())));
+      for (std::size_t i = 0; i < plan.views.size(); ++i) {
+        if (!plan.runs(i)) {
+          result.views.push_back(*plan.known[i]);
+          result.views.back().view = plan.views[i].key;
+          continue;
+        }
+        result.views.push_back(merge(plan, plan.views[i].key, left.first(plan.windows.size())));
         left = left.subspan(plan.windows.size());
+        if (!plan.calls.empty()) {
+          instruments_->add(
+              plan.calls[i], result.views.back(), share * static_cast<double>(plan.windows.size())
+          );
+        }
       }
       outcomes_[index] = std::move(result);
     }
   }
 
   int prefill_step_;
+  ScoreInstruments* instruments_;  // May be null.
   std::span<const ScoreRequest> requests_;
   std::vector<Plan> plans_;
   std::vector<std::size_t> encoded_;  // Requests that have tokens.
@@ -226,9 +297,13 @@ class Batch {
 }  // namespace
 
 std::vector<ScoreOutcome> score_requests(
-    Runner& runner, const Prompts& prompts, int prefill_step, std::span<const ScoreRequest> requests
+    Runner& runner,
+    const Prompts& prompts,
+    int prefill_step,
+    std::span<const ScoreRequest> requests,
+    ScoreInstruments* instruments
 ) {
-  Batch batch(prompts, prefill_step, requests);
+  Batch batch(prompts, prefill_step, requests, instruments);
   return runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); }
   );
 }

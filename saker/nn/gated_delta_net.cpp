@@ -44,7 +44,7 @@ GatedDeltaNet::GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& op
           options.hidden
       ),
       weights_(delta_weights(weights, shape_)),
-      norm_(weights / "norm", shape_.value_dim, options.norm),
+      norm_(weights / "norm", shape_.value_dim, options.norm, shape_.value_heads),
       output_(weights / "out_proj", shape_.outputs(), options.hidden) {}
 
 mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context, int layer) const {
@@ -76,7 +76,7 @@ mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context,
     );
   }
   const mx::Shape heads = {rows, shape_.value_heads, shape_.value_dim};
-  const auto normed = norm_(mx::reshape(result.rows, heads));
+  const auto normed = norm_(mx::reshape(result.rows, heads), context.adapters());
   const auto gated = kernels::gated_activation(
       mx::reshape(parts[1], heads), normed, kernels::Activation::kSilu
   );

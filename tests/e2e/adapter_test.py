@@ -115,6 +115,18 @@ class Adapters(SakerTest):
         self.assertEqual(views["null:7:0.05"]["logprobs"], views["n"]["logprobs"])
         self.fails("convert", "--adapter", LORA, "--null", "7:-1", out, says="init_scale")
 
+    def test_trace_says_what_was_known(self):
+        records = [{"tokens": [3, 14, 15], "id": i} for i in (0, 1)] + [{"tokens": [3, 14, 16], "id": 2}]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, records)))
+        trace = self.folder / "trace.jsonl"
+        lines = self.ok("score", MODEL, "-f", path, "--adapter", LORA, "--batch", "1", "--trace", trace).splitlines()
+        first, again = ({**json.loads(line), "id": 0} for line in lines[:2])
+        self.assertEqual(first, again)
+        calls = [json.loads(line) for line in trace.read_text().splitlines()]
+        self.assertEqual([(call["view_id"], call["hit"]) for call in calls],
+                         [("base", False), ("ft", False), ("base", True), ("ft", True), ("base", False), ("ft", False)])
+        self.fails("score", MODEL, "-f", path, "--trace", self.folder / "no" / "file", says="trace")
+
 
 if __name__ == "__main__":
     unittest.main()

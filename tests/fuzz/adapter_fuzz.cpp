@@ -29,7 +29,9 @@ const fs::path& folder() {
 
 void write(const fs::path& path, std::span<const std::uint8_t> bytes) {
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      .write(
+          reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())
+      );
 }
 
 void check(const saker::adapters::AdapterSource& source) {

@@ -58,9 +58,16 @@ bool answers(const Json& kept, const Record& record) {
 class RecordsScorer {
  public:
   RecordsScorer(
-      engine::Engine& engine, const RecordsInput& input, const engine::ScoreRequest& options
+      engine::Engine& engine,
+      const RecordsInput& input,
+      const engine::ScoreRequest& options,
+      engine::ScoreInstruments& instruments
   )
-      : engine_(engine), input_(input), options_(options), lines_(input.file) {
+      : engine_(engine),
+        input_(input),
+        options_(options),
+        instruments_(instruments),
+        lines_(input.file) {
     if (!input.output.empty()) {
       std::error_code none;
       require(
@@ -158,7 +165,7 @@ class RecordsScorer {
         requests.push_back(std::move(record.request));
       }
     }
-    const std::vector<engine::ScoreOutcome> outcomes = engine_.score(requests);
+    const std::vector<engine::ScoreOutcome> outcomes = engine_.score(requests, instruments_);
     auto next = outcomes.begin();
     int failures = 0;
     for (const Record& record : records) {
@@ -177,6 +184,7 @@ class RecordsScorer {
   engine::Engine& engine_;
   const RecordsInput& input_;
   const engine::ScoreRequest& options_;
+  engine::ScoreInstruments& instruments_;
   JsonLines lines_;
   RecordOutput output_;
 };
@@ -228,9 +236,12 @@ engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreR
 }
 
 int score_records(
-    engine::Engine& engine, const RecordsInput& input, const engine::ScoreRequest& options
+    engine::Engine& engine,
+    const RecordsInput& input,
+    const engine::ScoreRequest& options,
+    engine::ScoreInstruments& instruments
 ) {
-  return RecordsScorer(engine, input, options).run();
+  return RecordsScorer(engine, input, options, instruments).run();
 }
 
 }  // namespace saker::cli

@@ -26,7 +26,10 @@ void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file
 // Scores each record with these options; the exit code. Throws kInvalidArgument at the end when
 // records failed, and at once for an output that belongs to other input.
 int score_records(
-    engine::Engine& engine, const RecordsInput& input, const engine::ScoreRequest& options
+    engine::Engine& engine,
+    const RecordsInput& input,
+    const engine::ScoreRequest& options,
+    engine::ScoreInstruments& instruments
 );
 
 // A record's request. Throws kInvalidArgument for unknown members and wrong types.

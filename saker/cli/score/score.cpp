@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace saker::cli {
@@ -34,6 +35,7 @@ struct ScoreArgs {
   RecordsInput records;
   engine::ScoreRequest options;  // Those that all inputs share.
   ViewArgs views;
+  std::filesystem::path trace;  // Empty: none.
   bool json = false;
 
   ScoreArgs() { options.top_k = 10; }
@@ -97,8 +99,9 @@ int run_score(const ScoreArgs& given) {
   args.options.views = parse_views(args.views);
   args.records.diff = args.views.diff;
   const auto engine = load_engine(args.model);
+  engine::ScoreInstruments instruments({.trace = args.trace});
   if (!args.records.file.empty()) {
-    return score_records(*engine, args.records, args.options);
+    return score_records(*engine, args.records, args.options, instruments);
   }
   engine::ScoreRequest request = args.options;
   request.text = args.text;
@@ -110,7 +113,11 @@ int run_score(const ScoreArgs& given) {
   if (!args.prompt_tokens.empty()) {
     request.prompt_tokens = parse_token_list(args.prompt_tokens);
   }
-  show(engine->score(request), args, engine->tokenizer());
+  const auto outcomes = engine->score({&request, 1}, instruments);
+  if (const Error* error = std::get_if<Error>(&outcomes.front())) {
+    throw Error(*error);
+  }
+  show(std::get<engine::ScoreResult>(outcomes.front()), args, engine->tokenizer());
   return 0;
 }
 
@@ -171,6 +178,11 @@ void add_score(CLI::App& app, Action& action) {
   add_records_input(command, args->records, *file);
   add_view_args(command, args->views);
   command.get_option("--html")->excludes(file);
+  command
+      .add_option(
+          "--trace", args->trace, "Add a JSON line for each view of each input to this file"
+      )
+      ->type_name("FILE");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([=, &action] {
     if (input->count_all() + prompt->count() + prompt_tokens->count() == 0) {
