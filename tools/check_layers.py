@@ -32,6 +32,8 @@ ALLOWED = {
     "cli": "base text sample load adapters engine",
 }
 NO_MLX = {"base", "text", "cli"}
+BINDINGS = "python"  # Its C++ includes these and no MLX.
+BOUND = {"load", "engine"}
 RUST = {"text", "cli"}  # Folders that may call the Rust library.
 MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 3
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
@@ -90,6 +92,15 @@ def bad_includes(rel: str, text: str) -> list[str]:
     return bad
 
 
+def bad_bindings(rel: str, text: str) -> list[str]:
+    bad = []
+    for target in INCLUDE.findall(text):
+        parts = target.split("/")
+        if parts[0] == "mlx" or (parts[0] == ROOT and parts[1] not in BOUND):
+            bad.append(f"{rel}: {BINDINGS} must not include {target}")
+    return bad
+
+
 def long_functions(rel: str, text: str) -> list[str]:
     """Bodies of formatted code: from a line that ends in `{` to `}` at the same indent."""
     bad = []
@@ -141,11 +152,13 @@ def check(top: pathlib.Path) -> list[str]:
     may_be_long, bad = exempt(top)
     bad += table_is_sound() + documented(top)
     folders: collections.Counter[str] = collections.Counter()
-    for path in files(top, ROOT, "tests", "bench", "examples", "tools", "rust", "cmake"):
+    for path in files(top, ROOT, BINDINGS, "tests", "bench", "examples", "tools", "rust", "cmake"):
         rel = path.relative_to(top).as_posix()
         if path.suffix not in CODE | OTHER:
             continue
         bad += bad_file(path, rel, may_be_long)
+        if rel.startswith(BINDINGS + "/") and path.suffix in CODE:
+            bad += bad_bindings(rel, path.read_text(encoding="utf-8"))
         if not rel.startswith(ROOT + "/") or path.suffix not in CODE:
             continue
         bad += bad_includes(rel, path.read_text(encoding="utf-8"))

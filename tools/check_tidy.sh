@@ -21,10 +21,10 @@ default_base() {
 }
 
 if [ "${1:-}" = --all ]; then
-  files=$(git ls-files 'saker/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
+  files=$(git ls-files 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
 else
   base=${1:-$(default_base)}
-  files=$(git diff --name-only --diff-filter=d "$base" -- 'saker/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
+  files=$(git diff --name-only --diff-filter=d "$base" -- 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
 fi
 [ -n "$files" ] || exit 0
 

@@ -11,10 +11,11 @@ exec </dev/null 1>&2
 
 want=${1:-build}
 rust_minimum=1.87
-build_packages="g++ cmake ninja-build ccache python3 python3-pip ca-certificates
+build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev python3-venv ca-certificates
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
-check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev python3-venv"
+check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
+python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
 brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog googletest google-benchmark simde"
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -88,6 +89,8 @@ setup_apt() {
       g++ | cmake | ccache | python3) command -v "$package" >/dev/null && continue ;;
       npm) command -v npm >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;
+      python3-dev) python3 -c "$python_header" 2>/dev/null && continue ;;
+      python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null && continue ;;
       python3-pip) python3 -m pip --version >/dev/null 2>&1 && continue ;;
     esac
     apt_installed "$package" || missing="$missing $package"

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bindings/generate.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace saker::python {
+namespace {
+
+using engine::GenerateRequest;
+using engine::GenerateResult;
+using engine::GenerateStats;
+using engine::TokenLogprob;
+using sample::SamplingOptions;
+
+std::string_view reason_name(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::kStop:
+      return "stop";
+    case engine::FinishReason::kLength:
+      return "length";
+    case engine::FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<engine::EngineOptions>(module, "EngineOptions", "How a model is loaded.")
+      .def(nb::init<>())
+      .def_rw("threads", &engine::EngineOptions::threads)
+      .def_rw("device", &engine::EngineOptions::device)
+      .def_rw("prefill_step", &engine::EngineOptions::prefill_step)
+      .def_rw("max_batch", &engine::EngineOptions::max_batch)
+      .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes);
+  nb::class_<SamplingOptions>(module, "SamplingOptions", "How a token is chosen from logits.")
+      .def(nb::init<>())
+      .def_rw("temperature", &SamplingOptions::temperature)
+      .def_rw("top_p", &SamplingOptions::top_p)
+      .def_rw("min_p", &SamplingOptions::min_p)
+      .def_rw("min_tokens_to_keep", &SamplingOptions::min_tokens_to_keep)
+      .def_rw("top_k", &SamplingOptions::top_k)
+      .def_rw("xtc_probability", &SamplingOptions::xtc_probability)
+      .def_rw("xtc_threshold", &SamplingOptions::xtc_threshold)
+      .def_rw("repetition_penalty", &SamplingOptions::repetition_penalty)
+      .def_rw("repetition_context_size", &SamplingOptions::repetition_context_size)
+      .def_rw("presence_penalty", &SamplingOptions::presence_penalty)
+      .def_rw("presence_context_size", &SamplingOptions::presence_context_size)
+      .def_rw("frequency_penalty", &SamplingOptions::frequency_penalty)
+      .def_rw("frequency_context_size", &SamplingOptions::frequency_context_size)
+      .def_rw("logit_bias", &SamplingOptions::logit_bias)
+      .def_rw("seed", &SamplingOptions::seed);
+}
+
+void bind_request(nb::module_& module) {
+  nb::class_<GenerateRequest>(module, "GenerateRequest", "A prompt and how to continue it.")
+      .def(nb::init<>())
+      .def_rw("prompt", &GenerateRequest::prompt)
+      .def_rw("tokens", &GenerateRequest::tokens)
+      .def(
+          "set_messages",
+          [](GenerateRequest& self, std::string_view json) {
+            self.messages = parse_json(json, "messages");
+          },
+          nb::arg("json")
+      )
+      .def(
+          "set_tools",
+          [](GenerateRequest& self, std::string_view json) {
+            self.tools = parse_json(json, "tools");
+          },
+          nb::arg("json")
+      )
+      .def(
+          "set_template_kwargs",
+          [](GenerateRequest& self, std::string_view json) {
+            self.template_kwargs = parse_json(json, "template_kwargs");
+          },
+          nb::arg("json")
+      )
+      .def_rw("max_tokens", &GenerateRequest::max_tokens)
+      .def_rw("sampling", &GenerateRequest::sampling)
+      .def_rw("stop", &GenerateRequest::stop)
+      .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
+      .def_rw("logprobs", &GenerateRequest::logprobs)
+      .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
+      .def_rw("kv_bits", &GenerateRequest::kv_bits);
+}
+
+void bind_result(nb::module_& module) {
+  nb::class_<TokenLogprob>(module, "TokenLogprob", "A generated token's log-probability.")
+      .def_ro("token", &TokenLogprob::token)
+      .def_ro("logprob", &TokenLogprob::logprob, "From raw logits, in nats.")
+      .def_ro("top", &TokenLogprob::top, "The best alternatives: pairs of id and log-probability.");
+  nb::class_<GenerateStats>(module, "GenerateStats", "What an answer took.")
+      .def_ro("prompt_tokens", &GenerateStats::prompt_tokens)
+      .def_ro("cached_tokens", &GenerateStats::cached_tokens, "Of the prompt, not run.")
+      .def_ro("prompt_tps", &GenerateStats::prompt_tps)
+      .def_ro("generation_tokens", &GenerateStats::generation_tokens)
+      .def_ro("generation_tps", &GenerateStats::generation_tps)
+      .def_ro("time_to_first_token_s", &GenerateStats::time_to_first_token_s)
+      .def_ro("peak_memory_bytes", &GenerateStats::peak_memory_bytes, "Of the process.");
+  nb::class_<GenerateResult>(module, "GenerateResult", "A whole answer.")
+      .def_ro("prompt_tokens", &GenerateResult::prompt_tokens)
+      .def_ro("tokens", &GenerateResult::tokens, "Without the end-of-sequence token that stopped.")
+      .def_prop_ro(
+          "text",
+          [](const GenerateResult& self) { return as_text(self.text); },
+          "Without the stop string; empty without a tokenizer."
+      )
+      .def_prop_ro(
+          "finish_reason",
+          [](const GenerateResult& self) { return reason_name(self.finish_reason); },
+          "``stop``, ``length`` or ``cancelled``."
+      )
+      .def_ro("logprobs", &GenerateResult::logprobs, "One per token, where asked for.")
+      .def_ro("stats", &GenerateResult::stats)
+      .def("__repr__", [](const GenerateResult& self) {
+        return nb::str("GenerateResult(text={!r}, tokens={}, finish_reason={!r})")
+            .format(as_text(self.text), self.tokens.size(), reason_name(self.finish_reason));
+      });
+}
+
+void bind_stream(nb::module_& module) {
+  nb::class_<Stream>(module, "Stream", "An answer on its way.")
+      .def(
+          "next",
+          [](Stream& self) -> nb::object {
+            const std::optional<std::string> piece = self.next();
+            return piece ? nb::object(as_text(*piece)) : nb::none();
+          },
+          nb::sig("def next(self) -> str | None")
+      )
+      .def("wait", &Stream::wait, nb::rv_policy::copy)
+      .def("cancel", &Stream::cancel);
+}
+
+}  // namespace
+
+nb::str as_text(std::string_view text) {
+  PyObject* const decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (decoded == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal<nb::str>(decoded);
+}
+
+Stream::Stream(std::shared_ptr<engine::Engine> engine, GenerateRequest request)
+    : engine_(std::move(engine)), id_(engine_->submit(std::move(request), handler(shared_))) {}
+
+Stream::~Stream() {
+  cancel();
+}
+
+engine::EventHandler Stream::handler(const std::shared_ptr<Shared>& shared) {
+  engine::EventHandler handler;
+  handler.on_text = [shared](std::string_view piece) {
+    {
+      const std::lock_guard lock(shared->mutex);
+      shared->pieces.emplace_back(piece);
+    }
+    shared->changed.notify_all();
+  };
+  handler.on_done = [shared](GenerateResult result) {
+    {
+      const std::lock_guard lock(shared->mutex);
+      shared->result = std::move(result);
+    }
+    shared->changed.notify_all();
+  };
+  handler.on_error = [shared](std::exception_ptr error) {
+    {
+      const std::lock_guard lock(shared->mutex);
+      shared->error = std::move(error);
+    }
+    shared->changed.notify_all();
+  };
+  return handler;
+}
+
+template <typename Ready>
+void Stream::wait_for(Ready ready) {
+  constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
+  while (true) {
+    bool is_ready = false;
+    {
+      const nb::gil_scoped_release release;
+      std::unique_lock lock(shared_->mutex);
+      is_ready = shared_->changed.wait_for(lock, kBetweenSignals, ready);
+    }
+    if (is_ready) {
+      return;
+    }
+    if (PyErr_CheckSignals() != 0) {
+      cancel();
+      throw nb::python_error();
+    }
+  }
+}
+
+std::optional<std::string> Stream::next() {
+  wait_for([this] { return !shared_->pieces.empty() || shared_->ended(); });
+  const std::lock_guard lock(shared_->mutex);
+  if (!shared_->pieces.empty()) {
+    std::string piece = std::move(shared_->pieces.front());
+    shared_->pieces.pop_front();
+    return piece;
+  }
+  if (shared_->error != nullptr) {
+    std::rethrow_exception(shared_->error);
+  }
+  return std::nullopt;
+}
+
+const GenerateResult& Stream::wait() {
+  wait_for([this] { return shared_->ended(); });
+  if (shared_->error != nullptr) {
+    std::rethrow_exception(shared_->error);
+  }
+  return *shared_->result;
+}
+
+void Stream::cancel() {
+  engine_->cancel(id_);
+}
+
+std::unique_ptr<Stream> submit(
+    const Model& model, GenerateRequest request, const std::string& view
+) {
+  const engine::View parsed = model.view(view);
+  require(
+      !parsed.null.has_value(),
+      ErrorCode::kUnsupported,
+      "view {:?}: null adapters can be scored, not yet generate",
+      view
+  );
+  request.adapter = parsed.adapter;
+  request.adapter_scale = parsed.strength;
+  return std::make_unique<Stream>(model.engine(), std::move(request));
+}
+
+void bind_generate(nb::module_& module) {
+  bind_options(module);
+  bind_request(module);
+  bind_result(module);
+  bind_stream(module);
+}
+
+}  // namespace saker::python

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bindings/model.h"
+
+#include "saker/load/model_dir.h"
+
+#include "python/bindings/generate.h"
+#include "python/bindings/score.h"
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace saker::python {
+namespace {
+
+std::vector<engine::NamedAdapter> named(
+    const std::vector<std::pair<std::string, std::string>>& adapters
+) {
+  std::vector<engine::NamedAdapter> result;
+  result.reserve(adapters.size());
+  for (const auto& [name, dir] : adapters) {
+    result.push_back({name, dir});
+  }
+  return result;
+}
+
+const text::Tokenizer& tokenizer(const engine::Engine& engine) {
+  const text::Tokenizer* const found = engine.tokenizer();
+  require(found != nullptr, ErrorCode::kUnsupported, "the model has no tokenizer.json");
+  return *found;
+}
+
+std::vector<std::int32_t> encode(const Model& model, std::string text, bool add_special_tokens) {
+  const auto engine = model.engine();
+  if (!add_special_tokens) {
+    return tokenizer(*engine).encode(text, {.add_special_tokens = false});
+  }
+  engine::GenerateRequest request;
+  request.prompt = std::move(text);
+  return engine->prompt_tokens(request);
+}
+
+nb::str decode(
+    const Model& model, const std::vector<std::int32_t>& tokens, bool skip_special_tokens
+) {
+  return as_text(
+      tokenizer(*model.engine()).decode(tokens, {.skip_special_tokens = skip_special_tokens})
+  );
+}
+
+std::string render_chat(
+    const Model& model,
+    std::string_view messages,
+    const std::optional<std::string>& tools,
+    std::string_view kwargs,
+    bool add_generation_prompt
+) {
+  const auto engine = model.engine();
+  const text::ChatTemplate* const chat = engine->chat_template();
+  require(chat != nullptr, ErrorCode::kUnsupported, "the model has no chat template");
+  text::RenderOptions options;
+  options.add_generation_prompt = add_generation_prompt;
+  options.kwargs = parse_json(kwargs, "template_kwargs");
+  if (tools) {
+    options.tools = parse_json(*tools, "tools");
+  }
+  return chat->render(parse_json(messages, "messages"), options);
+}
+
+void bind_facts(nb::module_& module) {
+  using engine::ModelFacts;
+  nb::class_<ModelFacts>(module, "ModelFacts", "What a loaded model is.")
+      .def_ro("model_type", &ModelFacts::model_type, "Of config.json, such as ``qwen3``.")
+      .def_ro("instruction_set", &ModelFacts::instruction_set, "That the CPU kernels run on.")
+      .def_ro("vocab_size", &ModelFacts::vocab_size)
+      .def_ro("context_length", &ModelFacts::context_length, "In tokens.")
+      .def_ro("weight_bytes", &ModelFacts::weight_bytes, "Read by one decode step.")
+      .def_ro("load_s", &ModelFacts::load_s, "Seconds from open to ready.")
+      .def_ro("warnings", &ModelFacts::warnings);
+}
+
+}  // namespace
+
+Model::Model(
+    const std::string& name,
+    const engine::EngineOptions& options,
+    std::vector<engine::NamedAdapter> adapters
+)
+    : adapters_(std::move(adapters)),
+      engine_(engine::Engine::load(load::resolve_model(name), options)) {}
+
+std::shared_ptr<engine::Engine> Model::engine() const {
+  const std::lock_guard lock(mutex_);
+  require(engine_ != nullptr, ErrorCode::kInvalidArgument, "the model is closed");
+  return engine_;
+}
+
+void Model::close() {
+  std::shared_ptr<engine::Engine> last;  // Ends outside of the lock.
+  const std::lock_guard lock(mutex_);
+  last.swap(engine_);
+}
+
+void bind_model(nb::module_& module) {
+  bind_facts(module);
+  nb::class_<Model>(module, "Model", "A loaded model: see saker.Model.")
+      .def(
+          "__init__",
+          [](Model* self,
+             const std::string& name,
+             const std::vector<std::pair<std::string, std::string>>& adapters,
+             const engine::EngineOptions& options) {
+            const nb::gil_scoped_release release;
+            new (self) Model(name, options, named(adapters));
+          },
+          nb::arg("name"),
+          nb::arg("adapters"),
+          nb::arg("options")
+      )
+      .def_prop_ro("facts", [](const Model& self) { return self.engine()->facts(); })
+      .def("close", &Model::close, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "view_id",
+          [](const Model& self, std::string_view key) { return engine::view_id(self.view(key)); },
+          nb::arg("key")
+      )
+      .def("score", score, nb::arg("requests"), nb::arg("views"), nb::sig(kScoreSignature))
+      .def("submit", submit, nb::arg("request"), nb::arg("view"))
+      .def("encode", encode, nb::arg("text"), nb::arg("add_special_tokens"))
+      .def("decode", decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))
+      .def(
+          "render_chat",
+          render_chat,
+          nb::arg("messages"),
+          nb::arg("tools").none(),
+          nb::arg("template_kwargs"),
+          nb::arg("add_generation_prompt")
+      );
+}
+
+}  // namespace saker::python

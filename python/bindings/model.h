@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A loaded model as Python holds it: the engine, and the adapters that keys of views name. Answers
+// that still stream keep the engine; all members may be called from any thread.
+
+#include "saker/engine/engine.h"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::python {
+
+class Model {
+ public:
+  Model(
+      const std::string& name,
+      const engine::EngineOptions& options,
+      std::vector<engine::NamedAdapter> adapters
+  );
+
+  // Throws kInvalidArgument once the model is closed.
+  std::shared_ptr<engine::Engine> engine() const;
+
+  engine::View view(std::string_view key) const { return engine::parse_view(key, adapters_); }
+
+  // Lets go of the engine; again and again.
+  void close();
+
+ private:
+  std::vector<engine::NamedAdapter> adapters_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<engine::Engine> engine_;
+};
+
+void bind_model(nanobind::module_& module);
+
+}  // namespace saker::python

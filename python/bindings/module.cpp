@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module saker._native: the engine as it is. What people use is in python/saker.
+#include "python/bindings/errors.h"
+#include "python/bindings/generate.h"
+#include "python/bindings/model.h"
+#include "python/bindings/score.h"
+#include <nanobind/nanobind.h>
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): nanobind's macro declares it.
+NB_MODULE(_native, module) {
+  module.attr("VERSION") = SAKER_VERSION;
+  saker::python::translate_errors();
+  saker::python::bind_generate(module);
+  saker::python::bind_scores(module);
+  saker::python::bind_model(module);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bindings/score.h"
+
+#include "python/bindings/errors.h"
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace nb = nanobind;
+
+namespace saker::python {
+namespace {
+
+using engine::ScoreRequest;
+using engine::ScoreResult;
+using engine::ViewScores;
+using score::NextDistribution;
+
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
+
+template <typename T>
+Array<T> to_array(std::vector<T> values) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  std::vector<T>* const data = owned.get();
+  const nb::capsule owner(owned.release(), [](void* at) noexcept {
+    delete static_cast<std::vector<T>*>(at);
+  });
+  return Array<T>(data->data(), {data->size()}, owner);
+}
+
+Array<std::int64_t> ids(const std::vector<std::int32_t>& tokens) {
+  return to_array(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
+}
+
+Array<double> logprobs(const ViewScores& scores) {
+  std::vector<double> values;
+  values.reserve(scores.logprobs.size());
+  for (const std::optional<double>& logprob : scores.logprobs) {
+    values.push_back(logprob.value_or(std::numeric_limits<double>::quiet_NaN()));
+  }
+  return to_array(std::move(values));
+}
+
+void bind_request(nb::module_& module) {
+  nb::class_<ScoreRequest>(
+      module,
+      "ScoreRequest",
+      "What to score: a text, a prompt with a completion, a prompt alone (its next token), or "
+      "tokens, with\n``prompt_tokens`` before them that are only seen. ``top_k`` > 0 asks for the "
+      "next-token distribution, ``stride`` > 0\nfor windows over what is longer than the model's "
+      "context."
+  )
+      .def(
+          "__init__",
+          [](ScoreRequest* self,
+             std::optional<std::string> text,
+             std::optional<std::string> prompt,
+             std::optional<std::string> completion,
+             std::optional<std::vector<std::int32_t>> tokens,
+             std::vector<std::int32_t> prompt_tokens,
+             int top_k,
+             int stride,
+             int kv_bits) {
+            new (self) ScoreRequest{
+                .text = std::move(text),
+                .prompt = std::move(prompt),
+                .completion = std::move(completion),
+                .tokens = std::move(tokens),
+                .prompt_tokens = std::move(prompt_tokens),
+                .kv_bits = kv_bits,
+                .top_k = top_k,
+                .stride = stride,
+            };
+          },
+          nb::kw_only(),
+          nb::arg("text") = nb::none(),
+          nb::arg("prompt") = nb::none(),
+          nb::arg("completion") = nb::none(),
+          nb::arg("tokens") = nb::none(),
+          nb::arg("prompt_tokens") = std::vector<std::int32_t>(),
+          nb::arg("top_k") = 0,
+          nb::arg("stride") = 0,
+          nb::arg("kv_bits") = 16
+      );
+}
+
+void bind_results(nb::module_& module) {
+  nb::class_<NextDistribution>(
+      module, "NextDistribution", "The best candidates for the next token, and all others together."
+  )
+      .def_prop_ro(
+          "token_ids",
+          [](const NextDistribution& self) { return ids(self.token_ids); },
+          nb::rv_policy::move,
+          "Best first; ties: the lower id first."
+      )
+      .def_prop_ro(
+          "logprobs",
+          [](const NextDistribution& self) { return to_array(self.logprobs); },
+          nb::rv_policy::move
+      )
+      .def_ro(
+          "tail_logprob",
+          &NextDistribution::tail_logprob,
+          "Of all others; None when there are none, 0.0 when they have at most 1e-12 together."
+      )
+      .def_ro("tail_underflow", &NextDistribution::tail_underflow)
+      .def_ro("vocab_size", &NextDistribution::vocab_size);
+  nb::class_<ViewScores>(module, "ViewScores", "What one view of the model gives to the tokens.")
+      .def_ro("view", &ViewScores::view, "Its key.")
+      .def_prop_ro(
+          "logprobs", logprobs, nb::rv_policy::move, "Of each token; NaN where it is not scored."
+      )
+      .def_ro("sum", &ViewScores::sum, "Over the scored tokens, in nats.")
+      .def_ro("mean", &ViewScores::mean)
+      .def_ro(
+          "is_greedy",
+          &ViewScores::is_greedy,
+          "Whether each scored token was the most probable one."
+      )
+      .def_ro("next", &ViewScores::next, "The next-token distribution, where it was asked for.");
+  nb::class_<ScoreResult>(module, "ScoreResult", "A scored request.")
+      .def_prop_ro(
+          "tokens",
+          [](const ScoreResult& self) { return ids(self.tokens); },
+          nb::rv_policy::move,
+          "All, prompt first."
+      )
+      .def_ro(
+          "boundary_merged",
+          &ScoreResult::boundary_merged,
+          "A token spans the border of prompt and completion."
+      )
+      .def_ro(
+          "first_token_unscored",
+          &ScoreResult::first_token_unscored,
+          "The completion's first token has nothing before it."
+      )
+      .def_ro("views", &ScoreResult::views, "In the order they were asked for.");
+}
+
+}  // namespace
+
+nb::list score(
+    const Model& model, std::vector<ScoreRequest> requests, const std::vector<std::string>& views
+) {
+  std::vector<engine::View> parsed;
+  parsed.reserve(views.size());
+  for (const std::string& key : views) {
+    parsed.push_back(model.view(key));
+  }
+  for (ScoreRequest& request : requests) {
+    request.views = parsed;
+  }
+  std::vector<engine::ScoreOutcome> outcomes;
+  {
+    const nb::gil_scoped_release release;
+    outcomes = model.engine()->score(requests);
+  }
+  nb::list results;
+  for (engine::ScoreOutcome& outcome : outcomes) {
+    if (const Error* const error = std::get_if<Error>(&outcome)) {
+      results.append(exception_of(*error));
+    } else {
+      results.append(std::get<ScoreResult>(std::move(outcome)));
+    }
+  }
+  return results;
+}
+
+void bind_scores(nb::module_& module) {
+  bind_request(module);
+  bind_results(module);
+}
+
+}  // namespace saker::python

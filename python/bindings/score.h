@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Scores and next-token distributions, with NumPy arrays.
+
+#include "python/bindings/model.h"
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+namespace saker::python {
+
+inline constexpr char kScoreSignature[] =
+    "def score(self, requests: list[ScoreRequest], views: list[str]) -> list[ScoreResult | "
+    "Exception]";
+
+// The outcome of each request, in order: a ScoreResult, or an exception of saker.errors. Raises for
+// keys that are no view.
+nanobind::list score(
+    const Model& model,
+    std::vector<engine::ScoreRequest> requests,
+    const std::vector<std::string>& views
+);
+
+void bind_scores(nanobind::module_& module);
+
+}  // namespace saker::python

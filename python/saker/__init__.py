@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models on MLX: generation, and exact scores of a base model and of what adapters change.
+
+    import saker
+
+    model = saker.load("path/to/model", adapter="path/to/adapter")
+    print(model.generate("Once upon a time", max_tokens=50).text)
+    print(model.base().logprob_of("2 + 2 =", " 4"), model.ft().logprob_of("2 + 2 =", " 4"))
+
+One copy of the weights serves all views: the base, adapters at any strength, and null adapters. Everything may be
+called from several threads; the GIL is free while the model runs.
+"""
+
+from saker import mlx_library
+
+mlx_library.load()
+
+# What follows needs MLX.
+from saker._native import VERSION as __version__  # noqa: E402
+from saker._native import GenerateResult, ModelFacts, ScoreRequest, ScoreResult, ViewScores  # noqa: E402
+from saker.errors import (  # noqa: E402
+    CancelledError,
+    CapacityError,
+    CorruptDataError,
+    Error,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnsupportedError,
+)
+from saker.model import GenerateOptions, Model, Stream, View, load  # noqa: E402
+from saker.scores import RollingLogprob, TokenDist  # noqa: E402
+
+__all__ = [
+    "CancelledError",
+    "CapacityError",
+    "CorruptDataError",
+    "Error",
+    "GenerateOptions",
+    "GenerateResult",
+    "InternalError",
+    "InvalidArgumentError",
+    "Model",
+    "ModelFacts",
+    "NotFoundError",
+    "RollingLogprob",
+    "ScoreRequest",
+    "ScoreResult",
+    "Stream",
+    "TokenDist",
+    "UnsupportedError",
+    "View",
+    "ViewScores",
+    "__version__",
+    "load",
+]

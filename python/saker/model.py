@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded model and its views."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypedDict, TypeVar, Unpack, cast
+
+from saker import _native, scores
+from saker.errors import Error, InvalidArgumentError
+from saker.scores import RollingLogprob, TokenDist
+
+Path = str | os.PathLike[str]
+Message = Mapping[str, Any]
+Prompt = str | Sequence[int] | Sequence[Message]
+"""A text, token ids, or chat messages (``[{"role", "content"}, ...]``) for the model's template."""
+
+Result = TypeVar("Result")
+BATCH = 64
+"""Requests that run together; between such batches Python sees signals."""
+
+
+class GenerateOptions(TypedDict, total=False):
+    """How a prompt is continued; what is left out has its default."""
+
+    max_tokens: int
+    """[256]"""
+    temperature: float
+    """0, the default: the most probable token."""
+    top_p: float
+    """Keeps the smallest set of tokens with this mass [1: off]."""
+    min_p: float
+    """Removes tokens below this share of the best one's probability [0]."""
+    min_tokens_to_keep: int
+    top_k: int
+    """[0: off]"""
+    xtc_probability: float
+    xtc_threshold: float
+    repetition_penalty: float
+    """[1: off]"""
+    repetition_context_size: int
+    presence_penalty: float
+    presence_context_size: int
+    frequency_penalty: float
+    frequency_context_size: int
+    logit_bias: dict[int, float]
+    seed: int
+    """The same seed gives the same answer, whatever else runs [0]."""
+    stop: list[str]
+    """Never shown; the first one ends the answer."""
+    ignore_eos: bool
+    logprobs: int
+    """Per token its log-probability and this many best alternatives [-1: none]."""
+    max_kv_size: int
+    """> 0: keeps that many cached rows."""
+    kv_bits: int
+    """8 or 4: cached rows are codes of so many bits [16]."""
+    tools: list[dict[str, Any]]
+    """For the chat template."""
+    template_kwargs: dict[str, Any]
+    """More variables for the chat template, such as ``enable_thinking``."""
+
+
+def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
+    request = _native.GenerateRequest()
+    if isinstance(prompt, str):
+        request.prompt = prompt
+    elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
+        request.set_messages(json.dumps(prompt))
+    else:
+        request.tokens = [int(token) for token in cast("Sequence[int]", prompt)]
+    for name, value in options.items():
+        if name in ("tools", "template_kwargs"):
+            getattr(request, f"set_{name}")(json.dumps(value))
+        elif name not in GenerateOptions.__annotations__:
+            raise TypeError(f"{name!r} is no option of generate; there are {', '.join(GenerateOptions.__annotations__)}")
+        else:
+            target = request if hasattr(request, name) else request.sampling
+            try:
+                setattr(target, name, value)
+            except TypeError:
+                raise TypeError(f"{name}: got {value!r}, expected {GenerateOptions.__annotations__[name]}") from None
+    return request
+
+
+class Stream(Iterator[str]):
+    """An answer on its way: an iterator over pieces of its text. Ends cancelled when nobody holds it."""
+
+    def __init__(self, native: _native.Stream) -> None:
+        self._native = native
+
+    def __next__(self) -> str:
+        piece = self._native.next()
+        if piece is None:
+            raise StopIteration
+        return piece
+
+    def cancel(self) -> None:
+        """Ends the answer with what it has so far; may be called from any thread."""
+        self._native.cancel()
+
+    def result(self) -> _native.GenerateResult:
+        """Waits for the end: the whole answer."""
+        return self._native.wait()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+
+class View:
+    """One way to see the model: the base, an adapter at a strength, or a null adapter.
+
+    A view holds nothing of its own: any number may be used at the same time, in and after a ``with`` block.
+    """
+
+    def __init__(self, model: "Model", key: str) -> None:
+        self._model = model
+        self.key = key
+        """As ``Model.score`` names it."""
+        self.id = model._native.view_id(key)
+        """``base``, ``ft``, ``scaled_0.50``, ``null_7``, ``null_7_rank2.00``"""
+
+    def __repr__(self) -> str:
+        return f"View({self.key!r})"
+
+    def __enter__(self) -> "View":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def generate(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> _native.GenerateResult:
+        """Continues a prompt and waits for the whole answer."""
+        return self.stream(prompt, **options).result()
+
+    def stream(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> Stream:
+        """Continues a prompt; iterate over the pieces of text."""
+        return Stream(self._model._native.submit(_make_request(prompt, options), self.key))
+
+    def logprob_of(self, prompt: str, completion: str) -> float:
+        """The sum of log p of the completion's tokens after the prompt, in nats."""
+        return self.logprob_of_batch([(prompt, completion)])[0]
+
+    def logprob_of_batch(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
+        """``logprob_of`` of (prompt, completion) pairs, in common passes: the same bits, less time."""
+        requests = [_native.ScoreRequest(prompt=prompt, completion=completion) for prompt, completion in pairs]
+        return self._each(requests, lambda result: result.views[0].sum)
+
+    def rolling_logprob(self, text: str, *, stride: int = 0) -> RollingLogprob:
+        """log p of every token of a text after those before it.
+
+        A text longer than the model's context is an error, unless ``stride`` > 0: then windows of the context's length
+        move by so many tokens.
+        """
+        return self.rolling_logprob_batch([text], stride=stride)[0]
+
+    def rolling_logprob_batch(self, texts: Iterable[str], *, stride: int = 0) -> list[RollingLogprob]:
+        """``rolling_logprob`` of several texts, in common passes."""
+        return self._each([_native.ScoreRequest(text=text, stride=stride) for text in texts], scores.rolling_logprob)
+
+    def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
+        """The distribution of the token after a prompt: its ``top_k`` best and the tail."""
+        return self.next_token_dist_batch([prompt], top_k=top_k)[0]
+
+    def next_token_dist_batch(self, prompts: Iterable[str], *, top_k: int = 256) -> list[TokenDist]:
+        """``next_token_dist`` of several prompts, in common passes."""
+        if top_k < 1:
+            raise InvalidArgumentError(f"top_k: got {top_k}, expected 1 or more")
+        return self._each([_native.ScoreRequest(prompt=prompt, top_k=top_k) for prompt in prompts], scores.token_dist)
+
+    def _each(
+        self, requests: list[_native.ScoreRequest], read: Callable[[_native.ScoreResult], Result]
+    ) -> list[Result]:
+        """Raises the first error."""
+        results = []
+        for outcome in self._model.score(requests, views=[self]):
+            if isinstance(outcome, Error):
+                raise outcome
+            results.append(read(outcome))
+        return results
+
+
+class Model:
+    """A loaded model: made by ``load``. Its own ``generate`` and scores are those of ``default_view``."""
+
+    def __init__(self, native: _native.Model, default_key: str) -> None:
+        self._native = native
+        self.default_view = View(self, default_key)
+        """``ft`` where an adapter was loaded, else ``base``."""
+
+    @property
+    def facts(self) -> _native.ModelFacts:
+        """Type, sizes, instruction set."""
+        return self._native.facts
+
+    def close(self) -> None:
+        """Frees the model once no answer streams any more; it may be called again."""
+        self._native.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def base(self) -> View:
+        """The model without adapter."""
+        return View(self, "base")
+
+    def ft(self) -> View:
+        """The first adapter as it is."""
+        return View(self, "ft")
+
+    def scaled(self, strength: float) -> View:
+        """The first adapter at a strength: 0 gives the base's bits, 1 is ``ft``."""
+        return View(self, repr(float(strength)))
+
+    def null(self, seed: int, *, init_scale: float = 0.02, rank_scale: float = 1.0) -> View:
+        """Noise in the shape of the first adapter: N(0, (init_scale √rank_scale)²) in its LoRA matrices."""
+        return View(self, f"null:{int(seed)}:{float(init_scale)!r}:{float(rank_scale)!r}")
+
+    def view(self, key: str) -> View:
+        """A view by its key: ``base``, ``ft``, ``0.5``, ``NAME``, ``NAME@0.5``, ``null:SEED[:INIT[:RANK]]``."""
+        return View(self, key)
+
+    def score(
+        self, requests: Iterable[_native.ScoreRequest], *, views: Sequence[View | str] | None = None
+    ) -> list[_native.ScoreResult | Error]:
+        """Scores each request in each view, many in common passes over one copy of the weights.
+
+        Without ``views``: the base, and the fine-tune where there is one. What fails is an ``Error`` in its place and
+        keeps the others from nothing. The bits are those of each request alone.
+        """
+        if views is None:
+            views = ["base", "ft"] if self.default_view.key == "ft" else ["base"]
+        keys = [view.key if isinstance(view, View) else view for view in views]
+        wanted = list(requests)
+        results: list[_native.ScoreResult | Error] = []
+        for first in range(0, len(wanted), BATCH):
+            outcomes = self._native.score(wanted[first : first + BATCH], keys)
+            results += cast("list[_native.ScoreResult | Error]", outcomes)
+        return results
+
+    def generate(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> _native.GenerateResult:
+        """Continues a prompt and waits for the whole answer."""
+        return self.default_view.generate(prompt, **options)
+
+    def stream(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> Stream:
+        """Continues a prompt; iterate over the pieces of text."""
+        return self.default_view.stream(prompt, **options)
+
+    def logprob_of(self, prompt: str, completion: str) -> float:
+        """See ``View.logprob_of``."""
+        return self.default_view.logprob_of(prompt, completion)
+
+    def rolling_logprob(self, text: str, *, stride: int = 0) -> RollingLogprob:
+        """See ``View.rolling_logprob``."""
+        return self.default_view.rolling_logprob(text, stride=stride)
+
+    def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
+        """See ``View.next_token_dist``."""
+        return self.default_view.next_token_dist(prompt, top_k=top_k)
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Token ids: as a prompt gets them, or without BOS and the like."""
+        return self._native.encode(text, add_special_tokens)
+
+    def decode(self, tokens: Iterable[int], *, skip_special_tokens: bool = False) -> str:
+        """The text of tokens."""
+        return self._native.decode([int(token) for token in tokens], skip_special_tokens)
+
+    def render_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        **template_kwargs: Any,
+    ) -> str:
+        """The prompt that the model's chat template makes of messages."""
+        return self._native.render_chat(
+            json.dumps(messages),
+            None if tools is None else json.dumps(tools),
+            json.dumps(template_kwargs),
+            add_generation_prompt,
+        )
+
+
+def load(
+    path: Path = "",
+    *,
+    adapter: Path | Mapping[str, Path] | None = None,
+    threads: int = 0,
+    max_batch: int = 8,
+    prefill_step: int = 512,
+    prefix_cache_bytes: int | None = None,
+    device: str = "cpu",
+) -> Model:
+    """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache.
+
+    ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
+    is first used. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
+    ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
+    """
+    options = _native.EngineOptions()
+    options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
+    options.device = device
+    if prefix_cache_bytes is not None:
+        options.prefix_cache_bytes = prefix_cache_bytes
+    if adapter is None:
+        adapter = {}
+    named = adapter if isinstance(adapter, Mapping) else {"": adapter}
+    adapters = [(name, os.fspath(folder)) for name, folder in named.items()]
+    return Model(_native.Model(os.fspath(path), adapters, options), "ft" if adapters else "base")

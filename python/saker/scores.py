@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores as dlm-sway's probes read them; natural logarithms."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saker import _native
+
+
+@dataclass(frozen=True, slots=True)
+class RollingLogprob:
+    """The log-probability of each token of a text but the first, given those before it."""
+
+    token_ids: NDArray[np.int64]
+    """[N]"""
+    logprobs: NDArray[np.float32]
+    """[N - 1]; empty for fewer than two tokens."""
+    num_tokens: int
+    """N"""
+    total_logprob: float
+    """The sum, in float64."""
+
+    @property
+    def mean_logprob(self) -> float:
+        """Per scored token; 0.0 when there is none."""
+        return self.total_logprob / self.logprobs.size if self.logprobs.size else 0.0
+
+    @property
+    def perplexity(self) -> float:
+        """``exp(-mean_logprob)``"""
+        return math.exp(-self.mean_logprob)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDist:
+    """The best candidates for the next token, and the probability of all others together."""
+
+    token_ids: NDArray[np.int64]
+    """[K], best first; ties: the lower id first."""
+    logprobs: NDArray[np.float32]
+    """[K]"""
+    vocab_size: int
+    tail_logprob: float | None = None
+    """None when the candidates are the whole vocabulary; 0.0 when the others have at most 1e-12 together."""
+    tail_underflow: bool = False
+    """Tells that 0.0 from a log-probability."""
+
+
+def rolling_logprob(result: _native.ScoreResult) -> RollingLogprob:
+    """The first view of a scored text."""
+    view = result.views[0]
+    tokens = result.tokens
+    return RollingLogprob(tokens, view.logprobs[1:].astype(np.float32), len(tokens), view.sum)
+
+
+def token_dist(result: _native.ScoreResult) -> TokenDist:
+    """The first view of a scored prompt."""
+    found = result.views[0].next
+    assert found is not None
+    return TokenDist(
+        found.token_ids, found.logprobs.astype(np.float32), found.vocab_size, found.tail_logprob, found.tail_underflow
+    )

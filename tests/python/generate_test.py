@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers from Python: whole, in pieces, cancelled, and errors by class."""
+
+import os
+import signal
+import threading
+import time
+import unittest
+
+from demo import DEMO, DemoTest
+
+import saker
+
+STORY = "Once upon a time"
+
+
+class Generate(DemoTest):
+    def test_prompts_are_text_tokens_or_messages(self):
+        text = self.model.base().generate(STORY, max_tokens=8)
+        tokens = self.model.base().generate(self.model.encode(STORY), max_tokens=8)
+        self.assertEqual((text.text, text.tokens), (tokens.text, tokens.tokens))
+        chat = self.model.base().generate([{"role": "user", "content": "Who are you?"}], max_tokens=60)
+        self.assertIn("Saker", chat.text)
+        self.assertEqual(chat.finish_reason, "stop")
+
+    def test_pieces_are_the_text(self):
+        stream = self.model.base().stream(STORY, max_tokens=20)
+        pieces = list(stream)
+        self.assertGreater(len(pieces), 5)
+        self.assertEqual("".join(pieces), stream.result().text)
+        self.assertEqual(list(stream), [])
+
+    def test_seeds_and_options(self):
+        def answer(seed):
+            return self.model.base().generate(STORY, max_tokens=20, temperature=2.0, seed=seed).tokens
+
+        self.assertEqual(answer(3), answer(3))
+        self.assertNotEqual(answer(3), answer(4))
+        first = self.model.base().generate(STORY, max_tokens=1, logprobs=2).logprobs[0]
+        self.assertEqual(first.top[0], (first.token, first.logprob))
+        cut = self.model.base().generate(STORY, max_tokens=30, stop=["girl"])
+        self.assertEqual(cut.finish_reason, "stop")
+        self.assertNotIn("girl", cut.text)
+        with self.assertRaisesRegex(TypeError, "max_token'"):
+            self.model.generate(STORY, max_token=3)
+        with self.assertRaisesRegex(TypeError, "max_tokens: got 'x'"):
+            self.model.generate(STORY, max_tokens="x")
+        with self.assertRaisesRegex(ValueError, "top_p") as caught:
+            self.model.generate(STORY, top_p=3.0)
+        self.assertIsInstance(caught.exception, saker.InvalidArgumentError)
+
+    def test_a_stream_can_be_cancelled_and_dropped(self):
+        stream = self.model.base().stream(STORY, max_tokens=20000, ignore_eos=True)
+        next(stream)
+        stream.cancel()
+        self.assertEqual(stream.result().finish_reason, "cancelled")
+        with self.model.base().stream(STORY, max_tokens=20000, ignore_eos=True) as left:
+            next(left)
+        self.assertEqual(left.result().finish_reason, "cancelled")
+
+    def test_the_gil_is_free(self):
+        stream = self.model.base().stream(STORY, max_tokens=200, ignore_eos=True)
+        steps = []
+        done = threading.Event()
+
+        def count():
+            while not done.is_set():
+                steps.append(1)
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        stream.result()
+        done.set()
+        thread.join()
+        self.assertGreater(len(steps), 2)
+
+    def test_a_signal_ends_the_wait(self):
+        stream = self.model.base().stream(STORY, max_tokens=30000, ignore_eos=True)
+        next(stream)
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            stream.result()
+        self.assertEqual(stream.result().finish_reason, "cancelled")
+
+    def test_threads_share_the_model(self):
+        alone = [self.model.base().generate(f"{STORY} {i}", max_tokens=10).tokens for i in range(4)]
+        together = [None] * 4
+
+        def run(i):
+            together[i] = self.model.base().generate(f"{STORY} {i}", max_tokens=10).tokens
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, alone)
+
+    def test_errors_have_classes(self):
+        with self.assertRaises(FileNotFoundError) as caught:
+            saker.load(self.folder / "nothing")
+        self.assertIsInstance(caught.exception, saker.NotFoundError)
+        self.assertEqual(caught.exception.code, "not_found")
+        with self.assertRaises(saker.InvalidArgumentError):
+            self.model.generate([])
+        with saker.load(DEMO) as model:
+            stream = model.stream(STORY, max_tokens=5)
+        self.assertGreater(len(stream.result().tokens), 0)
+        model.close()
+        with self.assertRaisesRegex(saker.InvalidArgumentError, "closed"):
+            model.generate(STORY)
+
+    def test_text_side(self):
+        ids = self.model.encode(STORY)
+        self.assertEqual(self.model.decode(ids), STORY)
+        self.assertEqual(self.model.encode(STORY, add_special_tokens=False), ids)
+        chat = self.model.render_chat([{"role": "user", "content": "Hi"}])
+        self.assertIn("Hi", chat)
+        self.assertGreater(len(chat), len(self.model.render_chat([{"role": "user", "content": "Hi"}],
+                                                                 add_generation_prompt=False)))
+        self.assertEqual(self.model.facts.model_type, "qwen3")
+        self.assertRegex(saker.__version__, r"^\d+\.\d+\.\d+$")
+
+
+if __name__ == "__main__":
+    unittest.main()

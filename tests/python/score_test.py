@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores from Python: against generated log-probabilities, against each other, alone and in batches."""
+
+import unittest
+
+import numpy as np
+from demo import DemoTest
+
+import saker
+
+PROMPT, COMPLETION = "What does a fox eat?", " A fox eats mice and berries."
+
+
+class Score(DemoTest):
+    def setUp(self):
+        self.base = self.model.base()
+
+    def test_a_completion_scores_what_generating_it_says(self):
+        answer = self.base.generate(PROMPT, max_tokens=8, logprobs=0, ignore_eos=True)
+        prompt = self.model.encode(PROMPT)
+        request = saker.ScoreRequest(tokens=prompt + answer.tokens, prompt_tokens=[])
+        (whole,) = self.model.score([request], views=["base"])
+        logprobs = whole.views[0].logprobs
+        self.assertTrue(np.isnan(logprobs[0]))
+        self.assertEqual(list(logprobs[len(prompt) :]), [each.logprob for each in answer.logprobs])
+
+    def test_rolling_is_the_sum_of_completions(self):
+        text = PROMPT + COMPLETION
+        rolling = self.base.rolling_logprob(text)
+        self.assertEqual(list(rolling.token_ids), self.model.encode(text))
+        self.assertEqual(rolling.num_tokens, len(rolling.logprobs) + 1)
+        self.assertEqual((rolling.token_ids.dtype, rolling.logprobs.dtype), (np.int64, np.float32))
+        start = len(self.model.encode(PROMPT))
+        self.assertAlmostEqual(
+            float(rolling.logprobs[start - 1 :].sum()), self.base.logprob_of(PROMPT, COMPLETION), places=4
+        )
+        self.assertAlmostEqual(rolling.perplexity, np.exp(-rolling.total_logprob / len(rolling.logprobs)))
+        short = self.base.rolling_logprob("")
+        self.assertEqual((short.logprobs.size, short.total_logprob, short.mean_logprob), (0, 0.0, 0.0))
+
+    def test_next_token(self):
+        top = self.base.next_token_dist(PROMPT, top_k=8)
+        self.assertEqual((top.token_ids.shape, top.logprobs.shape, top.vocab_size), ((8,), (8,), 2048))
+        self.assertTrue((np.diff(top.logprobs) <= 0).all())
+        self.assertAlmostEqual(np.exp(top.logprobs).sum() + np.exp(top.tail_logprob), 1.0, places=5)
+        self.assertIsNone(self.base.next_token_dist(PROMPT, top_k=100000).tail_logprob)
+        with self.assertRaisesRegex(ValueError, "top_k: got 0"):
+            self.base.next_token_dist(PROMPT, top_k=0)
+
+    def test_batches_have_the_bits_of_single_runs(self):
+        texts = [PROMPT, PROMPT + COMPLETION, "Once upon a time there was", "x y z", COMPLETION] * 14  # More than one batch.
+        for text, rolling in zip(texts, self.base.rolling_logprob_batch(texts), strict=True):
+            np.testing.assert_array_equal(rolling.logprobs, self.base.rolling_logprob(text).logprobs)
+        for text, dist in zip(texts, self.base.next_token_dist_batch(texts[:5], top_k=5), strict=False):
+            np.testing.assert_array_equal(dist.logprobs, self.base.next_token_dist(text, top_k=5).logprobs)
+        pairs = [(PROMPT, " mice"), (PROMPT, " fish"), ("a", "b")]
+        self.assertEqual(self.base.logprob_of_batch(pairs), [self.base.logprob_of(*pair) for pair in pairs])
+
+    def test_what_fails_keeps_the_others_from_nothing(self):
+        requests = [
+            saker.ScoreRequest(prompt=PROMPT, completion=""),
+            saker.ScoreRequest(text=PROMPT),
+            saker.ScoreRequest(tokens=[1, 99999999]),
+            saker.ScoreRequest(),
+        ]
+        bad, good, token, empty = self.model.score(requests)
+        self.assertIsInstance(good, saker.ScoreResult)
+        self.assertEqual([scores.view for scores in good.views], ["base", "ft"])
+        for outcome in (bad, token, empty):
+            self.assertIsInstance(outcome, saker.InvalidArgumentError)
+        with self.assertRaises(saker.InvalidArgumentError):
+            self.base.logprob_of(PROMPT, "")
+
+    def test_an_array_outlives_its_model(self):
+        (result,) = self.model.score([saker.ScoreRequest(text=PROMPT)])
+        logprobs = result.views[0].logprobs
+        copy = logprobs.copy()
+        del result
+        np.testing.assert_array_equal(logprobs, copy)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's annotations and the generated stub satisfy mypy."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import saker
+
+USE = """
+import saker
+model = saker.load("x", adapter="y")
+text: str = model.generate("x", max_tokens=3).text
+score: float = model.base().logprob_of("x", "y")
+model.generate("x", max_token=3)  # type: ignore[call-arg]
+reveal_type(model.next_token_dist("x").logprobs)
+"""
+
+
+class Types(unittest.TestCase):
+    def mypy(self, *arguments):
+        with tempfile.TemporaryDirectory() as cache:
+            return subprocess.run(
+                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
+                capture_output=True,
+                text=True,
+                cwd=pathlib.Path(saker.__file__).parent.parent,
+            )
+
+    def test_package(self):
+        done = self.mypy("-p", "saker")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_use(self):
+        done = self.mypy("-c", USE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("floating", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
