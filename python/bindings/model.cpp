@@ -94,8 +94,9 @@ Model::Model(
     const engine::EngineOptions& options,
     std::vector<engine::NamedAdapter> adapters
 )
-    : adapters_(std::move(adapters)),
-      engine_(engine::Engine::load(load::resolve_model(name), options)) {}
+    : path_(load::resolve_model(name).string()),
+      adapters_(std::move(adapters)),
+      engine_(engine::Engine::load(path_, options)) {}
 
 std::shared_ptr<engine::Engine> Model::engine() const {
   const std::lock_guard lock(mutex_);
@@ -125,6 +126,7 @@ void bind_model(nb::module_& module) {
           nb::arg("adapters"),
           nb::arg("options")
       )
+      .def_prop_ro("path", &Model::path)
       .def_prop_ro("facts", [](const Model& self) { return self.engine()->facts(); })
       .def("close", &Model::close, nb::call_guard<nb::gil_scoped_release>())
       .def(

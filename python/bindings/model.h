@@ -27,12 +27,16 @@ class Model {
   // Throws kInvalidArgument once the model is closed.
   std::shared_ptr<engine::Engine> engine() const;
 
+  // The folder that was loaded.
+  const std::string& path() const { return path_; }
+
   engine::View view(std::string_view key) const { return engine::parse_view(key, adapters_); }
 
   // Lets go of the engine; again and again.
   void close();
 
  private:
+  std::string path_;
   std::vector<engine::NamedAdapter> adapters_;
   mutable std::mutex mutex_;
   std::shared_ptr<engine::Engine> engine_;

@@ -193,6 +193,11 @@ class Model:
         """``ft`` where an adapter was loaded, else ``base``."""
 
     @property
+    def path(self) -> str:
+        """The folder that was loaded."""
+        return self._native.path
+
+    @property
     def facts(self) -> _native.ModelFacts:
         """Type, sizes, instruction set."""
         return self._native.facts

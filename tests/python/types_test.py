@@ -9,6 +9,7 @@ import unittest
 
 import saker
 
+CONFIG = str(pathlib.Path(__file__).resolve().parents[2] / "python" / "pyproject.toml")
 USE = """
 import saker
 model = saker.load("x", adapter="y")
@@ -23,7 +24,7 @@ class Types(unittest.TestCase):
     def mypy(self, *arguments):
         with tempfile.TemporaryDirectory() as cache:
             return subprocess.run(
-                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *arguments],
+                [sys.executable, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", cache, *arguments],
                 capture_output=True,
                 text=True,
                 cwd=pathlib.Path(saker.__file__).parent.parent,

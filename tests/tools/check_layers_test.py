@@ -43,6 +43,12 @@ class CheckLayers(unittest.TestCase):
     def test_rust_only_in_text_and_cli(self) -> None:
         self.one("must not include saker_rs.h", "saker/load/a.cpp", HEAD + '#include "saker_rs.h"\n')
 
+    def test_bindings_take_the_engine_only(self) -> None:
+        good = HEAD + '#include "saker/engine/engine.h"\n#include <nanobind/nanobind.h>\n'
+        self.assertEqual(findings("python/bindings/a.cpp", good), [])
+        for include in ("saker/generate/bench.h", "mlx/mlx.h"):
+            self.one(f"must not include {include}", "python/bindings/a.cpp", f'{HEAD}#include "{include}"\n')
+
     def test_unknown_folder(self) -> None:
         self.one("is not in the table", "saker/extra/a.cpp", HEAD)
 
