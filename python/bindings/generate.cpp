@@ -239,14 +239,9 @@ std::unique_ptr<Stream> submit(
     const Model& model, GenerateRequest request, const std::string& view
 ) {
   const engine::View parsed = model.view(view);
-  require(
-      !parsed.null.has_value(),
-      ErrorCode::kUnsupported,
-      "view {:?}: null adapters can be scored, not yet generate",
-      view
-  );
   request.adapter = parsed.adapter;
   request.adapter_scale = parsed.strength;
+  request.adapter_null = parsed.null;
   return std::make_unique<Stream>(model.engine(), std::move(request));
 }
 

@@ -57,7 +57,7 @@ class Stream {
   std::uint64_t id_;
 };
 
-// Queues the request for a view. Throws kUnsupported for null views.
+// Queues the request for a view.
 std::unique_ptr<Stream> submit(
     const Model& model, engine::GenerateRequest request, const std::string& view
 );

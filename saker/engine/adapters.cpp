@@ -22,7 +22,15 @@ nn::AdapterUse Adapters::use(const GenerateRequest& request, const models::Model
   if (request.adapter.empty()) {
     return {};
   }
-  return {load(request.adapter, model), strength};
+  return use(
+      View{
+          .key = "adapter",
+          .adapter = request.adapter,
+          .strength = strength,
+          .null = request.adapter_null
+      },
+      model
+  );
 }
 
 nn::AdapterUse Adapters::use(const View& view, const models::Model& model) {

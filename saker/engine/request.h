@@ -52,6 +52,7 @@ struct GenerateRequest {
   // is scaled: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter;
   double adapter_scale = 1.0;
+  std::optional<NullView> adapter_null = {};  // Noise in the adapter's shape instead of it.
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
   int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits.
   // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:

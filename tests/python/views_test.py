@@ -31,8 +31,20 @@ class Views(DemoTest):
         for scale in (0.0, -1.0, float("nan"), float("inf")):
             with self.assertRaises(ValueError):
                 self.model.null(7, rank_scale=scale)
-        with self.assertRaises(saker.UnsupportedError):
-            self.model.null(7).generate(TEXT)
+
+    def test_null_views_generate(self):
+        def answer(view):
+            return [each.logprob for each in view.generate(TEXT, max_tokens=8, logprobs=0, ignore_eos=True).logprobs]
+
+        null = answer(self.model.null(7, init_scale=0.1))
+        self.assertEqual(answer(self.model.null(7, init_scale=0.1)), null)
+        others = self.model.null(8, init_scale=0.1), self.model.null(7), self.model.ft(), self.model.base()
+        self.assertTrue(all(answer(view) != null for view in others))
+        prompt = self.model.encode(TEXT)
+        generated = self.model.null(7, init_scale=0.1).generate(TEXT, max_tokens=8, ignore_eos=True).tokens
+        request = saker.ScoreRequest(tokens=generated, prompt_tokens=prompt)
+        (scored,) = self.model.score([request], views=["null:7:0.1"])
+        self.assertEqual(list(scored.views[0].logprobs[len(prompt) :]), null)
 
     def test_ids_are_those_of_dlm_sway(self):
         views = (self.model.base(), self.model.ft(), self.model.scaled(0.5), self.model.null(7),
