@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <new>
 #include <optional>
 #include <vector>
@@ -114,6 +115,11 @@ std::int64_t PrefixCache::restore(
 bool PrefixCache::is_due(std::int64_t kept, std::int64_t count) const {
   const bool new_page = count / kernels::kPageRows > kept / kernels::kPageRows;
   return new_page && (kept % kernels::kPageRows != 0 || count - kept >= interval_);
+}
+
+int PrefixCache::rows_to_interval(const SequenceCache& cache, std::int64_t count) const {
+  return cache.restores_anywhere() ? std::numeric_limits<int>::max()
+                                   : interval_ - static_cast<int>(count % interval_);
 }
 
 void PrefixCache::keep(

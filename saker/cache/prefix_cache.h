@@ -66,6 +66,10 @@ class PrefixCache {
   // all of its rows layers that drop old ones could not go back into it.
   bool is_due(std::int64_t kept, std::int64_t count) const;
 
+  // The most rows that a sequence with `count` may run in one pass of its prompt, so that every
+  // interval ends a pass where a cache can go back only to the ends of passes.
+  int rows_to_interval(const SequenceCache& cache, std::int64_t count) const;
+
   PrefixCacheStats stats() const;
 
  private:

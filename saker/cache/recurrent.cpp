@@ -5,7 +5,6 @@
 #include "saker/cache/recurrent_snapshot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -22,9 +21,9 @@ bool same_shapes(const RecurrentState& a, const RecurrentState& b) {
   throw Error(ErrorCode::kInternal, "[RecurrentCache] a recurrent layer has no rows to attend to");
 }
 
-mx::array copied(const kernels::KvBlock& block, const mx::array& like) {
-  mx::array result(mx::allocator::malloc(block.bytes), like.shape(), like.dtype());
-  std::memcpy(result.data<std::byte>(), block.data, block.bytes);
+mx::array read_array(const BlockSource& blocks, const mx::array& like) {
+  mx::array result(mx::allocator::malloc(like.nbytes()), like.shape(), like.dtype());
+  blocks.read({result.data<std::byte>(), like.nbytes()});
   return result;
 }
 
@@ -103,13 +102,13 @@ LayerSnapshotPtr RecurrentCache::snapshot(std::int64_t from) const {
 }
 
 LayerSnapshotPtr RecurrentCache::snapshot_of(
-    std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
+    const BlockSource& blocks, std::int64_t first, std::int64_t last
 ) const {
   RecurrentSnapshot::States states;
   const auto arrays = static_cast<std::int64_t>(empty_.size());
   std::size_t filled = 0;
   try {
-    for (const kernels::KvBlock& block : blocks) {
+    for (const BlockSource::Block& block : blocks.blocks) {
       const std::int64_t position = block.index / arrays;
       require(
           block.index >= 0 && position > first && position <= last,
@@ -127,7 +126,7 @@ LayerSnapshotPtr RecurrentCache::snapshot_of(
           block.bytes,
           empty_[array].nbytes()
       );
-      states.try_emplace(position, empty_).first->second[array] = copied(block, empty_[array]);
+      states.try_emplace(position, empty_).first->second[array] = read_array(blocks, empty_[array]);
       ++filled;
     }
   } catch (const std::bad_alloc&) {
@@ -174,16 +173,13 @@ bool RecurrentCache::can_commit(std::int64_t count) const {
     return true;
   }
   const std::int64_t target = open_->start + count;
-  const auto after = std::ranges::find_if(open_->steps, [&](const Step& step) {
-    return step.end >= target;
-  });
+  const auto after =
+      std::ranges::find_if(open_->steps, [&](const Step& step) { return step.end >= target; });
   return count == 0 || (after != open_->steps.end() && (after->end == target || after->replay));
 }
 
 void RecurrentCache::commit(std::int64_t count) {
-  require(
-      can_commit(count), ErrorCode::kInternal, "[RecurrentCache] commit of {} rows", count
-  );
+  require(can_commit(count), ErrorCode::kInternal, "[RecurrentCache] commit of {} rows", count);
   if (!open_) {
     return;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The state of a layer that replaces what it keeps with every row, instead of keeping rows: mlx-lm's
-// ArraysCache. It can go back only to states that somebody held: those of snapshots, the beginning
-// of the open transaction, and what a replay of the transaction's rows gives.
+// The state of a layer that replaces what it keeps with every row, instead of keeping rows:
+// mlx-lm's ArraysCache. It can go back only to states that somebody held: those of snapshots, the
+// beginning of the open transaction, and what a replay of the transaction's rows gives.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/kernels/mx.h"
@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -62,9 +61,8 @@ class RecurrentCache final : public LayerCache {
   std::unique_ptr<LayerCache> copy() const override;
 
   LayerSnapshotPtr snapshot(std::int64_t from) const override;
-  LayerSnapshotPtr snapshot_of(
-      std::span<const kernels::KvBlock> blocks, std::int64_t first, std::int64_t last
-  ) const override;
+  LayerSnapshotPtr snapshot_of(const BlockSource& blocks, std::int64_t first, std::int64_t last)
+      const override;
   std::int64_t reach(const LayerSnapshot& rows, std::int64_t target) const override;
   bool restore(const LayerSnapshot* rows, std::int64_t target) override;
 

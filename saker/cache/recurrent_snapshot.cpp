@@ -30,8 +30,8 @@ void RecurrentSnapshot::for_each_block(const kernels::BlockVisitor& visit) const
     for (std::size_t i = 0; i < state.size(); ++i) {
       if (state[i].size() > 0) {
         visit({
-            .index = position * static_cast<std::int64_t>(state.size()) +
-                     static_cast<std::int64_t>(i),
+            .index =
+                position * static_cast<std::int64_t>(state.size()) + static_cast<std::int64_t>(i),
             .data = state[i].data<std::byte>(),
             .bytes = state[i].nbytes(),
         });

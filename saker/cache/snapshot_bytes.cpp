@@ -19,6 +19,9 @@ std::vector<std::uint64_t> read_numbers(CheckedReader& bytes, std::uint64_t coun
   return numbers;
 }
 
+// Of a row: two arrays of a state where a layer keeps states.
+constexpr std::uint64_t kMostBlocks = 2;
+
 // One layer's part of the table: at most `most` blocks.
 std::vector<BlockSource::Block> read_blocks(CheckedReader& bytes, std::uint64_t most) {
   const std::uint64_t count = read_numbers(bytes, 1).front();
@@ -70,7 +73,7 @@ SequenceSnapshot from_bytes(
   );
   std::vector<BlockSource> layers(layer_count);
   for (BlockSource& layer : layers) {
-    layer.blocks = read_blocks(bytes, static_cast<std::uint64_t>(last) / kernels::kPageRows + 1);
+    layer.blocks = read_blocks(bytes, kMostBlocks * (static_cast<std::uint64_t>(last) + 1));
     layer.read = [&bytes](std::span<std::byte> block) { bytes.read(block); };
   }
   std::vector<LayerSnapshotPtr> rows;

@@ -118,7 +118,8 @@ void add_convert(CLI::App& app, Action& action) {
   auto args = std::make_shared<ConvertArgs>();
   CLI::App& command = *app.add_subcommand(
       "convert",
-      "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it, or a model "
+      "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it, or a "
+      "model "
       "with an adapter fused in"
   );
   command

@@ -285,7 +285,11 @@ std::vector<BatchGenerator::Work> BatchGenerator::plan() {
       continue;
     }
     const int pending = sequence.pending();
-    const int count = std::min(pending, budget);
+    int count = std::min(pending, budget);
+    if (shares(sequence)) {
+      const cache::SequenceCache& rows = *sequence.request.cache;
+      count = std::min(count, prefixes_->rows_to_interval(rows, sequence.cached()));
+    }
     budget -= count;
     works.push_back({&sequence, count, count == pending});
   }

@@ -16,9 +16,8 @@ constexpr int kReplayedRows = 64;
 // The kernel of a depthwise convolution, [C, taps, 1] or [C, 1, taps] in checkpoints.
 mx::array convolution(const Weights& weights, const kernels::DeltaShape& shape) {
   const bool last = weights.tensor("weight").shape.back() == shape.taps;
-  const auto values =
-      last ? weights.array("weight", {shape.channels(), 1, shape.taps})
-           : weights.array("weight", {shape.channels(), shape.taps, 1});
+  const auto values = last ? weights.array("weight", {shape.channels(), 1, shape.taps})
+                           : weights.array("weight", {shape.channels(), shape.taps, 1});
   return mx::contiguous(mx::transpose(mx::reshape(values, {shape.channels(), shape.taps})));
 }
 
@@ -77,9 +76,8 @@ mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context,
   }
   const mx::Shape heads = {rows, shape_.value_heads, shape_.value_dim};
   const auto normed = norm_(mx::reshape(result.rows, heads), context.adapters());
-  const auto gated = kernels::gated_activation(
-      mx::reshape(parts[1], heads), normed, kernels::Activation::kSilu
-  );
+  const auto gated =
+      kernels::gated_activation(mx::reshape(parts[1], heads), normed, kernels::Activation::kSilu);
   return output_(mx::reshape(gated, {rows, shape_.outputs()}), context.adapters());
 }
 

@@ -228,7 +228,9 @@ TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Goldens, EnginePrefixModels, ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2")
+    Goldens,
+    EnginePrefixModels,
+    ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2", "qwen3_5")
 );
 
 }  // namespace

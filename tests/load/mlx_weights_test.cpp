@@ -76,13 +76,15 @@ TEST(MlxWeightsTest, RefusesExpertsThatDoNotFitTogether) {
   const std::string start = "model.layers.0.mlp.experts.";
   expect_error(ErrorCode::kCorruptData, {"expert 2", "expected expert 1"}, [&] {
     mlx_weights(
-        {{start + "0.up_proj.weight", tensor({4, 2})}, {start + "2.up_proj.weight", tensor({4, 2})}},
+        {{start + "0.up_proj.weight", tensor({4, 2})}, {start + "2.up_proj.weight", tensor({4, 2})}
+        },
         Json::object()
     );
   });
   expect_error(ErrorCode::kCorruptData, {"[4, 3]", "[4, 2]"}, [&] {
     mlx_weights(
-        {{start + "0.up_proj.weight", tensor({4, 2})}, {start + "1.up_proj.weight", tensor({4, 3})}},
+        {{start + "0.up_proj.weight", tensor({4, 2})}, {start + "1.up_proj.weight", tensor({4, 3})}
+        },
         Json::object()
     );
   });

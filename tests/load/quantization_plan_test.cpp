@@ -61,8 +61,18 @@ TEST(QuantizationPlanTest, RulesAreParsed) {
   EXPECT_EQ(parse_rule("a=6:32").format, affine(6, 32));
   EXPECT_EQ(parse_rule("a=8::mxfp8").format, (WeightFormat{WeightKind::kMxfp8, 8, 32}));
   EXPECT_EQ(parse_rule("lm_head=float").format, std::nullopt);
-  for (const char* wrong : {"", "a", "=4", "a=", "a=x", "a=4:x", "a=4:64:affine:1", "a=-4",
-                            "a=9", "a=4:16", "a=99999999999"}) {
+  for (const char* wrong :
+       {"",
+        "a",
+        "=4",
+        "a=",
+        "a=x",
+        "a=4:x",
+        "a=4:64:affine:1",
+        "a=-4",
+        "a=9",
+        "a=4:16",
+        "a=99999999999"}) {
     expect_error(ErrorCode::kInvalidArgument, {}, [&] { parse_rule(wrong); });
   }
 }
