@@ -2,6 +2,8 @@
 #include "saker/cache/serialized_rows.h"
 
 #include "saker/base/error.h"
+#include "saker/cache/recurrent.h"
+#include "saker/cache/serialized_state.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -146,6 +148,9 @@ Tensor to_tensor(const mx::array& array) {
 }
 
 SerializedCache serialize(const LayerCache& layer) {
+  if (const auto* state = dynamic_cast<const RecurrentCache*>(&layer)) {
+    return serialize_state(*state);
+  }
   SerializedCache serialized;
   serialized.kind = canonical_kind(layer.kind());
   serialized.meta = layer.meta_state();
@@ -243,12 +248,30 @@ SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& 
       layers.size(),
       empty.layer_count()
   );
-  for (int i = 0; i < empty.layer_count(); ++i) {
-    try {
-      restore(empty.layer(i), layers[static_cast<std::size_t>(i)]);
-    } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("layer {}: {}", i, error.what()));
+  std::optional<std::int64_t> offset;  // That of the layers which know it.
+  const auto each_layer = [&](const auto& function) {
+    for (int i = 0; i < empty.layer_count(); ++i) {
+      try {
+        function(empty.layer(i), layers[static_cast<std::size_t>(i)]);
+      } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("layer {}: {}", i, error.what()));
+      }
     }
+  };
+  each_layer([&](LayerCache& layer, const SerializedCache& serialized) {
+    if (dynamic_cast<RecurrentCache*>(&layer) != nullptr) {
+      return;
+    }
+    restore(layer, serialized);
+    offset = offset.value_or(layer.offset());
+  });
+  require(offset.has_value(), ErrorCode::kUnsupported, "states alone, which say no offset");
+  each_layer([&](LayerCache& layer, const SerializedCache& serialized) {
+    if (auto* state = dynamic_cast<RecurrentCache*>(&layer)) {
+      restore_state(*state, serialized, *offset);
+    }
+  });
+  for (int i = 0; i < empty.layer_count(); ++i) {
     require(
         empty.layer(i).offset() == empty.offset(),
         ErrorCode::kInvalidArgument,

@@ -27,7 +27,7 @@ std::vector<SerializedCache> serialize(const SequenceCache& cache);
 // Fills `layer` with what another cache kept. A full cache's rows also serve a sliding layer, rows
 // of 16 bits a quantized one; codes need a layer of the same bits and groups.
 // Throws kInvalidArgument when kind, bounds, heads or dimensions differ, kCorruptData as
-// `check_serialized`; then the layer is as before.
+// `check_serialized`; then the layer is as before. REQUIRES: a layer that keeps rows.
 void restore(LayerCache& layer, const SerializedCache& serialized);
 // All layers of `empty`, or an error that names the layer.
 SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& layers);

@@ -75,7 +75,7 @@ class Foreign(CacheTest):
 
 class Own(CacheTest):
     def test_a_saved_prefix_gives_the_same_bits(self):
-        for model in ("llama", "gemma3", "qwen3_bf16"):
+        for model in ("llama", "gemma3", "qwen3_bf16", "qwen3_5"):
             tokens = golden(model, "ids")
             cold = self.answer(GOLDEN / model, tokens, 8)
             for cut in (1, 6, 13, 19):
