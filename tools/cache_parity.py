@@ -50,7 +50,11 @@ def greedy(model, cache, token, count):
 
 
 def difference(cache, other):
-    """Of the newest rows: mlx-lm's rings may hold more than max_size."""
+    """Of the newest rows: mlx-lm's rings may hold more than max_size. Of states: of all their numbers."""
+    if isinstance(cache, kinds.ArraysCache):
+        if [a.shape for a in cache.cache] != [b.shape for b in other.cache]:
+            return float("inf")
+        return max(float(mx.abs(a - b).mean()) for a, b in zip(cache.cache, other.cache))
     pairs = list(zip(cache.keys_and_values(), other.keys_and_values()))
     needed = min(cache.offset, getattr(cache, "max_size", cache.offset))
     if cache.offset != other.offset or any(b.shape[2] != needed for _, b in pairs):
