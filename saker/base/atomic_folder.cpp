@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,13 +26,22 @@ fs::path plain_name(const fs::path& path) {
   return whole.has_filename() ? whole : whole.parent_path();
 }
 
+// Makes names in a folder durable, where the file system can.
+void sync_folder(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
 }  // namespace
 
 AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
   static std::atomic<unsigned> last{0};
   std::error_code failed;
   require(
-      !fs::exists(path_, failed) ||
+      !fs::exists(fs::symlink_status(path_, failed)) ||
           (fs::is_directory(path_, failed) && fs::is_empty(path_, failed)),
       ErrorCode::kInvalidArgument,
       "{}: exists and is no empty folder",
@@ -53,9 +63,11 @@ AtomicFolder::~AtomicFolder() {
 
 void AtomicFolder::commit() {
   std::error_code failed;
+  sync_folder(temporary_);
   fs::rename(temporary_, path_, failed);
   require(!failed, ErrorCode::kNotFound, "{}: cannot be made: {}", show(path_), failed.message());
   committed_ = true;
+  sync_folder(path_.parent_path());
 }
 
 }  // namespace saker

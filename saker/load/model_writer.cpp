@@ -60,19 +60,6 @@ std::string reason(int error) {
   );
 }
 
-// Without the slash at its end, so that it has a name.
-fs::path folder_path(const fs::path& dir) {
-  fs::path path = fs::absolute(dir).lexically_normal();
-  return path.has_filename() ? path : path.parent_path();
-}
-
-// No two writers of this machine have the same.
-fs::path temporary_name(const fs::path& dir) {
-  static std::atomic<unsigned> last{0};
-  return dir.parent_path() /
-         fmt::format(".{}.{}-{}.tmp", dir.filename().native(), ::getpid(), ++last);
-}
-
 void write_at(
     int descriptor, std::size_t at, std::span<const std::byte> bytes, const fs::path& of
 ) {
@@ -88,26 +75,6 @@ void write_at(
     at += static_cast<std::size_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
-}
-
-// Makes names in a folder durable, where the file system can.
-void sync_folder(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
-}
-
-void require_free(const fs::path& dir) {
-  std::error_code ignored;
-  require(
-      !fs::exists(fs::symlink_status(dir, ignored)) ||
-          (fs::is_directory(dir, ignored) && fs::is_empty(dir, ignored)),
-      ErrorCode::kInvalidArgument,
-      "{} exists, expected a new name or an empty folder",
-      show(dir)
-  );
 }
 
 void require_room(const fs::path& dir, std::size_t bytes) {
@@ -128,37 +95,21 @@ void require_room(const fs::path& dir, std::size_t bytes) {
 ModelWriter::ModelWriter(
     const fs::path& dir, std::vector<PlannedTensor> tensors, std::size_t max_shard_bytes
 )
-    : dir_(folder_path(dir)), temporary_(temporary_name(dir_)), tensors_(std::move(tensors)) {
-  require_free(dir_);
+    : folder_(dir), tensors_(std::move(tensors)) {
   cut_shards(max_shard_bytes);
-  std::error_code failed;
-  fs::create_directories(dir_.parent_path(), failed);
-  const bool made = fs::create_directory(temporary_, failed);
-  require(
-      made,
-      ErrorCode::kNotFound,
-      "{}: cannot be written: {}",
-      show(dir_),
-      failed ? failed.message() : "a temporary folder is in the way"
-  );
   try {
-    require_room(temporary_, total_bytes_);
+    require_room(folder_.path(), total_bytes_);
     for (Shard& shard : shards_) {
       open_shard(shard);
     }
   } catch (...) {
     close_shards();
-    fs::remove_all(temporary_, failed);
     throw;
   }
 }
 
 ModelWriter::~ModelWriter() {
   close_shards();
-  if (!temporary_.empty()) {
-    std::error_code ignored;
-    fs::remove_all(temporary_, ignored);
-  }
 }
 
 void ModelWriter::cut_shards(std::size_t max_shard_bytes) {
@@ -182,7 +133,7 @@ void ModelWriter::cut_shards(std::size_t max_shard_bytes) {
 }
 
 void ModelWriter::open_shard(Shard& shard) {
-  const fs::path path = temporary_ / shard.name;
+  const fs::path path = folder_.path() / shard.name;
   shard.descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (shard.descriptor < 0) {
     fail_write(path, errno);
@@ -209,12 +160,12 @@ void ModelWriter::close_shards() {
 void ModelWriter::write(std::size_t index, std::size_t offset, std::span<const std::byte> bytes) {
   assert(offset + bytes.size() <= tensors_.at(index).nbytes());
   const Shard& shard = shards_.at(shard_of_.at(index));
-  write_at(shard.descriptor, begin_.at(index) + offset, bytes, dir_ / shard.name);
+  write_at(shard.descriptor, begin_.at(index) + offset, bytes, folder_.path() / shard.name);
   written_ += bytes.size();
 }
 
 void ModelWriter::write_text(std::string_view name, std::string_view text) const {
-  AtomicFile file(temporary_ / name);
+  AtomicFile file(folder_.path() / name);
   file.write(text);
   file.commit();
 }
@@ -226,7 +177,7 @@ std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
     if (!fs::is_regular_file(source / name, failed)) {
       continue;
     }
-    fs::copy_file(source / name, temporary_ / name, failed);
+    fs::copy_file(source / name, folder_.path() / name, failed);
     require(
         !failed,
         ErrorCode::kCapacity,
@@ -262,20 +213,11 @@ void ModelWriter::commit(std::int64_t parameters) {
   write_text(kIndexName, index_text(parameters));
   for (const Shard& shard : shards_) {
     if (::fsync(shard.descriptor) != 0) {
-      fail_write(dir_ / shard.name, errno);
+      fail_write(folder_.path() / shard.name, errno);
     }
   }
   close_shards();
-  sync_folder(temporary_);
-  require(
-      ::rename(temporary_.c_str(), dir_.c_str()) == 0,
-      ErrorCode::kNotFound,
-      "{}: cannot be written: {}",
-      show(dir_),
-      reason(errno)
-  );
-  temporary_.clear();
-  sync_folder(dir_.parent_path());
+  folder_.commit();
 }
 
 }  // namespace saker::load

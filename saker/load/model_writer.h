@@ -15,6 +15,7 @@
 //   writer.copy_files(source_dir);    // the tokenizer's files and the like
 //   writer.commit(parameters);
 
+#include "saker/base/atomic_folder.h"
 #include "saker/load/safetensors_writer.h"
 
 #include <atomic>
@@ -73,8 +74,7 @@ class ModelWriter {
   void close_shards();
   std::string index_text(std::int64_t parameters) const;
 
-  std::filesystem::path dir_;
-  std::filesystem::path temporary_;
+  AtomicFolder folder_;
   std::vector<PlannedTensor> tensors_;
   std::vector<Shard> shards_;
   std::vector<std::size_t> shard_of_;
