@@ -195,7 +195,13 @@ std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers,
   std::vector<CacheLayer> layers;
   for (auto& layer :
        models::layer_caches(config, {.kv_bits = kv_bits}, exact ? mx::float32 : mx::bfloat16)) {
-    layers.push_back({std::move(layer.kind), kv_bits, layer.max_size, layer.row_bytes});
+    layers.push_back({
+        .kind = std::move(layer.kind),
+        .bits = layer.state_bytes > 0 ? kernels::kUnquantizedBits : kv_bits,
+        .max_size = layer.max_size,
+        .token_bytes = layer.row_bytes,
+        .state_bytes = layer.state_bytes,
+    });
   }
   return layers;
 }

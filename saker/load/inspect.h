@@ -66,6 +66,7 @@ struct CacheLayer {
   int bits = 0;                 // Of an element; 16: the rows as they are, float32 ones too.
   std::optional<int> max_size;  // Rows that stay; none: all.
   std::size_t token_bytes = 0;  // Of one row, keys and values.
+  std::size_t state_bytes = 0;  // Of a layer that keeps a state instead of rows.
 
   bool operator==(const CacheLayer&) const = default;
 };

@@ -128,6 +128,17 @@ std::string layer_range(std::size_t first, std::size_t last) {
                        : fmt::format("layers {} to {}", first, last);
 }
 
+std::string cache_text(const CacheLayer& layer) {
+  if (layer.state_bytes > 0) {
+    return fmt::format("{}, a state of {} bytes", layer.kind, layer.state_bytes);
+  }
+  const std::string rows =
+      layer.max_size ? fmt::format(", at most {} tokens", *layer.max_size) : std::string();
+  return fmt::format(
+      "{}, {} bits, {} bytes a token{}", layer.kind, layer.bits, layer.token_bytes, rows
+  );
+}
+
 // A line for each run of equal layers, and their sum.
 void add_caches(std::string& text, const std::vector<CacheLayer>& caches) {
   std::size_t total = 0;
@@ -137,20 +148,7 @@ void add_caches(std::string& text, const std::vector<CacheLayer>& caches) {
     while (last + 1 < caches.size() && caches[last + 1] == layer) {
       ++last;
     }
-    const std::string rows =
-        layer.max_size ? fmt::format(", at most {} tokens", *layer.max_size) : std::string();
-    add_line(
-        text,
-        "cache",
-        fmt::format(
-            "{}: {}, {} bits, {} bytes a token{}",
-            layer_range(first, last),
-            layer.kind,
-            layer.bits,
-            layer.token_bytes,
-            rows
-        )
-    );
+    add_line(text, "cache", fmt::format("{}: {}", layer_range(first, last), cache_text(layer)));
     total += (last - first + 1) * layer.token_bytes;
     first = last + 1;
   }
@@ -165,6 +163,7 @@ Json caches_json(const std::vector<CacheLayer>& caches) {
         {"bits", layer.bits},
         {"max_size", layer.max_size ? Json(*layer.max_size) : Json(nullptr)},
         {"token_bytes", layer.token_bytes},
+        {"state_bytes", layer.state_bytes},
     });
   }
   return layers;

@@ -132,6 +132,18 @@ TEST_F(InspectTest, CachesOfAModel) {
   });
 }
 
+// Three rows of 64 channels before the convolution, and [4, 6, 10].
+TEST_F(InspectTest, LinearLayersKeepAState) {
+  const Inspection result = inspect(SAKER_SOURCE_DIR "/tests/golden/qwen3_5", 8);
+  constexpr std::size_t kState = (3 * 64 + 4 * 6 * 10) * sizeof(float);
+  ASSERT_EQ(result.caches.size(), 3U);
+  EXPECT_EQ(result.caches[1], (CacheLayer{"ArraysCache", 16, {}, 0, kState}));
+  EXPECT_EQ(result.caches[2].kind, "QuantizedKVCache");
+  const std::string text = inspection_text(result);
+  EXPECT_NE(text.find("layers 0 to 1: ArraysCache, a state of 1728 bytes"), std::string::npos);
+  EXPECT_EQ(inspection_json(result)["caches"][0]["state_bytes"], kState);
+}
+
 TEST_F(InspectTest, CountsPackedWeights) {
   Json config = llama_config();
   config["quantization"] = {{"bits", 4}, {"group_size", 64}, {"b", {{"bits", 8}}}};
