@@ -89,7 +89,8 @@ class ChangeGroup {
       const int chunk = std::min(kChunkRows, count - first);
       const std::vector<InputRows> products = multiply_up(first, chunk);
       each_row(chunk, 3L * width, [&](int i) {
-        const auto row = static_cast<std::size_t>(first + i);
+        const int index = first + i;
+        const auto row = static_cast<std::size_t>(index);
         float* to = y + std::ptrdiff_t{rows_.rows[row]} * width;
         for (std::size_t c = 0; c < changes_.size(); ++c) {
           const float* z = products[c].data + i * products[c].row_stride;
