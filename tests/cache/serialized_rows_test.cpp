@@ -173,8 +173,9 @@ TEST(SerializedRows, CodesOfAnotherFormAreRefused) {
   const auto rows = codes("QuantizedKVCache", numbers(0, 7), {"7", "32", "4"});
   restore(cache, rows);
   const auto before = bytes_of(serialize(cache));
-  const auto refuse = [&](ErrorCode code, std::vector<std::string_view> says, SerializedCache bad) {
-    testing::expect_error(code, std::move(says), [&] { restore(cache, bad); });
+  using Words = std::vector<std::string_view>;
+  const auto refuse = [&](ErrorCode code, const Words& says, const SerializedCache& bad) {
+    testing::expect_error(code, says, [&] { restore(cache, bad); });
     EXPECT_EQ(bytes_of(serialize(cache)), before);
   };
   auto bad = rows;

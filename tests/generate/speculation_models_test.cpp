@@ -76,6 +76,7 @@ class Cell {
 
   std::vector<Ids> answers() const {
     std::vector<Ids> result;
+    result.reserve(plain_.size());
     for (const Outcome& outcome : plain_) {
       result.push_back(outcome.end.context);
     }
