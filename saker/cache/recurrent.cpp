@@ -29,9 +29,7 @@ mx::array read_array(const BlockSource& blocks, const mx::array& like) {
 
 }  // namespace
 
-RecurrentCache::RecurrentCache(RecurrentState empty) : empty_(std::move(empty)), state_(empty_) {
-  mx::eval(empty_);
-}
+RecurrentCache::RecurrentCache(RecurrentState empty) : empty_(std::move(empty)), state_(empty_) {}
 
 void RecurrentCache::advance(int row_count, RecurrentState state, Replay replay) {
   require(

@@ -11,6 +11,7 @@
 #include "saker/kernels/strided_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -99,9 +100,10 @@ struct DeltaTask {
       const std::ptrdiff_t first = key ? std::ptrdiff_t{head} * width
                                        : std::ptrdiff_t{key_heads} * shape.key_dim +
                                              std::ptrdiff_t{head - key_heads} * width;
-      std::vector<const float*> taps(static_cast<std::size_t>(shape.taps));
+      std::array<const float*, kMaxDeltaTaps> taps;
       for (int tap = 0; tap < shape.taps; ++tap) {
-        taps[static_cast<std::size_t>(tap)] = input_row(span, row + tap - shape.taps + 1) + first;
+        taps.at(static_cast<std::size_t>(tap)) =
+            input_row(span, row + tap - shape.taps + 1) + first;
       }
       float* to = mixed + std::ptrdiff_t{span.first_row + row} * shape.channels() + first;
       bodies->convolve({taps.data(), convolution + first, shape.channels(), shape.taps, to}, width);
@@ -203,7 +205,7 @@ void check(
     const DeltaInputs& inputs, const DeltaShape& shape, const std::vector<DeltaSpan>& spans
 ) {
   int rows = 0;
-  bool follow = true;
+  bool follow = shape.taps >= 1 && shape.taps <= kMaxDeltaTaps;
   for (const DeltaSpan& span : spans) {
     follow =
         follow && span.first_row == rows && span.row_count > 0 &&

@@ -19,12 +19,14 @@
 
 namespace saker::kernels {
 
+inline constexpr int kMaxDeltaTaps = 64;
+
 struct DeltaShape {
   int key_heads = 0;
   int value_heads = 0;  // A multiple of key_heads.
   int key_dim = 0;
   int value_dim = 0;
-  int taps = 0;  // Of the convolution, at least 1.
+  int taps = 0;  // Of the convolution, from 1 to kMaxDeltaTaps.
 
   // C: q and k of all heads, then v.
   int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }

@@ -8,12 +8,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+
 namespace saker::models {
 namespace {
 
 constexpr int kMaxHeads = 1 << 12;
 constexpr int kMaxDim = 1 << 12;
-constexpr int kMaxTaps = 64;
+constexpr std::int64_t kMaxMemory = 1 << 24;  // Numbers of a layer's state.
 
 bool is_linear(const Json& json, int layer) {
   return (layer + 1) % read_size(json, "full_attention_interval", 4, 1 << 20) != 0;
@@ -29,7 +31,8 @@ nn::GatedDeltaOptions read_delta(const Json& json, const DecoderConfig& config) 
       .value_heads = size("linear_num_value_heads", kMaxHeads),
       .key_dim = size("linear_key_head_dim", kMaxDim),
       .value_dim = size("linear_value_head_dim", kMaxDim),
-      .taps = static_cast<int>(read_size(json, "linear_conv_kernel_dim", 4, kMaxTaps)),
+      .taps =
+          static_cast<int>(read_size(json, "linear_conv_kernel_dim", 4, kernels::kMaxDeltaTaps)),
   };
   require(
       options.shape.value_heads % options.shape.key_heads == 0,
@@ -37,6 +40,19 @@ nn::GatedDeltaOptions read_delta(const Json& json, const DecoderConfig& config) 
       "[config] linear_num_value_heads is {}, expected a multiple of linear_num_key_heads {}",
       options.shape.value_heads,
       options.shape.key_heads
+  );
+  const kernels::DeltaShape& shape = options.shape;
+  const auto memory = std::int64_t{shape.value_heads} * shape.key_dim * shape.value_dim;
+  require(
+      memory <= kMaxMemory,
+      ErrorCode::kUnsupported,
+      "[config] linear_num_value_heads {} times linear_key_head_dim {} times linear_value_head_dim "
+      "{} "
+      "is above {}",
+      shape.value_heads,
+      shape.key_dim,
+      shape.value_dim,
+      kMaxMemory
   );
   return options;
 }

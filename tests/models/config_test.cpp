@@ -114,6 +114,43 @@ TEST(Config, QwenMoeSlidesEverywhere) {
   EXPECT_THAT(windows(read(config_with("qwen3_moe", on))), ElementsAre(7, 7, 7, 7));
 }
 
+TEST(Config, LinearLayersNameBadValues) {
+  const auto refused =
+      [](ErrorCode code, const std::vector<std::string_view>& words, const Json& changes) {
+        expect_error(code, words, [&] { check_config(config_with("qwen3_5", changes)); });
+      };
+  for (const auto* key :
+       {"linear_num_key_heads",
+        "linear_num_value_heads",
+        "linear_key_head_dim",
+        "linear_value_head_dim",
+        "linear_conv_kernel_dim",
+        "full_attention_interval"}) {
+    refused(ErrorCode::kCorruptData, {key, "0"}, {{key, 0}});
+    refused(ErrorCode::kCorruptData, {key, "100000000"}, {{key, 100'000'000}});
+  }
+  refused(
+      ErrorCode::kCorruptData,
+      {"linear_num_value_heads is 3", "linear_num_key_heads 2"},
+      {{"linear_num_value_heads", 3}}
+  );
+  // A state of 256 GB.
+  refused(
+      ErrorCode::kUnsupported,
+      {"linear_key_head_dim 4096", "above 16777216"},
+      {{"linear_num_value_heads", 4096},
+       {"linear_key_head_dim", 4096},
+       {"linear_value_head_dim", 4096}}
+  );
+  refused(
+      ErrorCode::kUnsupported,
+      {"layer_types", "sliding_attention", "linear_attention"},
+      {{"layer_types", Json::array({"sliding_attention", "x", "x", "x"})}}
+  );
+  refused(ErrorCode::kUnsupported, {"partial_rotary_factor"}, {{"partial_rotary_factor", 0.01}});
+  refused(ErrorCode::kCorruptData, {"partial_rotary_factor"}, {{"partial_rotary_factor", 1.5}});
+}
+
 TEST(Config, QwenMoeNamesBadValues) {
   const auto refused = [](const std::vector<std::string_view>& words, const Json& changes) {
     expect_error(ErrorCode::kCorruptData, words, [&] {
