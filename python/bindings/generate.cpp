@@ -23,18 +23,6 @@ using engine::GenerateStats;
 using engine::TokenLogprob;
 using sample::SamplingOptions;
 
-std::string_view reason_name(engine::FinishReason reason) {
-  switch (reason) {
-    case engine::FinishReason::kStop:
-      return "stop";
-    case engine::FinishReason::kLength:
-      return "length";
-    case engine::FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "";
-}
-
 void bind_options(nb::module_& module) {
   nb::class_<engine::EngineOptions>(module, "EngineOptions", "How a model is loaded.")
       .def(nb::init<>())
@@ -120,14 +108,18 @@ void bind_result(nb::module_& module) {
       )
       .def_prop_ro(
           "finish_reason",
-          [](const GenerateResult& self) { return reason_name(self.finish_reason); },
+          [](const GenerateResult& self) { return engine::finish_reason_name(self.finish_reason); },
           "``stop``, ``length`` or ``cancelled``."
       )
       .def_ro("logprobs", &GenerateResult::logprobs, "One per token, where asked for.")
       .def_ro("stats", &GenerateResult::stats)
       .def("__repr__", [](const GenerateResult& self) {
         return nb::str("GenerateResult(text={!r}, tokens={}, finish_reason={!r})")
-            .format(as_text(self.text), self.tokens.size(), reason_name(self.finish_reason));
+            .format(
+                as_text(self.text),
+                self.tokens.size(),
+                engine::finish_reason_name(self.finish_reason)
+            );
       });
 }
 

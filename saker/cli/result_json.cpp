@@ -64,24 +64,12 @@ Json view_json(const engine::ScoreResult& result, const engine::ViewScores& scor
 
 }  // namespace
 
-std::string_view finish_reason_name(engine::FinishReason reason) {
-  switch (reason) {
-    case engine::FinishReason::kStop:
-      return "stop";
-    case engine::FinishReason::kLength:
-      return "length";
-    case engine::FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "length";
-}
-
 Json to_json(const engine::GenerateResult& result, bool with_logprobs) {
   Json json = {
       {"prompt_tokens", result.prompt_tokens},
       {"tokens", result.tokens},
       {"text", result.text},
-      {"finish_reason", finish_reason_name(result.finish_reason)},
+      {"finish_reason", engine::finish_reason_name(result.finish_reason)},
   };
   if (with_logprobs) {
     Json rows = Json::array();

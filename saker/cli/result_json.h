@@ -16,8 +16,6 @@ Json to_json(const engine::Differences& differences);
 // {"min", "median", "max"} of at least one value.
 Json spread_json(std::vector<double> values);
 
-std::string_view finish_reason_name(engine::FinishReason reason);
-
 // One line of output, whatever bytes texts hold.
 std::string dump_line(const Json& json);
 

@@ -14,6 +14,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -66,6 +67,19 @@ struct GenerateRequest {
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
+
+// As records and bindings spell it.
+constexpr std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "";
+}
 
 struct TokenLogprob {
   std::int32_t token = 0;

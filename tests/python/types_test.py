@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's annotations and the generated stub satisfy mypy."""
+"""The annotations of the package and the stub that nanobind makes pass mypy."""
 
 import pathlib
 import subprocess
