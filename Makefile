@@ -36,7 +36,7 @@ check-format:
 
 # Races: the tests that are labelled threads, which do not run MLX.
 check-tsan: setup
-	@tools/build.sh tsan all
+	@tools/build.sh tsan threads_tests
 	@ctest --preset tsan -j $(JOBS)
 
 check-tidy:

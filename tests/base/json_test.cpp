@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -90,15 +89,15 @@ TEST(ParseJson, BoundsTheNumberOfValues) {
 }
 
 // A look-up per member would take hours here.
+// Looking at all earlier keys for each would outlast ctest's time limit.
 TEST(ParseJson, TakesLinearTimeForWideObjects) {
+  constexpr int kKeys = 600'000;
   std::string text = "{";
-  for (int i = 0; i < 300'000; ++i) {
+  for (int i = 0; i < kKeys; ++i) {
     text += fmt::format("\"key{}\":{},", i, i);
   }
   text += "\"last\":1}";
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(parse_json(text, "t").size(), 300'001U);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(parse_json(text, "t").size(), kKeys + 1U);
 }
 
 TEST(ParseJson, RepeatedKeys) {
