@@ -37,6 +37,13 @@ class GenerateOptions(TypedDict, total=False):
     """[0: off]"""
     xtc_probability: float
     xtc_threshold: float
+    top_n_sigma: float
+    """Keeps logits within so many standard deviations of the best [0: off]."""
+    typical_p: float
+    """Keeps the tokens of about the expected surprise, with this mass [1: off]."""
+    dynatemp_range: float
+    """Lets the temperature go with the entropy, up to so far from it [0]."""
+    dynatemp_exponent: float
     repetition_penalty: float
     """[1: off]"""
     repetition_context_size: int
@@ -44,6 +51,15 @@ class GenerateOptions(TypedDict, total=False):
     presence_context_size: int
     frequency_penalty: float
     frequency_context_size: int
+    dry_multiplier: float
+    """Penalty on what would prolong a repetition [0: off]."""
+    dry_base: float
+    dry_allowed_length: int
+    dry_context_size: int
+    dry_breakers: list[str]
+    """Texts that end a repetition."""
+    min_tokens: int
+    """The answer does not end by itself before [0]."""
     logit_bias: dict[int, float]
     seed: int
     """The same seed gives the same answer, whatever else runs [0]."""

@@ -67,9 +67,17 @@ void set_seed(GenerateRequest& request, const Json& value) {
   request.sampling.seed = value.get<std::uint64_t>();
 }
 
+std::vector<std::string> as_texts(const Json& value) {
+  return value.is_string() ? std::vector<std::string>{value.get<std::string>()}
+                           : value.get<std::vector<std::string>>();
+}
+
 void set_stop(GenerateRequest& request, const Json& value) {
-  request.stop = value.is_string() ? std::vector<std::string>{value.get<std::string>()}
-                                   : value.get<std::vector<std::string>>();
+  request.stop = as_texts(value);
+}
+
+void set_dry_breakers(GenerateRequest& request, const Json& value) {
+  request.dry_breakers = as_texts(value);
 }
 
 void set_ignore_eos(GenerateRequest& request, const Json& value) {
@@ -146,6 +154,22 @@ constexpr RequestField kFields[] = {
      Kind::kNumber,
      "Probability from which a token is a top choice [0.1]",
      set_number<&SamplingOptions::xtc_threshold>},
+    {"typical_p",
+     Kind::kNumber,
+     "Keep the tokens of about the expected surprise, with this mass; 1: off [1]",
+     set_number<&SamplingOptions::typical_p>},
+    {"top_n_sigma",
+     Kind::kNumber,
+     "Keep logits within so many standard deviations of the best; 0: off [0]",
+     set_number<&SamplingOptions::top_n_sigma>},
+    {"dynatemp_range",
+     Kind::kNumber,
+     "Let the temperature go with the entropy, up to so far from --temp [0]",
+     set_number<&SamplingOptions::dynatemp_range>},
+    {"dynatemp_exponent",
+     Kind::kNumber,
+     "Power of the entropy in it [1]",
+     set_number<&SamplingOptions::dynatemp_exponent>},
     {"seed", Kind::kInteger, "Seed of the sampling noise; without it runs differ", set_seed},
     {"repetition_penalty",
      Kind::kNumber,
@@ -171,6 +195,30 @@ constexpr RequestField kFields[] = {
      Kind::kInteger,
      "Recent tokens it looks at; 0: all [20]",
      set_integer<&SamplingOptions::frequency_context_size>},
+    {"dry_multiplier",
+     Kind::kNumber,
+     "Penalty on what would prolong a repetition (DRY); 0: off [0]",
+     set_number<&SamplingOptions::dry_multiplier>},
+    {"dry_base",
+     Kind::kNumber,
+     "Its growth with each repeated token [1.75]",
+     set_number<&SamplingOptions::dry_base>},
+    {"dry_allowed_length",
+     Kind::kInteger,
+     "Repeated tokens from which on it grows [2]",
+     set_integer<&SamplingOptions::dry_allowed_length>},
+    {"dry_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [0]",
+     set_integer<&SamplingOptions::dry_context_size>},
+    {"dry_sequence_breaker",
+     Kind::kTexts,
+     "Text that ends a repetition; may be repeated [line break, colon, quotation mark, *]",
+     set_dry_breakers},
+    {"min_tokens",
+     Kind::kInteger,
+     "Tokens before which the answer does not end by itself [0]",
+     set_integer<&SamplingOptions::min_tokens>},
     {"logit_bias", Kind::kObject, "Numbers added to logits: '{\"ID\": BIAS, ...}'", set_logit_bias},
     {"stop", Kind::kTexts, "Text that ends the answer and is not shown; may be repeated", set_stop},
     {"ignore_eos", Kind::kFlag, "Go on after end-of-sequence tokens", set_ignore_eos},

@@ -3,10 +3,12 @@
 
 #include "saker/base/error.h"
 #include "saker/text/eos_tokens.h"
+#include "saker/text/token_search.h"
 #include "saker/text/tokenizer_config.h"
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -43,11 +45,15 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
   }
   options.top_p = json_double(generation_config, "top_p", options.top_p);
   options.min_p = json_double(generation_config, "min_p", options.min_p);
+  options.typical_p = json_double(generation_config, "typical_p", options.typical_p);
   options.repetition_penalty =
       json_double(generation_config, "repetition_penalty", options.repetition_penalty);
-  const std::int64_t top_k = json_int(generation_config, "top_k", 0);
-  options.top_k =
-      static_cast<int>(std::clamp<std::int64_t>(top_k, 0, std::numeric_limits<int>::max()));
+  const auto count = [&generation_config](std::string_view name) {
+    const std::int64_t value = json_int(generation_config, name, 0);
+    return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
+  };
+  options.top_k = count("top_k");
+  options.min_tokens = count("min_new_tokens");
   try {
     sample::check_options(options, std::numeric_limits<int>::max());
   } catch (const Error& error) {
@@ -84,6 +90,22 @@ Prompts::Prompts(Parts parts) : parts_(std::move(parts)), xtc_exempt_(parts_.eos
   for (const std::int32_t id : parts_.tokenizer->encode("\n", {.add_special_tokens = false})) {
     xtc_exempt_.push_back(id);
   }
+}
+
+std::vector<std::int32_t> Prompts::dry_breakers(const GenerateRequest& request) const {
+  if (request.sampling.dry_multiplier <= 0.0 || parts_.tokenizer == nullptr) {
+    return {};
+  }
+  const std::scoped_lock lock(breakers_mutex_);
+  if (breaker_texts_ != request.dry_breakers) {
+    try {
+      breakers_ = text::tokens_with(*parts_.tokenizer, request.dry_breakers);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("dry_sequence_breaker: {}", error.what()));
+    }
+    breaker_texts_ = request.dry_breakers;
+  }
+  return breakers_;
 }
 
 const text::ChatTemplate* Prompts::chat_template() const {

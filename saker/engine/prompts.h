@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace saker::engine {
@@ -54,6 +56,10 @@ class Prompts {
   // What xtc never removes: EOS and, with a tokenizer, the line break.
   const std::vector<std::int32_t>& xtc_exempt() const { return xtc_exempt_; }
 
+  // The tokens at which repetitions end for dry: none without that option or a tokenizer. Remembers
+  // the last answer, since a search takes a while. Thread-safe.
+  std::vector<std::int32_t> dry_breakers(const GenerateRequest& request) const;
+
   const sample::SamplingOptions& recommended_sampling() const {
     return parts_.recommended_sampling;
   }
@@ -64,6 +70,9 @@ class Prompts {
 
   Parts parts_;
   std::vector<std::int32_t> xtc_exempt_;
+  mutable std::mutex breakers_mutex_;
+  mutable std::vector<std::string> breaker_texts_;
+  mutable std::vector<std::int32_t> breakers_;  // What holds them.
 };
 
 // What a generation_config.json asks for, over the defaults. Throws kCorruptData naming the field.

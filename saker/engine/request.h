@@ -44,6 +44,8 @@ struct GenerateRequest {
 
   int max_tokens = 256;
   sample::SamplingOptions sampling;
+  // With sampling.dry_multiplier: tokens whose text holds one of these end a repetition.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.

@@ -18,6 +18,7 @@ struct Runner::Submission {
   std::uint64_t id = 0;
   GenerateRequest request;
   std::vector<std::int32_t> prompt;
+  std::vector<std::int32_t> dry_breakers;
   EventHandler handler;
 };
 
@@ -90,6 +91,7 @@ std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
   std::exception_ptr error;
   try {
     submission->prompt = prompts_->encode(request);
+    submission->dry_breakers = prompts_->dry_breakers(request);
     submission->request = std::move(request);
   } catch (...) {
     error = typed_error(std::current_exception());
@@ -197,6 +199,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.max_tokens = request.max_tokens;
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = prompts_->xtc_exempt();
+  sequence.dry_breakers = submission.dry_breakers;
   sequence.logprobs = request.logprobs;
   sequence.speculation = speculation_of(request, draft_model_ != nullptr);
   if (!request.ignore_eos) {

@@ -22,8 +22,8 @@ RunningSequence::RunningSequence(
     : id(sequence_id),
       request(std::move(wanted)),
       listener(std::move(events)),
-      sampler(request.sampling, vocab_size, request.xtc_exempt),
-      context(std::move(request.prompt)),
+      sampler(request.sampling, vocab_size, named_tokens(request)),
+      context(request.prompt),
       prompt_size(static_cast<int>(context.size())) {}
 
 void RunningSequence::end(EndReason reason, std::exception_ptr error) {

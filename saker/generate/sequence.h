@@ -50,10 +50,22 @@ struct SequenceRequest {
   int max_tokens = 256;
   std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
   sample::SamplingOptions sampling;
+  // See sample::NamedTokens.
   std::vector<std::int32_t> xtc_exempt;
+  std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
   int logprobs = -1;  // Best alternatives reported per token; < 0: no log-probabilities at all.
 };
+
+// For the sampler of a request.
+inline sample::NamedTokens named_tokens(const SequenceRequest& request) {
+  return {
+      .xtc_exempt = request.xtc_exempt,
+      .dry_breakers = request.dry_breakers,
+      .stop_tokens = request.stop_tokens,
+      .prompt_size = request.prompt.size(),
+  };
+}
 
 struct GeneratedToken {
   std::int32_t id = 0;

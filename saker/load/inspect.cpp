@@ -139,6 +139,28 @@ std::string describe_quantization(const nn::QuantizationConfig& quantization) {
   return text;
 }
 
+// What generate and run take from generation_config.json.
+std::string describe_sampling(const ModelDir& dir) {
+  if (!dir.generation_config) {
+    return "greedy";
+  }
+  const Json config = read_json_file(*dir.generation_config);
+  std::string text = json_bool(config, "do_sample", false) ? "" : "greedy";
+  for (const char* name :
+       {"temperature",
+        "top_k",
+        "top_p",
+        "min_p",
+        "typical_p",
+        "repetition_penalty",
+        "min_new_tokens"}) {
+    if (const auto found = config.find(name); found != config.end() && found->is_number()) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, found->dump());
+    }
+  }
+  return text.empty() ? "temperature 1" : text;
+}
+
 bool has_chat_template(const ModelDir& dir) {
   if (dir.chat_template) {
     return true;
@@ -223,6 +245,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   check(result, [&] { models::check_config(config); });
   check(result, [&] { quantization = parse_quantization(config); });
   result.model->quantization = describe_quantization(quantization);
+  check(result, [&] { result.model->sampling = describe_sampling(dir); });
   result.model->has_tokenizer = dir.tokenizer.has_value();
   result.model->has_chat_template = has_chat_template(dir);
 

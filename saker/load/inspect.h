@@ -49,6 +49,7 @@ struct ModelSummary {
   std::int64_t vocab_size = 0;
   std::int64_t context_length = 0;
   std::string quantization;  // "4 bits, groups of 64, affine"; empty for float weights.
+  std::string sampling;      // What generation_config.json asks for: "temperature 0.6, top_k 20".
   bool has_tokenizer = false;
   bool has_chat_template = false;
 };

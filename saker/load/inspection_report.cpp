@@ -71,6 +71,7 @@ void add_model(std::string& text, const ModelSummary& model) {
   add_line(text, "vocabulary", known(model.vocab_size));
   add_line(text, "context", known(model.context_length));
   add_line(text, "quantization", model.quantization.empty() ? "none" : model.quantization);
+  add_line(text, "sampling", model.sampling);
   add_line(text, "tokenizer", model.has_tokenizer ? "yes" : "no");
   add_line(text, "chat template", model.has_chat_template ? "yes" : "no");
 }
@@ -180,6 +181,7 @@ Json model_json(const ModelSummary& model) {
       {"vocab_size", model.vocab_size},
       {"context_length", model.context_length},
       {"quantization", model.quantization.empty() ? Json(nullptr) : Json(model.quantization)},
+      {"sampling", model.sampling},
       {"tokenizer", model.has_tokenizer},
       {"chat_template", model.has_chat_template},
   };

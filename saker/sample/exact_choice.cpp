@@ -2,15 +2,21 @@
 #include "saker/sample/exact_choice.h"
 
 #include "saker/base/log_prob.h"
+#include "saker/base/portable_math.h"
 #include "saker/sample/filters.h"
+#include "saker/sample/typical.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 namespace saker::sample {
 
 namespace {
 
+// Beside the best token's 1: never drawn, and still normal when shared out among all.
+constexpr double kLeastWeight = 1e-290;
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 // The winner so far of a Gumbel-max race. Noise is computed only where its bound could win.
@@ -43,7 +49,53 @@ void normalise(std::span<float> logits, double log_sum) {
   }
 }
 
+// Of a share, 0 to 1.
+double power(double share, double exponent) {
+  return share > 0.0 ? portable_exp(exponent * portable_log(share)) : (exponent > 0.0 ? 0.0 : 1.0);
+}
+
+// The temperature goes with the entropy of what may be chosen, 1 for tokens that are all alike:
+// T = T_min + (T_max - T_min) * entropy^exponent, as llama.cpp's dynatemp.
+double temperature_of(const SamplingOptions& options, std::span<const Candidate> tokens) {
+  if (options.dynatemp_range == 0.0 || tokens.size() < 2) {
+    return options.temperature;
+  }
+  double mass = 0.0;
+  double weighted = 0.0;
+  for (const Candidate& token : tokens) {
+    const double p = portable_exp(token.log_prob);
+    mass += p;
+    weighted += p * static_cast<double>(token.log_prob);
+  }
+  const double entropy = portable_log(mass) - weighted / mass;
+  const double share =
+      std::clamp(entropy / portable_log(static_cast<double>(tokens.size())), 0.0, 1.0);
+  const double lowest = std::max(options.temperature - options.dynatemp_range, kColdest);
+  const double highest = options.temperature + options.dynatemp_range;
+  return lowest + (highest - lowest) * power(share, options.dynatemp_exponent);
+}
+
+// `log_probs` and the `max` of the logits that they were.
+std::vector<Candidate> survivors(
+    const SamplingOptions& options,
+    std::span<float> log_probs,
+    float max,
+    double log_sum,
+    bool xtc,
+    std::span<const std::int32_t> xtc_exempt
+) {
+  auto best = static_cast<float>(static_cast<double>(max) - log_sum);
+  if (row_filters_needed(options)) {
+    best = filter_row(options, log_probs, best);
+  }
+  return filter(options, log_probs, best, xtc, xtc_exempt);
+}
+
 }  // namespace
+
+bool only_exact(const SamplingOptions& options) {
+  return row_filters_needed(options) || options.dynatemp_range > 0.0;
+}
 
 std::int32_t choose_exactly(
     const SamplingOptions& options,
@@ -55,18 +107,49 @@ std::int32_t choose_exactly(
 ) {
   const double log_sum = log_sum_exp(logits);
   normalise(logits, log_sum);
-  Race race{noise, 1.0 / options.temperature};
-  if (!filters_needed(options)) {
+  if (!only_exact(options) && !filters_needed(options)) {
+    Race race{noise, 1.0 / options.temperature};
     for (std::size_t i = 0; i < logits.size(); ++i) {
       race.enter(logits[i], static_cast<std::int32_t>(i));
     }
     return race.best;
   }
-  const auto best_log_prob = static_cast<float>(static_cast<double>(max) - log_sum);
-  for (const Candidate& token : filter(options, logits, best_log_prob, xtc, xtc_exempt)) {
+  const std::vector<Candidate> tokens = survivors(options, logits, max, log_sum, xtc, xtc_exempt);
+  Race race{noise, 1.0 / temperature_of(options, tokens)};
+  for (const Candidate& token : tokens) {
     race.enter(token.log_prob, token.id);
   }
   return race.best;
+}
+
+Distribution exact_distribution(
+    const SamplingOptions& options,
+    std::span<float> logits,
+    float max,
+    bool xtc,
+    std::span<const std::int32_t> xtc_exempt
+) {
+  const double log_sum = log_sum_exp(logits);
+  normalise(logits, log_sum);
+  const std::vector<Candidate> tokens = survivors(options, logits, max, log_sum, xtc, xtc_exempt);
+  const double inverse_temperature = 1.0 / temperature_of(options, tokens);
+  float best = tokens.front().log_prob;
+  for (const Candidate& token : tokens) {
+    best = std::max(best, token.log_prob);
+  }
+  Distribution distribution;
+  double sum = 0.0;
+  for (const Candidate& token : tokens) {
+    const double below = static_cast<double>(token.log_prob) - static_cast<double>(best);
+    if (const double weight = portable_exp(below * inverse_temperature); weight > kLeastWeight) {
+      distribution.push_back({weight, token.id});
+      sum += weight;
+    }
+  }
+  for (Outcome& outcome : distribution) {
+    outcome.probability /= sum;
+  }
+  return distribution;
 }
 
 }  // namespace saker::sample

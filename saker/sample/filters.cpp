@@ -3,6 +3,7 @@
 
 #include "saker/base/portable_math.h"
 #include "saker/base/row_loops.h"
+#include "saker/sample/nucleus.h"
 
 #include <algorithm>
 #include <array>
@@ -17,11 +18,6 @@ namespace {
 
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-// Rounded to float32, as the field computes it: then .5 + .25 reaches a top_p of .75.
-double probability(float log_prob) {
-  return static_cast<float>(portable_exp(log_prob));
-}
-
 // The log-probability below which min_p removes.
 float min_p_threshold(float max, double min_p) {
   return max + static_cast<float>(portable_log(std::max(min_p, 1e-300)));
@@ -29,16 +25,6 @@ float min_p_threshold(float max, double min_p) {
 
 bool top_p_on(const SamplingOptions& options) {
   return options.top_p > 0.0 && options.top_p < 1.0;
-}
-
-// Rows are first cut into bands of equal width below the best token; then only one band needs a
-// closer look.
-constexpr std::size_t kBands = 256;
-constexpr float kBandsPerUnit = 8.0F;
-
-std::size_t band_of(float log_prob, float max) {
-  const float below = (max - log_prob) * kBandsPerUnit;
-  return below < static_cast<float>(kBands - 1) ? static_cast<std::size_t>(below) : kBands - 1;
 }
 
 template <typename Wanted>
@@ -50,65 +36,6 @@ std::vector<Candidate> gather(std::span<const float> row, Wanted wanted) {
     }
   }
   return found;
-}
-
-double mass(std::span<const Candidate> tokens) {
-  double sum = 0.0;
-  for (const Candidate& token : tokens) {
-    sum += probability(token.log_prob);
-  }
-  return sum;
-}
-
-// Selection by mass: the lowest value t with above + mass(x > t) < target, in expected linear time.
-// Reorders `tokens`.
-float nucleus_threshold(std::span<Candidate> tokens, double above, double target) {
-  float threshold = kLowest;
-  while (!tokens.empty()) {
-    const float pivot = tokens[tokens.size() / 2].log_prob;
-    const auto middle =
-        std::partition(tokens.begin(), tokens.end(), [pivot](const Candidate& token) {
-          return token.log_prob > pivot;
-        });
-    const auto split = static_cast<std::size_t>(middle - tokens.begin());
-    const double with_upper = above + mass(tokens.first(split));
-    if (with_upper >= target) {
-      tokens = tokens.first(split);  // The pivot is out, and everything below it.
-      continue;
-    }
-    threshold = pivot;
-    const auto rest = std::partition(middle, tokens.end(), [pivot](const Candidate& token) {
-      return token.log_prob == pivot;
-    });
-    above = with_upper + mass(std::span<Candidate>(middle, rest));
-    tokens = std::span<Candidate>(rest, tokens.end());
-    if (above >= target) {
-      break;
-    }
-  }
-  return threshold;
-}
-
-// The value below which top_p removes.
-float top_p_threshold(std::span<const float> row, float max, double p) {
-  std::array<double, kBands> band_mass{};
-  std::array<float, 256> probabilities;
-  for (std::size_t i = 0; i < row.size(); i += probabilities.size()) {
-    const std::size_t count = std::min(probabilities.size(), row.size() - i);
-    row_loops().exponentials(row.data() + i, count, probabilities.data());
-    for (std::size_t j = 0; j < count; ++j) {
-      band_mass[band_of(row[i + j], max)] += static_cast<double>(probabilities[j]);
-    }
-  }
-  double above = 0.0;
-  for (std::size_t band = 0; band < kBands; ++band) {
-    if (above + band_mass[band] >= p) {
-      std::vector<Candidate> tokens = gather(row, [&](float x) { return band_of(x, max) == band; });
-      return nucleus_threshold(tokens, above, p);
-    }
-    above += band_mass[band];
-  }
-  return kLowest;
 }
 
 // A value with at least `count` tokens at or above it, and not many more; the lowest if there are
@@ -200,7 +127,8 @@ std::vector<Candidate> filter(
     bool xtc,
     std::span<const std::int32_t> xtc_exempt
 ) {
-  float cut = top_p_on(options) ? top_p_threshold(log_probs, max, options.top_p) : kLowest;
+  float cut =
+      top_p_on(options) ? nucleus_threshold(log_probs, log_probs, max, options.top_p) : kLowest;
   const float min_p_cut = options.min_p > 0.0 ? min_p_threshold(max, options.min_p) : kLowest;
   const bool keeps_some = options.min_p > 0.0 && options.min_tokens_to_keep > 1;
   if (!keeps_some) {

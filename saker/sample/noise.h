@@ -19,7 +19,7 @@
 namespace saker::sample {
 
 // What a number is drawn for: one position may need several.
-enum class NoiseRole : std::uint8_t { kToken = 0, kXtc = 1 };
+enum class NoiseRole : std::uint8_t { kToken = 0, kXtc = 1, kAcceptance = 2, kResidual = 3 };
 
 class Noise {
  public:

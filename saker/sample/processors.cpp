@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/sample/processors.h"
 
+#include "saker/sample/repeats.h"
+
 #include <cstddef>
+#include <limits>
 
 namespace saker::sample {
 
@@ -15,10 +18,29 @@ bool repetition_on(const SamplingOptions& options) {
 
 bool Processors::needed(const SamplingOptions& options) {
   return !options.logit_bias.empty() || repetition_on(options) || options.presence_penalty != 0.0 ||
-         options.frequency_penalty != 0.0;
+         options.frequency_penalty != 0.0 || options.dry_multiplier > 0.0 || options.min_tokens > 0;
 }
 
 void Processors::apply(
+    const SamplingOptions& options,
+    const NamedTokens& tokens,
+    std::span<const std::int32_t> context,
+    std::span<float> logits
+) {
+  penalise(options, context, logits);
+  if (options.dry_multiplier > 0.0) {
+    penalise_repeats(options, tokens.dry_breakers, context, logits);
+  }
+  if (context.size() < tokens.prompt_size + static_cast<std::size_t>(options.min_tokens)) {
+    for (const std::int32_t id : tokens.stop_tokens) {
+      if (id >= 0 && static_cast<std::size_t>(id) < logits.size()) {
+        logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+}
+
+void Processors::penalise(
     const SamplingOptions& options, std::span<const std::int32_t> context, std::span<float> logits
 ) {
   for (const auto& [id, bias] : options.logit_bias) {

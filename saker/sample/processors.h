@@ -2,8 +2,9 @@
 #pragma once
 
 // Changes of raw logits before sampling, in mlx-lm's order: logit_bias, then the repetition,
-// presence and frequency penalties, each over the last context_size tokens of prompt and answer (0:
-// all of them). One object per sequence, used by one thread; what it keeps only saves work.
+// presence and frequency penalties and dry (repeats.h), each over the last context_size tokens of
+// prompt and answer (0: all of them), and last min_tokens, which takes stop tokens out. One object
+// per sequence, used by one thread; what it keeps only saves work.
 
 #include "saker/sample/options.h"
 #include "saker/sample/token_counts.h"
@@ -20,12 +21,19 @@ class Processors {
   // Whether any processor is on.
   static bool needed(const SamplingOptions& options);
 
-  // `context`: prompt and answer so far; ids beyond the row are skipped.
+  // `tokens.dry_breakers` is sorted. `context`: prompt and answer so far; ids beyond the row are
+  // skipped.
   void apply(
-      const SamplingOptions& options, std::span<const std::int32_t> context, std::span<float> logits
+      const SamplingOptions& options,
+      const NamedTokens& tokens,
+      std::span<const std::int32_t> context,
+      std::span<float> logits
   );
 
  private:
+  void penalise(
+      const SamplingOptions& options, std::span<const std::int32_t> context, std::span<float> logits
+  );
   const TokenCounts& counts(
       std::span<const std::int32_t> context, int size, std::size_t vocab_size
   );

@@ -16,50 +16,82 @@ namespace saker::sample {
 
 namespace {
 
-// Below it, noise is smaller than the rounding of scores: greedy.
-constexpr double kColdest = 1e-6;
-
-}  // namespace
-
-Sampler::Sampler(
-    SamplingOptions options,
-    int vocab_size,
-    std::vector<std::int32_t> xtc_exempt,
-    std::uint32_t choice
-)
-    : options_(std::move(options)), xtc_exempt_(std::move(xtc_exempt)), choice_(choice) {
-  check_options(options_, vocab_size);
-  std::sort(xtc_exempt_.begin(), xtc_exempt_.end());
-}
-
-std::int32_t Sampler::choose(
-    std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
-) {
-  if (Processors::needed(options_)) {
-    processors_.apply(options_, context, logits);
-  }
-  const bool greedy = options_.temperature < kColdest;
-  const BlockedRow row(greedy ? std::span<const float>() : logits);
-  const float max = greedy ? max_logit(logits) : row.max();
+void check_max(float max, std::int64_t position) {
   require(
       max > -std::numeric_limits<float>::infinity(),
       ErrorCode::kInternal,
       "the model produced no finite logit at position {}",
       position
   );
-  if (greedy || std::isinf(max)) {
+}
+
+}  // namespace
+
+Sampler::Sampler(SamplingOptions options, int vocab_size, NamedTokens tokens, std::uint32_t choice)
+    : options_(std::move(options)), tokens_(std::move(tokens)), choice_(choice) {
+  check_options(options_, vocab_size);
+  std::ranges::sort(tokens_.xtc_exempt);
+  std::ranges::sort(tokens_.dry_breakers);
+}
+
+bool Sampler::xtc_at(std::int64_t position) const {
+  return options_.xtc_probability > 0.0 &&
+         Noise::to_uniform(noise(position, NoiseRole::kXtc).bits(0)) <= options_.xtc_probability;
+}
+
+bool Sampler::is_certain(float max) const {
+  return options_.temperature < kColdest || std::isinf(max);
+}
+
+void Sampler::process(std::span<float> logits, std::span<const std::int32_t> context) {
+  if (Processors::needed(options_)) {
+    processors_.apply(options_, tokens_, context, logits);
+  }
+}
+
+std::int32_t Sampler::choose(
+    std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
+) {
+  process(logits, context);
+  const bool greedy = options_.temperature < kColdest;
+  const BlockedRow row(greedy ? std::span<const float>() : logits);
+  const float max = greedy ? max_logit(logits) : row.max();
+  check_max(max, position);
+  if (is_certain(max)) {
     return best_token(logits);
   }
-  const Noise noise(options_.seed, choice_, position, NoiseRole::kToken);
-  const Noise draw(options_.seed, choice_, position, NoiseRole::kXtc);
-  const bool xtc =
-      options_.xtc_probability > 0.0 && Noise::to_uniform(draw.bits(0)) <= options_.xtc_probability;
-  if (!xtc) {
-    if (const auto token = choose_quickly(options_, row, noise)) {
+  const Noise token_noise = noise(position, NoiseRole::kToken);
+  const bool xtc = xtc_at(position);
+  if (!xtc && !only_exact(options_)) {
+    if (const auto token = choose_quickly(options_, row, token_noise)) {
       return *token;
     }
   }
-  return choose_exactly(options_, logits, max, noise, xtc, xtc_exempt_);
+  return choose_exactly(options_, logits, max, token_noise, xtc, tokens_.xtc_exempt);
+}
+
+Distribution Sampler::distribution(
+    std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
+) {
+  process(logits, context);
+  const float max = max_logit(logits);
+  check_max(max, position);
+  if (is_certain(max)) {
+    return {{1.0, best_token(logits)}};
+  }
+  return exact_distribution(options_, logits, max, xtc_at(position), tokens_.xtc_exempt);
+}
+
+std::int32_t Sampler::accept_or_resample(
+    const Distribution& chances,
+    const Distribution& draft_chances,
+    std::int32_t draft,
+    std::int64_t position
+) const {
+  const double uniform = Noise::to_uniform(noise(position, NoiseRole::kAcceptance).bits(0));
+  return sample::accept_or_resample(
+      chances, draft_chances, draft, uniform, noise(position, NoiseRole::kResidual)
+  );
 }
 
 }  // namespace saker::sample

@@ -88,6 +88,11 @@ inline SequenceRequest random_request(std::mt19937_64& random, int vocab_size) {
   sampling.min_p = draw(0, 3) == 0 ? 0.05 : 0.0;
   sampling.top_k = draw(0, 1) * 20;
   sampling.xtc_probability = draw(0, 3) == 0 ? 0.5 : 0.0;
+  sampling.typical_p = draw(0, 3) == 0 ? 0.8 : 1.0;
+  sampling.top_n_sigma = draw(0, 3) == 0 ? 1.2 : 0.0;
+  sampling.dynatemp_range = draw(0, 3) == 0 ? 0.5 : 0.0;
+  sampling.dry_multiplier = draw(0, 3) == 0 ? 0.8 : 0.0;
+  sampling.min_tokens = draw(0, 3) == 0 ? 8 : 0;
   sampling.repetition_penalty = draw(0, 2) == 0 ? 1.2 : 1.0;
   sampling.frequency_penalty = draw(0, 3) == 0 ? 0.3 : 0.0;
   sampling.seed = static_cast<std::uint64_t>(draw(0, 1000));

@@ -55,6 +55,7 @@ class InspectTest : public ::testing::Test {
 TEST_F(InspectTest, AModel) {
   write_config(llama_config());
   dir_.write("tokenizer.json", "{}");
+  dir_.write("generation_config.json", R"({"do_sample":true,"temperature":0.6,"top_k":20})");
   dir_.write("tokenizer_config.json", R"({"chat_template":"{{ messages }}"})");
   dir_.write(
       "model.safetensors",
@@ -79,7 +80,9 @@ TEST_F(InspectTest, AModel) {
   EXPECT_TRUE(result.model->has_tokenizer);
   EXPECT_TRUE(result.model->has_chat_template);
   const std::string text = inspection_text(result);
-  for (const char* word : {"llama model", "runs          yes", "LlamaForCausalLM", "512"}) {
+  for (const char* word :
+       {"llama model", "runs          yes", "LlamaForCausalLM", "512", "temperature 0.6, top_k 20"
+       }) {
     EXPECT_NE(text.find(word), std::string::npos) << text;
   }
   const Json json = inspection_json(result);

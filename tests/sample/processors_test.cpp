@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <vector>
 
 namespace saker::sample {
@@ -17,8 +20,8 @@ std::vector<float> processed(
   Processors processors;
   // Twice, so that scratch left over from a first call would show.
   std::vector<float> first = logits;
-  processors.apply(options, context, first);
-  processors.apply(options, context, logits);
+  processors.apply(options, {}, context, first);
+  processors.apply(options, {}, context, logits);
   EXPECT_EQ(first, logits);
   return logits;
 }
@@ -83,6 +86,21 @@ TEST(Processors, IdsBeyondTheRowAreSkipped) {
   SamplingOptions options;
   options.frequency_penalty = 1.0;
   EXPECT_EQ(processed(options, {7, -1, 1}, {0, 0}), (std::vector<float>{0, -1}));
+}
+
+TEST(Processors, MinTokensKeepsTheAnswerFromEnding) {
+  const SamplingOptions options{.min_tokens = 2};
+  EXPECT_TRUE(Processors::needed(options));
+  // Ids beyond the row come from a model's files.
+  const NamedTokens tokens{.stop_tokens = {1, 900, -1}, .prompt_size = 3};
+  const std::vector<float> logits = {1.0F, 2.0F, 3.0F};
+  const std::vector<float> kept_away = {1.0F, -std::numeric_limits<float>::infinity(), 3.0F};
+  const std::vector<std::int32_t> context = {0, 0, 0, 2, 2};
+  for (const std::size_t size : {3U, 4U, 5U}) {
+    std::vector<float> row = logits;
+    Processors().apply(options, tokens, std::span(context).first(size), row);
+    EXPECT_EQ(row, size < 5 ? kept_away : logits) << size;
+  }
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ DraftModel::DraftModel(const models::Model& model, int prefill_step)
 std::unique_ptr<DraftState> DraftModel::start(const SequenceRequest& request) {
   return std::make_unique<ModelState>(
       model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits}),
-      sample::Sampler(request.sampling, model_.info().vocab_size, request.xtc_exempt)
+      sample::Sampler(request.sampling, model_.info().vocab_size, named_tokens(request))
   );
 }
 
