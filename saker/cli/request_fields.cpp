@@ -109,6 +109,17 @@ void set_speculate(GenerateRequest& request, const Json& value) {
   }
 }
 
+void set_acceptance(GenerateRequest& request, const Json& value) {
+  const auto name = value.get<std::string>();
+  require(
+      name == "coupled" || name == "rejection",
+      ErrorCode::kInvalidArgument,
+      "acceptance: got {:?}, expected coupled or rejection",
+      name
+  );
+  request.accept_by_rejection = name == "rejection";
+}
+
 // "auto" is the default.
 void set_draft_depth(GenerateRequest& request, const Json& value) {
   request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
@@ -231,6 +242,11 @@ constexpr RequestField kFields[] = {
      "What drafts tokens, the answer being the same: none, prompt-lookup, draft [draft with "
      "--draft]",
      set_speculate},
+    {"acceptance",
+     Kind::kText,
+     "Drafts to take: coupled, those that sampling without drafts chooses; rejection, more, for "
+     "another answer of the same distribution [coupled]",
+     set_acceptance},
     {"draft_depth",
      Kind::kIntegerOrAuto,
      "Draft tokens of one pass at most, up to 64; auto: as many as pay [auto]",

@@ -50,6 +50,8 @@ struct GenerateRequest {
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
   Speculate speculate = Speculate::kDefault;
+  // Whether more drafts are taken than those that plain decoding chooses: see generate::Acceptance.
+  bool accept_by_rejection = false;
   int draft_depth = kAutoDraftDepth;  // Draft tokens of one pass at most; auto: as many as pay.
   // A folder with an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. Its change
   // is scaled: 0 is the base, 1 the fine-tune.

@@ -26,6 +26,9 @@ namespace {
 
 generate::Speculation speculation_of(const GenerateRequest& request, bool has_draft_model) {
   generate::Speculation result{.depth = request.draft_depth};
+  if (request.accept_by_rejection) {
+    result.acceptance = generate::Acceptance::kRejection;
+  }
   switch (request.speculate) {
     case Speculate::kDefault:
       result.drafter =

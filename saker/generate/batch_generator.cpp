@@ -158,17 +158,26 @@ std::vector<Speculator::Turn> BatchGenerator::propose(std::vector<Work>& works) 
   speculator_.propose(turns, turns.size() == works.size());
   for (const Work& work : works) {
     if (work.turn != nullptr) {
-      // Nothing comes after a stop token, or after what is none of our tokens.
-      const std::vector<std::int32_t>& stops = work.sequence->request.stop_tokens;
-      std::vector<std::int32_t>& tokens = work.turn->tokens;
-      const auto end = std::ranges::find_if(tokens, [&](std::int32_t id) {
-        return id < 0 || id >= model_.info().vocab_size ||
-               std::ranges::find(stops, id) != stops.end();
-      });
-      tokens.erase(end, tokens.end());
+      shorten(*work.turn, work.sequence->request);
     }
   }
   return turns;
+}
+
+void BatchGenerator::shorten(Speculator::Turn& turn, const SequenceRequest& request) const {
+  const std::vector<std::int32_t>& stops = request.stop_tokens;
+  const auto is_token = [this](std::int32_t id) {
+    return id >= 0 && id < model_.info().vocab_size;
+  };
+  auto end = std::ranges::find_if(turn.tokens, [&](std::int32_t id) {
+    return !is_token(id) || std::ranges::find(stops, id) != stops.end();
+  });
+  // Rejection has to judge all that was drawn: leaving out stop tokens would make them rarer.
+  if (request.speculation.acceptance == Acceptance::kRejection && end != turn.tokens.end() &&
+      is_token(*end)) {
+    ++end;
+  }
+  turn.tokens.erase(end, turn.tokens.end());
 }
 
 int BatchGenerator::draft_room(const Sequence& sequence) const {
@@ -355,7 +364,7 @@ void BatchGenerator::advance(
     }
     while (work.wants_token && !reason) {
       const int row = looked_at++;
-      reason = choose_token(sequence, logits.row(first_row + row));
+      reason = choose_token(work, row, logits.row(first_row + row));
       if (!is_as_drafted(work, row)) {
         break;
       }
@@ -398,15 +407,36 @@ bool BatchGenerator::is_as_drafted(const Work& work, int row) {
   return true;
 }
 
-std::optional<EndReason> BatchGenerator::choose_token(Sequence& sequence, std::span<float> logits) {
+std::int32_t BatchGenerator::pick(const Work& work, int row, std::span<float> logits) {
+  Sequence& sequence = *work.sequence;
+  const std::int64_t position = sequence.position();
+  const auto index = static_cast<std::size_t>(row);
+  if (sequence.request.speculation.acceptance == Acceptance::kCoupled ||
+      index >= work.draft().size()) {
+    return sequence.sampler.choose(logits, sequence.context, position);
+  }
+  const std::int32_t draft = work.draft()[index];
+  const auto& chances = work.turn->chances;
+  return sequence.sampler.accept_or_resample(
+      sequence.sampler.distribution(logits, sequence.context, position),
+      index < chances.size() ? chances[index] : sample::Distribution{{1.0, draft}},
+      draft,
+      position
+  );
+}
+
+std::optional<EndReason> BatchGenerator::choose_token(
+    const Work& work, int row, std::span<float> logits
+) {
+  Sequence& sequence = *work.sequence;
   const SequenceRequest& request = sequence.request;
   const std::int64_t position = sequence.position();
   GeneratedToken token;
   if (request.logprobs < 0) {
-    token.id = sequence.sampler.choose(logits, sequence.context, position);
+    token.id = pick(work, row, logits);
   } else {
     row_.assign(logits.begin(), logits.end());
-    token.id = sequence.sampler.choose(row_, sequence.context, position);
+    token.id = pick(work, row, row_);
     const double log_sum = log_sum_exp(logits);
     token.logprob = log_prob(logits, token.id, log_sum);
     token.top = top_tokens(logits, request.logprobs, log_sum);

@@ -85,8 +85,12 @@ class BatchGenerator {
   void advance(const Work& work, RowLogits& logits, int first_row, const Commit& commit);
   // Counts the token just chosen; whether it is the draft's, so that the next row holds.
   static bool is_as_drafted(const Work& work, int row);
+  // Cuts drafts behind which nothing can come.
+  void shorten(Speculator::Turn& turn, const SequenceRequest& request) const;
+  // The token of a row of logits, which is scratch afterwards.
+  static std::int32_t pick(const Work& work, int row, std::span<float> logits);
   // Why the sequence ends with this token, if it does.
-  std::optional<EndReason> choose_token(Sequence& sequence, std::span<float> logits);
+  std::optional<EndReason> choose_token(const Work& work, int row, std::span<float> logits);
   void drop_ended();
   cache::SequenceCache new_cache(const SequenceRequest& request) const;
   bool shares(const Sequence& sequence) const;

@@ -9,6 +9,7 @@
 // not drafted for costs it nothing. Threading: the thread that owns MLX.
 
 #include "saker/generate/sequence.h"
+#include "saker/sample/acceptance.h"
 
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,8 @@ struct Proposal {
   std::int64_t position = 0;              // Of the token after them.
   int depth = 1;                          // Tokens wanted, at least 1.
   std::vector<std::int32_t> tokens = {};  // What follows the context; up to `depth`, or nothing.
+  // What each token was drawn from, for acceptance by rejection; none: they were certain.
+  std::vector<sample::Distribution> chances = {};
 };
 
 class Drafter {

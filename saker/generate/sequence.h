@@ -24,10 +24,17 @@ enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel };
 inline constexpr int kAutoDepth = -1;
 inline constexpr int kMaxDraftDepth = 64;
 
-// Drafts change what an answer costs and nothing else.
+// Which draft tokens an answer takes.
+enum class Acceptance : std::uint8_t {
+  kCoupled,  // Those that plain decoding chooses: drafts change what an answer costs, nothing else.
+  kRejection,  // More where tokens are sampled, by sample/acceptance.h: the answer has the same
+               // distribution, but which one it is depends on what was drafted when.
+};
+
 struct Speculation {
   DrafterKind drafter = DrafterKind::kNone;
   int depth = kAutoDepth;  // Draft tokens of one round at most; auto: as many as pay.
+  Acceptance acceptance = Acceptance::kCoupled;
 };
 
 struct SpeculationCounts {

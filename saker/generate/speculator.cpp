@@ -143,6 +143,7 @@ void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<con
     source.drafter->propose(proposals);
     for (std::size_t i = 0; i < proposals.size(); ++i) {
       owners[i]->tokens = std::move(proposals[i].tokens);
+      owners[i]->chances = std::move(proposals[i].chances);
     }
   } catch (const std::exception& error) {
     spdlog::warn("drafting failed, answers go on without: {}", error.what());

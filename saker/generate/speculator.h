@@ -7,7 +7,8 @@
 //
 // The token of a row is what plain decoding chooses there: the sampler's noise is a function of the
 // position (docs/adr/0003-sampling-noise.md), so drafts change neither tokens nor
-// log-probabilities, greedy or sampled. Threading: the thread that owns MLX.
+// log-probabilities, greedy or sampled; unless a request asks for acceptance by rejection.
+// Threading: the thread that owns MLX.
 
 #include "saker/generate/depth_control.h"
 #include "saker/generate/drafter.h"
@@ -50,8 +51,9 @@ class Speculator {
     std::int64_t position = 0;              // Of the token after the context.
     int room = 0;                           // Draft tokens at most.
     std::vector<std::int32_t> tokens = {};  // The proposal.
-    int accepted = 0;                       // Of them; set before `settle`.
-    int chosen = 0;                         // Tokens that the round gave; likewise.
+    std::vector<sample::Distribution> chances = {};
+    int accepted = 0;  // Of them; set before `settle`.
+    int chosen = 0;    // Tokens that the round gave; likewise.
 
     // Adds the round to the sequence's counts.
     void count() const;

@@ -40,6 +40,11 @@ class Sampler {
       std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
   );
 
+  // A token of a distribution, by the noise that `choose` has at this position.
+  std::int32_t draw(const Distribution& chances, std::int64_t position) const {
+    return sample::draw(chances, noise(position, NoiseRole::kToken));
+  }
+
   // A token of the distribution that `choose` draws from, by acceptance.h: `draft`, which was drawn
   // from `draft_chances`, or another. Noise at this position is that of `choose` for other roles.
   std::int32_t accept_or_resample(

@@ -20,8 +20,8 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 struct ModelState final : DraftState {
-  ModelState(cache::SequenceCache rows, sample::Sampler same_choice)
-      : cache(std::move(rows)), sampler(std::move(same_choice)) {}
+  ModelState(cache::SequenceCache rows, sample::Sampler same_choice, bool wants_chances)
+      : cache(std::move(rows)), sampler(std::move(same_choice)), with_chances(wants_chances) {}
 
   void settle(int count) override {
     if (std::exchange(open, false)) {
@@ -32,6 +32,7 @@ struct ModelState final : DraftState {
 
   cache::SequenceCache cache;
   sample::Sampler sampler;
+  bool with_chances;  // Proposals say what their tokens were drawn from.
   bool open = false;  // A transaction for rows of draft tokens,
   int tentative = 0;  // of which there are so many.
   bool usable = true;
@@ -60,7 +61,8 @@ DraftModel::DraftModel(const models::Model& model, int prefill_step)
 std::unique_ptr<DraftState> DraftModel::start(const SequenceRequest& request) {
   return std::make_unique<ModelState>(
       model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits}),
-      sample::Sampler(request.sampling, model_.info().vocab_size, named_tokens(request))
+      sample::Sampler(request.sampling, model_.info().vocab_size, named_tokens(request)),
+      request.speculation.acceptance == Acceptance::kRejection
   );
 }
 
@@ -139,12 +141,22 @@ void DraftModel::draft_tokens(std::span<Part> parts) const {
   }
 }
 
+std::int32_t DraftModel::next_token(Part& part, std::span<float> logits, std::int64_t position) {
+  sample::Sampler& sampler = part.state->sampler;
+  if (!part.state->with_chances) {
+    return sampler.choose(logits, part.context, position);
+  }
+  const auto& chances =
+      part.proposal->chances.emplace_back(sampler.distribution(logits, part.context, position));
+  return sampler.draw(chances, position);
+}
+
 void DraftModel::choose(Part& part, std::span<float> logits) {
   Proposal& proposal = *part.proposal;
   const auto position = proposal.position + static_cast<std::int64_t>(proposal.tokens.size());
   part.going_on = false;
   try {
-    const std::int32_t token = part.state->sampler.choose(logits, part.context, position);
+    const std::int32_t token = next_token(part, logits, position);
     proposal.tokens.push_back(token);
     part.context.push_back(token);
   } catch (const Error& error) {
