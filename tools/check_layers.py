@@ -27,14 +27,14 @@ ALLOWED = {
     "score": "base kernels cache nn models sample",
     "generate": "base kernels cache nn models sample",
     "load": "base text kernels cache nn models",
-    "adapters": "base kernels nn models load",
+    "adapters": "base text kernels nn models load",
     "engine": "base text kernels cache nn models sample score generate load adapters",
     "cli": "base text sample load adapters engine",
 }
 NO_MLX = {"base", "text", "cli"}
 BINDINGS = "python"  # Its C++ includes these and no MLX.
 BOUND = {"load", "engine"}
-RUST = {"text", "cli"}  # Folders that may call the Rust library.
+RUST = {"base", "text", "cli"}  # Folders that may call the Rust library.
 MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 3
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
 CODE = {".h", ".cpp"}

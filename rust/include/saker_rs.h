@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, rustyline, indicatif.
-// Only saker/text and saker/cli include it.
+// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, regex,
+// blake2b_simd, rustyline, indicatif. Only saker/base, saker/text and saker/cli include it.
 //
 // Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed
 // for the call only. A function that returns false (or kSakerRsLineError) has written `error`, one
 // line of text, and left `out` alone. What it wrote is freed by the matching *_free. Panics never
-// cross the border: they become errors. Tokenizer and template may be used from many threads at
-// once, the other objects from one at a time.
+// cross the border: they become errors. Tokenizer, template and pattern may be used from many
+// threads at once, the other objects from one at a time.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,6 +101,28 @@ bool saker_rs_template_render(
     SakerRsBytes* out,
     SakerRsBytes* error
 );
+
+// ---- regular expressions of the crate regex: in time linear in the text ----
+typedef struct SakerRsPattern SakerRsPattern;
+
+// False for what the crate has not (look-around, references back) and for patterns that take more
+// than a megabyte compiled.
+bool saker_rs_pattern_new(
+    const uint8_t* text, size_t size, SakerRsPattern** out, SakerRsBytes* error
+);
+void saker_rs_pattern_free(SakerRsPattern* pattern);
+// Whether it matches somewhere in the text.
+bool saker_rs_pattern_matches(const SakerRsPattern* pattern, const uint8_t* text, size_t size);
+
+// ---- BLAKE2b (RFC 7693) without a key ----
+typedef struct SakerRsBlake2b SakerRsBlake2b;
+
+// `digest_size`: 1 to 64 bytes.
+SakerRsBlake2b* saker_rs_blake2b_new(size_t digest_size);
+void saker_rs_blake2b_free(SakerRsBlake2b* hash);
+void saker_rs_blake2b_add(SakerRsBlake2b* hash, const uint8_t* data, size_t size);
+// Of all that was added so far: `digest_size` bytes.
+void saker_rs_blake2b_digest(const SakerRsBlake2b* hash, uint8_t* digest);
 
 // ---- line editor ----
 typedef struct SakerRsEditor SakerRsEditor;

@@ -2,6 +2,7 @@
 #include "saker/adapters/adapter_source.h"
 
 #include "saker/adapters/source_parts.h"
+#include "saker/base/blake2b.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
@@ -11,69 +12,39 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <span>
 #include <utility>
 
 namespace saker::adapters {
 namespace {
 
-constexpr std::string_view kMlxWeights = "adapters.safetensors";
-constexpr std::string_view kPeftWeights = "adapter_model.safetensors";
-constexpr std::string_view kConfig = "adapter_config.json";
-
-// Two 64-bit FNV-1a hashes of different starts: against mistakes, not against forgers.
-class Hash {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) {
-      const auto value = std::to_integer<std::uint64_t>(byte);
-      first_ = (first_ ^ value) * kPrime;
-      second_ = (second_ + value) * kPrime ^ second_ >> 29U;
-    }
-  }
-
-  void add(std::string_view text) {
-    add(std::as_bytes(std::span(text.data(), text.size())));
-    add(std::as_bytes(std::span("", 1)));
-  }
-
-  std::string text() const { return fmt::format("{:016x}{:016x}", first_, second_); }
-
- private:
-  static constexpr std::uint64_t kPrime = 0x100000001b3U;
-  std::uint64_t first_ = 0xcbf29ce484222325U;
-  std::uint64_t second_ = 0x9e3779b97f4a7c15U;
-};
-
 std::string identity_of(const AdapterFiles& files) {
-  Hash hash;
+  Blake2b hash;
   hash.add(nlohmann::json(files.config).dump());  // Keys in order.
   for (const auto& [name, tensor] : files.tensors) {
-    hash.add(name);
-    hash.add(dtype_name(tensor.dtype));
-    hash.add(load::shape_text(tensor.shape));
+    hash.add(fmt::format("\n{} {} {}\n", Json(name).dump(), dtype_name(tensor.dtype), tensor.shape)
+    );
     hash.add(tensor.bytes());
   }
-  return hash.text();
+  return hash.hex();
 }
 
 AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weights) {
   require(
-      std::filesystem::exists(dir / kConfig),
+      std::filesystem::exists(dir / kAdapterConfig),
       ErrorCode::kNotFound,
       "{}: holds {} but no {}",
       quote(dir.native(), dir.native().size()),
       weights,
-      kConfig
+      kAdapterConfig
   );
   AdapterFiles files;
   files.where = (dir / weights).string();
-  files.config = read_json_file(dir / kConfig);
+  files.config = read_json_file(dir / kAdapterConfig);
   require(
       files.config.is_object(),
       ErrorCode::kCorruptData,
       "{}: got {}, expected an object",
-      (dir / kConfig).string(),
+      (dir / kAdapterConfig).string(),
       describe_json(files.config)
   );
   files.tensors = load::read_safetensors(dir / weights);

@@ -26,6 +26,10 @@
 
 namespace saker::adapters {
 
+inline constexpr std::string_view kMlxWeights = "adapters.safetensors";
+inline constexpr std::string_view kPeftWeights = "adapter_model.safetensors";
+inline constexpr std::string_view kAdapterConfig = "adapter_config.json";
+
 enum class AdapterFormat : std::uint8_t { kMlx, kPeft };
 
 // Adds scale * up (down x) to a module's output.

@@ -78,6 +78,12 @@ void add_tensor(
   LowRank low_rank =
       module.low_rank.value_or(LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}});
   low_rank.embedding = embedding;
+  require(
+      tensor.shape.size() != 3,
+      ErrorCode::kUnsupported,
+      "[{}] a change of all experts of a layer (LoRASwitchLinear) can't be run",
+      name
+  );
   if (part == "lora_a") {
     const Tensor checked = checked_tensor(name, tensor, 2);
     low_rank.down = embedding ? checked : transposed(checked);

@@ -4,15 +4,20 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 
 namespace saker::adapters {
 namespace {
 
 constexpr double kMaxRank = 1 << 20;
+constexpr std::size_t kMostPatterns = 1024;  // Of up to a megabyte each.
 
 // Fields that change what an adapter is, unless they are absent, null, false or empty.
 constexpr std::array<std::string_view, 11> kRefused{
@@ -96,29 +101,38 @@ ModuleNumbers::ModuleNumbers(const Json& config, std::string_view key) {
       key,
       describe_json(*found)
   );
-  for (const auto& [module, value] : found->items()) {
-    require(
-        module.find_first_of("\\^$*+?()[]{}|") == std::string::npos,
-        ErrorCode::kUnsupported,
-        "adapter_config.json: {} has {}, expected names of modules, not regular expressions",
-        key,
-        quote(module)
-    );
-    numbers_.emplace_back(module, read_number(*found, module, 0.0));
+  std::size_t patterns = 0;
+  for (const auto& [name, value] : found->items()) {
+    Entry entry{.name = name, .pattern = {}, .value = read_number(*found, name, 0.0)};
+    if (name.find_first_of("\\^$*+?()[]{}|") != std::string::npos) {
+      require(
+          ++patterns <= kMostPatterns,
+          ErrorCode::kUnsupported,
+          "adapter_config.json: {} has more than {} regular expressions",
+          key,
+          kMostPatterns
+      );
+      entry.pattern.emplace(
+          fmt::format(R"(^(.*\.)?({})$)", name),
+          fmt::format("adapter_config.json: {} has {}", key, quote(name))
+      );
+    }
+    entries_.push_back(std::move(entry));
   }
 }
 
-double ModuleNumbers::find(std::string_view module, double fallback) const {
-  for (const auto& [key, value] : numbers_) {
-    if (!module.ends_with(key)) {
-      continue;
-    }
-    const auto before = module.size() - key.size();
-    if (before == 0 || module[before - 1] == '.') {
-      return value;
-    }
+bool ModuleNumbers::Entry::fits(std::string_view module) const {
+  if (pattern) {
+    return pattern->matches(module);
   }
-  return fallback;
+  return module.ends_with(name) &&
+         (module.size() == name.size() || module[module.size() - name.size() - 1] == '.');
+}
+
+double ModuleNumbers::find(std::string_view module, double fallback) const {
+  const auto found =
+      std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.fits(module); });
+  return found == entries_.end() ? fallback : found->value;
 }
 
 std::int64_t PeftConfig::rank(std::string_view module) const {

@@ -5,28 +5,38 @@
 // change, and whether we can run it. Fields of training only are skipped.
 
 #include "saker/base/json.h"
+#include "saker/text/pattern.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace saker::adapters {
 
-// A number per module. A key is a name or the end of one after a dot: "q_proj" or
-// "layers.0.mlp.up_proj".
+// A number per module. A key is a name or the end of one after a dot ("q_proj",
+// "layers.0.mlp.up_proj"), or a regular expression for that: a key K is PEFT's `(.*\.)?(K)$`.
 class ModuleNumbers {
  public:
   ModuleNumbers() = default;
-  // `config[key]`, an object of numbers. Throws kUnsupported for keys that are regular expressions.
+  // `config[key]`, an object of numbers. Throws kUnsupported for regular expressions that we can't
+  // run.
   ModuleNumbers(const Json& config, std::string_view key);
 
   // That of the first key which fits `module`, else `fallback`.
   double find(std::string_view module, double fallback) const;
 
  private:
-  std::vector<std::pair<std::string, double>> numbers_;
+  struct Entry {
+    std::string name;
+    std::optional<text::Pattern> pattern;  // None: `name` is one.
+    double value = 0.0;
+
+    bool fits(std::string_view module) const;
+  };
+
+  std::vector<Entry> entries_;
 };
 
 struct PeftConfig {

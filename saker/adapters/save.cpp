@@ -106,7 +106,7 @@ void write_folder(
   std::error_code error;
   std::filesystem::create_directories(dir, error);
   load::write_safetensors(dir / weights, tensors, {{"format", "pt"}});
-  AtomicFile file(dir / "adapter_config.json");
+  AtomicFile file(dir / kAdapterConfig);
   file.write(config.dump(2) + "\n");
   file.commit();
 }
@@ -151,10 +151,10 @@ Common common_of(const AdapterSource& source) {
 
 }  // namespace
 
-ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir) {
+MlxAdapter to_mlx(const AdapterSource& source) {
   const Common common = common_of(source);
-  ConversionReport report;
-  load::NamedTensors tensors;
+  MlxAdapter result;
+  auto& [tensors, config, report] = result;
   std::set<std::string> keys;
   std::set<int> layers;
   for (const auto& [name, module] : source.modules) {
@@ -181,21 +181,26 @@ ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::pa
   }
   require_some(report);
   report.tensors = tensors.size();
-  write_folder(
-      dir,
-      "adapters.safetensors",
-      tensors,
-      {
-          {"fine_tune_type", common.dora ? "dora" : "lora"},
-          {"num_layers", layer_count(layers, source.config)},
-          {"lora_parameters",
-           {{"rank", common.rank},
-            {"scale", common.scale},
-            {"dropout", dropout_of(source.config)},
-            {"keys", keys}}},
-      }
-  );
-  return report;
+  config = {
+      {"fine_tune_type", common.dora ? "dora" : "lora"},
+      {"num_layers", layer_count(layers, source.config)},
+      {"lora_parameters",
+       {{"rank", common.rank},
+        {"scale", common.scale},
+        {"dropout", dropout_of(source.config)},
+        {"keys", keys}}},
+  };
+  return result;
+}
+
+void write_mlx(const MlxAdapter& adapter, const std::filesystem::path& dir) {
+  write_folder(dir, kMlxWeights, adapter.tensors, adapter.config);
+}
+
+ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir) {
+  const MlxAdapter adapter = to_mlx(source);
+  write_mlx(adapter, dir);
+  return adapter.report;
 }
 
 ConversionReport save_peft(const AdapterSource& source, const std::filesystem::path& dir) {
@@ -237,7 +242,7 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
   report.tensors = tensors.size();
   write_folder(
       dir,
-      "adapter_model.safetensors",
+      kPeftWeights,
       tensors,
       {
           {"peft_type", "LORA"},

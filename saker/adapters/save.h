@@ -5,7 +5,9 @@
 // configuration last.
 
 #include "saker/adapters/adapter_source.h"
+#include "saker/load/safetensors_writer.h"
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,9 +21,22 @@ struct ConversionReport {
   std::size_t tensors = 0;             // Written.
 };
 
+// An adapter in mlx-lm's form: its two files, and what became of the modules.
+struct MlxAdapter {
+  load::NamedTensors tensors;
+  Json config;
+  ConversionReport report;
+};
+
 // In mlx-lm's form, which has one rank and scale for all modules: lower ranks are filled with
 // zeros, other scales go into lora_b. Biases and replaced weights have no place there and are
-// skipped. Throws kUnsupported when nothing is left, and as AtomicFile does.
+// skipped. Throws kUnsupported when nothing is left.
+MlxAdapter to_mlx(const AdapterSource& source);
+
+// Throws as AtomicFile does.
+void write_mlx(const MlxAdapter& adapter, const std::filesystem::path& dir);
+
+// Both.
 ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir);
 
 // In PEFT's form. The same.

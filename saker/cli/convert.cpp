@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker convert`: a model quantized, dequantized or in another dtype; an adapter of PEFT as one
 // that mlx-lm reads, or with its base as a model; noise in an adapter's shape as one of PEFT.
+#include "saker/adapters/adapter_cache.h"
 #include "saker/adapters/adapter_source.h"
 #include "saker/adapters/fuse.h"
 #include "saker/adapters/null_adapter.h"
@@ -25,12 +26,13 @@ namespace saker::cli {
 namespace {
 
 struct ConvertArgs {
-  std::vector<std::string> paths;  // SRC DST, or [SRC] DST with --adapter.
+  std::vector<std::string> paths;  // SRC DST; with --adapter DST or nothing; with --fuse [SRC] DST.
   ConvertModelArgs model;
   std::string adapter;
   std::string null;  // SEED[:INIT_SCALE[:RANK_SCALE]]; empty: the adapter itself.
   double scale = 1.0;
   bool fuse = false;
+  bool sway_cache = false;
   bool json = false;
 };
 
@@ -82,6 +84,32 @@ adapters::ConversionReport write_adapter(const ConvertArgs& args, const std::str
   return adapters::save_peft(noise, output);
 }
 
+void list_skipped(const adapters::ConversionReport& report) {
+  for (const std::string& skipped : report.skipped) {
+    print_error(fmt::format("skipped {}\n", skipped));
+  }
+}
+
+// Into the cache; prints the folder.
+int run_cached_adapter(const ConvertArgs& args) {
+  const auto cached = adapters::cached_adapter(
+      args.adapter, args.sway_cache ? adapters::AdapterCache::kSway : adapters::AdapterCache::kSaker
+  );
+  if (args.json) {
+    print(dump_line({
+        {"output", cached.dir.string()},
+        {"cached", cached.was_there},
+        {"tensors", cached.report.tensors},
+        {"converted", cached.report.converted},
+        {"skipped", cached.report.skipped},
+    }));
+    return 0;
+  }
+  print(cached.dir.string() + "\n");
+  list_skipped(cached.report);
+  return 0;
+}
+
 int run_adapter(const ConvertArgs& args) {
   const std::string& output = args.paths.back();
   const auto report = write_adapter(args, output);
@@ -97,15 +125,16 @@ int run_adapter(const ConvertArgs& args) {
   print(fmt::format(
       "{} tensors of {} modules in {}\n", report.tensors, report.converted.size(), output
   ));
-  for (const std::string& skipped : report.skipped) {
-    print_error(fmt::format("skipped {}\n", skipped));
-  }
+  list_skipped(report);
   return 0;
 }
 
 int run_convert(const ConvertArgs& args) {
   if (args.fuse) {
     return run_fuse(args);
+  }
+  if (args.paths.empty()) {
+    return run_cached_adapter(args);
   }
   return args.adapter.empty()
              ? run_convert_model(args.model, args.paths.front(), args.paths.back(), args.json)
@@ -123,9 +152,12 @@ void add_convert(CLI::App& app, Action& action) {
       "with an adapter fused in"
   );
   command
-      .add_option("paths", args->paths, "The model and the new folder; with --adapter the folder")
-      ->required()
-      ->expected(1, 2)
+      .add_option(
+          "paths",
+          args->paths,
+          "The model and the new folder; with --adapter the folder, or nothing: the cache"
+      )
+      ->expected(0, 2)
       ->type_name("[SRC] DST");
   const auto weights = add_weight_options(command, args->model);
   auto* adapter = command.add_option("--adapter", args->adapter, "The adapter's folder");
@@ -138,6 +170,14 @@ void add_convert(CLI::App& app, Action& action) {
   command.add_option("--adapter-scale", args->scale, "Strength of the change that is fused [1]")
       ->needs(fuse)
       ->type_name("NUM");
+  command
+      .add_flag(
+          "--sway-cache",
+          args->sway_cache,
+          "With --adapter and no DST: the cache of dlm-sway instead of our own"
+      )
+      ->needs(adapter)
+      ->excludes(fuse);
   command.add_option("--null", args->null, "Write noise in the adapter's shape, in PEFT's form")
       ->needs(adapter)
       ->excludes(fuse)
@@ -147,8 +187,14 @@ void add_convert(CLI::App& app, Action& action) {
     if (args->adapter.empty() && args->paths.size() != 2) {
       throw CLI::ValidationError("paths", "expected SRC and DST");
     }
-    if (!args->adapter.empty() && !args->fuse && args->paths.size() != 1) {
+    if (!args->adapter.empty() && !args->fuse && args->paths.size() > 1) {
       throw CLI::ValidationError("paths", "with --adapter expected DST; SRC is only for --fuse");
+    }
+    if (args->paths.empty() && (args->fuse || !args->null.empty())) {
+      throw CLI::ValidationError("paths", "expected DST");
+    }
+    if (!args->paths.empty() && args->sway_cache) {
+      throw CLI::ValidationError("paths", "--sway-cache is without DST");
     }
     action = [args] { return run_convert(*args); };
   });

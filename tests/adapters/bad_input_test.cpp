@@ -8,6 +8,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -232,8 +233,19 @@ TEST_F(BadAdapter, PeftConfigurationsThatWeDoNotRun) {
   refuse_peft(ErrorCode::kCorruptData, {"q_proj", "rank 2", "8"}, with("r", 8));
   refuse_peft(ErrorCode::kCorruptData, {"rank_pattern"}, with("rank_pattern", {{"q_proj", 0}}));
   refuse_peft(
-      ErrorCode::kUnsupported, {"alpha_pattern", "q.*"}, with("alpha_pattern", {{"q.*", 3}})
+      ErrorCode::kUnsupported,
+      {"alpha_pattern", "(?!q)", "look"},
+      with("alpha_pattern", {{"(?!q).*", 3}})
   );
+  refuse_peft(ErrorCode::kUnsupported, {"rank_pattern", "(q"}, with("rank_pattern", {{"(q", 3}}));
+  Json many = Json::object();
+  for (int i = 0; i < 2000; ++i) {
+    many[fmt::format("q{}.*", i)] = kRank;
+  }
+  refuse_peft(
+      ErrorCode::kUnsupported, {"rank_pattern", "1024 regular"}, with("rank_pattern", many)
+  );
+  load_peft(with("target_modules", R"(.*\.layers\.\d+\.self_attn\.(q|k)_proj)"), peft_tensors());
   refuse_peft(ErrorCode::kCorruptData, {"magnitudes", "use_dora"}, with("use_dora", true));
   refuse_peft(ErrorCode::kCorruptData, {"lora_alpha"}, with("lora_alpha", "much"));
 }
@@ -261,6 +273,21 @@ TEST_F(BadAdapter, MlxConfigurationsThatWeDoNotRun) {
   });
 }
 
+TEST_F(BadAdapter, ExpertsAreNamed) {
+  const std::string experts = "model.layers.0.mlp.switch_mlp.up_proj.";
+  auto tensors = mlx_tensors();
+  tensors.push_back(tensor(experts + "lora_a", {4, kRank, kHidden}));
+  tensors.push_back(tensor(experts + "lora_b", {4, kHidden, kRank}));
+  expect_error(ErrorCode::kUnsupported, {"switch_mlp.up_proj", "experts"}, [&] {
+    load_mlx(mlx_config(), tensors);
+  });
+  const std::string one = "base_model.model.model.layers.0.mlp.experts.3.up_proj";
+  tensors = peft_tensors();
+  tensors.push_back(tensor(one + ".lora_A.weight", {kRank, kHidden}));
+  tensors.push_back(tensor(one + ".lora_B.weight", {kHidden, kRank}));
+  refuse_peft(ErrorCode::kInvalidArgument, {"experts.3.up_proj"}, peft_config(), tensors);
+}
+
 // A key is a whole name or the end of one after a dot; the first that fits decides.
 TEST(PeftConfig, PatternsMatchEndsOfNames) {
   Json config = peft_config();
@@ -276,6 +303,21 @@ TEST(PeftConfig, PatternsMatchEndsOfNames) {
   EXPECT_EQ(parsed.scale("q_proj"), 2.0F);
   config["use_rslora"] = true;
   EXPECT_EQ(read_peft_config(config).scale("model.layers.0.self_attn.q_proj"), 4.0F);
+}
+
+// What PEFT's get_pattern_key gives for these keys and names.
+TEST(PeftConfig, PatternsMayBeRegularExpressions) {
+  Json config = peft_config();
+  config["rank_pattern"] = {
+      {R"(layers\.[0-3]\..*)", 4}, {"(q|k)_proj", 8}, {"^model.norm_head$", 16}, {"o_proj", 32}
+  };
+  const PeftConfig parsed = read_peft_config(config);
+  EXPECT_EQ(parsed.rank("model.layers.3.self_attn.o_proj"), 4);
+  EXPECT_EQ(parsed.rank("model.layers.4.self_attn.q_proj"), 8);
+  EXPECT_EQ(parsed.rank("model.layers.4.self_attn.xq_proj"), 2);
+  EXPECT_EQ(parsed.rank("model.norm_head"), 16);
+  EXPECT_EQ(parsed.rank("x.model.norm_head"), 2);
+  EXPECT_EQ(parsed.rank("model.layers.4.self_attn.o_proj"), 32);
 }
 
 }  // namespace

@@ -95,6 +95,20 @@ class Adapters(SakerTest):
         saved = self.json("convert", "--adapter", ADAPTERS / "peft_saved", out, "--json")
         self.assertEqual(len(saved["skipped"]), 2)
 
+    def test_convert_without_a_folder_uses_the_cache(self):
+        cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        first, again = (json.loads(self.ok("convert", "--adapter", LORA, "--json", env=cache)) for _ in range(2))
+        self.assertEqual([first["cached"], again["cached"]], [False, True])
+        self.assertEqual({**again, "cached": False}, first)
+        self.assertEqual(self.ok("convert", "--adapter", LORA, env=cache).decode(), first["output"] + "\n")
+        self.assertTrue(first["output"].startswith(f"{self.folder}/cache/saker/adapters/"))
+        self.assertEqual(self.generate("--adapter", LORA), self.generate("--adapter", first["output"]))
+        sway = json.loads(self.ok("convert", "--adapter", LORA, "--sway-cache", "--json", env=cache))
+        self.assertTrue(sway["output"].startswith(f"{self.folder}/cache/dlm-sway/mlx-converted/"))
+        self.assertEqual(self.ok("convert", "--adapter", sway["output"], env=cache).decode(), sway["output"] + "\n")
+        self.fails("convert", "--adapter", LORA, "--null", "3", says="expected DST", code=2)
+        self.fails("convert", "--adapter", LORA, "--sway-cache", self.folder / "x", says="without DST", code=2)
+
     def test_fuse_writes_a_model_that_answers_as_the_adapter(self):
         out = self.folder / "fused"
         report = self.json("convert", MODEL, out, "--adapter", LORA, "--fuse", "--json")

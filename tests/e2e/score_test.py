@@ -4,6 +4,7 @@ import html.parser
 import json
 import math
 import random
+import re
 import struct
 import unittest
 
@@ -131,6 +132,22 @@ class Views(SakerTest):
         self.assertNotIn("script", parsed.tags)
         count = len(self.json("tokenize", DEMO, "-t", TEXT, "--json")["tokens"])
         self.assertEqual(parsed.deltas, count - 1)
+
+    def test_page_shows_what_cannot_be_seen(self):
+        page = self.folder / "page.html"
+        self.ok("score", DEMO, "--text", "a\x01b\rc\x1b[31m\n<|endoftext|>d", "--adapter", self.adapter,
+                "--views", "base,ft,null:1", "--html", page)
+        content = page.read_bytes().decode()
+        self.assertFalse({*"\x01\r\x1b"} & {*content})
+        for picture in "\u2401\u240d\u241b\u21b5":
+            self.assertIn(f'<span class="mark">{picture}</span>', content)
+        self.assertEqual(content.count('class="special"'), 2)
+        self.assertIn("&lt;|endoftext|&gt;</span>", content)
+        # One scale for all views: noise is pale beside the fine-tune.
+        strengths = [max(map(float, re.findall(r"rgba\(var\(--\w+\),([\d.]+)\)", block)))
+                     for block in content.split("<h2>")[1:]]
+        self.assertEqual(strengths[0], 0.75)
+        self.assertLess(strengths[1], 0.5)
 
     def test_records_share_passes(self):
         lines = [{"id": i, "text": f"{TEXT} {i}"} for i in range(5)]

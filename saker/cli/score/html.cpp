@@ -19,26 +19,30 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>saker score</title>
 <style>
-:root { color-scheme: light dark; --up: 22, 150, 90; --down: 214, 69, 65; }
+:root { color-scheme: light dark; --up: 30, 110, 235; --down: 225, 85, 25; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin-top: 2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; }
+.note { font-size: .85rem; opacity: .75; }
 .text { font: 15px/1.9 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
-.text span { border-radius: 3px; padding: .1em 0; }
+.text span, .legend span { border-radius: 3px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.text span { padding: .1em 0; }
+.text span[title]:hover { outline: 2px solid; }
 .text .unscored { opacity: .5; }
+.text .special { border: 1px dashed #8888; font-size: .85em; }
 .mark { opacity: .45; }
-.legend span { padding: .1em .6em; border-radius: 3px; }
+.legend span { padding: .1em .6em; }
 </style>
 </head>
 <body>
 <h1>Token by token</h1>
 )";
 
-// The delta that gets the full colour: nearly the largest, so that one outlier does not pale the
-// others.
-double full_colour(const score::TokenLogprobs& deltas) {
+// The 95th percentile of the sizes, and not too small.
+double large_delta(const score::TokenLogprobs& deltas) {
   constexpr double kShare = 0.95;
   constexpr double kLeast = 0.1;
   std::vector<double> sizes;
@@ -53,6 +57,16 @@ double full_colour(const score::TokenLogprobs& deltas) {
   std::sort(sizes.begin(), sizes.end());
   const auto place = static_cast<std::size_t>(kShare * static_cast<double>(sizes.size() - 1));
   return std::max(sizes[place], kLeast);
+}
+
+// The delta that gets the full colour in all views: nearly the largest of that view which changes
+// most, so that one outlier does not pale the others, and noise stays pale beside a change.
+double full_colour(const engine::Differences& differences) {
+  double full = 0.0;
+  for (const engine::ViewDifference& view : differences.views) {
+    full = std::max(full, large_delta(view.deltas));
+  }
+  return full;
 }
 
 std::string colour(double delta, double full) {
@@ -70,22 +84,51 @@ std::string valid_utf8(std::string_view text) {
   return result.append(text);
 }
 
-// Marks what would not be seen: line breaks, and tokens whose bytes only later ones complete.
+// The picture of a control character: U+2400 and those after it.
+std::string control_picture(unsigned char c) {
+  constexpr unsigned char kDelete = 0x7f;
+  constexpr unsigned kLastByte = 0x80;
+  return {'\xe2', '\x90', static_cast<char>(kLastByte + (c == kDelete ? 0x21U : c))};
+}
+
+std::string mark(std::string_view text) {
+  return fmt::format("<span class=\"mark\">{}</span>", text);
+}
+
+// Marks what would not be seen: line breaks, control characters, and tokens whose bytes only later
+// ones complete.
 std::string visible(std::string_view piece) {
   if (piece.empty()) {
-    return "<span class=\"mark\">\u00b7</span>";
+    return mark("\u00b7");
   }
-  std::string text = escape_html(piece);
-  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) {
-    constexpr std::string_view kBreak = "<span class=\"mark\">\u21b5</span>\n";
-    text.replace(at, 1, kBreak);
-    at += kBreak.size();
+  std::string text;
+  for (const char c : escape_html(piece)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      text += mark("\u21b5") + c;
+    } else if ((byte < ' ' && c != '\t') || byte == 0x7fU) {
+      text += mark(control_picture(byte));
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// With a real minus.
+std::string minus(std::string text) {
+  if (text.starts_with('-')) {
+    text.replace(0, 1, "\u2212");
   }
   return text;
 }
 
 std::string number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? fmt::format("{:.4f}", *value) : "\u2013";
+  return value && std::isfinite(*value) ? minus(fmt::format("{:.4f}", *value)) : "\u2013";
+}
+
+std::string change(double value) {
+  return minus(fmt::format("{:+.4f}", value));
 }
 
 // Two views of the same tokens.
@@ -97,49 +140,56 @@ struct Pair {
   double full;
 };
 
-void add_token(std::string& page, const Pair& pair, std::size_t index, std::string_view piece) {
+void add_token(std::string& page, const Pair& pair, std::size_t index, const PageToken& token) {
   const auto& delta = pair.deltas[index];
+  const std::string_view special = token.special ? "special" : "";
   if (!delta || !std::isfinite(*delta)) {
-    page += fmt::format("<span class=\"unscored\">{}</span>", visible(piece));
+    page += fmt::format("<span class=\"unscored {}\">{}</span>", special, visible(token.text));
     return;
   }
   fmt::format_to(
       std::back_inserter(page),
-      "<span style=\"{}\" title=\"token {}&#10;{} {}&#10;{} {}&#10;\u0394 {:+.4f}\">{}</span>",
+      "<span{} style=\"{}\" title=\"token {}&#10;{} {}&#10;{} {}&#10;\u0394 {}\">{}</span>",
+      token.special ? " class=\"special\"" : "",
       colour(*delta, pair.full),
       pair.result.tokens[index],
       escape_html(pair.reference.view),
       number(pair.reference.logprobs[index]),
       escape_html(pair.scores.view),
       number(pair.scores.logprobs[index]),
-      *delta,
-      visible(piece)
+      change(*delta),
+      visible(token.text)
   );
 }
 
 void add_table(std::string& page, const engine::Differences& all) {
   page +=
-      "<table><tr><th>view</th><th>tokens</th><th>sum \u0394</th><th>mean \u0394</th>"
-      "<th>95 % of the mean</th><th>mean |\u0394|</th><th>z</th><th>KL next</th>"
+      "<div class=\"wide\"><table><tr><th>view</th><th>tokens</th><th>sum \u0394</th><th>mean "
+      "\u0394</th>"
+      "<th>95 % interval</th><th>mean |\u0394|</th><th>z</th><th>KL next</th>"
       "<th>JS next</th></tr>\n";
   for (const auto& view : all.views) {
     fmt::format_to(
         std::back_inserter(page),
-        "<tr><td>{}</td><td>{}</td><td>{:+.4f}</td><td>{:+.4f}</td><td>{:+.4f} to {:+.4f}</td>"
-        "<td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td><td>{}</td>"
+        "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escape_html(view.view),
         view.total.count,
-        view.total.sum,
-        view.total.mean,
-        view.mean_interval.low,
-        view.mean_interval.high,
-        view.mean_change,
-        number(view.z),
+        change(view.total.sum),
+        change(view.total.mean),
+        change(view.mean_interval.low),
+        change(view.mean_interval.high),
+        number(view.mean_change),
+        view.z ? minus(fmt::format("{:.1f}", *view.z)) : "\u2013",
         number(view.next ? std::optional(view.next->kl) : std::nullopt),
         number(view.next ? std::optional(view.next->js) : std::nullopt)
     );
   }
-  page += "</table>\n";
+  page +=
+      "</table></div>\n<p class=\"note\">Sums and means in nats. The interval of the mean: by "
+      "bootstrap over the "
+      "tokens. z: how far mean |\u0394| lies above that of the null views, in their deviations. KL "
+      "and JS: of the token after the text.</p>\n";
   if (all.ablation) {
     fmt::format_to(
         std::back_inserter(page),
@@ -182,25 +232,26 @@ std::string escape_html(std::string_view text) {
 std::string score_html(
     const engine::ScoreResult& result,
     const engine::Differences& differences,
-    std::span<const std::string> pieces
+    std::span<const PageToken> tokens
 ) {
+  const double full = full_colour(differences);
   std::string page(kHead);
   fmt::format_to(
       std::back_inserter(page),
       "<p>\u0394 is a token's log-probability (nats) minus that of <b>{}</b>: "
       "<span class=\"legend\"><span style=\"{}\">more probable</span> "
-      "<span style=\"{}\">less probable</span></span>, full colour at the 95th percentile of "
-      "|\u0394|. Pale text is not scored.</p>\n",
+      "<span style=\"{}\">less probable</span></span>, in full colour from {:.2f} nats on. Point "
+      "at a "
+      "token for its numbers. Pale text is not scored.</p>\n",
       escape_html(differences.reference),
       colour(1.0, 1.0),
-      colour(-1.0, 1.0)
+      colour(-1.0, 1.0),
+      full
   );
   add_table(page, differences);
   for (std::size_t v = 0; v < differences.views.size(); ++v) {
     const engine::ViewDifference& view = differences.views[v];
-    const Pair pair{
-        result, result.views.front(), result.views[v + 1], view.deltas, full_colour(view.deltas)
-    };
+    const Pair pair{result, result.views.front(), result.views[v + 1], view.deltas, full};
     fmt::format_to(
         std::back_inserter(page),
         "<h2>{} \u2212 {}</h2>\n<div class=\"text\">",
@@ -208,7 +259,7 @@ std::string score_html(
         escape_html(differences.reference)
     );
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-      add_token(page, pair, i, i < pieces.size() ? pieces[i] : std::string());
+      add_token(page, pair, i, i < tokens.size() ? tokens[i] : PageToken{});
     }
     page += "</div>\n";
   }

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -70,6 +71,19 @@ void write_page(const std::filesystem::path& path, std::string_view page) {
   file.commit();
 }
 
+std::vector<PageToken> page_tokens(
+    const engine::ScoreResult& result,
+    const std::vector<std::string>& pieces,
+    const text::Tokenizer* tokenizer
+) {
+  std::vector<PageToken> tokens;
+  tokens.reserve(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    tokens.push_back({pieces[i], tokenizer->is_special(result.tokens[i])});
+  }
+  return tokens;
+}
+
 void show(
     const engine::ScoreResult& result, const ScoreArgs& args, const text::Tokenizer* tokenizer
 ) {
@@ -79,7 +93,9 @@ void show(
     differences = engine::differences(result, args.options.views);
   }
   if (!args.views.html.empty()) {
-    write_page(args.views.html, score_html(result, *differences, pieces));
+    write_page(
+        args.views.html, score_html(result, *differences, page_tokens(result, pieces, tokenizer))
+    );
   }
   if (args.json) {
     Json json = to_json(result);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/file_lock.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace saker {
+namespace {
+
+using testing::expect_error;
+using testing::TemporaryDir;
+
+TEST(FileLock, OneHoldsItAtATime) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 50;
+  const TemporaryDir dir;
+  std::atomic<int> inside = 0;
+  std::atomic<int> together = 0;
+  int count = 0;
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < kRounds; ++round) {
+          const FileLock lock(dir.path() / "lock");
+          together += inside.fetch_add(1) > 0 ? 1 : 0;
+          ++count;
+          std::this_thread::yield();
+          inside.fetch_sub(1);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(together, 0);
+  EXPECT_EQ(count, kThreads * kRounds);
+}
+
+TEST(FileLock, SaysWhichFileCannotBeMade) {
+  const TemporaryDir dir;
+  expect_error(ErrorCode::kNotFound, {"no/lock"}, [&] { FileLock(dir.path() / "no" / "lock"); });
+}
+
+}  // namespace
+}  // namespace saker
