@@ -18,6 +18,7 @@ ROOT = "saker"
 # folder -> folders it may include (itself is always allowed), each an earlier row.
 ALLOWED = {
     "base": "",
+    "hub": "base",
     "text": "base",
     "kernels": "base",
     "cache": "base kernels",
@@ -26,12 +27,12 @@ ALLOWED = {
     "sample": "base",
     "score": "base kernels cache nn models sample",
     "generate": "base kernels cache nn models sample",
-    "load": "base text kernels cache nn models",
+    "load": "base hub text kernels cache nn models",
     "adapters": "base text kernels nn models load",
-    "engine": "base text kernels cache nn models sample score generate load adapters",
-    "cli": "base text sample load adapters engine",
+    "engine": "base hub text kernels cache nn models sample score generate load adapters",
+    "cli": "base hub text sample load adapters engine",
 }
-NO_MLX = {"base", "text", "cli"}
+NO_MLX = {"base", "hub", "text", "cli"}
 BINDINGS = "python"  # Its C++ includes these and no MLX.
 BOUND = {"load", "engine"}
 RUST = {"base", "text", "cli"}  # Folders that may call the Rust library.

@@ -70,6 +70,8 @@ int run(int argc, char** argv) {
   add_cache(app, action);
   add_convert(app, action);
   add_perplexity(app, action);
+  add_list(app, action);
+  add_rm(app, action);
   try {
     try {
       app.parse(argc, argv);

@@ -23,5 +23,7 @@ void add_inspect(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_perplexity(CLI::App& app, Action& action);
+void add_list(CLI::App& app, Action& action);
+void add_rm(CLI::App& app, Action& action);
 
 }  // namespace saker::cli

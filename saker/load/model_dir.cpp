@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,8 +16,10 @@
 #endif
 
 #include "saker/base/error.h"
-#include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/environment.h"
+#include "saker/hub/model_name.h"
+#include "saker/hub/repo_cache.h"
 
 namespace saker::load {
 namespace {
@@ -40,12 +40,6 @@ std::optional<fs::path> find_file(const fs::path& dir, const char* name) {
   return fs::exists(dir / name, ignored) ? std::optional(dir / name) : std::nullopt;
 }
 
-// A non-empty environment variable.
-std::optional<fs::path> environment_path(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? std::optional<fs::path>(value) : std::nullopt;
-}
-
 // The running program, with links resolved; empty where the system doesn't tell.
 fs::path program_path() {
   std::error_code ignored;
@@ -56,51 +50,6 @@ fs::path program_path() {
 #else
   return fs::read_symlink("/proc/self/exe", ignored);
 #endif
-}
-
-// Names of repositories and revisions become parts of a path.
-bool is_hub_name(std::string_view name) {
-  return !name.empty() && name.size() <= 96 && name.front() != '.' && name.front() != '-' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '-' || c == '_';
-         });
-}
-
-// "org/name" or "name" as the cache names its folder; none when it can't be a repo id.
-std::optional<std::string> hub_folder(std::string_view repo) {
-  const std::size_t slash = repo.find('/');
-  if (slash == std::string_view::npos) {
-    return is_hub_name(repo) ? std::optional(fmt::format("models--{}", repo)) : std::nullopt;
-  }
-  const std::string_view owner = repo.substr(0, slash);
-  const std::string_view name = repo.substr(slash + 1);
-  return is_hub_name(owner) && is_hub_name(name)
-             ? std::optional(fmt::format("models--{}--{}", owner, name))
-             : std::nullopt;
-}
-
-// The snapshot that refs/main names, else the only one.
-std::optional<fs::path> find_snapshot(const fs::path& repo) {
-  const fs::path snapshots = repo / "snapshots";
-  std::error_code failed;
-  if (const fs::path main = repo / "refs" / "main"; fs::exists(main, failed)) {
-    std::string revision = read_file(main, 4096);
-    while (!revision.empty() && (revision.back() == '\n' || revision.back() == '\r')) {
-      revision.pop_back();
-    }
-    if (is_hub_name(revision) && is_folder(snapshots / revision)) {
-      return snapshots / revision;
-    }
-  }
-  std::vector<fs::path> all;
-  for (fs::directory_iterator it(snapshots, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    if (is_folder(it->path())) {
-      all.push_back(it->path());
-    }
-  }
-  return all.size() == 1 ? std::optional(all.front()) : std::nullopt;
 }
 
 }  // namespace
@@ -115,20 +64,6 @@ ModelDir open_model_dir(const fs::path& path) {
       .tokenizer_config = find_file(path, "tokenizer_config.json"),
       .chat_template = find_file(path, "chat_template.jinja"),
   };
-}
-
-fs::path hub_cache_dir() {
-  if (const auto cache = environment_path("HF_HUB_CACHE")) {
-    return *cache;
-  }
-  if (const auto home = environment_path("HF_HOME")) {
-    return *home / "hub";
-  }
-  if (const auto cache = environment_path("XDG_CACHE_HOME")) {
-    return *cache / "huggingface" / "hub";
-  }
-  const auto home = environment_path("HOME");
-  return home.value_or("/") / fs::path(".cache/huggingface/hub");
 }
 
 fs::path demo_model_dir() {
@@ -170,19 +105,20 @@ fs::path resolve_model(std::string_view model) {
       "{} is a file, expected a model folder or a Hugging Face repo id",
       name
   );
-  const auto folder = hub_folder(model);
+  const auto parsed = hub::parse_model_name(model);
   require(
-      folder.has_value(),
+      parsed.has_value(),
       ErrorCode::kNotFound,
       "{} does not exist and is no Hugging Face repo id ('org/name')",
       name
   );
-  const fs::path cache = hub_cache_dir();
-  const auto snapshot = find_snapshot(cache / *folder);
+  const fs::path cache = hub::cache_dir();
+  const auto snapshot = hub::RepoCache(cache, parsed->repo).find_snapshot(parsed->revision);
   require(
       snapshot.has_value(),
       ErrorCode::kNotFound,
-      "{} is neither a folder nor in the hub cache {}; 'hf download {}' puts it there",
+      "{} is neither a folder nor in the hub cache {}; 'saker pull {}' fetches it, or --pull with "
+      "this command",
       name,
       show(cache),
       model

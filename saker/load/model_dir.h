@@ -24,14 +24,10 @@ struct ModelDir {
 // Throws kNotFound unless `path` is a folder.
 ModelDir open_model_dir(const std::filesystem::path& path);
 
-// The folder that `model` names: a folder, a Hugging Face repo id ("org/name") in the local hub
-// cache, or, when empty, the bundled demo model. Throws kNotFound saying what was tried and what to
-// do.
+// The folder that `model` names: a folder, a Hugging Face repo id ("org/name", "org/name@revision")
+// in the local hub cache, or, when empty, the bundled demo model. Throws kNotFound saying what was
+// tried and what to do.
 std::filesystem::path resolve_model(std::string_view model);
-
-// $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
-// ~/.cache/huggingface/hub.
-std::filesystem::path hub_cache_dir();
 
 // The bundled demo model: beside the installed program, else in the source tree that built it.
 std::filesystem::path demo_model_dir();

@@ -3,14 +3,12 @@
 
 #include "saker/base/error.h"
 
+#include "tests/support/environment.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,40 +16,8 @@ namespace saker::load {
 namespace {
 
 using testing::expect_error;
+using testing::HubEnvironment;
 using testing::TemporaryDir;
-
-// Sets the variables that name the hub cache, and puts the old values back.
-class HubEnvironment {
- public:
-  explicit HubEnvironment(const std::map<std::string, std::string>& values) {
-    for (const char* name : {"HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME"}) {
-      const char* old = std::getenv(name);
-      old_[name] = old == nullptr ? std::nullopt : std::optional<std::string>(old);
-      const auto value = values.find(name);
-      set(name, value == values.end() ? std::nullopt : std::optional(value->second));
-    }
-  }
-
-  HubEnvironment(const HubEnvironment&) = delete;
-  HubEnvironment& operator=(const HubEnvironment&) = delete;
-
-  ~HubEnvironment() {
-    for (const auto& [name, value] : old_) {
-      set(name, value);
-    }
-  }
-
- private:
-  static void set(const std::string& name, const std::optional<std::string>& value) {
-    if (value) {
-      ::setenv(name.c_str(), value->c_str(), 1);
-    } else {
-      ::unsetenv(name.c_str());
-    }
-  }
-
-  std::map<std::string, std::optional<std::string>> old_;
-};
 
 class HubCacheTest : public ::testing::Test {
  protected:
@@ -80,25 +46,6 @@ TEST(OpenModelDir, ListsWhatIsThere) {
   });
 }
 
-TEST(HubCacheDir, FollowsTheEnvironment) {
-  {
-    const HubEnvironment set({{"HF_HUB_CACHE", "/a"}, {"HF_HOME", "/b"}, {"HOME", "/d"}});
-    EXPECT_EQ(hub_cache_dir(), "/a");
-  }
-  {
-    const HubEnvironment set({{"HF_HOME", "/b"}, {"XDG_CACHE_HOME", "/c"}, {"HOME", "/d"}});
-    EXPECT_EQ(hub_cache_dir(), "/b/hub");
-  }
-  {
-    const HubEnvironment set({{"XDG_CACHE_HOME", "/c"}, {"HOME", "/d"}});
-    EXPECT_EQ(hub_cache_dir(), "/c/huggingface/hub");
-  }
-  {
-    const HubEnvironment set({{"HF_HUB_CACHE", ""}, {"HOME", "/d"}});
-    EXPECT_EQ(hub_cache_dir(), "/d/.cache/huggingface/hub");
-  }
-}
-
 TEST_F(HubCacheTest, FindsTheSnapshotOfMain) {
   add_snapshot("models--org--name", "0123abcd");
   const auto newer = add_snapshot("models--org--name", "4567ef00");
@@ -113,12 +60,14 @@ TEST_F(HubCacheTest, FindsTheOnlySnapshot) {
   EXPECT_EQ(resolve_model("org/na.me-2_b"), only);
   const auto old_style = add_snapshot("models--gpt2", "0123abcd");
   EXPECT_EQ(resolve_model("gpt2"), old_style);
+  EXPECT_EQ(resolve_model("gpt2@0123abcd"), old_style);
+  expect_error(ErrorCode::kNotFound, {"gpt2@other"}, [] { resolve_model("gpt2@other"); });
 }
 
 TEST_F(HubCacheTest, SaysWhatToDoOtherwise) {
   expect_error(
       ErrorCode::kNotFound,
-      {"'org/none'", cache_.path().native(), "hf download org/none"},
+      {"'org/none'", cache_.path().native(), "saker pull org/none", "--pull"},
       [] { resolve_model("org/none"); }
   );
   add_snapshot("models--org--two", "a");

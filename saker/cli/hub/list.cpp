@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker list`: the models in the hub cache.
+#include "saker/cli/command.h"
+#include "saker/cli/hub/size_text.h"
+#include "saker/cli/output.h"
+#include "saker/cli/result_json.h"
+#include "saker/hub/cached_models.h"
+#include "saker/hub/environment.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+// Digits of a commit that tables show.
+constexpr std::size_t kShownDigits = 8;
+
+using Row = std::array<std::string, 5>;
+
+Json list_json(const std::filesystem::path& cache, const std::vector<hub::CachedModel>& models) {
+  Json list = Json::array();
+  for (const hub::CachedModel& model : models) {
+    Json revisions = Json::array();
+    for (const hub::CachedRevision& revision : model.revisions) {
+      revisions.push_back({
+          {"commit", revision.commit},
+          {"refs", revision.refs},
+          {"path", revision.path.native()},
+          {"files", revision.files},
+          {"bytes", revision.bytes},
+          {"modified", time_text(revision.modified)},
+      });
+    }
+    list.push_back({
+        {"repo", model.repo},
+        {"path", model.path.native()},
+        {"bytes", model.bytes},
+        {"incomplete_bytes", model.incomplete_bytes},
+        {"revisions", std::move(revisions)},
+    });
+  }
+  return {{"cache", cache.native()}, {"models", std::move(list)}};
+}
+
+std::vector<Row> table_rows(const std::vector<hub::CachedModel>& models) {
+  std::vector<Row> rows{{"MODEL", "REVISION", "SIZE", "CHANGED", "PATH"}};
+  for (const hub::CachedModel& model : models) {
+    for (const hub::CachedRevision& revision : model.revisions) {
+      const std::string commit = revision.commit.substr(0, kShownDigits);
+      rows.push_back({
+          model.repo,
+          revision.refs.empty() ? commit
+                                : fmt::format("{} ({})", fmt::join(revision.refs, ", "), commit),
+          size_text(revision.bytes),
+          time_text(revision.modified).substr(0, 10),
+          revision.path.native(),
+      });
+    }
+    if (model.incomplete_bytes > 0) {
+      rows.push_back({
+          model.repo,
+          "(interrupted)",
+          size_text(model.incomplete_bytes),
+          "",
+          model.path.native(),
+      });
+    }
+  }
+  return rows;
+}
+
+std::string table_text(const std::vector<Row>& rows) {
+  std::array<std::size_t, 5> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      text += fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App& command = *app.add_subcommand("list", "The models in the local hub cache");
+  command.add_flag("--json", *json, "Print one JSON object");
+  command.callback([json, &action] {
+    action = [json] {
+      const auto cache = hub::cache_dir();
+      const auto models = hub::cached_models(cache);
+      print(*json ? dump_line(list_json(cache, models)) : table_text(table_rows(models)));
+      return 0;
+    };
+  });
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/hub/cached_models.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/hub/model_name.h"
+#include "saker/hub/repo_cache.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace saker::hub {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIncomplete = ".incomplete";
+
+struct FileFacts {
+  std::uintmax_t bytes = 0;
+  std::int64_t modified = 0;
+};
+
+// Links are followed; zeros for what is not there.
+FileFacts facts_of(const fs::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) {
+    return {};
+  }
+  return {static_cast<std::uintmax_t>(status.st_size), status.st_mtime};
+}
+
+// Refs by the commit that they name.
+std::map<std::string, std::vector<std::string>> refs_of(const RepoCache& repo) {
+  std::map<std::string, std::vector<std::string>> found;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(repo.refs(), failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::string name = it->path().lexically_relative(repo.refs()).native();
+    if (const auto commit = repo.read_ref(name)) {
+      found[*commit].push_back(name);
+    }
+  }
+  for (auto& [commit, names] : found) {
+    std::sort(names.begin(), names.end());
+  }
+  return found;
+}
+
+// The blob that a file of a snapshot is; the file itself where it is none of the model's blobs.
+fs::path blob_of(const RepoCache& repo, const fs::path& file) {
+  std::error_code failed;
+  const fs::path target = fs::read_symlink(file, failed);
+  if (failed) {
+    return file;
+  }
+  const fs::path blob = (file.parent_path() / target).lexically_normal();
+  return blob.parent_path() == repo.path() / "blobs" ? blob : file;
+}
+
+CachedRevision read_revision(const RepoCache& repo, const fs::path& snapshot) {
+  CachedRevision revision{
+      .commit = snapshot.filename().native(),
+      .refs = {},
+      .path = snapshot,
+      .blobs = {},
+      .modified = facts_of(snapshot).modified,
+  };
+  std::set<fs::path> blobs;
+  std::int64_t newest = 0;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(snapshot, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->is_directory(failed) && !it->is_symlink(failed)) {
+      continue;
+    }
+    ++revision.files;
+    const auto [place, added] = blobs.insert(blob_of(repo, it->path()));
+    if (added) {
+      const FileFacts facts = facts_of(*place);
+      revision.bytes += facts.bytes;
+      newest = std::max(newest, facts.modified);
+    }
+  }
+  revision.modified = newest > 0 ? newest : revision.modified;
+  revision.blobs.assign(blobs.begin(), blobs.end());
+  return revision;
+}
+
+CachedModel read_model(const RepoCache& repo, std::string name) {
+  CachedModel model{.repo = std::move(name), .path = repo.path(), .revisions = {}};
+  auto refs = refs_of(repo);
+  std::error_code failed;
+  for (fs::directory_iterator it(repo.snapshots(), failed), end; !failed && it != end;
+       it.increment(failed)) {
+    std::error_code ignored;
+    if (is_plain_name(it->path().filename().native()) && fs::is_directory(it->path(), ignored)) {
+      model.revisions.push_back(read_revision(repo, it->path()));
+      model.revisions.back().refs = refs[model.revisions.back().commit];
+    }
+  }
+  std::sort(
+      model.revisions.begin(),
+      model.revisions.end(),
+      [](const CachedRevision& a, const CachedRevision& b) {
+        return std::pair(b.modified, a.commit) < std::pair(a.modified, b.commit);
+      }
+  );
+  std::set<fs::path> blobs;
+  for (const CachedRevision& revision : model.revisions) {
+    blobs.insert(revision.blobs.begin(), revision.blobs.end());
+    model.modified = std::max(model.modified, revision.modified);
+  }
+  for (const fs::path& blob : blobs) {
+    model.bytes += facts_of(blob).bytes;
+  }
+  failed.clear();
+  for (fs::directory_iterator it(repo.path() / "blobs", failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->path().native().ends_with(kIncomplete)) {
+      model.incomplete_bytes += facts_of(it->path()).bytes;
+    }
+  }
+  return model;
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code failed;
+  fs::remove_all(path, failed);
+  require(
+      !failed,
+      ErrorCode::kNotFound,
+      "{}: cannot be removed: {}",
+      quote(path.native(), path.native().size()),
+      failed.message()
+  );
+}
+
+}  // namespace
+
+std::vector<CachedModel> cached_models(const fs::path& cache) {
+  std::vector<CachedModel> models;
+  std::error_code failed;
+  for (fs::directory_iterator it(cache, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    const auto repo = repo_of_folder(it->path().filename().native());
+    if (repo && fs::is_directory(it->path(), ignored)) {
+      models.push_back(read_model(RepoCache(cache, *repo), *repo));
+    }
+  }
+  std::sort(models.begin(), models.end(), [](const CachedModel& a, const CachedModel& b) {
+    return a.repo < b.repo;
+  });
+  return models;
+}
+
+Removal plan_removal(const fs::path& cache, const ModelName& name) {
+  const RepoCache repo(cache, name.repo);
+  const std::string where = quote(cache.native(), cache.native().size());
+  std::error_code ignored;
+  require(
+      fs::is_directory(repo.path(), ignored) && !fs::is_symlink(repo.path(), ignored),
+      ErrorCode::kNotFound,
+      "{} is not in the hub cache {}",
+      quote(name.repo),
+      where
+  );
+  Removal removal{.model = read_model(repo, name.repo), .revisions = {}, .blobs = {}};
+  const auto snapshot = name.revision.empty() ? std::nullopt : repo.find_snapshot(name.revision);
+  require(
+      name.revision.empty() || snapshot,
+      ErrorCode::kNotFound,
+      "{} has no revision {} in the hub cache {}",
+      quote(name.repo),
+      quote(name.revision),
+      where
+  );
+  std::set<fs::path> going;
+  std::set<fs::path> staying;
+  for (const CachedRevision& revision : removal.model.revisions) {
+    const bool goes = !snapshot || revision.path == *snapshot;
+    (goes ? going : staying).insert(revision.blobs.begin(), revision.blobs.end());
+    if (goes) {
+      removal.revisions.push_back(revision);
+    }
+  }
+  std::set_difference(
+      going.begin(), going.end(), staying.begin(), staying.end(), std::back_inserter(removal.blobs)
+  );
+  for (const fs::path& blob : removal.blobs) {
+    removal.bytes += facts_of(blob).bytes;
+  }
+  removal.whole = removal.revisions.size() == removal.model.revisions.size();
+  removal.bytes += removal.whole ? removal.model.incomplete_bytes : 0;
+  return removal;
+}
+
+void remove(const fs::path& cache, const Removal& removal) {
+  const RepoCache repo(cache, removal.model.repo);
+  for (const CachedRevision& revision : removal.revisions) {
+    for (const std::string& ref : revision.refs) {
+      remove_tree(repo.refs() / ref);
+    }
+  }
+  for (const CachedRevision& revision : removal.revisions) {
+    remove_tree(revision.path);
+    // What huggingface_hub notes about a commit.
+    remove_tree(repo.path() / "trees" / (revision.commit + ".json"));
+    remove_tree(repo.path() / ".no_exist" / revision.commit);
+  }
+  for (const fs::path& blob : removal.blobs) {
+    remove_tree(blob);
+  }
+  if (removal.whole) {
+    remove_tree(repo.path());
+    remove_tree(repo.locks());
+  }
+}
+
+}  // namespace saker::hub

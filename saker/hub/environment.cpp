@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/hub/environment.h"
+
+#include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace saker::hub {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEndpoint = "https://huggingface.co";
+constexpr std::size_t kMaxTokenFile = 4096;
+constexpr int kDefaultTimeout = 10;
+constexpr int kMaxTimeout = 3600;
+
+// A variable that is set and not empty.
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
+}
+
+fs::path user_home() {
+  return variable("HOME").value_or("/");
+}
+
+// A leading "~" is the user's home.
+fs::path expand(const std::string& path) {
+  return path == "~" || path.starts_with("~/")
+             ? user_home() / path.substr(std::min<std::size_t>(2, path.size()))
+             : fs::path(path);
+}
+
+fs::path hub_home() {
+  if (const auto home = variable("HF_HOME")) {
+    return expand(*home);
+  }
+  const auto cache = variable("XDG_CACHE_HOME");
+  return (cache ? expand(*cache) : user_home() / ".cache") / "huggingface";
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+std::string checked_token(std::string_view text, std::string_view source) {
+  const std::string_view token = trim(text);
+  require(
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; }),
+      ErrorCode::kInvalidArgument,
+      "the token in {} holds other characters than letters, digits and signs",
+      source
+  );
+  return std::string(token);
+}
+
+}  // namespace
+
+fs::path cache_dir() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const auto cache = variable(name)) {
+      return expand(*cache);
+    }
+  }
+  return hub_home() / "hub";
+}
+
+std::string endpoint() {
+  std::string address = variable("HF_ENDPOINT").value_or(std::string(kEndpoint));
+  while (address.ends_with('/')) {
+    address.pop_back();
+  }
+  return address;
+}
+
+std::string token() {
+  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
+    if (const auto text = variable(name)) {
+      return checked_token(*text, name);
+    }
+  }
+  const auto given = variable("HF_TOKEN_PATH");
+  const fs::path file = given ? expand(*given) : hub_home() / "token";
+  std::error_code ignored;
+  return fs::is_regular_file(file, ignored)
+             ? checked_token(read_file(file, kMaxTokenFile), file.native())
+             : std::string();
+}
+
+bool is_offline() {
+  for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
+    if (auto text = variable(name)) {
+      std::transform(text->begin(), text->end(), text->begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      });
+      return *text == "1" || *text == "true" || *text == "yes" || *text == "on";
+    }
+  }
+  return false;
+}
+
+std::chrono::seconds download_timeout() {
+  int seconds = kDefaultTimeout;
+  if (const auto text = variable("HF_HUB_DOWNLOAD_TIMEOUT")) {
+    const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+    require(
+        failed == std::errc() && end == text->data() + text->size() && seconds >= 1 &&
+            seconds <= kMaxTimeout,
+        ErrorCode::kInvalidArgument,
+        "HF_HUB_DOWNLOAD_TIMEOUT is '{}', expected seconds from 1 to {}",
+        *text,
+        kMaxTimeout
+    );
+  }
+  return std::chrono::seconds(seconds);
+}
+
+}  // namespace saker::hub

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the environment says about the hub: the variables of Python's huggingface_hub, with its
+// defaults. Each call reads them anew; nobody may change the environment meanwhile.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace saker::hub {
+
+// $HF_HUB_CACHE, else $HF_HOME/hub, where HF_HOME is $XDG_CACHE_HOME/huggingface, else
+// ~/.cache/huggingface, unless given.
+std::filesystem::path cache_dir();
+
+// $HF_ENDPOINT without slashes at its end [https://huggingface.co].
+std::string endpoint();
+
+// $HF_TOKEN, else the first line of $HF_TOKEN_PATH [$HF_HOME/token]; empty where there is none.
+// Throws kInvalidArgument for one that no HTTP header can hold.
+std::string token();
+
+// $HF_HUB_OFFLINE is 1, true, yes or on.
+bool is_offline();
+
+// Without a byte for so long a connection counts as dead: $HF_HUB_DOWNLOAD_TIMEOUT, in seconds
+// [10].
+std::chrono::seconds download_timeout();
+
+}  // namespace saker::hub

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How models of the Hugging Face hub, their revisions and their files are named. All names come
+// from outside and become parts of paths and of addresses, so what is not plainly a name is
+// refused.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace saker::hub {
+
+// Where no revision is given.
+inline constexpr std::string_view kMainRevision = "main";
+
+// A model at a revision: "org/name", "name", "org/name@revision".
+struct ModelName {
+  std::string repo;
+  std::string revision;  // A branch, tag or commit; empty where none was given.
+
+  bool operator==(const ModelName&) const = default;
+};
+
+// None when `text` can't be the name of a model.
+std::optional<ModelName> parse_model_name(std::string_view text);
+
+// As messages and commands show it.
+std::string to_string(const ModelName& name);
+
+// One part of a repo id, or the name of a snapshot: letters, digits, '.', '-', '_', at most 96.
+bool is_plain_name(std::string_view name);
+
+// A branch ("main", "refs/pr/1"), tag or commit: relative, without "..", at most 255 bytes.
+bool is_revision(std::string_view name);
+
+// 40 lower-case hexadecimal digits.
+bool is_commit(std::string_view name);
+
+// The SHA-256 or git SHA-1 of a file, in lower-case hexadecimal digits.
+bool is_digest(std::string_view name);
+
+// A file's path in a repository: relative, of plain parts (no "", "." and ".."), without control
+// characters and backslashes, at most 1024 bytes.
+bool is_file_path(std::string_view path);
+
+}  // namespace saker::hub

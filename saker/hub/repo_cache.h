@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One model in the cache that Python's huggingface_hub keeps
+// (https://huggingface.co/docs/huggingface_hub/guides/manage-cache):
+//
+//   CACHE/models--ORG--NAME/blobs/DIGEST              the bytes of a file, named by its etag
+//                           blobs/DIGEST.incomplete   what has arrived of it so far
+//                           snapshots/COMMIT/PATH     relative symbolic links into blobs
+//                           refs/REVISION             the commit of a branch or tag
+//   CACHE/.locks/models--ORG--NAME/DIGEST.lock        held (flock) by who writes a blob
+//
+// Changes are atomic, one link or ref at a time. Any number of processes may use one cache.
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace saker::hub {
+
+class RepoCache {
+ public:
+  // `repo` is a repo id, of parse_model_name. Nothing is made.
+  RepoCache(const std::filesystem::path& cache, std::string_view repo);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  const std::filesystem::path& locks() const { return locks_; }
+
+  std::filesystem::path blob(std::string_view digest) const;
+  std::filesystem::path part(std::string_view digest) const;
+  std::filesystem::path lock(std::string_view digest) const;
+
+  std::filesystem::path snapshots() const { return path_ / "snapshots"; }
+
+  std::filesystem::path refs() const { return path_ / "refs"; }
+
+  // The folder of a revision: a branch or tag by its ref, a commit, or the first digits of only one
+  // commit (7 or more). Without a revision that of main, else the only one. None when it is not
+  // there.
+  std::optional<std::filesystem::path> find_snapshot(std::string_view revision) const;
+
+  // The commit that a ref names.
+  std::optional<std::string> read_ref(std::string_view revision) const;
+
+  // What follows changes the cache, and throws kNotFound or kCapacity when it takes no files.
+
+  void make_folders() const;
+  // Makes snapshots/COMMIT/PATH lead to a blob; replaces what is there.
+  void link(std::string_view commit, std::string_view path, std::string_view digest) const;
+  void write_ref(std::string_view revision, std::string_view commit) const;
+
+ private:
+  std::filesystem::path temporary_name() const;
+
+  std::filesystem::path path_;
+  std::filesystem::path locks_;
+};
+
+// "models--org--name", and back: none for other names of folders.
+std::string folder_of_repo(std::string_view repo);
+std::optional<std::string> repo_of_folder(std::string_view folder);
+
+}  // namespace saker::hub
