@@ -33,8 +33,7 @@ inline constexpr int kAutoDraftDepth = -1;
 
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
-  std::optional<std::string>
-      prompt;  // Text: encoded, BOS added where the tokenizer's configuration says so.
+  std::optional<std::string> prompt;  // Text: encoded, BOS added where the tokenizer wants it.
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
   std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
@@ -50,8 +49,7 @@ struct GenerateRequest {
   bool ignore_eos = false;
   int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
   Speculate speculate = Speculate::kDefault;
-  // Whether more drafts are taken than those that plain decoding chooses: see generate::Acceptance.
-  bool accept_by_rejection = false;
+  bool accept_by_rejection = false;   // See generate::Acceptance.
   int draft_depth = kAutoDraftDepth;  // Draft tokens of one pass at most; auto: as many as pay.
   // A folder with an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. Its change
   // is scaled: 0 is the base, 1 the fine-tune.

@@ -154,7 +154,8 @@ TEST(Acceptance, AnswersEndAsOftenAsTheyShould) {
   for (std::int32_t i = 0; i < kVocabulary; ++i) {
     const double stops = next_probabilities(target, {3, 1, 4, 1, i})[kStop];
     const auto cell = static_cast<std::size_t>(2 * i);
-    const double share = i == kStop ? 0.0 : first[static_cast<std::size_t>(i)] / (1.0 - first[kStop]);
+    const double share =
+        i == kStop ? 0.0 : first[static_cast<std::size_t>(i)] / (1.0 - first[kStop]);
     probabilities[cell] = share * stops;
     probabilities[cell + 1] = share * (1.0 - stops);
   }
