@@ -28,7 +28,7 @@ ALLOWED = {
     "score": "base kernels cache nn models sample",
     "generate": "base kernels cache nn models sample",
     "load": "base hub text kernels cache nn models",
-    "adapters": "base text kernels nn models load",
+    "adapters": "base hub text kernels nn models load",
     "engine": "base hub text kernels cache nn models sample score generate load adapters",
     "cli": "base hub text sample load adapters engine",
 }

@@ -158,8 +158,20 @@ SakerRsProgress* saker_rs_progress_new(
     uint64_t total, const uint8_t* label, size_t size, bool bytes
 );
 void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
+void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);
 // Clears the bar.
 void saker_rs_progress_free(SakerRsProgress* progress);
+
+// Bars one below the other; bars may outlive their group.
+typedef struct SakerRsProgressGroup SakerRsProgressGroup;
+
+SakerRsProgressGroup* saker_rs_progress_group_new(void);
+// A bar of bytes at the end.
+SakerRsProgress* saker_rs_progress_group_add(
+    SakerRsProgressGroup* group, uint64_t total, const uint8_t* label, size_t size
+);
+// Clears what its bars left.
+void saker_rs_progress_group_free(SakerRsProgressGroup* group);
 
 #ifdef __cplusplus
 }

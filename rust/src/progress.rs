@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A progress bar on stderr (indicatif), hidden when stderr is no terminal.
+//! Progress bars on stderr (indicatif), hidden when stderr is no terminal.
 
 use crate::ffi::borrow;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub struct SakerRsProgress(ProgressBar);
+
+/// Bars one below the other.
+pub struct SakerRsProgressGroup(MultiProgress);
 
 fn style(total: u64, bytes: bool) -> ProgressStyle {
     let (position, rate) = if bytes { ("{bytes}", "{bytes_per_sec}") } else { ("{pos}", "{per_sec}") };
@@ -30,6 +33,43 @@ pub unsafe extern "C" fn saker_rs_progress_new(
     bar.set_style(style(total, bytes));
     bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
     Box::into_raw(Box::new(SakerRsProgress(bar)))
+}
+
+#[no_mangle]
+pub extern "C" fn saker_rs_progress_group_new() -> *mut SakerRsProgressGroup {
+    let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+    Box::into_raw(Box::new(SakerRsProgressGroup(bars)))
+}
+
+/// # Safety
+/// `group` is alive, and `label` is valid for `size` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_group_add(
+    group: *mut SakerRsProgressGroup,
+    total: u64,
+    label: *const u8,
+    size: usize,
+) -> *mut SakerRsProgress {
+    let bar = (*group).0.add(ProgressBar::new(total));
+    bar.set_style(style(total.max(1), true));
+    bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
+    Box::into_raw(Box::new(SakerRsProgress(bar)))
+}
+
+/// # Safety
+/// `group` came from `saker_rs_progress_group_new` and was not freed before.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_group_free(group: *mut SakerRsProgressGroup) {
+    if !group.is_null() {
+        let _ = Box::from_raw(group).0.clear();
+    }
+}
+
+/// # Safety
+/// `progress` is alive.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_progress_set_total(progress: *mut SakerRsProgress, total: u64) {
+    (*progress).0.set_length(total);
 }
 
 /// # Safety

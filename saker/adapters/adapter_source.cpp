@@ -5,6 +5,9 @@
 #include "saker/base/blake2b.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/environment.h"
+#include "saker/hub/model_name.h"
+#include "saker/hub/repo_cache.h"
 
 #include <fmt/ranges.h>
 
@@ -71,6 +74,25 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
       ErrorCode::kNotFound,
       fmt::format("{}: no adapter, expected {} or {}", where, kMlxWeights, kPeftWeights)
   );
+}
+
+// The folder itself, or that of a repo id in the hub cache.
+std::filesystem::path find_folder(const std::filesystem::path& name) {
+  if (std::filesystem::is_directory(name)) {
+    return name;
+  }
+  const auto repo = hub::parse_model_name(name.native());
+  const auto snapshot =
+      repo ? hub::RepoCache(hub::cache_dir(), repo->repo).find_snapshot(repo->revision)
+           : std::nullopt;
+  require(
+      snapshot.has_value(),
+      ErrorCode::kNotFound,
+      "{}: no folder with an adapter{}",
+      quote(name.native(), name.native().size()),
+      repo ? ", and not in the hub cache; 'saker pull' fetches it, or --pull" : ""
+  );
+  return *snapshot;
 }
 
 }  // namespace
@@ -181,13 +203,8 @@ std::string_view module_name(std::string_view path) {
   return path;
 }
 
-AdapterSource read_adapter(const std::filesystem::path& dir) {
-  require(
-      std::filesystem::is_directory(dir),
-      ErrorCode::kNotFound,
-      "{}: no folder with an adapter",
-      quote(dir.native(), dir.native().size())
-  );
+AdapterSource read_adapter(const std::filesystem::path& name) {
+  const std::filesystem::path dir = find_folder(name);
   const bool mlx = std::filesystem::exists(dir / kMlxWeights);
   if (!mlx && !std::filesystem::exists(dir / kPeftWeights)) {
     refuse_folder(dir);

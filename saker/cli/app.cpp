@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
+#include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
 
 #include <CLI/CLI.hpp>
@@ -70,11 +71,14 @@ int run(int argc, char** argv) {
   add_cache(app, action);
   add_convert(app, action);
   add_perplexity(app, action);
+  add_pull(app, action);
   add_list(app, action);
   add_rm(app, action);
+  add_pull_flags(app);
   try {
     try {
       app.parse(argc, argv);
+      fetch_missing_models(app);
       return action();
     } catch (const CLI::ParseError& error) {
       return explain(app, error);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/repo_cache.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
@@ -14,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -154,9 +154,10 @@ void RepoCache::write_ref(std::string_view revision, std::string_view commit) co
   const fs::path ref = refs() / revision;
   make_folder(ref.parent_path());
   const fs::path temporary = temporary_name();
-  AtomicFile file(temporary);
-  file.write(commit);
-  file.commit();
+  std::ofstream file(temporary, std::ios::binary);
+  file << commit;
+  file.close();
+  require(!file.fail(), ErrorCode::kCapacity, "{}: cannot be written", show(ref));
   replace(temporary, ref);
 }
 

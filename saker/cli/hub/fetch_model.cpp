@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/hub/fetch_model.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/hub/pull_bars.h"
+#include "saker/cli/interrupt.h"
+#include "saker/hub/environment.h"
+#include "saker/hub/model_name.h"
+#include "saker/hub/pull.h"
+#include "saker/hub/repo_cache.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <system_error>
+
+namespace saker::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How commands call what may be the name of a model.
+constexpr std::array kModelOptions{"MODEL", "PATH", "paths", "--draft"};
+// DIR or NAME=DIR, any number of them.
+constexpr const char* kAdapterOption = "--adapter";
+constexpr const char* kPullFlag = "--pull";
+
+bool takes_a_model(const CLI::App& command) {
+  for (const char* option : kModelOptions) {
+    if (command.get_option_no_throw(option) != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Commands that manage the cache itself.
+bool is_about_the_cache(const CLI::App& command) {
+  const std::string& name = command.get_name();
+  return name == "pull" || name == "list" || name == "rm";
+}
+
+// A file that describes a model or an adapter is there: a name in the cache may hold other files.
+bool is_cached(const hub::ModelName& name) {
+  const auto snapshot = hub::RepoCache(hub::cache_dir(), name.repo).find_snapshot(name.revision);
+  std::error_code ignored;
+  return snapshot && (fs::exists(*snapshot / "config.json", ignored) ||
+                      fs::exists(*snapshot / "adapter_config.json", ignored));
+}
+
+void fetch_if_missing(const std::string& text) {
+  std::error_code ignored;
+  const auto name = hub::parse_model_name(text);
+  if (name && !fs::exists(text, ignored) && !is_cached(*name)) {
+    fetch_model(*name, {});
+  }
+}
+
+void fetch_for(const CLI::App& command) {
+  const CLI::Option* flag = command.get_option_no_throw(kPullFlag);
+  if (flag == nullptr || flag->count() == 0 || is_about_the_cache(command)) {
+    return;
+  }
+  for (const char* option : kModelOptions) {
+    const CLI::Option* given = command.get_option_no_throw(option);
+    if (given != nullptr && given->count() > 0) {
+      // Of several paths the first is the model, what follows is written.
+      fetch_if_missing(given->results().front());
+    }
+  }
+  if (const CLI::Option* adapters = command.get_option_no_throw(kAdapterOption)) {
+    for (const std::string& text : adapters->results()) {
+      const std::size_t equals = text.find('=');
+      fetch_if_missing(equals == std::string::npos ? text : text.substr(equals + 1));
+    }
+  }
+}
+
+}  // namespace
+
+hub::PullReport fetch_model(const hub::ModelName& name, hub::PullOptions options) {
+  std::stop_source stop;
+  InterruptWatcher watcher;
+  watcher.set_handler([&stop] { stop.request_stop(); });
+  PullBars bars(hub::to_string(name));
+  options.stop = stop.get_token();
+  options.progress = [&bars](std::span<const hub::FileProgress> files) { bars.show(files); };
+  try {
+    return hub::pull(name, options);
+  } catch (const Error& error) {
+    require(
+        error.code() != ErrorCode::kCancelled,
+        ErrorCode::kCancelled,
+        "interrupted; the same command goes on with what has come"
+    );
+    throw;
+  }
+}
+
+void add_pull_flags(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    add_pull_flags(*command);
+    if (takes_a_model(*command) && !is_about_the_cache(*command)) {
+      command->add_flag(kPullFlag)->description(
+          "Fetch models from the hub that are not in the cache"
+      );
+    }
+  }
+}
+
+void fetch_missing_models(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    fetch_for(*command);
+    fetch_missing_models(*command);
+  }
+}
+
+}  // namespace saker::cli

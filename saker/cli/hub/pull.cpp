@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker pull`: a model from the hub into the local cache.
+#include "saker/hub/pull.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/cli/hub/fetch_model.h"
+#include "saker/cli/output.h"
+#include "saker/cli/result_json.h"
+#include "saker/hub/model_name.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace saker::cli {
+namespace {
+
+struct PullArgs {
+  std::string model;
+  hub::PullOptions options;
+  bool json = false;
+};
+
+int run_pull(const PullArgs& args) {
+  const auto name = hub::parse_model_name(args.model);
+  require(
+      name.has_value(),
+      ErrorCode::kInvalidArgument,
+      "{} is no name of a model, expected ORG/NAME or ORG/NAME@REVISION",
+      quote(args.model)
+  );
+  const hub::PullReport report = fetch_model(*name, args.options);
+  if (!args.json) {
+    print(report.path.native() + "\n");
+    return 0;
+  }
+  print(dump_line({
+      {"repo", report.repo},
+      {"revision", report.revision},
+      {"commit", report.commit},
+      {"path", report.path.native()},
+      {"files", report.files},
+      {"bytes", report.bytes},
+      {"received", report.received},
+  }));
+  return 0;
+}
+
+}  // namespace
+
+void add_pull(CLI::App& app, Action& action) {
+  auto args = std::make_shared<PullArgs>();
+  CLI::App& command = *app.add_subcommand(
+      "pull", "Fetch a model from the Hugging Face hub into the local cache; prints its folder"
+  );
+  command
+      .add_option("MODEL", args->model, "A repo id; @REVISION is a branch, tag or commit [main]")
+      ->required()
+      ->type_name("REPO[@REVISION]");
+  command
+      .add_option(
+          "--include",
+          args->options.include,
+          "Also files whose path matches (*, ?, [ab]); may be repeated"
+      )
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command.add_option("--parallel", args->options.parallel, "Files at a time [8]")
+      ->check(CLI::Range(1, 64))
+      ->type_name("N");
+  command.add_flag("--json", args->json, "Print one JSON object");
+  command.callback([args, &action] { action = [args] { return run_pull(*args); }; });
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/hub/fetcher.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/hub/http_get.h"
+#include "saker/hub/receiver.h"
+#include "saker/hub/web_address.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::hub {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// libcurl's own state, made once and kept.
+void begin_curl() {
+  static const CURLcode failed = curl_global_init(CURL_GLOBAL_DEFAULT);
+  require(failed == CURLE_OK, ErrorCode::kUnsupported, "libcurl: {}", curl_easy_strerror(failed));
+}
+
+// Keeps a short body, and the head of the last answer.
+class TextReceiver final : public Receiver {
+ public:
+  TextReceiver(std::string_view what, std::size_t limit) : what_(what), limit_(limit) {}
+
+  std::uintmax_t have() const override { return 0; }
+
+  void check(const ResponseHead& head) override { text_.head = head; }
+
+  void begin(std::uintmax_t /*offset*/) override { text_.body.clear(); }
+
+  void write(std::span<const std::byte> bytes) override {
+    require(
+        bytes.size() <= limit_ - text_.body.size(),
+        ErrorCode::kCorruptData,
+        "{}: the answer is larger than the {} bytes that are read at most",
+        what_,
+        limit_
+    );
+    text_.body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  bool is_complete() const override { return true; }
+
+  Fetcher::Text take() { return std::move(text_); }
+
+ private:
+  std::string what_;
+  std::size_t limit_;
+  Fetcher::Text text_;
+};
+
+}  // namespace
+
+struct Fetcher::Multi {
+  Multi() : handle(curl_multi_init()) {}
+
+  Multi(const Multi&) = delete;
+  Multi& operator=(const Multi&) = delete;
+
+  ~Multi() { curl_multi_cleanup(handle); }
+
+  CURLM* handle;
+};
+
+Fetcher::Fetcher(FetcherOptions options) : options_(std::move(options)) {
+  require(
+      origin_of(options_.endpoint).has_value(),
+      ErrorCode::kInvalidArgument,
+      "the hub's address is {}, expected http://HOST or https://HOST",
+      quote(options_.endpoint)
+  );
+  begin_curl();
+  multi_ = std::make_unique<Multi>();
+  require(multi_->handle != nullptr, ErrorCode::kCapacity, "libcurl: out of memory");
+}
+
+Fetcher::~Fetcher() {
+  for (const auto& get : gets_) {
+    if (get->is_running()) {
+      curl_multi_remove_handle(multi_->handle, get->easy());
+    }
+  }
+}
+
+void Fetcher::start(std::string_view path, std::string_view what, Receiver& receiver) {
+  gets_.push_back(
+      std::make_unique<HttpGet>(options_, std::string(path), std::string(what), receiver)
+  );
+}
+
+void Fetcher::wake() noexcept {
+  curl_multi_wakeup(multi_->handle);
+}
+
+// Begins what is due; gives up what can't begin.
+void Fetcher::start_due() {
+  const auto now = Clock::now();
+  for (const auto& get : gets_) {
+    if (get->is_due(now)) {
+      get->begin();
+      curl_multi_add_handle(multi_->handle, get->easy());
+    }
+  }
+}
+
+std::vector<Finished> Fetcher::wait(milliseconds limit) {
+  const std::stop_callback woken(options_.stop, [this] { wake(); });
+  require(!options_.stop.stop_requested(), ErrorCode::kCancelled, "interrupted");
+  start_due();
+  int running = 0;
+  curl_multi_perform(multi_->handle, &running);
+  std::vector<Finished> finished = take_results();
+  if (!finished.empty()) {
+    return finished;
+  }
+  for (const auto& get : gets_) {
+    if (!get->is_running()) {
+      const auto rest = std::chrono::duration_cast<milliseconds>(get->due() - Clock::now());
+      limit = std::clamp(rest + milliseconds(1), milliseconds(0), limit);
+    }
+  }
+  curl_multi_poll(multi_->handle, nullptr, 0, static_cast<int>(limit.count()), nullptr);
+  curl_multi_perform(multi_->handle, &running);
+  return take_results();
+}
+
+std::vector<Finished> Fetcher::take_results() {
+  std::vector<Finished> finished;
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi_->handle, &left)) {
+    if (message->msg != CURLMSG_DONE) {
+      continue;
+    }
+    const CURLcode code = message->data.result;
+    CURL* const easy = message->easy_handle;
+    const auto get = std::find_if(gets_.begin(), gets_.end(), [&](const auto& candidate) {
+      return candidate->easy() == easy;
+    });
+    curl_multi_remove_handle(multi_->handle, easy);
+    Finished result{.receiver = &(*get)->receiver(), .error = nullptr};
+    try {
+      if (!(*get)->end(code)) {
+        continue;
+      }
+    } catch (...) {
+      result.error = std::current_exception();
+    }
+    gets_.erase(get);
+    finished.push_back(std::move(result));
+  }
+  return finished;
+}
+
+Fetcher::Text Fetcher::get(std::string_view path, std::string_view what, std::size_t limit) {
+  TextReceiver receiver(what, limit);
+  start(path, what, receiver);
+  for (;;) {
+    for (const Finished& finished : wait(milliseconds(1000))) {
+      if (finished.error) {
+        std::rethrow_exception(finished.error);
+      }
+      return receiver.take();
+    }
+  }
+}
+
+}  // namespace saker::hub

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One GET from the hub over all its redirects and attempts. Owned by a Fetcher, which runs the
+// transfers.
+
+#include "saker/hub/receiver.h"
+#include "saker/hub/web_address.h"
+
+#include <curl/curl.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace saker::hub {
+
+struct FetcherOptions {
+  std::string endpoint;              // Without a slash at its end.
+  std::string token;                 // Empty: none.
+  std::chrono::seconds timeout{10};  // For connecting, and without a byte.
+  std::stop_token stop;
+};
+
+// One GET over all its redirects and attempts.
+class HttpGet {
+ public:
+  HttpGet(
+      const FetcherOptions& options, const std::string& path, std::string what, Receiver& receiver
+  );
+
+  Receiver& receiver() const { return receiver_; }
+
+  CURL* easy() const { return easy_.get(); }
+
+  bool is_due(std::chrono::steady_clock::time_point now) const { return !running_ && now >= due_; }
+
+  bool is_running() const { return running_; }
+
+  std::chrono::steady_clock::time_point due() const { return due_; }
+
+  // Prepares the request to address_.
+  void begin();
+
+  // After the transfer: true when the GET has ended, false when it goes on at due(). Throws what
+  // it failed with.
+  bool end(CURLcode code);
+
+ private:
+  static std::size_t take_header(char* text, std::size_t size, std::size_t count, void* get);
+  static std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* get);
+  void header_line(std::string_view line);
+  void head_complete();
+  // Follows a redirect, or throws.
+  void redirect();
+  // Plans the next attempt, or throws.
+  void retry(const std::string& reason, std::chrono::seconds retry_after);
+
+  bool at_endpoint() const { return origin_of(address_) == origin_; }
+
+  bool has_body() const { return head_.status == 200 || head_.status == 206; }
+
+  const FetcherOptions& options_;
+  const Origin origin_;
+  const std::string first_address_;
+  std::string address_;
+  const std::string what_;
+  Receiver& receiver_;
+  std::unique_ptr<CURL, void (*)(CURL*)> easy_;
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_;
+  std::array<char, CURL_ERROR_SIZE> message_{};
+  ResponseHead head_;
+  std::exception_ptr error_;  // Thrown inside a callback.
+  std::uintmax_t from_ = 0;
+  std::uintmax_t arrived_ = 0;  // Since the last failure.
+  std::size_t unread_ = 0;      // Of this answer's body.
+  int redirects_ = 0;
+  int failures_ = 0;
+  bool running_ = false;
+  std::chrono::steady_clock::time_point due_{};
+};
+
+}  // namespace saker::hub

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the hub says about a model at a revision: its commit and its files
+// (https://huggingface.co/docs/hub/api: GET /api/models/REPO/revision/REVISION and
+// .../tree/COMMIT).
+
+#include "saker/hub/digest.h"
+#include "saker/hub/fetcher.h"
+#include "saker/hub/model_name.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace saker::hub {
+
+struct RemoteFile {
+  std::string path;  // A plain relative path, is_file_path.
+  std::uintmax_t size = 0;
+  std::string digest;  // Lower-case hexadecimal digits; the name of its blob.
+  DigestKind kind = DigestKind::kGitBlob;
+
+  bool operator==(const RemoteFile&) const = default;
+};
+
+// The commit that a revision is now. Throws as Fetcher::get does, and kCorruptData for answers that
+// are none of a hub.
+std::string find_commit(Fetcher& fetcher, const ModelName& name);
+
+// All files of a commit, sorted by path. Throws as above, also for more than 100 000 files and for
+// names that lead out of a folder.
+std::vector<RemoteFile> list_files(
+    Fetcher& fetcher,
+    const std::string& endpoint,
+    const std::string& repo,
+    const std::string& commit
+);
+
+// One page of that list, as JSON.
+std::vector<RemoteFile> parse_file_list(std::string_view json, std::string_view what);
+
+// The path under the endpoint where a file is fetched.
+std::string file_address(
+    const std::string& repo, const std::string& commit, const std::string& path
+);
+
+}  // namespace saker::hub
