@@ -43,6 +43,10 @@ MODELS = {
                   "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "mlp_only_layers": [],
                   "moe_intermediate_size": 96, "norm_topk_prob": True, "tie_word_embeddings": False,
                   "torch_dtype": "float16", **COMMON},
+    "gemma4": {"model_type": "gemma4_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 6,
+               "num_kv_shared_layers": 3, "layer_types": ["sliding_attention", "full_attention"] * 3,
+               "global_head_dim": 64, "hidden_size_per_layer_input": 64, "vocab_size_per_layer_input": 256,
+               "sliding_window": 8, "tie_word_embeddings": True, "torch_dtype": "bfloat16", **COMMON},
 }
 
 

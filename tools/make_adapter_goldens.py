@@ -44,6 +44,9 @@ MLX = {
     "mlx_lora_head": ("llama", mlx(keys=["self_attn.v_proj", "lm_head"])),
     "mlx_lora_q4": ("qwen3_q4", mlx()),
     "mlx_lora_moe": ("qwen3_moe", mlx(layers=3, keys=KEYS + ["mlp.gate"])),
+    "mlx_lora_layer_inputs": ("gemma4_small", mlx(layers=6, keys=[
+        "self_attn.q_proj", "self_attn.v_proj", "per_layer_input_gate", "per_layer_projection",
+        "model.per_layer_model_projection", "model.embed_tokens_per_layer"])),
     "mlx_dora": ("llama_bias", mlx("dora")),
     "mlx_dora_q8": ("qwen3_q8", mlx("dora")),
     "mlx_dora_embedding": ("qwen3", mlx("dora", keys=["self_attn.v_proj", "model.embed_tokens"])),

@@ -45,6 +45,15 @@ HYBRID = dict(BASE, model_type="qwen3_5_text", rope_theta=None, linear_num_key_h
               linear_value_head_dim=10, linear_conv_kernel_dim=4, tie_word_embeddings=True,
               rope_parameters=dict(rope_type="default", rope_theta=1e5, partial_rotary_factor=0.25))
 
+GEMMA4 = dict(BASE, model_type="gemma4_text", hidden_size=36, hidden_activation="gelu_pytorch_tanh", rope_theta=None,
+              sliding_window=6, global_head_dim=16, vocab_size_per_layer_input=96, final_logit_softcapping=6.0,
+              tie_word_embeddings=True, use_double_wide_mlp=False, num_kv_shared_layers=0, hidden_size_per_layer_input=0,
+              rope_parameters=dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.25, rope_theta=1e4),
+                                   sliding_attention=dict(rope_type="default", rope_theta=1e3)))
+# Layers 3, 4 and 5 attend to the rows of 1, 2 and 1.
+GEMMA4_SMALL = dict(GEMMA4, num_hidden_layers=6, num_kv_shared_layers=3, use_double_wide_mlp=True,
+                    layer_types=["sliding_attention", "full_attention"] * 3, num_key_value_heads=1)
+
 MLX, HF, BOTH = "mlx-lm", "transformers", "both"
 # name: (reference, configuration over BASE, options)
 CASES = {
@@ -91,6 +100,12 @@ CASES = {
     "gemma3_nested": (HF, dict(model_type="gemma3", vocab_size=96, text_config=dict(
         GEMMA, model_type="gemma3_text", sliding_window=4, rope_theta=None, rope_parameters=NESTED,
         layer_types=["full_attention", "sliding_attention"])), {}),
+    "gemma4": (BOTH, dict(model_type="gemma4", vocab_size=96, text_config=dict(
+        GEMMA4, num_hidden_layers=4, attention_k_eq_v=True, num_global_key_value_heads=1,
+        layer_types=["sliding_attention", "full_attention"] * 2)), {}),
+    "gemma4_small": (BOTH, dict(GEMMA4_SMALL, hidden_size_per_layer_input=10), {}),
+    "gemma4_small_q4": (MLX, dict(GEMMA4_SMALL, hidden_size=64, intermediate_size=96, head_dim=16, global_head_dim=32,
+                                  hidden_size_per_layer_input=32), dict(dtype=mx.bfloat16, bits=4)),
 }
 
 
@@ -114,7 +129,10 @@ def random_weights(model, config, dtype, seed):
         elif value.ndim >= 2:
             data *= 1.0 / np.sqrt(value.shape[-1]) * (2.0 if "embed" in name or "lm_head" in name else 1.0)
         elif "norm" in name:
-            data = (0.0 if "gemma" in config["model_type"] else 1.0) + 0.2 * data
+            offset = config["model_type"].startswith("gemma") and not config["model_type"].startswith("gemma4")
+            data = (0.0 if offset else 1.0) + 0.2 * data
+        elif name.endswith("layer_scalar"):
+            data = 0.8 + 0.1 * data
         else:
             data *= 0.2
         weights[name] = mx.array(data).astype(dtype)
@@ -144,7 +162,8 @@ def mlx_reference(model):
 
     def run(ids):
         logits = model(mx.array([ids]))
-        taps = [body.layers[0].seen] + [layer.given for layer in body.layers]
+        given = [layer.given for layer in body.layers]
+        taps = [body.layers[0].seen] + [rows[0] if isinstance(rows, tuple) else rows for rows in given]
         return np.array(logits)[0], [np.array(tap)[0] for tap in taps]
 
     return run

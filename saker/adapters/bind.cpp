@@ -251,11 +251,11 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
   return result;
 }
 
-// "layers.12.mlp.up_proj" -> 12; -1 for the embedding; none for the head. A layer's first norm and
+// "layers.12.mlp.up_proj" -> 12; -1 for embeddings; none for the head. A layer's first norm and
 // the final one are made together with what comes before them.
 std::optional<int> layer_of(std::string_view name, int layer_count) {
   constexpr std::string_view kLayers = "layers.";
-  if (name == "embed_tokens") {
+  if (name.starts_with("embed_tokens") || name.starts_with("per_layer_")) {
     return -1;
   }
   if (name == "norm") {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace saker::kernels {
@@ -40,16 +41,17 @@ void check_arrays(const mx::array& q, const mx::array& k, const mx::array& v) {
   );
 }
 
+// `rows`, whose keys and values are of this shape.
 void check_spans(
-    const mx::array& k,
-    const mx::array& v,
+    int rows,
+    const KvShape& expected,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
   std::int64_t next_row = 0;
   for (const AttendSpan& span : spans) {
     require(
-        span.first_row == next_row && span.row_count >= 1 && span.row_count <= k.shape(0),
+        span.first_row == next_row && span.row_count >= 1 && span.row_count <= rows,
         ErrorCode::kInvalidArgument,
         "attend: a span has {} rows from {}, expected at least 1 from {}",
         span.row_count,
@@ -70,26 +72,27 @@ void check_spans(
     require(span.store != nullptr, ErrorCode::kInvalidArgument, "attend: a span has no store");
     const KvShape& shape = span.store->shape();
     require(
-        shape.kv_heads == k.shape(1) && shape.head_dim == k.shape(2) &&
-            shape.value_head_dim == v.shape(2) && shape.dtype == spans[0].store->shape().dtype,
+        shape.kv_heads == expected.kv_heads && shape.head_dim == expected.head_dim &&
+            shape.value_head_dim == expected.value_head_dim &&
+            shape.dtype == spans[0].store->shape().dtype,
         ErrorCode::kInvalidArgument,
         "attend: a store of {} kv heads of {} and {} does not fit keys [{}, {}] and values [{}, "
         "{}]",
         shape.kv_heads,
         shape.head_dim,
         shape.value_head_dim,
-        k.shape(1),
-        k.shape(2),
-        v.shape(1),
-        v.shape(2)
+        expected.kv_heads,
+        expected.head_dim,
+        expected.kv_heads,
+        expected.value_head_dim
     );
   }
   require(
-      next_row == k.shape(0),
+      next_row == rows,
       ErrorCode::kInvalidArgument,
       "attend: spans hold {} rows, expected {}",
       next_row,
-      k.shape(0)
+      rows
   );
 }
 
@@ -105,11 +108,17 @@ mx::array joined(const std::vector<mx::array>& parts) {
   return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 0);
 }
 
+std::optional<NewRows> rows_of(const std::optional<NewRows>& rows, int first_row, int row_count) {
+  if (!rows || row_count == rows->k.shape(0)) {
+    return rows;
+  }
+  return NewRows{rows_of(rows->k, first_row, row_count), rows_of(rows->v, first_row, row_count)};
+}
+
 // One operation for each run of spans whose pages have the same form.
 mx::array attend_pages(
     const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
+    const std::optional<NewRows>& rows,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
@@ -125,11 +134,44 @@ mx::array attend_pages(
     for (AttendSpan& span : run) {
       span.first_row -= first_row;
     }
-    const auto rows = [&](const mx::array& x) {
-      return row_count == x.shape(0) ? x : rows_of(x, first_row, row_count);
-    };
-    parts.push_back(attend_paged(rows(q), rows(k), rows(v), run, options));
+    const auto queries = row_count == q.shape(0) ? q : rows_of(q, first_row, row_count);
+    parts.push_back(attend_paged(queries, rows_of(rows, first_row, row_count), run, options));
     begin = end;
+  }
+  return joined(parts);
+}
+
+bool is_paged(const AttendSpan& span) {
+  return span.store->storage().pages() != nullptr;
+}
+
+mx::array attend_checked(
+    const mx::array& q,
+    const std::optional<NewRows>& rows,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options,
+    bool paged
+) {
+  for (const AttendSpan& span : spans) {
+    require(
+        is_paged(span) == paged,
+        ErrorCode::kInvalidArgument,
+        "attend: paged and contiguous stores in one pass"
+    );
+  }
+  if (paged) {
+    const auto as_float32 = [](const mx::array& x) { return mx::astype(x, mx::float32); };
+    std::optional<NewRows> wide;
+    if (rows) {
+      wide = NewRows{as_float32(rows->k), as_float32(rows->v)};
+    }
+    return mx::astype(attend_pages(as_float32(q), wide, spans, options), q.dtype());
+  }
+  std::vector<mx::array> parts;
+  parts.reserve(spans.size());
+  for (const AttendSpan& span : spans) {
+    const auto part = rows_of(rows, span.first_row, span.row_count);
+    parts.push_back(attend_contiguous(rows_of(q, span), part, span, options));
   }
   return joined(parts);
 }
@@ -162,29 +204,34 @@ mx::array attend(
     const AttendOptions& options
 ) {
   check_arrays(q, k, v);
-  check_spans(k, v, spans, options);
-  const bool paged = spans[0].store->storage().pages() != nullptr;
-  for (const AttendSpan& span : spans) {
-    require(
-        (span.store->storage().pages() != nullptr) == paged,
-        ErrorCode::kInvalidArgument,
-        "attend: paged and contiguous stores in one pass"
-    );
-  }
-  if (paged) {
-    const auto as_float32 = [](const mx::array& x) { return mx::astype(x, mx::float32); };
-    return mx::astype(
-        attend_pages(as_float32(q), as_float32(k), as_float32(v), spans, options), q.dtype()
-    );
-  }
-  std::vector<mx::array> parts;
-  parts.reserve(spans.size());
-  for (const AttendSpan& span : spans) {
-    parts.push_back(
-        attend_contiguous(rows_of(q, span), rows_of(k, span), rows_of(v, span), span, options)
-    );
-  }
-  return joined(parts);
+  const KvShape shape{.kv_heads = k.shape(1), .head_dim = k.shape(2), .value_head_dim = v.shape(2)};
+  check_spans(k.shape(0), shape, spans, options);
+  return attend_checked(q, NewRows{k, v}, spans, options, is_paged(spans[0]));
+}
+
+mx::array attend_stored(
+    const mx::array& q, std::vector<AttendSpan> spans, const AttendOptions& options
+) {
+  require(
+      q.ndim() == 3 && q.shape(0) >= 1 && !spans.empty() && spans[0].store != nullptr,
+      ErrorCode::kInvalidArgument,
+      "attend: q of {} dimensions and {} spans",
+      q.ndim(),
+      spans.size()
+  );
+  const KvShape& shape = spans[0].store->shape();
+  require(
+      q.shape(2) == shape.head_dim && q.shape(1) >= 1 && q.shape(1) % shape.kv_heads == 0,
+      ErrorCode::kInvalidArgument,
+      "attend: q [{}, {}, {}] does not fit stored rows of {} kv heads of {}",
+      q.shape(0),
+      q.shape(1),
+      q.shape(2),
+      shape.kv_heads,
+      shape.head_dim
+  );
+  check_spans(q.shape(0), shape, spans, options);
+  return attend_checked(q, std::nullopt, spans, options, is_paged(spans[0]));
 }
 
 }  // namespace saker::kernels

@@ -46,9 +46,16 @@ mx::array attend(
     const AttendOptions& options
 );
 
-// The same for one span from plain MLX operations over given rows, oldest first: keys [H_kv, S, D],
-// values [H_kv, S, D_v], positions [S] of those rows, q [n, H, D] at positions first.. -> [n, H,
-// D_v]. The truth in tests.
+// Attends to rows that an earlier `attend` of this pass stored, for layers that share its keys and
+// values: `spans` are those that it was given, q [N, H, D] -> [N, H, D_v]. q must depend on what
+// that call returned.
+mx::array attend_stored(
+    const mx::array& q, std::vector<AttendSpan> spans, const AttendOptions& options
+);
+
+// The same as `attend` for one span from plain MLX operations over given rows, oldest first: keys
+// [H_kv, S, D], values [H_kv, S, D_v], positions [S] of those rows, q [n, H, D] at positions
+// first.. -> [n, H, D_v]. The truth in tests.
 mx::array attend_reference(
     const mx::array& q,
     const mx::array& keys,

@@ -110,8 +110,7 @@ mx::array attend_reference(
 
 mx::array attend_contiguous(
     const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
+    const std::optional<NewRows>& new_rows,
     const AttendSpan& span,
     const AttendOptions& options
 ) {
@@ -127,7 +126,10 @@ mx::array attend_contiguous(
       first.keep_begin,
       end
   );
-  buffer.write(span.first_position, mx::transpose(k, {1, 0, 2}), mx::transpose(v, {1, 0, 2}));
+  if (new_rows) {
+    const auto by_head = [](const mx::array& x) { return mx::transpose(x, {1, 0, 2}); };
+    buffer.write(span.first_position, by_head(new_rows->k), by_head(new_rows->v));
+  }
   const Rows rows = visible_rows(buffer, first, end);
   // One row sees all the rows it was given, several without a window crossing see all up to their
   // own: no mask array.

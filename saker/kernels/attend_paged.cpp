@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace saker::kernels {
@@ -223,14 +225,17 @@ struct AttendBody {
   std::shared_ptr<const AttendPlan> plan;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    const bool writes = inputs.size() == 3;
     return [plan = plan,
             q = StridedRows(inputs[0]),
-            k = StridedRows(inputs[1]),
-            v = StridedRows(inputs[2]),
+            k = writes ? std::optional(StridedRows(inputs[1])) : std::nullopt,
+            v = writes ? std::optional(StridedRows(inputs[2])) : std::nullopt,
             out = outputs[0].data<float>()]() mutable {
       const int workers = work_of(*plan) < kSerialWork ? 1 : thread_pool().size();
       const PagedAttention attention(*plan, q.resolve(), out);
-      attention.write(k.resolve(), v.resolve(), k.rows() > 1 ? workers : 1);
+      if (k) {
+        attention.write(k->resolve(), v->resolve(), k->rows() > 1 ? workers : 1);
+      }
       attention.compute(workers);
     };
   }
@@ -240,14 +245,21 @@ struct AttendBody {
 
 mx::array attend_paged(
     const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
+    const std::optional<NewRows>& rows,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
-  auto plan = std::make_shared<const AttendPlan>(plan_attention(q.shape(1), spans, options));
-  mx::Shape shape = {q.shape(0), q.shape(1), v.shape(2)};
-  return cpu_operation("SakerAttend", std::move(shape), {q, k, v}, AttendBody{std::move(plan)});
+  AttendPlan made = plan_attention(q.shape(1), spans, options);
+  std::vector<mx::array> inputs = {q};
+  if (rows) {
+    add_writes(made, spans);
+    inputs.insert(inputs.end(), {rows->k, rows->v});
+  }
+  auto plan = std::make_shared<const AttendPlan>(std::move(made));
+  mx::Shape shape = {q.shape(0), q.shape(1), plan->shape.value_head_dim};
+  return cpu_operation(
+      "SakerAttend", std::move(shape), std::move(inputs), AttendBody{std::move(plan)}
+  );
 }
 
 }  // namespace saker::kernels

@@ -7,6 +7,7 @@
 #include "saker/kernels/attend.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace saker::kernels {
@@ -31,12 +32,17 @@ struct Visibility {
 
 Visibility visibility(const AttendSpan& span, const AttendOptions& options);
 
-// One span of contiguous stores: writes k and v [n, H_kv, D], then MLX's attention. q [n, H, D] ->
+// Rows to write before attention: k [n, H_kv, D], v [n, H_kv, D_v].
+struct NewRows {
+  mx::array k;
+  mx::array v;
+};
+
+// One span of contiguous stores: writes the new rows, if any, then MLX's attention. q [n, H, D] ->
 // [n, H, D_v].
 mx::array attend_contiguous(
     const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
+    const std::optional<NewRows>& rows,
     const AttendSpan& span,
     const AttendOptions& options
 );
@@ -44,8 +50,7 @@ mx::array attend_contiguous(
 // All spans over pages of the same form; inputs are float32 and were checked.
 mx::array attend_paged(
     const mx::array& q,
-    const mx::array& k,
-    const mx::array& v,
+    const std::optional<NewRows>& rows,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );

@@ -79,7 +79,7 @@ SpanPlan plan_span(const AttendSpan& span, const AttendOptions& options) {
   return plan;
 }
 
-void add_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
+void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
   const KvPages& pages = *span.store->storage().pages();
   for (int row = 0; row < span.row_count;) {
     const std::int64_t position = span.first_position + row;
@@ -117,7 +117,6 @@ AttendPlan plan_attention(
         "attend: the store was not prepared for row {}",
         span.first_position + span.row_count - 1
     );
-    add_writes(span, plan.writes);
     plan.spans.push_back(plan_span(span, options));
     const int flat_rows = span.row_count * plan.shape.group;
     const int span_index = static_cast<int>(plan.spans.size()) - 1;
@@ -136,6 +135,12 @@ AttendPlan plan_attention(
   plan.state_floats = whole_lines(rows * (plan.shape.value_chunks * kLanes + kLanes + 1));
   plan.scratch_floats = whole_lines(scratch_floats(plan.shape, largest));
   return plan;
+}
+
+void add_writes(AttendPlan& plan, const std::vector<AttendSpan>& spans) {
+  for (const AttendSpan& span : spans) {
+    add_span_writes(span, plan.writes);
+  }
 }
 
 }  // namespace saker::kernels

@@ -51,9 +51,13 @@ struct AttendPlan {
   std::size_t scratch_floats = 0;
 };
 
-// Throws kInternal when a store was not prepared for its span or lacks rows that the span sees.
+// Without writes. Throws kInternal when a store was not prepared for its span or lacks rows that
+// the span sees.
 AttendPlan plan_attention(
     int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
 );
+
+// Where the spans' new rows go. Throws kInternal when a store was not prepared for them.
+void add_writes(AttendPlan& plan, const std::vector<AttendSpan>& spans);
 
 }  // namespace saker::kernels

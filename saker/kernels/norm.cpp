@@ -35,11 +35,13 @@ bool has_body(const mx::array& x) {
 struct NormBody {
   const RowBodies* bodies;
   float eps;
+  float scale = 1.0F;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
     const bool adds = inputs.size() == 3;
     return [bodies = bodies,
             eps = eps,
+            scale = scale,
             x = StridedRows(inputs[0]),
             residual = adds ? std::optional(StridedRows(inputs[1])) : std::nullopt,
             weight = StridedRows(inputs.back()),
@@ -58,6 +60,7 @@ struct NormBody {
             weights,
             sum != nullptr ? sum + at : nullptr,
             normed + at,
+            scale,
         };
         bodies->rms_norm(task, width, eps);
       });
@@ -81,7 +84,7 @@ mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
 }
 
 ResidualNorm rms_norm_residual(
-    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps
+    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale
 ) {
   check(x, weight);
   require(
@@ -92,11 +95,11 @@ ResidualNorm rms_norm_residual(
       x.size()
   );
   if (!has_body(x) || residual.dtype() != mx::float32) {
-    auto sum = x + residual;
+    auto sum = scale == 1.0F ? x + residual : (x + residual) * mx::array(scale, x.dtype());
     auto normed = mx::fast::rms_norm(sum, mx::astype(weight, sum.dtype()), eps);
     return {std::move(sum), std::move(normed)};
   }
-  const NormBody body{kernel_table().rows, eps};
+  const NormBody body{kernel_table().rows, eps, scale};
   auto outputs = cpu_operation(
       "SakerRmsNormResidual",
       {x.shape(), x.shape()},

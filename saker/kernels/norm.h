@@ -12,13 +12,17 @@ namespace saker::kernels {
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps);
 
 struct ResidualNorm {
-  mx::array sum;     // x + residual: the new residual stream.
+  mx::array sum;     // (x + residual) * scale: the new residual stream.
   mx::array normed;  // rms_norm(sum).
 };
 
 // Adds and normalises in one pass over memory. x, residual [N, D].
 ResidualNorm rms_norm_residual(
-    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps
+    const mx::array& x,
+    const mx::array& residual,
+    const mx::array& weight,
+    float eps,
+    float scale = 1.0F
 );
 
 mx::array rms_norm_reference(const mx::array& x, const mx::array& weight, float eps);

@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -66,6 +68,14 @@ std::optional<DType> config_dtype(const Json& config) {
 
 std::string_view module_path(std::string_view weight) {
   return weight.substr(0, weight.size() - kWeight.size());
+}
+
+// Tensors of modules that have modules inside, which mlx-lm does not count as parameters.
+bool is_of_a_whole(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kLeaves = {
+      ".layer_scalar", ".A_log", ".dt_bias", ".router.scale", ".router.per_expert_scale"
+  };
+  return std::ranges::any_of(kLeaves, [&](std::string_view leaf) { return name.ends_with(leaf); });
 }
 
 // Layers, stacks of layers and embeddings; norms have one dimension.
@@ -285,7 +295,7 @@ class Conversion {
   // Codes that stay count as the weights that they hold, their scales and biases don't.
   std::int64_t parameters_of(const TensorStep& step) const {
     const std::string& name = step.source.name;
-    if (is_part_of_codes(name) && quantization_.format) {
+    if ((is_part_of_codes(name) && quantization_.format) || is_of_a_whole(name)) {
       return 0;
     }
     const bool packed = step.kind == StepKind::kCopy && step.source.dtype() == DType::kUInt32 &&

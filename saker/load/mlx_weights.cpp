@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
@@ -21,10 +22,20 @@ namespace {
 
 constexpr std::string_view kExperts = ".mlp.experts.";
 
-// Of models for text and images.
-constexpr std::array<std::string_view, 4> kImageScopes = {
-    "vision_tower.", "multi_modal_projector.", "model.vision_tower.", "model.multi_modal_projector."
+// Of models for text, images and sound; "model." may come first.
+constexpr std::array<std::string_view, 6> kImageScopes = {
+    "vision_tower.",
+    "multi_modal_projector.",
+    "audio_tower.",
+    "embed_audio.",
+    "embed_vision.",
+    "vision_embedder.",
 };
+
+const Json& text_part(const Json& config) {
+  const auto text = config.find("text_config");
+  return text != config.end() && text->is_object() ? *text : config;
+}
 
 // Its head is the embedding: a head tensor is a copy that nobody reads.
 bool is_tied(const Json& config) {
@@ -35,17 +46,48 @@ bool is_tied(const Json& config) {
   return json_bool(nested ? *text : config, "tie_word_embeddings", false);
 }
 
-bool starts_with_any(std::string_view name, const auto& starts) {
-  for (const std::string_view start : starts) {
-    if (name.starts_with(start)) {
+bool is_of_images(std::string_view name) {
+  constexpr std::string_view kModel = "model.";
+  if (name.starts_with(kModel)) {
+    name.remove_prefix(kModel.size());
+  }
+  return std::ranges::any_of(kImageScopes, [&](std::string_view scope) {
+    return name.starts_with(scope);
+  });
+}
+
+// What layers of Gemma 4 that attend to another layer's keys and values have of their own, and
+// ranges of activations seen in training.
+bool is_unused_of_gemma4(std::string_view name, const Json& config) {
+  if (!json_string(config, "model_type", "").starts_with("gemma4")) {
+    return false;
+  }
+  for (const std::string_view range : {"input_max", "input_min", "output_max", "output_min"}) {
+    if (name.find(range) != std::string_view::npos) {
       return true;
     }
   }
-  return false;
+  constexpr std::string_view kLayers = "layers.";
+  const auto at = name.find(kLayers);
+  if (at == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view rest = name.substr(at + kLayers.size());
+  std::int64_t layer = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
+  const std::string_view part = rest.substr(static_cast<std::size_t>(end - rest.data()));
+  const bool makes_rows = part.starts_with(".self_attn.k_proj.") ||
+                          part.starts_with(".self_attn.v_proj.") ||
+                          part.starts_with(".self_attn.k_norm.");
+  const Json& text = text_part(config);
+  const auto own =
+      json_int(text, "num_hidden_layers", 0) - json_int(text, "num_kv_shared_layers", 0);
+  return error == std::errc() && makes_rows && layer >= own;
 }
 
 bool is_unused(std::string_view name, const Json& config) {
-  return name.ends_with("rotary_emb.inv_freq") || starts_with_any(name, kImageScopes) ||
+  return name.ends_with("rotary_emb.inv_freq") || is_of_images(name) ||
+         is_unused_of_gemma4(name, config) ||
          (name.find("lm_head.") != std::string_view::npos && is_tied(config));
 }
 

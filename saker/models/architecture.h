@@ -25,5 +25,6 @@ Architecture qwen3_moe();
 Architecture gemma();
 Architecture gemma2();
 Architecture gemma3();
+Architecture gemma4();
 
 }  // namespace saker::models

@@ -55,6 +55,7 @@ class Decoder final : public Model {
   )
       : config_(config),
         embedding_(body_scope(weights) / "embed_tokens", config.vocab_size, config.hidden),
+        layer_inputs_(make_layer_inputs(weights)),
         stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
         head_(make_head(weights, config, embedding_)),
         modules_(weights.modules()) {
@@ -62,8 +63,10 @@ class Decoder final : public Model {
     info_.layer_count = static_cast<int>(config.layers.size());
     info_.hidden_size = config.hidden;
     info_.vocab_size = config.vocab_size;
+    info_.last_fork_layer = config.last_fork_layer();
     info_.context_length = config.context_length;
-    info_.weight_bytes = stack_.nbytes() + head_.nbytes();
+    info_.weight_bytes =
+        stack_.nbytes() + head_.nbytes() + (layer_inputs_ ? layer_inputs_->nbytes() : 0);
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -76,7 +79,12 @@ class Decoder final : public Model {
         ids.size(),
         context.row_count()
     );
-    return stack_(embedding_(ids, config_.embedding_scale, context.adapters()), context);
+    const auto embedded = embedding_(ids, config_.embedding_scale, context.adapters());
+    std::optional<mx::array> layer_inputs;
+    if (layer_inputs_) {
+      layer_inputs = (*layer_inputs_)(ids, embedded, context.adapters());
+    }
+    return stack_(embedded, context, std::move(layer_inputs));
   }
 
   mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override {
@@ -94,15 +102,14 @@ class Decoder final : public Model {
         options.max_kv_size
     );
     std::vector<std::unique_ptr<cache::LayerCache>> layers;
-    layers.reserve(config_.layers.size());
-    for (const auto& layer : config_.layers) {
+    layers.reserve(config_.cached_layers().size());
+    for (const auto& layer : config_.cached_layers()) {
       layers.push_back(make_layer_cache(config_, layer, options, kv_dtype()));
     }
     return cache::SequenceCache(std::move(layers));
   }
 
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
-    const std::size_t row_bytes = kernels::kv_row_bytes(config_.kv_shape(kv_bits, kv_dtype()));
     std::size_t total = 0;
     for (const auto& layer : config_.layers) {
       if (layer.linear) {
@@ -110,7 +117,8 @@ class Decoder final : public Model {
         continue;
       }
       const auto rows = layer.window > 0 ? std::min<std::int64_t>(depth, layer.window) : depth;
-      total += static_cast<std::size_t>(rows) * row_bytes;
+      const auto shape = config_.kv_shape(layer, kv_bits, kv_dtype());
+      total += static_cast<std::size_t>(rows) * kernels::kv_row_bytes(shape);
     }
     return total;
   }
@@ -120,20 +128,28 @@ class Decoder final : public Model {
     return {body_scope(weights) / "norm", config_.hidden, config_.norm};
   }
 
+  std::optional<nn::LayerInputs> make_layer_inputs(const nn::Weights& weights) const {
+    if (config_.layer_input_size == 0) {
+      return std::nullopt;
+    }
+    return nn::LayerInputs(body_scope(weights), config_.layer_inputs());
+  }
+
   std::vector<nn::DecoderLayer> make_layers(
       const nn::Weights& weights, LayerBuilder build_layer, const LoadProgress& progress
   ) const {
-    std::vector<std::shared_ptr<const nn::Rope>> ropes;
-    ropes.reserve(config_.ropes.size());
-    for (const auto& options : config_.ropes) {
-      ropes.push_back(std::make_shared<const nn::Rope>(config_.rotated(options), options));
-    }
+    std::vector<std::shared_ptr<const nn::Rope>> ropes(config_.ropes.size());
     const auto scope = body_scope(weights) / "layers";
     const int count = static_cast<int>(config_.layers.size());
     std::vector<nn::DecoderLayer> layers;
     for (int i = 0; i < count; ++i) {
       const auto& layer = config_.layers[static_cast<std::size_t>(i)];
-      layers.push_back(build_layer({scope / fmt::to_string(i), config_, i, ropes.at(layer.rope)}));
+      auto& rope = ropes.at(layer.rope);
+      if (rope == nullptr) {
+        const int head_dim = config_.head_dim_of(layer);
+        rope = std::make_shared<const nn::Rope>(head_dim, config_.ropes[layer.rope]);
+      }
+      layers.push_back(build_layer({scope / fmt::to_string(i), config_, i, rope}));
       if (progress) {
         progress(i + 1, count);
       }
@@ -148,6 +164,7 @@ class Decoder final : public Model {
 
   DecoderConfig config_;
   nn::Embedding embedding_;
+  std::optional<nn::LayerInputs> layer_inputs_;
   nn::DecoderStack stack_;
   nn::Linear head_;  // May share the embedding's weight.
   std::vector<nn::Module> modules_;
@@ -159,12 +176,16 @@ nn::RmsNorm layer_norm(const LayerParts& parts, std::string_view name) {
 }
 
 nn::TokenMixer token_mixer(const LayerParts& parts) {
-  if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).linear) {
+  const auto& layer = parts.config.layers.at(static_cast<std::size_t>(parts.index));
+  if (layer.linear) {
     return nn::GatedDeltaNet(parts.weights / "linear_attn", parts.config.delta);
   }
-  return nn::Attention(
-      parts.weights / "self_attn", parts.config.attention(parts.index), parts.rope
-  );
+  const auto scope = parts.weights / "self_attn";
+  const auto options = parts.config.attention(parts.index);
+  if (layer.shares_rows_of) {
+    return nn::SharedAttention(scope, options, parts.rope, *layer.shares_rows_of);
+  }
+  return nn::Attention(scope, options, parts.rope);
 }
 
 nn::FeedForward feed_forward(const LayerParts& parts) {
@@ -172,7 +193,7 @@ nn::FeedForward feed_forward(const LayerParts& parts) {
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).experts) {
     return nn::Moe(scope, parts.config.moe);
   }
-  return nn::GatedMlp(scope, parts.config.mlp());
+  return nn::GatedMlp(scope, parts.config.mlp(parts.index));
 }
 
 }  // namespace
@@ -220,7 +241,7 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
         cache::RecurrentState{std::move(state.inputs), std::move(state.memory)}
     );
   }
-  const auto shape = config.kv_shape(options.kv_bits, dtype);
+  const auto shape = config.kv_shape(layer, options.kv_bits, dtype);
   if (layer.window > 0) {
     return std::make_unique<cache::RotatingKVCache>(shape, layer.window);
   }

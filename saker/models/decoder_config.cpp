@@ -83,19 +83,73 @@ std::int64_t read_size(
 }
 
 nn::AttentionOptions DecoderConfig::attention(int layer) const {
+  const LayerConfig& own = layers.at(static_cast<std::size_t>(layer));
   nn::AttentionOptions options;
   options.hidden = hidden;
   options.heads = heads;
-  options.kv_heads = kv_heads;
-  options.head_dim = head_dim;
+  options.kv_heads = own.kv_heads > 0 ? own.kv_heads : kv_heads;
+  options.head_dim = head_dim_of(own);
   options.attend.scale = attention_scale;
   options.attend.softcap = attention_softcap;
-  options.attend.window = layers.at(static_cast<std::size_t>(layer)).window;
+  options.attend.window = own.window;
   options.output_gate = attention_gate;
+  options.keys_are_values = own.keys_are_values;
   if (head_norms) {
     options.head_norm = norm;
   }
+  if (value_norms) {
+    options.value_norm = norm;
+  }
   return options;
+}
+
+nn::MlpOptions DecoderConfig::mlp(int layer) const {
+  const int own = layers.at(static_cast<std::size_t>(layer)).intermediate;
+  return {hidden, own > 0 ? own : intermediate, activation};
+}
+
+nn::LayerInputOptions DecoderConfig::layer_inputs() const {
+  return {
+      .hidden = hidden,
+      .size = layer_input_size,
+      .layers = static_cast<int>(layers.size()),
+      .vocab_size = vocab_size,
+      .norm = norm,
+      .activation = activation,
+  };
+}
+
+kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype)
+    const {
+  const int dim = head_dim_of(layer);
+  return {layer.kv_heads > 0 ? layer.kv_heads : kv_heads, dim, dim, dtype, bits};
+}
+
+std::span<const LayerConfig> DecoderConfig::cached_layers() const {
+  const auto first = std::ranges::find_if(layers, [](const LayerConfig& layer) {
+    return layer.shares_rows_of.has_value();
+  });
+  return {layers.begin(), first};
+}
+
+int DecoderConfig::last_fork_layer() const {
+  int last = static_cast<int>(layers.size()) - 1;
+  for (const LayerConfig& layer : layers) {
+    last = std::min(last, layer.shares_rows_of.value_or(last));
+  }
+  return last;
+}
+
+void check_rotation(const nn::RopeOptions& rope, int head_dim) {
+  const int rotated = rope.rotated(head_dim);
+  require(
+      rotated > 0 && rotated % 2 == 0,
+      ErrorCode::kUnsupported,
+      "[config] partial_rotary_factor {} of head_dim {} is {}, expected an even number above 0",
+      rope.part,
+      head_dim,
+      rotated
+  );
 }
 
 DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults) {
@@ -122,15 +176,7 @@ DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defa
   result.attention_scale =
       static_cast<float>(1.0 / std::sqrt(static_cast<double>(result.head_dim)));
   result.ropes.push_back(nn::read_rope_options(config, defaults.rope));
-  const int rotated = result.rotated(result.ropes.front());
-  require(
-      rotated > 0 && rotated % 2 == 0,
-      ErrorCode::kUnsupported,
-      "[config] partial_rotary_factor {} of head_dim {} is {}, expected an even number above 0",
-      result.ropes.front().part,
-      result.head_dim,
-      rotated
-  );
+  check_rotation(result.ropes.front(), result.head_dim);
   result.layers.resize(static_cast<std::size_t>(layer_count));
   return result;
 }

@@ -11,12 +11,14 @@
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
 #include "saker/nn/rope_options.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,14 @@ struct LayerConfig {
   std::size_t rope = 0;  // Index in DecoderConfig::ropes.
   bool linear = false;   // Linear attention (gated delta net) instead.
   bool experts = false;  // A mixture of experts instead of one MLP.
+  // 0: the decoder's.
+  int kv_heads = 0;
+  int head_dim = 0;
+  int intermediate = 0;
+  bool keys_are_values = false;  // See nn::AttentionOptions.
+  // The layer whose keys and values it attends to, having none of its own. Such layers are the last
+  // ones.
+  std::optional<int> shares_rows_of = std::nullopt;
 };
 
 enum class HeadChoice : std::uint8_t {
@@ -64,28 +74,35 @@ struct DecoderConfig {
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
   bool head_norms = false;         // RMS norm of each head's q and k.
+  bool value_norms = false;        // The same of v, without a weight.
   bool attention_gate = false;     // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
   nn::GatedDeltaOptions delta;  // Of the linear layers.
   nn::MoeOptions moe;           // Of the layers that have experts.
+  int layer_input_size = 0;     // See nn::LayerInputOptions.
 
   nn::AttentionOptions attention(int layer) const;
+  nn::MlpOptions mlp(int layer) const;
+  nn::LayerInputOptions layer_inputs() const;
+  // Of the rows that a layer keeps.
+  kernels::KvShape kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype) const;
 
-  // Elements of a head that rotate.
-  int rotated(const nn::RopeOptions& rope) const {
-    return static_cast<int>(static_cast<double>(head_dim) * rope.part);
+  int head_dim_of(const LayerConfig& layer) const {
+    return layer.head_dim > 0 ? layer.head_dim : head_dim;
   }
 
-  nn::MlpOptions mlp() const { return {hidden, intermediate, activation}; }
-
-  kernels::KvShape kv_shape(int bits, mx::Dtype dtype) const {
-    return {kv_heads, head_dim, head_dim, dtype, bits};
-  }
+  // The layers that keep something: the first ones.
+  std::span<const LayerConfig> cached_layers() const;
+  // See ModelInfo.
+  int last_fork_layer() const;
 };
 
 // The fields above that all architectures spell alike: full attention in every layer, one rope.
 DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults);
+
+// Throws kUnsupported unless an even number of elements rotates.
+void check_rotation(const nn::RopeOptions& rope, int head_dim);
 
 // The text part of a configuration for text and images, else all of it. `model_type`: where none
 // is given.

@@ -28,7 +28,9 @@ struct ModelInfo {
   int hidden_size = 0;
   int vocab_size = 0;               // Rows of the head: ids are in [0, vocab_size).
   std::int64_t context_length = 0;  // max_position_embeddings.
-  std::size_t weight_bytes = 0;     // Read by one decode step: head yes, untied embedding no.
+  int last_fork_layer = 0;  // Rows can part (nn::Fork) before layer 0 to this one: later layers
+                            // attend to rows that this one keeps.
+  std::size_t weight_bytes = 0;  // Read by one decode step: head yes, untied embedding no.
 };
 
 struct CacheOptions {
@@ -56,7 +58,8 @@ class Model {
   // What adapters can change.
   virtual const std::vector<nn::Module>& modules() const = 0;
   virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;
-  // Cache bytes that one decode step reads when `depth` rows of `kv_bits` bits are cached.
+  // Cache bytes that one decode step reads (rows that layers share by each of them) when `depth`
+  // rows of `kv_bits` bits are cached.
   virtual std::size_t cache_bytes(std::int64_t depth, int kv_bits) const = 0;
 };
 
@@ -79,8 +82,8 @@ struct LayerCacheFacts {
   std::size_t state_bytes = 0;  // Whatever the number of tokens.
 };
 
-// Those of a model's layers, from the configuration alone; rows are of `dtype` before they become
-// codes. Throws as `check_config`.
+// Those of a model's layers that keep something, from the configuration alone; rows are of `dtype`
+// before they become codes. Throws as `check_config`.
 std::vector<LayerCacheFacts> layer_caches(
     const Json& config, const CacheOptions& options, mx::Dtype dtype
 );

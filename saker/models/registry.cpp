@@ -21,6 +21,10 @@ constexpr std::array kTable{
     Row{"gemma2", gemma2},
     Row{"gemma3", gemma3},
     Row{"gemma3_text", gemma3},
+    Row{"gemma4", gemma4},
+    Row{"gemma4_text", gemma4},
+    Row{"gemma4_unified", gemma4},
+    Row{"gemma4_unified_text", gemma4},
     Row{"llama", llama},
     Row{"mistral", mistral},
     Row{"qwen2", qwen2},
@@ -75,16 +79,16 @@ std::vector<LayerCacheFacts> layer_caches(
     const Json& json, const CacheOptions& options, mx::Dtype dtype
 ) {
   const DecoderConfig config = find_architecture(json).read(json);
-  const std::size_t row_bytes = kernels::kv_row_bytes(config.kv_shape(options.kv_bits, dtype));
   std::vector<LayerCacheFacts> layers;
-  layers.reserve(config.layers.size());
-  for (const LayerConfig& layer : config.layers) {
+  layers.reserve(config.cached_layers().size());
+  for (const LayerConfig& layer : config.cached_layers()) {
+    const auto shape = config.kv_shape(layer, options.kv_bits, dtype);
     const auto cache = make_layer_cache(config, layer, options, dtype);
     const std::size_t state_bytes = layer.linear ? cache->nbytes() : 0;
     layers.push_back({
         .kind = std::string(cache->kind()),
         .max_size = cache->max_size(),
-        .row_bytes = layer.linear ? 0 : row_bytes,
+        .row_bytes = layer.linear ? 0 : kernels::kv_row_bytes(shape),
         .state_bytes = state_bytes,
     });
   }

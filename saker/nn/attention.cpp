@@ -4,23 +4,39 @@
 #include "saker/kernels/activation.h"
 #include "saker/kernels/rope.h"
 
+#include <vector>
+
 namespace saker::nn {
+namespace {
+
+std::vector<JoinedLinear::Part> inputs(const Weights& weights, const AttentionOptions& options) {
+  const int keys = options.kv_heads * options.head_dim;
+  std::vector<JoinedLinear::Part> parts = {
+      {weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},
+      {weights / "k_proj", keys},
+  };
+  if (!options.keys_are_values) {
+    parts.push_back({weights / "v_proj", keys});
+  }
+  return parts;
+}
+
+}  // namespace
 
 Attention::Attention(
     const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
 )
     : options_(options),
       rope_(std::move(rope)),
-      qkv_(
-          {{weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},
-           {weights / "k_proj", options.kv_heads * options.head_dim},
-           {weights / "v_proj", options.kv_heads * options.head_dim}},
-          options.hidden
-      ),
+      qkv_(inputs(weights, options), options.hidden),
       output_(weights / "o_proj", options.heads * options.head_dim, options.hidden) {
   if (options.head_norm) {
     q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm, options.heads);
     k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
+  }
+  if (options.value_norm) {
+    value_norm_ = mx::ones({options.head_dim}, mx::float32);
+    mx::eval(*value_norm_);
   }
 }
 
@@ -30,12 +46,15 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   const auto parts = qkv_.split(x, context.adapters());
   const int query_width = options_.output_gate ? 2 * dim : dim;
   const auto queries = mx::reshape(parts[0], {rows, options_.heads, query_width});
-  auto q = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});   // [N, H, D]
-  auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});        // [N, H_kv, D]
-  const auto v = mx::reshape(parts[2], {rows, options_.kv_heads, dim});  // [N, H_kv, D]
+  auto q = mx::slice(queries, {0, 0, 0}, {rows, options_.heads, dim});  // [N, H, D]
+  auto k = mx::reshape(parts[1], {rows, options_.kv_heads, dim});       // [N, H_kv, D]
+  auto v = mx::reshape(parts.back(), {rows, options_.kv_heads, dim});   // [N, H_kv, D]
   if (q_norm_) {
     q = (*q_norm_)(q, context.adapters());
     k = (*k_norm_)(k, context.adapters());
+  }
+  if (value_norm_) {
+    v = kernels::rms_norm(v, *value_norm_, options_.value_norm->eps);
   }
   const auto& table = context.rope_table(*rope_);
   q = kernels::rope(q, table.cos, table.sin);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Self-attention with grouped heads: q, k and v projections, optional RMS norm of each head's q and
-// k, rotation, fused attention over the layer's cache, output projection. Immutable.
+// Self-attention with grouped heads: q, k and v projections, optional RMS norms of each head's q, k
+// and v, rotation, fused attention over the layer's cache, output projection. Immutable.
 
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
@@ -27,6 +27,8 @@ struct AttentionOptions {
   std::optional<NormOptions> head_norm;  // Of q and k, over each head.
   // q_proj gives each head's q and then a gate: sigmoid(gate) times what the head attends to.
   bool output_gate = false;
+  bool keys_are_values = false;           // No v_proj: values are what k_proj gives.
+  std::optional<NormOptions> value_norm;  // Of v, over each head, without a weight.
 };
 
 class Attention {
@@ -48,6 +50,7 @@ class Attention {
   Linear output_;
   std::optional<RmsNorm> q_norm_;
   std::optional<RmsNorm> k_norm_;
+  std::optional<mx::array> value_norm_;  // Ones [head_dim].
 };
 
 }  // namespace saker::nn

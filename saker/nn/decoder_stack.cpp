@@ -25,9 +25,21 @@ void finish_layer(const ForwardContext& context, kernels::ResidualNorm& state) {
 }
 
 // Rows that part here go on as copies.
-void fork_rows(ForwardContext& context, kernels::ResidualNorm& state) {
+void fork_rows(
+    ForwardContext& context, kernels::ResidualNorm& state, std::optional<mx::array>& layer_inputs
+) {
   const auto rows = context.fork();
   state = {mx::take(state.sum, rows, 0), mx::take(state.normed, rows, 0)};
+  if (layer_inputs) {
+    layer_inputs = mx::take(*layer_inputs, rows, 0);
+  }
+}
+
+// One layer's of all layers' inputs [N, layers, P]: [N, 1, P].
+mx::array inputs_of(const mx::array& layer_inputs, int layer) {
+  return mx::slice(
+      layer_inputs, {0, layer, 0}, {layer_inputs.shape(0), layer + 1, layer_inputs.shape(2)}
+  );
 }
 
 mx::array normed(
@@ -40,13 +52,16 @@ mx::array normed(
 
 std::size_t DecoderLayer::nbytes() const {
   const auto bytes = [](const auto& part) { return part.nbytes(); };
-  return std::visit(bytes, attention) + std::visit(bytes, mlp);
+  return std::visit(bytes, attention) + std::visit(bytes, mlp) +
+         (input_gate ? input_gate->nbytes() : 0);
 }
 
 DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
     : layers_(std::move(layers)), final_norm_(std::move(final_norm)) {}
 
-mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& context) const {
+mx::array DecoderStack::operator()(
+    const mx::array& embedded, ForwardContext& context, std::optional<mx::array> layer_inputs
+) const {
   keep_tap(context, -1, embedded);
   kernels::ResidualNorm state{
       embedded, layers_.front().attention_norm(embedded, context.adapters())
@@ -55,7 +70,7 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
     const auto& layer = layers_[i];
     const int index = static_cast<int>(i);
     if (context.forks_before(index)) {
-      fork_rows(context, state);
+      fork_rows(context, state, layer_inputs);
     }
     const auto& adapters = context.adapters();
     const auto attend = [&](const auto& part) { return part(state.normed, context, index); };
@@ -65,9 +80,13 @@ mx::array DecoderStack::operator()(const mx::array& embedded, ForwardContext& co
     const auto& rows = state.normed;
     const auto feed = [&](const auto& part) { return part(rows, adapters); };
     const auto output = std::visit(feed, layer.mlp);
-    const auto fed = normed(layer.mlp_output_norm, output, adapters);
+    auto fed = normed(layer.mlp_output_norm, output, adapters);
+    if (layer.input_gate) {
+      state.sum = mx::add(state.sum, fed);
+      fed = (*layer.input_gate)(state.sum, inputs_of(layer_inputs.value(), index), adapters);
+    }
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-    state = next.add(state.sum, fed, adapters);
+    state = next.add(state.sum, fed, adapters, layer.scale);
     keep_tap(context, index, state.sum);
     finish_layer(context, state);
   }

@@ -3,16 +3,19 @@
 
 // The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
 // stream and adds its output to it; the addition is done together with the norm that follows.
-// Models with "sandwich" norms also norm a part's output before it is added. The outputs of tapped
-// layers are kept here and nowhere else.
+// Models with "sandwich" norms also norm a part's output before it is added; others add a gated
+// input of the layer's own, or scale the stream behind a layer. The outputs of tapped layers are
+// kept here and nowhere else.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/layer_inputs.h"
 #include "saker/nn/moe.h"
 #include "saker/nn/rms_norm.h"
+#include "saker/nn/shared_attention.h"
 
 #include <cstddef>
 #include <optional>
@@ -21,7 +24,7 @@
 
 namespace saker::nn {
 
-using TokenMixer = std::variant<Attention, GatedDeltaNet>;
+using TokenMixer = std::variant<Attention, SharedAttention, GatedDeltaNet>;
 using FeedForward = std::variant<GatedMlp, Moe>;
 
 struct DecoderLayer {
@@ -31,6 +34,8 @@ struct DecoderLayer {
   RmsNorm mlp_norm;
   FeedForward mlp;
   std::optional<RmsNorm> mlp_output_norm;
+  std::optional<LayerInputGate> input_gate = std::nullopt;
+  float scale = 1.0F;  // Of the residual stream behind this layer.
 
   // Bytes that one row reads.
   std::size_t nbytes() const;
@@ -42,7 +47,12 @@ class DecoderStack {
   DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
 
   // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's taps.
-  mx::array operator()(const mx::array& embedded, ForwardContext& context) const;
+  // `layer_inputs` [N, layers, P] where layers have an input gate.
+  mx::array operator()(
+      const mx::array& embedded,
+      ForwardContext& context,
+      std::optional<mx::array> layer_inputs = std::nullopt
+  ) const;
 
   std::size_t nbytes() const;
 

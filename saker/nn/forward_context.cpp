@@ -78,10 +78,11 @@ mx::array ForwardContext::fork() {
   positions_ = std::move(positions);
   adapters_ = adapters_of(spans_);
   rope_tables_.clear();
+  appended_.clear();
   return mx::array(fork.rows.data(), {static_cast<int>(fork.rows.size())}, mx::int32);
 }
 
-std::vector<kernels::AttendSpan> ForwardContext::append(int layer) {
+const std::vector<kernels::AttendSpan>& ForwardContext::append(int layer) {
   std::vector<kernels::AttendSpan> result;
   result.reserve(spans_.size());
   int first_row = 0;
@@ -89,7 +90,18 @@ std::vector<kernels::AttendSpan> ForwardContext::append(int layer) {
     result.push_back(span.cache->layer(layer).append(first_row, span.row_count));
     first_row += span.row_count;
   }
-  return result;
+  return appended_.insert_or_assign(layer, std::move(result)).first->second;
+}
+
+const std::vector<kernels::AttendSpan>& ForwardContext::appended(int layer) const {
+  const auto found = appended_.find(layer);
+  require(
+      found != appended_.end(),
+      ErrorCode::kInternal,
+      "[forward] layer {} has no rows of this pass to share",
+      layer
+  );
+  return found->second;
 }
 
 std::vector<cache::RecurrentCache*> ForwardContext::recurrent(int layer) const {

@@ -52,7 +52,10 @@ class ForwardContext {
   const RowAdapters& adapters() const { return adapters_; }
 
   // Reserves the pass's rows in every span's cache of this layer.
-  std::vector<kernels::AttendSpan> append(int layer);
+  const std::vector<kernels::AttendSpan>& append(int layer);
+  // What `append` returned for this layer: its rows, for layers that attend to them too. Throws
+  // kInternal where it was not called since the rows forked.
+  const std::vector<kernels::AttendSpan>& appended(int layer) const;
   // Every span's cache of this layer, which keeps a state instead of rows. Throws kInternal for one
   // that does not.
   std::vector<cache::RecurrentCache*> recurrent(int layer) const;
@@ -78,7 +81,8 @@ class ForwardContext {
   std::vector<std::int64_t> positions_;
   RowAdapters adapters_;
   std::map<const Rope*, RopeTable> rope_tables_;
-  std::optional<Fork> fork_;  // Still to come.
+  std::map<int, std::vector<kernels::AttendSpan>> appended_;  // By layer.
+  std::optional<Fork> fork_;                                  // Still to come.
 };
 
 }  // namespace saker::nn

@@ -37,9 +37,9 @@ mx::array RmsNorm::operator()(const mx::array& x, const RowAdapters& adapters) c
 }
 
 kernels::ResidualNorm RmsNorm::add(
-    const mx::array& x, const mx::array& residual, const RowAdapters& adapters
+    const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale
 ) const {
-  auto result = kernels::rms_norm_residual(x, residual, weight_, eps_);
+  auto result = kernels::rms_norm_residual(x, residual, weight_, eps_, scale);
   result.normed = changed(result.normed, adapters, module_);
   return result;
 }

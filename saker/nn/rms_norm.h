@@ -23,9 +23,9 @@ class RmsNorm {
 
   // x [N, size], with groups [N, groups, size] -> the same shape and dtype.
   mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
-  // Norm of x + residual, and the sum; x, residual [N, size].
+  // Norm of (x + residual) * scale, and that sum; x, residual [N, size].
   kernels::ResidualNorm add(
-      const mx::array& x, const mx::array& residual, const RowAdapters& adapters
+      const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale = 1.0F
   ) const;
 
  private:

@@ -49,15 +49,19 @@ void scale_yarn(std::vector<double>& frequencies, int dims, const RopeOptions& o
 
 }  // namespace
 
-Rope::Rope(int dims, const RopeOptions& options)
-    : frequencies_(static_cast<std::size_t>(dims / 2)), scale_(options.attention_factor) {
-  for (std::size_t i = 0; i < frequencies_.size(); ++i) {
-    frequencies_[i] = std::pow(options.theta, -2.0 * static_cast<double>(i) / dims);
+Rope::Rope(int head_dim, const RopeOptions& options) : scale_(options.attention_factor) {
+  const bool proportional = options.kind == RopeKind::kProportional;
+  const int rotated = options.rotated(head_dim);
+  const int dims = proportional ? head_dim : rotated;
+  for (int i = 0; i < rotated / 2; ++i) {
+    frequencies_.push_back(std::pow(options.theta, -2.0 * i / dims));
   }
+  frequencies_.resize(static_cast<std::size_t>(dims / 2));  // The pairs that stand still.
   switch (options.kind) {
     case RopeKind::kDefault:
       break;
     case RopeKind::kLinear:
+    case RopeKind::kProportional:
       for (auto& frequency : frequencies_) {
         frequency /= options.factor;
       }

@@ -20,12 +20,12 @@ struct RopeTable {
 
 class Rope {
  public:
-  // `dims` elements of each head rotate. REQUIRES: dims even and positive.
-  Rope(int dims, const RopeOptions& options);
+  // For heads of `head_dim` elements. REQUIRES: options.rotated(head_dim) is even and positive.
+  Rope(int head_dim, const RopeOptions& options);
 
   RopeTable table(std::span<const std::int64_t> positions) const;
 
-  // Radians per position, [dims / 2].
+  // Radians per position, [R / 2].
   std::span<const double> frequencies() const { return frequencies_; }
 
  private:

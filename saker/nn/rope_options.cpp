@@ -101,6 +101,16 @@ void read_llama3(const Json& parameters, RopeOptions& options) {
   );
 }
 
+double checked_part(double part) {
+  require(
+      part > 0.0 && part <= 1.0,
+      ErrorCode::kCorruptData,
+      "[config] partial_rotary_factor is {}, expected a number in (0, 1]",
+      part
+  );
+  return part;
+}
+
 // The part of a head that rotates, as this object says; else `fallback`.
 double read_part(const Json& object, const RopeKeys& keys, double fallback) {
   const double part = json_double(object, "partial_rotary_factor", fallback);
@@ -110,13 +120,7 @@ double read_part(const Json& object, const RopeKeys& keys, double fallback) {
       "[config] partial_rotary_factor is {}, this architecture rotates whole heads",
       part
   );
-  require(
-      part > 0.0 && part <= 1.0,
-      ErrorCode::kCorruptData,
-      "[config] partial_rotary_factor is {}, expected a number in (0, 1]",
-      part
-  );
-  return part;
+  return checked_part(part);
 }
 
 }  // namespace
@@ -134,10 +138,16 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
   if (parameters == nullptr) {
     return options;
   }
-  options.part = read_part(*parameters, keys, options.part);
   options.theta = number_above(*parameters, "rope_theta", options.theta, 1.0);
   const auto kind =
       json_string(*parameters, "rope_type", json_string(*parameters, "type", "default"));
+  if (kind == "proportional") {
+    options.kind = RopeKind::kProportional;
+    options.part = checked_part(json_double(*parameters, "partial_rotary_factor", 1.0));
+    options.factor = number_above(*parameters, "factor", 1.0, 0.0);
+    return options;
+  }
+  options.part = read_part(*parameters, keys, options.part);
   if (kind == "linear") {
     options.kind = RopeKind::kLinear;
     options.factor = required_factor(*parameters);
@@ -149,7 +159,7 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
     require(
         kind == "default",
         ErrorCode::kUnsupported,
-        "[config] rope_type is \"{}\", expected default, linear, llama3 or yarn",
+        "[config] rope_type is \"{}\", expected default, linear, llama3, proportional or yarn",
         kind
     );
   }

@@ -17,12 +17,13 @@ enum class RopeKind : std::uint8_t {
   kLinear,  // All frequencies divided by a factor.
   kLlama3,  // Low frequencies divided, high ones kept, a ramp between.
   kYarn,    // The same by another ramp, and cos and sin scaled (https://arxiv.org/abs/2309.00071).
+  kProportional,  // Of the pairs of a whole head, the first part rotates as all of them would.
 };
 
 struct RopeOptions {
   RopeKind kind = RopeKind::kDefault;
   double theta = 10000.0;
-  double part = 1.0;  // Of a head's elements that rotate, the first ones.
+  double part = 1.0;  // Of a head's elements that rotate, the first ones (kProportional: of pairs).
   double factor = 1.0;
   double original_context = 8192.0;  // Llama 3, YaRN: positions before the extension.
   double low_freq_factor = 1.0;      // Llama 3.
@@ -31,6 +32,9 @@ struct RopeOptions {
   double beta_slow = 1.0;
   bool truncate = true;           // YaRN: ramp borders are whole dimensions.
   double attention_factor = 1.0;  // YaRN: multiplies cos and sin.
+
+  // Elements of a head that rotate.
+  int rotated(int head_dim) const { return static_cast<int>(head_dim * part); }
 };
 
 // What to look up for a kind of layer.

@@ -139,7 +139,7 @@ class BatchScorer {
 
   // The first layer that not all views share; 0 when nothing is shared.
   int fork_layer() const {
-    int layer = model_.info().layer_count - 1;
+    int layer = model_.info().last_fork_layer;
     bool several = false;
     for (const Branch& one : branches_) {
       several = several || one.views.size() > 1;

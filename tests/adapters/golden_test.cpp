@@ -39,6 +39,7 @@ constexpr Case kCases[] = {
     {"mlx_lora_head", "llama", kExact},
     {"mlx_lora_q4", "qwen3_q4", kHalf},
     {"mlx_lora_moe", "qwen3_moe", kExact},
+    {"mlx_lora_layer_inputs", "gemma4_small", kExact},
     {"mlx_dora", "llama_bias", kExact},
     {"mlx_dora_q8", "qwen3_q8", kHalf},
     {"peft_llama", "llama", kExact},

@@ -49,7 +49,7 @@ class CacheTest(SakerTest):
 
 class Foreign(CacheTest):
     def test_mlx_lm_and_swift_files_continue(self):
-        for model in ("llama", "gemma3"):
+        for model in ("llama", "gemma3", "gemma4_small"):
             tokens = golden(model, "ids")
             greedy = golden(model, "greedy")
             for dialect in ("safetensors", "classic", "swift"):
@@ -75,7 +75,7 @@ class Foreign(CacheTest):
 
 class Own(CacheTest):
     def test_a_saved_prefix_gives_the_same_bits(self):
-        for model in ("llama", "gemma3", "qwen3_bf16", "qwen3_5"):
+        for model in ("llama", "gemma3", "gemma4", "gemma4_small", "qwen3_bf16", "qwen3_5"):
             tokens = golden(model, "ids")
             cold = self.answer(GOLDEN / model, tokens, 8)
             for cut in (1, 6, 13, 19):

@@ -77,7 +77,9 @@ TEST_P(EngineModels, AnswersDoNotDependOnWhatElseRuns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Goldens, EngineModels, ::testing::Values("qwen3", "qwen3_q4", "gemma3", "mistral")
+    Goldens,
+    EngineModels,
+    ::testing::Values("qwen3", "qwen3_q4", "gemma3", "gemma4", "gemma4_small_q4", "mistral")
 );
 
 TEST(Engine, ScoreAndGenerateAgreeToTheBit) {

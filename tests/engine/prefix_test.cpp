@@ -236,7 +236,7 @@ TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
 INSTANTIATE_TEST_SUITE_P(
     Goldens,
     EnginePrefixModels,
-    ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2", "qwen3_5")
+    ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2", "gemma4_small", "qwen3_5")
 );
 
 }  // namespace

@@ -320,6 +320,38 @@ TEST_F(AttendTest, SlicesOfAJoinedProjectionAreReadWhereTheyLie) {
   EXPECT_TRUE(same_bits(run(mx::transpose(turned, {0, 2, 1}), inputs.k, inputs.v), expected));
 }
 
+// Layers that share keys and values: the bits are those of the layer that stored them.
+TEST_F(AttendTest, StoredRowsAreAttendedToWithoutNewOnes) {
+  AttendCase c;
+  c.kv_heads = 2;
+  c.group = 3;
+  c.options.scale = 0.25F;
+  c.options.window = 20;
+  c.rows = 90;
+  for (const auto& [layout, bits] :
+       {std::pair(KvLayout::kPaged, 16), {KvLayout::kPaged, 4}, {KvLayout::kContiguous, 16}}) {
+    c.bits = bits;
+    const AttendInputs all = random_inputs(c);
+    auto store = std::make_shared<KvStore>(c.shape(), layout);
+    for (const auto& [first, count] : {std::pair(0, 70), {70, 20}}) {
+      const AttendInputs part = part_of(all, first, count);
+      store->prepare(first, count);
+      const std::vector<AttendSpan> spans = {span_of(c, 0, count, first, store)};
+      const auto own = floats_of(attend(part.q, part.k, part.v, spans, c.options));
+      const auto shared = floats_of(attend_stored(part.q, spans, c.options));
+      EXPECT_TRUE(same_bits(own, shared)) << bits << " bits, rows from " << first;
+    }
+  }
+  const auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+  const AttendInputs few = part_of(random_inputs(c), 0, 2);
+  EXPECT_THROW(attend_stored(few.q, {}, c.options), Error);
+  EXPECT_THROW(attend_stored(few.q, {span_of(c, 0, 2, 0, store)}, c.options), Error);
+  store->prepare(0, 2);
+  EXPECT_THROW(attend_stored(few.q, {span_of(c, 0, 1, 0, store)}, c.options), Error);
+  const auto narrow = mx::slice(few.q, {0, 0, 0}, {2, 6, 8});
+  EXPECT_THROW(attend_stored(narrow, {span_of(c, 0, 2, 0, store)}, c.options), Error);
+}
+
 TEST_F(AttendTest, WrongCallsAreErrors) {
   AttendCase c;
   c.rows = 4;

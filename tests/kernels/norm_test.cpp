@@ -107,6 +107,16 @@ TEST_P(NormTest, RowsAreIndependent) {
   }
 }
 
+TEST_P(NormTest, TheSumCanBeScaled) {
+  const auto x = random({5, 40}, 13);
+  const auto residual = random({5, 40}, 14);
+  const auto weight = random({40}, 15);
+  const auto got = rms_norm_residual(x, residual, weight, kEps, 0.75F);
+  const auto sum = (x + residual) * mx::array(0.75F);
+  EXPECT_EQ(floats_of(got.sum), floats_of(sum));
+  EXPECT_EQ(floats_of(got.normed), floats_of(rms_norm(sum, weight, kEps)));
+}
+
 TEST_P(NormTest, ANanStaysInItsRow) {
   auto x = random({3, 40}, 11);
   const auto weight = random({40}, 12);

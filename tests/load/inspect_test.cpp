@@ -147,6 +147,15 @@ TEST_F(InspectTest, LinearLayersKeepAState) {
   EXPECT_EQ(inspection_json(result)["caches"][0]["state_bytes"], kState);
 }
 
+// Three of six layers keep rows: of heads of 8, 16 and 8 elements.
+TEST_F(InspectTest, LayersThatShareRowsKeepNone) {
+  const Inspection result = inspect(SAKER_SOURCE_DIR "/tests/golden/gemma4_small", 16);
+  EXPECT_TRUE(result.runnable);
+  const CacheLayer sliding{"RotatingKVCache", 16, 6, 2 * 8 * sizeof(float)};
+  const CacheLayer full{"KVCache", 16, {}, 2 * 16 * sizeof(float)};
+  EXPECT_EQ(result.caches, (std::vector<CacheLayer>{sliding, full, sliding}));
+}
+
 TEST_F(InspectTest, CountsPackedWeights) {
   Json config = llama_config();
   config["quantization"] = {{"bits", 4}, {"group_size", 64}, {"b", {{"bits", 8}}}};

@@ -42,6 +42,38 @@ TEST(MlxWeightsTest, LeavesOutWhatNobodyReads) {
   EXPECT_EQ(names(tensors, Json::object()), both);
 }
 
+TEST(MlxWeightsTest, LeavesOutWhatGemma4SharesAndSees) {
+  TensorMap tensors = {
+      {"model.embed_audio.weight", tensor({4, 2})},
+      {"audio_tower.weight", tensor({4, 2})},
+      {"model.embed_vision.weight", tensor({4, 2})},
+      {"vision_embedder.weight", tensor({4, 2})},
+      {"model.language_model.layers.0.mlp.up_proj.input_max", tensor({1})},
+      {"model.language_model.layers.x.self_attn.k_proj.weight", tensor({4, 2})},
+  };
+  for (const int layer : {0, 1}) {
+    for (const auto* name : {"k_proj", "v_proj", "k_norm", "q_norm"}) {
+      const auto scope = "model.language_model.layers." + std::to_string(layer) + ".self_attn.";
+      tensors.emplace(scope + name + ".weight", tensor({4, 2}));
+    }
+  }
+  const Json config = {
+      {"model_type", "gemma4"},
+      {"text_config", {{"num_hidden_layers", 2}, {"num_kv_shared_layers", 1}}},
+  };
+  const std::string scope = "language_model.model.layers.";
+  const Names expected = {
+      scope + "0.self_attn.k_norm.weight",
+      scope + "0.self_attn.k_proj.weight",
+      scope + "0.self_attn.q_norm.weight",
+      scope + "0.self_attn.v_proj.weight",
+      scope + "1.self_attn.q_norm.weight",
+      scope + "x.self_attn.k_proj.weight",
+  };
+  EXPECT_EQ(names(tensors, config), expected);
+  EXPECT_EQ(names(tensors, {{"model_type", "gemma3"}}).size(), 10U);
+}
+
 TEST(MlxWeightsTest, NamesNestedModelsAsMlxLmDoes) {
   const TensorMap tensors = {
       {"lm_head.weight", tensor({4, 2})},

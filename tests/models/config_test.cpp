@@ -209,6 +209,99 @@ TEST(Config, Gemma3FindsItsTextPart) {
   EXPECT_EQ(config.kv_heads, 4);
 }
 
+// The published E2B's: four sliding layers to a full one, the last 20 of 35 share.
+TEST(Config, Gemma4SharesRowsOfTheLastLayerOfAKind) {
+  const auto read = gemma4().read;
+  const auto config = read(config_with(
+      "gemma4_text",
+      {{"num_hidden_layers", 35}, {"num_kv_shared_layers", 20}, {"sliding_window_pattern", 5}}
+  ));
+  EXPECT_EQ(config.cached_layers().size(), 15U);
+  EXPECT_EQ(config.layers[14].shares_rows_of, std::nullopt);
+  EXPECT_EQ(config.layers[15].shares_rows_of, 13);
+  EXPECT_EQ(config.layers[19].shares_rows_of, 14);
+  EXPECT_EQ(config.layers[34].shares_rows_of, 14);
+  EXPECT_EQ(config.last_fork_layer(), 13);
+  EXPECT_EQ(config.mlp(14).intermediate, 64);
+  EXPECT_EQ(config.mlp(15).intermediate, 128);
+  const auto single = read(config_with("gemma4_text", {{"use_double_wide_mlp", false}}));
+  EXPECT_EQ(single.mlp(3).intermediate, 64);
+  EXPECT_EQ(read(config_with("gemma4_text", {{"num_kv_shared_layers", 0}})).last_fork_layer(), 3);
+}
+
+TEST(Config, Gemma4sFullLayersAreLarger) {
+  const auto read = gemma4().read;
+  const auto config = read(config_with("gemma4_text", {{"sliding_window", 9}}));
+  EXPECT_THAT(windows(config), ElementsAre(9, 0, 9, 0));
+  EXPECT_EQ(config.attention(0).head_dim, 8);
+  EXPECT_EQ(config.attention(0).kv_heads, 2);
+  EXPECT_FALSE(config.attention(0).keys_are_values);
+  EXPECT_EQ(config.attention(1).head_dim, 16);
+  EXPECT_EQ(config.attention(1).kv_heads, 1);
+  EXPECT_TRUE(config.attention(1).keys_are_values);
+  EXPECT_EQ(config.attention(1).attend.scale, 1.0F);
+  EXPECT_EQ(config.layers[0].rope, 0U);
+  EXPECT_EQ(config.ropes[0].theta, 1e4);
+  EXPECT_EQ(config.ropes[1].kind, nn::RopeKind::kProportional);
+  EXPECT_EQ(config.ropes[1].theta, 1e6);
+  EXPECT_EQ(config.ropes[1].part, 0.25);
+  const auto distinct = read(config_with("gemma4_text", {{"attention_k_eq_v", false}}));
+  EXPECT_EQ(distinct.attention(1).kv_heads, 2);
+  EXPECT_EQ(
+      read(config_with("gemma4_text", {{"global_head_dim", nullptr}})).attention(1).head_dim, 8
+  );
+  auto defaults = small_config("gemma3_text");
+  defaults.update({{"num_hidden_layers", 7}, {"model_type", "gemma4_text"}});
+  EXPECT_THAT(windows(read(defaults)), ElementsAre(512, 512, 512, 512, 512, 0, 0));
+  EXPECT_EQ(read(defaults).attention(5).head_dim, 512);
+  EXPECT_EQ(read(defaults).layer_input_size, 256);
+  EXPECT_EQ(read(defaults).head, HeadChoice::kUntied);
+  defaults.erase("tie_word_embeddings");
+  EXPECT_EQ(read(defaults).head, HeadChoice::kTied);
+  defaults["model_type"] = "gemma4_unified_text";
+  EXPECT_EQ(read(defaults).layer_input_size, 0);
+}
+
+TEST(Config, Gemma4NamesBadValues) {
+  const auto refused =
+      [](ErrorCode code, const std::vector<std::string_view>& words, const Json& changes) {
+        expect_error(code, words, [&] { check_config(config_with("gemma4_text", changes)); });
+      };
+  constexpr auto kCorrupt = ErrorCode::kCorruptData;
+  constexpr auto kUnsupported = ErrorCode::kUnsupported;
+  refused(kCorrupt, {"num_kv_shared_layers is 4", "0 to 3"}, {{"num_kv_shared_layers", 4}});
+  refused(kCorrupt, {"num_kv_shared_layers is -1"}, {{"num_kv_shared_layers", -1}});
+  refused(kCorrupt, {"num_kv_shared_layers is 3", "layer 1"}, {{"num_kv_shared_layers", 3}});
+  refused(kUnsupported, {"global_head_dim is 7"}, {{"global_head_dim", 7}});
+  refused(kCorrupt, {"global_head_dim", "0"}, {{"global_head_dim", 0}});
+  refused(kUnsupported, {"partial_rotary_factor 0.25 of head_dim 2"}, {{"global_head_dim", 2}});
+  refused(
+      kCorrupt,
+      {"num_attention_heads is 4", "num_global_key_value_heads 3"},
+      {{"num_global_key_value_heads", 3}}
+  );
+  refused(kCorrupt, {"hidden_size_per_layer_input"}, {{"hidden_size_per_layer_input", -1}});
+  refused(
+      kUnsupported,
+      {"hidden_size_per_layer_input 16777216 of 4 layers"},
+      {{"hidden_size_per_layer_input", 1 << 24}}
+  );
+  refused(
+      kUnsupported,
+      {"vocab_size_per_layer_input is 49", "vocab_size 50"},
+      {{"vocab_size_per_layer_input", 49}}
+  );
+  refused(kUnsupported, {"enable_moe_block"}, {{"enable_moe_block", true}});
+  refused(
+      kUnsupported,
+      {"use_bidirectional_attention is \"all\""},
+      {{"use_bidirectional_attention", "all"}}
+  );
+  const Json types{"full_attention", "full_attention", "full_attention", "sliding_attention"};
+  refused(kUnsupported, {"layer_types ends with"}, {{"layer_types", types}});
+  EXPECT_NO_THROW(check_config(config_with("gemma4", {{"use_bidirectional_attention", "vision"}})));
+}
+
 TEST(Config, ActivationsByName) {
   const auto of = [](Architecture architecture, const Json& changes) {
     return architecture.read(config_with("x", changes)).activation;

@@ -25,16 +25,19 @@ struct Case {
 constexpr float kExact = 3e-5F;
 // Rows of the cache and operands of products are bf16.
 constexpr float kHalf = 0.08F;
+// The same where scores of heads are not scaled down, so that softmax shows it more.
+constexpr float kSharp = 0.5F;
 
 constexpr Case kCases[] = {
-    {"llama", kExact},         {"llama_bias", kExact}, {"llama_layers", kExact},
-    {"llama_f16", kHalf},      {"mistral", kExact},    {"qwen2", kExact},
-    {"qwen2_window", kExact},  {"qwen3", kExact},      {"qwen3_yarn", kExact},
-    {"qwen3_bf16", kHalf},     {"qwen3_q4", kHalf},    {"qwen3_q8", kHalf},
-    {"qwen3_mixed", kHalf},    {"qwen3_moe", kExact},  {"qwen3_moe_single", kExact},
-    {"qwen3_moe_q4", kHalf},   {"qwen3_5", kExact},    {"qwen3_5_published", kExact},
-    {"gemma", kExact},         {"gemma2", kExact},     {"gemma3", kExact},
-    {"gemma3_nested", kExact},
+    {"llama", kExact},           {"llama_bias", kExact}, {"llama_layers", kExact},
+    {"llama_f16", kHalf},        {"mistral", kExact},    {"qwen2", kExact},
+    {"qwen2_window", kExact},    {"qwen3", kExact},      {"qwen3_yarn", kExact},
+    {"qwen3_bf16", kHalf},       {"qwen3_q4", kHalf},    {"qwen3_q8", kHalf},
+    {"qwen3_mixed", kHalf},      {"qwen3_moe", kExact},  {"qwen3_moe_single", kExact},
+    {"qwen3_moe_q4", kHalf},     {"qwen3_5", kExact},    {"qwen3_5_published", kExact},
+    {"gemma", kExact},           {"gemma2", kExact},     {"gemma3", kExact},
+    {"gemma3_nested", kExact},   {"gemma4", kExact},     {"gemma4_small", kExact},
+    {"gemma4_small_q4", kSharp},
 };
 
 std::vector<int> to_ints(const mx::array& array) {

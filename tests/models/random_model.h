@@ -7,6 +7,7 @@
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 
+#include "tests/models/layer_sizes.h"
 #include "tests/nn/random_weights.h"
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ inline bool is_hybrid(std::string_view model_type) {
 }
 
 inline Json small_config(std::string_view model_type) {
-  return {
+  Json config = {
       {"model_type", model_type},
       {"hidden_size", 32},
       {"num_hidden_layers", 2},
@@ -52,6 +53,19 @@ inline Json small_config(std::string_view model_type) {
       {"linear_conv_kernel_dim", 3},
       {"partial_rotary_factor", 1.0},
   };
+  if (is_gemma4(model_type)) {
+    config.update(
+        {{"num_hidden_layers", 6},
+         {"sliding_window_pattern", 2},
+         {"num_kv_shared_layers", 2},
+         {"use_double_wide_mlp", true},
+         {"attention_k_eq_v", true},
+         {"num_global_key_value_heads", 1},
+         {"global_head_dim", 16},
+         {"hidden_size_per_layer_input", 12}}
+    );
+  }
+  return config;
 }
 
 // All tensors that any of the architectures could ask for.
@@ -60,10 +74,8 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
     return static_cast<int>(json_int(config, key, 0));
   };
   const int hidden = size("hidden_size");
-  const int heads = size("num_attention_heads") * size("head_dim");
-  const int kv_heads = size("num_key_value_heads") * size("head_dim");
-  const int intermediate = size("intermediate_size");
-  const bool offset = json_string(config, "model_type", "").starts_with("gemma");
+  const auto model_type = json_string(config, "model_type", "");
+  const bool offset = model_type.starts_with("gemma") && !is_gemma4(model_type);
   nn::RandomWeights random(options.format, options.seed);
   const auto add_norm = [&](const std::string& path, int width) {
     random.add_vector(path + ".weight", width, offset ? 0.0F : 1.0F, 0.2F);
@@ -77,8 +89,24 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
   random.add_linear("model.embed_tokens", size("vocab_size"), hidden);
   random.add_linear("lm_head", size("vocab_size"), hidden);
   add_norm("model.norm", hidden);
+  const int inputs = size("hidden_size_per_layer_input");
+  if (inputs > 0) {
+    const int all = inputs * size("num_hidden_layers");
+    random.add_linear("model.embed_tokens_per_layer", size("vocab_size"), all);
+    add_linear("model.per_layer_model_projection", all, hidden);
+    add_norm("model.per_layer_projection_norm", inputs);
+  }
   for (int i = 0; i < size("num_hidden_layers"); ++i) {
     const auto layer = fmt::format("model.layers.{}.", i);
+    const auto [head_dim, kv_head_count, intermediate] = layer_sizes(config, i);
+    const int heads = size("num_attention_heads") * head_dim;
+    const int kv_heads = kv_head_count * head_dim;
+    if (inputs > 0) {
+      add_linear(layer + "per_layer_input_gate", inputs, hidden);
+      add_linear(layer + "per_layer_projection", hidden, inputs);
+      add_norm(layer + "post_per_layer_input_norm", hidden);
+      random.add_vector(layer + "layer_scalar", 1, 0.9F, 0.1F);
+    }
     for (const auto* norm :
          {"input_layernorm",
           "post_attention_layernorm",
@@ -86,9 +114,9 @@ inline nn::TensorMap random_tensors(const Json& config, const RandomModelOptions
           "post_feedforward_layernorm"}) {
       add_norm(layer + norm, hidden);
     }
-    add_norm(layer + "self_attn.q_norm", size("head_dim"));
-    add_norm(layer + "self_attn.k_norm", size("head_dim"));
-    const bool hybrid = is_hybrid(json_string(config, "model_type", ""));
+    add_norm(layer + "self_attn.q_norm", head_dim);
+    add_norm(layer + "self_attn.k_norm", head_dim);
+    const bool hybrid = is_hybrid(model_type);
     add_linear(layer + "self_attn.q_proj", hybrid ? 2 * heads : heads, hidden);
     add_linear(layer + "self_attn.k_proj", kv_heads, hidden);
     add_linear(layer + "self_attn.v_proj", kv_heads, hidden);

@@ -61,6 +61,12 @@ Json random_config(Choices& choices) {
   config["num_experts"] = choices.number(1, 9);
   config["num_experts_per_tok"] = choices.number(1, config["num_experts"].get<int>());
   config["norm_topk_prob"] = choices.number(0, 1) == 1;
+  config["global_head_dim"] = 8 * choices.number(1, 9);  // A quarter of them rotates.
+  config["num_global_key_value_heads"] = kv_heads;
+  config["attention_k_eq_v"] = choices.number(0, 1) == 1;
+  config["num_kv_shared_layers"] = choices.number(0, config["num_hidden_layers"].get<int>() - 2);
+  config["hidden_size_per_layer_input"] =
+      is_gemma4(config["model_type"].get<std::string>()) ? choices.number(0, 40) : 0;
   return config;
 }
 
@@ -82,6 +88,8 @@ RandomModelOptions random_options(Choices& choices, Json& config) {
   config["moe_intermediate_size"] = grouped ? 32 * choices.number(1, 3) : choices.number(1, 90);
   if (grouped) {
     config["head_dim"] = 32;
+    config["global_head_dim"] = 32 * choices.number(1, 3);
+    config["hidden_size_per_layer_input"] = config["hidden_size_per_layer_input"] > 0 ? 32 : 0;
   }
   return options;
 }

@@ -90,6 +90,17 @@ TEST(ForwardContext, AForkCopiesRowsIntoNewSpans) {
   EXPECT_EQ(context.spans()[1].cache, &other);
 }
 
+TEST(ForwardContext, KnowsTheRowsThatALayerAppended) {
+  auto cache = make_cache();
+  cache.begin();
+  ForwardContext context({{&cache, 2}});
+  expect_error(ErrorCode::kInternal, {"layer 0", "no rows"}, [&] { context.appended(0); });
+  const auto first_position = context.append(0).front().first_position;
+  ASSERT_EQ(context.appended(0).size(), 1U);
+  EXPECT_EQ(context.appended(0).front().first_position, first_position);
+  EXPECT_EQ(context.appended(0).front().row_count, 2);
+}
+
 TEST(ForwardContext, RefusesForksThatDoNotFit) {
   auto cache = make_cache();
   auto other = make_cache();

@@ -2,6 +2,7 @@
 #include "saker/nn/rope.h"
 
 #include "tests/support/expect_error.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -86,6 +87,26 @@ TEST(Rope, YarnScalesCosAndSin) {
   );
   // Without its partner, mscale means nothing.
   EXPECT_NEAR(factor(R"(, "mscale": 0.7)"), 0.1 * std::log(4.0) + 1.0, 1e-12);
+}
+
+// Pairs are those of the whole head, of which the last ones stand still.
+TEST(Rope, ProportionalRotatesAPartOfThePairs) {
+  const auto options = options_of(R"({"rope_parameters": {"rope_type": "proportional", "factor": 2,
+      "rope_theta": 10000, "partial_rotary_factor": 0.5}})");
+  const Rope rope(8, options);
+  ASSERT_EQ(rope.frequencies().size(), 4U);
+  const std::vector<double> expected{0.5, 0.05, 0.0, 0.0};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(rope.frequencies()[i], expected[i], 1e-12) << i;
+  }
+  for (const auto* part : {"0", "-1", "1.5"}) {
+    expect_error(ErrorCode::kCorruptData, {"partial_rotary_factor"}, [&] {
+      options_of(fmt::format(
+          R"({{"rope_parameters": {{"rope_type": "proportional", "partial_rotary_factor": {}}}}})",
+          part
+      ));
+    });
+  }
 }
 
 TEST(Rope, TableHoldsScaledCosAndSinOfPositions) {

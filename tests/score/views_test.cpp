@@ -44,6 +44,7 @@ std::unique_ptr<const models::Model> four_layers(const std::string& model_type) 
   Json config = models::small_config(model_type);
   config["num_hidden_layers"] = 4;
   config["sliding_window"] = 9;
+  config["global_head_dim"] = config["head_dim"];
   return models::random_model(config, {.seed = 7});
 }
 
@@ -83,7 +84,7 @@ void expect_bits_of_single_runs(const std::string& model_type, int first_layer) 
 }
 
 TEST(Views, HaveTheBitsOfTheirSingleRuns) {
-  for (const char* model_type : {"qwen3", "gemma3_text", "qwen3_moe"}) {
+  for (const char* model_type : {"qwen3", "gemma3_text", "gemma4_text", "qwen3_moe"}) {
     for (const int first_layer : {0, 2}) {
       expect_bits_of_single_runs(model_type, first_layer);
     }

@@ -13,8 +13,9 @@ struct NormRow {
   const float* x;
   const float* residual;  // Added to x first; null for none.
   const float* weight;
-  float* sum;  // x + residual; null when there is no residual.
+  float* sum;  // (x + residual) * scale; null when there is no residual.
   float* normed;
+  float scale = 1.0F;
 };
 
 struct RopeRow {

@@ -10,10 +10,10 @@ namespace {
 void rms_norm(const NormRow& row, int width, float eps) {
   const float* x = row.x;
   if (row.residual != nullptr) {
+    const F32x16 scale = broadcast(row.scale);
     each_vector(width, [&](int i, int lanes) {
-      store_lanes(
-          row.sum + i, add(load_lanes(row.x + i, lanes), load_lanes(row.residual + i, lanes)), lanes
-      );
+      const F32x16 sum = add(load_lanes(row.x + i, lanes), load_lanes(row.residual + i, lanes));
+      store_lanes(row.sum + i, mul(sum, scale), lanes);
     });
     x = row.sum;
   }

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemma 4, text: Gemma 3's layers, whose norms hold whole weights. Full layers have larger heads
+// than sliding ones, of which a part rotates, and in some sizes values that are their keys. The
+// last `num_kv_shared_layers` attend to the keys and values of the last layer of their kind before
+// them. Small sizes give every layer an input of its own for each token.
+#include "saker/base/error.h"
+#include "saker/models/architecture.h"
+
+#include <cmath>
+
+namespace saker::models {
+namespace {
+
+constexpr std::size_t kSlidingRope = 0;
+constexpr std::size_t kFullRope = 1;
+constexpr std::int64_t kMaxHeadDim = 1 << 14;
+constexpr std::int64_t kMaxSize = 1 << 24;
+
+bool is_unified(const DecoderConfig& config) {
+  return config.model_type.starts_with("gemma4_unified");
+}
+
+bool given(const Json& json, std::string_view key) {
+  const auto found = json.find(key);
+  return found != json.end() && !found->is_null();
+}
+
+// Like transformers, which has a full layer at the end in any case.
+bool slides(const Json& json, int layer) {
+  const auto pattern = read_size(json, "sliding_window_pattern", 6, kMaxSize);
+  return (layer + 1) % pattern != 0 && layer + 1 != json_int(json, "num_hidden_layers", 0);
+}
+
+std::vector<bool> sliding_layers(const Json& json, int layers) {
+  auto sliding = read_sliding_layers(json, layers, slides);
+  require(
+      !sliding.back(),
+      ErrorCode::kUnsupported,
+      "[config] layer_types ends with \"sliding_attention\", expected \"full_attention\""
+  );
+  return sliding;
+}
+
+nn::RopeOptions full_rope(const Json& json) {
+  if (given(json, "rope_parameters")) {
+    return nn::read_rope_options(json, {.default_theta = 1e6});
+  }
+  nn::RopeOptions options;
+  options.kind = nn::RopeKind::kProportional;
+  options.theta = 1e6;
+  options.part = 0.25;
+  return options;
+}
+
+// What full layers have otherwise.
+LayerConfig full_layer(const Json& json, const DecoderConfig& config) {
+  LayerConfig layer;
+  layer.rope = kFullRope;
+  layer.head_dim = config.head_dim;
+  if (!json.contains("global_head_dim") || given(json, "global_head_dim")) {
+    layer.head_dim = static_cast<int>(read_size(json, "global_head_dim", 512, kMaxHeadDim));
+  }
+  require(
+      layer.head_dim % 2 == 0 && config.heads * std::int64_t{layer.head_dim} <= kMaxSize,
+      ErrorCode::kUnsupported,
+      "[config] global_head_dim is {}, expected an even number and at most {} in {} heads",
+      layer.head_dim,
+      kMaxSize,
+      config.heads
+  );
+  layer.keys_are_values = json_bool(json, "attention_k_eq_v", false);
+  if (layer.keys_are_values && given(json, "num_global_key_value_heads")) {
+    layer.kv_heads =
+        static_cast<int>(read_size(json, "num_global_key_value_heads", 0, config.heads));
+    require(
+        config.heads % layer.kv_heads == 0,
+        ErrorCode::kCorruptData,
+        "[config] num_attention_heads is {}, expected a multiple of num_global_key_value_heads {}",
+        config.heads,
+        layer.kv_heads
+    );
+  }
+  return layer;
+}
+
+// The last layers take keys and values from the last one before them of their kind.
+void share_rows(DecoderConfig& config, const Json& json, const std::vector<bool>& sliding) {
+  const int layers = static_cast<int>(sliding.size());
+  const auto count = json_int(json, "num_kv_shared_layers", 0);
+  require(
+      count >= 0 && count < layers,
+      ErrorCode::kCorruptData,
+      "[config] num_kv_shared_layers is {}, expected 0 to {}, less than num_hidden_layers",
+      count,
+      layers - 1
+  );
+  const int first = layers - static_cast<int>(count);
+  const bool wide = json_bool(json, "use_double_wide_mlp", false);
+  for (int i = first; i < layers; ++i) {
+    const auto same_kind = [&](int other) {
+      return sliding[static_cast<std::size_t>(other)] == sliding[static_cast<std::size_t>(i)];
+    };
+    int source = first - 1;
+    while (source >= 0 && !same_kind(source)) {
+      --source;
+    }
+    require(
+        source >= 0,
+        ErrorCode::kCorruptData,
+        "[config] num_kv_shared_layers is {}, but no layer before them is of the type of layer {}",
+        count,
+        i
+    );
+    LayerConfig& layer = config.layers[static_cast<std::size_t>(i)];
+    layer.shares_rows_of = source;
+    layer.intermediate = wide ? 2 * config.intermediate : config.intermediate;
+  }
+}
+
+void read_layer_inputs(DecoderConfig& config, const Json& json) {
+  constexpr auto kKey = "hidden_size_per_layer_input";
+  if (given(json, kKey)) {
+    config.layer_input_size = static_cast<int>(json_int_in(json, kKey, 0, kMaxSize));
+  } else if (!json.contains(kKey) && !is_unified(config)) {
+    config.layer_input_size = 256;
+  }
+  require(
+      std::int64_t{config.layer_input_size} * std::ssize(config.layers) <= kMaxSize,
+      ErrorCode::kUnsupported,
+      "[config] hidden_size_per_layer_input {} of {} layers is above {}",
+      config.layer_input_size,
+      config.layers.size(),
+      kMaxSize
+  );
+  const auto rows = json_int(json, "vocab_size_per_layer_input", config.vocab_size);
+  require(
+      config.layer_input_size == 0 || rows == config.vocab_size,
+      ErrorCode::kUnsupported,
+      "[config] vocab_size_per_layer_input is {}, expected vocab_size {}",
+      rows,
+      config.vocab_size
+  );
+}
+
+void refuse_unsupported(const Json& json) {
+  refuse_flag(json, "enable_moe_block");
+  const auto bidirectional = given(json, "use_bidirectional_attention")
+                                 ? json_string(json, "use_bidirectional_attention", "")
+                                 : std::string();
+  require(
+      bidirectional.empty() || bidirectional == "vision",
+      ErrorCode::kUnsupported,
+      "[config] use_bidirectional_attention is \"{}\", expected null or \"vision\"",
+      bidirectional
+  );
+}
+
+DecoderConfig read(const Json& whole) {
+  const auto json = text_config(whole, "gemma4");
+  constexpr auto kDefault = kernels::Activation::kGeluTanh;
+  auto config = read_decoder_config(
+      json,
+      {.heads = 8,
+       .kv_heads = 4,
+       .head_dim = 256,
+       .vocab_size = 262144,
+       .context_length = 131072,
+       .activation = kDefault,
+       .rope = {.layer_type = "sliding_attention"}}
+  );
+  refuse_unsupported(json);
+  config.activation = read_activation(json, "hidden_activation", kDefault);
+  config.head_norms = true;
+  config.value_norms = true;
+  config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
+  config.attention_scale = 1.0F;
+  config.final_softcap = read_softcap(json, "final_logit_softcapping", 0.0F);
+  if (config.head == HeadChoice::kByTensor) {
+    config.head = HeadChoice::kTied;
+  }
+  const int layers = static_cast<int>(config.layers.size());
+  const auto sliding = sliding_layers(json, layers);
+  const auto full = full_layer(json, config);
+  config.ropes.push_back(full_rope(json));
+  check_rotation(config.ropes[kFullRope], full.head_dim);
+  for (std::size_t i = 0; i < sliding.size(); ++i) {
+    config.layers[i] = sliding[i] ? LayerConfig{.rope = kSlidingRope} : full;
+  }
+  set_windows(config, sliding, read_window(json, is_unified(config) ? 1024 : 512));
+  share_rows(config, json, sliding);
+  read_layer_inputs(config, json);
+  return config;
+}
+
+// The embedding's scale has the dtype of its weights.
+void adjust(DecoderConfig& config, const nn::Weights& body) {
+  const auto table = body / "embed_tokens";
+  const auto values = table.has("scales") ? table.tensor("scales") : table.tensor("weight");
+  const auto rounded = [&](mx::Dtype dtype) {
+    const auto scale = mx::astype(mx::array(config.embedding_scale), dtype);
+    config.embedding_scale = mx::astype(scale, mx::float32).item<float>();
+  };
+  if (values.dtype == DType::kBFloat16) {
+    rounded(mx::bfloat16);
+  } else if (values.dtype == DType::kFloat16) {
+    rounded(mx::float16);
+  }
+}
+
+nn::DecoderLayer build_layer(const LayerParts& parts) {
+  auto layer = sandwich_norm_layer(parts);
+  if (parts.config.layer_input_size > 0) {
+    layer.input_gate.emplace(parts.weights, parts.config.layer_inputs());
+  }
+  if (parts.weights.has("layer_scalar")) {
+    layer.scale = parts.weights.vector("layer_scalar", 1).item<float>();
+  }
+  if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).shares_rows_of) {
+    // Published checkpoints hold what made keys and values in training.
+    for (const auto* name : {"k_proj", "v_proj", "k_norm"}) {
+      for (const auto* tensor : {"weight", "scales", "biases"}) {
+        (parts.weights / "self_attn" / name).find(tensor);
+      }
+    }
+  }
+  return layer;
+}
+
+}  // namespace
+
+Architecture gemma4() {
+  return {read, build_layer, adjust};
+}
+
+}  // namespace saker::models

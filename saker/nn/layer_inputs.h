@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Inputs of each layer's own, made from the tokens (Gemma 4's per-layer embeddings): a second table
+// holds P numbers per token and layer, to which a projection of the token's embedding is added; a
+// layer lets them through a gate that its residual stream opens. Immutable.
+
+#include "saker/kernels/activation.h"
+#include "saker/kernels/mx.h"
+#include "saker/nn/adapter.h"
+#include "saker/nn/embedding.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+
+namespace saker::nn {
+
+struct LayerInputOptions {
+  int hidden = 0;
+  int size = 0;  // P; 0: there are no such inputs.
+  int layers = 0;
+  int vocab_size = 0;  // Rows of the table.
+  NormOptions norm;
+  kernels::Activation activation = kernels::Activation::kGeluTanh;
+};
+
+// Those of all layers.
+class LayerInputs {
+ public:
+  // `weights`: the decoder's scope.
+  LayerInputs(const Weights& weights, const LayerInputOptions& options);
+
+  // ids int32 [N] and what they are embedded as, [N, hidden] -> [N, layers, P]
+  mx::array operator()(const mx::array& ids, const mx::array& embedded, const RowAdapters& adapters)
+      const;
+
+  // Bytes that one row reads, the table's not counted.
+  std::size_t nbytes() const { return projection_.nbytes(); }
+
+ private:
+  LayerInputOptions options_;
+  Embedding table_;
+  Linear projection_;
+  RmsNorm norm_;
+};
+
+// What one layer adds to its residual stream.
+class LayerInputGate {
+ public:
+  // `weights`: the layer's scope.
+  LayerInputGate(const Weights& weights, const LayerInputOptions& options);
+
+  // x [N, hidden], the layer's inputs [N, 1, P] -> [N, hidden]
+  mx::array operator()(const mx::array& x, const mx::array& inputs, const RowAdapters& adapters)
+      const;
+
+  std::size_t nbytes() const { return gate_.nbytes() + projection_.nbytes(); }
+
+ private:
+  kernels::Activation activation_;
+  Linear gate_;
+  Linear projection_;
+  RmsNorm norm_;
+};
+
+}  // namespace saker::nn

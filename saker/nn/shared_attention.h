@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Attention to keys and values that an earlier layer of the same pass made and stored, as layers at
+// the end of some decoders have it (Gemma 4): q projection, RMS norm of each head's q, rotation,
+// fused attention over that layer's cache, output projection. Immutable.
+
+#include "saker/kernels/mx.h"
+#include "saker/nn/attention.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/rope.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+namespace saker::nn {
+
+class SharedAttention {
+ public:
+  // `source`: the layer whose rows it attends to, an earlier one with the same heads of keys, head
+  // size and window.
+  SharedAttention(
+      const Weights& weights,
+      const AttentionOptions& options,
+      std::shared_ptr<const Rope> rope,
+      int source
+  );
+
+  // x [N, hidden] -> [N, hidden]. Throws kInternal unless the source ran in this pass.
+  mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
+
+  std::size_t nbytes() const { return query_.nbytes() + output_.nbytes(); }
+
+ private:
+  AttentionOptions options_;
+  std::shared_ptr<const Rope> rope_;
+  int source_;
+  Linear query_;
+  Linear output_;
+  std::optional<RmsNorm> norm_;
+};
+
+}  // namespace saker::nn
