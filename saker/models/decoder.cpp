@@ -92,6 +92,12 @@ class Decoder final : public Model {
     return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
   }
 
+  mx::array embed(const mx::array& ids) const override { return embedding_(ids, 1.0F, {}); }
+
+  mx::array head_products(const mx::array& hidden) const override {
+    return mx::astype(head_(hidden, {}), mx::float32);
+  }
+
   const std::vector<nn::Module>& modules() const override { return modules_; }
 
   cache::SequenceCache make_cache(const CacheOptions& options) const override {

@@ -55,6 +55,11 @@ class Model {
   // hidden [n, hidden], rows of a pass, and their adapters (see RowAdapters::select) -> logits
   // [n, vocab_size] float32.
   virtual mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const = 0;
+  // For drafts that borrow them, without adapters: ids int32 [N] -> rows of the token table as the
+  // checkpoint has them, unscaled [N, hidden];
+  virtual mx::array embed(const mx::array& ids) const = 0;
+  // and hidden [n, hidden] -> products with the head, uncapped [n, vocab_size] float32.
+  virtual mx::array head_products(const mx::array& hidden) const = 0;
   // What adapters can change.
   virtual const std::vector<nn::Module>& modules() const = 0;
   virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;

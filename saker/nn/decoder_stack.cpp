@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/decoder_stack.h"
 
+#include "saker/base/error.h"
 #include "saker/kernels/backend.h"
 
 #include <algorithm>
@@ -11,6 +12,19 @@ namespace {
 void keep_tap(ForwardContext& context, int layer, const mx::array& rows) {
   if (std::ranges::find(context.tap_layers, layer) != context.tap_layers.end()) {
     context.taps.insert_or_assign(layer, rows);
+  }
+}
+
+void check_taps(const ForwardContext& context, std::size_t layer_count) {
+  const int count = static_cast<int>(layer_count);
+  for (const int layer : context.tap_layers) {
+    require(
+        layer >= -1 && layer < count,
+        ErrorCode::kInvalidArgument,
+        "[forward] tap of layer {}, expected -1 (the embedding) to {}",
+        layer,
+        count - 1
+    );
   }
 }
 
@@ -62,6 +76,7 @@ DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
 mx::array DecoderStack::operator()(
     const mx::array& embedded, ForwardContext& context, std::optional<mx::array> layer_inputs
 ) const {
+  check_taps(context, layers_.size());
   keep_tap(context, -1, embedded);
   kernels::ResidualNorm state{
       embedded, layers_.front().attention_norm(embedded, context.adapters())

@@ -46,7 +46,8 @@ class DecoderStack {
   // REQUIRES: at least one layer.
   DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
 
-  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's taps.
+  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's taps;
+  // throws kInvalidArgument, before any row is run, for those of layers that are not there.
   // `layer_inputs` [N, layers, P] where layers have an input gate.
   mx::array operator()(
       const mx::array& embedded,

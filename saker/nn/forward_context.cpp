@@ -121,6 +121,36 @@ std::vector<cache::RecurrentCache*> ForwardContext::recurrent(int layer) const {
   return result;
 }
 
+mx::array ForwardContext::tapped(const mx::array& final_rows, std::span<const std::int32_t> rows)
+    const {
+  for (const std::int32_t row : rows) {
+    require(
+        row >= 0 && row < row_count(),
+        ErrorCode::kInvalidArgument,
+        "[forward] a tap of row {}, expected 0 to {}",
+        row,
+        row_count() - 1
+    );
+  }
+  const mx::array wanted(rows.data(), {static_cast<int>(rows.size())}, mx::int32);
+  if (tap_layers.empty()) {
+    return mx::take(final_rows, wanted, 0);
+  }
+  std::vector<mx::array> parts;
+  parts.reserve(tap_layers.size());
+  for (const int layer : tap_layers) {
+    const auto found = taps.find(layer);
+    require(
+        found != taps.end() && found->second.shape(0) == row_count(),
+        ErrorCode::kInternal,
+        "[forward] layer {} was not tapped in these rows",
+        layer
+    );
+    parts.push_back(mx::take(found->second, wanted, 0));
+  }
+  return mx::concatenate(parts, 1);
+}
+
 const RopeTable& ForwardContext::rope_table(const Rope& rope) {
   const auto found = rope_tables_.find(&rope);
   if (found != rope_tables_.end()) {

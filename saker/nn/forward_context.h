@@ -68,10 +68,15 @@ class ForwardContext {
 
   mx::array fork();
 
-  // Layers whose output rows [N, hidden] are kept; -1 is the embedding. Filled by the decoder
-  // stack.
+  // Layers whose output rows [N, hidden] are kept, before the final norm; -1 is the embedding. The
+  // decoder stack fills `taps`, and throws kInvalidArgument for a layer that the model lacks.
   std::vector<int> tap_layers;
   std::map<int, mx::array> taps;
+
+  // What the tapped layers gave for these rows of the pass: beside each other in the order of
+  // `tap_layers`, [n, taps * hidden]. No taps: their final normed rows, out of `final_rows` [N,
+  // hidden], which the pass returned. Throws kInvalidArgument for a row out of range.
+  mx::array tapped(const mx::array& final_rows, std::span<const std::int32_t> rows) const;
 
  private:
   void check(const Fork& fork) const;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/models/decoder.h"
 
+#include "saker/kernels/activation.h"
 #include "saker/models/architecture.h"
 
 #include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
 
 namespace saker::models {
 namespace {
@@ -65,6 +69,34 @@ TEST(Decoder, ALongPassNeedsTheMemoryOfFewLayers) {
   const std::size_t layer_bytes = kRows * 3 * kIntermediate * sizeof(float);  // Of the MLP alone.
   EXPECT_GT(mx::get_peak_memory() - before, layer_bytes);
   EXPECT_LT(mx::get_peak_memory() - before, 4 * layer_bytes);
+}
+
+TEST(Decoder, RefusesTapsOfLayersThatAreNotThere) {
+  const auto model = random_model(small_config("qwen3_5"), {});
+  for (const int layer : {-2, 2}) {
+    auto cache = model->make_cache({});
+    nn::ForwardContext context({{&cache, 1}});
+    context.tap_layers = {0, layer};
+    expect_error(ErrorCode::kInvalidArgument, {"tap", std::to_string(layer), "-1", "to 1"}, [&] {
+      model->forward(mx::array({1}, mx::int32), context);
+    });
+    EXPECT_EQ(cache.offset(), 0);
+  }
+}
+
+TEST(Decoder, LendsItsTokenTableAndHead) {
+  // Gemma 2 scales embedded rows and caps logits.
+  const auto model = random_model(small_config("gemma2"), {});
+  auto cache = model->make_cache({});
+  nn::ForwardContext context({{&cache, 3}});
+  context.tap_layers = {-1};
+  const auto ids = mx::array({4, 0, 49}, mx::int32);
+  const auto hidden = model->forward(ids, context);
+  const mx::array scale(std::sqrt(32.0F));
+  EXPECT_TRUE(same(mx::multiply(model->embed(ids), scale), context.taps.at(-1)));
+  const auto products = model->head_products(hidden);
+  EXPECT_FALSE(same(products, model->unembed(hidden, {})));
+  EXPECT_TRUE(same(kernels::softcap(products, 10.0F), model->unembed(hidden, {})));
 }
 
 TEST(Decoder, TheHeadIsTiedAsTheConfigurationSays) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 namespace saker::models {
@@ -21,6 +22,7 @@ struct Sequence {
   std::size_t done = 0;
   cache::SequenceCache cache;
   std::vector<float> logits;  // [done, V]
+  std::vector<float> taps;    // [done, 3 * hidden]
 };
 
 std::vector<float> to_floats(const mx::array& array) {
@@ -113,14 +115,22 @@ void run_pass(const Model& model, const std::vector<std::pair<Sequence*, std::si
     spans.push_back({&sequence->cache, static_cast<int>(count)});
   }
   nn::ForwardContext context(spans);
+  context.tap_layers = {1, -1, 0};
   const auto rows = mx::array(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
-  const auto logits = to_floats(model.unembed(model.forward(rows, context), context.adapters()));
+  const auto hidden = model.forward(rows, context);
+  const auto logits = to_floats(model.unembed(hidden, context.adapters()));
   auto next = logits.begin();
+  std::int32_t first_row = 0;
   for (const auto& [sequence, count] : parts) {
     const auto end =
         next +
         static_cast<std::ptrdiff_t>(count * static_cast<std::size_t>(model.info().vocab_size));
     sequence->logits.insert(sequence->logits.end(), next, end);
+    std::vector<std::int32_t> own(count);
+    std::iota(own.begin(), own.end(), first_row);
+    const auto tapped = to_floats(context.tapped(hidden, own));
+    sequence->taps.insert(sequence->taps.end(), tapped.begin(), tapped.end());
+    first_row += static_cast<std::int32_t>(count);
     sequence->cache.commit(static_cast<std::int64_t>(count));
     sequence->done += count;
     next = end;
@@ -145,7 +155,7 @@ void check_rows(unsigned seed) {
   sequences.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     sequences.push_back(
-        {random_ids(choices, i == 0 ? 150 : 24), 0, model->make_cache(cache_options), {}}
+        {random_ids(choices, i == 0 ? 150 : 24), 0, model->make_cache(cache_options), {}, {}}
     );
   }
   while (std::ranges::any_of(sequences, [](const auto& s) { return s.done < s.ids.size(); })) {
@@ -164,10 +174,12 @@ void check_rows(unsigned seed) {
   }
   kernels::set_threads(choices.number(1, 4));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    Sequence alone{sequences[i].ids, 0, model->make_cache(cache_options), {}};
+    Sequence alone{sequences[i].ids, 0, model->make_cache(cache_options), {}, {}};
     run_pass(*model, {{&alone, alone.ids.size()}});
     EXPECT_TRUE(same_bits(alone.logits, sequences[i].logits))
         << config.dump() << ", sequence " << i << " of " << count;
+    EXPECT_TRUE(same_bits(alone.taps, sequences[i].taps))
+        << config.dump() << ", taps of sequence " << i << " of " << count;
   }
 }
 

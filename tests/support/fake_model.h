@@ -32,6 +32,11 @@ class FakeModel : public models::Model {
   const std::vector<nn::Module>& modules() const override { return modules_; }
 
   mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override;
+
+  mx::array embed(const mx::array& ids) const override { return mx::zeros({ids.shape(0), 1}); }
+
+  mx::array head_products(const mx::array& hidden) const override { return unembed(hidden, {}); }
+
   cache::SequenceCache make_cache(const models::CacheOptions& options) const override;
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override;
 
