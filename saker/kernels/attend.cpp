@@ -180,10 +180,12 @@ mx::array attend_checked(
 
 VisibleKeys Visibility::at(std::int64_t position) const {
   VisibleKeys keys;
-  keys.end = position + 1;
+  const std::int64_t next = position + 1;
   const std::int64_t model_begin =
-      model_window > 0 ? std::max<std::int64_t>(0, keys.end - model_window) : 0;
-  keys.begin = cache_window > 0 ? std::max(model_begin, keys.end - cache_window) : model_begin;
+      model_window > 0 ? std::max<std::int64_t>(0, next - model_window) : 0;
+  const std::int64_t model_end = model_window > 0 ? position + model_window : INT64_MAX;
+  keys.end = std::max(next, std::min(span_end, model_end));
+  keys.begin = cache_window > 0 ? std::max(model_begin, next - cache_window) : model_begin;
   if (keep >= keys.begin) {
     keys.begin = model_begin;
   }
@@ -193,7 +195,12 @@ VisibleKeys Visibility::at(std::int64_t position) const {
 }
 
 Visibility visibility(const AttendSpan& span, const AttendOptions& options) {
-  return {options.window, span.window, span.window > 0 ? span.keep : 0};
+  return {
+      .model_window = options.window,
+      .cache_window = span.window,
+      .keep = span.window > 0 ? span.keep : 0,
+      .span_end = options.bidirectional ? span.first_position + span.row_count : 0,
+  };
 }
 
 mx::array attend(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fused causal attention over cached rows, span by span, without a mask array or an [L, S] matrix.
+// Fused attention over cached rows, span by span, without a mask array or an [L, S] matrix.
 //
 // The pass's rows [N] are cut into spans; each span belongs to one sequence and holds its rows at
 // consecutive positions. The primitive writes the span's k and v into the store and then lets each
-// row attend to the positions up to its own. Softmax runs online over blocks of kPageRows keys
-// aligned to absolute position 0, in order, in float32; so the bits of a row depend only on its
-// position and the cached rows, not on chunks, spans beside it or threads. Algorithm:
-// FlashAttention (https://arxiv.org/abs/2205.14135) with a fixed block order.
+// row attend to the positions up to its own, or to all of its span. Softmax runs online over blocks
+// of kPageRows keys aligned to absolute position 0, in order, in float32; so the bits of a row
+// depend only on its position and the cached rows, not on chunks, spans beside it or threads.
+// Algorithm: FlashAttention (https://arxiv.org/abs/2205.14135) with a fixed block order.
 
 #include "saker/kernels/kv_store.h"
 #include "saker/kernels/mx.h"
@@ -35,6 +35,8 @@ struct AttendOptions {
   float softcap = 0.0F;  // > 0: scores become softcap * tanh(score / softcap).
   int window =
       0;  // The model's sliding window, 0 for none: the smaller of this and the span's counts.
+  // Rows also see the later rows of their own span, up to the model's window.
+  bool bidirectional = false;
 };
 
 // q [N, H, D], k [N, H_kv, D], v [N, H_kv, D_v] (H a multiple of H_kv) -> [N, H, D_v] in q's dtype.

@@ -60,6 +60,12 @@ mx::array mask_of(
   const auto row = mx::expand_dims(int_range(first_position, first_position + row_count), 1);
   const auto key = mx::expand_dims(mx::astype(positions, mx::int32), 0);
   auto mask = key <= row;
+  if (visible.span_end > 0) {
+    mask = key < mx::array(static_cast<int>(visible.span_end));
+    if (visible.model_window > 0) {
+      mask = mask && key < row + mx::array(static_cast<int>(visible.model_window));
+    }
+  }
   const auto in_window = [&](std::int64_t window) {
     return key > row - mx::array(static_cast<int>(window));
   };
@@ -102,7 +108,10 @@ mx::array attend_reference(
     std::int64_t first_position,
     const AttendOptions& options
 ) {
-  const Visibility visible{options.window, 0, 0};
+  const std::int64_t end = first_position + q.shape(0);
+  const Visibility visible{
+      .model_window = options.window, .span_end = options.bidirectional ? end : 0
+  };
   return composed(
       q, keys, values, mask_of(positions, first_position, q.shape(0), visible), options
   );
@@ -132,17 +141,19 @@ mx::array attend_contiguous(
   }
   const Rows rows = visible_rows(buffer, first, end);
   // One row sees all the rows it was given, several without a window crossing see all up to their
-  // own: no mask array.
+  // own or of their span: no mask array.
   const bool one_row = span.row_count == 1;
-  const bool causal = last.begin == first.begin && first.keep_begin == first.keep_end;
+  const bool plain = last.begin == first.begin && first.keep_begin == first.keep_end;
+  const bool all = one_row || (options.bidirectional && plain && first.end == end);
+  const bool causal = plain && !options.bidirectional;
   std::optional<mx::array> mask;
-  if (options.softcap > 0 || !(one_row || causal)) {
+  if (options.softcap > 0 || !(all || causal)) {
     mask = mask_of(rows.positions, span.first_position, span.row_count, visible);
   }
   if (options.softcap > 0) {
     return composed(q, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
   }
-  const std::string mode = mask.has_value() ? "array" : one_row ? "" : "causal";
+  const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
   auto out = mx::fast::scaled_dot_product_attention(
       mx::expand_dims(mx::transpose(q, {1, 0, 2}), 0),
       rows.keys,

@@ -26,6 +26,7 @@ struct Visibility {
   std::int64_t model_window = 0;  // 0: no window.
   std::int64_t cache_window = 0;  // 0: no limit.
   std::int64_t keep = 0;
+  std::int64_t span_end = 0;  // > 0: rows see the keys up to there that are in their window too.
 
   VisibleKeys at(std::int64_t position) const;
 };

@@ -4,6 +4,7 @@
 #include "saker/kernels/backend.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -104,12 +105,12 @@ mx::array stored_rows(const AttendCase& c, const mx::array& rows) {
 }
 
 std::vector<float> reference_row(
-    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
+    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query, int span_end
 ) {
   std::vector<int> seen;
-  for (int key = 0; key <= position; ++key) {
+  for (int key = 0; key < std::max(position + 1, span_end); ++key) {
     const bool cached = c.cache_window == 0 || key < c.keep || key > position - c.cache_window;
-    const bool in_window = c.options.window == 0 || key > position - c.options.window;
+    const bool in_window = c.options.window == 0 || std::abs(key - position) < c.options.window;
     if (cached && in_window) {
       seen.push_back(key);
     }
@@ -121,11 +122,14 @@ std::vector<float> reference_row(
   auto q = part_of(inputs, position, 1).q;
   AttendOptions options = c.options;
   options.window = 0;
+  options.bidirectional = false;
   if (rounds_query) {
     q = mx::astype(mx::astype(q * mx::array(options.scale), mx::bfloat16), mx::float32);
     options.scale = 1.0F;
   }
-  return floats_of(attend_reference(q, stored(inputs.k), stored(inputs.v), ids, position, options));
+  return floats_of(
+      attend_reference(q, stored(inputs.k), stored(inputs.v), ids, seen.back(), options)
+  );
 }
 
 }  // namespace saker::kernels

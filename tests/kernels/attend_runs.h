@@ -66,9 +66,13 @@ bool multiplies_pairs(const AttendCase& c);
 mx::array stored_rows(const AttendCase& c, const mx::array& rows);
 
 // The row at `position` by attend_reference, from stored rows, the scaled query rounded to bf16 if
-// asked to.
+// asked to. `span_end`: of the row's span, where rows see later ones.
 std::vector<float> reference_row(
-    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query
+    const AttendCase& c,
+    const AttendInputs& inputs,
+    int position,
+    bool rounds_query,
+    int span_end = 0
 );
 
 }  // namespace saker::kernels

@@ -102,6 +102,25 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ContiguousRowsAgreeWithTheReference, ()) {
   }
 }
 
+RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
+  use_random_machine();
+  AttendCase c = random_case(150);
+  c.options.bidirectional = true;
+  const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kContiguous);
+  const bool paged = layout == KvLayout::kPaged;
+  c.bits = paged ? c.bits : 16;
+  const bool rounds_query = paged && multiplies_pairs(c);
+  const int span = *rc::gen::element(1, 5, 16, 70, 150);
+  const auto got = run_in_parts(c, {span}, layout);
+  const AttendInputs inputs = random_inputs(c);
+  for (int i = 0; i < 4; ++i) {
+    const int row = i == 0 ? 0 : *rc::gen::inRange(0, c.rows);
+    const int end = std::min((row / span + 1) * span, c.rows);
+    const auto expected = reference_row(c, inputs, row, rounds_query, end);
+    RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < limit(c));
+  }
+}
+
 RC_GTEST_FIXTURE_PROP(AttendTest, BitsDoNotDependOnChunksAndThreads, ()) {
   use_random_machine();
   const AttendCase c = random_case(150);

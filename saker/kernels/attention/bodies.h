@@ -31,12 +31,12 @@ inline constexpr int kAttendTileRows = 64;
 // Rows of a tile that a set multiplies together, at most.
 inline constexpr int kAttendGroupRows = 16;
 
-// Keys that the row at `position` sees: [keep_begin, keep_end) and [begin, position].
+// Keys that a row sees: [keep_begin, keep_end) and [begin, end), its own among them.
 struct SeenKeys {
   std::int64_t keep_begin;
   std::int64_t keep_end;
   std::int64_t begin;
-  std::int64_t end;  // position + 1
+  std::int64_t end;
 };
 
 // A page that some row of the span sees.
