@@ -74,7 +74,7 @@ Place place_of(std::string_view name) {
 void add_tensor(
     ModuleSource& module, const std::string& name, std::string_view part, const Tensor& tensor
 ) {
-  const bool embedding = module_name(name).starts_with("embed_tokens.");
+  const bool embedding = module_name(name).starts_with("embed_tokens");
   LowRank low_rank =
       module.low_rank.value_or(LowRank{.down = {}, .up = {}, .bias = {}, .magnitude = {}});
   low_rank.embedding = embedding;
