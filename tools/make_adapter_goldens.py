@@ -74,6 +74,10 @@ PEFT = {
     "peft_gemma_norms": ("gemma3", dict(LORA, target_modules=["q_proj"], modules_to_save=["norm", "pre_feedforward_layernorm"]), {}),
     "peft_final_norm": ("llama", dict(LORA, target_modules=["lm_head"], modules_to_save=["norm"]), {}),
     "peft_nested": ("gemma3_nested", dict(LORA, target_modules=ATTENTION), dict(prefix="language_model.")),
+    # Of a base with added tokens, and one with fewer.
+    "peft_resized": ("llama", dict(LORA, target_modules=ATTENTION), dict(tokens=101)),
+    "peft_resized_embedding": ("qwen3", dict(LORA, target_modules=["q_proj", "embed_tokens"]), dict(tokens=101)),
+    "peft_resized_tied": ("qwen3", dict(LORA, target_modules=["q_proj"]), dict(tokens=91)),
 }
 
 
@@ -125,7 +129,20 @@ def make_peft(name, out, rng):
     from safetensors.torch import load_file, save_file
     base, settings, options = PEFT[name]
     config, weights = checkpoint(base)
-    model = get_peft_model(goldens.hf_model(config, weights), LoraConfig(**settings))
+
+    def fresh():
+        model = goldens.hf_model(config, weights)
+        if "tokens" in options:
+            model.resize_token_embeddings(options["tokens"], mean_resizing=False)
+        return model
+
+    torch.manual_seed(0)
+    base_model = fresh()
+    if "tokens" in options:
+        with torch.no_grad():
+            for layer in {base_model.get_input_embeddings(), base_model.get_output_embeddings()}:
+                layer.weight += torch.tensor(noise(rng, tuple(layer.weight.shape), "embedding"))
+    model = get_peft_model(base_model, LoraConfig(**settings))
     with torch.no_grad():
         for path, value in model.named_parameters():
             changed = torch.tensor(noise(rng, tuple(value.shape), path))
@@ -136,10 +153,10 @@ def make_peft(name, out, rng):
             elif value.requires_grad:  # Saved modules and biases.
                 value += changed
     with tempfile.TemporaryDirectory() as folder:
-        model.save_pretrained(folder)
+        model.save_pretrained(folder, save_embedding_layers=True if "tokens" in options else "auto")
         for file in ("adapter_config.json", "adapter_model.safetensors"):
             shutil.copy(pathlib.Path(folder) / file, out / file)
-    model = PeftModel.from_pretrained(goldens.hf_model(config, weights), str(out)).float().eval()
+    model = PeftModel.from_pretrained(fresh(), str(out)).float().eval()
     if "prefix" in options:
         tensors = load_file(out / "adapter_model.safetensors")
         start = "base_model.model."
@@ -165,7 +182,7 @@ def main():
         out.mkdir(parents=True, exist_ok=True)
         rng = np.random.default_rng(number)
         config, run = (make_mlx if name in MLX else make_peft)(name, out, rng)
-        vocab = config.get("vocab_size") or config["text_config"]["vocab_size"]
+        vocab = PEFT.get(name, [{}])[-1].get("tokens") or config.get("vocab_size") or config["text_config"]["vocab_size"]
         ids = rng.integers(0, vocab, TOKENS).tolist()
         mx.save_safetensors(str(out / "golden.safetensors"),
                             {"ids": mx.array(ids, mx.int32), "logits": mx.array(run(ids))})

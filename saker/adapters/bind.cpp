@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/bind.h"
 
+#include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_norms.h"
 #include "saker/adapters/weight_rows.h"
@@ -214,10 +215,28 @@ nn::Adapter::ModuleChanges norm_changes(const ModuleSource& source, const Module
   return {std::make_shared<const OutputChange>(std::move(change))};
 }
 
+// Rows of the base have logits for its own tokens only.
+void check_vocabulary(const ModuleSource& source, const Module& module) {
+  const auto name = module_name(source.name);
+  const bool resized =
+      (name == kEmbedding || name == kHead) && source.weight && source.weight->shape.size() == 2 &&
+      source.weight->shape[1] == module.inputs && source.weight->shape[0] != module.outputs;
+  require(
+      !resized,
+      ErrorCode::kInvalidArgument,
+      "[{}] the adapter has {} tokens and the base {}: the two can't share passes; fuse them "
+      "(saker convert --fuse)",
+      source.name,
+      resized ? source.weight->shape[0] : 0,
+      module.outputs
+  );
+}
+
 nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& module) {
   if (module.norm) {
     return norm_changes(source, module);
   }
+  check_vocabulary(source, module);
   std::vector<OutputChange> changes;
   const bool replaced = source.weight && !equals_base(module, *source.weight, source.name);
   if (replaced) {

@@ -3,6 +3,7 @@
 
 #include "saker/adapters/bind.h"
 #include "saker/adapters/fused_module.h"
+#include "saker/adapters/resized.h"
 #include "saker/adapters/weight_norms.h"
 #include "saker/base/atomic_file.h"
 #include "saker/base/atomic_folder.h"
@@ -52,11 +53,12 @@ class Fusion {
       : loaded_(load::load_checkpoint(model)),
         files_(load::find_weight_files(model)),
         tensors_(load::read_weight_files(files_)) {
-    const AdapterSource source = read_adapter(adapter);
-    bind(source, *loaded_.model);  // All that does not fit is refused there.
     for (const nn::Module& module : loaded_.model->modules()) {
       modules_.emplace(module_name(module.path), &module);
     }
+    AdapterSource source = read_adapter(adapter);
+    take_vocabulary(source, strength);
+    bind(source, *loaded_.model);  // All that does not fit is refused there.
     for (const auto& [name, change] : source.modules) {
       const nn::Module& base = *modules_.find(name)->second;
       ModuleSource real = without_equals(change, base);
@@ -99,20 +101,55 @@ class Fusion {
   }
 
  private:
+  bool is_tied() const {
+    const auto head = modules_.find(kHead);
+    const auto embedding = modules_.find(kEmbedding);
+    return head != modules_.end() && embedding != modules_.end() &&
+           shares_weight(*head->second, *embedding->second);
+  }
+
+  // Embedding and head of another size.
+  void take_vocabulary(AdapterSource& source, float strength) {
+    const auto embedding = modules_.find(kEmbedding);
+    if (embedding == modules_.end()) {
+      return;
+    }
+    const nn::Module& base = *embedding->second;
+    ResizedVocabulary resized = take_resized(source, base.outputs, base.inputs, is_tied());
+    if (resized.tokens == 0) {
+      return;
+    }
+    require(
+        strength == 1.0F,
+        ErrorCode::kInvalidArgument,
+        "strength: got {}, expected 1 for an adapter with a vocabulary of another size ({} tokens, "
+        "the base has {})",
+        strength,
+        resized.tokens,
+        base.outputs
+    );
+    tokens_ = static_cast<int>(resized.tokens);
+    for (auto& [name, change] : resized.modules) {
+      if (name != kHead || !resized.tied) {
+        const nn::Module& module = *modules_.find(name)->second;
+        changes_.emplace(name, FusedModule{&module, std::move(change), strength, tokens_});
+      }
+    }
+    stays_tied_ = resized.tied;
+  }
+
   // The head of a tied model gets tensors of its own where it no longer is the embedding.
   void choose_targets(bool tied_head_follows) {
-    const auto head = modules_.find("lm_head");
-    const auto embedding = modules_.find("embed_tokens");
-    const bool tied = head != modules_.end() && embedding != modules_.end() &&
-                      shares_weight(*head->second, *embedding->second);
-    const bool head_changes = changes_.contains("lm_head");
-    const bool embedding_changes = changes_.contains("embed_tokens");
+    const auto embedding = modules_.find(kEmbedding);
+    const bool tied = is_tied();
+    const bool head_changes = changes_.contains(kHead);
+    const bool embedding_changes = changes_.contains(kEmbedding);
     for (const auto& [name, change] : changes_) {
-      if (name != "lm_head" || !tied) {
+      if (name != kHead || !tied) {
         targets_[change.base->path] = {change.base->path, change};
       }
     }
-    if (!tied || (!head_changes && (!embedding_changes || tied_head_follows))) {
+    if (!tied || stays_tied_ || (!head_changes && (!embedding_changes || tied_head_follows))) {
       return;
     }
     const std::string& type = loaded_.model->info().model_type;
@@ -127,7 +164,7 @@ class Fusion {
     embedding_ = path;
     Target target{path, std::nullopt};
     if (head_changes) {
-      target.change = changes_.at("lm_head");
+      target.change = changes_.find(kHead)->second;
     }
     targets_[head_] = std::move(target);
   }
@@ -203,7 +240,11 @@ class Fusion {
       return {name, bias_dtype(target->second.like), {target->second.change->base->outputs}};
     }
     const Tensor& like = base_tensor(fmt::format("{}.{}", target->second.like, part));
-    return {name, like.dtype, like.shape};
+    auto shape = like.shape;
+    if (target->second.change && target->second.change->resized_rows > 0) {
+      shape.front() = target->second.change->resized_rows;
+    }
+    return {name, like.dtype, std::move(shape)};
   }
 
   Tensor tensor(const std::string& name) {
@@ -249,6 +290,10 @@ class Fusion {
         }
       }
     }
+    if (tokens_ > 0) {
+      const auto text = config.find("text_config");
+      (text == config.end() ? config : *text)["vocab_size"] = tokens_;
+    }
     write_json(dir / "config.json", config);
   }
 
@@ -266,6 +311,8 @@ class Fusion {
   std::map<std::string, Target, std::less<>> targets_;             // By path.
   std::string head_;  // The path of a head that was tied to `embedding_` and no longer is.
   std::string embedding_;
+  int tokens_ = 0;           // Of a vocabulary of another size; 0: the base's.
+  bool stays_tied_ = false;  // And its embedding is its head.
   std::map<std::string, std::vector<std::string>> shards_;  // Tensors by file.
   std::string latest_;                                      // The module of `latest_tensors_`.
   kernels::WeightTensors latest_tensors_;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -33,9 +34,11 @@ float blend(float base, float adapted, float strength) {
 // A tensor that is filled piece by piece.
 class Pieces {
  public:
-  explicit Pieces(const Tensor& like)
+  // Like another one, with so many rows.
+  Pieces(const Tensor& like, std::int64_t rows)
       : tensor_(like), memory_(std::make_shared<std::vector<std::byte>>()) {
-    memory_->reserve(like.nbytes());
+    tensor_.shape.front() = rows;
+    memory_->reserve(tensor_.nbytes());
   }
 
   void add(const mx::array& piece) {
@@ -77,7 +80,9 @@ class FusedRows {
   mx::array rows(int first, int count) const {
     const nn::Module& base = *module_.base;
     const auto columns = static_cast<std::size_t>(base.inputs);
-    auto values = base_rows(base, first, count);
+    auto values = module_.resized_rows > 0
+                      ? std::vector<float>(static_cast<std::size_t>(count) * columns)
+                      : base_rows(base, first, count);
     kernels::thread_pool().run(count, [&](int i) {
       fuse(first + i, std::span(values).subspan(static_cast<std::size_t>(i) * columns, columns));
     });
@@ -116,7 +121,7 @@ Tensor vector_like(std::span<const float> values, DType dtype) {
   const auto size = static_cast<int>(values.size());
   Tensor like = float_tensor({size}, {});
   like.dtype = dtype;
-  Pieces pieces(like);
+  Pieces pieces(like, size);
   pieces.add(mx::astype(mx::array(values.begin(), {size}, mx::float32), mx_dtype(dtype)));
   return pieces.finish();
 }
@@ -138,12 +143,16 @@ kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::We
   }
   const FusedRows rows(module);
   const kernels::WeightFormat& format = module.base->weight->format();
-  Pieces weight(like.weight);
-  std::optional<Pieces> scales = like.scales ? std::optional<Pieces>(*like.scales) : std::nullopt;
-  std::optional<Pieces> biases = like.biases ? std::optional<Pieces>(*like.biases) : std::nullopt;
+  const int all_rows = module.rows();
+  const auto pieces = [&](const std::optional<Tensor>& tensor) {
+    return tensor ? std::optional<Pieces>(std::in_place, *tensor, all_rows) : std::nullopt;
+  };
+  Pieces weight(like.weight, all_rows);
+  std::optional<Pieces> scales = pieces(like.scales);
+  std::optional<Pieces> biases = pieces(like.biases);
   const DType dtype = like.scales ? like.scales->dtype : like.weight.dtype;
-  for (int first = 0; first < module.base->outputs; first += kWeightRows) {
-    const int count = std::min(kWeightRows, module.base->outputs - first);
+  for (int first = 0; first < all_rows; first += kWeightRows) {
+    const int count = std::min(kWeightRows, all_rows - first);
     const auto piece = mx::astype(rows.rows(first, count), mx_dtype(dtype));
     if (!scales) {
       weight.add(piece);

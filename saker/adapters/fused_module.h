@@ -17,6 +17,10 @@ struct FusedModule {
   const nn::Module* base = nullptr;
   ModuleSource change;
   float strength = 1.0F;
+  // 0: as many as the base has. Else so many, all of the change's weight, at strength 1.
+  int resized_rows = 0;
+
+  int rows() const { return resized_rows > 0 ? resized_rows : base->outputs; }
 };
 
 // The weight in the form that `like`, the base's tensors, have.

@@ -189,7 +189,14 @@ TEST_F(BadAdapter, OfAnotherBase) {
 TEST_F(BadAdapter, ReplacedWeightsMustFit) {
   auto tensors = peft_tensors();
   tensors.push_back(tensor("base_model.model.lm_head.weight", {97, kHidden}));
-  refuse_peft(ErrorCode::kInvalidArgument, {"lm_head", "[97, 32]"}, peft_config(), tensors);
+  refuse_peft(
+      ErrorCode::kInvalidArgument,
+      {"lm_head", "97 tokens and the base 96", "--fuse"},
+      peft_config(),
+      tensors
+  );
+  tensors.back() = tensor("base_model.model.lm_head.weight", {96, kHidden + 1});
+  refuse_peft(ErrorCode::kInvalidArgument, {"lm_head", "[96, 33]"}, peft_config(), tensors);
   tensors = peft_tensors();
   const std::string norm = "base_model.model.model.norm.";
   tensors.push_back(tensor(norm + "weight", {kHidden + 1}));

@@ -116,6 +116,82 @@ TEST(Fuse, UntiesAHeadThatDiffersFromItsEmbedding) {
   EXPECT_EQ(read_json_file(dir.path() / "tied/config.json")["tie_word_embeddings"], true);
 }
 
+// Tokens that were added to the base, or taken away, before training.
+TEST(Fuse, TakesAVocabularyOfAnotherSize) {
+  struct Resized {
+    std::string_view adapter;
+    std::string_view base;
+    int tokens;
+    bool tied;
+  };
+
+  for (const Resized& test : {
+           Resized{"peft_resized", "llama", 101, false},
+           Resized{"peft_resized_embedding", "qwen3", 101, false},
+           Resized{"peft_resized_tied", "qwen3", 91, true},
+       }) {
+    SCOPED_TRACE(test.adapter);
+    const TemporaryDir dir;
+    fuse(golden_dir() / test.base, adapter_dir(test.adapter), dir.path() / "fused", {});
+    const auto fused = load::load_checkpoint(dir.path() / "fused");
+    EXPECT_THAT(fused.warnings, ElementsAre());
+    EXPECT_EQ(fused.model->info().vocab_size, test.tokens);
+    const Json config = read_json_file(dir.path() / "fused/config.json");
+    EXPECT_EQ(config.value("tie_word_embeddings", false), test.tied);
+    auto golden =
+        mx::load_safetensors((adapter_dir(test.adapter) / "golden.safetensors").string()).first;
+    auto ids = golden.at("ids");
+    auto logits = mx::contiguous(golden.at("logits"));
+    mx::eval(ids, logits);
+    const std::vector<int> tokens(ids.data<int>(), ids.data<int>() + ids.size());
+    const Logits expected(logits.data<float>(), logits.data<float>() + logits.size());
+    const auto got = run_alone(*fused.model, {}, tokens);
+    EXPECT_LT(mean_difference(got, expected, static_cast<std::size_t>(test.tokens)), kExact);
+
+    const auto base = load::load_checkpoint(golden_dir() / test.base);
+    expect_error(ErrorCode::kInvalidArgument, {"tokens and the base 96", "--fuse"}, [&] {
+      load_adapter(adapter_dir(test.adapter), *base.model);
+    });
+    expect_error(ErrorCode::kInvalidArgument, {"strength", "0.5"}, [&] {
+      fuse(golden_dir() / test.base, adapter_dir(test.adapter), dir.path() / "half", {0.5F, {}});
+    });
+  }
+}
+
+TEST(Fuse, ResizesEmbeddingAndHeadTogether) {
+  const TemporaryDir dir;
+  const auto copy_without = [&](std::string_view left_out, std::int64_t head_rows) {
+    auto tensors = load::read_safetensors(adapter_dir("peft_resized") / kPeftWeights);
+    load::NamedTensors kept;
+    for (auto& [name, tensor] : tensors) {
+      if (name.ends_with("lm_head.weight")) {
+        tensor.shape.front() = head_rows;
+      }
+      if (!name.ends_with(left_out)) {
+        kept.emplace_back(name, tensor);
+      }
+    }
+    std::filesystem::create_directory(dir.path() / "adapter");
+    load::write_safetensors(dir.path() / "adapter" / kPeftWeights, kept, {});
+    std::filesystem::copy_file(
+        adapter_dir("peft_resized") / kAdapterConfig,
+        dir.path() / "adapter" / kAdapterConfig,
+        std::filesystem::copy_options::overwrite_existing
+    );
+  };
+  const auto refuse = [&](const std::vector<std::string_view>& words) {
+    expect_error(ErrorCode::kInvalidArgument, words, [&] {
+      fuse(golden_dir() / "llama", dir.path() / "adapter", dir.path() / "fused", {});
+    });
+  };
+  copy_without("lm_head.weight", 101);
+  refuse({"101 tokens", "only one of embedding and head"});
+  copy_without("embed_tokens.weight", 101);
+  refuse({"101 tokens", "only one"});
+  copy_without("nothing", 100);
+  refuse({"lm_head", "100", "101"});
+}
+
 // Two shards and an index; files that describe text come along, weights of other forms don't.
 TEST(Fuse, KeepsShardsAndTexts) {
   const TemporaryDir dir;

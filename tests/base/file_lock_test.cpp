@@ -22,19 +22,20 @@ TEST(FileLock, OneHoldsItAtATime) {
   std::atomic<int> inside = 0;
   std::atomic<int> together = 0;
   int count = 0;
+  const auto work = [&] {
+    for (int round = 0; round < kRounds; ++round) {
+      const FileLock lock(dir.path() / "lock");
+      together += inside.fetch_add(1) > 0 ? 1 : 0;
+      ++count;
+      std::this_thread::yield();
+      inside.fetch_sub(1);
+    }
+  };
   {
     std::vector<std::jthread> threads;
     threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&] {
-        for (int round = 0; round < kRounds; ++round) {
-          const FileLock lock(dir.path() / "lock");
-          together += inside.fetch_add(1) > 0 ? 1 : 0;
-          ++count;
-          std::this_thread::yield();
-          inside.fetch_sub(1);
-        }
-      });
+      threads.emplace_back(work);
     }
   }
   EXPECT_EQ(together, 0);

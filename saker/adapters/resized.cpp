@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/resized.h"
+
+#include "saker/adapters/source_parts.h"
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace saker::adapters {
+namespace {
+
+bool same_values(const Tensor& one, const Tensor& other) {
+  return one.dtype == other.dtype && std::ranges::equal(one.bytes(), other.bytes());
+}
+
+// A replaced weight with as many columns as the base's and other rows.
+bool is_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hidden) {
+  return module.weight && module.weight->shape.size() == 2 && module.weight->shape[1] == hidden &&
+         module.weight->shape[0] != tokens;
+}
+
+// What lies on the new weight must fit it.
+void check_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hidden) {
+  checked_tensor(module.name, *module.weight, 2);
+  require(
+      module.weight->shape[0] == tokens,
+      ErrorCode::kInvalidArgument,
+      "[{}] the adapter has {} tokens here and {} elsewhere",
+      module.name,
+      module.weight->shape[0],
+      tokens
+  );
+  require(
+      !module.bias && (!module.low_rank || (!module.low_rank->magnitude && !module.low_rank->bias)),
+      ErrorCode::kUnsupported,
+      "[{}] biases and DoRA of a resized vocabulary can't be fused",
+      module.name
+  );
+  if (!module.low_rank) {
+    return;
+  }
+  const LowRank& pair = *module.low_rank;
+  const auto& of_tokens = pair.embedding ? pair.down : pair.up;
+  const auto of_hidden = pair.embedding ? pair.up.shape.at(0) : pair.down.shape.at(1);
+  require(
+      of_tokens.shape.at(0) == tokens && of_hidden == hidden,
+      ErrorCode::kInvalidArgument,
+      "[{}] low-rank matrices of {} tokens, expected {}",
+      module.name,
+      of_tokens.shape.at(0),
+      tokens
+  );
+}
+
+}  // namespace
+
+ResizedVocabulary take_resized(
+    AdapterSource& source, std::int64_t tokens, std::int64_t hidden, bool tied
+) {
+  ResizedVocabulary result;
+  for (const auto name : {kEmbedding, kHead}) {
+    const auto found = source.modules.find(name);
+    if (found != source.modules.end() && is_resized(found->second, tokens, hidden)) {
+      result.modules.insert(source.modules.extract(found));
+    }
+  }
+  if (result.modules.empty()) {
+    return result;
+  }
+  result.tokens = result.modules.begin()->second.weight->shape[0];
+  for (const auto& [name, module] : result.modules) {
+    check_resized(module, result.tokens, hidden);
+  }
+  const auto embedding = result.modules.find(kEmbedding);
+  const bool has_embedding = embedding != result.modules.end();
+  const bool has_head = result.modules.contains(kHead);
+  require(
+      has_embedding && (has_head || (tied && !source.modules.contains(kHead))),
+      ErrorCode::kInvalidArgument,
+      "the adapter has {} tokens and resizes only one of embedding and head, expected both",
+      result.tokens
+  );
+  if (tied && !has_head) {
+    ModuleSource head;
+    head.weight = embedding->second.weight;
+    head.name = kHead;
+    result.modules.emplace(kHead, std::move(head));
+  }
+  const ModuleSource& head = result.modules.find(kHead)->second;
+  result.tied = tied && !embedding->second.low_rank && !head.low_rank &&
+                same_values(*embedding->second.weight, *head.weight);
+  return result;
+}
+
+}  // namespace saker::adapters

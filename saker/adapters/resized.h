@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Adapters of a base whose vocabulary was made larger for new tokens, or smaller, before training:
+// PEFT then saves embedding and head whole, with another number of rows. Such an adapter can't
+// share passes with its base, whose rows have other logits, but it can be fused with it.
+
+#include "saker/adapters/adapter_source.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace saker::adapters {
+
+inline constexpr std::string_view kEmbedding = "embed_tokens";
+inline constexpr std::string_view kHead = "lm_head";
+
+struct ResizedVocabulary {
+  std::int64_t tokens = 0;  // 0: it has the base's size.
+  std::map<std::string, ModuleSource, std::less<>> modules;
+  bool tied = false;  // One tensor is embedding and head.
+};
+
+// Takes embedding and head out of `source` where they are replaced by others with more or fewer
+// rows than [tokens, hidden], those of the base. `tied`: the base's head is its embedding. Throws
+// kInvalidArgument for other shapes and where only one of the two was resized, kUnsupported for
+// DoRA and biases on them.
+ResizedVocabulary take_resized(
+    AdapterSource& source, std::int64_t tokens, std::int64_t hidden, bool tied
+);
+
+}  // namespace saker::adapters
