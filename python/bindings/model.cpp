@@ -92,10 +92,12 @@ void bind_facts(nb::module_& module) {
 Model::Model(
     const std::string& name,
     const engine::EngineOptions& options,
-    std::vector<engine::NamedAdapter> adapters
+    std::vector<engine::NamedAdapter> adapters,
+    const engine::ScoreInstrumentsOptions& instruments
 )
     : path_(load::resolve_model(name).string()),
       adapters_(std::move(adapters)),
+      instruments_(instruments),
       engine_(engine::Engine::load(path_, options)) {}
 
 std::shared_ptr<engine::Engine> Model::engine() const {
@@ -105,6 +107,7 @@ std::shared_ptr<engine::Engine> Model::engine() const {
 }
 
 void Model::close() {
+  instruments_.close();
   std::shared_ptr<engine::Engine> last;  // Ends outside of the lock.
   const std::lock_guard lock(mutex_);
   last.swap(engine_);
@@ -118,13 +121,19 @@ void bind_model(nb::module_& module) {
           [](Model* self,
              const std::string& name,
              const std::vector<std::pair<std::string, std::string>>& adapters,
-             const engine::EngineOptions& options) {
+             const engine::EngineOptions& options,
+             std::size_t cache_entries,
+             const std::string& trace) {
             const nb::gil_scoped_release release;
-            new (self) Model(name, options, named(adapters));
+            new (self) Model(
+                name, options, named(adapters), {.cache_entries = cache_entries, .trace = trace}
+            );
           },
           nb::arg("name"),
           nb::arg("adapters"),
-          nb::arg("options")
+          nb::arg("options"),
+          nb::arg("cache_entries"),
+          nb::arg("trace")
       )
       .def_prop_ro("path", &Model::path)
       .def_prop_ro("facts", [](const Model& self) { return self.engine()->facts(); })
@@ -135,6 +144,22 @@ void bind_model(nb::module_& module) {
           nb::arg("key")
       )
       .def("score", score, nb::arg("requests"), nb::arg("views"), nb::sig(kScoreSignature))
+      .def(
+          "differences",
+          differences,
+          nb::arg("request"),
+          nb::arg("views"),
+          nb::sig("def differences(self, request: ScoreRequest, views: list[str]) -> Differences")
+      )
+      .def("preflight", preflight, nb::arg("views"))
+      .def_prop_ro("score_stats", [](Model& self) { return self.instruments().stats(); })
+      .def(
+          "set_current_probe",
+          [](Model& self, std::string name) {
+            self.instruments().set_current_probe(std::move(name));
+          },
+          nb::arg("name")
+      )
       .def("submit", submit, nb::arg("request"), nb::arg("view"))
       .def("encode", encode, nb::arg("text"), nb::arg("add_special_tokens"))
       .def("decode", decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))

@@ -21,23 +21,28 @@ class Model {
   Model(
       const std::string& name,
       const engine::EngineOptions& options,
-      std::vector<engine::NamedAdapter> adapters
+      std::vector<engine::NamedAdapter> adapters,
+      const engine::ScoreInstrumentsOptions& instruments
   );
 
   // Throws kInvalidArgument once the model is closed.
   std::shared_ptr<engine::Engine> engine() const;
+
+  // What knows earlier scores and counts. Lives as long as the model.
+  engine::ScoreInstruments& instruments() { return instruments_; }
 
   // The folder that was loaded.
   const std::string& path() const { return path_; }
 
   engine::View view(std::string_view key) const { return engine::parse_view(key, adapters_); }
 
-  // Lets go of the engine; again and again.
+  // Lets go of the engine and ends the trace; again and again.
   void close();
 
  private:
   std::string path_;
   std::vector<engine::NamedAdapter> adapters_;
+  engine::ScoreInstruments instruments_;
   mutable std::mutex mutex_;
   std::shared_ptr<engine::Engine> engine_;
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/score.h"
 
+#include "saker/engine/preflight.h"
+
 #include "python/bindings/errors.h"
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -41,13 +44,14 @@ Array<std::int64_t> ids(const std::vector<std::int32_t>& tokens) {
   return to_array(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
 }
 
-Array<double> logprobs(const ViewScores& scores) {
-  std::vector<double> values;
-  values.reserve(scores.logprobs.size());
-  for (const std::optional<double>& logprob : scores.logprobs) {
-    values.push_back(logprob.value_or(std::numeric_limits<double>::quiet_NaN()));
+// NaN where there is none.
+Array<double> numbers(const std::vector<std::optional<double>>& values) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (const std::optional<double>& value : values) {
+    result.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
   }
-  return to_array(std::move(values));
+  return to_array(std::move(result));
 }
 
 void bind_request(nb::module_& module) {
@@ -118,7 +122,10 @@ void bind_results(nb::module_& module) {
   nb::class_<ViewScores>(module, "ViewScores", "What one view of the model gives to the tokens.")
       .def_ro("view", &ViewScores::view, "Its key.")
       .def_prop_ro(
-          "logprobs", logprobs, nb::rv_policy::move, "Of each token; NaN where it is not scored."
+          "logprobs",
+          [](const ViewScores& self) { return numbers(self.logprobs); },
+          nb::rv_policy::move,
+          "Of each token; NaN where it is not scored."
       )
       .def_ro("sum", &ViewScores::sum, "Over the scored tokens, in nats.")
       .def_ro("mean", &ViewScores::mean)
@@ -148,23 +155,109 @@ void bind_results(nb::module_& module) {
       .def_ro("views", &ScoreResult::views, "In the order they were asked for.");
 }
 
-}  // namespace
+void bind_differences(nb::module_& module) {
+  using engine::Differences;
+  using engine::ViewDifference;
+  nb::class_<ViewDifference>(module, "ViewDifference", "What one view differs by from the first.")
+      .def_ro("view", &ViewDifference::view, "Its key.")
+      .def_prop_ro(
+          "deltas",
+          [](const ViewDifference& self) { return numbers(self.deltas); },
+          nb::rv_policy::move,
+          "Of each token's log-probability, in nats; NaN where it is not scored."
+      )
+      .def_prop_ro("sum", [](const ViewDifference& self) { return self.total.sum; })
+      .def_prop_ro("mean", [](const ViewDifference& self) { return self.total.mean; })
+      .def_prop_ro("count", [](const ViewDifference& self) { return self.total.count; })
+      .def_ro("mean_change", &ViewDifference::mean_change, "The mean of the deltas' sizes.")
+      .def_prop_ro(
+          "mean_interval",
+          [](const ViewDifference& self) {
+            return std::pair(self.mean_interval.low, self.mean_interval.high);
+          },
+          "95 % of the mean, by bootstrap over the tokens."
+      )
+      .def_prop_ro(
+          "kl",
+          [](const ViewDifference& self) {
+            return self.next ? std::optional(self.next->kl) : std::nullopt;
+          },
+          "Of the next-token distributions, where ``top_k`` asked for them."
+      )
+      .def_prop_ro(
+          "js",
+          [](const ViewDifference& self) {
+            return self.next ? std::optional(self.next->js) : std::nullopt;
+          }
+      )
+      .def_ro("z", &ViewDifference::z, "mean_change beside that of two or more null views.");
+  nb::class_<score::AblationCurve>(
+      module, "AblationCurve", "How the next-token divergence grows with the strength."
+  )
+      .def_ro("linearity", &score::AblationCurve::linearity)
+      .def_ro("saturation", &score::AblationCurve::saturation)
+      .def_ro("overshoot", &score::AblationCurve::overshoot);
+  nb::class_<Differences>(module, "Differences", "What views of one scored text differ by.")
+      .def_ro("reference", &Differences::reference, "The first view.")
+      .def_ro("views", &Differences::views, "The others.")
+      .def_ro("ablation", &Differences::ablation, "With three strengths, 0 of the base included.");
+}
 
-nb::list score(
-    const Model& model, std::vector<ScoreRequest> requests, const std::vector<std::string>& views
-) {
+void bind_stats(nb::module_& module) {
+  using engine::ScoreStats;
+  nb::class_<ScoreStats>(module, "ScoreStats", "What scoring ran, and what it knew.")
+      .def_ro("cache_hits", &ScoreStats::cache_hits, "Views of requests, as are misses.")
+      .def_ro("cache_misses", &ScoreStats::cache_misses)
+      .def_ro("forward_passes", &ScoreStats::forward_passes, "Batches that reached the model.")
+      .def_ro("scoring_wall_s", &ScoreStats::scoring_wall_s)
+      .def_ro("batches_sent", &ScoreStats::batches_sent, "Of two requests or more.")
+      .def_ro("batched_prompts", &ScoreStats::batched_prompts)
+      .def_ro("max_batch_size", &ScoreStats::max_batch_size)
+      .def_prop_ro("hit_rate", &ScoreStats::hit_rate)
+      .def_prop_ro("avg_batch_size", &ScoreStats::avg_batch_size);
+}
+
+std::vector<engine::View> parse_views(const Model& model, const std::vector<std::string>& keys) {
   std::vector<engine::View> parsed;
-  parsed.reserve(views.size());
-  for (const std::string& key : views) {
+  parsed.reserve(keys.size());
+  for (const std::string& key : keys) {
     parsed.push_back(model.view(key));
   }
+  return parsed;
+}
+
+}  // namespace
+
+engine::Differences differences(
+    Model& model, ScoreRequest request, const std::vector<std::string>& views
+) {
+  request.views = parse_views(model, views);
+  const nb::gil_scoped_release release;
+  const auto outcomes = model.engine()->score({&request, 1}, model.instruments());
+  if (const Error* const error = std::get_if<Error>(&outcomes.front())) {
+    throw Error(*error);
+  }
+  return engine::differences(std::get<ScoreResult>(outcomes.front()), request.views);
+}
+
+std::pair<bool, std::string> preflight(Model& model, const std::vector<std::string>& views) {
+  const auto parsed = parse_views(model, views);
+  const nb::gil_scoped_release release;
+  engine::Preflight found = engine::preflight_finite_check(*model.engine(), parsed);
+  return {found.ok, std::move(found.reason)};
+}
+
+nb::list score(
+    Model& model, std::vector<ScoreRequest> requests, const std::vector<std::string>& views
+) {
+  const std::vector<engine::View> parsed = parse_views(model, views);
   for (ScoreRequest& request : requests) {
     request.views = parsed;
   }
   std::vector<engine::ScoreOutcome> outcomes;
   {
     const nb::gil_scoped_release release;
-    outcomes = model.engine()->score(requests);
+    outcomes = model.engine()->score(requests, model.instruments());
   }
   nb::list results;
   for (engine::ScoreOutcome& outcome : outcomes) {
@@ -180,6 +273,8 @@ nb::list score(
 void bind_scores(nb::module_& module) {
   bind_request(module);
   bind_results(module);
+  bind_differences(module);
+  bind_stats(module);
 }
 
 }  // namespace saker::python

@@ -3,10 +3,13 @@
 
 // Scores and next-token distributions, with NumPy arrays.
 
+#include "saker/engine/differences.h"
+
 #include "python/bindings/model.h"
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace saker::python {
@@ -18,10 +21,16 @@ inline constexpr char kScoreSignature[] =
 // The outcome of each request, in order: a ScoreResult, or an exception of saker.errors. Raises for
 // keys that are no view.
 nanobind::list score(
-    const Model& model,
-    std::vector<engine::ScoreRequest> requests,
-    const std::vector<std::string>& views
+    Model& model, std::vector<engine::ScoreRequest> requests, const std::vector<std::string>& views
 );
+
+// What the other views differ by from the first; raises the request's error.
+engine::Differences differences(
+    Model& model, engine::ScoreRequest request, const std::vector<std::string>& views
+);
+
+// Whether the views give finite numbers, and if not, why not.
+std::pair<bool, std::string> preflight(Model& model, const std::vector<std::string>& views);
 
 void bind_scores(nanobind::module_& module);
 

@@ -17,7 +17,16 @@ mlx_library.load()
 
 # What follows needs MLX.
 from saker._native import VERSION as __version__  # noqa: E402
-from saker._native import GenerateResult, ModelFacts, ScoreRequest, ScoreResult, ViewScores  # noqa: E402
+from saker._native import (  # noqa: E402
+    Differences,
+    GenerateResult,
+    ModelFacts,
+    ScoreRequest,
+    ScoreResult,
+    ScoreStats,
+    ViewDifference,
+    ViewScores,
+)
 from saker.errors import (  # noqa: E402
     CancelledError,
     CapacityError,
@@ -35,6 +44,7 @@ __all__ = [
     "CancelledError",
     "CapacityError",
     "CorruptDataError",
+    "Differences",
     "Error",
     "GenerateOptions",
     "GenerateResult",
@@ -46,10 +56,12 @@ __all__ = [
     "RollingLogprob",
     "ScoreRequest",
     "ScoreResult",
+    "ScoreStats",
     "Stream",
     "TokenDist",
     "UnsupportedError",
     "View",
+    "ViewDifference",
     "ViewScores",
     "__version__",
     "load",

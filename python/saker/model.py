@@ -3,6 +3,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict, TypeVar, Unpack, cast
@@ -130,7 +131,8 @@ class Stream(Iterator[str]):
 class View:
     """One way to see the model: the base, an adapter at a strength, or a null adapter.
 
-    A view holds nothing of its own: any number may be used at the same time, in and after a ``with`` block.
+    A view holds nothing of its own: any number may be used at the same time, in and after a ``with`` block. A model that
+    was loaded with ``single_view`` refuses a ``with`` block inside another one.
     """
 
     def __init__(self, model: "Model", key: str) -> None:
@@ -144,10 +146,11 @@ class View:
         return f"View({self.key!r})"
 
     def __enter__(self) -> "View":
+        self._model._enter(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._model._leave()
 
     def generate(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> _native.GenerateResult:
         """Continues a prompt and waits for the whole answer."""
@@ -203,8 +206,11 @@ class View:
 class Model:
     """A loaded model: made by ``load``. Its own ``generate`` and scores are those of ``default_view``."""
 
-    def __init__(self, native: _native.Model, default_key: str) -> None:
+    def __init__(self, native: _native.Model, default_key: str, single_view: bool = False) -> None:
         self._native = native
+        self._single_view = single_view
+        self._active: str | None = None
+        self._lock = threading.Lock()
         self.default_view = View(self, default_key)
         """``ft`` where an adapter was loaded, else ``base``."""
 
@@ -219,8 +225,19 @@ class Model:
         return self._native.facts
 
     def close(self) -> None:
-        """Frees the model once no answer streams any more; it may be called again."""
+        """Ends the trace and frees the model once no answer streams any more; it may be called again."""
         self._native.close()
+
+    def _enter(self, view: View) -> None:
+        if not self._single_view:
+            return
+        with self._lock:
+            if self._active is not None:
+                raise RuntimeError(f"view {self._active!r} already active; exit it before entering {view.id!r}.")
+            self._active = view.id
+
+    def _leave(self) -> None:
+        self._active = None
 
     def __enter__(self) -> "Model":
         return self
@@ -258,15 +275,43 @@ class Model:
         Without ``views``: the base, and the fine-tune where there is one. What fails is an ``Error`` in its place and
         keeps the others from nothing. The bits are those of each request alone.
         """
-        if views is None:
-            views = ["base", "ft"] if self.default_view.key == "ft" else ["base"]
-        keys = [view.key if isinstance(view, View) else view for view in views]
+        keys = self._keys(views)
         wanted = list(requests)
         results: list[_native.ScoreResult | Error] = []
         for first in range(0, len(wanted), BATCH):
             outcomes = self._native.score(wanted[first : first + BATCH], keys)
             results += cast("list[_native.ScoreResult | Error]", outcomes)
         return results
+
+    def _keys(self, views: Sequence[View | str] | None) -> list[str]:
+        if views is None:
+            views = ["base", "ft"] if self.default_view.key == "ft" else ["base"]
+        return [view.key if isinstance(view, View) else view for view in views]
+
+    def differences(
+        self, request: str | _native.ScoreRequest, *, views: Sequence[View | str] | None = None
+    ) -> _native.Differences:
+        """What the other views differ by from the first, token by token, in one pass.
+
+        ``request`` is a text or a ``ScoreRequest``, whose ``top_k`` > 0 asks for KL and JS of the next token. Null views
+        among ``views`` give z-scores, three strengths an ablation curve. Formulas: docs/scoring.md.
+        """
+        if isinstance(request, str):
+            request = _native.ScoreRequest(text=request)
+        return self._native.differences(request, self._keys(views))
+
+    def preflight(self, *, views: Sequence[View | str] | None = None) -> tuple[bool, str]:
+        """Whether the views give finite numbers, and if not, why not."""
+        return self._native.preflight(self._keys(views))
+
+    @property
+    def score_stats(self) -> _native.ScoreStats:
+        """What scoring ran since the model was loaded, and what it knew already."""
+        return self._native.score_stats
+
+    def set_current_probe(self, name: str | None) -> None:
+        """Names, in the trace, what the following scores are for."""
+        self._native.set_current_probe(name or "")
 
     def generate(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> _native.GenerateResult:
         """Continues a prompt and waits for the whole answer."""
@@ -322,12 +367,19 @@ def load(
     prefill_step: int = 512,
     prefix_cache_bytes: int | None = None,
     device: str = "cpu",
+    cache_entries: int = 256,
+    trace: Path | None = None,
+    single_view: bool = False,
 ) -> Model:
     """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache.
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
     ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
+
+    Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
+    does not run twice. ``trace`` is a file that gets a JSON line for each such question. ``single_view`` refuses a
+    ``with`` block of a view inside that of another one, to find out where a program mixes them up.
     """
     options = _native.EngineOptions()
     options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
@@ -338,4 +390,5 @@ def load(
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
     adapters = [(name, os.fspath(folder)) for name, folder in named.items()]
-    return Model(_native.Model(os.fspath(path), adapters, options), "ft" if adapters else "base")
+    native = _native.Model(os.fspath(path), adapters, options, cache_entries, "" if trace is None else os.fspath(trace))
+    return Model(native, "ft" if adapters else "base", single_view)

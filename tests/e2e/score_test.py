@@ -156,6 +156,18 @@ class Views(SakerTest):
         self.assertEqual(got, self.ok("score", DEMO, "-f", path, "--adapter", self.adapter, "--diff", "--batch", "1"))
         self.assertEqual(set(json.loads(got.splitlines()[0])), {"id", "tokens", "views", "diff"})
 
+    def test_preflight(self):
+        views = ["--adapter", self.adapter, "--views", "base,ft,null:1"]
+        self.assertEqual(self.json("score", DEMO, "--preflight", *views, "--json"), {"ok": True})
+        self.assertIn(b"finite", self.ok("score", DEMO, "--preflight"))
+        plain, checked = (self.json("score", DEMO, "--text", TEXT, *args, *views, "--json") for args in ((), ("--preflight",)))
+        self.assertEqual(plain, checked)
+        config = self.adapter / "adapter_config.json"
+        config.write_text(config.read_text().replace('"scale": 2.0', '"scale": 1e38'))
+        self.fails("score", DEMO, "--preflight", "--adapter", self.adapter, "--views", "base,1e30", says='preflight: view "1e30"')
+        self.fails("score", DEMO, "--text", TEXT, "--preflight", "--adapter", self.folder / "none", says="none")
+        self.fails("score", DEMO, says="one of", code=2)
+
     def test_bad_views(self):
         score = ["score", DEMO, "--text", "hello"]
         self.fails(*score, "--views", "ft", says="needs an adapter")

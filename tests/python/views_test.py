@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views of one model: base, fine-tune, other strengths and null adapters."""
 
+import json
 import unittest
 
 import numpy as np
@@ -73,6 +74,68 @@ class Views(DemoTest):
             np.testing.assert_array_equal(one, self.logprobs(model.ft()))
             self.assertFalse(np.array_equal(one, two))
             self.assertFalse(np.array_equal(self.logprobs(model.view("two@0.5")), two))
+
+    def test_a_single_view_at_a_time(self):
+        with saker.load(DEMO, adapter=self.adapter, single_view=True) as model:
+            with self.assertRaisesRegex(ZeroDivisionError, ""), model.base() as base:
+                with self.assertRaisesRegex(RuntimeError, "view 'base' already active; exit it before entering 'ft'"):
+                    with model.ft():
+                        self.fail("two views")
+                self.logprobs(base)
+                raise ZeroDivisionError
+            with model.ft() as ft:
+                self.logprobs(ft)
+            self.logprobs(ft)
+
+    def test_differences(self):
+        views = [self.model.base(), "0.5", self.model.ft(), "null:1", "null:2"]
+        got = self.model.differences(saker.ScoreRequest(text=TEXT, top_k=32), views=views)
+        self.assertEqual((got.reference, [view.view for view in got.views]), ("base", ["0.5", "ft", "null:1", "null:2"]))
+        ft = got.views[1]
+        deltas = self.model.ft().rolling_logprob(TEXT).logprobs - self.model.base().rolling_logprob(TEXT).logprobs
+        self.assertTrue(np.isnan(ft.deltas[0]))
+        np.testing.assert_allclose(ft.deltas[1:], deltas, atol=1e-5)
+        self.assertAlmostEqual(ft.mean, float(ft.deltas[1:].mean()))
+        self.assertAlmostEqual(ft.mean_change, float(np.abs(ft.deltas[1:]).mean()))
+        self.assertTrue(ft.mean_interval[0] <= ft.mean <= ft.mean_interval[1])
+        self.assertTrue(0 < ft.js < ft.kl and np.isfinite(ft.z) and got.ablation is not None)
+        plain = self.model.differences(TEXT)
+        self.assertEqual((plain.reference, plain.views[0].view, plain.views[0].kl), ("base", "ft", None))
+        with self.assertRaisesRegex(ValueError, "two"):
+            self.model.differences(TEXT, views=["base"])
+
+    def test_preflight(self):
+        self.assertEqual(self.model.preflight(), (True, ""))
+        with saker.load(DEMO, adapter=make_adapter(self.folder / "huge", noise=1e30)) as model:
+            ok, reason = model.preflight()
+            self.assertFalse(ok)
+            self.assertRegex(reason, "ft.*finite")
+            self.assertTrue(model.preflight(views=["base"])[0])
+
+    def test_known_scores_and_the_trace(self):
+        trace = self.folder / "trace.jsonl"
+        model = saker.load(DEMO, adapter=self.adapter, trace=trace)
+        first = self.logprobs(model.ft())
+        model.set_current_probe("again")
+        np.testing.assert_array_equal(self.logprobs(model.ft()), first)
+        self.logprobs(model.scaled(1.0000001))
+        model.set_current_probe(None)
+        model.base().next_token_dist_batch([TEXT, "once", TEXT])
+        stats = model.score_stats
+        self.assertEqual((stats.cache_hits, stats.cache_misses, stats.hit_rate), (1, 5, 1 / 6))
+        self.assertEqual((stats.batches_sent, stats.batched_prompts, stats.max_batch_size), (1, 3, 3))
+        lines = [json.loads(line) for line in trace.read_text().splitlines()]
+        self.assertEqual([line["probe"] for line in lines], [None, "again", "again", None, None, None])
+        self.assertEqual([line["hit"] for line in lines], [False, True, False, False, False, False])
+        self.assertEqual({*lines[0]}, {"ts", "probe", "view_id", "prompt_hash", "top_k", "op", "wall_ms", "hit"})
+        for _ in range(2):
+            model.close()
+        with saker.load(DEMO, cache_entries=0) as model:
+            for _ in range(2):
+                self.logprobs(model.base())
+            self.assertEqual(model.score_stats.cache_hits, 0)
+        with self.assertRaises(saker.NotFoundError):
+            saker.load(DEMO, trace=self.folder / "no" / "trace.jsonl")
 
     def test_what_is_no_view(self):
         for key in ("", "half", "null:", "nan"):

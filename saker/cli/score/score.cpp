@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker score`: log-probabilities of given tokens.
 #include "saker/base/atomic_file.h"
+#include "saker/base/error.h"
 #include "saker/cli/command.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
@@ -9,6 +10,7 @@
 #include "saker/cli/score/html.h"
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
+#include "saker/engine/preflight.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -37,6 +39,8 @@ struct ScoreArgs {
   engine::ScoreRequest options;  // Those that all inputs share.
   ViewArgs views;
   std::filesystem::path trace;  // Empty: none.
+  bool preflight = false;
+  bool has_input = false;
   bool json = false;
 
   ScoreArgs() { options.top_k = 10; }
@@ -110,11 +114,24 @@ void show(
   }
 }
 
+// Throws kUnsupported with the reason where a view gives numbers that are not finite.
+void check_views(engine::Engine& engine, const ScoreArgs& args) {
+  const auto found = engine::preflight_finite_check(engine, args.options.views);
+  require(found.ok, ErrorCode::kUnsupported, "preflight: {}", found.reason);
+}
+
 int run_score(const ScoreArgs& given) {
   ScoreArgs args = given;
   args.options.views = parse_views(args.views);
   args.records.diff = args.views.diff;
   const auto engine = load_engine(args.model);
+  if (args.preflight) {
+    check_views(*engine, args);
+    if (!args.has_input) {
+      print(args.json ? dump_line({{"ok", true}}) : "all numbers are finite\n");
+      return 0;
+    }
+  }
   engine::ScoreInstruments instruments({.trace = args.trace});
   if (!args.records.file.empty()) {
     return score_records(*engine, args.records, args.options, instruments);
@@ -199,9 +216,15 @@ void add_score(CLI::App& app, Action& action) {
           "--trace", args->trace, "Add a JSON line for each view of each input to this file"
       )
       ->type_name("FILE");
+  command.add_flag(
+      "--preflight",
+      args->preflight,
+      "First check that all views give finite numbers; without input only that"
+  );
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([=, &action] {
-    if (input->count_all() + prompt->count() + prompt_tokens->count() == 0) {
+    args->has_input = input->count_all() + prompt->count() + prompt_tokens->count() > 0;
+    if (!args->has_input && !args->preflight) {
       throw CLI::RequiredError("one of --completion, --text, --tokens, --prompt and -f");
     }
     action = [args] { return run_score(*args); };

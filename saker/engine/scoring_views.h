@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Views as objects, for programs that ask one view at a time. Any number may be held at once, from
+// any thread; a program that wants to find out where it mixes them up asks for a single slot, as
+// backends that switch one model have it.
+//
+//   ScoringViews views(*engine, {{"", "path/to/adapter"}});
+//   const double delta = views.enter("ft").logprob_of(p, c) - views.enter("base").logprob_of(p, c);
+
+#include "saker/engine/engine.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::engine {
+
+enum class ViewSlots : std::uint8_t {
+  kAny,
+  kSingle,  // A second view is refused while one is held.
+};
+
+// One view while it is held. Movable; the object that made it must outlive it.
+class ScoringView {
+ public:
+  const std::string& key() const { return view_.key; }  // As it was asked for.
+
+  std::string id() const { return view_id(view_); }  // "base", "ft", "scaled_0.50", "null_7", ...
+
+  // These throw the request's error. The sum of log p of the completion's tokens, in nats.
+  double logprob_of(std::string prompt, std::string completion) const;
+  // log p of every token but the first; none for fewer than two tokens.
+  ScoreResult rolling_logprob(std::string text) const;
+  // Throws kInvalidArgument for top_k < 1.
+  score::NextDistribution next_token_dist(std::string prompt, int top_k = 256) const;
+  // Many requests in common passes; their own views are ignored. What fails is an Error in its
+  // place.
+  std::vector<ScoreOutcome> score(std::vector<ScoreRequest> requests) const;
+  GenerateResult generate(GenerateRequest request) const;
+
+ private:
+  friend class ScoringViews;
+  struct Shared;
+  struct Slot;
+
+  ScoringView(std::shared_ptr<Shared> shared, View view);
+  ScoreResult score_one(ScoreRequest request) const;
+
+  View view_;
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Slot, void (*)(Slot*)> slot_;  // Released when the view goes.
+};
+
+class ScoringViews {
+ public:
+  // `instruments`: null, or what knows earlier results and counts; must outlive this.
+  ScoringViews(
+      Engine& engine,
+      std::vector<NamedAdapter> adapters,
+      ViewSlots slots = ViewSlots::kAny,
+      ScoreInstruments* instruments = nullptr
+  );
+
+  // A view by its key, see parse_view. Throws as that does, and with a single slot kInvalidArgument
+  // while another view is held.
+  ScoringView enter(std::string_view key) const;
+
+ private:
+  std::vector<NamedAdapter> adapters_;
+  std::shared_ptr<ScoringView::Shared> shared_;
+};
+
+}  // namespace saker::engine
