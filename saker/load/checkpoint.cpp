@@ -28,7 +28,8 @@ namespace {
 // Tensor names that a warning lists at most.
 constexpr std::size_t kListed = 3;
 
-// One line about tensors that the model did not take.
+}  // namespace
+
 std::optional<std::string> unused_warning(std::vector<std::string> names) {
   // Old exporters stored what follows from the configuration.
   std::erase_if(names, [](const std::string& name) {
@@ -51,8 +52,6 @@ std::optional<std::string> unused_warning(std::vector<std::string> names) {
       shown < names.size() ? ", ..." : ""
   );
 }
-
-}  // namespace
 
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir, const models::LoadProgress& progress

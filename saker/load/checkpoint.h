@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,8 @@ struct LoadedCheckpoint {
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir, const models::LoadProgress& progress = {}
 );
+
+// One line about tensors that nothing took; none about those that say nothing new.
+std::optional<std::string> unused_warning(std::vector<std::string> names);
 
 }  // namespace saker::load

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A DFlash draft, of either version: drafts a block of tokens in one pass
+// (https://arxiv.org/abs/2602.06036). What some layers of the target gave for the tokens so far
+// comes in as keys and values of every layer, made once and kept; the block itself, the last token
+// and masks, is embedded and turned into logits by the target's own table and head. Immutable.
+// REQUIRES: called on the engine's thread.
+
+#include "saker/base/tensor.h"
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/mx.h"
+#include "saker/kernels/packed_weight.h"
+#include "saker/models/dflash_config.h"
+#include "saker/models/model.h"
+#include "saker/nn/block_attention.h"
+#include "saker/nn/dynamic_conv.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/gated_mlp.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/weights.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace saker::models {
+
+// DFlash 2: looks at the best candidates of a position again, with how well they follow the token
+// before:
+//   score(c) = logit(c) + sum over r of predecessor[before, r] * hidden[r] * successor[c, r]
+class CandidateSelector {
+ public:
+  CandidateSelector(const nn::Weights& weights, const DflashConfig& config);
+
+  // Final rows [n, hidden] -> float32 [n, rank], for `rescore`.
+  mx::array project(const mx::array& hidden) const;
+  // A position's logits [vocab_size] become the scores of its candidates after the token `before`,
+  // and -infinity for all others. `projected` [rank]: its row.
+  void rescore(std::span<float> logits, std::span<const float> projected, std::int32_t before)
+      const;
+
+ private:
+  int choices_;
+  nn::Linear projection_;
+  kernels::PackedWeight predecessors_;  // [vocab_size, rank]
+  kernels::PackedWeight successors_;
+};
+
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+// Tensors of a draft's files under the names that `DflashDraft` looks for: without a prefix, and
+// `encoder` as others name it. Throws kUnsupported naming one that stands for a kind of draft that
+// we can't run.
+TensorMap dflash_tensors(TensorMap tensors);
+
+class DflashDraft {
+ public:
+  // `weights`: see dflash_tensors. Throws kCorruptData naming a tensor that is missing or of
+  // another shape.
+  DflashDraft(const DflashConfig& config, const nn::Weights& weights);
+
+  const DflashConfig& config() const { return config_; }
+
+  // Keeps the keys and values of context rows.
+  cache::SequenceCache make_cache(const CacheOptions& options) const;
+
+  // Takes up context rows: features [N, taps * hidden] are what the target's layers gave for the
+  // next rows of the context's spans. Writes to their caches. Throws kInvalidArgument for another
+  // width, kCapacity without memory; a cache may then have rows in some layers only.
+  void remember(const mx::array& features, nn::ForwardContext& context) const;
+
+  // Blocks, one per span: token rows of the target [N, hidden] -> final normed rows [N, hidden].
+  // The blocks' own rows go to the caches, which the caller takes back.
+  mx::array forward(const mx::array& embedded, nn::ForwardContext& context) const;
+
+  // Final rows [n, hidden] -> float32 [n, vocab_size], by the target's head.
+  mx::array logits(const mx::array& hidden, const Model& target) const;
+
+  // Null for a DFlash 1 draft.
+  const CandidateSelector* selector() const { return selector_ ? &*selector_ : nullptr; }
+
+ private:
+  struct Layer {
+    nn::RmsNorm attention_norm;
+    nn::BlockAttention attention;
+    nn::RmsNorm mlp_norm;
+    nn::GatedMlp mlp;
+    std::optional<nn::DynamicConv> attention_conv;
+    std::optional<nn::DynamicConv> mlp_conv;
+  };
+
+  static Layer make_layer(
+      const nn::Weights& weights,
+      const DflashConfig& config,
+      int index,
+      const std::shared_ptr<const nn::Rope>& rope
+  );
+
+  DflashConfig config_;
+  nn::Linear fuse_;
+  nn::RmsNorm context_norm_;
+  std::vector<Layer> layers_;
+  nn::RmsNorm final_norm_;
+  std::optional<CandidateSelector> selector_;
+};
+
+}  // namespace saker::models

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Attention of a block that is drafted at once (DFlash, https://arxiv.org/abs/2602.06036): its rows
+// attend to context rows, which come from elsewhere and are only remembered as keys and values, and
+// to each other. Immutable.
+
+#include "saker/kernels/mx.h"
+#include "saker/nn/attention.h"
+#include "saker/nn/forward_context.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
+#include "saker/nn/rope.h"
+#include "saker/nn/weights.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace saker::nn {
+
+class BlockAttention {
+ public:
+  // `options.attend.bidirectional`: rows of the block see the later ones too. REQUIRES:
+  // options.head_norm, no output gate.
+  BlockAttention(
+      const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
+  );
+
+  struct Rows {
+    mx::array keys;    // [N, H_kv, D], normed and rotated.
+    mx::array values;  // [N, H_kv, D]
+  };
+
+  // The keys and values of x [N, hidden] at the pass's positions.
+  Rows rows(const mx::array& x, ForwardContext& context) const;
+  // Appends the pass's rows, evaluated, to the spans' caches of this layer.
+  static void remember(const Rows& rows, ForwardContext& context, int layer);
+
+  // Blocks x [N, hidden], one per span -> [N, hidden]. Their rows lie behind those of the caches of
+  // this layer; the caller takes them back.
+  mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
+
+  std::size_t nbytes() const { return query_.nbytes() + key_value_.nbytes() + output_.nbytes(); }
+
+ private:
+  AttentionOptions options_;
+  std::shared_ptr<const Rope> rope_;
+  Linear query_;
+  JoinedLinear key_value_;
+  Linear output_;
+  RmsNorm query_norm_;
+  RmsNorm key_norm_;
+};
+
+}  // namespace saker::nn
