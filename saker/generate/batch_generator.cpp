@@ -342,12 +342,44 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
     span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
   }
   PassTransaction transaction(spans);
-  RowLogits logits = run_rows(model_, spans);
+  TapRows taps{.layers = tap_layers(works), .rows = std::nullopt};
+  RowLogits logits = run_rows(model_, spans, &taps);
   int first_row = 0;
+  int first_logits = 0;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    advance(works[i], logits, first_row, [&](std::int64_t rows) { transaction.commit(i, rows); });
-    first_row += spans[i].logit_rows;
+    advance(works[i], logits, first_logits, [&](std::int64_t rows) {
+      transaction.commit(i, rows);
+      keep_taps(works[i], taps, first_row, rows);
+    });
+    first_row += static_cast<int>(spans[i].tokens.size());
+    first_logits += spans[i].logit_rows;
   }
+}
+
+std::span<const int> BatchGenerator::tap_layers(std::span<const Work> works) const {
+  for (const Work& work : works) {
+    const std::span<const int> layers = speculator_.tap_layers(work.sequence->drafting);
+    if (!layers.empty()) {
+      return layers;
+    }
+  }
+  return {};
+}
+
+void BatchGenerator::keep_taps(const Work& work, const TapRows& taps, int first, std::int64_t rows)
+    const {
+  Drafting& drafting = work.sequence->drafting;
+  const std::span<const int> layers = speculator_.tap_layers(drafting);
+  if (!taps.rows || rows == 0 || layers.empty() || layers.data() != taps.layers.data()) {
+    return;
+  }
+  const int end = first + static_cast<int>(rows);
+  const bool whole = first == 0 && end == taps.rows->shape(0);
+  Speculator::keep(
+      drafting,
+      whole ? *taps.rows : mx::slice(*taps.rows, {first, 0}, {end, taps.rows->shape(1)}),
+      work.turn == nullptr
+  );
 }
 
 void BatchGenerator::advance(

@@ -109,7 +109,7 @@ std::optional<double> PassCosts::seconds(int rows) const {
 }
 
 double DepthControl::round_seconds(int rows, int depth) const {
-  return passes_.seconds(rows).value_or(1.0) + draft_step_.seconds() * depth;
+  return passes_.seconds(rows).value_or(1.0) + draft_step_.seconds() * draft_steps(depth);
 }
 
 // The most promising draft tokens first, since a round of so many rows is then worth most: the
@@ -186,7 +186,7 @@ void DepthControl::probe(std::span<const Candidate> candidates, std::vector<int>
 void DepthControl::observe(const Round& round) {
   passes_.observe(round.rows, round.pass_seconds);
   if (round.depth > 0 && round.steady) {
-    draft_step_.observe(round.draft_seconds / round.depth);
+    draft_step_.observe(round.draft_seconds / draft_steps(round.depth));
   }
   const double seconds = round.pass_seconds + round.draft_seconds;
   debt_ = std::max(debt_ - seconds, 0.0);

@@ -13,7 +13,9 @@
 // Only numbers: no clock, no model. One object serves all sequences of a generator and stays for
 // the next ones. Threading: one thread.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -76,8 +78,18 @@ class PassCosts {
   std::map<int, MovingCost> points_;
 };
 
+// What a proposal costs.
+enum class DraftCost : std::uint8_t {
+  kByToken,
+  kByBlock,  // The same at any depth.
+};
+
 class DepthControl {
  public:
+  DepthControl() = default;
+
+  explicit DepthControl(DraftCost draft_cost) : draft_cost_(draft_cost) {}
+
   // A sequence that could be drafted for in the coming round.
   struct Candidate {
     const AcceptanceRates* rates;
@@ -110,8 +122,14 @@ class DepthControl {
   double round_seconds(int rows, int depth) const;
   void probe(std::span<const Candidate> candidates, std::vector<int>& depths);
 
+  // How often a proposal of this depth has the drafter's cost.
+  int draft_steps(int depth) const {
+    return draft_cost_ == DraftCost::kByBlock ? std::min(depth, 1) : depth;
+  }
+
+  DraftCost draft_cost_ = DraftCost::kByToken;
   PassCosts passes_;
-  MovingCost draft_step_;       // Seconds of a drafter for one token of depth.
+  MovingCost draft_step_;       // Seconds of a drafter for one token of depth, or for a block.
   double expected_rate_ = 0.0;  // Tokens a second of the plan that a probe was tried instead of.
   double debt_ = 0.0;           // Seconds that must pass before the next probe.
   bool probing_ = false;

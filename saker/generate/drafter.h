@@ -8,7 +8,9 @@
 // shown the whole context at each proposal and runs what is new to it then, so a sequence that is
 // not drafted for costs it nothing. Threading: the thread that owns MLX.
 
+#include "saker/generate/depth_control.h"
 #include "saker/generate/sequence.h"
+#include "saker/kernels/mx.h"
 #include "saker/sample/acceptance.h"
 
 #include <cstdint>
@@ -28,6 +30,10 @@ class DraftState {
   // Ends the last proposal: its first `count` tokens are part of the context from now on, the
   // others never were.
   virtual void settle(int /*count*/) {}
+
+  // Rows that the target has run and committed, in order: what the drafter's tapped layers gave for
+  // them, [n, taps * hidden], evaluated. May throw: then the state is not used any more.
+  virtual void keep(const mx::array& /*features*/, bool /*of_prompt*/) {}
 };
 
 struct Proposal {
@@ -49,6 +55,14 @@ class Drafter {
 
   // Whether proposals cost no pass of a model, so that they may be made and not used.
   virtual bool is_free() const { return false; }
+
+  virtual DraftCost cost() const { return DraftCost::kByToken; }
+
+  // Tokens of one proposal at most.
+  virtual int max_depth() const { return kMaxDraftDepth; }
+
+  // Layers of the target whose output rows the states are to keep, see nn::ForwardContext.
+  virtual std::span<const int> tap_layers() const { return {}; }
 
   virtual std::unique_ptr<DraftState> start(const SequenceRequest& request) = 0;
 

@@ -3,9 +3,22 @@
 
 #include "saker/nn/forward_context.h"
 
+#include <numeric>
+
 namespace saker::generate {
 
-RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans) {
+namespace {
+
+// The tapped rows of the whole pass, not evaluated.
+mx::array all_taps(const nn::ForwardContext& context, const mx::array& final_rows) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(context.row_count()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return context.tapped(final_rows, rows);
+}
+
+}  // namespace
+
+RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, TapRows* taps) {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> wanted;
   std::vector<nn::Span> parts;
@@ -18,9 +31,16 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans) 
     }
   }
   nn::ForwardContext context(std::move(parts));
+  const bool tapped = taps != nullptr && !taps->layers.empty();
+  if (tapped) {
+    context.tap_layers.assign(taps->layers.begin(), taps->layers.end());
+  }
   const int row_count = static_cast<int>(ids.size());
   const int wanted_count = static_cast<int>(wanted.size());
   mx::array result = model.forward(mx::array(ids.data(), {row_count}, mx::int32), context);
+  if (tapped) {
+    taps->rows = all_taps(context, result);
+  }
   if (wanted_count > 0) {
     if (wanted_count < row_count) {
       result = mx::take(result, mx::array(wanted.data(), {wanted_count}, mx::int32), 0);
@@ -29,7 +49,11 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans) 
         mx::astype(model.unembed(result, context.adapters().select(wanted)), mx::float32)
     );
   }
-  mx::eval(result);
+  if (tapped) {
+    mx::eval(result, *taps->rows);
+  } else {
+    mx::eval(result);
+  }
   return {std::move(result), model.info().vocab_size};
 }
 

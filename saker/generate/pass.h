@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,8 +40,16 @@ class RowLogits {
   int vocab_size_;
 };
 
-// Runs and evaluates all rows. Transactions are the caller's.
-RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans);
+// What some layers gave for all rows of a pass.
+struct TapRows {
+  std::span<const int> layers;    // See nn::ForwardContext; empty: nothing is kept.
+  std::optional<mx::array> rows;  // [N, layers * hidden], evaluated.
+};
+
+// Runs and evaluates all rows. Transactions are the caller's. `taps`: filled in if given.
+RowLogits run_rows(
+    const models::Model& model, std::span<const PassSpan> spans, TapRows* taps = nullptr
+);
 
 // Transactions over the caches of one pass: rolled back unless committed one by one.
 class PassTransaction {

@@ -19,7 +19,7 @@
 namespace saker::generate {
 
 // Where draft tokens come from, see drafter.h.
-enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel };
+enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel, kDflash };
 
 inline constexpr int kAutoDepth = -1;
 inline constexpr int kMaxDraftDepth = 64;

@@ -33,7 +33,9 @@ int limit_of(const Speculator::Turn& turn) {
 
 Speculator::Speculator(Drafters drafters) {
   for (auto& [kind, drafter] : drafters) {
-    sources_[kind].drafter = std::move(drafter);
+    Source& source = sources_[kind];
+    source.control = DepthControl(drafter->cost());
+    source.drafter = std::move(drafter);
   }
   if (!sources_.contains(DrafterKind::kPromptLookup)) {
     sources_[DrafterKind::kPromptLookup].drafter = std::make_unique<PromptLookup>();
@@ -55,7 +57,11 @@ Drafting Speculator::start(const SequenceRequest& request) const {
   }
   const auto source = sources_.find(wanted.drafter);
   require(
-      source != sources_.end(), ErrorCode::kUnsupported, "speculate: draft needs a draft model"
+      source != sources_.end(),
+      ErrorCode::kUnsupported,
+      "speculate: {}",
+      wanted.drafter == DrafterKind::kDflash ? "dflash needs a DFlash draft"
+                                             : "draft needs a draft model"
   );
   try {
     drafting.state = source->second.drafter->start(request);
@@ -64,6 +70,20 @@ Drafting Speculator::start(const SequenceRequest& request) const {
     spdlog::warn("an answer goes on without drafts: {}", error.what());
   }
   return drafting;
+}
+
+std::span<const int> Speculator::tap_layers(const Drafting& drafting) const {
+  const auto source = drafting.state ? sources_.find(drafting.drafter) : sources_.end();
+  return source == sources_.end() ? std::span<const int>() : source->second.drafter->tap_layers();
+}
+
+void Speculator::keep(Drafting& drafting, const mx::array& features, bool of_prompt) {
+  try {
+    drafting.state->keep(features, of_prompt);
+  } catch (const std::exception& error) {
+    spdlog::warn("drafting failed, an answer goes on without: {}", error.what());
+    drafting.state = nullptr;
+  }
 }
 
 void Speculator::propose(std::span<Turn> turns, bool measured) {
@@ -87,7 +107,7 @@ void Speculator::propose(
 ) {
   std::vector<int> depths;
   for (const Turn* turn : asked) {
-    depths.push_back(limit_of(*turn));
+    depths.push_back(std::min(limit_of(*turn), source.drafter->max_depth()));
   }
   const bool is_free = source.drafter->is_free();
   if (is_free) {

@@ -13,6 +13,7 @@
 #include "saker/generate/depth_control.h"
 #include "saker/generate/drafter.h"
 #include "saker/generate/sequence.h"
+#include "saker/kernels/mx.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,12 @@ class Speculator {
   // Throws kInvalidArgument for a depth out of range, kUnsupported for a drafter that is not there.
   // A drafter that fails to start leaves the sequence without drafts.
   Drafting start(const SequenceRequest& request) const;
+
+  // The layers of the target that the pass of such a sequence has to tap; empty: none.
+  std::span<const int> tap_layers(const Drafting& drafting) const;
+
+  // Hands on what they gave for rows that were committed.
+  static void keep(Drafting& drafting, const mx::array& features, bool of_prompt);
 
   // One sequence in the coming pass.
   struct Turn {

@@ -16,6 +16,11 @@ struct World {
   std::function<double(int rows)> pass_seconds;
   double draft_step_seconds = 0.0;
   double acceptance = 0.0;  // Of each draft token.
+  bool by_block = false;    // A step drafts any number of tokens.
+
+  double draft_seconds(int depth) const {
+    return draft_step_seconds * (by_block ? std::min(depth, 1) : depth);
+  }
 };
 
 struct Totals {
@@ -41,7 +46,7 @@ Totals run(DepthControl& control, AcceptanceRates& rates, const World& world, in
         .tokens = 1 + accepted,
         .depth = depth,
         .pass_seconds = world.pass_seconds(1 + depth),
-        .draft_seconds = world.draft_step_seconds * depth,
+        .draft_seconds = world.draft_seconds(depth),
     };
     control.observe(round);
     if (depth > 0) {
@@ -66,7 +71,7 @@ double fixed_rate(const World& world, int depth) {
   for (int i = 0; i < depth; ++i) {
     tokens += survival *= world.acceptance;
   }
-  return tokens / (world.pass_seconds(1 + depth) + world.draft_step_seconds * depth);
+  return tokens / (world.pass_seconds(1 + depth) + world.draft_seconds(depth));
 }
 
 double best_rate(const World& world) {
@@ -86,6 +91,19 @@ TEST(DepthControl, FindsADepthThatPays) {
       run(control, rates, world, 100);
       EXPECT_GT(run(control, rates, world, 2000).rate(), 0.9 * best_rate(world))
           << acceptance << " " << draft_step;
+    }
+  }
+}
+
+TEST(DepthControl, FindsADepthThatPaysForABlock) {
+  for (const double acceptance : {0.6, 0.8, 0.95}) {
+    for (const double block : {0.002, 0.01, 0.03}) {
+      const World world{flat_pass, block, acceptance, true};
+      DepthControl control(DraftCost::kByBlock);
+      AcceptanceRates rates;
+      run(control, rates, world, 100);
+      EXPECT_GT(run(control, rates, world, 2000).rate(), 0.9 * best_rate(world))
+          << acceptance << " " << block;
     }
   }
 }
