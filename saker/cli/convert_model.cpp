@@ -43,6 +43,16 @@ load::ConvertOptions options_of(const ConvertModelArgs& args) {
     }
     options.quantize = std::move(quantize);
   }
+  if (!args.draft.empty()) {
+    options.draft = load::resolve_model(args.draft);
+  }
+  if (args.draft_bits != 0 || args.draft_group_size != 0 || !args.draft_mode.empty()) {
+    load::QuantizeOptions quantize;
+    quantize.format = load::quantized_format(
+        args.draft_mode.empty() ? "affine" : args.draft_mode, args.draft_bits, args.draft_group_size
+    );
+    options.draft_quantize = std::move(quantize);
+  }
   return options;
 }
 
@@ -64,6 +74,7 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
         {"bits_per_weight", bits_per_weight(report)},
         {"quantized", report.quantized},
         {"dequantized", report.dequantized},
+        {"draft_bytes", report.draft_bytes},
         {"copied", report.copied},
     }));
     return;
@@ -75,6 +86,23 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
       bits_per_weight(report),
       target
   ));
+}
+
+CLI::Option* add_draft_options(CLI::App& command, ConvertModelArgs& args) {
+  auto* draft = command.add_option(
+      "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"
+  );
+  draft->type_name("MODEL");
+  command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
+      ->needs(draft)
+      ->type_name("N");
+  command.add_option("--draft-group-size", args.draft_group_size, "As --group-size, of the draft")
+      ->needs(draft)
+      ->type_name("N");
+  command.add_option("--draft-mode", args.draft_mode, "As --mode, of the draft")
+      ->needs(draft)
+      ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
+  return draft;
 }
 
 }  // namespace
@@ -105,7 +133,8 @@ std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs
   for (auto* option : {bits, group, mode, recipe, rules}) {
     dequantize->excludes(option);
   }
-  return {bits, group, mode, recipe, rules, dtype, dequantize};
+  auto* draft = add_draft_options(command, args);
+  return {bits, group, mode, recipe, rules, dtype, dequantize, draft};
 }
 
 int run_convert_model(

@@ -18,6 +18,10 @@ struct ConvertModelArgs {
   std::vector<std::string> rules;
   std::string dtype;
   bool dequantize = false;
+  std::string draft;  // Empty: none.
+  int draft_bits = 0;
+  int draft_group_size = 0;
+  std::string draft_mode;
 };
 
 // Adds the options that say what becomes of the weights; returns them, so that others can exclude

@@ -53,6 +53,9 @@ int generate_one(
   if (args.verbose || isatty(STDERR_FILENO) == 1) {
     print_error(describe(result.stats) + "\n");
   }
+  if (args.verbose) {
+    print_error("caches: " + result.stats.caches + "\n");
+  }
   return 0;
 }
 
@@ -125,7 +128,9 @@ void add_generate(CLI::App& app, Action& action) {
       ->type_name("FILE");
   args->request.add_to(command);
   command.add_flag("--json", args->json, "Print one JSON object");
-  command.add_flag("-v,--verbose", args->verbose, "Print statistics on stderr");
+  command.add_flag(
+      "-v,--verbose", args->verbose, "Print statistics and what the caches hold on stderr"
+  );
   command.callback([args, &action] { action = [args] { return run_generate(*args); }; });
 }
 

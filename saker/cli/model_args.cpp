@@ -73,12 +73,14 @@ void add_kv_bits(CLI::App& command, int& bits) {
 }
 
 void add_draft_args(CLI::App& command, ModelArgs& args) {
+  args.drafts = true;
   command
       .add_option(
           "--draft",
           args.draft,
-          "A smaller model with the same tokenizer that drafts tokens: answers stay the same and "
-          "come sooner"
+          "A smaller model with the same tokenizer, or a DFlash draft of the model, that drafts "
+          "tokens: answers stay the same and come sooner; none [draft or drafter in the model's "
+          "folder]"
       )
       ->type_name("MODEL")
       ->group("Engine");
@@ -137,10 +139,13 @@ std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {
       bar->set(static_cast<std::uint64_t>(done));
     }
   };
-  if (!args.draft.empty()) {
+  const std::filesystem::path model = load::resolve_model(args.model);
+  if (args.drafts && args.draft.empty()) {
+    options.draft = load::find_draft(model).value_or(std::filesystem::path());
+  } else if (args.drafts && args.draft != "none") {
     options.draft = load::resolve_model(args.draft);
   }
-  auto engine = engine::Engine::load(load::resolve_model(args.model), options);
+  auto engine = engine::Engine::load(model, options);
   bar.reset();
   for (const std::string& warning : engine->facts().warnings) {
     spdlog::warn("{}", warning);

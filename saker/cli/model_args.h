@@ -14,8 +14,9 @@
 namespace saker::cli {
 
 struct ModelArgs {
-  std::string model;  // Directory, hub repo id, or empty: the bundled demo model.
-  std::string draft;  // The same of a draft model; empty: none.
+  std::string model;    // Directory, hub repo id, or empty: the bundled demo model.
+  std::string draft;    // The same of a draft; "none"; empty: the one in the model's folder.
+  bool drafts = false;  // Whether the command drafts.
   engine::EngineOptions engine;
 };
 

@@ -100,12 +100,12 @@ void set_speculate(GenerateRequest& request, const Json& value) {
     request.speculate = engine::Speculate::kPromptLookup;
   } else {
     require(
-        name == "draft",
+        name == "draft" || name == "dflash",
         ErrorCode::kInvalidArgument,
-        "speculate: got {:?}, expected none, prompt-lookup or draft",
+        "speculate: got {:?}, expected none, prompt-lookup, draft or dflash",
         name
     );
-    request.speculate = engine::Speculate::kDraft;
+    request.speculate = name == "draft" ? engine::Speculate::kDraft : engine::Speculate::kDflash;
   }
 }
 
@@ -239,8 +239,8 @@ constexpr RequestField kFields[] = {
      [](GenerateRequest& r, const Json& v) { r.logprobs = as_int(v, "logprobs"); }},
     {"speculate",
      Kind::kText,
-     "What drafts tokens, the answer being the same: none, prompt-lookup, draft [draft with "
-     "--draft]",
+     "What drafts tokens, the answer being the same: none, prompt-lookup, draft, dflash "
+     "[the draft that is loaded]",
      set_speculate},
     {"acceptance",
      Kind::kText,

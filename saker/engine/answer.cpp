@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
+#include "saker/cache/summary.h"
 
 #include <algorithm>
 #include <new>
@@ -136,6 +137,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
       .rounds = end.speculation.rounds,
       .drafted = end.speculation.drafted,
       .accepted = end.speculation.accepted,
+      .caches = end.cache ? cache::cache_summary(*end.cache) : "",
   };
 }
 

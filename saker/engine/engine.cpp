@@ -12,6 +12,7 @@
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/limits.h"
 #include "saker/load/checkpoint.h"
+#include "saker/load/draft.h"
 #include "saker/load/model_dir.h"
 
 #include <chrono>
@@ -98,28 +99,32 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    target_ = info;
     return std::move(loaded.model);
   }
 
-  // Empty without a draft model. REQUIRES: called after `load_model`, by the runner.
-  Runner::LoadModel draft_loader(const EngineOptions& options) {
+  // Empty without a draft. REQUIRES: called after `load_model`, by the runner.
+  Runner::LoadDraft draft_loader(const EngineOptions& options) {
     if (options.draft.empty()) {
       return {};
     }
     load_prompts(options.draft);
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
-      load::LoadedCheckpoint loaded = load::load_checkpoint(draft);
-      check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
-      for (const std::string& warning : loaded.warnings) {
-        facts_.warnings.push_back("draft model: " + warning);
+      load::LoadedDraft loaded = load::load_draft(draft, target_);
+      if (loaded.model) {
+        check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
       }
-      return std::move(loaded.model);
+      for (const std::string& warning : loaded.warnings) {
+        facts_.warnings.push_back("draft: " + warning);
+      }
+      return loaded;
     };
   }
 
   int prefill_step_;
   ModelFacts facts_;
+  models::ModelInfo target_;
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };

@@ -34,7 +34,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
-  // The folder of a smaller model with the same tokenizer, which drafts tokens; empty: none.
+  // The folder of a draft: a smaller model with the same tokenizer, or a DFlash draft made for this
+  // model; empty: none.
   std::filesystem::path draft = {};
   // Memory for rows of earlier prompts and answers, which later prompts with the same beginning do
   // not run again; 0: none are kept. Default: an eighth of the machine's memory.

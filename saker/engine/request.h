@@ -23,10 +23,11 @@ namespace saker::engine {
 
 // Where draft tokens come from, which one pass then checks: answers stay the same to the bit.
 enum class Speculate : std::uint8_t {
-  kDefault,  // The draft model where one is loaded, else none.
+  kDefault,  // The draft model or DFlash draft where one is loaded, else none.
   kNone,
   kPromptLookup,  // What followed the last time the text went like this.
   kDraft,         // The draft model.
+  kDflash,        // The DFlash draft.
 };
 
 inline constexpr int kAutoDraftDepth = -1;
@@ -37,9 +38,8 @@ struct GenerateRequest {
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
   std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools;  // For the template, with messages.
-  Json template_kwargs =
-      Json::object();  // More variables for the template, such as enable_thinking.
+  std::optional<Json> tools;              // For the template, with messages.
+  Json template_kwargs = Json::object();  // More of its variables, such as enable_thinking.
 
   int max_tokens = 256;
   sample::SamplingOptions sampling;
@@ -58,8 +58,7 @@ struct GenerateRequest {
   std::optional<NullView> adapter_null = {};  // Noise in the adapter's shape instead of it.
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
   int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits.
-  // Continues the conversation that this session's cache holds where the prompt agrees with it; 0:
-  // no session.
+  // Continues what this session's cache holds where the prompt agrees with it; 0: no session.
   std::uint64_t session = 0;
   // A prompt-cache file after whose rows the prompt continues: text is then encoded without special
   // tokens. Made with the same adapter, scale, max_kv_size and kv_bits. Not with a session.
@@ -100,6 +99,7 @@ struct GenerateStats {
   int rounds = 0;                     // Passes that checked draft tokens,
   int drafted = 0;                    // how many in all,
   int accepted = 0;                   // and how many were right.
+  std::string caches;                 // What the layers hold at the end, see cache/summary.h.
 };
 
 struct GenerateResult {

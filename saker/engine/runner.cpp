@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/runner.h"
 
+#include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
 
 #include <fmt/format.h>
@@ -24,15 +25,18 @@ struct Runner::Submission {
 
 namespace {
 
-generate::Speculation speculation_of(const GenerateRequest& request, bool has_draft_model) {
+generate::Speculation speculation_of(
+    const GenerateRequest& request, const load::LoadedDraft& draft
+) {
   generate::Speculation result{.depth = request.draft_depth};
   if (request.accept_by_rejection) {
     result.acceptance = generate::Acceptance::kRejection;
   }
   switch (request.speculate) {
     case Speculate::kDefault:
-      result.drafter =
-          has_draft_model ? generate::DrafterKind::kDraftModel : generate::DrafterKind::kNone;
+      result.drafter = draft.dflash  ? generate::DrafterKind::kDflash
+                       : draft.model ? generate::DrafterKind::kDraftModel
+                                     : generate::DrafterKind::kNone;
       break;
     case Speculate::kNone:
       break;
@@ -41,6 +45,9 @@ generate::Speculation speculation_of(const GenerateRequest& request, bool has_dr
       break;
     case Speculate::kDraft:
       result.drafter = generate::DrafterKind::kDraftModel;
+      break;
+    case Speculate::kDflash:
+      result.drafter = generate::DrafterKind::kDflash;
       break;
   }
   return result;
@@ -54,7 +61,7 @@ Runner::Runner(
     const PrefixOptions& prefixes,
     const LoadModel& load,
     std::filesystem::path model_dir,
-    const LoadModel& load_draft
+    const LoadDraft& load_draft
 )
     : prompts_(std::move(prompts)),
       limits_(limits),
@@ -134,21 +141,31 @@ cache::PrefixCacheStats Runner::prefix_stats() {
   });
 }
 
-void Runner::run(const LoadModel& load, const LoadModel& load_draft, std::promise<void>& loaded) {
+generate::Drafters Runner::make_drafters() const {
+  generate::Drafters drafters;
+  if (draft_.model) {
+    drafters[generate::DrafterKind::kDraftModel] =
+        std::make_unique<generate::DraftModel>(*draft_.model, limits_.prefill_step);
+  }
+  if (draft_.dflash) {
+    drafters[generate::DrafterKind::kDflash] =
+        std::make_unique<generate::Dflash>(*draft_.dflash, *model_);
+  }
+  return drafters;
+}
+
+void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded) {
   try {
     model_ = load();
-    generate::Drafters drafters;
     if (load_draft) {
-      draft_model_ = load_draft();
-      drafters[generate::DrafterKind::kDraftModel] =
-          std::make_unique<generate::DraftModel>(*draft_model_, limits_.prefill_step);
+      draft_ = load_draft();
     }
     generator_ = std::make_unique<generate::BatchGenerator>(
-        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr, std::move(drafters)
+        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr, make_drafters()
     );
   } catch (...) {
     generator_.reset();
-    draft_model_.reset();
+    draft_ = {};
     model_.reset();
     loaded.set_exception(typed_error(std::current_exception()));
     return;
@@ -160,7 +177,7 @@ void Runner::run(const LoadModel& load, const LoadModel& load_draft, std::promis
   sessions_ = {};
   prefixes_.reset();
   adapters_ = {};
-  draft_model_.reset();
+  draft_ = {};
   model_.reset();
   mx::clear_streams();
 }
@@ -204,7 +221,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.xtc_exempt = prompts_->xtc_exempt();
   sequence.dry_breakers = submission.dry_breakers;
   sequence.logprobs = request.logprobs;
-  sequence.speculation = speculation_of(request, draft_model_ != nullptr);
+  sequence.speculation = speculation_of(request, draft_);
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }

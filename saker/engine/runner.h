@@ -14,6 +14,7 @@
 #include "saker/engine/prompts.h"
 #include "saker/engine/sessions.h"
 #include "saker/generate/batch_generator.h"
+#include "saker/load/draft.h"
 #include "saker/models/model.h"
 
 #include <atomic>
@@ -33,6 +34,7 @@ namespace saker::engine {
 class Runner {
  public:
   using LoadModel = std::function<std::unique_ptr<const models::Model>()>;
+  using LoadDraft = std::function<load::LoadedDraft()>;
 
   struct PrefixOptions {
     cache::PrefixCacheOptions cache;  // A byte budget of 0: no rows are shared.
@@ -40,14 +42,14 @@ class Runner {
   };
 
   // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
-  // need the model's folder. `load_draft`: of a draft model, after the other one; empty: none.
+  // need the model's folder. `load_draft`: of a draft, after the model; empty: none.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
       const PrefixOptions& prefixes,
       const LoadModel& load,
       std::filesystem::path model_dir = {},
-      const LoadModel& load_draft = {}
+      const LoadDraft& load_draft = {}
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -96,9 +98,10 @@ class Runner {
     std::int64_t unknown_rows = 0;  // Before those whose tokens are known.
   };
 
-  void run(const LoadModel& load, const LoadModel& load_draft, std::promise<void>& loaded);
+  void run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded);
   void serve();
   void start(Submission& submission);
+  generate::Drafters make_drafters() const;
   // The request for the generator; takes the session's or the file's rows.
   generate::SequenceRequest make_sequence(const Submission& submission);
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
@@ -110,7 +113,7 @@ class Runner {
 
   // Of the engine's thread.
   std::unique_ptr<const models::Model> model_;
-  std::unique_ptr<const models::Model> draft_model_;
+  load::LoadedDraft draft_;
   std::optional<cache::PrefixCache> prefixes_;
   std::string prefix_key_;
   std::unique_ptr<generate::BatchGenerator> generator_;

@@ -10,6 +10,7 @@
 #include "saker/load/safetensors.h"
 #include "saker/load/tensor_steps.h"
 #include "saker/load/weight_files.h"
+#include "saker/models/dflash_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/weights.h"
 
@@ -328,6 +329,26 @@ std::vector<PlannedTensor> all_outputs(const std::vector<TensorStep>& steps) {
   return outputs;
 }
 
+void check(const Json& config) {
+  if (models::is_dflash_config(config)) {
+    models::read_dflash_config(config);
+  } else {
+    models::check_config(config);
+  }
+}
+
+void add_draft(const ConvertOptions& options, const ModelWriter& writer, ConvertReport& report) {
+  ConvertOptions own;
+  own.quantize = options.draft_quantize;
+  own.max_shard_bytes = options.max_shard_bytes;
+  own.progress = options.progress;
+  const ConvertReport draft = convert_model(options.draft, writer.folder() / "draft", own);
+  report.draft_bytes = draft.bytes;
+  for (const std::string& warning : draft.warnings) {
+    report.warnings.push_back("draft: " + warning);
+  }
+}
+
 }  // namespace
 
 ConvertReport convert_model(
@@ -343,17 +364,25 @@ ConvertReport convert_model(
       quote(source.native(), source.native().size())
   );
   Json config = read_json_file(*files.config);
-  models::check_config(config);
+  check(config);
   WeightFiles weight_files = find_weight_files(source);
   auto tensors = mlx_weights(read_weight_files(weight_files), config);
   Conversion conversion(std::move(config), std::move(tensors), options);
   const auto steps = conversion.steps();
   ModelWriter writer(target, all_outputs(steps), options.max_shard_bytes);
+  ConvertReport report = conversion.report();
+  if (!options.draft.empty()) {
+    add_draft(options, writer, report);
+  }
   run_steps(steps, writer, options.progress);
   writer.write_text("config.json", conversion.config().dump(4));
-  ConvertReport report = conversion.report();
   report.copied = writer.copy_files(source);
-  report.warnings = std::move(weight_files.warnings);
+  report.warnings.insert(
+      report.warnings.end(), weight_files.warnings.begin(), weight_files.warnings.end()
+  );
+  if (options.draft.empty() && find_draft(source)) {
+    report.warnings.emplace_back("the model's draft was not written: --draft names one");
+  }
   writer.commit(report.parameters);
   return report;
 }

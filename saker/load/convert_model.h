@@ -4,7 +4,7 @@
 // A model folder from another one: quantized, dequantized or in another dtype, as mlx-lm's
 // `convert` writes it, with the same bits. Tensors stream through in slices on all threads: memory
 // holds the mapped tensors at work and a slice for each thread. The folder appears whole or not at
-// all, see model_writer.h.
+// all, see model_writer.h, with the draft that it brings.
 
 #include "saker/base/tensor.h"
 #include "saker/load/model_writer.h"
@@ -27,6 +27,10 @@ struct ConvertOptions {
   // they are.
   std::optional<DType> dtype;
   std::size_t max_shard_bytes = kMaxShardBytes;
+  // The folder of a draft, which becomes the target's folder `draft`; empty: none. It may be a
+  // DFlash draft, and is quantized or stays as it is.
+  std::filesystem::path draft = {};
+  std::optional<QuantizeOptions> draft_quantize = {};
   // Of the weights' elements; from any thread, one at a time. What it throws ends the conversion.
   std::function<void(std::int64_t done, std::int64_t total)> progress;
 };
@@ -37,11 +41,12 @@ struct ConvertReport {
   std::size_t bytes = 0;        // Of them.
   std::size_t quantized = 0;    // Modules.
   std::size_t dequantized = 0;
+  std::size_t draft_bytes = 0;      // Of the draft's tensors.
   std::vector<std::string> copied;  // Files, as they are.
   std::vector<std::string> warnings;
 };
 
-// Throws as load_checkpoint does for the source, as ModelWriter for the target, and
+// Throws as load_checkpoint does for the source and the draft, as ModelWriter for the target, and
 // kInvalidArgument for what can't be asked of this model.
 ConvertReport convert_model(
     const std::filesystem::path& source,

@@ -66,6 +66,15 @@ ModelDir open_model_dir(const fs::path& path) {
   };
 }
 
+std::optional<fs::path> find_draft(const fs::path& model_dir) {
+  for (const auto* name : {"draft", "drafter"}) {
+    if (find_file(model_dir / name, "config.json")) {
+      return model_dir / name;
+    }
+  }
+  return std::nullopt;
+}
+
 fs::path demo_model_dir() {
   std::vector<fs::path> tried;
   if (const fs::path program = program_path(); !program.empty()) {

@@ -51,6 +51,9 @@ class ModelWriter {
   // Throws kCapacity when the disk takes no more. REQUIRES: within the tensor, each byte once.
   void write(std::size_t index, std::size_t offset, std::span<const std::byte> bytes);
 
+  // Where the folder's files go until it is committed.
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
   // A small file of the folder.
   void write_text(std::string_view name, std::string_view text) const;
   // What `source` holds beside configuration and weights that a tokenizer, a template or a

@@ -3,7 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
+#include "saker/cache/recurrent.h"
 #include "saker/cache/rotating.h"
+#include "saker/cache/summary.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -59,6 +61,21 @@ TEST(SequenceCache, TrimsAllLayersOrNone) {
   EXPECT_FALSE(cache.can_trim(1));
   EXPECT_FALSE(cache.trim(1));
   EXPECT_EQ(cache.layer(0).offset(), 10);
+}
+
+TEST(SequenceCache, TheSummarySaysWhatEachLayerHolds) {
+  const RecurrentState empty = {mx::zeros({3, 5}), mx::zeros({2, 4, 6})};
+  std::vector<std::unique_ptr<LayerCache>> layers;
+  layers.push_back(std::make_unique<KVCache>(test_shape()));
+  layers.push_back(std::make_unique<RecurrentCache>(empty));
+  layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 4));
+  update(*layers[0], 7);
+  update(*layers[2], 7);
+  auto* recurrent = dynamic_cast<RecurrentCache*>(layers[1].get());
+  const SequenceCache cache(std::move(layers));
+  EXPECT_EQ(cache_summary(cache), "0:kv=7 1:ssm=None 2:kv=7");
+  recurrent->assign_state(7, empty);
+  EXPECT_EQ(cache_summary(cache), "0:kv=7 1:ssm=(2, 4, 6) 2:kv=7");
 }
 
 TEST(SequenceCache, CopyIsIndependent) {

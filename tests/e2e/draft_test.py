@@ -1,13 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drafts: `--draft`, `--speculate`, `--draft-depth`: answers are those without them."""
+import array
 import json
+import math
+import random
 import shutil
+import struct
 import unittest
 
 from saker import DEMO, SakerTest, run
 from generate_test import answer
 
 PROMPT = "Tell me about a model that runs on a small machine, and about a machine that runs a small model."
+
+
+def write_tensors(path, shapes, seed=0):
+    """A safetensors file of random float32 tensors by name."""
+    draw, header, data = random.Random(seed), {}, b""
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        mean, spread = (1.0, 0.1) if len(shape) == 1 else (0.0, shape[-1] ** -0.5)
+        values = array.array("f", (mean + spread * draw.uniform(-1.7, 1.7) for _ in range(size)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * size]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_dflash(folder, changes=None):
+    """A DFlash draft of one layer with random weights for the demo model."""
+    target = json.loads((DEMO / "config.json").read_text())
+    hidden, inner, heads, dim = target["hidden_size"], 64, 2, 16
+    config = {"model_type": "qwen3", "hidden_size": hidden, "num_hidden_layers": 1, "intermediate_size": inner,
+              "num_attention_heads": heads, "num_key_value_heads": 1, "head_dim": dim,
+              "vocab_size": target["vocab_size"], "rope_theta": 10000.0,
+              "num_target_layers": target["num_hidden_layers"],
+              "dflash_config": {"block_size": 6, "mask_token_id": 5, "target_layer_ids": [1, 0]}}
+    config.update(changes or {})
+    layer = "layers.0."
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_tensors(folder / "model.safetensors", {
+        "fc.weight": [hidden, 2 * hidden], "hidden_norm.weight": [hidden], "norm.weight": [hidden],
+        layer + "input_layernorm.weight": [hidden], layer + "post_attention_layernorm.weight": [hidden],
+        layer + "self_attn.q_norm.weight": [dim], layer + "self_attn.k_norm.weight": [dim],
+        layer + "self_attn.q_proj.weight": [heads * dim, hidden], layer + "self_attn.k_proj.weight": [dim, hidden],
+        layer + "self_attn.v_proj.weight": [dim, hidden], layer + "self_attn.o_proj.weight": [hidden, heads * dim],
+        layer + "mlp.gate_proj.weight": [inner, hidden], layer + "mlp.up_proj.weight": [inner, hidden],
+        layer + "mlp.down_proj.weight": [hidden, inner]})
+    return folder
 
 
 class Drafts(SakerTest):
@@ -42,6 +83,7 @@ class Drafts(SakerTest):
         done = run("generate", DEMO, "-p", PROMPT, "--draft", DEMO, "--draft-depth", "3", "--max-tokens", "30", "-v",
                    "--ignore-eos")
         self.assertIn("draft tokens right in", done.stderr.decode())
+        self.assertRegex(done.stderr.decode(), r"caches: 0:kv=\d+ 1:kv=\d+ ")
 
     def test_records_with_options_of_their_own(self):
         records = [
@@ -57,7 +99,7 @@ class Drafts(SakerTest):
 
     def test_refusals(self):
         self.fails("generate", DEMO, "-p", "x", "--speculate", "draft", says="draft model")
-        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup or draft")
+        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft or dflash")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "65", says="0 to 64")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "-3", says="0 to 64")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "many", says="expected an integer or auto", code=2)
@@ -77,6 +119,58 @@ class Drafts(SakerTest):
         # Without a tokenizer only the sizes are compared.
         (other / "tokenizer.json").unlink()
         self.ok("generate", DEMO, "-p", "x", "--max-tokens", "3", "--draft", other)
+
+    def test_answers_of_a_dflash_draft_are_those_without(self):
+        draft = write_dflash(self.folder / "block")
+        for sampling in ([], ["--temp", "0.9", "--seed", "5", "--top-p", "0.9", "--repetition-penalty", "1.2"]):
+            plain = self.generate(*sampling)
+            for drafts in ([], ["--draft-depth", "3"], ["--draft-depth", "9", "--speculate", "dflash"]):
+                got = self.generate(*sampling, "--draft", draft, *drafts)
+                self.assertEqual(answer(got), answer(plain), drafts)
+                if drafts:
+                    self.assertGreater(got["stats"]["drafted"], 30)
+
+    def test_a_model_folder_brings_its_draft(self):
+        for name in ("draft", "drafter"):
+            model = self.folder / name / "model"
+            shutil.copytree(DEMO, model)
+            write_dflash(model / name)
+            args = ["generate", model, "-p", PROMPT, "--max-tokens", "20", "--draft-depth", "4", "--ignore-eos", "--json"]
+            self.assertGreater(self.json(*args)["stats"]["drafted"], 10)
+            self.assertEqual(self.json(*args, "--draft", "none")["stats"]["drafted"], 0)
+
+    def test_convert_writes_a_model_with_its_draft(self):
+        draft = write_dflash(self.folder / "block")
+        for i, options in enumerate([[], ["--draft-bits", "8", "--draft-group-size", "32"]]):
+            model = self.folder / f"model{i}"
+            report = self.json("convert", DEMO, model, "--draft", draft, *options, "--json")
+            self.assertGreater(report["draft_bytes"], 0)
+            self.assertEqual("quantization" in json.loads((model / "draft/config.json").read_text()), bool(options))
+            plain = self.generate()
+            args = ["generate", model, "-p", PROMPT, "--max-tokens", "60", "--logprobs", "2", "--json"]
+            got = self.json(*args, "--draft-depth", "4")
+            self.assertEqual(answer(got), answer(plain))
+            self.assertGreater(got["stats"]["drafted"], 30)
+        self.fails("convert", DEMO, self.folder / "other", "--draft-bits", "4", says="--draft", code=2)
+        self.fails("convert", DEMO, self.folder / "other", "--draft", self.folder, says="config.json")
+        self.assertFalse((self.folder / "other").exists())
+
+    def test_refusals_of_dflash_drafts(self):
+        self.fails("generate", DEMO, "-p", "x", "--speculate", "dflash", says="dflash needs a DFlash draft")
+        for i, (changes, says) in enumerate([
+            ({"hidden_size": 40}, "hidden_size is 40"),
+            ({"vocab_size": 300}, "vocab_size is 300"),
+            ({"num_target_layers": 50}, "num_target_layers is 50"),
+            ({"dflash_config": {"mask_token_id": 5, "target_layer_ids": [77]}}, "layer 77"),
+            ({"dflash_config": {"mask_token_id": 10**6}}, "mask_token_id is 1000000"),
+            ({"dflash_config": {"target_layer_ids": [0]}}, "mask_token_id"),
+            ({"dflash_config": {"mask_token_id": 5, "target_layer_ids": [0]}}, "[fc.weight] shape"),
+            ({"num_hidden_layers": 2}, "[layers.1."),
+        ]):
+            draft = write_dflash(self.folder / str(i), changes)
+            self.fails("generate", DEMO, "-p", "x", "--draft", draft, says=says)
+        draft = write_dflash(self.folder / "block")
+        self.fails("generate", DEMO, "-p", "x", "--draft", draft, "--speculate", "draft", says="draft model")
 
 
 if __name__ == "__main__":
