@@ -20,7 +20,7 @@ class Help(SakerTest):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
     def test_flags_of_later_work_are_absent(self):
-        for flag in ["--acceptance", "--fast-prefill"]:
+        for flag in ["--fast-prefill"]:
             self.fails("generate", "-p", "hi", flag, "x", says=flag, code=2)
 
     def test_wrong_usage(self):

@@ -53,7 +53,8 @@ def write_dflash(folder, changes=None):
 
 class Drafts(SakerTest):
     def generate(self, *args, prompt=PROMPT):
-        return self.json("generate", DEMO, "-p", prompt, "--max-tokens", "60", "--logprobs", "2", "--json", *args)
+        return self.json("generate", DEMO, "-p", prompt, "--max-tokens", "60", "--ignore-eos", "--logprobs", "2",
+                         "--json", *args)
 
     def test_answers_are_those_without_drafts(self):
         for sampling in ([], ["--temp", "0.9", "--seed", "5", "--top-p", "0.9", "--repetition-penalty", "1.2"]):
@@ -147,7 +148,7 @@ class Drafts(SakerTest):
             self.assertGreater(report["draft_bytes"], 0)
             self.assertEqual("quantization" in json.loads((model / "draft/config.json").read_text()), bool(options))
             plain = self.generate()
-            args = ["generate", model, "-p", PROMPT, "--max-tokens", "60", "--logprobs", "2", "--json"]
+            args = ["generate", model, "-p", PROMPT, "--max-tokens", "60", "--ignore-eos", "--logprobs", "2", "--json"]
             got = self.json(*args, "--draft-depth", "4")
             self.assertEqual(answer(got), answer(plain))
             self.assertGreater(got["stats"]["drafted"], 30)

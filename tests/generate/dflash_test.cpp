@@ -106,7 +106,9 @@ class DflashFamilies : public ::testing::TestWithParam<std::string_view> {};
 TEST_P(DflashFamilies, AnswerAsWithoutDrafts) {
   const auto target = models::random_model(target_config(GetParam()), {});
   for (const bool second : {false, true}) {
-    const auto draft = models::random_dflash(models::small_dflash_config(second));
+    Json config = models::small_dflash_config(second);
+    config["num_target_layers"] = target->info().layer_count;
+    const auto draft = models::random_dflash(config);
     for (const int kv_bits : {16, 8}) {
       SCOPED_TRACE("kv_bits " + std::to_string(kv_bits));
       const auto counts =
