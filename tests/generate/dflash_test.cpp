@@ -11,10 +11,12 @@
 
 #include "tests/generate/runs.h"
 #include "tests/models/random_dflash.h"
+#include "tests/support/chi_square.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -124,6 +126,56 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(models::supported_model_types()),
     [](const auto& test) { return std::string(test.param); }
 );
+
+// Of the token after a prompt.
+std::vector<double> next_probabilities(const models::Model& target, const Ids& prompt) {
+  SequenceRequest request = request_of(prompt, 1);
+  request.logprobs = target.info().vocab_size;
+  std::vector<double> probabilities(static_cast<std::size_t>(request.logprobs), 0.0);
+  const Outcome outcome = run_alone(target, std::move(request));
+  for (const auto& [id, log_prob] : outcome.details.at(0).top) {
+    probabilities[static_cast<std::size_t>(id)] = std::exp(log_prob);
+  }
+  return probabilities;
+}
+
+TEST(Dflash, RejectionGivesTheTargetsDistribution) {
+  const auto target = models::random_model(target_config("llama"), {});
+  const Ids prompt = {3, 1, 4, 1, 5};
+  const std::vector<double> first = next_probabilities(*target, prompt);
+  std::vector<double> second(first.size(), 0.0);
+  for (std::size_t id = 0; id < first.size(); ++id) {
+    const auto after = next_probabilities(*target, {3, 1, 4, 1, 5, static_cast<std::int32_t>(id)});
+    for (std::size_t next = 0; next < after.size(); ++next) {
+      second[next] += first[id] * after[next];
+    }
+  }
+  for (const bool later_version : {false, true}) {
+    const auto draft = models::random_dflash(models::small_dflash_config(later_version));
+    BatchGenerator generator(
+        *target, {.prefill_step = 1024, .max_batch = 128}, nullptr, dflash_of(*draft, *target)
+    );
+    std::vector<Outcome> outcomes(8'000);
+    for (std::size_t seed = 0; seed < outcomes.size(); ++seed) {
+      SequenceRequest request = request_of(prompt, 3);
+      request.sampling.temperature = 1.0;
+      request.sampling.seed = seed;
+      request.speculation = {DrafterKind::kDflash, 2, Acceptance::kRejection};
+      generator.add(std::move(request), std::make_unique<Recorder>(outcomes[seed]));
+    }
+    while (!generator.idle()) {
+      generator.step();
+    }
+    std::vector<int> counts(second.size(), 0);
+    int drafted = 0;
+    for (const Outcome& outcome : outcomes) {
+      ++counts[static_cast<std::size_t>(outcome.tokens.at(1))];
+      drafted += outcome.end.speculation.drafted;
+    }
+    EXPECT_EQ(drafted, 8'000);
+    EXPECT_GT(saker::testing::chi_square_p(counts, second), 1e-3);
+  }
+}
 
 TEST(Dflash, AnswersStayWhereRowsAreTakenUpOrDropped) {
   const auto target = models::random_model(target_config("qwen3_5"), {});

@@ -2,9 +2,9 @@
 #include "saker/generate/drafters/dflash.h"
 
 #include "saker/base/error.h"
+#include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/pass.h"
 #include "saker/nn/forward_context.h"
-#include "saker/sample/sampler.h"
 
 #include <spdlog/spdlog.h>
 
@@ -45,8 +45,7 @@ struct Dflash::State final : DraftState {
       : owner(drafter),
         options{.max_kv_size = request.max_kv_size},
         cache(drafter.draft_.make_cache(options)),
-        sampler(request.sampling, drafter.target_.info().vocab_size, named_tokens(request)),
-        with_chances(request.speculation.acceptance == Acceptance::kRejection) {}
+        sampler(request, drafter.target_.info().vocab_size) {}
 
   void keep(const mx::array& features, bool of_prompt) override {
     // A copy, unless it is all that its memory holds.
@@ -98,8 +97,7 @@ struct Dflash::State final : DraftState {
   const Dflash& owner;
   models::CacheOptions options;
   cache::SequenceCache cache;
-  sample::Sampler sampler;
-  bool with_chances;            // Proposals say what their tokens were drawn from.
+  DraftSampler sampler;
   std::vector<mx::array> kept;  // Rows of the context that follow those of the cache.
   int rows = 0;                 // Of them,
   std::size_t bytes = 0;        // and their size.
@@ -211,16 +209,6 @@ void Dflash::draft(std::span<Part> parts) const {
   }
 }
 
-std::int32_t Dflash::next_token(Part& part, std::span<float> logits, std::int64_t position) {
-  sample::Sampler& sampler = part.state->sampler;
-  if (!part.state->with_chances) {
-    return sampler.choose(logits, part.context, position);
-  }
-  const auto& chances =
-      part.proposal->chances.emplace_back(sampler.distribution(logits, part.context, position));
-  return sampler.draw(chances, position);
-}
-
 void Dflash::choose(Part& part, std::span<float> logits, std::span<const float> projected) const {
   Proposal& proposal = *part.proposal;
   const auto depth = static_cast<std::size_t>(proposal.depth);
@@ -234,7 +222,7 @@ void Dflash::choose(Part& part, std::span<float> logits, std::span<const float> 
         selector->rescore(row, projected.subspan(i * rank, rank), part.context.back());
       }
       const auto position = proposal.position + static_cast<std::int64_t>(i);
-      const std::int32_t token = next_token(part, row, position);
+      const std::int32_t token = part.state->sampler.choose(row, part.context, position, proposal);
       proposal.tokens.push_back(token);
       part.context.push_back(token);
     }

@@ -53,7 +53,6 @@ class Dflash final : public Drafter {
   void take_up(std::span<State* const> states) const;
   // Drafts a block for each part.
   void draft(std::span<Part> parts) const;
-  static std::int32_t next_token(Part& part, std::span<float> logits, std::int64_t position);
   void choose(Part& part, std::span<float> logits, std::span<const float> projected) const;
 
   const models::DflashDraft& draft_;

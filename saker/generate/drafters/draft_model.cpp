@@ -2,8 +2,8 @@
 #include "saker/generate/drafters/draft_model.h"
 
 #include "saker/base/error.h"
+#include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/pass.h"
-#include "saker/sample/sampler.h"
 
 #include <spdlog/spdlog.h>
 
@@ -20,8 +20,8 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 struct ModelState final : DraftState {
-  ModelState(cache::SequenceCache rows, sample::Sampler same_choice, bool wants_chances)
-      : cache(std::move(rows)), sampler(std::move(same_choice)), with_chances(wants_chances) {}
+  ModelState(cache::SequenceCache rows, const SequenceRequest& request, int vocab_size)
+      : cache(std::move(rows)), sampler(request, vocab_size) {}
 
   void settle(int count) override {
     if (std::exchange(open, false)) {
@@ -31,8 +31,7 @@ struct ModelState final : DraftState {
   }
 
   cache::SequenceCache cache;
-  sample::Sampler sampler;
-  bool with_chances;  // Proposals say what their tokens were drawn from.
+  DraftSampler sampler;
   bool open = false;  // A transaction for rows of draft tokens,
   int tentative = 0;  // of which there are so many.
   bool usable = true;
@@ -61,8 +60,8 @@ DraftModel::DraftModel(const models::Model& model, int prefill_step)
 std::unique_ptr<DraftState> DraftModel::start(const SequenceRequest& request) {
   return std::make_unique<ModelState>(
       model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits}),
-      sample::Sampler(request.sampling, model_.info().vocab_size, named_tokens(request)),
-      request.speculation.acceptance == Acceptance::kRejection
+      request,
+      model_.info().vocab_size
   );
 }
 
@@ -141,22 +140,12 @@ void DraftModel::draft_tokens(std::span<Part> parts) const {
   }
 }
 
-std::int32_t DraftModel::next_token(Part& part, std::span<float> logits, std::int64_t position) {
-  sample::Sampler& sampler = part.state->sampler;
-  if (!part.state->with_chances) {
-    return sampler.choose(logits, part.context, position);
-  }
-  const auto& chances =
-      part.proposal->chances.emplace_back(sampler.distribution(logits, part.context, position));
-  return sampler.draw(chances, position);
-}
-
 void DraftModel::choose(Part& part, std::span<float> logits) {
   Proposal& proposal = *part.proposal;
   const auto position = proposal.position + static_cast<std::int64_t>(proposal.tokens.size());
   part.going_on = false;
   try {
-    const std::int32_t token = next_token(part, logits, position);
+    const std::int32_t token = part.state->sampler.choose(logits, part.context, position, proposal);
     proposal.tokens.push_back(token);
     part.context.push_back(token);
   } catch (const Error& error) {
