@@ -37,9 +37,9 @@ int draws() {
 std::vector<double> next_probabilities(const FakeModel& model, const Ids& context) {
   const std::vector<float> logits = model.logits(context);
   const double log_sum = log_sum_exp(logits);
-  std::vector<double> probabilities;
+  std::vector<double> probabilities(kVocabulary);
   for (std::int32_t id = 0; id < kVocabulary; ++id) {
-    probabilities.push_back(std::exp(log_prob(logits, id, log_sum)));
+    probabilities[static_cast<std::size_t>(id)] = std::exp(log_prob(logits, id, log_sum));
   }
   return probabilities;
 }
@@ -153,7 +153,7 @@ TEST(Acceptance, AnswersEndAsOftenAsTheyShould) {
   const std::vector<double> first = next_probabilities(target, prompt);
   for (std::int32_t i = 0; i < kVocabulary; ++i) {
     const double stops = next_probabilities(target, {3, 1, 4, 1, i})[kStop];
-    const auto cell = static_cast<std::size_t>(2 * i);
+    const auto cell = 2 * static_cast<std::size_t>(i);
     const double share =
         i == kStop ? 0.0 : first[static_cast<std::size_t>(i)] / (1.0 - first[kStop]);
     probabilities[cell] = share * stops;
@@ -161,9 +161,8 @@ TEST(Acceptance, AnswersEndAsOftenAsTheyShould) {
   }
   for (const Outcome& outcome : outcomes) {
     if (!outcome.tokens.empty()) {
-      ++counts[static_cast<std::size_t>(
-          2 * outcome.tokens.front() + (outcome.tokens.size() > 1 ? 1 : 0)
-      )];
+      const auto cell = 2 * static_cast<std::size_t>(outcome.tokens.front());
+      ++counts[cell + (outcome.tokens.size() > 1 ? 1 : 0)];
     }
   }
   EXPECT_GT(chi_square_p(counts, probabilities), kUnlikely);

@@ -23,9 +23,9 @@ using saker::testing::chi_square_p;
 constexpr int kDraws = 1'000'000;
 constexpr double kUnlikely = 1e-3;
 
-const std::vector<float> kTarget = {1.0F, 0.2F, -0.5F, 2.0F, -3.0F, 0.9F, 1.4F, -1.0F};
-const std::vector<float> kDraft = {0.5F, 1.2F, -0.5F, 1.0F, -1.0F, 0.9F, 0.4F, 2.0F};
-const SamplingOptions kOptions = {.temperature = 0.9, .top_p = 0.97, .seed = 5};
+const std::vector<float> target_row = {1.0F, 0.2F, -0.5F, 2.0F, -3.0F, 0.9F, 1.4F, -1.0F};
+const std::vector<float> draft_row = {0.5F, 1.2F, -0.5F, 1.0F, -1.0F, 0.9F, 0.4F, 2.0F};
+const SamplingOptions sampling = {.temperature = 0.9, .top_p = 0.97, .seed = 5};
 
 Distribution chances(Sampler& sampler, std::vector<float> logits) {
   return sampler.distribution(logits, {}, 0);
@@ -33,10 +33,10 @@ Distribution chances(Sampler& sampler, std::vector<float> logits) {
 
 // The two models; their distributions are the same at all positions.
 struct Pair {
-  Sampler target{kOptions, static_cast<int>(kTarget.size())};
-  Sampler draft{kOptions, static_cast<int>(kDraft.size())};
-  Distribution p = chances(target, kTarget);
-  Distribution q = chances(draft, kDraft);
+  Sampler target{sampling, static_cast<int>(target_row.size())};
+  Sampler draft{sampling, static_cast<int>(draft_row.size())};
+  Distribution p = chances(target, target_row);
+  Distribution q = chances(draft, draft_row);
 };
 
 // The token that comes out where `draft` was drafted.
@@ -49,14 +49,14 @@ struct Result {
 
 Result run(const Rule& rule) {
   Pair pair;
-  std::vector<double> probabilities(kTarget.size(), 0.0);
+  std::vector<double> probabilities(target_row.size(), 0.0);
   for (const Outcome& outcome : pair.p) {
     probabilities[static_cast<std::size_t>(outcome.id)] = outcome.probability;
   }
-  std::vector<int> counts(kTarget.size(), 0);
+  std::vector<int> counts(target_row.size(), 0);
   int accepted = 0;
   for (int position = 0; position < kDraws; ++position) {
-    std::vector<float> row = kDraft;
+    std::vector<float> row = draft_row;
     const std::int32_t draft = pair.draft.choose(row, {}, position);
     const std::int32_t token = rule(pair, draft, position);
     ++counts[static_cast<std::size_t>(token)];
@@ -66,7 +66,7 @@ Result run(const Rule& rule) {
 }
 
 std::int32_t coupled(Pair& pair, std::int32_t /*draft*/, int position) {
-  std::vector<float> row = kTarget;
+  std::vector<float> row = target_row;
   return pair.target.choose(row, {}, position);
 }
 
@@ -76,14 +76,14 @@ std::int32_t rejection(Pair& pair, std::int32_t draft, int position) {
 
 // Resamples from all of p.
 std::int32_t without_residual(Pair& pair, std::int32_t draft, int position) {
-  const Noise noise(kOptions.seed, 0, position, NoiseRole::kResidual);
+  const Noise noise(sampling.seed, 0, position, NoiseRole::kResidual);
   const std::int32_t right = pair.target.accept_or_resample(pair.p, pair.q, draft, position);
   return right == draft ? draft : draw(pair.p, noise);
 }
 
 // Accepts what the target finds at least half as likely.
 std::int32_t without_chance(Pair& pair, std::int32_t draft, int position) {
-  const Noise noise(kOptions.seed, 0, position, NoiseRole::kResidual);
+  const Noise noise(sampling.seed, 0, position, NoiseRole::kResidual);
   return accept_or_resample(pair.p, pair.q, draft, 0.5, noise);
 }
 

@@ -22,7 +22,9 @@ std::vector<float> logs(const std::vector<double>& probabilities) {
 }
 
 // Both choose the same tokens at many positions.
-void expect_same(SamplingOptions first, SamplingOptions second, const std::vector<float>& row) {
+void expect_same(
+    const SamplingOptions& first, const SamplingOptions& second, const std::vector<float>& row
+) {
   const int size = static_cast<int>(row.size());
   Sampler dynamic(first, size);
   Sampler fixed(second, size);

@@ -46,19 +46,19 @@ Ids kept(const SamplingOptions& options, std::vector<float> row) {
   return ids;
 }
 
-const std::vector<float> kFlat = logs({.3, .25, .2, .15, .06, .04});
-const std::vector<float> kPeaked = logs({.9, .04, .03, .02, .01});
+const std::vector<float> flat_row = logs({.3, .25, .2, .15, .06, .04});
+const std::vector<float> peaked_row = logs({.9, .04, .03, .02, .01});
 
 TEST(Typical, KeepsWhatIsNearTheEntropy) {
-  EXPECT_EQ(kept({.typical_p = .19}, kFlat), (Ids{2}));
-  EXPECT_EQ(kept({.typical_p = .3}, kFlat), (Ids{1, 2}));
-  EXPECT_EQ(kept({.typical_p = .5}, kFlat), (Ids{1, 2, 3}));
-  EXPECT_EQ(kept({.typical_p = .7}, kFlat), (Ids{0, 1, 2, 3}));
-  EXPECT_EQ(kept({.typical_p = .9}, kFlat), (Ids{0, 1, 2, 3, 4}));
-  EXPECT_EQ(kept({.typical_p = .97}, kFlat), (Ids{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(kept({.typical_p = .5}, kPeaked), (Ids{0}));
-  EXPECT_EQ(kept({.typical_p = .92}, kPeaked), (Ids{0, 1}));
-  EXPECT_EQ(kept({.typical_p = .95}, kPeaked), (Ids{0, 1, 2}));
+  EXPECT_EQ(kept({.typical_p = .19}, flat_row), (Ids{2}));
+  EXPECT_EQ(kept({.typical_p = .3}, flat_row), (Ids{1, 2}));
+  EXPECT_EQ(kept({.typical_p = .5}, flat_row), (Ids{1, 2, 3}));
+  EXPECT_EQ(kept({.typical_p = .7}, flat_row), (Ids{0, 1, 2, 3}));
+  EXPECT_EQ(kept({.typical_p = .9}, flat_row), (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(kept({.typical_p = .97}, flat_row), (Ids{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(kept({.typical_p = .5}, peaked_row), (Ids{0}));
+  EXPECT_EQ(kept({.typical_p = .92}, peaked_row), (Ids{0, 1}));
+  EXPECT_EQ(kept({.typical_p = .95}, peaked_row), (Ids{0, 1, 2}));
 }
 
 TEST(Typical, IsOffAtItsEnds) {
@@ -68,14 +68,14 @@ TEST(Typical, IsOffAtItsEnds) {
 }
 
 TEST(TopNSigma, KeepsLogitsNearTheBest) {
-  EXPECT_EQ(kept({.top_n_sigma = .2}, kFlat), (Ids{0}));
-  EXPECT_EQ(kept({.top_n_sigma = .5}, kFlat), (Ids{0, 1}));
-  EXPECT_EQ(kept({.top_n_sigma = 1.0}, kFlat), (Ids{0, 1, 2, 3}));
-  EXPECT_EQ(kept({.top_n_sigma = 2.0}, kFlat), (Ids{0, 1, 2, 3}));
+  EXPECT_EQ(kept({.top_n_sigma = .2}, flat_row), (Ids{0}));
+  EXPECT_EQ(kept({.top_n_sigma = .5}, flat_row), (Ids{0, 1}));
+  EXPECT_EQ(kept({.top_n_sigma = 1.0}, flat_row), (Ids{0, 1, 2, 3}));
+  EXPECT_EQ(kept({.top_n_sigma = 2.0}, flat_row), (Ids{0, 1, 2, 3}));
 }
 
 TEST(TopNSigma, RemovedLogitsDoNotCount) {
-  std::vector<float> row = kFlat;
+  std::vector<float> row = flat_row;
   row.insert(row.begin() + 1, kRemoved);
   EXPECT_EQ(kept({.top_n_sigma = .5}, row), (Ids{0, 2}));
   EXPECT_EQ(kept({.typical_p = .5}, row), (Ids{2, 3, 4}));
@@ -83,7 +83,7 @@ TEST(TopNSigma, RemovedLogitsDoNotCount) {
 
 // The entropy is that of what top_n_sigma left.
 TEST(RowFilters, TopNSigmaComesFirst) {
-  EXPECT_EQ(kept({.top_n_sigma = 1.0, .typical_p = .3}, kFlat), (Ids{0, 1}));
+  EXPECT_EQ(kept({.top_n_sigma = 1.0, .typical_p = .3}, flat_row), (Ids{0, 1}));
 }
 
 // The definition, with a full sort.
