@@ -52,16 +52,8 @@ std::vector<SequenceRequest> requests_of(int kv_bits) {
     }
     request.max_tokens = 30;
     request.kv_bits = kv_bits;
-    request.logprobs = i % 3 == 0 ? 2 : -1;
     request.stop_tokens = {49};  // The mask.
-    if (i % 2 == 1) {
-      request.sampling.temperature = 0.8;
-      request.sampling.top_p = 0.9;
-      request.sampling.seed = i;
-    }
-    if (i % 4 >= 2) {
-      request.sampling.repetition_penalty = 1.3;
-    }
+    vary_options(request, i);
   }
   return requests;
 }

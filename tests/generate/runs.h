@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -65,6 +66,19 @@ inline SequenceRequest request_of(Ids prompt, int max_tokens = 5) {
   request.prompt = std::move(prompt);
   request.max_tokens = max_tokens;
   return request;
+}
+
+// Greedy and sampled, with and without penalty and log-probabilities, by the request's number.
+inline void vary_options(SequenceRequest& request, std::size_t number) {
+  request.logprobs = number % 3 == 0 ? 2 : -1;
+  if (number % 2 == 1) {
+    request.sampling.temperature = 0.8;
+    request.sampling.top_p = 0.9;
+    request.sampling.seed = number;
+  }
+  if (number % 4 >= 2) {
+    request.sampling.repetition_penalty = 1.3;
+  }
 }
 
 // A request of any length and any options.

@@ -51,15 +51,7 @@ std::vector<SequenceRequest> requests_of(int kv_bits, int max_kv_size) {
     request.max_tokens = 40;
     request.kv_bits = kv_bits;
     request.max_kv_size = max_kv_size;
-    request.logprobs = i % 3 == 0 ? 2 : -1;
-    if (i % 2 == 1) {
-      request.sampling.temperature = 0.8;
-      request.sampling.top_p = 0.9;
-      request.sampling.seed = i;
-    }
-    if (i % 4 >= 2) {
-      request.sampling.repetition_penalty = 1.3;
-    }
+    vary_options(request, i);
   }
   return requests;
 }

@@ -3,23 +3,14 @@
 #include "saker/sample/noise.h"
 #include "saker/sample/sampler.h"
 
+#include "tests/sample/log_rows.h"
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 namespace saker::sample {
 namespace {
-
-std::vector<float> logs(const std::vector<double>& probabilities) {
-  std::vector<float> result;
-  result.reserve(probabilities.size());
-  for (const double p : probabilities) {
-    result.push_back(static_cast<float>(std::log(p)));
-  }
-  return result;
-}
 
 // Both choose the same tokens at many positions.
 void expect_same(

@@ -3,6 +3,7 @@
 
 #include "saker/base/log_prob.h"
 
+#include "tests/sample/log_rows.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,15 +18,6 @@ namespace saker::sample {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-
-std::vector<float> logs(const std::vector<double>& probabilities) {
-  std::vector<float> result;
-  result.reserve(probabilities.size());
-  for (const double p : probabilities) {
-    result.push_back(static_cast<float>(std::log(p)));
-  }
-  return result;
-}
 
 Ids kept(
     const SamplingOptions& options,

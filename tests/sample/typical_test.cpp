@@ -6,6 +6,7 @@
 #include "saker/base/log_prob.h"
 #include "saker/sample/noise.h"
 
+#include "tests/sample/log_rows.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,15 +22,6 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 constexpr float kRemoved = -std::numeric_limits<float>::infinity();
-
-std::vector<float> logs(const std::vector<double>& probabilities) {
-  std::vector<float> result;
-  result.reserve(probabilities.size());
-  for (const double p : probabilities) {
-    result.push_back(static_cast<float>(std::log(p)));
-  }
-  return result;
-}
 
 Ids kept(const SamplingOptions& options, std::vector<float> row) {
   const std::vector<float> before = row;
