@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/attend_paths.h"
+#include "saker/kernels/attention/page_shape.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/kv_storage.h"
@@ -15,24 +16,6 @@ namespace saker::kernels {
 namespace {
 
 static_assert(kAttendBlock == kPageRows);
-
-AttendShape shape_of(const KvPageLayout& layout, int heads, const AttendOptions& options) {
-  AttendShape shape{};
-  shape.heads = heads;
-  shape.group = heads / layout.kv_heads;
-  shape.head_dim = layout.head_dim;
-  shape.query_stride = (layout.head_dim + 31) / 32 * 32;
-  shape.value_head_dim = layout.value_head_dim;
-  shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
-  shape.bf16 = layout.bf16;
-  shape.key_codes = layout.key_codes;
-  shape.value_codes = layout.value_codes;
-  shape.head_bytes = layout.head_bytes;
-  shape.key_bytes = layout.key_bytes;
-  shape.scale = options.scale;
-  shape.softcap = options.softcap;
-  return shape;
-}
 
 // Appends the pages of positions [begin, end).
 void add_pages(
@@ -107,7 +90,8 @@ AttendPlan plan_attention(
     int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
 ) {
   const KvPageLayout& layout = spans[0].store->storage().pages()->layout();
-  AttendPlan plan{layout, shape_of(layout, heads, options), {}, {}, {}, kernel_table().attend};
+  const AttendShape shape = attend_shape(layout, heads, options.scale, options.softcap);
+  AttendPlan plan{layout, shape, {}, {}, {}, kernel_table().attend};
   plan.spans.reserve(spans.size());
   int largest = 0;
   for (const AttendSpan& span : spans) {

@@ -47,7 +47,13 @@ KvShape checked(const KvShape& shape) {
 
 KvStore::Storage make_storage(const KvShape& shape, KvLayout layout) {
   if (layout == KvLayout::kPaged) {
-    return {KvPages(shape)};
+    return {KvPages(KvPageShape{
+        shape.kv_heads,
+        shape.head_dim,
+        shape.value_head_dim,
+        shape.dtype == mx::bfloat16,
+        shape.bits,
+    })};
   }
   require(
       shape.bits == kUnquantizedBits,

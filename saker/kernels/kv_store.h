@@ -14,20 +14,15 @@
 // only between passes, after the pass was evaluated. Rows are stored in `dtype`: bf16, or float32
 // for float32 checkpoints; or rounded to it and then quantized, in pages only.
 
-#include "saker/kernels/kv_bits.h"
+#include "saker/kernels/kv_block.h"
 #include "saker/kernels/mx.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace saker::kernels {
-
-// Positions of one page, and the block of keys whose order of additions attention fixes.
-inline constexpr int kPageRows = 64;
 
 enum class CodeSide : std::uint8_t;  // cpu/kv_codes.h
 
@@ -49,17 +44,6 @@ enum class KvLayout : std::uint8_t {
   kPaged,       // For our CPU bodies.
   kContiguous,  // One array per store, for MLX's own attention.
 };
-
-// A piece of memory that holds rows and that several stores may share.
-struct KvBlock {
-  std::int64_t index = 0;  // Of the page; 0 for a contiguous store.
-  const void* data = nullptr;
-  std::size_t bytes = 0;
-};
-
-using BlockVisitor = std::function<void(const KvBlock& block)>;
-// Fills a block; what it throws is passed on.
-using BlockReader = std::function<void(std::span<std::byte> block)>;
 
 // Bytes of one position's keys and values, padding not counted. Throws kInvalidArgument for shapes
 // that no store has.

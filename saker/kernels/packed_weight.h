@@ -11,25 +11,13 @@
 // as MLX lays them out. Immutable after packing; copies share the memory; safe to use from any
 // thread.
 
-#include "saker/base/tensor.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/weight_format.h"
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace saker::kernels {
-
-// The tensors of one linear layer as the checkpoint holds them (MLX's layout: packed words [N, K *
-// bits / 32], scales and biases [N, K / group_size]).
-struct WeightTensors {
-  Tensor weight;
-  std::optional<Tensor> scales;
-  std::optional<Tensor> biases;
-  std::string name = "weight";  // As messages say it.
-};
 
 class PackedWeight {
  public:

@@ -3,7 +3,11 @@
 
 // How a checkpoint stores the weight of a linear layer or embedding. No MLX.
 
+#include "saker/base/tensor.h"
+
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace saker::kernels {
 
@@ -23,6 +27,15 @@ struct WeightFormat {
   int group_size = 0;  // Quantized kinds only: columns that share one scale.
 
   bool operator==(const WeightFormat&) const = default;
+};
+
+// The tensors of one linear layer as the checkpoint holds them (MLX's layout: packed words [N, K *
+// bits / 32], scales and biases [N, K / group_size]).
+struct WeightTensors {
+  Tensor weight;
+  std::optional<Tensor> scales;
+  std::optional<Tensor> biases;
+  std::string name = "weight";  // As messages say it.
 };
 
 }  // namespace saker::kernels

@@ -69,7 +69,7 @@ void run(SequenceCache& cache, const Ids& tokens) {
 
 // Whether every row that is there is that of its tokens.
 bool has_rows(const SequenceCache& cache, const Ids& tokens) {
-  const kernels::KvPageLayout layout(shape());
+  const kernels::KvPageLayout layout(kernels::KvPageShape{1, kWidth, kWidth, false});
   bool same = cache.offset() <= static_cast<std::int64_t>(tokens.size());
   cache.snapshot(0)->for_each_block([&](const kernels::KvBlock& block) {
     const auto* page = static_cast<const std::byte*>(block.data);

@@ -21,6 +21,19 @@ std::vector<float> to_vector(mx::array array) {
   return {array.data<float>(), array.data<float>() + array.size()};
 }
 
+mx::array as_array(const Tensor& tensor) {
+  auto memory = mx::allocator::malloc(tensor.nbytes());
+  mx::allocator::Buffer buffer = memory.buffer();
+  std::memcpy(buffer.raw_ptr(), tensor.data.get(), tensor.nbytes());
+  const mx::Dtype dtype = tensor.dtype == DType::kFloat32    ? mx::float32
+                          : tensor.dtype == DType::kFloat16  ? mx::float16
+                          : tensor.dtype == DType::kBFloat16 ? mx::bfloat16
+                          : tensor.dtype == DType::kUInt8    ? mx::uint8
+                                                             : mx::uint32;
+  const mx::Shape shape = {static_cast<int>(tensor.shape[0]), static_cast<int>(tensor.shape[1])};
+  return mx::array(std::move(memory), shape, dtype);
+}
+
 // MLX's own reading of the same tensors.
 std::vector<float> mlx_values(const WeightTensors& tensors, const WeightFormat& format) {
   if (!tensors.scales) {

@@ -123,17 +123,4 @@ WeightTensors random_weight(const WeightFormat& format, int rows, int columns, s
   return tensors;
 }
 
-mx::array as_array(const Tensor& tensor) {
-  auto memory = mx::allocator::malloc(tensor.nbytes());
-  mx::allocator::Buffer buffer = memory.buffer();
-  std::memcpy(buffer.raw_ptr(), tensor.data.get(), tensor.nbytes());
-  const mx::Dtype dtype = tensor.dtype == DType::kFloat32    ? mx::float32
-                          : tensor.dtype == DType::kFloat16  ? mx::float16
-                          : tensor.dtype == DType::kBFloat16 ? mx::bfloat16
-                          : tensor.dtype == DType::kUInt8    ? mx::uint8
-                                                             : mx::uint32;
-  const mx::Shape shape = {static_cast<int>(tensor.shape[0]), static_cast<int>(tensor.shape[1])};
-  return mx::array(std::move(memory), shape, dtype);
-}
-
 }  // namespace saker::kernels

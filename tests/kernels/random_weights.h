@@ -3,7 +3,7 @@
 
 // Random weights in each format that checkpoints have.
 
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/weight_format.h"
 
 #include <cstdint>
 #include <string>
@@ -19,8 +19,5 @@ std::string format_name(const WeightFormat& format);
 // Tensors [rows, columns] at odd addresses, as in a mapped file. The dtype of affine scales varies
 // with the seed.
 WeightTensors random_weight(const WeightFormat& format, int rows, int columns, std::uint64_t seed);
-
-// The same tensor as an MLX array.
-mx::array as_array(const Tensor& tensor);
 
 }  // namespace saker::kernels

@@ -12,7 +12,7 @@
 // word give a pair. Scales and biases: [groups][64] in the cache's dtype. The last group of a row
 // is shorter where the dimension is not a multiple of it; codes are padded with zeros.
 
-#include "saker/kernels/kv_bits.h"
+#include "saker/kernels/kv_block.h"
 
 #include <cstddef>
 

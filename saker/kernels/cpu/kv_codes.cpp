@@ -3,7 +3,7 @@
 
 #include "saker/kernels/cpu/bf16.h"
 #include "saker/kernels/cpu/lanes.h"
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/kv_block.h"
 
 #include <algorithm>
 #include <bit>

@@ -38,13 +38,13 @@ const T* elements(const std::byte* bytes) {
 }
 
 // `codes` of a row are kept, counting what pads it.
-CodeBlock code_block(const KvShape& shape, int dim, int codes) {
+CodeBlock code_block(const KvPageShape& shape, int dim, int codes) {
   CodeBlock block;
   block.bits = shape.bits;
   block.dim = dim;
   block.group = code_group(dim);
   block.groups = (dim + block.group - 1) / block.group;
-  block.bf16 = shape.dtype == mx::bfloat16;
+  block.bf16 = shape.bf16;
   block.code_bytes = static_cast<std::size_t>(codes) * kPageRows * shape.bits / 8;
   block.term_bytes = static_cast<std::size_t>(block.groups) * kPageRows * (block.bf16 ? 2 : 4);
   return block;
@@ -70,11 +70,11 @@ int rounded_up(int count, int step) {
 
 }  // namespace
 
-KvPageLayout::KvPageLayout(const KvShape& shape)
+KvPageLayout::KvPageLayout(const KvPageShape& shape)
     : kv_heads(shape.kv_heads),
       head_dim(shape.head_dim),
       value_head_dim(shape.value_head_dim),
-      bf16(shape.dtype == mx::bfloat16) {
+      bf16(shape.bf16) {
   if (shape.bits != kUnquantizedBits) {
     key_codes = code_block(shape, head_dim, rounded_up(head_dim, 32 / shape.bits));
     value_codes = code_block(shape, value_head_dim, rounded_up(value_head_dim, kLanes));

@@ -14,7 +14,7 @@
 #include "saker/kernels/cpu/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/shared_page.h"
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/kv_block.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +22,18 @@
 
 namespace saker::kernels {
 
+// What a page holds: a KvShape (kv_store.h) without MLX.
+struct KvPageShape {
+  int kv_heads = 0;
+  int head_dim = 0;
+  int value_head_dim = 0;
+  bool bf16 = true;  // Else float32.
+  int bits = kUnquantizedBits;
+};
+
 // Offsets inside of a page, in bytes.
 struct KvPageLayout {
-  explicit KvPageLayout(const KvShape& shape);
+  explicit KvPageLayout(const KvPageShape& shape);
 
   std::size_t keys_at(int head) const { return static_cast<std::size_t>(head) * head_bytes; }
 
@@ -58,7 +67,7 @@ void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to
 
 class KvPages {
  public:
-  explicit KvPages(const KvShape& shape) : layout_(shape) {}
+  explicit KvPages(const KvPageShape& shape) : layout_(shape) {}
 
   const KvPageLayout& layout() const { return layout_; }
 

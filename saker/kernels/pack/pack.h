@@ -5,7 +5,7 @@
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/cpu/packed_matrix.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/weight_format.h"
 
 #include <cstddef>
 #include <vector>

@@ -4,7 +4,7 @@
 // Blocks in the order kInTiles, see packed_matrix.h.
 
 #include "saker/kernels/pack/block_rows.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/weight_format.h"
 
 #include <cstddef>
 

@@ -4,7 +4,7 @@
 // Rows of codes that the CPU bodies do not read as they are, to the words that they read: codes of
 // 2 and 3 bits to nibbles, of 5 and 6 bits to bytes, small floats with their scales to bf16.
 
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/weight_format.h"
 
 #include <cstddef>
 #include <cstdint>

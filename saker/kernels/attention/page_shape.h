@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "saker/kernels/attention/bodies.h"
+#include "saker/kernels/cpu/kv_pages.h"
+#include "saker/kernels/cpu/lanes.h"
+
+namespace saker::kernels {
+
+// How `heads` heads attend to pages of a layout, see AttendOptions (attend.h) for the rest.
+inline AttendShape attend_shape(const KvPageLayout& layout, int heads, float scale, float softcap) {
+  AttendShape shape{};
+  shape.heads = heads;
+  shape.group = heads / layout.kv_heads;
+  shape.head_dim = layout.head_dim;
+  shape.query_stride = (layout.head_dim + 31) / 32 * 32;
+  shape.value_head_dim = layout.value_head_dim;
+  shape.value_chunks = (layout.value_head_dim + kLanes - 1) / kLanes;
+  shape.bf16 = layout.bf16;
+  shape.key_codes = layout.key_codes;
+  shape.value_codes = layout.value_codes;
+  shape.head_bytes = layout.head_bytes;
+  shape.key_bytes = layout.key_bytes;
+  shape.scale = scale;
+  shape.softcap = softcap;
+  return shape;
+}
+
+}  // namespace saker::kernels
