@@ -1,9 +1,9 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, Python wheel, training
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, Python wheel, training, 64-bit ARM
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-long check-parity check-python check-text check-training clean distclean
+	check-long check-parity check-python check-text check-training check-arm64 clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -27,7 +27,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-parity check-python check-text \
-	check-training
+	check-training check-arm64
 
 check-format:
 	@tools/setup.sh checks
@@ -75,6 +75,11 @@ check-text:
 # A few steps of training of the demo model, from its generator to weights that saker runs.
 check-training: saker
 	@tools/demo_model/smoke.sh build/$(PRESET)/saker
+
+# The kernels' bodies for 64-bit ARM, tested in emulation.
+check-arm64:
+	@tools/setup.sh all
+	@JOBS=$(JOBS) tools/check_arm64.sh
 
 clean:
 	@for folder in build/*/; do [ "$$folder" = build/deps/ ] || rm -rf "$$folder"; done

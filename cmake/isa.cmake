@@ -4,6 +4,8 @@
 # used as a namespace, so that no inline function of ours is shared between sets. Which set runs
 # is chosen at run time; what is compiled here must not run before that.
 set(SAKER_ISA_FLAGS_portable "")
+set(SAKER_ISA_FLAGS_neon -DSAKER_NEON)
+set(SAKER_ISA_FLAGS_neon_bf16 -DSAKER_NEON -march=armv8.2-a+dotprod+bf16+i8mm)
 set(SAKER_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512_bf16 ${SAKER_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
@@ -14,8 +16,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND SAKER_ISA_FLAGS_avx512_bf16 -Wno-uninitialized)
   list(APPEND SAKER_ISA_FLAGS_amx -Wno-uninitialized)
 endif()
+set(isa_sets_x86 avx2 avx512 avx512_bf16 amx)
+set(isa_sets_arm neon neon_bf16)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(isa_sets ${isa_sets_x86})
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(isa_sets ${isa_sets_arm})
+endif()
 set(
-  SAKER_ISA_SETS "avx2;avx512;avx512_bf16;amx"
+  SAKER_ISA_SETS "${isa_sets}"
   CACHE STRING "Instruction sets to compile for, besides portable; fewer sets build faster"
 )
 
@@ -23,8 +32,8 @@ function(saker_isa_sources isa)
   if(NOT DEFINED SAKER_ISA_FLAGS_${isa})
     message(FATAL_ERROR "saker_isa_sources: '${isa}' is no known instruction set")
   endif()
-  if(NOT isa STREQUAL "portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    return()
+  if(NOT isa STREQUAL "portable" AND NOT isa IN_LIST isa_sets)
+    return()  # Of another processor.
   endif()
   if(NOT isa STREQUAL "portable" AND NOT isa IN_LIST SAKER_ISA_SETS)
     return()
@@ -35,7 +44,7 @@ function(saker_isa_sources isa)
     target_compile_options(${target} PRIVATE ${SAKER_ISA_FLAGS_${isa}})
     target_compile_definitions(${target} PRIVATE SAKER_ISA=${isa})
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
-    target_link_libraries(${target} PRIVATE mlx fmt::fmt)
+    target_link_libraries(${target} PRIVATE fmt::fmt)
     target_sources(libsaker PRIVATE $<TARGET_OBJECTS:${target}>)
     string(TOUPPER "${isa}" name)
     target_compile_definitions(libsaker PRIVATE SAKER_HAS_${name}=1)

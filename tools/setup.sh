@@ -3,7 +3,8 @@
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
 #   tools/setup.sh checks    also what formatting, clang-tidy and fuzzing need
-#   tools/setup.sh all       also npm, from which one test of `make check-all` takes tokenizers
+#   tools/setup.sh all       also what single tests of `make check-all` need: npm, from which one takes
+#                            tokenizers, and a cross-compiler with an emulator of 64-bit ARM
 # Root or sudo is used only when something is missing. Talks to stderr, never reads stdin.
 # Tried on Debian 12. The Ubuntu 24.04 and macOS paths are written but not yet tried.
 set -eu
@@ -15,6 +16,7 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libssl-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
 check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
+all_packages="npm g++-aarch64-linux-gnu qemu-user-static"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
 brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 googletest google-benchmark simde"
 
@@ -82,7 +84,7 @@ setup_apt() {
   fi
   packages=$build_packages
   [ "$want" = build ] || packages="$packages $check_packages"
-  [ "$want" != all ] || packages="$packages npm"
+  [ "$want" != all ] || packages="$packages $all_packages"
   missing=""
   for package in $packages; do
     case $package in

@@ -2,7 +2,6 @@
 #include "tests/kernels/instruction_sets.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/dispatch.h"
 
 namespace saker::kernels {
@@ -25,9 +24,9 @@ namespace {
 
 bool can_run(const std::string& name) {
   try {
-    const std::string before(instruction_set());
-    select_instruction_set(name);
-    select_instruction_set(before);
+    const std::string before(kernel_table_name());
+    select_kernel_table(name);
+    select_kernel_table(before);
     return true;
   } catch (const Error&) {
     return false;
@@ -36,7 +35,8 @@ bool can_run(const std::string& name) {
 
 std::vector<std::string> find_instruction_sets() {
   std::vector<std::string> names;
-  for (const char* name : {"portable", "avx2", "avx512", "avx512_bf16", "amx"}) {
+  for (const char* name :
+       {"portable", "avx2", "avx512", "avx512_bf16", "amx", "neon", "neon_bf16"}) {
     if (can_run(name)) {
       names.emplace_back(name);
     }

@@ -9,7 +9,7 @@
 
 namespace saker::kernels {
 
-// Names for select_instruction_set; the emulated ones are made selectable by the first call.
+// Names for select_kernel_table; the emulated ones are made selectable by the first call.
 std::vector<std::string> instruction_sets();
 
 }  // namespace saker::kernels

@@ -8,6 +8,7 @@
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/rows.h"
 #include "tests/kernels/same_bits.h"
+#include "tests/kernels/true_products.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -29,41 +30,6 @@ std::vector<float> multiply_part(
     const std::optional<mx::array>& bias
 ) {
   return to_vector(linear(mx::slice(x, {first, 0}, {first + count, x.shape(1)}), weight, bias));
-}
-
-// The sums in float64, of the weights as they are; `limit` bounds the error that float32 sums and,
-// where the set multiplies bf16, inputs rounded to 8 bits may have.
-struct Truth {
-  std::vector<double> sums;
-  std::vector<double> limits;
-};
-
-Truth true_product(const mx::array& x, const PackedWeight& weight, bool bf16_inputs) {
-  const auto rows = to_vector(x);
-  const auto values = to_vector(weight.dequantized());
-  const auto columns = static_cast<std::size_t>(weight.columns());
-  Truth truth;
-  for (std::size_t m = 0; m < rows.size() / columns; ++m) {
-    for (std::size_t n = 0; n < values.size() / columns; ++n) {
-      double sum = 0;
-      double size = 0;
-      double input_size = 0;
-      double top = 0;
-      for (std::size_t k = 0; k < columns; ++k) {
-        const double product = static_cast<double>(rows[m * columns + k]) * values[n * columns + k];
-        sum += product;
-        size += std::abs(product);
-        input_size += std::abs(rows[m * columns + k]);
-        top = std::max(top, static_cast<double>(std::abs(values[n * columns + k])));
-      }
-      truth.sums.push_back(sum);
-      // Codes are multiplied before bias and scale apply, 256 of them at most of the largest
-      // weight's size each.
-      const double chain = static_cast<double>(columns) * 0x1p-24 * (size + 4 * input_size * top);
-      truth.limits.push_back(chain + (bf16_inputs ? 0x1p-8 * size + 0x1p-8 * input_size * top : 0));
-    }
-  }
-  return truth;
 }
 
 class LinearTest : public testing::TestWithParam<std::string> {
@@ -124,7 +90,9 @@ TEST_P(LinearTest, IsNearTheTruth) {
       const auto x = random_rows(count, columns, 7);
       const auto y = to_vector(linear(x, weight));
       const auto reference = to_vector(linear_reference(x, weight));
-      const Truth truth = true_product(x, weight, multiplies_bf16(format));
+      const TrueProducts truth = true_products(
+          to_vector(x), to_vector(weight.dequantized()), columns, multiplies_bf16(format)
+      );
       ASSERT_EQ(y.size(), truth.sums.size());
       for (std::size_t i = 0; i < y.size(); ++i) {
         ASSERT_NEAR(y[i], truth.sums[i], truth.limits[i]) << format_name(format) << " at " << i;

@@ -17,7 +17,7 @@ namespace {
 
 #if defined(__AMX_BF16__) || defined(SAKER_EMULATE_AMX)
 using Bf16Products = TileProducts;
-#elif defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#elif defined(SAKER_BF16_DOT)
 using Bf16Products = PairProducts;
 #else
 using Bf16Products = FloatProducts<true>;

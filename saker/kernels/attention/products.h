@@ -113,7 +113,7 @@ struct FloatProducts {
   }
 };
 
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 // Turns `count` floats, a multiple of 32, into pairs of bf16 in their place.
 inline void round_to_pairs(float* values, int count) {
   auto* pairs = reinterpret_cast<std::uint32_t*>(values);

@@ -111,11 +111,10 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
   }
 }
 
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 // The same where the set multiplies pairs of bf16.
-template <int kRows>
-inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
-  constexpr int kVectors = kBlock / kVector;
+template <int kRows, int kVectors>
+inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -124,7 +123,7 @@ inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
       acc[r][v] = zero();
     }
   }
-  const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys);
+  const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
   const std::uint32_t* q = task.q;
   for (int pair = 0; pair < task.head_dim / 2; ++pair, keys += kBlock, ++q) {
     U32x16 loaded[kVectors];
@@ -146,8 +145,16 @@ inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      store(task.scores + r * kBlock + v * kVector, acc[r][v]);
+      store(task.scores + r * kBlock + key + v * kVector, acc[r][v]);
     }
+  }
+}
+
+template <int kRows>
+inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
+  constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
+  for (int key = 0; key < kBlock; key += kVectors * kVector) {
+    score_key_pairs<kRows, kVectors>(task, key);
   }
 }
 #endif

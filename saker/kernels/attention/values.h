@@ -81,9 +81,14 @@ inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, 
   }
 }
 
+// Chunks whose sums for so many rows stay in registers.
+constexpr int chunks_for(int rows) {
+  return kWideRegisters || rows == 1 ? 4 : rows == 2 ? 2 : 1;
+}
+
 template <bool kBf16, int kRows>
 inline void add_value_block(const ValueTask<float>& task, int from, int to) {
-  constexpr int kChunks = kWideRegisters ? 4 : kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+  constexpr int kChunks = chunks_for(kRows);
   int chunk = 0;
   for (; chunk + kChunks <= task.chunks; chunk += kChunks) {
     add_value_chunks<kBf16, kRows, kChunks>(task, chunk, from, to);
@@ -114,7 +119,7 @@ inline void add_values(const ValueTask<float>& task, int rows, int from, int to)
   }
 }
 
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 // The same where the set multiplies pairs of bf16: all keys of the block, the unseen ones with a
 // weight of zero.
 template <int kRows, int kChunks>
@@ -159,9 +164,10 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
 
 template <int kRows>
 inline void add_value_pairs(const ValueTask<std::uint32_t>& task) {
+  constexpr int kChunks = chunks_for(kRows);
   int chunk = 0;
-  for (; chunk + 4 <= task.chunks; chunk += 4) {
-    add_value_pairs<kRows, 4>(task, chunk);
+  for (; chunk + kChunks <= task.chunks; chunk += kChunks) {
+    add_value_pairs<kRows, kChunks>(task, chunk);
   }
   for (; chunk < task.chunks; ++chunk) {
     add_value_pairs<kRows, 1>(task, chunk);

@@ -2,6 +2,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 
 #include "saker/base/error.h"
+#include "saker/base/processor.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -40,6 +41,18 @@ extern const KernelTable kernel_table;
 
 #if defined(SAKER_HAS_AMX)
 namespace amx {
+extern const KernelTable kernel_table;
+}
+#endif
+
+#if defined(SAKER_HAS_NEON)
+namespace neon {
+extern const KernelTable kernel_table;
+}
+#endif
+
+#if defined(SAKER_HAS_NEON_BF16)
+namespace neon_bf16 {
 extern const KernelTable kernel_table;
 }
 #endif
@@ -89,6 +102,14 @@ std::deque<Entry> runnable_tables() {
       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("amx-tile") &&
       __builtin_cpu_supports("amx-bf16") && request_tiles()) {
     tables.push_back({"amx", &amx::kernel_table});
+  }
+#endif
+#if defined(SAKER_HAS_NEON)
+  tables.push_back({"neon", &neon::kernel_table});
+#endif
+#if defined(SAKER_HAS_NEON_BF16)
+  if (runs_neon_bf16()) {
+    tables.push_back({"neon_bf16", &neon_bf16::kernel_table});
   }
 #endif
   return tables;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/limits.h"
 
+#include "saker/base/processor.h"
 #include "saker/kernels/amx/limit.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/thread_pool.h"
@@ -14,6 +15,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace saker::kernels {
@@ -60,6 +63,13 @@ double read_gbps() {
   return static_cast<double>(kReadBytes) / seconds / 1e9;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+
+// What repeat_* does where each step is `operations`.
+constexpr double repeated(double operations) {
+  return operations * kSums * static_cast<double>(kLoops);
+}
+
 // `loop` does `operations`, on every thread.
 double giga_operations(void (*loop)(), double operations) {
   const int threads = thread_pool().size();
@@ -68,6 +78,8 @@ double giga_operations(void (*loop)(), double operations) {
   const double seconds = best_seconds(tiles, [loop](int) { loop(); });
   return operations * tiles / seconds / 1e9;
 }
+
+#endif
 
 #if defined(__x86_64__)
 
@@ -148,11 +160,6 @@ template <typename Instruction>
   }
 }
 
-// What repeat_* does where each step is `operations`.
-constexpr double repeated(double operations) {
-  return operations * kSums * static_cast<double>(kLoops);
-}
-
 void measure_compute(MachineLimits& limits) {
   if (__builtin_cpu_supports("avx512f")) {
     limits.f32_gflops = giga_operations(repeat_avx512<FmaAvx512>, repeated(32));
@@ -174,6 +181,67 @@ void measure_compute(MachineLimits& limits) {
   }
 }
 
+#elif defined(__aarch64__)
+
+struct FmaNeon {
+  using Sums = float32x4_t;
+
+  [[gnu::always_inline]] static Sums step(Sums sums) {
+    const float32x4_t x = vdupq_n_f32(1.0F);
+    return vfmaq_f32(sums, x, x);
+  }
+};
+
+struct Bf16Neon {
+  using Sums = float32x4_t;
+
+  [[gnu::always_inline, gnu::target("arch=armv8.2-a+dotprod+bf16")]] static Sums step(Sums sums) {
+    // No number that fits into an instruction: g++ 12 writes one that its assembler refuses.
+    const bfloat16x8_t x = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f81));
+    return vbfdotq_f32(sums, x, x);
+  }
+};
+
+struct Int8Neon {
+  using Sums = int32x4_t;
+
+  [[gnu::always_inline, gnu::target("arch=armv8.2-a+dotprod+bf16")]] static Sums step(Sums sums) {
+    const int8x16_t x = vdupq_n_s8(1);
+    return vdotq_s32(sums, x, x);
+  }
+};
+
+void repeat_fma() {
+  float32x4_t registers[kSums] = {};
+  for (long i = 0; i < kLoops; ++i) {
+#pragma GCC unroll 12
+    for (auto& sums : registers) {
+      sums = FmaNeon::step(sums);
+      asm volatile("" : "+w"(sums));
+    }
+  }
+}
+
+template <typename Instruction>
+[[gnu::target("arch=armv8.2-a+dotprod+bf16")]] void repeat_dots() {
+  typename Instruction::Sums registers[kSums] = {};
+  for (long i = 0; i < kLoops; ++i) {
+#pragma GCC unroll 12
+    for (auto& sums : registers) {
+      sums = Instruction::step(sums);
+      asm volatile("" : "+w"(sums));
+    }
+  }
+}
+
+void measure_compute(MachineLimits& limits) {
+  limits.f32_gflops = giga_operations(repeat_fma, repeated(8));
+  if (runs_neon_bf16()) {
+    limits.bf16_gflops = giga_operations(repeat_dots<Bf16Neon>, repeated(16));
+    limits.int8_gops = giga_operations(repeat_dots<Int8Neon>, repeated(32));
+  }
+}
+
 #endif
 
 }  // namespace
@@ -181,7 +249,7 @@ void measure_compute(MachineLimits& limits) {
 MachineLimits measure_limits() {
   MachineLimits limits;
   limits.read_gbps = read_gbps();
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   measure_compute(limits);
 #endif
   return limits;

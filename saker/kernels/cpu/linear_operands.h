@@ -22,7 +22,7 @@ struct FloatOperand {
   static void store_panel(float* p, Weight w) { store(p, w); }
 };
 
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 // Multiplies pairs of bf16.
 struct PairOperand {
   using Weight = U32x16;

@@ -15,7 +15,7 @@ constexpr int kSliverRows = 6;
 constexpr int kBlockStep = 4;
 constexpr int kFewSums = 24;
 constexpr int kRowGroups = 2;  // Groups in flight for a single row.
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
 constexpr int kBlockStep = 1;
 constexpr int kFewSums = 4;

@@ -24,8 +24,12 @@
 //   even_bf16(u) odd_bf16(u)                        low and high half of each lane as float32
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
-//   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, the odd halves first:
-//                                                   acc + a.odd * b.odd + a.even * b.even
+//   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
+//                                                   code that must not be compiled elsewhere
+//
+// dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even with numbers below 2^-126 as 0. AVX-512
+// fuses one product after the other, the odd one first, to the nearest; ARM rounds each product,
+// their sum, and that plus acc, each to odd (Arm Architecture Reference Manual, BFDOT).
 
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +42,8 @@
 #include "saker/kernels/cpu/vec_avx512.h"
 #elif defined(__AVX2__)
 #include "saker/kernels/cpu/vec_avx2.h"
+#elif defined(SAKER_NEON)
+#include "saker/kernels/quarters/vec_neon.h"
 #else
-#include "saker/kernels/cpu/vec_portable.h"
+#include "saker/kernels/quarters/vec_portable.h"
 #endif

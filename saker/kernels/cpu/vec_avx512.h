@@ -13,10 +13,14 @@
 
 #include <cstdint>
 
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#define SAKER_BF16_DOT
+#endif
+
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr bool kFusedMultiplyAdd = true;
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 inline constexpr bool kBf16Dot = true;
 #else
 inline constexpr bool kBf16Dot = false;
@@ -206,7 +210,7 @@ inline float reduce_max(F32x16 a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
+#if defined(SAKER_BF16_DOT)
 inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for any machine: four vectors of four lanes by the compilers' vector extension (SSE2, NEON
-// or plain code).
+// Of vec.h what needs no instruction by name: sixteen lanes as four vectors of four, by the
+// compilers' vector extension (SSE2, NEON or plain code).
 
 #include <cstdint>
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr bool kFusedMultiplyAdd = false;
-inline constexpr bool kBf16Dot = false;
-
 using F32x4 = float __attribute__((vector_size(16)));
 using U32x4 = std::uint32_t __attribute__((vector_size(16)));
 using I32x4 = std::int32_t __attribute__((vector_size(16)));
+using U16x4 = std::uint16_t __attribute__((vector_size(8)));
 
 struct F32x16 {
   F32x4 part[4];
@@ -108,10 +106,6 @@ inline F32x16 div(F32x16 a, F32x16 b) {
   return each_part<F32x16>([](F32x4 x, F32x4 y) { return x / y; }, a, b);
 }
 
-inline F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
-  return each_part<F32x16>([](F32x4 x, F32x4 y, F32x4 z) { return x * y + z; }, a, b, c);
-}
-
 // Bits of x where the mask is all ones, of y where it is zero.
 inline F32x4 select_part(I32x4 mask, F32x4 x, F32x4 y) {
   return (F32x4)(((I32x4)x & mask) | ((I32x4)y & ~mask));
@@ -128,20 +122,6 @@ inline F32x16 max(F32x16 a, F32x16 b) {
 inline F32x16 where_nan(F32x16 v, F32x16 a, F32x16 b) {
   return each_part<F32x16>(
       [](F32x4 x, F32x4 y, F32x4 z) { return select_part(x != x, y, z); }, v, a, b
-  );
-}
-
-inline F32x16 square_root(F32x16 v) {
-  return each_part<F32x16>(
-      [](F32x4 x) {
-        return F32x4{
-            __builtin_sqrtf(x[0]),
-            __builtin_sqrtf(x[1]),
-            __builtin_sqrtf(x[2]),
-            __builtin_sqrtf(x[3]),
-        };
-      },
-      v
   );
 }
 
@@ -189,34 +169,18 @@ inline F32x16 odd_bf16(U32x16 v) {
 }
 
 inline U32x16 load_u16(const std::uint16_t* p) {
-  U32x16 v;
-  for (int i = 0; i < 16; ++i) {
-    v.part[i / 4][i % 4] = p[i];
-  }
-  return v;
+  U16x4 halves[4];
+  __builtin_memcpy(halves, p, sizeof(halves));
+  return {{
+      __builtin_convertvector(halves[0], U32x4),
+      __builtin_convertvector(halves[1], U32x4),
+      __builtin_convertvector(halves[2], U32x4),
+      __builtin_convertvector(halves[3], U32x4),
+  }};
 }
 
 inline F32x16 load_bf16(const std::uint16_t* p) {
   return as_float(shift_left<16>(load_u16(p)));
-}
-
-inline F32x16 load_f16(const std::uint16_t* p) {
-  const U32x16 bits = load_u16(p);
-  const U32x16 sign = shift_left<16>(bit_and(bits, broadcast_u32(0x8000U)));
-  const U32x16 magnitude = shift_left<13>(bit_and(bits, broadcast_u32(0x7fffU)));
-  // The exponent's bias differs by 112; multiplying also makes subnormal halves normal.
-  const U32x16 finite = as_u32(mul(as_float(magnitude), broadcast(0x1p112F)));
-  const U32x16 top = bit_or(magnitude, broadcast_u32(0x7f800000U));
-  return each_part<F32x16>(
-      [](U32x4 s, U32x4 m, U32x4 f, U32x4 t) {
-        const F32x4 value = select_part((I32x4)m >= 0x7c00 << 13, (F32x4)t, (F32x4)f);
-        return (F32x4)((U32x4)value | s);
-      },
-      sign,
-      magnitude,
-      finite,
-      top
-  );
 }
 
 // The bf16 nearest to each lane, in the low half of each lane.
@@ -230,9 +194,13 @@ inline U32x16 to_bf16(F32x16 v) {
 
 inline void store_bf16(std::uint16_t* p, F32x16 v) {
   const U32x16 bits = to_bf16(v);
-  for (int i = 0; i < 16; ++i) {
-    p[i] = static_cast<std::uint16_t>(bits.part[i / 4][i % 4]);
-  }
+  const U16x4 halves[4] = {
+      __builtin_convertvector(bits.part[0], U16x4),
+      __builtin_convertvector(bits.part[1], U16x4),
+      __builtin_convertvector(bits.part[2], U16x4),
+      __builtin_convertvector(bits.part[3], U16x4),
+  };
+  __builtin_memcpy(p, halves, sizeof(halves));
 }
 
 inline float reduce_add(F32x16 v) {

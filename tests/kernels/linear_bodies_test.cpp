@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of every format in every instruction set, without MLX.
+#include "saker/kernels/cpu/linear_bodies.h"
+
+#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/multiply.h"
+#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/pack/pack.h"
+#include "saker/kernels/pack/weight_bytes.h"
+
+#include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/random_floats.h"
+#include "tests/kernels/random_weights.h"
+#include "tests/kernels/same_bits.h"
+#include "tests/kernels/true_products.h"
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+// A random weight, packed for the set in use.
+class Weight {
+ public:
+  Weight(const WeightFormat& format, int rows, int columns, std::uint64_t seed) {
+    const WeightTensors tensors = random_weight(format, rows, columns, seed);
+    const DType scales = (tensors.scales ? *tensors.scales : tensors.weight).dtype;
+    const PackedOrder order = kernel_table().linear->order;
+    matrix_ = packed_layout(rows, columns, format, scales, order);
+    bytes_ =
+        allocate_weight_bytes(static_cast<std::size_t>(matrix_.blocks()) * matrix_.block_bytes());
+    matrix_.data = bytes_.get();
+    pack_rows({tensors}, format, matrix_, bytes_.get());
+  }
+
+  int rows() const { return matrix_.rows; }
+
+  int columns() const { return matrix_.columns; }
+
+  // As float32 [rows, columns].
+  std::vector<float> values() const {
+    std::vector<float> values(static_cast<std::size_t>(rows()) * columns());
+    for (int row = 0; row < rows(); ++row) {
+      unpack_row(matrix_, row, values.data() + static_cast<std::size_t>(row) * columns());
+    }
+    return values;
+  }
+
+  // Rows [first, first + count) of x times it.
+  std::vector<float> times(
+      const std::vector<float>& x, int first, int count, const float* bias = nullptr
+  ) const {
+    std::vector<float> y(static_cast<std::size_t>(count) * rows());
+    const float* from = x.data() + static_cast<std::size_t>(first) * columns();
+    const RowProduct product = {&matrix_, {from, columns(), 1, count}, bias, y.data()};
+    multiply_rows(*kernel_table().linear, {&product, 1});
+    return y;
+  }
+
+ private:
+  PackedMatrix matrix_;
+  std::shared_ptr<std::byte> bytes_;
+};
+
+std::vector<float> random_x(int rows, int columns, std::uint64_t seed) {
+  return normal_floats(static_cast<std::size_t>(rows) * columns, seed);
+}
+
+class LinearBodiesTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { select_kernel_table(GetParam()); }
+
+  void TearDown() override { thread_pool().resize(2); }
+
+  bool multiplies_bf16(const WeightFormat& format) const {
+    const std::string& set = GetParam();
+    const bool has_bf16 = set.find("bf16") != std::string::npos || set.starts_with("amx");
+    return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets,
+    LinearBodiesTest,
+    testing::ValuesIn(instruction_sets()),
+    [](const auto& set) { return set.param; }
+);
+
+TEST_P(LinearBodiesTest, IsNearTheTruth) {
+  std::mt19937 random(3);  // NOLINT: the same in every run.
+  for (const WeightFormat& format : all_formats()) {
+    for (const int count : {1, 2, 3, 4, 5, 6, 7, 13}) {
+      const int unit = std::max(format.group_size, 1);
+      const auto most = static_cast<unsigned>(300 / unit);
+      const int columns = unit * static_cast<int>(1 + random() % most);
+      const Weight weight(format, static_cast<int>(1 + random() % 70), columns, random());
+      const auto x = random_x(count, columns, random());
+      const auto bias = normal_floats(static_cast<std::size_t>(weight.rows()), 1);
+      const auto y = weight.times(x, 0, count, bias.data());
+      const auto truth = true_products(x, weight.values(), columns, multiplies_bf16(format));
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const float added = bias[i % bias.size()];
+        const double limit = truth.limits[i] + 0x1p-23 * std::abs(y[i]);
+        ASSERT_NEAR(y[i], truth.sums[i] + added, limit) << format_name(format) << " at " << i;
+      }
+    }
+  }
+}
+
+// The bits of a row are those of the row alone, whatever rows, chunks and threads.
+TEST_P(LinearBodiesTest, RowsAreIndependent) {
+  std::mt19937 random(5);  // NOLINT: the same in every run.
+  const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
+  for (const WeightFormat& format : all_formats()) {
+    const int unit = std::max(format.group_size, 1);
+    const Weight weight(format, 1 + below(90), unit * (1 + below(600U / unit)), random());
+    const int count = 1 + below(40);
+    const auto x = random_x(count, weight.columns(), random());
+    thread_pool().resize(1 + below(4));
+    const auto together = weight.times(x, 0, count);
+    thread_pool().resize(1 + below(4));
+    for (int first = 0; first < count;) {
+      const int part = 1 + below(static_cast<unsigned>(count - first));
+      const auto alone = weight.times(x, first, part);
+      const float* expected = together.data() + static_cast<std::size_t>(first) * weight.rows();
+      ASSERT_TRUE(same_bits(alone.data(), expected, alone.size())) << format_name(format);
+      first += part;
+    }
+    const int row = below(static_cast<unsigned>(count));
+    const auto alone = weight.times(x, row, 1);
+    const float* expected = together.data() + static_cast<std::size_t>(row) * weight.rows();
+    ASSERT_TRUE(same_bits(alone.data(), expected, alone.size())) << format_name(format);
+  }
+}
+
+TEST_P(LinearBodiesTest, BadRowsStayAlone) {
+  for (const WeightFormat& format : all_formats()) {
+    const int columns = 2 * std::max(format.group_size, 32);
+    const Weight weight(format, 33, columns, 5);
+    auto x = random_x(8, columns, 9);
+    const auto expected = weight.times(x, 0, 8);
+    const auto width = static_cast<std::size_t>(columns);
+    x[2 * width + 1] = std::numeric_limits<float>::quiet_NaN();
+    x[5 * width] = std::numeric_limits<float>::infinity();
+    const auto y = weight.times(x, 0, 8);
+    for (std::size_t at = 0; at < y.size(); ++at) {
+      const std::size_t row = at / 33;
+      if (row == 2) {
+        EXPECT_TRUE(std::isnan(y[at])) << format_name(format);
+      } else if (row != 5) {
+        EXPECT_EQ(y[at], expected[at]) << format_name(format);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace saker::kernels
