@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what a hub answers: the first line as the address that it sends us to, the rest as a
+// list of files. Results that keep their promises, or typed errors.
+#include "saker/base/error.h"
+#include "saker/hub/digest.h"
+#include "saker/hub/model_name.h"
+#include "saker/hub/remote_files.h"
+#include "saker/hub/web_address.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+void expect(bool ok) {
+  if (!ok) {
+    std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace hub = saker::hub;
+  const std::string_view answer(reinterpret_cast<const char*>(data), size);
+  const std::string_view location = answer.substr(0, answer.find('\n'));
+  const auto address = hub::resolve_location("https://hub.example/api/models", location);
+  expect(!address || hub::origin_of(*address).has_value());
+  try {
+    const auto list = answer.substr(std::min(size, location.size() + 1));
+    for (const hub::RemoteFile& file : hub::parse_file_list(list, "fuzz")) {
+      expect(hub::is_file_path(file.path) && hub::is_digest(file.digest));
+    }
+  } catch (const saker::Error&) {  // The expected answer to most inputs.
+  }
+  return 0;
+}
