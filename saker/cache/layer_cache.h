@@ -60,6 +60,11 @@ class LayerCache {
   // `first_row` of the batch. Throws kCapacity without memory and then nothing has changed.
   virtual kernels::AttendSpan append(int first_row, int row_count) = 0;
 
+  // The place of the last committed row, as row `row` of a pass that only reads: what attends there
+  // sees what that row sees. Throws kInvalidArgument without rows, kUnsupported for kinds that keep
+  // none.
+  virtual kernels::AttendSpan last_row(int row) const;
+
   // Rows written so far, open transaction included: the position of the next row.
   virtual std::int64_t offset() const = 0;
 

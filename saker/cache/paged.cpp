@@ -33,6 +33,10 @@ void LayerCache::assign(std::int64_t /*offset*/, const QuantizedKeyValues& /*row
   throw Error(ErrorCode::kUnsupported, fmt::format("[{}] codes cannot be assigned", kind()));
 }
 
+kernels::AttendSpan LayerCache::last_row(int /*row*/) const {
+  throw Error(ErrorCode::kUnsupported, fmt::format("[{}] keeps no rows to attend to", kind()));
+}
+
 PagedCache::PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound)
     : store_(std::make_shared<kernels::KvStore>(shape)), bound_(bound) {}
 
@@ -97,16 +101,32 @@ kernels::AttendSpan PagedCache::append(int first_row, int row_count) {
     drop_old_rows();
   }
   store_->prepare(offset_, row_count);
+  const auto span = span_of(first_row, row_count, offset_);
+  offset_ += row_count;
+  return span;
+}
+
+kernels::AttendSpan PagedCache::last_row(int row) const {
+  require(
+      committed() > 0,
+      ErrorCode::kInvalidArgument,
+      "[{}] has no rows, expected at least one",
+      kind()
+  );
+  return span_of(row, 1, committed() - 1);
+}
+
+kernels::AttendSpan PagedCache::span_of(int first_row, int row_count, std::int64_t first_position)
+    const {
   kernels::AttendSpan span;
   span.first_row = first_row;
   span.row_count = row_count;
-  span.first_position = offset_;
+  span.first_position = first_position;
   span.store = store_;
   if (bound_) {
     span.window = bound_->recent;
     span.keep = bound_->keep;
   }
-  offset_ += row_count;
   return span;
 }
 

@@ -29,6 +29,8 @@ class PagedCache : public LayerCache {
   KeyValues update(const mx::array& keys, const mx::array& values) final;
   kernels::AttendSpan append(int first_row, int row_count) final;
 
+  kernels::AttendSpan last_row(int row) const final;
+
   std::int64_t offset() const final { return offset_; }
 
   std::optional<KeyValues> view() const final;
@@ -61,6 +63,7 @@ class PagedCache : public LayerCache {
   std::int64_t committed() const { return begun_.value_or(offset_); }
 
  private:
+  kernels::AttendSpan span_of(int first_row, int row_count, std::int64_t first_position) const;
   void check_rows(const mx::array& rows, int head_dim, std::string_view what) const;
   // Checks keys and values that belong together; how many rows they are.
   int check_pair(const mx::array& keys, const mx::array& values) const;

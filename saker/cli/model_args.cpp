@@ -78,9 +78,10 @@ void add_draft_args(CLI::App& command, ModelArgs& args) {
       .add_option(
           "--draft",
           args.draft,
-          "A smaller model with the same tokenizer, or a DFlash draft of the model, that drafts "
-          "tokens: answers stay the same and come sooner; none [draft or drafter in the model's "
-          "folder]"
+          "A smaller model with the same tokenizer, or a DFlash draft or MTP head of the model, "
+          "that drafts tokens: answers stay the same and come sooner; none [draft or drafter in "
+          "the "
+          "model's folder, its own MTP head]"
       )
       ->type_name("MODEL")
       ->group("Engine");
@@ -140,6 +141,7 @@ std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {
     }
   };
   const std::filesystem::path model = load::resolve_model(args.model);
+  options.mtp = args.drafts && args.draft != "none";
   if (args.drafts && args.draft.empty()) {
     options.draft = load::find_draft(model).value_or(std::filesystem::path());
   } else if (args.drafts && args.draft != "none") {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -94,19 +95,16 @@ void set_adapter_scale(GenerateRequest& request, const Json& value) {
 
 void set_speculate(GenerateRequest& request, const Json& value) {
   const auto name = value.get<std::string>();
-  if (name == "none") {
-    request.speculate = engine::Speculate::kNone;
-  } else if (name == "prompt-lookup") {
-    request.speculate = engine::Speculate::kPromptLookup;
-  } else {
-    require(
-        name == "draft" || name == "dflash",
-        ErrorCode::kInvalidArgument,
-        "speculate: got {:?}, expected none, prompt-lookup, draft or dflash",
-        name
-    );
-    request.speculate = name == "draft" ? engine::Speculate::kDraft : engine::Speculate::kDflash;
-  }
+  const auto& names = engine::kSpeculateNames;
+  const auto* const found =
+      std::ranges::find(names, name, [](const auto& pair) { return pair.first; });
+  require(
+      found != names.end(),
+      ErrorCode::kInvalidArgument,
+      "speculate: got {:?}, expected none, prompt-lookup, draft, mtp or dflash",
+      name
+  );
+  request.speculate = found->second;
 }
 
 void set_acceptance(GenerateRequest& request, const Json& value) {
@@ -239,8 +237,8 @@ constexpr RequestField kFields[] = {
      [](GenerateRequest& r, const Json& v) { r.logprobs = as_int(v, "logprobs"); }},
     {"speculate",
      Kind::kText,
-     "What drafts tokens, the answer being the same: none, prompt-lookup, draft, dflash "
-     "[the draft that is loaded]",
+     "What drafts tokens, the answer being the same: none, prompt-lookup, draft, mtp, dflash "
+     "[the draft that is loaded, else the model's MTP head]",
      set_speculate},
     {"acceptance",
      Kind::kText,

@@ -22,6 +22,7 @@ Json stats_json(const engine::GenerateStats& stats) {
       {"generation_tps", number(stats.generation_tps)},
       {"time_to_first_token_s", number(stats.time_to_first_token_s)},
       {"peak_memory_bytes", stats.peak_memory_bytes},
+      {"drafter", stats.drafter},
       {"rounds", stats.rounds},
       {"drafted", stats.drafted},
       {"accepted", stats.accepted},

@@ -129,7 +129,9 @@ Json chat_messages(std::string_view system, std::string_view question) {
 std::string describe(const engine::GenerateStats& stats) {
   const std::string drafts = stats.rounds == 0 ? ""
                                                : fmt::format(
-                                                     "; {} of {} draft tokens right in {} rounds",
+                                                     "; {}: {} of {} draft tokens right in {} "
+                                                     "rounds",
+                                                     stats.drafter,
                                                      stats.accepted,
                                                      stats.drafted,
                                                      stats.rounds

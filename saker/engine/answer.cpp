@@ -134,6 +134,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
       .generation_tps = rate(steps, end.timing.generation_s),
       .time_to_first_token_s = end.timing.queue_s + end.timing.prompt_s,
       .peak_memory_bytes = peak_memory_bytes(),
+      .drafter = std::string(generate::drafter_name(end.drafter)),
       .rounds = end.speculation.rounds,
       .drafted = end.speculation.drafted,
       .accepted = end.speculation.accepted,

@@ -91,7 +91,7 @@ class Engine::Impl {
     if (options.threads > 0) {
       kernels::set_threads(options.threads);
     }
-    load::LoadedCheckpoint loaded = load::load_checkpoint(model_dir, options.on_load);
+    load::LoadedCheckpoint loaded = load::load_checkpoint(model_dir, options.on_load, options.mtp);
     const models::ModelInfo& info = loaded.model->info();
     facts_.model_type = info.model_type;
     facts_.instruction_set = kernels::instruction_set();
@@ -99,24 +99,29 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    mtp_ = std::move(loaded.mtp);
     target_ = info;
     return std::move(loaded.model);
   }
 
-  // Empty without a draft. REQUIRES: called after `load_model`, by the runner.
+  // The draft, and the model's own head. REQUIRES: called after `load_model`, by the runner.
   Runner::LoadDraft draft_loader(const EngineOptions& options) {
     if (options.draft.empty()) {
-      return {};
+      return [this] { return load::LoadedDraft{.mtp = std::move(mtp_)}; };
     }
     load_prompts(options.draft);
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
+      auto own_head = std::move(mtp_);
       load::LoadedDraft loaded = load::load_draft(draft, target_);
       if (loaded.model) {
         check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
       }
       for (const std::string& warning : loaded.warnings) {
         facts_.warnings.push_back("draft: " + warning);
+      }
+      if (!loaded.mtp) {
+        loaded.mtp = std::move(own_head);
       }
       return loaded;
     };
@@ -125,6 +130,7 @@ class Engine::Impl {
   int prefill_step_;
   ModelFacts facts_;
   models::ModelInfo target_;
+  std::unique_ptr<const models::MtpHead> mtp_;  // On its way to the runner.
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };

@@ -34,9 +34,10 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
-  // The folder of a draft: a smaller model with the same tokenizer, or a DFlash draft made for this
-  // model; empty: none.
+  // The folder of a draft: a smaller model with the same tokenizer, or a DFlash draft or MTP head
+  // made for this model; empty: none.
   std::filesystem::path draft = {};
+  bool mtp = false;  // Loads the MTP head that the model's own files may bring.
   // Memory for rows of earlier prompts and answers, which later prompts with the same beginning do
   // not run again; 0: none are kept. Default: an eighth of the machine's memory.
   std::size_t prefix_cache_bytes = default_prefix_cache_bytes();

@@ -5,6 +5,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/engine/speculate.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
@@ -20,17 +21,6 @@
 #include <vector>
 
 namespace saker::engine {
-
-// Where draft tokens come from, which one pass then checks: answers stay the same to the bit.
-enum class Speculate : std::uint8_t {
-  kDefault,  // The draft model or DFlash draft where one is loaded, else none.
-  kNone,
-  kPromptLookup,  // What followed the last time the text went like this.
-  kDraft,         // The draft model.
-  kDflash,        // The DFlash draft.
-};
-
-inline constexpr int kAutoDraftDepth = -1;
 
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
@@ -96,6 +86,7 @@ struct GenerateStats {
   double generation_tps = 0.0;
   double time_to_first_token_s = 0.0;
   std::size_t peak_memory_bytes = 0;  // Of the process.
+  std::string drafter = "none";       // As in kSpeculateNames.
   int rounds = 0;                     // Passes that checked draft tokens,
   int drafted = 0;                    // how many in all,
   int accepted = 0;                   // and how many were right.

@@ -3,6 +3,8 @@
 
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
+#include "saker/generate/drafters/gemma4_mtp.h"
+#include "saker/generate/drafters/mtp.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -34,9 +36,10 @@ generate::Speculation speculation_of(
   }
   switch (request.speculate) {
     case Speculate::kDefault:
-      result.drafter = draft.dflash  ? generate::DrafterKind::kDflash
-                       : draft.model ? generate::DrafterKind::kDraftModel
-                                     : generate::DrafterKind::kNone;
+      result.drafter = draft.dflash                   ? generate::DrafterKind::kDflash
+                       : draft.model                  ? generate::DrafterKind::kDraftModel
+                       : draft.mtp || draft.assistant ? generate::DrafterKind::kMtp
+                                                      : generate::DrafterKind::kNone;
       break;
     case Speculate::kNone:
       break;
@@ -45,6 +48,9 @@ generate::Speculation speculation_of(
       break;
     case Speculate::kDraft:
       result.drafter = generate::DrafterKind::kDraftModel;
+      break;
+    case Speculate::kMtp:
+      result.drafter = generate::DrafterKind::kMtp;
       break;
     case Speculate::kDflash:
       result.drafter = generate::DrafterKind::kDflash;
@@ -146,6 +152,12 @@ generate::Drafters Runner::make_drafters() const {
   if (draft_.model) {
     drafters[generate::DrafterKind::kDraftModel] =
         std::make_unique<generate::DraftModel>(*draft_.model, limits_.prefill_step);
+  }
+  if (draft_.assistant) {
+    drafters[generate::DrafterKind::kMtp] =
+        std::make_unique<generate::Gemma4Mtp>(*draft_.assistant, *model_);
+  } else if (draft_.mtp) {
+    drafters[generate::DrafterKind::kMtp] = std::make_unique<generate::Mtp>(*draft_.mtp, *model_);
   }
   if (draft_.dflash) {
     drafters[generate::DrafterKind::kDflash] =

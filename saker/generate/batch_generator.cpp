@@ -3,12 +3,13 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
-#include "saker/models/token_ids.h"
+#include "saker/generate/request_check.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,52 +60,8 @@ BatchGenerator::BatchGenerator(
 
 BatchGenerator::~BatchGenerator() = default;
 
-void BatchGenerator::check(const SequenceRequest& request) const {
-  const models::ModelInfo& info = model_.info();
-  require(
-      !request.prompt.empty(),
-      ErrorCode::kInvalidArgument,
-      "the prompt is empty: expected at least one token"
-  );
-  require(
-      info.context_length <= 0 ||
-          request.unknown_rows <=
-              info.context_length - static_cast<std::int64_t>(request.prompt.size()),
-      ErrorCode::kInvalidArgument,
-      "the prompt has {} tokens, but the model's context is {} tokens long",
-      request.unknown_rows + static_cast<std::int64_t>(request.prompt.size()),
-      info.context_length
-  );
-  models::check_token_ids(info, request.prompt);
-  require(
-      request.max_tokens >= 1,
-      ErrorCode::kInvalidArgument,
-      "max_tokens: got {}, expected 1 or more",
-      request.max_tokens
-  );
-  require(
-      request.logprobs <= info.vocab_size,
-      ErrorCode::kInvalidArgument,
-      "logprobs: got {}, expected at most the vocabulary's {}",
-      request.logprobs,
-      info.vocab_size
-  );
-  require(
-      request.max_kv_size >= 0,
-      ErrorCode::kInvalidArgument,
-      "max_kv_size: got {}, expected 0 or more",
-      request.max_kv_size
-  );
-  require(
-      kernels::is_kv_bits(request.kv_bits),
-      ErrorCode::kInvalidArgument,
-      "kv_bits: got {}, expected 16, 8 or 4",
-      request.kv_bits
-  );
-}
-
 std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
-  check(request);
+  check_request(request, model_.info());
   auto sequence = std::make_unique<Sequence>(
       last_id_ + 1, std::move(request), std::move(listener), model_.info().vocab_size
   );
@@ -151,6 +108,7 @@ std::vector<Speculator::Turn> BatchGenerator::propose(std::vector<Work>& works) 
           .drafting = &sequence.drafting,
           .context = sequence.context,
           .position = sequence.position(),
+          .cache = &*sequence.request.cache,
           .room = draft_room(sequence),
       });
     }
@@ -342,7 +300,7 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
     span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
   }
   PassTransaction transaction(spans);
-  TapRows taps{.layers = tap_layers(works), .rows = std::nullopt};
+  TapRows taps{.layers = tap_layers(works), .rows = {}};
   RowLogits logits = run_rows(model_, spans, &taps);
   int first_row = 0;
   int first_logits = 0;
@@ -356,28 +314,29 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
   }
 }
 
-std::span<const int> BatchGenerator::tap_layers(std::span<const Work> works) const {
+std::vector<int> BatchGenerator::tap_layers(std::span<const Work> works) const {
+  std::set<int> layers;
   for (const Work& work : works) {
-    const std::span<const int> layers = speculator_.tap_layers(work.sequence->drafting);
-    if (!layers.empty()) {
-      return layers;
-    }
+    const std::span<const int> wanted = speculator_.tap_layers(work.sequence->drafting);
+    layers.insert(wanted.begin(), wanted.end());
   }
-  return {};
+  return {layers.begin(), layers.end()};
 }
 
 void BatchGenerator::keep_taps(const Work& work, const TapRows& taps, int first, std::int64_t rows)
     const {
-  Drafting& drafting = work.sequence->drafting;
-  const std::span<const int> layers = speculator_.tap_layers(drafting);
-  if (!taps.rows || rows == 0 || layers.empty() || layers.data() != taps.layers.data()) {
+  Sequence& sequence = *work.sequence;
+  const std::span<const int> layers = speculator_.tap_layers(sequence.drafting);
+  const auto end = static_cast<std::size_t>(sequence.cached()) + 1;
+  // What ends here has no token after its last row.
+  if (rows == 0 || layers.empty() || end > sequence.context.size()) {
     return;
   }
-  const int end = first + static_cast<int>(rows);
-  const bool whole = first == 0 && end == taps.rows->shape(0);
+  const auto count = static_cast<std::size_t>(rows);
   Speculator::keep(
-      drafting,
-      whole ? *taps.rows : mx::slice(*taps.rows, {first, 0}, {end, taps.rows->shape(1)}),
+      sequence.drafting,
+      taps.of(layers, first, first + static_cast<int>(rows)),
+      std::span<const std::int32_t>(sequence.context).subspan(end - count, count),
       work.turn == nullptr
   );
 }

@@ -72,7 +72,6 @@ class BatchGenerator {
   using Commit = std::function<void(std::int64_t rows)>;
   struct Work;
 
-  void check(const SequenceRequest& request) const;
   void admit();
   std::vector<Work> plan();
   void run_round(std::vector<Work>& works);
@@ -81,8 +80,8 @@ class BatchGenerator {
   // Whether the works ran as one pass.
   bool run(std::span<const Work> works);
   void run_pass(std::span<const Work> works);
-  // The layers that the works' drafters read; those of one kind of drafter at most.
-  std::span<const int> tap_layers(std::span<const Work> works) const;
+  // The layers that the works' drafters read.
+  std::vector<int> tap_layers(std::span<const Work> works) const;
   // Gives a work's committed rows, which are `rows` of the pass's from `first`, to its drafter.
   void keep_taps(const Work& work, const TapRows& taps, int first, std::int64_t rows) const;
   // Chooses tokens from the rows of one work and commits what plain decoding would have run.

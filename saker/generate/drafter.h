@@ -8,6 +8,7 @@
 // shown the whole context at each proposal and runs what is new to it then, so a sequence that is
 // not drafted for costs it nothing. Threading: the thread that owns MLX.
 
+#include "saker/cache/sequence_cache.h"
 #include "saker/generate/depth_control.h"
 #include "saker/generate/sequence.h"
 #include "saker/kernels/mx.h"
@@ -32,8 +33,11 @@ class DraftState {
   virtual void settle(int /*count*/) {}
 
   // Rows that the target has run and committed, in order: what the drafter's tapped layers gave for
-  // them, [n, taps * hidden], evaluated. May throw: then the state is not used any more.
-  virtual void keep(const mx::array& /*features*/, bool /*of_prompt*/) {}
+  // them, [n, taps * hidden], and the token that follows each in the context. May throw:
+  // then the state is not used any more.
+  virtual void keep(
+      const mx::array& /*features*/, std::span<const std::int32_t> /*next*/, bool /*of_prompt*/
+  ) {}
 };
 
 struct Proposal {
@@ -41,6 +45,7 @@ struct Proposal {
   std::span<const std::int32_t> context;  // Prompt and answer so far, at least one token.
   std::int64_t position = 0;              // Of the token after them.
   int depth = 1;                          // Tokens wanted, at least 1.
+  cache::SequenceCache* cache = nullptr;  // The target's, to read: all rows but the last token's.
   std::vector<std::int32_t> tokens = {};  // What follows the context; up to `depth`, or nothing.
   // What each token was drawn from, for acceptance by rejection; none: they were certain.
   std::vector<sample::Distribution> chances = {};

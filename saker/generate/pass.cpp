@@ -3,20 +3,20 @@
 
 #include "saker/nn/forward_context.h"
 
-#include <numeric>
+#include <utility>
 
 namespace saker::generate {
 
-namespace {
-
-// The tapped rows of the whole pass, not evaluated.
-mx::array all_taps(const nn::ForwardContext& context, const mx::array& final_rows) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(context.row_count()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return context.tapped(final_rows, rows);
+mx::array TapRows::of(std::span<const int> wanted, int first, int end) const {
+  std::vector<mx::array> parts;
+  parts.reserve(wanted.size());
+  for (const int layer : wanted) {
+    const mx::array& all = rows.at(layer);
+    const bool whole = first == 0 && end == all.shape(0);
+    parts.push_back(whole ? all : mx::slice(all, {first, 0}, {end, all.shape(1)}));
+  }
+  return parts.size() == 1 ? parts.front() : mx::concatenate(parts, 1);
 }
-
-}  // namespace
 
 RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, TapRows* taps) {
   std::vector<std::int32_t> ids;
@@ -33,14 +33,11 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
   nn::ForwardContext context(std::move(parts));
   const bool tapped = taps != nullptr && !taps->layers.empty();
   if (tapped) {
-    context.tap_layers.assign(taps->layers.begin(), taps->layers.end());
+    context.tap_layers = taps->layers;
   }
   const int row_count = static_cast<int>(ids.size());
   const int wanted_count = static_cast<int>(wanted.size());
   mx::array result = model.forward(mx::array(ids.data(), {row_count}, mx::int32), context);
-  if (tapped) {
-    taps->rows = all_taps(context, result);
-  }
   if (wanted_count > 0) {
     if (wanted_count < row_count) {
       result = mx::take(result, mx::array(wanted.data(), {wanted_count}, mx::int32), 0);
@@ -49,11 +46,14 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
         mx::astype(model.unembed(result, context.adapters().select(wanted)), mx::float32)
     );
   }
+  std::vector<mx::array> results = {result};
   if (tapped) {
-    mx::eval(result, *taps->rows);
-  } else {
-    mx::eval(result);
+    taps->rows = std::move(context.taps);
+    for (const auto& [layer, rows] : taps->rows) {
+      results.push_back(rows);
+    }
   }
+  mx::eval(std::move(results));
   return {std::move(result), model.info().vocab_size};
 }
 

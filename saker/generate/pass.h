@@ -10,7 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,8 +42,11 @@ class RowLogits {
 
 // What some layers gave for all rows of a pass.
 struct TapRows {
-  std::span<const int> layers;    // See nn::ForwardContext; empty: nothing is kept.
-  std::optional<mx::array> rows;  // [N, layers * hidden], evaluated.
+  std::vector<int> layers;        // See nn::ForwardContext; empty: nothing is kept.
+  std::map<int, mx::array> rows;  // By layer [N, hidden], evaluated.
+
+  // Rows [first, end) of these layers beside each other, [n, wanted * hidden]. REQUIRES: kept.
+  mx::array of(std::span<const int> wanted, int first, int end) const;
 };
 
 // Runs and evaluates all rows. Transactions are the caller's. `taps`: filled in if given.

@@ -41,6 +41,7 @@ void RunningSequence::end(EndReason reason, std::exception_ptr error) {
           {.queue_s = seconds(added, started),
            .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
            .generation_s = seconds(first_token, last_token)},
+      .drafter = drafting.drafter,
       .speculation = drafting.counts,
   });
 }

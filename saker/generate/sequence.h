@@ -13,13 +13,20 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace saker::generate {
 
 // Where draft tokens come from, see drafter.h.
-enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel, kDflash };
+enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel, kMtp, kDflash };
+
+// As requests and statistics spell it.
+constexpr std::string_view drafter_name(DrafterKind kind) {
+  constexpr std::string_view kNames[] = {"none", "prompt-lookup", "draft", "mtp", "dflash"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 inline constexpr int kAutoDepth = -1;
 inline constexpr int kMaxDraftDepth = 64;
@@ -102,6 +109,7 @@ struct SequenceEnd {
   std::optional<cache::SequenceCache> cache;
   int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
   SequenceTiming timing;
+  DrafterKind drafter = DrafterKind::kNone;  // What drafted for it.
   SpeculationCounts speculation;
 };
 

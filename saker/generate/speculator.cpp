@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 namespace saker::generate {
@@ -21,6 +22,17 @@ constexpr int kMostAutoDepth = 16;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string_view what_it_needs(DrafterKind kind) {
+  switch (kind) {
+    case DrafterKind::kDflash:
+      return "a DFlash draft";
+    case DrafterKind::kMtp:
+      return "a model that brings an MTP head, or one as its draft";
+    default:
+      return "a draft model";
+  }
 }
 
 // Draft tokens that this turn may have.
@@ -59,9 +71,9 @@ Drafting Speculator::start(const SequenceRequest& request) const {
   require(
       source != sources_.end(),
       ErrorCode::kUnsupported,
-      "speculate: {}",
-      wanted.drafter == DrafterKind::kDflash ? "dflash needs a DFlash draft"
-                                             : "draft needs a draft model"
+      "speculate: {} needs {}",
+      drafter_name(wanted.drafter),
+      what_it_needs(wanted.drafter)
   );
   try {
     drafting.state = source->second.drafter->start(request);
@@ -77,9 +89,14 @@ std::span<const int> Speculator::tap_layers(const Drafting& drafting) const {
   return source == sources_.end() ? std::span<const int>() : source->second.drafter->tap_layers();
 }
 
-void Speculator::keep(Drafting& drafting, const mx::array& features, bool of_prompt) {
+void Speculator::keep(
+    Drafting& drafting,
+    const mx::array& features,
+    std::span<const std::int32_t> next,
+    bool of_prompt
+) {
   try {
-    drafting.state->keep(features, of_prompt);
+    drafting.state->keep(features, next, of_prompt);
   } catch (const std::exception& error) {
     spdlog::warn("drafting failed, an answer goes on without: {}", error.what());
     drafting.state = nullptr;
@@ -152,7 +169,8 @@ void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<con
         {.state = drafting.state.get(),
          .context = turns[i]->context,
          .position = turns[i]->position,
-         .depth = depths[i]}
+         .depth = depths[i],
+         .cache = turns[i]->cache}
     );
     owners.push_back(turns[i]);
   }

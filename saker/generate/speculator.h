@@ -48,14 +48,20 @@ class Speculator {
   // The layers of the target that the pass of such a sequence has to tap; empty: none.
   std::span<const int> tap_layers(const Drafting& drafting) const;
 
-  // Hands on what they gave for rows that were committed.
-  static void keep(Drafting& drafting, const mx::array& features, bool of_prompt);
+  // Hands on what they gave for rows that were committed, see DraftState::keep.
+  static void keep(
+      Drafting& drafting,
+      const mx::array& features,
+      std::span<const std::int32_t> next,
+      bool of_prompt
+  );
 
   // One sequence in the coming pass.
   struct Turn {
     Drafting* drafting = nullptr;
     std::span<const std::int32_t> context = {};
     std::int64_t position = 0;              // Of the token after the context.
+    cache::SequenceCache* cache = nullptr;  // See Proposal.
     int room = 0;                           // Draft tokens at most.
     std::vector<std::int32_t> tokens = {};  // The proposal.
     std::vector<sample::Distribution> chances = {};

@@ -54,7 +54,7 @@ std::optional<std::string> unused_warning(std::vector<std::string> names) {
 }
 
 LoadedCheckpoint load_checkpoint(
-    const std::filesystem::path& dir, const models::LoadProgress& progress
+    const std::filesystem::path& dir, const models::LoadProgress& progress, bool with_mtp
 ) {
   const ModelDir files = open_model_dir(dir);
   require(
@@ -71,7 +71,14 @@ LoadedCheckpoint load_checkpoint(
   loaded.warnings = std::move(weight_files.warnings);
   const nn::Weights weights(read_weight_files(weight_files), std::move(quantization));
   loaded.model = models::make_model(loaded.config, weights, progress);
-  if (auto warning = unused_warning(weights.unused())) {
+  if (with_mtp) {
+    loaded.mtp = models::make_mtp_head(loaded.config, weights);
+  }
+  auto unused = weights.unused();
+  if (!with_mtp) {
+    std::erase_if(unused, [](const std::string& name) { return name.starts_with("mtp."); });
+  }
+  if (auto warning = unused_warning(std::move(unused))) {
     loaded.warnings.push_back(*std::move(warning));
   }
   return loaded;

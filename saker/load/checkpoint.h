@@ -7,6 +7,7 @@
 
 #include "saker/base/json.h"
 #include "saker/models/model.h"
+#include "saker/models/mtp.h"
 
 #include <filesystem>
 #include <memory>
@@ -18,7 +19,8 @@ namespace saker::load {
 
 struct LoadedCheckpoint {
   std::unique_ptr<const models::Model> model;
-  Json config;  // config.json
+  std::unique_ptr<const models::MtpHead> mtp;  // Where wanted and brought along.
+  Json config;                                 // config.json
   std::vector<std::string>
       warnings;  // One line each: tensors that nothing uses, an index that does not fit.
 };
@@ -26,7 +28,9 @@ struct LoadedCheckpoint {
 // Throws kNotFound for missing files, kUnsupported naming field and value for what we can't run,
 // kCorruptData for files that break their format.
 LoadedCheckpoint load_checkpoint(
-    const std::filesystem::path& dir, const models::LoadProgress& progress = {}
+    const std::filesystem::path& dir,
+    const models::LoadProgress& progress = {},
+    bool with_mtp = false
 );
 
 // One line about tensors that nothing took; none about those that say nothing new.

@@ -11,6 +11,7 @@
 #include "saker/load/tensor_steps.h"
 #include "saker/load/weight_files.h"
 #include "saker/models/dflash_config.h"
+#include "saker/models/gemma4_assistant.h"
 #include "saker/models/model.h"
 #include "saker/nn/weights.h"
 
@@ -332,6 +333,8 @@ std::vector<PlannedTensor> all_outputs(const std::vector<TensorStep>& steps) {
 void check(const Json& config) {
   if (models::is_dflash_config(config)) {
     models::read_dflash_config(config);
+  } else if (models::is_gemma4_assistant_config(config)) {
+    models::read_gemma4_assistant_config(config);
   } else {
     models::check_config(config);
   }

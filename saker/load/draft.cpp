@@ -7,32 +7,87 @@
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
+#include "saker/models/decoder.h"
 #include "saker/nn/weights.h"
 
 #include <utility>
 
 namespace saker::load {
+namespace {
+
+TensorMap read_tensors(const std::filesystem::path& dir, LoadedDraft& loaded) {
+  WeightFiles files = find_weight_files(dir);
+  loaded.warnings = std::move(files.warnings);
+  return read_weight_files(files);
+}
+
+void warn_of_unused(const nn::Weights& weights, LoadedDraft& loaded) {
+  if (auto warning = unused_warning(weights.unused())) {
+    loaded.warnings.push_back(*std::move(warning));
+  }
+}
+
+void load_dflash(
+    const std::filesystem::path& dir,
+    const Json& config,
+    const models::ModelInfo& target,
+    LoadedDraft& loaded
+) {
+  const models::DflashConfig read = models::read_dflash_config(config);
+  models::check_target(read, target);
+  const nn::Weights weights(
+      models::dflash_tensors(read_tensors(dir, loaded)), parse_quantization(config)
+  );
+  loaded.dflash = std::make_unique<const models::DflashDraft>(read, weights);
+  warn_of_unused(weights, loaded);
+}
+
+void load_assistant(
+    const std::filesystem::path& dir,
+    const Json& config,
+    const models::ModelInfo& target,
+    LoadedDraft& loaded
+) {
+  const auto read = models::read_gemma4_assistant_config(config);
+  models::check_target(read, target);
+  const nn::Weights weights(read_tensors(dir, loaded), parse_quantization(config));
+  loaded.assistant = std::make_unique<const models::Gemma4Assistant>(read, target, weights);
+  warn_of_unused(weights, loaded);
+}
+
+// Whether the folder holds an MTP head by itself.
+bool load_mtp(
+    const std::filesystem::path& dir,
+    const Json& config,
+    const models::ModelInfo& target,
+    LoadedDraft& loaded
+) {
+  const nn::Weights weights(read_tensors(dir, loaded), parse_quantization(config));
+  if (models::find_body_scope(weights) || !models::mtp_scope(weights)) {
+    return false;
+  }
+  loaded.mtp = models::make_mtp_head(config, weights);
+  if (loaded.mtp) {
+    models::check_target(*loaded.mtp, target);
+    warn_of_unused(weights, loaded);
+  }
+  return loaded.mtp != nullptr;
+}
+
+}  // namespace
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
   LoadedDraft loaded;
   const ModelDir files = open_model_dir(dir);
   const Json config = files.config ? read_json_file(*files.config) : Json();
-  if (!models::is_dflash_config(config)) {
+  if (models::is_dflash_config(config)) {
+    load_dflash(dir, config, target, loaded);
+  } else if (models::is_gemma4_assistant_config(config)) {
+    load_assistant(dir, config, target, loaded);
+  } else if (!files.config || !load_mtp(dir, config, target, loaded)) {
     LoadedCheckpoint checkpoint = load_checkpoint(dir);
     loaded.model = std::move(checkpoint.model);
     loaded.warnings = std::move(checkpoint.warnings);
-    return loaded;
-  }
-  const models::DflashConfig read = models::read_dflash_config(config);
-  models::check_target(read, target);
-  WeightFiles weight_files = find_weight_files(dir);
-  loaded.warnings = std::move(weight_files.warnings);
-  const nn::Weights weights(
-      models::dflash_tensors(read_weight_files(weight_files)), parse_quantization(config)
-  );
-  loaded.dflash = std::make_unique<const models::DflashDraft>(read, weights);
-  if (auto warning = unused_warning(weights.unused())) {
-    loaded.warnings.push_back(*std::move(warning));
   }
   return loaded;
 }

@@ -14,6 +14,7 @@ struct Architecture {
   LayerBuilder build_layer = nullptr;
   // Optional: what only the tensors tell, `body` being the scope of the decoder's.
   void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
+  bool has_mtp_heads = false;  // Checkpoints may bring a head as in mtp.h.
 };
 
 Architecture llama();

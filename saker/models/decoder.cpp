@@ -65,6 +65,8 @@ class Decoder final : public Model {
     info_.vocab_size = config.vocab_size;
     info_.last_fork_layer = config.last_fork_layer();
     info_.context_length = config.context_length;
+    info_.embedding_scale = config.embedding_scale;
+    find_readable_rows();
     info_.weight_bytes =
         stack_.nbytes() + head_.nbytes() + (layer_inputs_ ? layer_inputs_->nbytes() : 0);
   }
@@ -163,6 +165,19 @@ class Decoder final : public Model {
     return layers;
   }
 
+  void find_readable_rows() {
+    const std::span<const LayerConfig> layers = config_.cached_layers();
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (layers[i].linear) {
+        continue;
+      }
+      const kernels::KvShape shape =
+          config_.kv_shape(layers[i], kernels::kUnquantizedBits, kv_dtype());
+      (layers[i].window > 0 ? info_.last_sliding : info_.last_full
+      ) = {static_cast<int>(i), shape.kv_heads, shape.head_dim};
+    }
+  }
+
   mx::Dtype kv_dtype() const {
     const bool exact = embedding_.packed().format().kind == kernels::WeightKind::kFloat32;
     return exact ? mx::float32 : mx::bfloat16;
@@ -204,13 +219,21 @@ nn::FeedForward feed_forward(const LayerParts& parts) {
 
 }  // namespace
 
-nn::Weights body_scope(const nn::Weights& weights) {
+std::optional<nn::Weights> find_body_scope(const nn::Weights& weights) {
   for (const auto scope : kBodyScopes) {
     if ((weights / scope / "embed_tokens").has("weight")) {
       return weights / scope;
     }
   }
-  throw Error(ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing");
+  return std::nullopt;
+}
+
+nn::Weights body_scope(const nn::Weights& weights) {
+  auto scope = find_body_scope(weights);
+  require(
+      scope.has_value(), ErrorCode::kCorruptData, "[model.embed_tokens.weight] tensor is missing"
+  );
+  return *std::move(scope);
 }
 
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts) {

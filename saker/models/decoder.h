@@ -25,7 +25,9 @@ struct LayerParts {
   std::shared_ptr<const nn::Rope> rope;
 };
 
-// The scope of the decoder's tensors, whose head may lie outside. Throws kCorruptData without one.
+// The scope of the decoder's tensors, whose head may lie outside.
+std::optional<nn::Weights> find_body_scope(const nn::Weights& weights);
+// The same; throws kCorruptData without one.
 nn::Weights body_scope(const nn::Weights& weights);
 
 using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);

@@ -22,6 +22,13 @@
 
 namespace saker::models {
 
+// Rows of keys and values that a draft reads.
+struct CachedRows {
+  int layer = -1;  // Of the cache; -1: none are kept.
+  int kv_heads = 0;
+  int head_dim = 0;
+};
+
 struct ModelInfo {
   std::string model_type;
   int layer_count = 0;
@@ -31,6 +38,9 @@ struct ModelInfo {
   int last_fork_layer = 0;  // Rows can part (nn::Fork) before layer 0 to this one: later layers
                             // attend to rows that this one keeps.
   std::size_t weight_bytes = 0;  // Read by one decode step: head yes, untied embedding no.
+  float embedding_scale = 1.0F;  // Of what `Model::embed` gives.
+  CachedRows last_sliding = {};  // Of the last layer with a window that keeps rows,
+  CachedRows last_full = {};     // and of the last one without.
 };
 
 struct CacheOptions {

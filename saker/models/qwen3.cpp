@@ -16,7 +16,7 @@ DecoderConfig read(const Json& json) {
 }  // namespace
 
 Architecture qwen3() {
-  return {read, pre_norm_layer};
+  return {.read = read, .build_layer = pre_norm_layer, .has_mtp_heads = true};
 }
 
 }  // namespace saker::models

@@ -88,7 +88,7 @@ void adjust(DecoderConfig& config, const nn::Weights& body) {
 }  // namespace
 
 Architecture qwen3_5() {
-  return {read, pre_norm_layer, adjust};
+  return {.read = read, .build_layer = pre_norm_layer, .adjust = adjust, .has_mtp_heads = true};
 }
 
 }  // namespace saker::models

@@ -3,6 +3,7 @@
 #include "saker/models/architecture.h"
 #include "saker/models/decoder.h"
 #include "saker/models/model.h"
+#include "saker/models/mtp.h"
 
 #include <fmt/ranges.h>
 
@@ -69,6 +70,20 @@ std::unique_ptr<const Model> make_model(
     architecture.adjust(decoder, body_scope(weights));
   }
   return make_decoder(decoder, weights, architecture.build_layer, progress);
+}
+
+std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weights& weights) {
+  const auto architecture = find_architecture(config);
+  const auto scope = mtp_scope(weights);
+  if (!architecture.has_mtp_heads || !scope) {
+    return nullptr;
+  }
+  auto decoder = architecture.read(config);
+  const auto body = find_body_scope(weights);
+  if (body && architecture.adjust != nullptr) {
+    architecture.adjust(decoder, *body);
+  }
+  return std::make_unique<const MtpHead>(decoder, *scope);
 }
 
 void check_config(const Json& config) {

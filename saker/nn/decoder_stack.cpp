@@ -19,11 +19,11 @@ void check_taps(const ForwardContext& context, std::size_t layer_count) {
   const int count = static_cast<int>(layer_count);
   for (const int layer : context.tap_layers) {
     require(
-        layer >= -1 && layer < count,
+        layer >= -1 && layer <= count,
         ErrorCode::kInvalidArgument,
-        "[forward] tap of layer {}, expected -1 (the embedding) to {}",
+        "[forward] tap of layer {}, expected -1 (the embedding) to {} (the final norm)",
         layer,
-        count - 1
+        count
     );
   }
 }
@@ -105,6 +105,7 @@ mx::array DecoderStack::operator()(
     keep_tap(context, index, state.sum);
     finish_layer(context, state);
   }
+  keep_tap(context, static_cast<int>(layers_.size()), state.normed);
   return state.normed;
 }
 

@@ -34,6 +34,27 @@ ForwardContext::ForwardContext(std::vector<Span> spans, std::optional<Fork> fork
   }
 }
 
+ForwardContext ForwardContext::over_last_rows(
+    std::vector<Span> spans, std::span<const int> layers
+) {
+  ForwardContext context(std::move(spans));
+  for (std::size_t i = 0; i < context.spans_.size(); ++i) {
+    const Span& span = context.spans_[i];
+    require(
+        span.row_count == 1 && span.cache->offset() > 0,
+        ErrorCode::kInvalidArgument,
+        "[forward] {} rows over a cache of {}, expected one over at least one",
+        span.row_count,
+        span.cache->offset()
+    );
+    context.positions_[i] -= 1;
+    for (const int layer : layers) {
+      context.appended_[layer].push_back(span.cache->layer(layer).last_row(static_cast<int>(i)));
+    }
+  }
+  return context;
+}
+
 void ForwardContext::check(const Fork& fork) const {
   std::size_t count = 0;
   for (const auto& span : fork.spans) {

@@ -41,6 +41,11 @@ class ForwardContext {
   // rows or cache, and for a fork whose rows are not the spans'.
   explicit ForwardContext(std::vector<Span> spans, std::optional<Fork> fork = std::nullopt);
 
+  // A pass that writes no rows and reads those of another model: each span's one row is at the
+  // position of its cache's last committed row, and `appended` gives these layers' rows up to
+  // there. Throws kInvalidArgument for spans of other sizes and for empty caches.
+  static ForwardContext over_last_rows(std::vector<Span> spans, std::span<const int> layers);
+
   int row_count() const { return static_cast<int>(positions_.size()); }
 
   std::span<const Span> spans() const { return spans_; }
@@ -68,8 +73,9 @@ class ForwardContext {
 
   mx::array fork();
 
-  // Layers whose output rows [N, hidden] are kept, before the final norm; -1 is the embedding. The
-  // decoder stack fills `taps`, and throws kInvalidArgument for a layer that the model lacks.
+  // Layers whose output rows [N, hidden] are kept, before the final norm; -1 is the embedding, the
+  // number of layers stands for the final normed rows. The decoder stack fills `taps`, and throws
+  // kInvalidArgument for a layer that the model lacks.
   std::vector<int> tap_layers;
   std::map<int, mx::array> taps;
 

@@ -21,7 +21,8 @@ TEST(ResultJson, GenerateFollowsTheContract) {
       "\"logprobs\":[{\"token\":2,\"logprob\":null,\"top\":[[3,-0.5]]}],"
       "\"stats\":{\"prompt_tokens\":0,\"prompt_tps\":0.0,\"generation_tokens\":0,\"generation_"
       "tps\":0.0,"
-      "\"time_to_first_token_s\":0.0,\"peak_memory_bytes\":0,\"rounds\":0,\"drafted\":0,"
+      "\"time_to_first_token_s\":0.0,\"peak_memory_bytes\":0,\"drafter\":\"none\",\"rounds\":0,"
+      "\"drafted\":0,"
       "\"accepted\":0,\"cached_tokens\":0}}\n"
   );
   EXPECT_FALSE(to_json(result, false).contains("logprobs"));

@@ -83,7 +83,7 @@ class Drafts(SakerTest):
     def test_statistics_for_people(self):
         done = run("generate", DEMO, "-p", PROMPT, "--draft", DEMO, "--draft-depth", "3", "--max-tokens", "30", "-v",
                    "--ignore-eos")
-        self.assertIn("draft tokens right in", done.stderr.decode())
+        self.assertRegex(done.stderr.decode(), r"; draft: \d+ of \d+ draft tokens right in \d+ rounds")
         self.assertRegex(done.stderr.decode(), r"caches: 0:kv=\d+ 1:kv=\d+ ")
 
     def test_records_with_options_of_their_own(self):
@@ -100,7 +100,7 @@ class Drafts(SakerTest):
 
     def test_refusals(self):
         self.fails("generate", DEMO, "-p", "x", "--speculate", "draft", says="draft model")
-        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft or dflash")
+        self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft, mtp or dflash")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "65", says="0 to 64")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "-3", says="0 to 64")
         self.fails("generate", DEMO, "-p", "x", "--draft-depth", "many", says="expected an integer or auto", code=2)

@@ -8,7 +8,7 @@ from saker import DEMO, SakerTest, run
 
 KEYS = ["prompt_tokens", "tokens", "text", "finish_reason", "stats"]
 STATS = ["prompt_tokens", "prompt_tps", "generation_tokens", "generation_tps", "time_to_first_token_s",
-         "peak_memory_bytes", "rounds", "drafted", "accepted", "cached_tokens"]
+         "peak_memory_bytes", "drafter", "rounds", "drafted", "accepted", "cached_tokens"]
 
 
 def answer(result):

@@ -4,25 +4,23 @@
 #include "saker/generate/drafters/dflash.h"
 
 #include "saker/base/error.h"
-#include "saker/cache/prefix_cache.h"
 #include "saker/generate/batch_generator.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
 
-#include "tests/generate/runs.h"
+#include "tests/generate/draft_runs.h"
+#include "tests/generate/reference_rounds.h"
 #include "tests/models/random_dflash.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,68 +29,12 @@
 namespace saker::generate {
 namespace {
 
-constexpr std::array<int, 8> kDepths = {1, 2, 4, 7, 16, kAutoDepth, 7, 4};
-
-Json target_config(std::string_view model_type) {
-  Json config = models::small_config(model_type);
-  config["sliding_window"] = 11;
-  config["sliding_window_pattern"] = 2;
-  config["use_sliding_window"] = true;
-  config["max_window_layers"] = 1;
-  return config;
-}
-
-std::vector<SequenceRequest> requests_of(int kv_bits) {
-  std::vector<SequenceRequest> requests;
-  for (std::size_t i = 0; i < kDepths.size(); ++i) {
-    SequenceRequest& request = requests.emplace_back();
-    // The first prompt is one token.
-    for (std::size_t j = 0; j < 1 + 9 * i; ++j) {
-      request.prompt.push_back(static_cast<std::int32_t>((j * 7 + i) % 49));
-    }
-    request.max_tokens = 30;
-    request.kv_bits = kv_bits;
-    request.stop_tokens = {49};  // The mask.
-    vary_options(request, i);
-  }
-  return requests;
-}
-
 Drafters dflash_of(
     const models::DflashDraft& draft,
     const models::Model& target,
     std::size_t kept_bytes = Dflash::kKeptBytes
 ) {
-  Drafters drafters;
-  drafters[DrafterKind::kDflash] = std::make_unique<Dflash>(draft, target, kept_bytes);
-  return drafters;
-}
-
-// Runs all requests in one batch, each with a depth of its own; how much was drafted.
-SpeculationCounts expect_plain_answers(
-    const models::Model& target, Drafters drafters, const std::vector<SequenceRequest>& requests
-) {
-  std::vector<Outcome> outcomes(requests.size());
-  BatchGenerator generator(
-      target, {.prefill_step = 16, .max_batch = 8}, nullptr, std::move(drafters)
-  );
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    SequenceRequest request = copy_of(requests[i]);
-    request.speculation.drafter = DrafterKind::kDflash;
-    request.speculation.depth = kDepths.at(i);
-    generator.add(std::move(request), std::make_unique<Recorder>(outcomes[i]));
-  }
-  while (!generator.idle()) {
-    generator.step();
-  }
-  SpeculationCounts counts;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    SCOPED_TRACE("depth " + std::to_string(kDepths.at(i)));
-    expect_same(outcomes[i], run_alone(target, copy_of(requests[i])));
-    counts.drafted += outcomes[i].end.speculation.drafted;
-    counts.accepted += outcomes[i].end.speculation.accepted;
-  }
-  return counts;
+  return drafters_of(DrafterKind::kDflash, std::make_unique<Dflash>(draft, target, kept_bytes));
 }
 
 class DflashFamilies : public ::testing::TestWithParam<std::string_view> {};
@@ -214,91 +156,14 @@ TEST(Dflash, ADraftWithoutNumbersIsLeftAside) {
 TEST(Dflash, DraftsAfterRowsThatAnEarlierPromptLeft) {
   const auto target = models::random_model(target_config("gemma3"), {});
   const auto draft = models::random_dflash(models::small_dflash_config());
-  cache::PrefixCacheOptions options;
-  options.byte_budget = std::size_t{64} << 20;
-  cache::PrefixCache prefixes(options);
-  BatchGenerator generator(*target, {}, &prefixes, dflash_of(*draft, *target));
-  SequenceRequest request = request_of({}, 30);
-  for (int i = 0; i < 90; ++i) {
-    request.prompt.push_back(i * 5 % 50);
-  }
-  const Outcome plain = run_alone(*target, copy_of(request));
-  for (int run = 0; run < 2; ++run) {
-    Outcome outcome;
-    SequenceRequest again = copy_of(request);
-    again.prefix_key = "key";
-    again.speculation = {DrafterKind::kDflash, 5};
-    generator.add(std::move(again), std::make_unique<Recorder>(outcome));
-    while (!generator.idle()) {
-      generator.step();
-    }
-    expect_same(outcome, plain);
-    EXPECT_GT(outcome.end.speculation.drafted, 0);
-    EXPECT_EQ(outcome.end.cached_tokens > 0, run > 0);
-  }
+  expect_drafts_after_known_rows(*target, [&] { return dflash_of(*draft, *target); });
 }
 
 TEST(Dflash, ACancelledAnswerLeavesTheOthersAsTheyAre) {
   const auto target = models::random_model(target_config("gemma2"), {});
   const auto draft = models::random_dflash(models::small_dflash_config());
-  const auto requests = requests_of(16);
-  std::vector<Outcome> outcomes(3);
-  BatchGenerator generator(*target, {}, nullptr, dflash_of(*draft, *target));
-  std::vector<std::uint64_t> ids;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    SequenceRequest request = copy_of(requests[i + 3]);
-    request.speculation = {DrafterKind::kDflash, 4};
-    ids.push_back(generator.add(std::move(request), std::make_unique<Recorder>(outcomes[i])));
-  }
-  for (int step = 0; step < 9; ++step) {
-    generator.step();
-  }
-  generator.cancel(ids[1]);
-  while (!generator.idle()) {
-    generator.step();
-  }
-  EXPECT_EQ(outcomes[1].end.reason, EndReason::kCancelled);
-  expect_same(outcomes[0], run_alone(*target, copy_of(requests[3])));
-  expect_same(outcomes[2], run_alone(*target, copy_of(requests[5])));
-  // What the cancelled one has is where plain decoding goes on from.
-  SequenceRequest rest = copy_of(requests[4]);
-  rest.prompt = outcomes[1].end.context;
-  rest.cache = std::move(outcomes[1].end.cache);
-  rest.max_tokens = requests[4].max_tokens - static_cast<int>(outcomes[1].tokens.size());
-  const Outcome whole = run_alone(*target, copy_of(requests[4]));
-  EXPECT_EQ(run_alone(*target, std::move(rest)).end.context, whole.end.context);
+  expect_cancelling_leaves_the_rest(*target, dflash_of(*draft, *target));
 }
-
-struct Drafted {
-  std::size_t context;  // Tokens before.
-  Ids tokens;
-};
-
-// A drafter that keeps what it drafts.
-class Watched final : public Drafter {
- public:
-  Watched(const models::DflashDraft& draft, const models::Model& target, std::vector<Drafted>& log)
-      : drafter_(draft, target), log_(log) {}
-
-  int max_depth() const override { return drafter_.max_depth(); }
-
-  std::span<const int> tap_layers() const override { return drafter_.tap_layers(); }
-
-  std::unique_ptr<DraftState> start(const SequenceRequest& request) override {
-    return drafter_.start(request);
-  }
-
-  void propose(std::span<Proposal> proposals) override {
-    drafter_.propose(proposals);
-    for (const Proposal& proposal : proposals) {
-      log_.push_back({proposal.context.size(), proposal.tokens});
-    }
-  }
-
- private:
-  Dflash drafter_;
-  std::vector<Drafted>& log_;
-};
 
 // A draft that learned what its target says drafts and accepts, round by round, what the package
 // that it comes from does.
@@ -309,42 +174,13 @@ TEST_P(DflashPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto dir = golden / GetParam();
   const auto target = load::load_checkpoint(golden / "target").model;
   const auto draft = load::load_draft(dir, target->info()).dflash;
-  auto arrays = mx::load_safetensors((dir / "golden.safetensors").string()).first;
-  const auto ints = [&](const std::string& name) {
-    auto array = mx::contiguous(arrays.at(name));
-    mx::eval(array);
-    return Ids(array.data<std::int32_t>(), array.data<std::int32_t>() + array.size());
-  };
-  const Ids tokens = ints("tokens");
-  const Ids contexts = ints("context");
-  const Ids drafts = ints("drafts");
-  const auto width = static_cast<std::size_t>(draft->config().block_size) - 1;
-  // Our blocks get smaller before the end, too, by one token.
-  SequenceRequest request = request_of(ints("ids"), static_cast<int>(tokens.size() + width + 1));
-  request.speculation = {DrafterKind::kDflash, static_cast<int>(width)};
-  std::vector<Drafted> log;
-  Drafters drafters;
-  drafters[DrafterKind::kDflash] = std::make_unique<Watched>(*draft, *target, log);
-  Outcome outcome;
-  BatchGenerator generator(*target, {}, nullptr, std::move(drafters));
-  generator.add(std::move(request), std::make_unique<Recorder>(outcome));
-  while (!generator.idle()) {
-    generator.step();
+  ReferenceRounds reference = read_reference_rounds(dir);
+  for (std::int32_t& context : reference.contexts) {
+    context += 1;  // The block's first token is one of them.
   }
-  outcome.tokens.resize(tokens.size());
-  EXPECT_EQ(outcome.tokens, tokens);
-  ASSERT_GE(log.size(), contexts.size());
-  std::size_t whole = 0;
-  for (std::size_t round = 0; round < contexts.size(); ++round) {
-    // How many tokens the round before accepted shows in the context.
-    EXPECT_EQ(log[round].context, static_cast<std::size_t>(contexts[round]) + 1);
-    const auto first = drafts.begin() + static_cast<std::ptrdiff_t>(round * width);
-    const Ids expected(first, first + static_cast<std::ptrdiff_t>(width));
-    if (expected.back() >= 0) {
-      EXPECT_EQ(log[round].tokens, expected) << "round " << round;
-      ++whole;
-    }
-  }
+  const auto whole = expect_reference_rounds(
+      *target, DrafterKind::kDflash, std::make_unique<Dflash>(*draft, *target), reference
+  );
   EXPECT_GT(whole, 4U);
 }
 

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/generate/drafters/draft_sampler.h"
+#include "saker/generate/drafters/kept_rows.h"
 #include "saker/generate/pass.h"
 #include "saker/nn/forward_context.h"
 
@@ -17,14 +18,6 @@ namespace saker::generate {
 namespace {
 
 constexpr int kTakeUpRows = 512;  // Of one pass of the draft.
-
-mx::array rows_of(const mx::array& x, int first, int end) {
-  return mx::slice(x, {first, 0}, {end, x.shape(1)});
-}
-
-mx::array joined(const std::vector<mx::array>& parts) {
-  return parts.size() == 1 ? parts.front() : mx::concatenate(parts, 0);
-}
 
 // The widest window of the layers; 0 where one has none.
 int widest_window(const models::DflashConfig& config) {
@@ -47,11 +40,9 @@ struct Dflash::State final : DraftState {
         cache(drafter.draft_.make_cache(options)),
         sampler(request, drafter.target_.info().vocab_size) {}
 
-  void keep(const mx::array& features, bool of_prompt) override {
-    // A copy, unless it is all that its memory holds.
-    mx::array own = mx::contiguous(features);
-    mx::eval(own);
-    if (bytes + own.nbytes() > owner.kept_bytes_) {
+  void keep(const mx::array& features, std::span<const std::int32_t> /*next*/, bool of_prompt)
+      override {
+    if (kept.nbytes() + features.nbytes() > owner.kept_bytes_) {
       if (of_prompt) {
         State* self = this;
         owner.take_up({&self, 1});
@@ -59,48 +50,25 @@ struct Dflash::State final : DraftState {
         restart();
       }
     }
-    bytes += own.nbytes();
-    rows += own.shape(0);
-    kept.push_back(std::move(own));
-    if (owner.widest_ > 0 && rows > 2 * owner.widest_) {
-      const mx::array newest = pop(rows, owner.widest_);
+    kept.push(features);
+    if (owner.widest_ > 0 && kept.size() > 2 * owner.widest_) {
+      const mx::array newest = kept.pop(kept.size(), owner.widest_);
       restart();
-      bytes = newest.nbytes();
-      rows = newest.shape(0);
-      kept.push_back(newest);
+      kept.push(newest);
     }
   }
 
   // Forgets the context so far.
   void restart() {
     kept.clear();
-    bytes = 0;
-    rows = 0;
     cache = owner.draft_.make_cache(options);
-  }
-
-  // Takes the first `count` kept rows away; of them, the last `wanted`, evaluated.
-  mx::array pop(int count, int wanted) {
-    const mx::array all = joined(kept);
-    mx::array result = mx::contiguous(rows_of(all, count - wanted, count));
-    std::vector<mx::array> left;
-    if (count < rows) {
-      left.push_back(rows_of(all, count, rows));
-    }
-    mx::eval(result);
-    kept = std::move(left);
-    rows -= count;
-    bytes = static_cast<std::size_t>(rows) * result.nbytes() / static_cast<std::size_t>(wanted);
-    return result;
   }
 
   const Dflash& owner;
   models::CacheOptions options;
   cache::SequenceCache cache;
   DraftSampler sampler;
-  std::vector<mx::array> kept;  // Rows of the context that follow those of the cache.
-  int rows = 0;                 // Of them,
-  std::size_t bytes = 0;        // and their size.
+  KeptRows kept;  // Of the context, behind those of the cache.
   bool usable = true;
 };
 
@@ -152,9 +120,9 @@ void Dflash::take_up(std::span<State* const> states) const {
     std::vector<mx::array> features;
     int room = kTakeUpRows;
     for (State* state : states) {
-      const int count = std::min(room, state->rows);
+      const int count = std::min(room, state->kept.size());
       if (count > 0) {
-        features.push_back(state->pop(count, count));
+        features.push_back(state->kept.pop(count));
         spans.push_back({&state->cache, count});
         room -= count;
       }
@@ -163,7 +131,7 @@ void Dflash::take_up(std::span<State* const> states) const {
       return;
     }
     nn::ForwardContext context(std::move(spans));
-    draft_.remember(joined(features), context);
+    draft_.remember(joined_rows(features), context);
   }
 }
 

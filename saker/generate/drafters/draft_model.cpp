@@ -5,8 +5,6 @@
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/pass.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +67,8 @@ void DraftModel::propose(std::span<Proposal> proposals) {
   std::vector<Part> parts;
   for (Proposal& proposal : proposals) {
     auto& state = static_cast<ModelState&>(*proposal.state);
-    state.usable = state.usable && can_take(proposal, state.cache.offset());
+    state.usable =
+        state.usable && state.sampler.usable() && can_take(proposal, state.cache.offset());
     if (state.usable) {
       parts.push_back({&proposal, &state, {proposal.context.begin(), proposal.context.end()}});
     }
@@ -135,25 +134,12 @@ void DraftModel::draft_tokens(std::span<Part> parts) const {
   }
   RowLogits logits = tentative ? run_rows(model_, spans) : run_committed(spans);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].state->tentative += tentative ? 1 : 0;
-    choose(parts[i], logits.row(static_cast<int>(i)));
+    Part& part = parts[i];
+    part.state->tentative += tentative ? 1 : 0;
+    part.going_on = part.state->sampler.extend(
+        *part.proposal, part.context, logits.row(static_cast<int>(i)), "draft model"
+    );
   }
-}
-
-void DraftModel::choose(Part& part, std::span<float> logits) {
-  Proposal& proposal = *part.proposal;
-  const auto position = proposal.position + static_cast<std::int64_t>(proposal.tokens.size());
-  part.going_on = false;
-  try {
-    const std::int32_t token = part.state->sampler.choose(logits, part.context, position, proposal);
-    proposal.tokens.push_back(token);
-    part.context.push_back(token);
-  } catch (const Error& error) {
-    spdlog::warn("a sequence goes on without its draft model: {}", error.what());
-    part.state->usable = false;
-    return;
-  }
-  part.going_on = proposal.tokens.size() < static_cast<std::size_t>(proposal.depth);
 }
 
 }  // namespace saker::generate

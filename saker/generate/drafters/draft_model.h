@@ -38,7 +38,6 @@ class DraftModel final : public Drafter {
   RowLogits run_committed(std::span<const PassSpan> spans) const;
   // One pass over the next rows of these parts, and the token that each chooses.
   void draft_tokens(std::span<Part> parts) const;
-  static void choose(Part& part, std::span<float> logits);
 
   const models::Model& model_;
   std::size_t prefill_step_;

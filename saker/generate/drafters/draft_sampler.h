@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace saker::generate {
 
@@ -35,9 +37,22 @@ class DraftSampler {
     return sampler_.draw(proposal.chances.back(), position);
   }
 
+  // Adds the token of these logits to a proposal and to `context`, which ends with its tokens;
+  // whether it wants more. Where there is none to choose, says so, naming the drafter, and is not
+  // usable any more.
+  bool extend(
+      Proposal& proposal,
+      std::vector<std::int32_t>& context,
+      std::span<float> logits,
+      std::string_view drafter
+  );
+
+  bool usable() const { return usable_; }
+
  private:
   sample::Sampler sampler_;
   bool with_chances_;
+  bool usable_ = true;
 };
 
 }  // namespace saker::generate

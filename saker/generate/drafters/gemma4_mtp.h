@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Drafts by an assistant of a Gemma 4 target: it reads the target's caches and its last row, so
+// that a sequence that is not drafted for costs nothing but the memory of one row. Each token is
+// chosen as the target would choose it, with the same processors, filters and noise at the same
+// position. Sequences draft together, one pass of the assistant per token.
+
+#include "saker/generate/drafter.h"
+#include "saker/models/gemma4_assistant.h"
+#include "saker/models/model.h"
+
+#include <array>
+#include <memory>
+#include <span>
+
+namespace saker::generate {
+
+class Gemma4Mtp final : public Drafter {
+ public:
+  // Both outlive the drafter; the assistant was made for this target.
+  Gemma4Mtp(const models::Gemma4Assistant& assistant, const models::Model& target)
+      : assistant_(assistant), target_(target), taps_{target.info().layer_count} {}
+
+  std::span<const int> tap_layers() const override { return taps_; }
+
+  std::unique_ptr<DraftState> start(const SequenceRequest& request) override;
+  void propose(std::span<Proposal> proposals) override;
+
+ private:
+  struct State;
+  struct Part;
+
+  // One more token of each part.
+  void draft_tokens(std::span<Part> parts) const;
+
+  const models::Gemma4Assistant& assistant_;
+  const models::Model& target_;
+  std::array<int, 1> taps_;
+};
+
+}  // namespace saker::generate

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/generate/drafters/mtp.h"
+
+#include "saker/generate/drafters/draft_sampler.h"
+#include "saker/generate/drafters/kept_rows.h"
+#include "saker/nn/forward_context.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace saker::generate {
+
+namespace {
+
+constexpr int kTakeUpRows = 512;  // Of one pass of the head.
+
+mx::array ids_of(const std::vector<std::int32_t>& tokens) {
+  return mx::array(tokens.data(), {static_cast<int>(tokens.size())}, mx::int32);
+}
+
+mx::array row_of(const mx::array& rows, int row) {
+  return mx::slice(rows, {row, 0}, {row + 1, rows.shape(1)});
+}
+
+}  // namespace
+
+struct Mtp::State final : DraftState {
+  State(const Mtp& drafter, const SequenceRequest& request)
+      : owner(drafter),
+        options{.max_kv_size = request.max_kv_size},
+        cache(drafter.head_.make_cache(options)),
+        sampler(request, drafter.target_.info().vocab_size) {}
+
+  void keep(const mx::array& features, std::span<const std::int32_t> next, bool of_prompt)
+      override {
+    if (kept.nbytes() + features.nbytes() > owner.kept_bytes_) {
+      if (of_prompt) {
+        State* self = this;
+        owner.take_up({&self, 1});
+      } else {
+        restart();
+      }
+    }
+    kept.push(features);
+    tokens.insert(tokens.end(), next.begin(), next.end());
+  }
+
+  // Forgets the context so far.
+  void restart() {
+    kept.clear();
+    tokens.clear();
+    last.reset();
+    cache = owner.head_.make_cache(options);
+  }
+
+  const Mtp& owner;
+  models::CacheOptions options;
+  cache::SequenceCache cache;
+  DraftSampler sampler;
+  KeptRows kept;                     // Of the context, behind those of the cache,
+  std::vector<std::int32_t> tokens;  // and the token after each.
+  std::optional<mx::array> last;     // What the head gave for the cache's last row [1, hidden].
+};
+
+// One proposal while it grows.
+struct Mtp::Part {
+  Proposal* proposal;
+  State* state;
+  std::vector<std::int32_t> context;  // With the tokens drafted so far.
+  mx::array last;                     // What the head gave for its last row.
+  bool going_on = true;
+};
+
+Mtp::Mtp(const models::MtpHead& head, const models::Model& target, std::size_t kept_bytes)
+    : head_(head), target_(target), kept_bytes_(kept_bytes), taps_{target.info().layer_count} {
+  models::check_target(head, target.info());
+}
+
+std::unique_ptr<DraftState> Mtp::start(const SequenceRequest& request) {
+  return std::make_unique<State>(*this, request);
+}
+
+void Mtp::propose(std::span<Proposal> proposals) {
+  std::vector<State*> states;
+  for (const Proposal& proposal : proposals) {
+    auto& state = static_cast<State&>(*proposal.state);
+    if (state.sampler.usable()) {
+      states.push_back(&state);
+    }
+  }
+  take_up(states);
+  std::vector<Part> parts;
+  std::vector<PassSpan> spans;
+  for (Proposal& proposal : proposals) {
+    auto& state = static_cast<State&>(*proposal.state);
+    if (state.sampler.usable() && state.last) {
+      parts.push_back(
+          {&proposal, &state, {proposal.context.begin(), proposal.context.end()}, *state.last}
+      );
+      spans.push_back({.cache = &state.cache, .tokens = {}});
+    }
+  }
+  const PassTransaction transaction(spans);  // Rolled back: rows of draft tokens are not kept.
+  while (!parts.empty()) {
+    choose_tokens(parts);
+    std::erase_if(parts, [](const Part& part) { return !part.going_on; });
+    if (!parts.empty()) {
+      run_drafted(parts);
+    }
+  }
+}
+
+void Mtp::take_up(std::span<State* const> states) const {
+  while (true) {
+    std::vector<State*> taken;
+    std::vector<nn::Span> spans;
+    std::vector<mx::array> features;
+    std::vector<std::int32_t> ids;
+    int room = kTakeUpRows;
+    for (State* state : states) {
+      const int count = std::min(room, state->kept.size());
+      if (count > 0) {
+        const auto end = state->tokens.begin() + count;
+        ids.insert(ids.end(), state->tokens.begin(), end);
+        state->tokens.erase(state->tokens.begin(), end);
+        features.push_back(state->kept.pop(count));
+        spans.push_back({&state->cache, count});
+        taken.push_back(state);
+        room -= count;
+      }
+    }
+    if (spans.empty()) {
+      return;
+    }
+    nn::ForwardContext context(std::move(spans));
+    const mx::array rows = head_.forward(ids_of(ids), joined_rows(features), context, target_);
+    int end = 0;
+    std::vector<mx::array> results = {rows};
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      end += features[i].shape(0);
+      taken[i]->last = mx::contiguous(row_of(rows, end - 1));
+      results.push_back(*taken[i]->last);
+    }
+    mx::eval(std::move(results));
+  }
+}
+
+void Mtp::choose_tokens(std::span<Part> parts) const {
+  std::vector<mx::array> rows;
+  rows.reserve(parts.size());
+  for (const Part& part : parts) {
+    rows.push_back(part.last);
+  }
+  mx::array logits = mx::contiguous(target_.unembed(joined_rows(rows), {}));
+  mx::eval(logits);
+  const auto vocab_size = static_cast<std::size_t>(logits.shape(1));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    part.going_on = part.state->sampler.extend(
+        *part.proposal,
+        part.context,
+        {logits.data<float>() + i * vocab_size, vocab_size},
+        "MTP head"
+    );
+  }
+}
+
+void Mtp::run_drafted(std::span<Part> parts) const {
+  std::vector<nn::Span> spans;
+  std::vector<mx::array> before;
+  std::vector<std::int32_t> ids;
+  for (const Part& part : parts) {
+    spans.push_back({&part.state->cache, 1});
+    before.push_back(part.last);
+    ids.push_back(part.context.back());
+  }
+  nn::ForwardContext context(std::move(spans));
+  const mx::array rows = head_.forward(ids_of(ids), joined_rows(before), context, target_);
+  mx::eval(rows);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].last = row_of(rows, static_cast<int>(i));
+  }
+}
+
+}  // namespace saker::generate

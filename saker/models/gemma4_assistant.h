@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Gemma 4's assistants: a few small layers that draft for a Gemma 4 model. They keep no rows: their
+// queries attend to the keys and values of the target's last sliding and last full layer, all from
+// the position of the last committed row, whatever the draft token. A step joins a token's
+// embedding, by the target's table, with the target's final row before it, and gives the next
+// token's logits and what stands for the target's row in the next step. Immutable. REQUIRES: called
+// on the engine's thread.
+
+#include "saker/base/json.h"
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/mx.h"
+#include "saker/models/decoder_config.h"
+#include "saker/models/model.h"
+#include "saker/nn/decoder_stack.h"
+#include "saker/nn/embedding.h"
+#include "saker/nn/linear.h"
+#include "saker/nn/weights.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace saker::models {
+
+struct Gemma4AssistantConfig {
+  DecoderConfig decoder;
+  int target_hidden = 0;
+  // Small sizes group the vocabulary around so many centroids and only look at the tokens of the
+  // best groups; 0: at all.
+  int centroids = 0;
+  int best_centroids = 0;
+};
+
+bool is_gemma4_assistant_config(const Json& config);
+
+// Throws kUnsupported or kCorruptData naming field and value.
+Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config);
+
+// Throws kInvalidArgument unless it is one for this target, naming what differs.
+void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target);
+
+class Gemma4Assistant {
+ public:
+  // Throws as `check_target`, and kCorruptData naming a tensor that is missing or of another shape.
+  Gemma4Assistant(
+      const Gemma4AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
+  );
+
+  const Gemma4AssistantConfig& config() const { return config_; }
+
+  // One row per sequence: token ids int32 [N], the final normed rows before them [N, target_hidden]
+  // and the target's caches, which are only read and hold at least one committed row -> final
+  // normed rows [N, hidden].
+  mx::array forward(
+      const mx::array& ids,
+      const mx::array& before,
+      std::span<cache::SequenceCache* const> caches,
+      const Model& target
+  ) const;
+
+  // Final rows -> [N, target_hidden], `before` of the tokens that follow.
+  mx::array project(const mx::array& rows) const;
+
+  // Final rows -> float32 [N, vocab_size]; -infinity for tokens that are not looked at.
+  mx::array logits(const mx::array& rows) const;
+
+ private:
+  struct Groups {
+    nn::Linear centroids;
+    mx::array tokens;  // int32 [centroids, tokens of each]
+  };
+
+  static std::optional<Groups> make_groups(
+      const Gemma4AssistantConfig& config, const nn::Weights& weights
+  );
+
+  Gemma4AssistantConfig config_;
+  std::vector<int> source_layers_;  // Of the target's caches.
+  nn::Linear input_;
+  nn::Linear output_;
+  nn::Embedding embedding_;
+  nn::DecoderStack stack_;
+  std::optional<Groups> groups_;
+};
+
+}  // namespace saker::models

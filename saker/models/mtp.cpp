@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/models/mtp.h"
+
+#include "saker/base/error.h"
+#include "saker/models/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+namespace saker::models {
+namespace {
+
+// Beside the decoder's own scopes.
+constexpr std::array<std::string_view, 4> kScopes{
+    "mtp", "model.mtp", "language_model.mtp", "language_model.model.mtp"
+};
+constexpr int kMaxLayers = 64;
+
+// The model's configuration with the head's layers: each like the model's last one with attention,
+// which sees the whole past.
+DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
+  const auto attends = [](const LayerConfig& layer) {
+    return !layer.linear && !layer.shares_rows_of;
+  };
+  const auto found = std::ranges::find_if(config.layers | std::views::reverse, attends);
+  require(
+      found != config.layers.rend(),
+      ErrorCode::kUnsupported,
+      "[mtp] the model has no layer of full attention, which its head is made of"
+  );
+  LayerConfig layer = *found;
+  layer.window = 0;
+  int count = 1;
+  while (count < kMaxLayers &&
+         (weights / "layers" / fmt::to_string(count) / "input_layernorm").has("weight")) {
+    ++count;
+  }
+  config.layers.assign(static_cast<std::size_t>(count), layer);
+  return config;
+}
+
+std::vector<nn::DecoderLayer> make_layers(const DecoderConfig& config, const nn::Weights& weights) {
+  const nn::RopeOptions& rope = config.ropes.at(config.layers.front().rope);
+  const auto shared = std::make_shared<const nn::Rope>(config.head_dim, rope);
+  std::vector<nn::DecoderLayer> layers;
+  for (int i = 0; i < static_cast<int>(config.layers.size()); ++i) {
+    layers.push_back(pre_norm_layer({weights / "layers" / fmt::to_string(i), config, i, shared}));
+  }
+  return layers;
+}
+
+}  // namespace
+
+std::optional<nn::Weights> mtp_scope(const nn::Weights& weights) {
+  for (const auto scope : kScopes) {
+    const nn::Weights head = weights / scope;
+    if ((head / "fc").has("weight") && (head / "pre_fc_norm_hidden").has("weight")) {
+      return head;
+    }
+  }
+  return std::nullopt;
+}
+
+MtpHead::MtpHead(const DecoderConfig& config, const nn::Weights& weights)
+    : config_(head_config(config, weights)),
+      hidden_(config.hidden),
+      token_norm_(weights / "pre_fc_norm_embedding", hidden_, config.norm),
+      hidden_norm_(weights / "pre_fc_norm_hidden", hidden_, config.norm),
+      join_(weights / "fc", 2 * hidden_, hidden_),
+      stack_(make_layers(config_, weights), {weights / "norm", hidden_, config.norm}) {}
+
+cache::SequenceCache MtpHead::make_cache(const CacheOptions& options) const {
+  const bool exact = join_.packed().format().kind == kernels::WeightKind::kFloat32;
+  std::vector<std::unique_ptr<cache::LayerCache>> layers;
+  layers.reserve(config_.layers.size());
+  for (const LayerConfig& layer : config_.layers) {
+    layers.push_back(make_layer_cache(config_, layer, options, exact ? mx::float32 : mx::bfloat16));
+  }
+  return cache::SequenceCache(std::move(layers));
+}
+
+mx::array MtpHead::forward(
+    const mx::array& ids, const mx::array& before, nn::ForwardContext& context, const Model& target
+) const {
+  require(
+      before.ndim() == 2 && before.shape(0) == context.row_count() && before.shape(1) == hidden_ &&
+          static_cast<int>(ids.size()) == context.row_count(),
+      ErrorCode::kInvalidArgument,
+      "[mtp] rows [{}] and {} token ids, expected {} of {} numbers each",
+      fmt::join(before.shape(), ", "),
+      ids.size(),
+      context.row_count(),
+      hidden_
+  );
+  const mx::array tokens = token_norm_(target.embed(ids), {});
+  const mx::array rows = hidden_norm_(mx::astype(before, tokens.dtype()), {});
+  return stack_(join_(mx::concatenate({tokens, rows}, 1), {}), context);
+}
+
+void check_target(const MtpHead& head, const ModelInfo& target) {
+  const auto check = [](std::string_view what, int got, int expected) {
+    require(
+        got == expected,
+        ErrorCode::kInvalidArgument,
+        "MTP head: its {} is {}, expected the model's {}",
+        what,
+        got,
+        expected
+    );
+  };
+  check("hidden_size", head.hidden_size(), target.hidden_size);
+  check("vocab_size", head.vocab_size(), target.vocab_size);
+}
+
+}  // namespace saker::models
