@@ -66,11 +66,14 @@ check-parity: saker
 check-python:
 	@tools/check_python.sh
 
-# Real tokenizers and chat templates, taken from packages, against tokenizers and transformers.
+# Real tokenizers and chat templates, taken from packages, against tokenizers and transformers; vocabularies in GGUF against
+# llama.cpp's ids.
 check-text:
 	@tools/setup.sh all
-	@tools/build.sh $(PRESET) text_probe
+	@tools/build.sh $(PRESET) text_probe load_tests
 	@tests/text/check_real_text.sh build/$(PRESET)/tests/text/text_probe
+	@SAKER_GGUF_VOCABULARIES=build/real_text/data/vocabularies build/$(PRESET)/tests/load/load_tests --gtest_brief=1 \
+		--gtest_filter='GgufVocabulariesTest.*'
 
 # A few steps of training of the demo model, from its generator to weights that saker runs.
 check-training: saker

@@ -155,7 +155,8 @@ void add_convert(CLI::App& app, Action& action) {
       .add_option(
           "paths",
           args->paths,
-          "The model and the new folder; with --adapter the folder, or nothing: the cache"
+          "The model or GGUF file and the new folder; with --adapter the folder, or nothing: the "
+          "cache"
       )
       ->expected(0, 2)
       ->type_name("[SRC] DST");

@@ -15,8 +15,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace saker::cli {
@@ -54,6 +56,14 @@ load::ConvertOptions options_of(const ConvertModelArgs& args) {
     options.draft_quantize = std::move(quantize);
   }
   return options;
+}
+
+// A model as every command takes it, or a file of another program.
+std::filesystem::path source_path(const std::string& source) {
+  std::error_code ignored;
+  const bool is_file =
+      source.find('\0') == std::string::npos && std::filesystem::is_regular_file(source, ignored);
+  return is_file ? std::filesystem::path(source) : load::resolve_model(source);
 }
 
 double bits_per_weight(const load::ConvertReport& report) {
@@ -152,7 +162,7 @@ int run_convert_model(
     }
     bar->set(static_cast<std::uint64_t>(done));
   };
-  const auto report = load::convert_model(load::resolve_model(source), target, options);
+  const auto report = load::convert_model(source_path(source), target, options);
   bar.reset();
   print_report(report, target, json);
   return 0;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/convert_model.h"
 
+#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/foreign_source.h"
 #include "saker/load/mlx_weights.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
@@ -352,9 +355,7 @@ void add_draft(const ConvertOptions& options, const ModelWriter& writer, Convert
   }
 }
 
-}  // namespace
-
-ConvertReport convert_model(
+ConvertReport convert_folder(
     const std::filesystem::path& source,
     const std::filesystem::path& target,
     const ConvertOptions& options
@@ -388,6 +389,34 @@ ConvertReport convert_model(
   }
   writer.commit(report.parameters);
   return report;
+}
+
+// Anything but the bare folder goes by way of one that is removed.
+ConvertReport convert_foreign(
+    const foreign::ForeignModel& model,
+    const std::filesystem::path& target,
+    const ConvertOptions& options
+) {
+  if (!options.quantize && !options.dequantize && !options.dtype && options.draft.empty()) {
+    return foreign::write_foreign(model, target, options);
+  }
+  const AtomicFolder scratch(target);
+  const auto plain = scratch.path() / "plain";
+  foreign::write_foreign(model, plain, options);
+  ConvertReport report = convert_folder(plain, target, options);
+  report.warnings.insert(report.warnings.begin(), model.notes.begin(), model.notes.end());
+  return report;
+}
+
+}  // namespace
+
+ConvertReport convert_model(
+    const std::filesystem::path& source,
+    const std::filesystem::path& target,
+    const ConvertOptions& options
+) {
+  const auto other = foreign::open_foreign(source);
+  return other ? convert_foreign(*other, target, options) : convert_folder(source, target, options);
 }
 
 }  // namespace saker::load

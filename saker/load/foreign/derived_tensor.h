@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tensors of MLX's formats that are made, some rows at a time, from what another program's file
+// holds; and a whole model of them.
+
+#include "saker/base/json.h"
+#include "saker/load/model_writer.h"
+#include "saker/load/safetensors.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace saker::load::foreign {
+
+// One tensor, or weight, scales and biases of a module: each is cut into `rows` parts of one size,
+// along its first axes.
+struct DerivedTensor {
+  std::vector<PlannedTensor> outputs;
+  std::int64_t rows = 1;
+  // Writes rows [first, first + count) of output i to to[i]. Safe to call from several threads.
+  std::function<void(std::int64_t first, std::int64_t count, std::span<std::byte* const> to)> make;
+  std::function<void()> release;  // Gives the file's pages back; may be empty.
+
+  // Bytes of a row of output i.
+  std::size_t row_bytes(std::size_t output) const;
+};
+
+struct ForeignModel {
+  Json config;  // As our own and mlx-lm's models have it.
+  std::vector<DerivedTensor> tensors;
+  // Texts of files that a model folder has beside configuration and weights, by name.
+  std::map<std::string, std::string> files;
+  std::vector<std::string> notes;  // One line each: what isn't exactly what the file held.
+};
+
+// Of `model`, in order.
+std::vector<PlannedTensor> all_outputs(const ForeignModel& model);
+
+// Makes all tensors on all threads of the kernels' pool; a slice for each thread is in memory.
+// `progress` of bytes, from any thread, one at a time; what it throws ends the work.
+void write_tensors(
+    const ForeignModel& model,
+    ModelWriter& writer,
+    const std::function<void(std::int64_t done, std::int64_t total)>& progress
+);
+
+// All tensors in memory, which holds them beside the file's pages.
+TensorMap make_tensors(const ForeignModel& model);
+
+}  // namespace saker::load::foreign

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Models in the formats of other programs, and model folders made from them.
+
+#include "saker/load/convert_model.h"
+#include "saker/load/foreign/derived_tensor.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace saker::load::foreign {
+
+// The model that `source` holds in another format than MLX's: a file in GGUF. None for everything
+// else. Throws as open_gguf does.
+std::optional<ForeignModel> open_foreign(const std::filesystem::path& source);
+
+// Writes the model as a folder, whole or not at all. Throws as ModelWriter does.
+ConvertReport write_foreign(
+    const ForeignModel& model, const std::filesystem::path& target, const ConvertOptions& options
+);
+
+}  // namespace saker::load::foreign

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_config.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace saker::load::gguf {
+namespace {
+
+struct FamilyName {
+  std::string_view gguf;
+  Family family;
+  std::string_view model_type;
+};
+
+constexpr std::array<FamilyName, 7> kFamilies = {{
+    {"llama", Family::kLlama, "llama"},
+    {"qwen2", Family::kQwen2, "qwen2"},
+    {"qwen3", Family::kQwen3, "qwen3"},
+    {"qwen3moe", Family::kQwen3Moe, "qwen3_moe"},
+    {"gemma", Family::kGemma, "gemma"},
+    {"gemma2", Family::kGemma2, "gemma2"},
+    {"gemma3", Family::kGemma3, "gemma3_text"},
+}};
+
+const FamilyName& name_of(Family family) {
+  return *std::ranges::find(kFamilies, family, &FamilyName::family);
+}
+
+bool is_gemma(Family family) {
+  return family == Family::kGemma || family == Family::kGemma2 || family == Family::kGemma3;
+}
+
+// Gemma 2 and 3 have norms after attention and MLP too.
+bool has_sandwich_norms(Family family) {
+  return family == Family::kGemma2 || family == Family::kGemma3;
+}
+
+struct Renamed {
+  std::string_view gguf;
+  std::string_view ours;
+};
+
+constexpr std::array<Renamed, 16> kOfLayer = {{
+    {"attn_norm", "input_layernorm"},
+    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"},
+    {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"},
+    {"ffn_gate", "mlp.gate_proj"},
+    {"ffn_up", "mlp.up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+    {"ffn_gate_inp", "mlp.gate"},
+    {"ffn_gate_exps", "mlp.switch_mlp.gate_proj"},
+    {"ffn_up_exps", "mlp.switch_mlp.up_proj"},
+    {"ffn_down_exps", "mlp.switch_mlp.down_proj"},
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+}};
+
+constexpr std::array<Renamed, 3> kOfModel = {{
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+}};
+
+template <std::size_t Size>
+std::optional<std::string_view> renamed(
+    const std::array<Renamed, Size>& names, std::string_view name
+) {
+  const auto* found = std::ranges::find(names, name, &Renamed::gguf);
+  return found != names.end() ? std::optional(found->ours) : std::nullopt;
+}
+
+// Keys of the architecture: "llama.block_count".
+class Keys {
+ public:
+  explicit Keys(const Header& header)
+      : header_(header), prefix_(header.string("general.architecture").value_or("")) {}
+
+  std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
+
+  std::optional<std::int64_t> integer(std::string_view key) const {
+    refuse_array(key);
+    return header_.integer(full(key));
+  }
+
+  std::int64_t required(std::string_view key) const {
+    const auto value = integer(key);
+    require(
+        value.has_value(), ErrorCode::kCorruptData, "{}: '{}' is missing", header_.what(), full(key)
+    );
+    return *value;
+  }
+
+  std::optional<double> number(std::string_view key) const { return header_.number(full(key)); }
+
+  std::optional<std::string_view> string(std::string_view key) const {
+    return header_.string(full(key));
+  }
+
+  // Throws kUnsupported with what was got and what is run.
+  void expect(bool ok, std::string_view key, std::string_view got, std::string_view expected)
+      const {
+    require(
+        ok,
+        ErrorCode::kUnsupported,
+        "{}: '{}' is {}, expected {}",
+        header_.what(),
+        full(key),
+        got,
+        expected
+    );
+  }
+
+ private:
+  void refuse_array(std::string_view key) const {
+    expect(!header_.is_array(full(key)), key, "an array", "one number for all layers");
+  }
+
+  const Header& header_;
+  std::string prefix_;
+};
+
+std::int64_t checked_heads(const Keys& keys, std::string_view key, std::int64_t heads) {
+  constexpr std::int64_t kMaxHeads = 1 << 16;
+  keys.expect(
+      heads > 0 && heads <= kMaxHeads,
+      key,
+      fmt::format("{}", heads),
+      fmt::format("a number from 1 to {}", kMaxHeads)
+  );
+  return heads;
+}
+
+std::int64_t head_count(const Keys& keys) {
+  constexpr std::string_view kKey = "attention.head_count";
+  return checked_heads(keys, kKey, keys.required(kKey));
+}
+
+std::int64_t kv_head_count(const Keys& keys) {
+  constexpr std::string_view kKey = "attention.head_count_kv";
+  return checked_heads(keys, kKey, keys.integer(kKey).value_or(head_count(keys)));
+}
+
+void add_sizes(const Header& header, const Keys& keys, Json& config) {
+  const auto hidden = keys.required("embedding_length");
+  const auto heads = head_count(keys);
+  const auto head_dim = keys.integer("attention.key_length").value_or(hidden / heads);
+  for (const auto* key : {"attention.value_length", "rope.dimension_count"}) {
+    const auto size = keys.integer(key).value_or(head_dim);
+    keys.expect(
+        size == head_dim, key, fmt::format("{}", size), fmt::format("a head's {}", head_dim)
+    );
+  }
+  config["hidden_size"] = hidden;
+  config["intermediate_size"] = keys.required("feed_forward_length");
+  config["num_hidden_layers"] = keys.required("block_count");
+  config["num_attention_heads"] = heads;
+  config["num_key_value_heads"] = kv_head_count(keys);
+  config["head_dim"] = head_dim;
+  config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-6);
+  config["max_position_embeddings"] = keys.required("context_length");
+  config["rope_theta"] = keys.number("rope.freq_base").value_or(10000.0);
+  for (const TensorEntry& entry : header.tensors) {
+    if (entry.name == "token_embd.weight" && entry.shape.size() == 2) {
+      config["vocab_size"] = entry.shape.front();
+    }
+  }
+  require(
+      config.contains("vocab_size"),
+      ErrorCode::kCorruptData,
+      "{}: has no tensor 'token_embd.weight' with two dimensions",
+      header.what()
+  );
+  config["tie_word_embeddings"] =
+      std::ranges::find(header.tensors, "output.weight", &TensorEntry::name) ==
+      header.tensors.end();
+}
+
+// What Llama 3 divides frequency i of a head by, as its configuration says it.
+double llama3_factor(double theta, std::int64_t head_dim, std::size_t index, double factor) {
+  constexpr double kContext = 8192.0;
+  constexpr double kLow = 1.0;
+  constexpr double kHigh = 4.0;
+  const double exponent = 2.0 * static_cast<double>(index) / static_cast<double>(head_dim);
+  const double turns = kContext / (2.0 * std::numbers::pi * std::pow(theta, exponent));
+  if (turns < kLow) {
+    return factor;
+  }
+  if (turns > kHigh) {
+    return 1.0;
+  }
+  const double smooth = (turns - kLow) / (kHigh - kLow);
+  return 1.0 / ((1.0 - smooth) / factor + smooth);
+}
+
+// The file has factors and not what they came from; Llama 3's releases differ in one number.
+void add_rope_factors(const Header& header, std::span<const float> factors, Json& config) {
+  constexpr double kTolerance = 1e-4;
+  const auto head_dim = config["head_dim"].get<std::int64_t>();
+  const double theta = config["rope_theta"].get<double>();
+  const double factor = *std::ranges::max_element(factors);
+  bool fits = static_cast<std::int64_t>(factors.size()) == head_dim / 2 && std::isfinite(factor);
+  for (std::size_t i = 0; fits && i < factors.size(); ++i) {
+    const double expected = llama3_factor(theta, head_dim, i, factor);
+    fits = std::abs(factors[i] - expected) <= kTolerance * expected;
+  }
+  require(
+      fits,
+      ErrorCode::kUnsupported,
+      "{}: 'rope_freqs.weight' has other factors than Llama 3's rope scaling",
+      header.what()
+  );
+  if (factor != 1.0) {
+    config["rope_scaling"] = {
+        {"rope_type", "llama3"},
+        {"factor", factor},
+        {"low_freq_factor", 1.0},
+        {"high_freq_factor", 4.0},
+        {"original_max_position_embeddings", 8192},
+    };
+  }
+}
+
+void add_rope_scaling(const Keys& keys, Json& config) {
+  const std::string_view type = keys.string("rope.scaling.type").value_or("none");
+  const double factor = keys.number("rope.scaling.factor").value_or(1.0);
+  keys.expect(
+      type == "none" || type == "linear" || type == "yarn",
+      "rope.scaling.type",
+      quote(type),
+      "none, linear or yarn"
+  );
+  if (type == "none") {
+    return;
+  }
+  config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
+  if (type == "yarn") {
+    config["rope_scaling"]["original_max_position_embeddings"] =
+        keys.required("rope.scaling.original_context_length");
+  }
+}
+
+void add_experts(const Keys& keys, Family family, Json& config) {
+  const auto experts = keys.integer("expert_count").value_or(0);
+  if (family != Family::kQwen3Moe) {
+    keys.expect(
+        experts == 0, "expert_count", fmt::format("{}", experts), "a model without experts"
+    );
+    return;
+  }
+  config["num_experts"] = experts;
+  config["num_experts_per_tok"] = keys.required("expert_used_count");
+  config["moe_intermediate_size"] = keys.required("expert_feed_forward_length");
+  config["decoder_sparse_step"] = 1;
+  config["mlp_only_layers"] = Json::array();
+  config["norm_topk_prob"] = true;
+}
+
+// What the files don't say follows from the models' sizes, as in llama.cpp: the largest ones scale
+// queries by their width.
+void add_gemma(const Keys& keys, Family family, Json& config) {
+  constexpr std::int64_t kLargestGemma2 = 46;  // Layers.
+  constexpr std::int64_t kLargestGemma3 = 62;
+  const bool third = family == Family::kGemma3;
+  const auto layers = config["num_hidden_layers"].get<std::int64_t>();
+  const auto heads = config["num_attention_heads"].get<std::int64_t>();
+  config["hidden_activation"] = "gelu_pytorch_tanh";
+  config["hidden_act"] = "gelu_pytorch_tanh";
+  if (family == Family::kGemma) {
+    return;
+  }
+  const bool largest = layers == (third ? kLargestGemma3 : kLargestGemma2);
+  config["query_pre_attn_scalar"] = largest ? config["hidden_size"].get<std::int64_t>() / heads
+                                            : config["head_dim"].get<std::int64_t>();
+  config["sliding_window"] = keys.required("attention.sliding_window");
+  if (third) {
+    config["sliding_window_pattern"] = 6;
+    config["rope_local_base_freq"] = keys.number("rope.freq_base_swa").value_or(10000.0);
+    return;
+  }
+  config["attn_logit_softcapping"] = keys.number("attn_logit_softcapping").value_or(50.0);
+  config["final_logit_softcapping"] = keys.number("final_logit_softcapping").value_or(30.0);
+}
+
+// "blk.12.attn_q" -> 12 and "attn_q".
+struct LayerName {
+  std::int64_t layer = 0;
+  std::string_view part;
+};
+
+std::optional<LayerName> layer_name(std::string_view name) {
+  constexpr std::string_view kBlock = "blk.";
+  if (!name.starts_with(kBlock)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kBlock.size());
+  LayerName result;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.layer);
+  const auto digits = static_cast<std::size_t>(end - name.data());
+  if (error != std::errc() || digits >= name.size() || name[digits] != '.') {
+    return std::nullopt;
+  }
+  result.part = name.substr(digits + 1);
+  return result;
+}
+
+std::optional<std::string> path_of(Family family, std::string_view name) {
+  const auto layer = layer_name(name);
+  if (!layer) {
+    const auto path = renamed(kOfModel, name);
+    return path ? std::optional(std::string(*path)) : std::nullopt;
+  }
+  const auto part = layer->part == "ffn_norm"
+                        ? std::optional<std::string_view>(
+                              has_sandwich_norms(family) ? "pre_feedforward_layernorm"
+                                                         : "post_attention_layernorm"
+                          )
+                        : renamed(kOfLayer, layer->part);
+  return part ? std::optional(fmt::format("model.layers.{}.{}", layer->layer, *part))
+              : std::nullopt;
+}
+
+}  // namespace
+
+Family family_of(const Header& header) {
+  const auto name = header.string("general.architecture");
+  require(
+      name.has_value(),
+      ErrorCode::kCorruptData,
+      "{}: 'general.architecture' is missing",
+      header.what()
+  );
+  const auto* found = std::ranges::find(kFamilies, *name, &FamilyName::gguf);
+  std::string known;
+  for (const FamilyName& family : kFamilies) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.gguf);
+  }
+  require(
+      found != kFamilies.end(),
+      ErrorCode::kUnsupported,
+      "{}: architecture {}, expected one of {}",
+      header.what(),
+      quote(*name),
+      known
+  );
+  return found->family;
+}
+
+Json model_config(const Header& header, Family family, std::span<const float> rope_factors) {
+  const Keys keys(header);
+  Json config = Json::object();
+  config["model_type"] = name_of(family).model_type;
+  add_sizes(header, keys, config);
+  add_rope_scaling(keys, config);
+  if (!rope_factors.empty()) {
+    add_rope_factors(header, rope_factors, config);
+  }
+  add_experts(keys, family, config);
+  if (is_gemma(family)) {
+    add_gemma(keys, family, config);
+  } else {
+    config["hidden_act"] = "silu";
+  }
+  return config;
+}
+
+std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name) {
+  if (name == "rope_freqs.weight") {
+    return std::nullopt;
+  }
+  const auto dot = name.rfind('.');
+  const std::string_view leaf = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  const auto path = path_of(family, name.substr(0, dot));
+  require(
+      path.has_value() && (leaf == "weight" || leaf == "bias"),
+      ErrorCode::kUnsupported,
+      "{}: tensor {} is none that a model of architecture {} has",
+      header.what(),
+      quote(name),
+      name_of(family).gguf
+  );
+  TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
+  const Keys keys(header);
+  if (family == Family::kLlama && path->ends_with(".q_proj")) {
+    role.rotated_heads = static_cast<int>(head_count(keys));
+  } else if (family == Family::kLlama && path->ends_with(".k_proj")) {
+    role.rotated_heads = static_cast<int>(kv_head_count(keys));
+  }
+  role.plus_one = is_gemma(family) && path->ends_with("norm");
+  return role;
+}
+
+}  // namespace saker::load::gguf

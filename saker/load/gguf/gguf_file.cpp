@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_file.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_types.h"
+#include "saker/load/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::load::gguf {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::uint64_t kDefaultAlignment = 32;
+constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 30;
+constexpr std::array<std::size_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+// The file from front to back; no step goes past its end.
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> file, std::string_view what) : file_(file), what_(what) {}
+
+  std::size_t position() const { return at_; }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error(ErrorCode::kCorruptData, fmt::format("{}: {}", what_, problem));
+  }
+
+  std::span<const std::byte> take(std::uint64_t bytes, std::string_view of) {
+    if (bytes > file_.size() - at_) {
+      fail(fmt::format(
+          "the file ends at byte {} inside {}, which needs {} bytes from byte {} on",
+          file_.size(),
+          of,
+          bytes,
+          at_
+      ));
+    }
+    const auto taken = file_.subspan(at_, bytes);
+    at_ += bytes;
+    return taken;
+  }
+
+  template <typename T>
+  T number(std::string_view of) {
+    T value{};
+    std::memcpy(&value, take(sizeof(T), of).data(), sizeof(T));
+    return value;
+  }
+
+  std::string_view string(std::string_view of, std::uint64_t limit) {
+    const auto length = number<std::uint64_t>(of);
+    if (length > limit) {
+      fail(fmt::format("{} has {} bytes, expected at most {}", of, length, limit));
+    }
+    const auto bytes = take(length, of);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  // A name of a key or a tensor.
+  std::string name(std::string_view of) {
+    const std::string_view text = string(of, kMaxNameBytes);
+    const bool has_control =
+        std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (text.empty() || has_control || find_invalid_utf8(text)) {
+      fail(fmt::format("{} is {}, expected a printable name", of, quote(text)));
+    }
+    return std::string(text);
+  }
+
+ private:
+  std::span<const std::byte> file_;
+  std::string_view what_;
+  std::size_t at_ = 0;
+};
+
+ValueType read_type(Cursor& cursor, const std::string& of) {
+  const auto number = cursor.number<std::uint32_t>(of);
+  if (number >= kValueBytes.size()) {
+    cursor.fail(fmt::format("{} has type {}, expected 0 to 12", of, number));
+  }
+  return static_cast<ValueType>(number);
+}
+
+void skip_elements(
+    Cursor& cursor, ValueType type, std::uint64_t count, const std::string& of, int depth
+);
+
+void skip_array(Cursor& cursor, const std::string& of, int depth) {
+  if (depth >= kMaxDepth) {
+    cursor.fail(fmt::format("{} has arrays in arrays deeper than {}", of, kMaxDepth));
+  }
+  const ValueType type = read_type(cursor, of);
+  const auto count = cursor.number<std::uint64_t>(of);
+  skip_elements(cursor, type, count, of, depth + 1);
+}
+
+void skip_elements(
+    Cursor& cursor, ValueType type, std::uint64_t count, const std::string& of, int depth
+) {
+  if (type == ValueType::kString) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      cursor.string(of, std::numeric_limits<std::uint64_t>::max());
+    }
+  } else if (type == ValueType::kArray) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      skip_array(cursor, of, depth);
+    }
+  } else {
+    const std::uint64_t size = kValueBytes.at(static_cast<std::size_t>(type));
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+      cursor.fail(fmt::format("{} has {} elements, which is too many", of, count));
+    }
+    cursor.take(bytes, of);
+  }
+}
+
+Value read_value(Cursor& cursor, std::span<const std::byte> file, const std::string& of) {
+  Value value;
+  value.type = read_type(cursor, of);
+  if (value.type == ValueType::kArray) {
+    value.is_array = true;
+    value.type = read_type(cursor, of);
+    value.count = cursor.number<std::uint64_t>(of);
+  }
+  const std::size_t begin = cursor.position();
+  skip_elements(cursor, value.type, value.count, of, 1);
+  value.bytes = file.subspan(begin, cursor.position() - begin);
+  return value;
+}
+
+void check_start(Cursor& cursor) {
+  constexpr std::string_view kMagic = "GGUF";
+  const auto magic = cursor.take(kMagic.size(), "the magic number");
+  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) {
+    cursor.fail("does not begin with GGUF");
+  }
+}
+
+void check_version(Cursor& cursor, std::string_view what) {
+  const auto version = cursor.number<std::uint32_t>("the version");
+  require(
+      (version & 0xFFFFU) != 0 || version == 0,
+      ErrorCode::kUnsupported,
+      "{}: is a big-endian GGUF file, expected a little-endian one",
+      what
+  );
+  require(
+      version == 2 || version == 3,
+      ErrorCode::kUnsupported,
+      "{}: GGUF version {}, expected 2 or 3",
+      what,
+      version
+  );
+}
+
+TensorEntry read_entry(Cursor& cursor, std::string_view what) {
+  TensorEntry entry;
+  entry.name = cursor.name("the name of a tensor");
+  const std::string of = fmt::format("tensor {}", quote(entry.name));
+  const auto rank = cursor.number<std::uint32_t>(of);
+  if (rank == 0 || rank > kMaxRank) {
+    cursor.fail(fmt::format("{} has {} dimensions, expected 1 to {}", of, rank, kMaxRank));
+  }
+  entry.element_count = 1;
+  for (std::uint32_t i = 0; i < rank; ++i) {
+    const auto size = static_cast<std::int64_t>(cursor.number<std::uint64_t>(of));
+    // Bytes of a weight are at most 4, so the sum of bytes fits too.
+    constexpr std::int64_t kMaxCount = std::int64_t{1} << 60;
+    const bool too_many = size <= 0 ||
+                          __builtin_mul_overflow(entry.element_count, size, &entry.element_count) ||
+                          entry.element_count > kMaxCount;
+    entry.shape.insert(entry.shape.begin(), size);
+    if (too_many) {
+      cursor.fail(fmt::format(
+          "{} has shape {}, expected positive sizes of at most 2^60 weights",
+          of,
+          shape_text(entry.shape)
+      ));
+    }
+  }
+  const auto number = cursor.number<std::uint32_t>(of);
+  const TypeFacts* facts = find_type(number);
+  require(
+      facts != nullptr,
+      ErrorCode::kUnsupported,
+      "{}: {} is {}, expected {}",
+      what,
+      of,
+      type_name(number),
+      supported_types()
+  );
+  entry.type = facts->type;
+  if (entry.shape.back() % facts->block != 0) {
+    cursor.fail(fmt::format(
+        "{} has rows of {} weights, expected a multiple of {} for {}",
+        of,
+        entry.shape.back(),
+        facts->block,
+        facts->name
+    ));
+  }
+  const auto blocks = static_cast<std::size_t>(entry.element_count / facts->block);
+  entry.begin = cursor.number<std::uint64_t>(of);
+  entry.end = blocks * facts->block_bytes;  // Its size, until the data's begin is known.
+  return entry;
+}
+
+// From offsets and sizes to ranges of the file.
+void place_tensors(
+    std::vector<TensorEntry>& tensors,
+    std::size_t header_end,
+    std::size_t file_bytes,
+    std::uint64_t alignment,
+    const Cursor& cursor
+) {
+  const std::size_t data = (header_end + alignment - 1) / alignment * alignment;
+  for (TensorEntry& entry : tensors) {
+    const std::size_t offset = entry.begin;
+    const std::size_t size = entry.end;
+    const std::size_t room = data <= file_bytes ? file_bytes - data : 0;
+    if (offset % alignment != 0 || offset > room || size > room - offset) {
+      cursor.fail(fmt::format(
+          "tensor {} has {} bytes at offset {}, expected a multiple of {} and an end within the "
+          "file's {} bytes of data",
+          quote(entry.name),
+          size,
+          offset,
+          alignment,
+          room
+      ));
+    }
+    entry.begin = data + offset;
+    entry.end = entry.begin + size;
+  }
+  std::vector<const TensorEntry*> order;
+  order.reserve(tensors.size());
+  for (const TensorEntry& entry : tensors) {
+    order.push_back(&entry);
+  }
+  std::ranges::sort(order, {}, &TensorEntry::begin);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (order[i]->begin < order[i - 1]->end) {
+      cursor.fail(
+          fmt::format("tensors {} and {} overlap", quote(order[i - 1]->name), quote(order[i]->name))
+      );
+    }
+  }
+}
+
+std::uint64_t read_alignment(const Header& header) {
+  const auto value = header.integer("general.alignment").value_or(kDefaultAlignment);
+  const auto alignment = static_cast<std::uint64_t>(value);
+  require(
+      value >= 1 && alignment <= kMaxAlignment && (alignment & (alignment - 1)) == 0,
+      ErrorCode::kCorruptData,
+      "{}: 'general.alignment' is {}, expected a power of two of at most 2^30",
+      header.what(),
+      value
+  );
+  return alignment;
+}
+
+}  // namespace
+
+Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
+  Cursor cursor(file, what);
+  check_start(cursor);
+  check_version(cursor, what);
+  const auto tensor_count = cursor.number<std::uint64_t>("the number of tensors");
+  const auto key_count = cursor.number<std::uint64_t>("the number of keys");
+  std::map<std::string, Value, std::less<>> metadata;
+  for (std::uint64_t i = 0; i < key_count; ++i) {
+    const std::string key = cursor.name("a key");
+    const Value value = read_value(cursor, file, fmt::format("the value of {}", quote(key)));
+    if (!metadata.emplace(key, value).second) {
+      cursor.fail(fmt::format("the key {} is there twice", quote(key)));
+    }
+  }
+  Header header{std::string(what), std::move(metadata)};
+  require(
+      header.integer("split.count").value_or(1) <= 1,
+      ErrorCode::kUnsupported,
+      "{}: is one of {} files of a model, expected a model in one file",
+      what,
+      header.integer("split.count").value_or(0)
+  );
+  std::set<std::string_view> names;
+  for (std::uint64_t i = 0; i < tensor_count; ++i) {
+    header.tensors.push_back(read_entry(cursor, what));
+  }
+  for (const TensorEntry& entry : header.tensors) {
+    if (!names.insert(entry.name).second) {
+      cursor.fail(fmt::format("tensor {} is there twice", quote(entry.name)));
+    }
+  }
+  const std::uint64_t alignment = read_alignment(header);
+  place_tensors(header.tensors, cursor.position(), file.size(), alignment, cursor);
+  return header;
+}
+
+}  // namespace saker::load::gguf

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_model.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/mapped_file.h"
+#include "saker/base/utf8.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/gguf/gguf_config.h"
+#include "saker/load/gguf/gguf_file.h"
+#include "saker/load/gguf/gguf_tokenizer.h"
+#include "saker/load/gguf/gguf_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::load::gguf {
+namespace {
+
+using foreign::DerivedTensor;
+using foreign::ForeignModel;
+
+// Values that are looked at together.
+constexpr std::size_t kBlock = 1 << 12;
+
+std::string_view config_name(DType dtype) {
+  return dtype == DType::kFloat32 ? "float32" : dtype == DType::kFloat16 ? "float16" : "bfloat16";
+}
+
+class Model {
+ public:
+  // `mapped` is what the bytes lie in, if anything.
+  Model(
+      std::span<const std::byte> bytes,
+      std::string_view what,
+      std::shared_ptr<const MappedFile> mapped
+  )
+      : bytes_(bytes),
+        mapped_(std::move(mapped)),
+        header_(parse_gguf(bytes, what)),
+        family_(family_of(header_)),
+        dtype_(model_dtype()) {}
+
+  ForeignModel build() {
+    ForeignModel model;
+    model.config = model_config(header_, family_, rope_factors());
+    add_token_ids(header_, model.config);
+    for (const TensorEntry& entry : header_.tensors) {
+      if (const auto role = role_of(header_, family_, entry.name)) {
+        model.tensors.push_back(derived(entry, *role));
+      }
+    }
+    std::ranges::sort(model.tensors, {}, [](const DerivedTensor& tensor) -> const std::string& {
+      return tensor.outputs.front().name;
+    });
+    add_quantization(model.config);
+    if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
+      model.config["torch_dtype"] = config_name(dtype_);
+    }
+    TokenizerFiles tokenizer = tokenizer_files(header_);
+    model.files = std::move(tokenizer.texts);
+    model.notes = std::move(tokenizer.notes);
+    add_notes(model);
+    return model;
+  }
+
+ private:
+  // The dtype of what has no codes.
+  DType model_dtype() const {
+    DType dtype = DType::kFloat32;
+    for (const TensorEntry& entry : header_.tensors) {
+      const auto plain = plain_dtype(entry.type);
+      if (!plain) {
+        return DType::kFloat16;
+      }
+      dtype = entry.name == "token_embd.weight" ? *plain : dtype;
+    }
+    return dtype;
+  }
+
+  const std::byte* data(const TensorEntry& entry) const { return bytes_.data() + entry.begin; }
+
+  std::vector<float> rope_factors() const {
+    const auto found = std::ranges::find(header_.tensors, "rope_freqs.weight", &TensorEntry::name);
+    if (found == header_.tensors.end()) {
+      return {};
+    }
+    // As many as a head can have; more fit no model.
+    constexpr std::int64_t kMost = 1 << 14;
+    std::vector<float> factors(static_cast<std::size_t>(std::min(found->element_count, kMost)));
+    require(
+        plain_dtype(found->type).has_value() && found->element_count <= kMost,
+        ErrorCode::kCorruptData,
+        "{}: 'rope_freqs.weight' is {} {}, expected at most {} plain numbers",
+        header_.what(),
+        facts_of(found->type).name,
+        shape_text(found->shape),
+        kMost
+    );
+    to_floats(found->type, data(*found), factors.size(), factors.data());
+    return factors;
+  }
+
+  DerivedTensor derived(const TensorEntry& entry, const TensorRole& role) {
+    require(
+        role.rotated_heads == 0 || entry.shape.front() % (2 * role.rotated_heads) == 0,
+        ErrorCode::kCorruptData,
+        "{}: tensor {} has {} rows, expected a multiple of 2 for each of {} heads",
+        header_.what(),
+        quote(entry.name),
+        entry.shape.front(),
+        role.rotated_heads
+    );
+    const auto layout = affine_layout(entry.type);
+    const bool keeps_codes = layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
+                             fits_affine(entry.type, data(entry), count_of(entry));
+    DerivedTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    if (mapped_) {
+      tensor.release = [file = mapped_, begin = entry.begin, length = entry.end - entry.begin] {
+        file->release(begin, length);
+      };
+    }
+    return tensor;
+  }
+
+  static std::size_t count_of(const TensorEntry& entry) {
+    return static_cast<std::size_t>(entry.element_count);
+  }
+
+  // Rows in the file's order of bytes; a bias with rotated heads has a row for each number.
+  static std::int64_t rows_of(const TensorEntry& entry, const TensorRole& role) {
+    const bool is_row = entry.shape.size() == 1 && role.rotated_heads == 0;
+    return is_row                    ? 1
+           : entry.shape.size() == 1 ? entry.shape.front()
+                                     : entry.element_count / entry.shape.back();
+  }
+
+  // The file's row for each of ours: pairs that rotate lie side by side there, half a head apart
+  // here.
+  static std::function<std::int64_t(std::int64_t)> row_order(
+      const TensorEntry& entry, const TensorRole& role
+  ) {
+    if (role.rotated_heads == 0) {
+      return [](std::int64_t row) { return row; };
+    }
+    const std::int64_t head = entry.shape.front() / role.rotated_heads;
+    return [head](std::int64_t row) {
+      const std::int64_t in_head = row % head;
+      return row - in_head + in_head % (head / 2) * 2 + in_head / (head / 2);
+    };
+  }
+
+  struct Rows {
+    TensorType type;
+    std::size_t count;  // Values of a row.
+    std::size_t bytes;
+    const std::byte* data;
+    std::shared_ptr<const MappedFile> mapped;  // Keeps `data`.
+    std::function<std::int64_t(std::int64_t)> order;
+
+    const std::byte* at(std::int64_t row) const {
+      return data + static_cast<std::size_t>(order(row)) * bytes;
+    }
+  };
+
+  Rows rows(const TensorEntry& entry, const TensorRole& role, std::int64_t count) const {
+    return {
+        .type = entry.type,
+        .count = count_of(entry) / static_cast<std::size_t>(count),
+        .bytes = (entry.end - entry.begin) / static_cast<std::size_t>(count),
+        .data = data(entry),
+        .mapped = mapped_,
+        .order = row_order(entry, role),
+    };
+  }
+
+  DerivedTensor with_codes(
+      const TensorEntry& entry, const TensorRole& role, const AffineLayout& layout
+  ) {
+    const std::string path = role.name.substr(0, role.name.rfind('.'));
+    formats_.emplace(path, layout.format);
+    has_wide_scales_ = has_wide_scales_ || layout.scales == DType::kFloat32;
+    auto codes = entry.shape;
+    auto groups = entry.shape;
+    codes.back() = codes.back() * layout.format.bits / 32;
+    groups.back() /= layout.format.group_size;
+    DerivedTensor tensor;
+    tensor.outputs = {
+        {path + ".weight", DType::kUInt32, codes},
+        {path + ".scales", layout.scales, groups},
+        {path + ".biases", layout.scales, groups},
+    };
+    tensor.rows = rows_of(entry, role);
+    const std::size_t row_codes = tensor.row_bytes(0);
+    const std::size_t row_scales = tensor.row_bytes(1);
+    tensor.make = [from = rows(entry, role, tensor.rows), row_codes, row_scales](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        to_affine(
+            from.type,
+            from.at(first + i),
+            from.count,
+            {.codes = to[0] + at * row_codes,
+             .scales = to[1] + at * row_scales,
+             .biases = to[2] + at * row_scales}
+        );
+      }
+    };
+    return tensor;
+  }
+
+  DerivedTensor plain(const TensorEntry& entry, const TensorRole& role) {
+    const float offset = role.plus_one ? -1.0F : 0.0F;
+    DerivedTensor tensor;
+    tensor.rows = rows_of(entry, role);
+    const Rows from = rows(entry, role, tensor.rows);
+    const DType dtype = plain_target(entry, offset);
+    tensor.outputs = {{role.name, dtype, entry.shape}};
+    tensor.make = [from,
+                   dtype,
+                   offset](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+      std::vector<float> values(from.count);
+      for (std::int64_t i = 0; i < count; ++i) {
+        to_floats(from.type, from.at(first + i), from.count, values.data());
+        for (float& value : values) {
+          value += offset;
+        }
+        const std::size_t at = static_cast<std::size_t>(i) * from.count * dtype_size(dtype);
+        kernels::quantize_loops().narrow(values.data(), dtype, from.count, to[0] + at);
+      }
+    };
+    return tensor;
+  }
+
+  // The dtype of a tensor without codes.
+  DType plain_target(const TensorEntry& entry, float offset) {
+    const auto own = plain_dtype(entry.type);
+    if (!own) {
+      ++dequantized_[facts_of(entry.type).name];
+      return holds(entry, offset, DType::kFloat16, false) ? DType::kFloat16 : DType::kFloat32;
+    }
+    return *own == DType::kFloat32 && holds(entry, offset, dtype_, true) ? dtype_ : *own;
+  }
+
+  // Whether all numbers are in the dtype's range, or, `exactly`, numbers of it.
+  bool holds(const TensorEntry& entry, float offset, DType dtype, bool exactly) const {
+    const kernels::QuantizeLoops& loops = kernels::quantize_loops();
+    const TypeFacts& facts = facts_of(entry.type);
+    std::vector<float> values(kBlock);
+    std::vector<float> rounded(kBlock);
+    std::vector<std::byte> narrow(kBlock * sizeof(float));
+    for (std::size_t first = 0; first < count_of(entry); first += kBlock) {
+      const std::size_t count = std::min(kBlock, count_of(entry) - first);
+      const std::size_t blocks = first / static_cast<std::size_t>(facts.block);
+      to_floats(entry.type, data(entry) + blocks * facts.block_bytes, count, values.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        values[i] += offset;
+      }
+      loops.narrow(values.data(), dtype, count, narrow.data());
+      loops.widen(narrow.data(), dtype, count, rounded.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        if (exactly ? rounded[i] != values[i] : !std::isfinite(rounded[i])) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // The format of most modules for all, and exceptions.
+  void add_quantization(Json& config) const {
+    if (formats_.empty()) {
+      return;
+    }
+    std::map<int, std::size_t> modules;
+    for (const auto& [path, format] : formats_) {
+      ++modules[format.bits];
+    }
+    const int bits = std::ranges::max_element(modules, {}, [](const auto& entry) {
+                       return entry.second;
+                     })->first;
+    Json section = {{"group_size", 32}, {"bits", bits}, {"mode", "affine"}};
+    for (const auto& [path, format] : formats_) {
+      if (format.bits != bits) {
+        section[path] = {{"group_size", 32}, {"bits", format.bits}, {"mode", "affine"}};
+      }
+    }
+    config["quantization"] = section;
+    config["quantization_config"] = section;
+  }
+
+  void add_notes(ForeignModel& model) const {
+    for (const auto& [type, count] : dequantized_) {
+      model.notes.push_back(fmt::format(
+          "{} {} of {} {} no format of MLX that holds {}: written as float16",
+          count,
+          count == 1 ? "tensor" : "tensors",
+          type,
+          count == 1 ? "has" : "have",
+          count == 1 ? "it" : "them"
+      ));
+    }
+  }
+
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const MappedFile> mapped_;
+  Header header_;
+  Family family_;
+  DType dtype_;
+  std::map<std::string, kernels::WeightFormat> formats_;  // By path.
+  std::map<std::string_view, std::size_t> dequantized_;   // Tensors of each type.
+  bool has_wide_scales_ = false;
+};
+
+}  // namespace
+
+ForeignModel open_gguf(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  return Model(file->bytes(), quote(path.native(), path.native().size()), file).build();
+}
+
+ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what) {
+  return Model(file, what, nullptr).build();
+}
+
+}  // namespace saker::load::gguf

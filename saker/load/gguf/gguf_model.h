@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A GGUF file as a model of MLX's formats. Weights whose codes MLX's affine layout holds (see
+// gguf_types.h) stay what they are, to the bit; Q6_K becomes float16, with a note. Float32 tensors
+// become the model's dtype (float16 with codes, else the embedding's) where that holds all of their
+// numbers.
+
+#include "saker/load/foreign/derived_tensor.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace saker::load::gguf {
+
+// Reads headers, norms and scales only; the tensors keep the file mapped. Throws as
+// MappedFile::open, parse_gguf, family_of, model_config and tokenizer_files do, and kCorruptData
+// for tensors that don't fit the metadata.
+foreign::ForeignModel open_gguf(const std::filesystem::path& path);
+
+// The same of a file in memory, which must outlive the model.
+foreign::ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what);
+
+}  // namespace saker::load::gguf

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_tokenizer.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_pre_tokenizer.h"
+#include "saker/load/gguf/gguf_vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace saker::load::gguf {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+// Pieces that are longer have no merges: no vocabulary has them, and their merges would be many.
+constexpr std::size_t kMaxMergedBytes = 512;
+constexpr std::string_view kSpace = "\xE2\x96\x81";  // What pieces have for a space.
+
+constexpr std::array kEndings = {
+    "<|eot_id|>"sv,
+    "<|eom_id|>"sv,
+    "<|im_end|>"sv,
+    "<|end|>"sv,
+    "<|endoftext|>"sv,
+    "<end_of_turn>"sv,
+    "<EOT>"sv,
+};
+
+struct Merge {
+  std::string_view left;
+  std::string_view right;
+};
+
+Json bpe_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
+  Json list = Json::array();
+  for (const Merge& merge : merges) {
+    list.push_back(Json::array({std::string(merge.left), std::string(merge.right)}));
+  }
+  Json model = {
+      {"type", "BPE"},
+      {"dropout", nullptr},
+      {"unk_token", nullptr},
+      {"continuing_subword_prefix", nullptr},
+      {"end_of_word_suffix", nullptr},
+      {"fuse_unk", false},
+      {"byte_fallback", false},
+      {"ignore_merges", false},
+  };
+  model["vocab"] = vocabulary.as_object();
+  model["merges"] = std::move(list);
+  return model;
+}
+
+// What is added around a text, if anything.
+Json post_processor(
+    const Vocabulary& vocabulary, std::optional<std::size_t> first, std::optional<std::size_t> last
+) {
+  if (!first && !last) {
+    return nullptr;
+  }
+  Json special = Json::object();
+  const auto piece = [&](std::size_t id) -> Json {
+    const std::string token(vocabulary.token(id));
+    special[token] = {{"id", token}, {"ids", {id}}, {"tokens", {token}}};
+    return {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
+  };
+  const auto framed = [&](std::string_view sequence) {
+    Json list = Json::array();
+    if (first) {
+      list.push_back(piece(*first));
+    }
+    list.push_back({{"Sequence", {{"id", sequence}, {"type_id", 0}}}});
+    if (last) {
+      list.push_back(piece(*last));
+    }
+    return list;
+  };
+  const Json single = framed("A");
+  Json pair = single;
+  for (const Json& part : framed("B")) {
+    pair.push_back(part);
+  }
+  return {
+      {"type", "TemplateProcessing"},
+      {"single", single},
+      {"pair", pair},
+      {"special_tokens", special},
+  };
+}
+
+// One of the two kinds of vocabulary, with what is special about it.
+struct Parts {
+  Json normalizer;
+  Json pre_tokenizer;
+  Json decoder;
+  Json model;
+  bool add_bos = false;  // Where the file doesn't say.
+};
+
+std::vector<Merge> listed_merges(
+    const Header& header, const Vocabulary& vocabulary, std::vector<std::string>& notes
+) {
+  std::vector<Merge> merges;
+  std::size_t unknown = 0;
+  for (const std::string_view text : header.strings("tokenizer.ggml.merges")) {
+    const std::size_t space = text.find(' ', 1);
+    const Merge merge{text.substr(0, space), space < text.size() ? text.substr(space + 1) : ""};
+    const std::string whole = fmt::format("{}{}", merge.left, merge.right);
+    if (vocabulary.has(merge.left) && vocabulary.has(merge.right) && vocabulary.has(whole)) {
+      merges.push_back(merge);
+    } else {
+      ++unknown;
+    }
+  }
+  if (unknown > 0) {
+    notes.push_back(
+        fmt::format("{} merges of tokens that the vocabulary lacks are left out", unknown)
+    );
+  }
+  return merges;
+}
+
+Parts byte_level(
+    const Header& header, const Vocabulary& vocabulary, std::vector<std::string>& notes
+) {
+  const std::string_view name = header.string("tokenizer.ggml.pre").value_or("default");
+  const auto pre = find_pre_tokenizer(name);
+  require(
+      pre.has_value(),
+      ErrorCode::kUnsupported,
+      "{}: 'tokenizer.ggml.pre' is {}, which we have no patterns for",
+      header.what(),
+      quote(name)
+  );
+  Json steps = Json::array();
+  for (const std::string_view pattern : pre->patterns) {
+    steps.push_back({
+        {"type", "Split"},
+        {"pattern", {{"Regex", pattern}}},
+        {"behavior", "Isolated"},
+        {"invert", false},
+    });
+  }
+  const Json bytes = {
+      {"type", "ByteLevel"},
+      {"add_prefix_space", false},
+      {"trim_offsets", false},
+      {"use_regex", false},
+  };
+  steps.push_back(bytes);
+  Parts parts;
+  parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", steps}};
+  parts.decoder = bytes;
+  parts.model = bpe_model(vocabulary, listed_merges(header, vocabulary, notes));
+  parts.model["ignore_merges"] = pre->ignore_merges;
+  parts.add_bos = pre->add_bos;
+  return parts;
+}
+
+bool starts_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+// All ways to make a piece of two; those of pieces with the highest scores first.
+std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabulary) {
+  struct Scored {
+    Merge merge;
+    double score = 0;
+  };
+
+  const auto scores = header.numbers("tokenizer.ggml.scores");
+  require(
+      scores.size() == vocabulary.size() &&
+          std::ranges::none_of(scores, [](double score) { return std::isnan(score); }),
+      ErrorCode::kCorruptData,
+      "{}: 'tokenizer.ggml.scores' has {} numbers, expected {} as there are tokens, none NaN",
+      header.what(),
+      scores.size(),
+      vocabulary.size()
+  );
+  std::vector<Scored> found;
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view piece = vocabulary.token(id);
+    const TokenKind kind = vocabulary.kind(id);
+    if ((kind != TokenKind::kNormal && kind != TokenKind::kUserDefined) ||
+        piece.size() > kMaxMergedBytes || !vocabulary.is_first(id)) {
+      continue;
+    }
+    for (std::size_t cut = 1; cut < piece.size(); ++cut) {
+      const Merge merge{piece.substr(0, cut), piece.substr(cut)};
+      if (starts_character(piece[cut]) && vocabulary.has(merge.left) &&
+          vocabulary.has(merge.right)) {
+        found.push_back({merge, scores[id]});
+      }
+    }
+  }
+  std::ranges::stable_sort(found, std::ranges::greater(), [](const Scored& scored) {
+    return std::tuple(scored.score, scored.merge.left.size(), scored.merge.right.size());
+  });
+  std::vector<Merge> merges;
+  merges.reserve(found.size());
+  for (const Scored& scored : found) {
+    merges.push_back(scored.merge);
+  }
+  return merges;
+}
+
+Parts sentence_piece(const Header& header, const Vocabulary& vocabulary) {
+  const bool prefix = header.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
+  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}};
+  Json normalizers = Json::array();
+  Json decoders = Json::array({
+      {{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
+      {{"type", "ByteFallback"}},
+      {{"type", "Fuse"}},
+  });
+  if (prefix) {
+    normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  normalizers.push_back(replace);
+  Parts parts;
+  parts.normalizer = {{"type", "Sequence"}, {"normalizers", normalizers}};
+  parts.decoder = {{"type", "Sequence"}, {"decoders", decoders}};
+  parts.model = bpe_model(vocabulary, scored_merges(header, vocabulary));
+  parts.model["byte_fallback"] = true;
+  parts.model["fuse_unk"] = true;
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.kind(id) == TokenKind::kUnknown) {
+      parts.model["unk_token"] = std::string(vocabulary.token(id));
+      break;
+    }
+  }
+  parts.add_bos = true;
+  return parts;
+}
+
+// Templates by name, the plain one first.
+Json chat_templates(const Header& header) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  const auto plain = header.string(kKey);
+  const auto valid = [&](std::string_view text) {
+    require(
+        !find_invalid_utf8(text),
+        ErrorCode::kCorruptData,
+        "{}: a chat template is not UTF-8",
+        header.what()
+    );
+    return std::string(text);
+  };
+  Json named = Json::array();
+  const std::string prefix = fmt::format("{}.", kKey);
+  for (const std::string& key : header.keys(prefix)) {
+    named.push_back(
+        {{"name", key.substr(prefix.size())}, {"template", valid(header.string(key).value_or(""))}}
+    );
+  }
+  if (named.empty()) {
+    return plain ? Json(valid(*plain)) : Json();
+  }
+  if (plain) {
+    named.insert(named.begin(), Json({{"name", "default"}, {"template", valid(*plain)}}));
+  }
+  return named;
+}
+
+Json tokenizer_config(
+    const Header& header, const Vocabulary& vocabulary, bool add_bos, bool add_eos
+) {
+  Json config = {
+      {"tokenizer_class", "PreTrainedTokenizerFast"},
+      {"clean_up_tokenization_spaces", false},
+      {"add_bos_token", add_bos},
+      {"add_eos_token", add_eos},
+  };
+  constexpr std::array kNames = {
+      std::pair("bos_token"sv, "bos_token_id"sv),
+      std::pair("eos_token"sv, "eos_token_id"sv),
+      std::pair("unk_token"sv, "unknown_token_id"sv),
+      std::pair("pad_token"sv, "padding_token_id"sv),
+  };
+  for (const auto& [name, key] : kNames) {
+    if (const auto id = vocabulary.named(key)) {
+      config[std::string(name)] = std::string(vocabulary.token(*id));
+    }
+  }
+  Json templates = chat_templates(header);
+  if (!templates.is_null()) {
+    config["chat_template"] = std::move(templates);
+  }
+  return config;
+}
+
+bool has_vocabulary(const Header& header) {
+  const auto kind = header.string("tokenizer.ggml.model");
+  return kind && *kind != "none" && *kind != "no_vocab";
+}
+
+}  // namespace
+
+TokenizerFiles tokenizer_files(const Header& header) {
+  TokenizerFiles files;
+  if (!has_vocabulary(header)) {
+    files.notes.emplace_back("the file has no vocabulary, so the model has no tokenizer");
+    return files;
+  }
+  const std::string_view kind = *header.string("tokenizer.ggml.model");
+  require(
+      kind == "gpt2" || kind == "llama",
+      ErrorCode::kUnsupported,
+      "{}: 'tokenizer.ggml.model' is {}, expected gpt2 or llama",
+      header.what(),
+      quote(kind)
+  );
+  const Vocabulary vocabulary(header);
+  if (vocabulary.repeated() > 0) {
+    files.notes.push_back(
+        fmt::format("{} tokens repeat an earlier one and are left out", vocabulary.repeated())
+    );
+  }
+  Parts parts = kind == "gpt2" ? byte_level(header, vocabulary, files.notes)
+                               : sentence_piece(header, vocabulary);
+  const auto bos = vocabulary.named("bos_token_id");
+  const auto eos = vocabulary.named("eos_token_id");
+  const bool add_bos =
+      bos && header.boolean("tokenizer.ggml.add_bos_token").value_or(parts.add_bos);
+  const bool add_eos = eos && header.boolean("tokenizer.ggml.add_eos_token").value_or(false);
+  Json tokenizer = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", vocabulary.added_tokens()},
+      {"normalizer", std::move(parts.normalizer)},
+      {"pre_tokenizer", std::move(parts.pre_tokenizer)},
+      {"post_processor",
+       post_processor(vocabulary, add_bos ? bos : std::nullopt, add_eos ? eos : std::nullopt)},
+      {"decoder", std::move(parts.decoder)},
+  };
+  tokenizer["model"] = std::move(parts.model);
+  files.texts["tokenizer.json"] = tokenizer.dump();
+  files.texts["tokenizer_config.json"] =
+      tokenizer_config(header, vocabulary, add_bos, add_eos).dump(2);
+  return files;
+}
+
+void add_token_ids(const Header& header, Json& config) {
+  if (!has_vocabulary(header)) {
+    return;
+  }
+  const Vocabulary vocabulary(header);
+  if (const auto bos = vocabulary.named("bos_token_id")) {
+    config["bos_token_id"] = *bos;
+  }
+  std::vector<std::size_t> endings;
+  const auto add = [&](std::size_t id) {
+    if (std::ranges::find(endings, id) == endings.end()) {
+      endings.push_back(id);
+    }
+  };
+  for (const auto* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
+    if (const auto id = vocabulary.named(key)) {
+      add(*id);
+    }
+  }
+  for (const std::string_view text : kEndings) {
+    if (vocabulary.has(text)) {
+      const auto id = static_cast<std::size_t>(vocabulary.id(text));
+      if (vocabulary.kind(id) == TokenKind::kControl) {
+        add(id);
+      }
+    }
+  }
+  if (endings.size() == 1) {
+    config["eos_token_id"] = endings.front();
+  } else if (!endings.empty()) {
+    config["eos_token_id"] = endings;
+  }
+}
+
+}  // namespace saker::load::gguf

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tokens of a GGUF file (`tokenizer.ggml.tokens`, `token_type`), by id and by text.
+
+#include "saker/base/json.h"
+#include "saker/load/gguf/gguf_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace saker::load::gguf {
+
+// What `tokenizer.ggml.token_type` says of a token.
+enum class TokenKind : std::uint8_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6,
+};
+
+// Views into the file, which must outlive it.
+class Vocabulary {
+ public:
+  // Throws kCorruptData for tokens that are not UTF-8 and lists that don't fit together.
+  explicit Vocabulary(const Header& header);
+
+  std::size_t size() const { return tokens_.size(); }
+
+  std::string_view token(std::size_t id) const { return tokens_[id]; }
+
+  TokenKind kind(std::size_t id) const { return kinds_[id]; }
+
+  bool has(std::string_view token) const { return ids_.contains(token); }
+
+  // REQUIRES: the vocabulary has it.
+  std::int64_t id(std::string_view token) const { return ids_.find(token)->second; }
+
+  // Whether no earlier token has the same text: only such ones are reached from text.
+  bool is_first(std::size_t id) const {
+    return this->id(tokens_[id]) == static_cast<std::int64_t>(id);
+  }
+
+  std::size_t repeated() const { return tokens_.size() - ids_.size(); }
+
+  // The token that "tokenizer.ggml.<key>" names, if its id has one.
+  std::optional<std::size_t> named(std::string_view key) const;
+
+  // As tokenizer.json has them: ids by text, and what text is searched for before anything else.
+  Json as_object() const;
+  Json added_tokens() const;
+
+ private:
+  void read_kinds();
+
+  const Header& header_;
+  std::vector<std::string_view> tokens_;
+  std::vector<TokenKind> kinds_;
+  std::unordered_map<std::string_view, std::int64_t> ids_;
+};
+
+}  // namespace saker::load::gguf

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_model.h"
+
+#include "saker/base/error.h"
+#include "saker/base/tensor.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/checkpoint.h"
+#include "saker/load/convert_model.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/gguf_builder.h"
+#include "tests/support/temporary_dir.h"
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::load::gguf {
+namespace {
+
+using saker::testing::expect_error;
+using saker::testing::GgufBuilder;
+using saker::testing::TemporaryDir;
+
+constexpr std::uint64_t kHidden = 64;
+constexpr std::uint64_t kHeadDim = 16;
+constexpr std::uint64_t kVocabulary = 96;
+constexpr std::uint32_t kF32 = 0;
+constexpr std::uint32_t kF16 = 1;
+constexpr std::uint32_t kQ40 = 2;
+constexpr std::uint32_t kBF16 = 30;
+
+// A tensor of distinct numbers, in the file's order.
+std::vector<float> numbers(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = static_cast<float>(i % 4093) / 64.0F;
+  }
+  return values;
+}
+
+std::string bytes_as(const std::vector<float>& values, DType dtype) {
+  std::string bytes(values.size() * dtype_size(dtype), '\0');
+  kernels::quantize_loops().narrow(
+      values.data(), dtype, values.size(), reinterpret_cast<std::byte*>(bytes.data())
+  );
+  return bytes;
+}
+
+std::string f32(std::size_t count) {
+  return bytes_as(numbers(count), DType::kFloat32);
+}
+
+// Metadata of a model with 4 heads, 2 of them for keys and values, and one layer.
+GgufBuilder metadata(const std::string& architecture) {
+  const auto key = [&](std::string_view name) { return architecture + "." + std::string(name); };
+  GgufBuilder builder;
+  builder.string("general.architecture", architecture)
+      .integer(key("block_count"), 1)
+      .integer(key("embedding_length"), kHidden)
+      .integer(key("feed_forward_length"), 32)
+      .integer(key("context_length"), 512)
+      .integer(key("attention.head_count"), 4)
+      .integer(key("attention.head_count_kv"), 2)
+      .number(key("attention.layer_norm_rms_epsilon"), 1e-5F)
+      .number(key("rope.freq_base"), 500000.0F);
+  return builder;
+}
+
+// With all tensors of a layer of Llama, matrices of this type.
+GgufBuilder llama(
+    std::uint32_t type = kF32, const std::function<std::string(std::size_t)>& make = f32
+) {
+  GgufBuilder builder = metadata("llama");
+  const auto add = [&](std::string_view name, std::uint64_t columns, std::uint64_t rows) {
+    builder.tensor(name, {columns, rows}, type, make(columns * rows));
+  };
+  builder.tensor("output_norm.weight", {kHidden}, kF32, f32(kHidden));
+  builder.tensor("blk.0.attn_norm.weight", {kHidden}, kF32, f32(kHidden));
+  builder.tensor("blk.0.ffn_norm.weight", {kHidden}, kF32, f32(kHidden));
+  add("token_embd.weight", kHidden, kVocabulary);
+  add("blk.0.attn_q.weight", kHidden, 4 * kHeadDim);
+  add("blk.0.attn_k.weight", kHidden, 2 * kHeadDim);
+  add("blk.0.attn_v.weight", kHidden, 2 * kHeadDim);
+  add("blk.0.attn_output.weight", 4 * kHeadDim, kHidden);
+  add("blk.0.ffn_gate.weight", kHidden, 32);
+  add("blk.0.ffn_up.weight", kHidden, 32);
+  add("blk.0.ffn_down.weight", 32, kHidden);
+  return builder;
+}
+
+foreign::ForeignModel open(const TemporaryDir& dir, const std::string& file) {
+  return open_gguf(dir.write("model.gguf", file));
+}
+
+std::vector<float> floats(const TensorMap& tensors, const std::string& name) {
+  return to_floats(tensors.at(name));
+}
+
+TEST(GgufModelTest, ConfigurationSaysWhatTheMetadataSays) {
+  const TemporaryDir dir;
+  const Json config = open(dir, llama().file()).config;
+  EXPECT_EQ(config["model_type"], "llama");
+  EXPECT_EQ(config["hidden_size"], 64);
+  EXPECT_EQ(config["num_hidden_layers"], 1);
+  EXPECT_EQ(config["num_attention_heads"], 4);
+  EXPECT_EQ(config["num_key_value_heads"], 2);
+  EXPECT_EQ(config["head_dim"], 16);
+  EXPECT_EQ(config["rms_norm_eps"], 1e-5);
+  EXPECT_EQ(config["rope_theta"], 500000.0);
+  EXPECT_EQ(config["vocab_size"], 96);
+  EXPECT_EQ(config["tie_word_embeddings"], true);
+  EXPECT_EQ(config["torch_dtype"], "float32");
+  EXPECT_FALSE(config.contains("quantization"));
+  EXPECT_FALSE(config.contains("rope_scaling"));
+}
+
+// Row 2j + half of a head in the file is row half * 8 + j here.
+TEST(GgufModelTest, RowsThatRotateAreHalfAHeadApart) {
+  const TemporaryDir dir;
+  const auto tensors = foreign::make_tensors(open(dir, llama().file()));
+  const auto file = numbers(2 * kHeadDim * kHidden);
+  const auto ours = floats(tensors, "model.layers.0.self_attn.k_proj.weight");
+  for (std::size_t head = 0; head < 2; ++head) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      for (std::size_t j = 0; j < kHeadDim / 2; ++j) {
+        const std::size_t from = head * kHeadDim + 2 * j + half;
+        const std::size_t to = head * kHeadDim + half * kHeadDim / 2 + j;
+        EXPECT_EQ(ours[to * kHidden], file[from * kHidden]);
+        EXPECT_EQ(ours[to * kHidden + 63], file[from * kHidden + 63]);
+      }
+    }
+  }
+  EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.v_proj.weight"), file);
+}
+
+TEST(GgufModelTest, OtherFamiliesKeepTheirRows) {
+  const TemporaryDir dir;
+  GgufBuilder builder = metadata("qwen3");
+  builder.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
+  builder.tensor("blk.0.attn_q.weight", {kHidden, kHidden}, kF32, f32(kHidden * kHidden));
+  builder.tensor("blk.0.attn_q.bias", {kHidden}, kF32, f32(kHidden));
+  const auto tensors = foreign::make_tensors(open(dir, builder.file()));
+  EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.q_proj.weight"), numbers(kHidden * kHidden));
+  EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.q_proj.bias"), numbers(kHidden));
+}
+
+TEST(GgufModelTest, GemmaNormsLoseTheirOne) {
+  const TemporaryDir dir;
+  GgufBuilder builder = metadata("gemma3");
+  builder.integer("gemma3.attention.sliding_window", 512);
+  builder.tensor(
+      "token_embd.weight",
+      {kHidden, kVocabulary},
+      kBF16,
+      bytes_as(numbers(kHidden * kVocabulary), DType::kBFloat16)
+  );
+  builder.tensor("blk.0.attn_norm.weight", {kHidden}, kF32, f32(kHidden));
+  builder.tensor("blk.0.attn_k_norm.weight", {kHeadDim}, kF32, f32(kHeadDim));
+  builder.tensor("blk.0.ffn_norm.weight", {kHidden}, kF32, f32(kHidden));
+  builder.tensor("blk.0.post_ffw_norm.weight", {kHidden}, kF32, f32(kHidden));
+  const auto model = open(dir, builder.file());
+  EXPECT_EQ(model.config["model_type"], "gemma3_text");
+  EXPECT_EQ(model.config["query_pre_attn_scalar"], 16);
+  EXPECT_EQ(model.config["sliding_window"], 512);
+  const auto tensors = foreign::make_tensors(model);
+  const auto norm = floats(tensors, "model.layers.0.input_layernorm.weight");
+  EXPECT_EQ(norm[0], -1.0F);
+  EXPECT_EQ(norm[32], -0.5F);
+  EXPECT_EQ(tensors.at("model.layers.0.input_layernorm.weight").dtype, DType::kBFloat16);
+  EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.k_norm.weight")[0], -1.0F);
+  EXPECT_TRUE(tensors.contains("model.layers.0.pre_feedforward_layernorm.weight"));
+  EXPECT_TRUE(tensors.contains("model.layers.0.post_feedforward_layernorm.weight"));
+}
+
+TEST(GgufModelTest, NormsAreOfTheModelsDtypeWhereItHoldsThem) {
+  const TemporaryDir dir;
+  const auto half = [](std::size_t count) { return bytes_as(numbers(count), DType::kFloat16); };
+  GgufBuilder builder = llama(kF16, half);
+  builder.tensor(
+      "blk.0.attn_q.bias",
+      {kHidden},
+      kF32,
+      bytes_as(std::vector<float>(kHidden, 1.0F + 0x1p-20F), DType::kFloat32)
+  );
+  const auto tensors = foreign::make_tensors(open(dir, builder.file()));
+  EXPECT_EQ(tensors.at("model.norm.weight").dtype, DType::kFloat16);
+  EXPECT_EQ(floats(tensors, "model.norm.weight"), numbers(kHidden));
+  EXPECT_EQ(tensors.at("model.layers.0.self_attn.q_proj.bias").dtype, DType::kFloat32);
+}
+
+std::string q4_blocks(std::size_t count) {
+  std::string bytes(count / 32 * 18, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>(i % 18 == 1 ? 0x2c : i * 37 % 251);  // Scales about 0.06.
+  }
+  return bytes;
+}
+
+TEST(GgufModelTest, CodesStayAndRotatedRowsMove) {
+  const TemporaryDir dir;
+  const auto model = open(dir, llama(kQ40, q4_blocks).file());
+  const Json expected = {{"group_size", 32}, {"bits", 4}, {"mode", "affine"}};
+  EXPECT_EQ(model.config["quantization"], expected);
+  EXPECT_EQ(model.config["torch_dtype"], "float16");
+  EXPECT_TRUE(model.notes.size() == 1 && model.notes[0].find("vocabulary") != std::string::npos);
+  const auto tensors = foreign::make_tensors(model);
+  const auto& codes = tensors.at("model.layers.0.self_attn.q_proj.weight");
+  EXPECT_EQ(codes.dtype, DType::kUInt32);
+  EXPECT_EQ(codes.shape, (std::vector<std::int64_t>{64, 8}));
+  // Our row 1 of head 0 is the file's row 2: two blocks of 18 bytes in each.
+  const std::string file = q4_blocks(kHidden * kHidden);
+  const auto* row = reinterpret_cast<const unsigned char*>(codes.bytes().data()) + 32;
+  const auto* block = reinterpret_cast<const unsigned char*>(file.data()) + 4 * 18 + 2;
+  EXPECT_EQ(row[0] & 15, block[0] & 15);
+  EXPECT_EQ(row[0] >> 4, block[1] & 15);
+  EXPECT_EQ(row[15] >> 4, block[15] >> 4);
+  const auto scale = floats(tensors, "model.layers.0.self_attn.q_proj.scales");
+  const auto bias = floats(tensors, "model.layers.0.self_attn.q_proj.biases");
+  EXPECT_EQ(bias[2], -8 * scale[2]);
+}
+
+TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
+  const TemporaryDir dir;
+  const auto refused = [&](ErrorCode code, std::vector<std::string_view> words, GgufBuilder file) {
+    expect_error(code, words, [&] { open(dir, file.file()); });
+  };
+  refused(ErrorCode::kUnsupported, {"'mamba'", "llama, qwen2"}, metadata("mamba"));
+  refused(ErrorCode::kCorruptData, {"general.architecture"}, GgufBuilder());
+  refused(
+      ErrorCode::kUnsupported, {"'blk.0.ssm_a'"}, llama().tensor("blk.0.ssm_a", {1}, kF32, "1234")
+  );
+  refused(ErrorCode::kUnsupported, {"expert_count", "8"}, llama().integer("llama.expert_count", 8));
+  refused(
+      ErrorCode::kUnsupported,
+      {"rope.dimension_count", "8"},
+      llama().integer("llama.rope.dimension_count", 8)
+  );
+  refused(
+      ErrorCode::kUnsupported,
+      {"rope.scaling.type", "'longrope'"},
+      llama().string("llama.rope.scaling.type", "longrope")
+  );
+  refused(
+      ErrorCode::kUnsupported,
+      {"rope_freqs"},
+      llama().tensor("rope_freqs.weight", {8}, kF32, f32(8))
+  );
+  refused(ErrorCode::kCorruptData, {"token_embd"}, metadata("llama"));
+  GgufBuilder odd = metadata("llama");
+  odd.tensor("token_embd.weight", {kHidden, 2}, kF32, f32(2 * kHidden));
+  odd.tensor("blk.0.attn_q.weight", {kHidden, 3}, kF32, f32(3 * kHidden));
+  refused(ErrorCode::kCorruptData, {"attn_q", "3 rows"}, odd);
+}
+
+TEST(GgufModelTest, ReadsLlama3sRopeFromItsFactors) {
+  const TemporaryDir dir;
+  // theta 500000 and 16 dimensions: frequencies that turn more than 4 times in 8192 positions stay.
+  std::vector<float> factors(8);
+  GgufBuilder builder = llama();
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const double turns =
+        8192.0 / (2.0 * std::numbers::pi * std::pow(500000.0, static_cast<double>(i) / 8.0));
+    const double smooth = (turns - 1.0) / 3.0;
+    factors[i] = turns < 1.0   ? 32.0F
+                 : turns > 4.0 ? 1.0F
+                               : static_cast<float>(1.0 / ((1.0 - smooth) / 32.0 + smooth));
+  }
+  builder.tensor("rope_freqs.weight", {8}, kF32, bytes_as(factors, DType::kFloat32));
+  const Json config = open(dir, builder.file()).config;
+  EXPECT_EQ(config["rope_scaling"]["rope_type"], "llama3");
+  EXPECT_EQ(config["rope_scaling"]["factor"], 32.0);
+  EXPECT_EQ(config["rope_scaling"]["original_max_position_embeddings"], 8192);
+}
+
+TEST(GgufModelTest, ConvertsToAFolderThatRuns) {
+  const TemporaryDir dir;
+  const auto source = dir.write("model.gguf", llama(kQ40, q4_blocks).file());
+  const auto report = convert_model(source, dir.path() / "plain", {});
+  EXPECT_EQ(report.tensors, 3U + 3U * 8U);
+  EXPECT_NE(load_checkpoint(dir.path() / "plain").model, nullptr);
+  ConvertOptions options;
+  options.dequantize = true;
+  EXPECT_EQ(convert_model(source, dir.path() / "wide", options).dequantized, 8U);
+  EXPECT_NE(load_checkpoint(dir.path() / "wide").model, nullptr);
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+    EXPECT_FALSE(entry.path().filename().native().starts_with('.')) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace saker::load::gguf

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/gguf/gguf_tokenizer.h"
+
+#include "saker/base/error.h"
+#include "saker/text/tokenizer.h"
+
+#include "tests/support/expect_error.h"
+#include "tests/support/gguf_builder.h"
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::load::gguf {
+namespace {
+
+using saker::testing::expect_error;
+using saker::testing::GgufBuilder;
+using Ids = std::vector<std::int32_t>;
+
+TokenizerFiles files_of(const std::string& file) {
+  return tokenizer_files(parse_gguf(std::as_bytes(std::span(file)), "file"));
+}
+
+std::shared_ptr<const text::Tokenizer> tokenizer_of(const std::string& file) {
+  return text::Tokenizer::parse(files_of(file).texts.at("tokenizer.json"), "tokenizer.json");
+}
+
+GgufBuilder byte_level() {
+  GgufBuilder builder;
+  builder.string("tokenizer.ggml.model", "gpt2")
+      .string("tokenizer.ggml.pre", "qwen2")
+      .strings(
+          "tokenizer.ggml.tokens",
+          {"a",
+           "b",
+           "ab",
+           "\xC4\xA0",
+           "\xC4\xA0"
+           "ab",
+           "1",
+           "<|end|>",
+           "<u>"}
+      )
+      .integers("tokenizer.ggml.token_type", {1, 1, 1, 1, 1, 1, 3, 4})
+      .strings("tokenizer.ggml.merges", {"a b", "\xC4\xA0 ab"})
+      .integer("tokenizer.ggml.bos_token_id", 6)
+      .integer("tokenizer.ggml.eos_token_id", 6);
+  return builder;
+}
+
+GgufBuilder pieces() {
+  GgufBuilder builder;
+  builder.string("tokenizer.ggml.model", "llama")
+      .strings(
+          "tokenizer.ggml.tokens",
+          {"<unk>",
+           "<s>",
+           "</s>",
+           "<0xC3>",
+           "<0xA4>",
+           "\xE2\x96\x81",
+           "h",
+           "i",
+           "hi",
+           "\xE2\x96\x81hi",
+           "\xE2\x96\x81h"}
+      )
+      .floats("tokenizer.ggml.scores", {0, 0, 0, 0, 0, -9, -8, -7, -3, -1, -2})
+      .integers("tokenizer.ggml.token_type", {2, 3, 3, 6, 6, 1, 1, 1, 1, 1, 1})
+      .integer("tokenizer.ggml.bos_token_id", 1)
+      .integer("tokenizer.ggml.eos_token_id", 2);
+  return builder;
+}
+
+TEST(GgufTokenizerTest, MergesBytes) {
+  const auto tokenizer = tokenizer_of(byte_level().file());
+  EXPECT_EQ(tokenizer->encode("ab ab11"), (Ids{2, 4, 5, 5}));
+  EXPECT_EQ(tokenizer->encode("<|end|>b<u>"), (Ids{6, 1, 7}));
+  EXPECT_EQ(tokenizer->decode(Ids{2, 4, 6}), "ab ab<|end|>");
+  EXPECT_EQ(tokenizer->decode(Ids{2, 6, 7}, {.skip_special_tokens = true}), "ab<u>");
+}
+
+TEST(GgufTokenizerTest, MergesPiecesByScore) {
+  const auto tokenizer = tokenizer_of(pieces().file());
+  // "hi" has a lower score than the piece of space and h, which is made first.
+  EXPECT_EQ(tokenizer->encode("hi"), (Ids{1, 9}));
+  EXPECT_EQ(tokenizer->encode("hi hi", {.add_special_tokens = false}), (Ids{9, 9}));
+  EXPECT_EQ(tokenizer->encode("h\xC3\xA4", {.add_special_tokens = false}), (Ids{10, 3, 4}));
+  EXPECT_EQ(tokenizer->decode(Ids{9, 9, 3, 4}), "hi hi\xC3\xA4");
+}
+
+TEST(GgufTokenizerTest, HonoursFlags) {
+  const auto bare = tokenizer_of(pieces()
+                                     .boolean("tokenizer.ggml.add_space_prefix", false)
+                                     .boolean("tokenizer.ggml.add_bos_token", false)
+                                     .boolean("tokenizer.ggml.add_eos_token", true)
+                                     .file());
+  EXPECT_EQ(bare->encode("hi"), (Ids{8, 2}));
+}
+
+TEST(GgufTokenizerTest, KeepsTemplatesAndNames) {
+  const auto config = [](GgufBuilder builder) {
+    return Json::parse(files_of(builder.file()).texts.at("tokenizer_config.json"));
+  };
+  const Json plain = config(pieces().string("tokenizer.chat_template", "{{ x }}"));
+  EXPECT_EQ(plain["bos_token"], "<s>");
+  EXPECT_EQ(plain["eos_token"], "</s>");
+  EXPECT_EQ(plain["chat_template"], "{{ x }}");
+  const Json named = config(pieces()
+                                .string("tokenizer.chat_template", "{{ x }}")
+                                .string("tokenizer.chat_template.tool_use", "{{ y }}"));
+  ASSERT_EQ(named["chat_template"].size(), 2U);
+  EXPECT_EQ(named["chat_template"][0]["name"], "default");
+  EXPECT_EQ(named["chat_template"][1]["name"], "tool_use");
+  EXPECT_EQ(named["chat_template"][1]["template"], "{{ y }}");
+}
+
+TEST(GgufTokenizerTest, FindsWhatEndsAnAnswer) {
+  const auto ids = [](GgufBuilder builder) {
+    const std::string file = builder.file();
+    Json config = Json::object();
+    add_token_ids(parse_gguf(std::as_bytes(std::span(file)), "file"), config);
+    return config;
+  };
+  EXPECT_EQ(ids(pieces())["bos_token_id"], 1);
+  EXPECT_EQ(ids(pieces())["eos_token_id"], 2);
+  const Json both = Json::array({2, 0});
+  EXPECT_EQ(ids(pieces().integer("tokenizer.ggml.eot_token_id", 0))["eos_token_id"], both);
+  EXPECT_EQ(ids(byte_level())["eos_token_id"], 6);
+  // An id beyond the vocabulary is none.
+  EXPECT_FALSE(ids(GgufBuilder()
+                       .string("tokenizer.ggml.model", "gpt2")
+                       .strings("tokenizer.ggml.tokens", {"a"})
+                       .integer("tokenizer.ggml.eos_token_id", 7))
+                   .contains("eos_token_id"));
+}
+
+TEST(GgufTokenizerTest, LeavesOutWhatCannotBe) {
+  const auto files = files_of(GgufBuilder()
+                                  .string("tokenizer.ggml.model", "gpt2")
+                                  .strings("tokenizer.ggml.tokens", {"a", "b", "a"})
+                                  .strings("tokenizer.ggml.merges", {"a b", "", "x"})
+                                  .file());
+  ASSERT_EQ(files.notes.size(), 2U);
+  EXPECT_NE(files.notes[0].find("1 tokens repeat"), std::string::npos);
+  EXPECT_NE(files.notes[1].find("3 merges"), std::string::npos);
+  EXPECT_NO_THROW(text::Tokenizer::parse(files.texts.at("tokenizer.json"), "tokenizer.json"));
+}
+
+TEST(GgufTokenizerTest, RefusesByName) {
+  const auto refused = [](ErrorCode code, std::vector<std::string_view> words, GgufBuilder file) {
+    const std::string bytes = file.file();
+    expect_error(code, words, [&] { files_of(bytes); });
+  };
+  refused(
+      ErrorCode::kUnsupported,
+      {"'bert'", "gpt2 or llama"},
+      GgufBuilder().string("tokenizer.ggml.model", "bert")
+  );
+  refused(
+      ErrorCode::kUnsupported,
+      {"tokenizer.ggml.pre", "'odd'"},
+      GgufBuilder()
+          .string("tokenizer.ggml.model", "gpt2")
+          .string("tokenizer.ggml.pre", "odd")
+          .strings("tokenizer.ggml.tokens", {"a"})
+  );
+  refused(
+      ErrorCode::kCorruptData,
+      {"tokenizer.ggml.tokens"},
+      GgufBuilder().string("tokenizer.ggml.model", "gpt2")
+  );
+  refused(
+      ErrorCode::kCorruptData,
+      {"token 0", "UTF-8"},
+      GgufBuilder()
+          .string("tokenizer.ggml.model", "gpt2")
+          .strings("tokenizer.ggml.tokens", {"\xff"})
+  );
+  GgufBuilder scores;
+  scores.string("tokenizer.ggml.model", "llama").strings("tokenizer.ggml.tokens", {"a", "b"});
+  refused(ErrorCode::kCorruptData, {"0 numbers"}, scores);
+  refused(
+      ErrorCode::kCorruptData, {"1 entries"}, scores.integers("tokenizer.ggml.token_type", {1})
+  );
+  EXPECT_TRUE(files_of(GgufBuilder().file()).texts.empty());
+  EXPECT_TRUE(files_of(GgufBuilder().string("tokenizer.ggml.model", "none").file()).texts.empty());
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> texts_of(const std::string& all) {
+  constexpr std::string_view kBetween = "\n__ggml_vocab_test__\n";
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at <= all.size();) {
+    const std::size_t end = std::min(all.find(kBetween, at), all.size());
+    texts.push_back(all.substr(at, end - at));
+    at = end + kBetween.size();
+  }
+  return texts;
+}
+
+// llama.cpp's vocabularies with the ids that it expects, which `make check-text` fetches.
+TEST(GgufVocabulariesTest, GivesTheIdsOfLlamaCpp) {
+  const char* folder = std::getenv("SAKER_GGUF_VOCABULARIES");
+  if (folder == nullptr) {
+    GTEST_SKIP() << "SAKER_GGUF_VOCABULARIES names no folder";
+  }
+  std::size_t checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path();
+    if (!path.ends_with(".gguf") || !std::filesystem::exists(path + ".inp")) {
+      continue;
+    }
+    std::shared_ptr<const text::Tokenizer> tokenizer;
+    try {
+      tokenizer = tokenizer_of(read(path));
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::kUnsupported) << error.what();
+      std::cout << "refused: " << entry.path().filename() << ": " << error.what() << '\n';
+      continue;
+    }
+    std::istringstream lines(read(path + ".out"));
+    std::size_t wrong = 0;
+    std::size_t all = 0;
+    for (const std::string& text : texts_of(read(path + ".inp"))) {
+      std::string line;
+      std::getline(lines, line);
+      std::istringstream numbers(line);
+      const Ids expected{std::istream_iterator<std::int32_t>(numbers), {}};
+      const Ids got = tokenizer->encode(text, {.add_special_tokens = false});
+      EXPECT_EQ(got, expected) << entry.path().filename() << ": " << text;
+      wrong += got != expected ? 1 : 0;
+      ++all;
+    }
+    std::cout << entry.path().filename() << ": " << all << " texts, " << wrong << " differ\n";
+    ++checked;
+  }
+  EXPECT_GT(checked, 0U);
+}
+
+}  // namespace
+}  // namespace saker::load::gguf
