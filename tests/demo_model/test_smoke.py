@@ -6,6 +6,7 @@ SAKER_PROGRAM in the environment names a `saker` that has to run the result too.
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -114,6 +115,46 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual(len(ask_mlx_lm(str(self.model), rows)), 2)
         if program := os.environ.get("SAKER_PROGRAM"):
             self.assertEqual(len(ask_saker(program, str(self.model), rows)), 2)
+
+    def ask(self, *args: str) -> list[dict]:
+        command = [os.environ["SAKER_PROGRAM"], "generate", str(self.model), "--json", "--max-tokens", "30", *args]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    @unittest.skipUnless("SAKER_PROGRAM" in os.environ, "the answers to learn from are the program's")
+    def test_drafts_are_trained_on_its_answers(self):
+        folder = Path(self.folder.name) / "drafts"
+        folder.mkdir()
+        prompts, answers = folder / "prompts.jsonl", folder / "answers.jsonl"
+
+        def script(path: str, *args: object) -> str:
+            command = [sys.executable, str(TOOLS.parent / path), *map(str, args)]
+            return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+        prompts.write_text(script("demo_model/prompts.py", "--count", 60))
+        script("train_dflash/continuations.py", "--saker", os.environ["SAKER_PROGRAM"], "--model", self.model,
+               "--prompts", prompts, "--out", answers, "--max-tokens", 30)  # fmt: skip
+        rows = [json.loads(line) for line in answers.read_text().splitlines()]
+        self.assertEqual(len(rows), 60)
+        self.assertTrue(0 < sum(row["greedy"] for row in rows) < 60)
+
+        plain = self.ask("-f", str(prompts))
+        common = ("--target", self.model, "--answers", answers, "--tokens", 512, "--held-out", 5, "--steps", 3, "--threads", 1)
+        block = ("--out", folder / "dflash", "--layers", 1, "--block", 4, "--taps", 0)
+        script("train_dflash/train.py", *common, *block)
+        script("demo_model/train_small.py", *common, "--out", folder / "small", "--layers", 1, "--hidden", 64)
+        script("demo_model/train_mtp.py", *common, "--out", folder / "mtp")
+        self.assertTrue((folder / "mtp" / "draft" / "model.safetensors").exists())
+        export(folder / "small", folder / "small" / "draft")
+        for name in ("dflash", "small"):
+            with self.subTest(draft=name):
+                got = self.ask("-f", str(prompts), "--draft", str(folder / name / "draft"), "--draft-depth", "3")
+                self.assertEqual([row["tokens"] for row in got], [row["tokens"] for row in plain])
+                self.assertGreater(sum(row["stats"]["drafted"] for row in got), 100)
+        # A second start goes on where the first one ended.
+        more = script("train_dflash/train.py", *common, *block, "--steps", 5)
+        self.assertIn("step 5:", more)
+        self.assertNotIn("step 3:", more)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def export(training: Path, out: Path) -> None:
         out / "generation_config.json",
         {"eos_token_id": stops, "pad_token_id": stops[1], "do_sample": False},
     )
-    print(f"{out}: step {len(state['losses'])}, {sum(f.stat().st_size for f in out.iterdir())} bytes")
+    print(f"{out}: {sum(f.stat().st_size for f in out.iterdir())} bytes")
 
 
 def main() -> None:
