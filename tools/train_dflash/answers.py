@@ -35,7 +35,8 @@ def read_answers(path: Path, context: int) -> list[Answer]:
 
 def split(answers: list[Answer], held_out: int) -> tuple[list[Answer], list[Answer]]:
     """All but the last greedy answers, and these."""
-    chosen = [i for i, answer in enumerate(answers) if answer.greedy][-held_out:]
+    greedy = [i for i, answer in enumerate(answers) if answer.greedy]
+    chosen = greedy[max(0, len(greedy) - held_out) :]
     aside = set(chosen)
     return [answer for i, answer in enumerate(answers) if i not in aside], [answers[i] for i in chosen]
 
