@@ -57,6 +57,9 @@ class Replay final : public Drafter {
   }
 
  private:
+  // Neighbouring rounds come from different answers, so that a few are like all.
+  static constexpr std::size_t kStride = 97;
+
   struct State final : DraftState {
     State(Replay& drafter, std::unique_ptr<DraftState> state)
         : owner(drafter), inner(std::move(state)) {}
@@ -79,7 +82,7 @@ class Replay final : public Drafter {
   };
 
   Tokens scripted(const Proposal& proposal) {
-    const int right = rounds_[next_++ % rounds_.size()];
+    const int right = rounds_[next_++ * kStride % rounds_.size()];
     const std::size_t first = proposal.context.size();
     Tokens tokens;
     for (int i = 0; i < proposal.depth; ++i) {
