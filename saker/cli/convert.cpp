@@ -26,7 +26,8 @@ namespace saker::cli {
 namespace {
 
 struct ConvertArgs {
-  std::vector<std::string> paths;  // SRC DST; with --adapter DST or nothing; with --fuse [SRC] DST.
+  // SRC DST; with --file DST; with --adapter DST or nothing; with --fuse [SRC] DST.
+  std::vector<std::string> paths;
   ConvertModelArgs model;
   std::string adapter;
   std::string null;  // SEED[:INIT_SCALE[:RANK_SCALE]]; empty: the adapter itself.
@@ -155,8 +156,8 @@ void add_convert(CLI::App& app, Action& action) {
       .add_option(
           "paths",
           args->paths,
-          "The model or GGUF file and the new folder; with --adapter the folder, or nothing: the "
-          "cache"
+          "The model or GGUF file and the new folder; with --file the folder; with --adapter the "
+          "folder, or nothing: the cache"
       )
       ->expected(0, 2)
       ->type_name("[SRC] DST");
@@ -185,8 +186,16 @@ void add_convert(CLI::App& app, Action& action) {
       ->type_name("SEED[:INIT_SCALE[:RANK_SCALE]]");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] {
-    if (args->adapter.empty() && args->paths.size() != 2) {
-      throw CLI::ValidationError("paths", "expected SRC and DST");
+    const auto& model = args->model;
+    if (args->adapter.empty() && args->paths.size() != (model.modelfile.empty() ? 2 : 1)) {
+      throw CLI::ValidationError(
+          "paths", model.modelfile.empty() ? "expected SRC and DST" : "with --file expected DST"
+      );
+    }
+    const bool has_draft_format =
+        model.draft_bits != 0 || model.draft_group_size != 0 || !model.draft_mode.empty();
+    if (has_draft_format && model.draft.empty() && model.modelfile.empty()) {
+      throw CLI::ValidationError("--draft-bits and the like", "need --draft or --file");
     }
     if (!args->adapter.empty() && !args->fuse && args->paths.size() > 1) {
       throw CLI::ValidationError("paths", "with --adapter expected DST; SRC is only for --fuse");

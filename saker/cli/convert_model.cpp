@@ -3,11 +3,13 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/utf8.h"
 #include "saker/cli/interrupt.h"
 #include "saker/cli/output.h"
 #include "saker/cli/progress.h"
 #include "saker/cli/result_json.h"
 #include "saker/load/convert_model.h"
+#include "saker/load/foreign/modelfile.h"
 #include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace saker::cli {
@@ -66,6 +69,22 @@ std::filesystem::path source_path(const std::string& source) {
   return is_file ? std::filesystem::path(source) : load::resolve_model(source);
 }
 
+// The model's folder; sets the draft's.
+std::filesystem::path read_modelfile(const std::string& path, load::ConvertOptions& options) {
+  auto file = load::read_modelfile(path);
+  for (const std::string& instruction : file.ignored) {
+    print_error(fmt::format("warning: {}: {} is not used\n", path, instruction));
+  }
+  require(
+      !options.draft_quantize || !file.draft.empty(),
+      ErrorCode::kInvalidArgument,
+      "{} has no DRAFT that could be quantized",
+      quote(path)
+  );
+  options.draft = std::move(file.draft);
+  return std::move(file.from);
+}
+
 double bits_per_weight(const load::ConvertReport& report) {
   const auto weights = static_cast<double>(report.parameters);
   return weights > 0 ? 8 * static_cast<double>(report.bytes) / weights : 0.0;
@@ -98,21 +117,22 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
   ));
 }
 
-CLI::Option* add_draft_options(CLI::App& command, ConvertModelArgs& args) {
+std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs& args) {
   auto* draft = command.add_option(
       "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"
   );
   draft->type_name("MODEL");
+  auto* file = command.add_option(
+      "-f,--file", args.modelfile, "A Modelfile, whose FROM is SRC and whose DRAFT is a draft"
+  );
+  file->type_name("FILE")->excludes(draft);
   command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
-      ->needs(draft)
       ->type_name("N");
   command.add_option("--draft-group-size", args.draft_group_size, "As --group-size, of the draft")
-      ->needs(draft)
       ->type_name("N");
   command.add_option("--draft-mode", args.draft_mode, "As --mode, of the draft")
-      ->needs(draft)
       ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
-  return draft;
+  return {draft, file};
 }
 
 }  // namespace
@@ -143,14 +163,17 @@ std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs
   for (auto* option : {bits, group, mode, recipe, rules}) {
     dequantize->excludes(option);
   }
-  auto* draft = add_draft_options(command, args);
-  return {bits, group, mode, recipe, rules, dtype, dequantize, draft};
+  auto options = add_draft_options(command, args);
+  options.insert(options.end(), {bits, group, mode, recipe, rules, dtype, dequantize});
+  return options;
 }
 
 int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 ) {
   load::ConvertOptions options = options_of(args);
+  const auto model =
+      args.modelfile.empty() ? source_path(source) : read_modelfile(args.modelfile, options);
   std::atomic<bool> interrupted = false;
   InterruptWatcher watcher;
   watcher.set_handler([&] { interrupted = true; });
@@ -162,7 +185,7 @@ int run_convert_model(
     }
     bar->set(static_cast<std::uint64_t>(done));
   };
-  const auto report = load::convert_model(source_path(source), target, options);
+  const auto report = load::convert_model(model, target, options);
   bar.reset();
   print_report(report, target, json);
   return 0;

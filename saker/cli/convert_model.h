@@ -18,7 +18,8 @@ struct ConvertModelArgs {
   std::vector<std::string> rules;
   std::string dtype;
   bool dequantize = false;
-  std::string draft;  // Empty: none.
+  std::string modelfile;  // That names the model, and maybe its draft; empty: none.
+  std::string draft;      // Empty: none.
   int draft_bits = 0;
   int draft_group_size = 0;
   std::string draft_mode;
@@ -28,7 +29,7 @@ struct ConvertModelArgs {
 // them.
 std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args);
 
-// Prints what was done and gives the exit code.
+// Prints what was done and gives the exit code. `source` is empty with a Modelfile.
 int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 );

@@ -8,6 +8,7 @@
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
+#include "saker/models/detect.h"
 #include "saker/models/model.h"
 #include "saker/nn/weights.h"
 
@@ -65,14 +66,18 @@ LoadedCheckpoint load_checkpoint(
   );
   LoadedCheckpoint loaded;
   loaded.config = read_json_file(*files.config);
-  models::check_config(loaded.config);
   nn::QuantizationConfig quantization = parse_quantization(loaded.config);
-  WeightFiles weight_files = find_weight_files(dir);
-  loaded.warnings = std::move(weight_files.warnings);
-  const nn::Weights weights(read_weight_files(weight_files), std::move(quantization));
-  loaded.model = models::make_model(loaded.config, weights, progress);
+  auto [tensors, warnings] = read_model_tensors(dir);
+  loaded.warnings = std::move(warnings);
+  auto detected = models::detect_architecture(loaded.config, tensor_names(tensors));
+  models::check_config(detected.config);
+  if (!detected.warning.empty()) {
+    loaded.warnings.push_back(std::move(detected.warning));
+  }
+  const nn::Weights weights(std::move(tensors), std::move(quantization));
+  loaded.model = models::make_model(detected.config, weights, progress);
   if (with_mtp) {
-    loaded.mtp = models::make_mtp_head(loaded.config, weights);
+    loaded.mtp = models::make_mtp_head(detected.config, weights);
   }
   auto unused = weights.unused();
   if (!with_mtp) {

@@ -13,6 +13,7 @@
 #include "saker/load/safetensors.h"
 #include "saker/load/tensor_steps.h"
 #include "saker/load/weight_files.h"
+#include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
 #include "saker/models/gemma4_assistant.h"
 #include "saker/models/model.h"
@@ -333,14 +334,19 @@ std::vector<PlannedTensor> all_outputs(const std::vector<TensorStep>& steps) {
   return outputs;
 }
 
-void check(const Json& config) {
+// Returns a warning, or nothing.
+std::string check(const Json& config, const TensorMap& tensors) {
   if (models::is_dflash_config(config)) {
     models::read_dflash_config(config);
-  } else if (models::is_gemma4_assistant_config(config)) {
-    models::read_gemma4_assistant_config(config);
-  } else {
-    models::check_config(config);
+    return {};
   }
+  if (models::is_gemma4_assistant_config(config)) {
+    models::read_gemma4_assistant_config(config);
+    return {};
+  }
+  auto detected = models::detect_architecture(config, tensor_names(tensors));
+  models::check_config(detected.config);
+  return std::move(detected.warning);
 }
 
 void add_draft(const ConvertOptions& options, const ModelWriter& writer, ConvertReport& report) {
@@ -368,9 +374,11 @@ ConvertReport convert_folder(
       quote(source.native(), source.native().size())
   );
   Json config = read_json_file(*files.config);
-  check(config);
-  WeightFiles weight_files = find_weight_files(source);
-  auto tensors = mlx_weights(read_weight_files(weight_files), config);
+  ModelTensors read = read_model_tensors(source);
+  if (auto warning = check(config, read.tensors); !warning.empty()) {
+    read.warnings.push_back(std::move(warning));
+  }
+  auto tensors = mlx_weights(read.tensors, config);
   Conversion conversion(std::move(config), std::move(tensors), options);
   const auto steps = conversion.steps();
   ModelWriter writer(target, all_outputs(steps), options.max_shard_bytes);
@@ -381,9 +389,7 @@ ConvertReport convert_folder(
   run_steps(steps, writer, options.progress);
   writer.write_text("config.json", conversion.config().dump(4));
   report.copied = writer.copy_files(source);
-  report.warnings.insert(
-      report.warnings.end(), weight_files.warnings.begin(), weight_files.warnings.end()
-  );
+  report.warnings.insert(report.warnings.end(), read.warnings.begin(), read.warnings.end());
   if (options.draft.empty() && find_draft(source)) {
     report.warnings.emplace_back("the model's draft was not written: --draft names one");
   }

@@ -16,9 +16,9 @@ namespace saker::load {
 namespace {
 
 TensorMap read_tensors(const std::filesystem::path& dir, LoadedDraft& loaded) {
-  WeightFiles files = find_weight_files(dir);
-  loaded.warnings = std::move(files.warnings);
-  return read_weight_files(files);
+  auto [tensors, warnings] = read_model_tensors(dir);
+  loaded.warnings = std::move(warnings);
+  return std::move(tensors);
 }
 
 void warn_of_unused(const nn::Weights& weights, LoadedDraft& loaded) {

@@ -8,6 +8,7 @@
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
+#include "saker/models/detect.h"
 #include "saker/models/model.h"
 
 #include <fmt/format.h>
@@ -242,7 +243,6 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   );
   result.model = summarise_config(config);
   nn::QuantizationConfig quantization;
-  check(result, [&] { models::check_config(config); });
   check(result, [&] { quantization = parse_quantization(config); });
   result.model->quantization = describe_quantization(quantization);
   check(result, [&] { result.model->sampling = describe_sampling(dir); });
@@ -256,6 +256,21 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   for (const fs::path& file : files.paths) {
     add_file(result, headers, file);
   }
+  Json named = config;
+  check(result, [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : headers) {
+      if (!is_of_draft(name)) {
+        names.push_back(name);
+      }
+    }
+    auto detected = models::detect_architecture(config, names);
+    models::check_config(detected.config);
+    named = std::move(detected.config);
+    if (!detected.warning.empty()) {
+      result.warnings.push_back(std::move(detected.warning));
+    }
+  });
   result.metadata.clear();
   add_totals(result, headers);
   result.parameters = count_parameters(headers, quantization);
@@ -272,7 +287,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   });
   result.runnable = result.reason.empty();
   if (kv_bits) {
-    check(result, [&] { result.caches = model_caches(config, headers, *kv_bits); });
+    check(result, [&] { result.caches = model_caches(named, headers, *kv_bits); });
   }
   return result;
 }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kDraftPrefix = "draft.";
 // Names that a message lists at most.
 constexpr std::size_t kListed = 3;
 
@@ -147,6 +149,14 @@ WeightFiles without_index(const fs::path& dir) {
   return files;
 }
 
+bool has_weights(const fs::path& dir) {
+  std::error_code failed;
+  if (fs::exists(dir / kIndexName, failed)) {
+    return true;
+  }
+  return fs::is_directory(dir, failed) && !glob_weights(dir).empty();
+}
+
 }  // namespace
 
 WeightFiles find_weight_files(const fs::path& dir) {
@@ -225,6 +235,37 @@ TensorMap read_weight_files(const WeightFiles& files) {
     }
   }
   return tensors;
+}
+
+bool is_of_draft(std::string_view tensor) {
+  return tensor.starts_with(kDraftPrefix);
+}
+
+ModelTensors read_model_tensors(const fs::path& dir) {
+  // "model/draft/" and "." have names too.
+  const fs::path folder = fs::absolute(dir / "").lexically_normal().parent_path();
+  const bool is_draft = folder.filename() == "draft" && !has_weights(dir);
+  if (is_draft && has_weights(folder.parent_path())) {
+    WeightFiles files = find_weight_files(folder.parent_path());
+    TensorMap drafts;
+    for (auto& [name, tensor] : read_weight_files(files)) {
+      if (is_of_draft(name)) {
+        drafts.emplace(name.substr(kDraftPrefix.size()), tensor);
+      }
+    }
+    if (!drafts.empty()) {
+      return {std::move(drafts), std::move(files.warnings)};
+    }
+  }
+  WeightFiles files = find_weight_files(dir);
+  ModelTensors result{read_weight_files(files), std::move(files.warnings)};
+  std::erase_if(result.tensors, [](const auto& tensor) { return is_of_draft(tensor.first); });
+  return result;
+}
+
+std::vector<std::string> tensor_names(const TensorMap& tensors) {
+  const auto names = std::views::keys(tensors);
+  return {names.begin(), names.end()};
 }
 
 }  // namespace saker::load

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::load {
@@ -29,5 +30,21 @@ WeightFiles find_weight_files(const std::filesystem::path& dir);
 // Views of all tensors; nothing is read but the headers. Throws kCorruptData when a name is in two
 // files, or not in the shard that the index names.
 TensorMap read_weight_files(const WeightFiles& files);
+
+// A model's folder and what its files hold. Ollama keeps a draft's tensors beside its model's,
+// under "draft.": they are those of the folder `draft` that has only a configuration, and no one
+// else's.
+struct ModelTensors {
+  TensorMap tensors;
+  std::vector<std::string> warnings;
+};
+
+bool is_of_draft(std::string_view tensor);
+
+// Throws as the two above.
+ModelTensors read_model_tensors(const std::filesystem::path& dir);
+
+// Of all of them, sorted.
+std::vector<std::string> tensor_names(const TensorMap& tensors);
 
 }  // namespace saker::load

@@ -17,6 +17,7 @@ struct Architecture {
   bool has_mtp_heads = false;  // Checkpoints may bring a head as in mtp.h.
 };
 
+Architecture generic();
 Architecture llama();
 Architecture mistral();
 Architecture qwen2();

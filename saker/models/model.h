@@ -80,8 +80,8 @@ class Model {
 
 using LoadProgress = std::function<void(int done, int total)>;  // Layers.
 
-// Builds the model that config["model_type"] names. Throws kUnsupported, naming field and value,
-// for what we can't run.
+// Builds the model that config["model_type"] names (see detect.h for other names). Throws
+// kUnsupported, naming field and value, for what we can't run.
 std::unique_ptr<const Model> make_model(
     const Json& config, const nn::Weights& weights, const LoadProgress& progress
 );

@@ -98,6 +98,34 @@ class Drafts(SakerTest):
                               "--max-tokens", "25", "--json")
             self.assertEqual(answer(json.loads(line)), answer(alone))
 
+    def test_answers_end_inside_of_drafts_as_without_them(self):
+        """At max_tokens, at a stop string that begins and ends anywhere in a block, at the end of the sequence."""
+        floats, small = self.folder / "floats", self.folder / "small"
+        self.ok("convert", DEMO, floats, "--dequantize", "--dtype", "bfloat16")
+        self.ok("convert", floats, small, "--bits", "2", "--group-size", "32")
+        text = self.generate()["text"]
+        records = [{"prompt": PROMPT, "max_tokens": n, "ignore_eos": True} for n in (1, 2, 3, 5, 8, 13, 21)]
+        records += [{"prompt": PROMPT, "stop": [text[at:at + size]], "ignore_eos": True}
+                    for at, size in ((1, 1), (17, 2), (30, 5), (44, 3), (61, 9))]
+        records += [{"messages": [{"role": "user", "content": words}], "temp": temp, "seed": 3}
+                    for words in ("hello", "Tell me a story.", "What is a cache?") for temp in (0, 0.8)]
+        for i, record in enumerate(records):
+            record["id"] = i
+        path = self.write("in.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+
+        def run_all(*drafts):
+            lines = self.ok("generate", DEMO, "-f", path, "--max-tokens", "80", "--logprobs", "2", "--json", *drafts)
+            return [json.loads(line) for line in lines.decode().splitlines()]
+
+        plain = run_all()
+        self.assertEqual({got["finish_reason"] for got in plain}, {"stop", "length"})
+        for drafts in (["--speculate", "prompt-lookup", "--draft-depth", "7"], ["--draft", DEMO, "--draft-depth", "7"],
+                       ["--draft", small, "--draft-depth", "4"], ["--draft", small, "--batch", "3"]):
+            got = run_all(*drafts)
+            self.assertEqual([answer(one) for one in got], [answer(one) for one in plain], drafts)
+            if "7" in drafts or "4" in drafts:
+                self.assertGreater(sum(one["stats"]["accepted"] for one in got), 15, drafts)
+
     def test_refusals(self):
         self.fails("generate", DEMO, "-p", "x", "--speculate", "draft", says="draft model")
         self.fails("generate", DEMO, "-p", "x", "--speculate", "magic", says="expected none, prompt-lookup, draft, mtp or dflash")
@@ -155,6 +183,48 @@ class Drafts(SakerTest):
         self.fails("convert", DEMO, self.folder / "other", "--draft-bits", "4", says="--draft", code=2)
         self.fails("convert", DEMO, self.folder / "other", "--draft", self.folder, says="config.json")
         self.assertFalse((self.folder / "other").exists())
+
+    def test_a_modelfile_names_a_model_and_its_draft(self):
+        write_dflash(self.folder / "block")
+        file = self.write("Modelfile", f"from {DEMO}\nDRAFT block\nPARAMETER num_ctx 4096\n")
+        model = self.folder / "model"
+        done = run("convert", "-f", file, model, "--draft-bits", "8", "--draft-group-size", "32", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("PARAMETER is not used", done.stderr.decode())
+        self.assertGreater(json.loads(done.stdout)["draft_bytes"], 0)
+        self.assertIn("quantization", json.loads((model / "draft/config.json").read_text()))
+        self.assertGreater(self.json("generate", model, "-p", PROMPT, "--max-tokens", "20", "--ignore-eos", "--json",
+                                     "--draft-depth", "4")["stats"]["drafted"], 10)
+        other = self.folder / "other"
+        self.fails("convert", "-f", self.write("Empty", "# nothing\n"), other, says="no FROM")
+        self.fails("convert", "-f", self.write("Plain", f"FROM {DEMO}"), other, "--draft-bits", "4", says="no DRAFT")
+        self.fails("convert", "-f", file, DEMO, other, says="DST", code=2)
+        self.fails("convert", "-f", file, other, "--draft", DEMO, says="--draft", code=2)
+        self.assertFalse(other.exists())
+
+    def test_a_draft_among_the_tensors_of_its_model(self):
+        """As ollama keeps it: `draft.` before the names, and a folder with the configuration."""
+        draft = write_dflash(self.folder / "block")
+        model = self.demo_copy()
+        (model / "draft").mkdir()
+        shutil.copy(draft / "config.json", model / "draft")
+        data = (draft / "model.safetensors").read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        header = {"draft." + name: entry for name, entry in json.loads(data[8 : 8 + size]).items()}
+        text = json.dumps(header).encode()
+        (model / "model-draft.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+        (model / "model.safetensors.index.json").unlink(missing_ok=True)
+        args = ["-p", PROMPT, "--max-tokens", "40", "--ignore-eos", "--logprobs", "2", "--draft-depth", "4", "--json"]
+        done = run("generate", model, *args)
+        self.assertNotIn("not used", done.stderr.decode())
+        got = json.loads(done.stdout)
+        self.assertEqual(got["stats"]["drafted"], self.json("generate", DEMO, "--draft", draft, *args)["stats"]["drafted"])
+        self.assertEqual(answer(got), answer(self.json("generate", DEMO, *args)))
+        self.assertTrue(self.json("inspect", model, "--json")["runnable"])
+        written = self.folder / "written"
+        report = self.json("convert", model, written, "--draft", model / "draft", "--json")
+        self.assertEqual(report["draft_bytes"], len(data) - 8 - size)
+        self.assertEqual(answer(self.json("generate", written, *args)), answer(got))
 
     def test_refusals_of_dflash_drafts(self):
         self.fails("generate", DEMO, "-p", "x", "--speculate", "dflash", says="dflash needs a DFlash draft")

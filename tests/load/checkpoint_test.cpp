@@ -230,13 +230,27 @@ TEST_F(QuantizedCheckpointTest, NamesModulesWhoseSettingsAreWrong) {
 }
 
 TEST_F(CheckpointTest, NamesFieldsThatAreMissing) {
-  for (const std::string key :
-       {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers"}) {
+  for (const std::string key : {"hidden_size", "intermediate_size", "num_hidden_layers"}) {
     Json config = config_;
     config.erase(key);
     SCOPED_TRACE(key);
     expect_refused(config, {key});
   }
+}
+
+// Its tensors tell that it is a llama; the configuration stays as it is.
+TEST_F(CheckpointTest, AModelWithoutATypeRunsByItsTensors) {
+  Json config = config_;
+  config.erase("model_type");
+  dir_.write("config.json", config.dump());
+  const LoadedCheckpoint loaded = load_checkpoint(dir_.path());
+  EXPECT_EQ(loaded.model->info().model_type, "generic");
+  EXPECT_EQ(loaded.config, config);
+  ASSERT_EQ(loaded.warnings.size(), 1U);
+  EXPECT_NE(loaded.warnings[0].find("runs as generic"), std::string::npos);
+  tensors_.push_back(testing::f32_tensor("model.layers.0.self_attn.q_norm.weight", {1}, {1}));
+  write_weights();
+  expect_failure(ErrorCode::kUnsupported, {"model_type", "missing", "q_norm"});
 }
 
 TEST_F(CheckpointTest, NamesFieldsThatCannotBe) {
@@ -305,8 +319,8 @@ TEST_F(CheckpointTest, RefusesNaNAndOtherText) {
 
 TEST_F(CheckpointTest, NamesWhatItCannotRun) {
   Json config = config_;
-  config["model_type"] = "mamba9";
-  expect_refused(config, {"model_type", "mamba9"});
+  config["model_type"] = "llama4";
+  expect_refused(config, {"model_type", "llama4"});
   config["model_type"] = 7;
   expect_refused(config, {"model_type", "7"});
   config = config_;

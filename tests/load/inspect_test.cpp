@@ -192,6 +192,27 @@ TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
   EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);
 }
 
+TEST_F(InspectTest, SaysAsWhatAModelRuns) {
+  const std::filesystem::path golden = SAKER_SOURCE_DIR "/tests/golden/llama";
+  std::filesystem::copy_file(golden / "model.safetensors", dir_.path() / "model.safetensors");
+  Json config = read_json_file(golden / "config.json");
+  config["model_type"] = "llama_tiny";
+  write_config(config);
+  Inspection result = inspect(dir_.path(), 16);
+  EXPECT_TRUE(result.runnable);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_NE(result.warnings[0].find("runs as llama"), std::string::npos);
+  EXPECT_EQ(result.model->model_type, "llama_tiny");
+  EXPECT_EQ(result.caches.size(), 2U);
+  config["model_type"] = "tiny";
+  write_config(config);
+  result = inspect(dir_.path(), 16);
+  EXPECT_TRUE(result.runnable);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_NE(result.warnings[0].find("runs as generic"), std::string::npos);
+  EXPECT_NE(inspection_text(result).find("runs as generic"), std::string::npos);
+}
+
 TEST_F(InspectTest, AFolderWithoutWeights) {
   write_config(llama_config());
   const Inspection result = inspect_dir();

@@ -53,6 +53,13 @@ inline Json small_config(std::string_view model_type) {
       {"linear_conv_kernel_dim", 3},
       {"partial_rotary_factor", 1.0},
   };
+  if (model_type == "generic") {
+    for (const auto* key :
+         {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
+      config.erase(key);
+    }
+    config["layer_types"] = {"full_attention", "full_attention"};
+  }
   if (is_gemma4(model_type)) {
     config.update(
         {{"num_hidden_layers", 6},
