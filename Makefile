@@ -1,9 +1,9 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts, parity, Python wheel, training, 64-bit ARM
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel, training, 64-bit ARM
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-long check-parity check-python check-text check-training check-arm64 clean distclean
+	check-long check-parity check-python check-speculation check-text check-training check-arm64 clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -26,8 +26,8 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-parity check-python check-text \
-	check-training check-arm64
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-speculation check-parity check-python \
+	check-text check-training check-arm64
 
 check-format:
 	@tools/setup.sh checks
@@ -57,6 +57,12 @@ check-long: saker
 	@SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/cache/cache_tests --gtest_brief=1 \
 		--gtest_filter='*Script*:*Property*'
 	@SAKER_KILLS=200 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache)$$'
+
+# Every architecture, cache, drafter and depth with answers of 200 tokens; CI's have 30 or 40.
+check-speculation: setup
+	@tools/build.sh $(PRESET) generate_tests
+	@SAKER_ANSWER_TOKENS=200 build/$(PRESET)/tests/generate/generate_tests --gtest_brief=1 \
+		--gtest_filter='*Families*'
 
 # Tokens and log-probabilities against mlx-lm, in an environment of its own under build/.
 check-parity: saker

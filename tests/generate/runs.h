@@ -7,16 +7,33 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace saker::generate {
 
 using Ids = std::vector<std::int32_t>;
+
+// Prompt `i` of a batch gets each of them in as many batches.
+inline constexpr std::array<int, 6> kAllDepths = {1, 2, 4, 7, 16, kAutoDepth};
+
+inline int shifted_depth(std::size_t i, std::size_t shift) {
+  return kAllDepths.at((i + shift) % kAllDepths.size());
+}
+
+// SAKER_ANSWER_TOKENS in the environment instead of `usual`: longer answers pass more pages and
+// windows, and the end of the context (make check-speculation).
+inline int answer_tokens(int usual) {
+  const char* given = std::getenv("SAKER_ANSWER_TOKENS");
+  return given == nullptr ? usual : std::stoi(given);
+}
 
 struct Outcome {
   Ids tokens;

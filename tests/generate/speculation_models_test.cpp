@@ -10,12 +10,13 @@
 #include "tests/models/random_model.h"
 #include "tests/support/fake_model.h"
 #include "tests/support/scripted_drafter.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -27,8 +28,6 @@ namespace saker::generate {
 namespace {
 
 using saker::testing::ScriptedDrafter;
-
-constexpr std::array<int, 8> kDepths = {1, 2, 4, 7, 16, kAutoDepth, 7, 4};
 
 Json config_of(std::string_view model_type) {
   Json config = models::small_config(model_type);
@@ -42,13 +41,13 @@ Json config_of(std::string_view model_type) {
 
 std::vector<SequenceRequest> requests_of(int kv_bits, int max_kv_size) {
   std::vector<SequenceRequest> requests;
-  for (std::size_t i = 0; i < kDepths.size(); ++i) {
+  for (std::size_t i = 0; i < 8; ++i) {
     SequenceRequest& request = requests.emplace_back();
     // Prompts that repeat themselves give prompt lookup something to find.
     for (std::size_t j = 0; j < 9 + 8 * i; ++j) {
       request.prompt.push_back(static_cast<std::int32_t>((j % (4 + i) * 7 + i) % 50));
     }
-    request.max_tokens = 40;
+    request.max_tokens = answer_tokens(40);
     request.kv_bits = kv_bits;
     request.max_kv_size = max_kv_size;
     vary_options(request, i);
@@ -76,14 +75,28 @@ class Cell {
   }
 
   // How many draft tokens were right, and how many there were.
-  std::pair<int, int> expect_same_with(DrafterKind kind, Drafters drafters) const {
+  std::pair<int, int> expect_same_with(
+      DrafterKind kind, const std::function<Drafters()>& make_drafters
+  ) const {
+    std::pair<int, int> counts;
+    for (std::size_t shift = 0; shift < kAllDepths.size(); ++shift) {
+      const auto [accepted, drafted] = expect_same_with(kind, make_drafters(), shift);
+      counts.first += accepted;
+      counts.second += drafted;
+    }
+    return counts;
+  }
+
+ private:
+  std::pair<int, int> expect_same_with(DrafterKind kind, Drafters drafters, std::size_t shift)
+      const {
     std::vector<Outcome> outcomes(requests_.size());
     BatchGenerator generator(
         model_, {.prefill_step = 16, .max_batch = 8}, nullptr, std::move(drafters)
     );
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       SequenceRequest request = copy_of(requests_[i]);
-      request.speculation = {kind, kDepths.at(i)};
+      request.speculation = {kind, shifted_depth(i, shift)};
       generator.add(std::move(request), std::make_unique<Recorder>(outcomes[i]));
     }
     while (!generator.idle()) {
@@ -91,7 +104,7 @@ class Cell {
     }
     std::pair<int, int> counts;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      SCOPED_TRACE("depth " + std::to_string(kDepths.at(i)));
+      SCOPED_TRACE(fmt::format("prompt {}, depth {}", i, shifted_depth(i, shift)));
       expect_same(outcomes[i], plain_[i]);
       counts.first += outcomes[i].end.speculation.accepted;
       counts.second += outcomes[i].end.speculation.drafted;
@@ -99,16 +112,31 @@ class Cell {
     return counts;
   }
 
- private:
   const models::Model& model_;
   std::vector<SequenceRequest> requests_;
   std::vector<Outcome> plain_;
 };
 
-Drafters draft_model(const models::Model& model) {
-  Drafters drafters;
-  drafters[DrafterKind::kDraftModel] = std::make_unique<DraftModel>(model, 16);
-  return drafters;
+std::function<Drafters()> draft_model(const models::Model& model) {
+  return [&model] {
+    Drafters drafters;
+    drafters[DrafterKind::kDraftModel] = std::make_unique<DraftModel>(model, 16);
+    return drafters;
+  };
+}
+
+bool every_fifth_is_wrong(std::size_t place) {
+  return place % 5 == 0;
+}
+
+std::function<Drafters()> scripted(
+    std::vector<Ids> answers, ScriptedDrafter::IsWrong is_wrong, ScriptedDrafter::Log& log
+) {
+  return [answers = std::move(answers), is_wrong = std::move(is_wrong), &log] {
+    Drafters drafters;
+    drafters[DrafterKind::kDraftModel] = std::make_unique<ScriptedDrafter>(answers, is_wrong, log);
+    return drafters;
+  };
 }
 
 class Families : public ::testing::TestWithParam<std::string_view> {};
@@ -125,13 +153,10 @@ TEST_P(Families, AnswerAsWithoutDrafts) {
     EXPECT_GT(drafted, 100);
     EXPECT_EQ(right, drafted);
     cell.expect_same_with(DrafterKind::kDraftModel, draft_model(*other));
-    cell.expect_same_with(DrafterKind::kPromptLookup, {});
+    cell.expect_same_with(DrafterKind::kPromptLookup, [] { return Drafters(); });
     ScriptedDrafter::Log log;
-    Drafters scripted;
-    scripted[DrafterKind::kDraftModel] = std::make_unique<ScriptedDrafter>(
-        cell.answers(), [](std::size_t place) { return place % 5 == 0; }, log
-    );
-    EXPECT_GT(cell.expect_same_with(DrafterKind::kDraftModel, std::move(scripted)).first, 50);
+    const auto often_right = scripted(cell.answers(), every_fifth_is_wrong, log);
+    EXPECT_GT(cell.expect_same_with(DrafterKind::kDraftModel, often_right).first, 50);
   }
 }
 
@@ -141,6 +166,122 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(models::supported_model_types()),
     [](const auto& test) { return std::string(test.param); }
 );
+
+// The answer to one request, ended by its listener after `stop_after` tokens (-1: not).
+Outcome run_drafted(
+    const models::Model& model, SequenceRequest request, Drafters drafters, int stop_after
+) {
+  Outcome outcome;
+  BatchGenerator generator(model, {.prefill_step = 16}, nullptr, std::move(drafters));
+  request.speculation = {DrafterKind::kDraftModel, 7};
+  generator.add(std::move(request), std::make_unique<Recorder>(outcome, stop_after));
+  while (!generator.idle()) {
+    generator.step();
+  }
+  return outcome;
+}
+
+// Rows after the one where an answer ended were run in the same pass: its cache lacks them.
+TEST_P(Families, AnswersCancelledInARoundGoOnAsIfTheyWerePlain) {
+  constexpr int kLength = 24;
+  const auto model = models::random_model(config_of(GetParam()), {});
+  for (const int kv_bits : {16, 8}) {
+    const auto request = [&](Ids prompt, int max_tokens) {
+      SequenceRequest result = request_of(std::move(prompt), max_tokens);
+      result.kv_bits = kv_bits;
+      vary_options(result, 3);
+      return result;
+    };
+    const Ids prompt{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9};
+    const Outcome plain = run_alone(*model, request(prompt, kLength));
+    ScriptedDrafter::Log log;
+    const auto drafters = scripted({plain.end.context}, every_fifth_is_wrong, log);
+    for (int end = 1; end < 12; ++end) {
+      SCOPED_TRACE(end);
+      Outcome first = run_drafted(*model, request(prompt, kLength), drafters(), end);
+      const auto count = static_cast<std::size_t>(end);
+      ASSERT_EQ(first.tokens, Ids(plain.tokens.begin(), plain.tokens.begin() + end));
+      SequenceRequest next = request(first.end.context, kLength - end);
+      next.cache = std::move(first.end.cache);
+      const Outcome rest = run_drafted(*model, std::move(next), drafters(), -1);
+      EXPECT_EQ(rest.tokens, Ids(plain.tokens.begin() + end, plain.tokens.end()));
+      for (std::size_t i = 0; i < rest.details.size(); ++i) {
+        EXPECT_EQ(rest.details[i].logprob, plain.details.at(count + i).logprob);
+      }
+    }
+  }
+}
+
+TEST_P(Families, AContextThatFillsInARoundEndsAsWithoutDrafts) {
+  Json config = config_of(GetParam());
+  config["max_position_embeddings"] = 21;
+  const auto model = models::random_model(config, {});
+  for (std::size_t prompt = 9; prompt < 17; ++prompt) {
+    SCOPED_TRACE(prompt);
+    const Ids ids(prompt, 7);
+    const Outcome plain = run_alone(*model, request_of(ids, 50));
+    ScriptedDrafter::Log log;
+    const auto drafters = scripted({plain.end.context}, every_fifth_is_wrong, log);
+    expect_same(run_drafted(*model, request_of(ids, 50), drafters(), -1), plain);
+  }
+}
+
+// Counts what a round asks of a model.
+class Observed final : public models::Model {
+ public:
+  explicit Observed(const models::Model& model) : model_(model) {}
+
+  const models::ModelInfo& info() const override { return model_.info(); }
+
+  mx::array forward(const mx::array& ids, nn::ForwardContext& context) const override {
+    passes.push_back(ids.shape(0));
+    return model_.forward(ids, context);
+  }
+
+  // What the pass gives is not computed yet: the logits are waited for, and nothing before.
+  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override {
+    EXPECT_EQ(hidden.status(), mx::array::Status::unscheduled);
+    head_rows.push_back(hidden.shape(0));
+    return model_.unembed(hidden, adapters);
+  }
+
+  mx::array embed(const mx::array& ids) const override { return model_.embed(ids); }
+
+  mx::array head_products(const mx::array& hidden) const override {
+    return model_.head_products(hidden);
+  }
+
+  const std::vector<nn::Module>& modules() const override { return model_.modules(); }
+
+  cache::SequenceCache make_cache(const models::CacheOptions& options) const override {
+    return model_.make_cache(options);
+  }
+
+  std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
+    return model_.cache_bytes(depth, kv_bits);
+  }
+
+  mutable std::vector<int> passes;  // Their rows, here and below.
+  mutable std::vector<int> head_rows;
+
+ private:
+  const models::Model& model_;
+};
+
+TEST_P(Families, ARoundIsOnePassAndOneWaitWithARowOfTheHeadForEachToken) {
+  const auto model = models::random_model(config_of(GetParam()), {});
+  const Ids prompt{3, 1, 4, 1, 5};
+  const Outcome plain = run_alone(*model, request_of(prompt, 25));
+  const Observed observed(*model);
+  ScriptedDrafter::Log log;
+  const auto drafters = scripted({plain.end.context}, [](std::size_t) { return false; }, log);
+  const Outcome outcome = run_drafted(observed, request_of(prompt, 25), drafters(), -1);
+  EXPECT_EQ(outcome.tokens, plain.tokens);
+  // A token with the prompt, then three rounds of seven drafted tokens.
+  EXPECT_EQ(outcome.end.speculation.rounds, 3);
+  EXPECT_EQ(observed.passes, (std::vector<int>{5, 8, 8, 8}));
+  EXPECT_EQ(observed.head_rows, (std::vector<int>{1, 8, 8, 8}));
+}
 
 // A model whose head gives nothing but NaN.
 class BrokenModel final : public saker::testing::FakeModel {
@@ -165,7 +306,7 @@ TEST(SpeculationModels, ATargetWithoutNumbersFailsAsWithoutDrafts) {
   const BrokenModel broken;
   const auto model = models::random_model(config_of("llama"), {});
   Outcome outcome;
-  BatchGenerator generator(broken, {}, nullptr, draft_model(*model));
+  BatchGenerator generator(broken, {}, nullptr, draft_model(*model)());
   SequenceRequest request = request_of({1, 2, 3});
   request.speculation = {DrafterKind::kDraftModel, 4};
   generator.add(std::move(request), std::make_unique<Recorder>(outcome));
