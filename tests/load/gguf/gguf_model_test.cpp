@@ -230,9 +230,10 @@ TEST(GgufModelTest, CodesStayAndRotatedRowsMove) {
 
 TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   const TemporaryDir dir;
-  const auto refused = [&](ErrorCode code, std::vector<std::string_view> words, GgufBuilder file) {
-    expect_error(code, words, [&] { open(dir, file.file()); });
-  };
+  const auto refused =
+      [&](ErrorCode code, const std::vector<std::string_view>& words, const GgufBuilder& file) {
+        expect_error(code, words, [&] { open(dir, file.file()); });
+      };
   refused(ErrorCode::kUnsupported, {"'mamba'", "llama, qwen2"}, metadata("mamba"));
   refused(ErrorCode::kCorruptData, {"general.architecture"}, GgufBuilder());
   refused(

@@ -108,7 +108,7 @@ TEST(GgufTokenizerTest, HonoursFlags) {
 }
 
 TEST(GgufTokenizerTest, KeepsTemplatesAndNames) {
-  const auto config = [](GgufBuilder builder) {
+  const auto config = [](const GgufBuilder& builder) {
     return Json::parse(files_of(builder.file()).texts.at("tokenizer_config.json"));
   };
   const Json plain = config(pieces().string("tokenizer.chat_template", "{{ x }}"));
@@ -125,7 +125,7 @@ TEST(GgufTokenizerTest, KeepsTemplatesAndNames) {
 }
 
 TEST(GgufTokenizerTest, FindsWhatEndsAnAnswer) {
-  const auto ids = [](GgufBuilder builder) {
+  const auto ids = [](const GgufBuilder& builder) {
     const std::string file = builder.file();
     Json config = Json::object();
     add_token_ids(parse_gguf(std::as_bytes(std::span(file)), "file"), config);
@@ -157,10 +157,11 @@ TEST(GgufTokenizerTest, LeavesOutWhatCannotBe) {
 }
 
 TEST(GgufTokenizerTest, RefusesByName) {
-  const auto refused = [](ErrorCode code, std::vector<std::string_view> words, GgufBuilder file) {
-    const std::string bytes = file.file();
-    expect_error(code, words, [&] { files_of(bytes); });
-  };
+  const auto refused =
+      [](ErrorCode code, const std::vector<std::string_view>& words, const GgufBuilder& file) {
+        const std::string bytes = file.file();
+        expect_error(code, words, [&] { files_of(bytes); });
+      };
   refused(
       ErrorCode::kUnsupported,
       {"'bert'", "gpt2 or llama"},
