@@ -72,8 +72,9 @@ class Replay final : public Drafter {
       }
     }
 
-    void keep(const mx::array& features, bool of_prompt) override {
-      inner->keep(features, of_prompt);
+    void keep(const mx::array& features, std::span<const std::int32_t> next, bool of_prompt)
+        override {
+      inner->keep(features, next, of_prompt);
     }
 
     Replay& owner;

@@ -9,6 +9,7 @@
 #include "saker/generate/batch_generator.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
+#include "saker/generate/drafters/mtp.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
 #include "saker/text/eos_tokens.h"
@@ -88,6 +89,9 @@ struct Pair {
     if (draft.dflash) {
       kind = DrafterKind::kDflash;
       inner = std::make_unique<Dflash>(*draft.dflash, *model);
+    } else if (draft.mtp) {
+      kind = DrafterKind::kMtp;
+      inner = std::make_unique<Mtp>(*draft.mtp, *model);
     } else {
       kind = DrafterKind::kDraftModel;
       inner = std::make_unique<DraftModel>(*draft.model, kPrefillStep);

@@ -26,7 +26,7 @@ class TrainedDraftsTest(SakerTest):
     def test_they_change_no_answer_and_are_mostly_right(self):
         plain = self.answers("--draft", "none")
         lookup = self.answers("--speculate", "prompt-lookup", "--draft-depth", DEPTH)
-        for name, least in (("dflash", 3.3), ("small", 3.2)):
+        for name, least in (("dflash", 3.3), ("mtp", 4.4), ("small", 3.2)):
             for batch in (1, 8):
                 got = self.answers("--draft", DRAFTS / name, "--draft-depth", DEPTH, "--batch", batch)
                 for ours, theirs in zip(got, plain, strict=True):
