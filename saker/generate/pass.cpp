@@ -49,6 +49,7 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
   std::vector<mx::array> results = {result};
   if (tapped) {
     taps->rows = std::move(context.taps);
+    results.reserve(1 + taps->rows.size());
     for (const auto& [layer, rows] : taps->rows) {
       results.push_back(rows);
     }

@@ -48,6 +48,7 @@ std::vector<nn::DecoderLayer> make_layers(const DecoderConfig& config, const nn:
   const nn::RopeOptions& rope = config.ropes.at(config.layers.front().rope);
   const auto shared = std::make_shared<const nn::Rope>(config.head_dim, rope);
   std::vector<nn::DecoderLayer> layers;
+  layers.reserve(config.layers.size());
   for (int i = 0; i < static_cast<int>(config.layers.size()); ++i) {
     layers.push_back(pre_norm_layer({weights / "layers" / fmt::to_string(i), config, i, shared}));
   }
@@ -58,7 +59,7 @@ std::vector<nn::DecoderLayer> make_layers(const DecoderConfig& config, const nn:
 
 std::optional<nn::Weights> mtp_scope(const nn::Weights& weights) {
   for (const auto scope : kScopes) {
-    const nn::Weights head = weights / scope;
+    nn::Weights head = weights / scope;
     if ((head / "fc").has("weight") && (head / "pre_fc_norm_hidden").has("weight")) {
       return head;
     }
