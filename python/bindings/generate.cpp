@@ -29,6 +29,7 @@ void bind_options(nb::module_& module) {
       .def_rw("threads", &engine::EngineOptions::threads)
       .def_rw("device", &engine::EngineOptions::device)
       .def_rw("prefill_step", &engine::EngineOptions::prefill_step)
+      .def_rw("fast_prefill", &engine::EngineOptions::fast_prefill)
       .def_rw("max_batch", &engine::EngineOptions::max_batch)
       .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes);
   nb::class_<SamplingOptions>(module, "SamplingOptions", "How a token is chosen from logits.")

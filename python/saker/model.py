@@ -365,6 +365,7 @@ def load(
     threads: int = 0,
     max_batch: int = 8,
     prefill_step: int = 512,
+    fast_prefill: bool = False,
     prefix_cache_bytes: int | None = None,
     device: str = "cpu",
     cache_entries: int = 256,
@@ -375,6 +376,7 @@ def load(
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
+    ``fast_prefill``: prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
     ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
 
     Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
@@ -383,7 +385,7 @@ def load(
     """
     options = _native.EngineOptions()
     options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
-    options.device = device
+    options.device, options.fast_prefill = device, fast_prefill
     if prefix_cache_bytes is not None:
         options.prefix_cache_bytes = prefix_cache_bytes
     if adapter is None:

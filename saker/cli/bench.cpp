@@ -144,6 +144,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1000))
       ->type_name("INT");
   add_kv_bits(command, request.kv_bits);
+  add_fast_prefill(command, args->model);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_bench(*args); }; });
 }

@@ -113,6 +113,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->type_name("IDS");
   prompt->require_option(1);
   add_model_args(command, args->model);
+  add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
   command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template");

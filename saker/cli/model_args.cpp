@@ -63,6 +63,18 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
       ->group("Engine");
 }
 
+void add_fast_prefill(CLI::App& command, ModelArgs& args) {
+  command
+      .add_flag(
+          "--fast-prefill",
+          args.engine.fast_prefill,
+          "Run prompts sooner and less precisely, with activations of int8; answers' own tokens "
+          "run "
+          "as ever"
+      )
+      ->group("Engine");
+}
+
 void add_kv_bits(CLI::App& command, int& bits) {
   command
       .add_option(

@@ -25,6 +25,8 @@ void add_model_positional(CLI::App& command, std::string& model);
 // Adds MODEL, --threads, --device and --prefill-step.
 void add_model_args(CLI::App& command, ModelArgs& args);
 
+// Adds --fast-prefill: for commands that generate.
+void add_fast_prefill(CLI::App& command, ModelArgs& args);
 // Adds --kv-bits: for commands without request fields.
 void add_kv_bits(CLI::App& command, int& bits);
 // Adds --draft.

@@ -81,6 +81,7 @@ void add_run(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("run", "Chat with a model; one answer with -p or piped input");
   add_model_args(command, args->model);
+  add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
   command.add_option("-p,--prompt", args->prompt, "Answer this and exit")->type_name("TEXT");

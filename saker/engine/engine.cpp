@@ -11,6 +11,7 @@
 #include "saker/generate/bench.h"
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/limits.h"
+#include "saker/kernels/linear.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
 #include "saker/load/model_dir.h"
@@ -34,6 +35,14 @@ std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_d
   return Prompts::load(model_dir);
 }
 
+generate::BatchLimits batch_limits(const EngineOptions& options) {
+  return {
+      .prefill_step = options.prefill_step,
+      .max_batch = options.max_batch,
+      .fast_prefill = options.fast_prefill,
+  };
+}
+
 Runner::PrefixOptions prefix_options(
     const std::filesystem::path& model_dir, const EngineOptions& options
 ) {
@@ -48,7 +57,7 @@ Runner::PrefixOptions prefix_options(
     );
     result.cache.folder = options.prefix_cache_dir;
     result.cache.folder_budget = options.prefix_cache_dir_bytes;
-    result.key = model_identity(model_dir);
+    result.key = model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
   }
   return result;
 }
@@ -58,11 +67,11 @@ Runner::PrefixOptions prefix_options(
 class Engine::Impl {
  public:
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
-      : prefill_step_(options.prefill_step),
+      : limits_(batch_limits(options)),
         prompts_(load_prompts(model_dir)),
         runner_(
             prompts_,
-            {.prefill_step = options.prefill_step, .max_batch = options.max_batch},
+            limits_,
             prefix_options(model_dir, options),
             [&] { return load_model(model_dir, options); },
             model_dir,
@@ -75,7 +84,7 @@ class Engine::Impl {
 
   ModelFacts& facts() { return facts_; }
 
-  int prefill_step() const { return prefill_step_; }
+  const generate::BatchLimits& limits() const { return limits_; }
 
  private:
   std::unique_ptr<const models::Model> load_model(
@@ -99,6 +108,13 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    if (options.fast_prefill && !kernels::multiplies_int8()) {
+      facts_.warnings.push_back(
+          "fast_prefill: no effect, since " +
+          (options.device == "cpu" ? "the instruction set " + facts_.instruction_set : "a GPU") +
+          " has no products of int8"
+      );
+    }
     mtp_ = std::move(loaded.mtp);
     target_ = info;
     return std::move(loaded.model);
@@ -127,7 +143,7 @@ class Engine::Impl {
     };
   }
 
-  int prefill_step_;
+  generate::BatchLimits limits_;
   ModelFacts facts_;
   models::ModelInfo target_;
   std::unique_ptr<const models::MtpHead> mtp_;  // On its way to the runner.
@@ -182,14 +198,14 @@ ScoreResult Engine::score(const ScoreRequest& request) {
 }
 
 std::vector<ScoreOutcome> Engine::score(std::span<const ScoreRequest> requests) {
-  return score_requests(impl_->runner(), impl_->prompts(), impl_->prefill_step(), requests);
+  return score_requests(impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, requests);
 }
 
 std::vector<ScoreOutcome> Engine::score(
     std::span<const ScoreRequest> requests, ScoreInstruments& instruments
 ) {
   return score_requests(
-      impl_->runner(), impl_->prompts(), impl_->prefill_step(), requests, &instruments
+      impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, requests, &instruments
   );
 }
 
@@ -202,7 +218,8 @@ BenchResult Engine::bench(
       .batch = request.batch,
       .depth = request.depth,
       .repetitions = request.repetitions,
-      .prefill_step = impl_->prefill_step(),
+      .prefill_step = impl_->limits().prefill_step,
+      .fast_prefill = impl_->limits().fast_prefill,
       .kv_bits = request.kv_bits,
   };
   generate::BenchRates rates = impl_->runner().call([&](const models::Model& model) {

@@ -34,6 +34,9 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
+  // Prompts run sooner and less precisely, with activations of int8; answers' rows stay as they
+  // are. Without effect, and with a warning, where the machine has no such products.
+  bool fast_prefill = false;
   // The folder of a draft: a smaller model with the same tokenizer, or a DFlash draft or MTP head
   // made for this model; empty: none.
   std::filesystem::path draft = {};

@@ -18,8 +18,6 @@ namespace saker::generate {
 
 namespace {
 
-using Clock = RunningSequence::Clock;
-
 // Tokens that are rather run twice than waited for.
 constexpr int kWorthWaiting = 32;
 
@@ -92,9 +90,9 @@ void BatchGenerator::step() {
 
 void BatchGenerator::run_round(std::vector<Work>& works) {
   std::vector<Speculator::Turn> turns = propose(works);
-  const auto start = Clock::now();
+  const auto start = Sequence::Clock::now();
   const bool smooth = run(works) && turns.size() == works.size();
-  const std::chrono::duration<double> seconds = Clock::now() - start;
+  const std::chrono::duration<double> seconds = Sequence::Clock::now() - start;
   speculator_.settle(turns, smooth ? seconds.count() : 0.0);
 }
 
@@ -199,7 +197,7 @@ bool BatchGenerator::waits_for_prefix(std::size_t index) const {
 
 void BatchGenerator::start(Sequence& sequence) {
   sequence.begun = true;
-  sequence.started = Clock::now();
+  sequence.started = Sequence::Clock::now();
   if (shares(sequence)) {
     SequenceRequest& request = sequence.request;
     const std::string& key = request.prefix_key;
@@ -294,6 +292,7 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
         .cache = &*sequence.request.cache,
         .tokens = {first, first + work.count},
         .adapter = sequence.request.adapter,
+        .int8 = limits_.fast_prefill && sequence.generated == 0,
     });
     const std::span<const std::int32_t> draft = work.draft();
     span.tokens.insert(span.tokens.end(), draft.begin(), draft.end());
@@ -433,7 +432,7 @@ std::optional<EndReason> BatchGenerator::choose_token(
     token.top = top_tokens(logits, request.logprobs, log_sum);
   }
   sequence.last_choice = token.id;
-  sequence.last_token = Clock::now();
+  sequence.last_token = Sequence::Clock::now();
   if (sequence.generated == 0) {
     sequence.first_token = sequence.last_token;
   }

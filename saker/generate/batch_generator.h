@@ -40,6 +40,9 @@ namespace saker::generate {
 struct BatchLimits {
   int prefill_step = 512;  // Prompt rows of one step, all sequences together.
   int max_batch = 8;       // Sequences that run together; others wait in order.
+  // Rows of prompts take int8 operands where the machine has them (kernels::linear): sooner, and
+  // less precise; rows of answers never do.
+  bool fast_prefill = false;
 };
 
 class BatchGenerator {

@@ -129,7 +129,12 @@ BenchRates run_bench(
   const int vocab_size = model.info().vocab_size;
   BenchRates rates;
   for (int repetition = -1; repetition < plan.repetitions; ++repetition) {
-    BatchGenerator generator(model, {.prefill_step = plan.prefill_step, .max_batch = plan.batch});
+    BatchGenerator generator(
+        model,
+        {.prefill_step = plan.prefill_step,
+         .max_batch = plan.batch,
+         .fast_prefill = plan.fast_prefill}
+    );
     std::vector<Slot> slots(static_cast<std::size_t>(plan.batch));
     // Generation needs one row to start from.
     const bool seed_row = plan.depth + plan.prompt_tokens == 0;

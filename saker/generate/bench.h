@@ -19,6 +19,7 @@ struct BenchPlan {
   int depth = 0;  // Rows cached before the measured prompt.
   int repetitions = 5;
   int prefill_step = 512;
+  bool fast_prefill = false;                // See BatchLimits.
   int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
 };
 

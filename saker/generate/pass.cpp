@@ -24,7 +24,7 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
   std::vector<nn::Span> parts;
   for (const PassSpan& span : spans) {
     ids.insert(ids.end(), span.tokens.begin(), span.tokens.end());
-    parts.push_back({span.cache, static_cast<int>(span.tokens.size()), span.adapter});
+    parts.push_back({span.cache, static_cast<int>(span.tokens.size()), span.adapter, span.int8});
     const auto end = static_cast<std::int32_t>(ids.size());
     for (std::int32_t row = end - span.logit_rows; row < end; ++row) {
       wanted.push_back(row);

@@ -22,6 +22,7 @@ struct PassSpan {
   std::vector<std::int32_t> tokens;  // Of the rows to run, at least one.
   int logit_rows = 0;                // Of the last rows, whose logits are wanted.
   nn::AdapterUse adapter = {};
+  bool int8 = false;  // See nn::Span.
 };
 
 // Logits of the wanted rows in order, evaluated.

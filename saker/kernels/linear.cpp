@@ -20,8 +20,51 @@ namespace {
 
 using SharedStorage = std::shared_ptr<const PackedWeight::Storage>;
 
+// What is multiplied where: some rows by the one set of bodies, the others by the other.
+struct LinearTask {
+  SharedStorage storage;
+  const LinearBodies* bodies;
+  const LinearBodies* int8_bodies;  // Null: `int8_rows` is empty.
+  std::vector<RowRange> int8_rows;
+  InputRows x;
+  const float* bias;
+  float* out;
+
+  RowProduct product(RowRange rows) const {
+    InputRows part = x;
+    part.data += rows.first * x.row_stride;
+    part.count = rows.count;
+    const PackedMatrix& matrix = storage->matrix;
+    return {&matrix, part, bias, out + std::ptrdiff_t{rows.first} * matrix.rows};
+  }
+
+  void operator()() const {
+    std::vector<RowProduct> exact;
+    std::vector<RowProduct> coarse;
+    int next = 0;
+    for (const RowRange& rows : int8_rows) {
+      exact.push_back(product({next, rows.first - next}));
+      coarse.push_back(product(rows));
+      next = rows.first + rows.count;
+    }
+    exact.push_back(product({next, x.count - next}));
+    multiply_rows(*bodies, exact);
+    if (!coarse.empty()) {
+      multiply_rows(*int8_bodies, coarse);
+    }
+  }
+};
+
+bool has_int8(const PackedMatrix& matrix) {
+  return kernel_table().int8_linear != nullptr && matrix.kind != PackedKind::kFloat32 &&
+         matrix.kind != PackedKind::kFloat16;
+}
+
 mx::array cpu_linear(
-    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+    const mx::array& x,
+    const PackedWeight& weight,
+    const std::optional<mx::array>& bias,
+    std::span<const RowRange> int8_rows
 ) {
   std::vector<mx::array> inputs = {mx::astype(x, mx::float32)};
   if (bias) {
@@ -29,21 +72,26 @@ mx::array cpu_linear(
   }
   const LinearBodies* bodies = kernel_table().linear;
   check_order(*bodies, weight.storage().matrix);
-  SharedStorage storage = weight.shared_storage();
-  const auto body = [bodies, storage = std::move(storage)](
-                        const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs
-                    ) {
-    InputRows rows;
-    rows.data = arrays[0].data<float>();
-    rows.row_stride = arrays[0].strides()[0];
-    rows.column_stride = arrays[0].strides()[1];
-    rows.count = arrays[0].shape(0);
-    const float* bias_data = arrays.size() > 1 ? arrays[1].data<float>() : nullptr;
-    float* out = outputs[0].data<float>();
-    return [bodies, storage, rows, bias_data, out] {
-      const RowProduct product = {&storage->matrix, rows, bias_data, out};
-      multiply_rows(*bodies, {&product, 1});
-    };
+  LinearTask task = {
+      .storage = weight.shared_storage(),
+      .bodies = bodies,
+      .int8_bodies = kernel_table().int8_linear,
+      .int8_rows = {},
+      .x = {},
+      .bias = nullptr,
+      .out = nullptr,
+  };
+  if (has_int8(weight.storage().matrix)) {
+    task.int8_rows.assign(int8_rows.begin(), int8_rows.end());
+  }
+  const auto body = [task = std::move(task
+                     )](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
+    LinearTask ready = task;
+    const mx::array& rows = arrays[0];
+    ready.x = {rows.data<float>(), rows.strides()[0], rows.strides()[1], rows.shape(0)};
+    ready.bias = arrays.size() > 1 ? arrays[1].data<float>() : nullptr;
+    ready.out = outputs[0].data<float>();
+    return ready;
   };
   const auto y = cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), body);
   return mx::astype(y, x.dtype());
@@ -100,10 +148,18 @@ void unpack_row_or_nan(const PackedMatrix& matrix, std::int32_t id, float* value
 }  // namespace
 
 mx::array linear(
-    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+    const mx::array& x,
+    const PackedWeight& weight,
+    const std::optional<mx::array>& bias,
+    std::span<const RowRange> int8_rows
 ) {
   check_input(x, weight, bias);
-  return weight.storage().arrays ? gpu_linear(x, weight, bias) : cpu_linear(x, weight, bias);
+  return weight.storage().arrays ? gpu_linear(x, weight, bias)
+                                 : cpu_linear(x, weight, bias, int8_rows);
+}
+
+bool multiplies_int8() {
+  return on_cpu() && kernel_table().int8_linear != nullptr;
 }
 
 mx::array linear_reference(

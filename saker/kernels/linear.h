@@ -5,22 +5,39 @@
 //
 // x is [M, K]; results are [M, N], in x's dtype (float32 on CPU). Sums are float32. On CPU the
 // operands are bf16 where the machine multiplies bf16 (weights bf16 or quantized), else float32;
-// weights are never rounded. The bits of a row do not depend on M, on the rows beside it or on the
-// number of threads.
+// weights are never rounded but on tiles. The bits of a row do not depend on M, on the rows beside
+// it or on the number of threads.
+//
+// Rows may be named that take int8 operands (int8/panels.h): faster, and less precise. Where the
+// device has no product of int8, or the weight is float32 or float16, they are as other rows.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
 
 #include <optional>
+#include <span>
 
 namespace saker::kernels {
 
-// x [M, K] times weight^T, plus `bias` [N] if given -> [M, N].
+// Rows [first, first + count) of a pass.
+struct RowRange {
+  int first = 0;
+  int count = 0;
+
+  bool operator==(const RowRange&) const = default;
+};
+
+// x [M, K] times weight^T, plus `bias` [N] if given -> [M, N]. `int8_rows`: ascending, none of them
+// in two.
 mx::array linear(
     const mx::array& x,
     const PackedWeight& weight,
-    const std::optional<mx::array>& bias = std::nullopt
+    const std::optional<mx::array>& bias = std::nullopt,
+    std::span<const RowRange> int8_rows = {}
 );
+
+// Whether the device in use has products of int8.
+bool multiplies_int8();
 
 // The same from plain MLX operations on the dequantized float32 weight: the truth in tests, the
 // path without own bodies.

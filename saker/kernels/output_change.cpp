@@ -320,8 +320,13 @@ mx::array change_output(
   for (const ChangedColumns& change : changes) {
     check(y, x, change);
   }
-  return on_cpu() && y.dtype() == mx::float32 ? cpu_change_output(y, x, changes)
-                                              : plain_change_output(y, x, changes, linear);
+  if (on_cpu() && y.dtype() == mx::float32) {
+    return cpu_change_output(y, x, changes);
+  }
+  const Multiply multiply = [](const auto& z, const auto& weight, const auto& bias) {
+    return linear(z, weight, bias);
+  };
+  return plain_change_output(y, x, changes, multiply);
 }
 
 mx::array change_output_reference(

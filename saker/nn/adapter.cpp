@@ -39,7 +39,8 @@ std::string adapter_identity(const AdapterUse& use) {
   );
 }
 
-RowAdapters::RowAdapters(std::vector<AdapterUse> rows) : rows_(std::move(rows)) {
+RowAdapters::RowAdapters(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows)
+    : rows_(std::move(rows)), int8_rows_(std::move(int8_rows)) {
   std::vector<kernels::RowStrengths> strengths;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     const AdapterUse& use = rows_[row];

@@ -8,6 +8,7 @@
 // Rows of the base run the base's operations and nothing else, whatever is beside them: their bits
 // are the base's. Immutable; any number may be in memory at once; safe to use from any thread.
 
+#include "saker/kernels/linear.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/output_change.h"
 
@@ -69,16 +70,19 @@ struct ModuleColumns {
   int first_column = 0;
 };
 
-// The adapters of a pass's rows.
+// What differs from row to row in the linear layers of a pass: adapters, and operands.
 class RowAdapters {
  public:
   RowAdapters() = default;  // All rows are the base's.
-  explicit RowAdapters(std::vector<AdapterUse> rows);
+  // `int8_rows`: see kernels::linear; the adapters' own products are as ever.
+  explicit RowAdapters(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows = {});
 
-  // Of `rows` (indices into these rows), in that order.
+  // The adapters of `rows` (indices into these rows), in that order; operands are not int8.
   RowAdapters select(std::span<const int> rows) const;
 
   bool base_only() const { return groups_.empty(); }
+
+  std::span<const kernels::RowRange> int8_rows() const { return int8_rows_; }
 
   // y [N, outputs] of modules that lie beside each other, changed for the rows whose adapter
   // changes them. x [N, inputs] is what they were given.
@@ -97,6 +101,7 @@ class RowAdapters {
 
   std::vector<AdapterUse> rows_;  // Empty: all rows are the base's.
   std::vector<Group> groups_;     // Without rows of the base.
+  std::vector<kernels::RowRange> int8_rows_;
 };
 
 }  // namespace saker::nn

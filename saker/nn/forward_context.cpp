@@ -81,10 +81,14 @@ void ForwardContext::check(const Fork& fork) const {
 
 RowAdapters ForwardContext::adapters_of(std::span<const Span> spans) {
   std::vector<AdapterUse> adapters;
+  std::vector<kernels::RowRange> int8_rows;
   for (const auto& span : spans) {
+    if (span.int8) {
+      int8_rows.push_back({static_cast<int>(adapters.size()), span.row_count});
+    }
     adapters.insert(adapters.end(), static_cast<std::size_t>(span.row_count), span.adapter);
   }
-  return RowAdapters(std::move(adapters));
+  return RowAdapters(std::move(adapters), std::move(int8_rows));
 }
 
 mx::array ForwardContext::fork() {

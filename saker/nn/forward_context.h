@@ -24,6 +24,7 @@ struct Span {
   cache::SequenceCache* cache = nullptr;  // Not owned; outlives the pass.
   int row_count = 0;
   AdapterUse adapter = {};  // Of all its rows, those in the cache included.
+  bool int8 = false;        // Linear layers take int8 operands for its rows, see kernels::linear.
 };
 
 // Where rows that were one so far go on as several: before decoder layer `layer`, the pass's rows

@@ -64,7 +64,8 @@ Linear::Linear(const Weights& scope, kernels::PackedWeight shared)
 }
 
 mx::array Linear::operator()(const mx::array& x, const RowAdapters& adapters) const {
-  return adapters.change(kernels::linear(x, weight_, bias_), x, {&module_, 1});
+  const auto y = kernels::linear(x, weight_, bias_, adapters.int8_rows());
+  return adapters.change(y, x, {&module_, 1});
 }
 
 JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
@@ -132,7 +133,7 @@ JoinedLinear::Product JoinedLinear::make_product(
 }
 
 mx::array JoinedLinear::Product::operator()(const mx::array& x, const RowAdapters& adapters) const {
-  return adapters.change(kernels::linear(x, weight, bias), x, modules);
+  return adapters.change(kernels::linear(x, weight, bias, adapters.int8_rows()), x, modules);
 }
 
 mx::array JoinedLinear::operator()(const mx::array& x, const RowAdapters& adapters) const {

@@ -97,6 +97,21 @@ class SameBits(SakerTest):
         again = self.json(*self.ARGS, "--max-kv-size", "32", "--prefill-step", "5")
         self.assertEqual(answer(again), answer(limited))
 
+    def test_fast_prefill_depends_on_the_phase_alone(self):
+        bench = self.json("bench", DEMO, "-p", "1", "-n", "1", "-r", "1", "--fast-prefill", "--json")
+        plain = answer(self.json(*self.ARGS))
+        fast = answer(self.json(*self.ARGS, "--fast-prefill"))
+        if bench["model"]["instruction_set"] in ("amx", "avx512_bf16"):
+            self.assertNotEqual(fast["logprobs"], plain["logprobs"])
+        for extra in (["--prefill-step", "1"], ["--prefill-step", "7"], ["--threads", "1"]):
+            self.assertEqual(answer(self.json(*self.ARGS, "--fast-prefill", *extra)), fast, extra)
+
+    def test_fast_prefill_without_int8_changes_nothing_and_says_so(self):
+        result = run(*self.ARGS, "--fast-prefill", env={"SAKER_CPU": "portable"})
+        plain = run(*self.ARGS, env={"SAKER_CPU": "portable"})
+        self.assertEqual(answer(json.loads(result.stdout)), answer(json.loads(plain.stdout)))
+        self.assertIn(b"fast_prefill: no effect, since the instruction set portable has no products of int8", result.stderr)
+
 
 class Records(SakerTest):
     def record(self, rng, number):

@@ -5,8 +5,7 @@
 // SIMDe, and the few intrinsics that its packaged version lacks or does without the processor's
 // rounding (dpbf16). The macros rename what immintrin.h declares, as SIMDe's own aliases do.
 
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
+#include "tests/kernels/emulate_bytes.h"
 
 #include <cstdint>
 
@@ -34,11 +33,6 @@ inline void mask_storeu_ps(void* p, __mmask16 mask, __m512 v) {
     }
   }
 }
-
-struct HalfPair {
-  __m256i low;
-  __m256i high;
-};
 
 inline __m512i cvtepu16_epi32(__m256i v) {
   return __builtin_bit_cast(

@@ -40,6 +40,16 @@ TEST(ForwardContext, RowsFollowTheSpans) {
   );
 }
 
+TEST(ForwardContext, NamesTheRowsThatTakeInt8) {
+  auto first = make_cache();
+  auto second = make_cache();
+  const nn::Span coarse = {.cache = &second, .row_count = 3, .int8 = true};
+  const ForwardContext context({{&first, 2}, coarse, {&first, 1}});
+  EXPECT_THAT(context.adapters().int8_rows(), ElementsAre(kernels::RowRange{2, 3}));
+  const std::vector<int> rows = {2, 5};
+  EXPECT_TRUE(context.adapters().select(rows).int8_rows().empty());
+}
+
 TEST(ForwardContext, AppendReservesEverySpan) {
   auto first = make_cache();
   auto second = make_cache();

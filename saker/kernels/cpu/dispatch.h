@@ -21,6 +21,7 @@ struct KernelTable {
   const AttendBodies* attend;
   const DeltaBodies* delta;
   const LinearBodies* linear;
+  const LinearBodies* int8_linear;  // Of int8, see int8/panels.h; null where the set has none.
   const RowBodies* rows;
 };
 

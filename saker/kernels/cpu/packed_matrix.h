@@ -46,6 +46,7 @@ struct PackedMatrix {
   int rows = 0;
   int columns = 0;
   int group = 0;
+  int largest_code = 0;  // Nibble and byte only.
   const std::byte* data = nullptr;
 
   [[gnu::always_inline]] bool has_groups() const {

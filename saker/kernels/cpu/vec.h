@@ -26,6 +26,10 @@
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
+//   to_int(f)                                       AVX-512 only: the nearest whole number, to
+//                                                   even; -2^31 for NaN and what is out of range
+//   dot_bytes(acc, a, b)                            AVX-512 with VNNI only: acc + the products of
+//                                                   four unsigned bytes of a and signed ones of b
 //
 // dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even with numbers below 2^-126 as 0. AVX-512
 // fuses one product after the other, the odd one first, to the nearest; ARM rounds each product,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 where the set has it: one register of sixteen lanes.
-// With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so that this code is tested
-// on any x86 machine.
+// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 with VNNI where the set has them: one register of
+// sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so that this
+// code is tested on any x86 machine.
 
 #if defined(SAKER_EMULATE_AVX512)
 #include "tests/kernels/emulate_avx512.h"
@@ -158,6 +158,10 @@ inline F32x16 to_float(U32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }
 
+inline U32x16 to_int(F32x16 a) {
+  return {_mm512_cvtps_epi32(a.v)};
+}
+
 inline F32x16 even_bf16(U32x16 a) {
   return as_float(shift_left<16>(a));
 }
@@ -215,6 +219,10 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))
   };
+}
+
+inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {
+  return {_mm512_dpbusd_epi32(acc.v, a.v, b.v)};
 }
 
 // Pairs of the 32 bf16 in the low halves of two vectors' lanes, as to_bf16 gives them: in every

@@ -192,6 +192,7 @@ PackedMatrix packed_layout(
   matrix.order = has_tiles ? order : PackedOrder::kInLanes;
   if (matrix.has_groups()) {
     matrix.group = format.group_size;
+    matrix.largest_code = (1 << format.bits) - 1;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16
                         : scales == DType::kFloat16 ? ScaleKind::kFloat16
                                                     : ScaleKind::kFloat32;

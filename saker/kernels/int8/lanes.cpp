@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of int8 on vectors, sixteen outputs beside each other; weights in the order kInLanes.
+// The processor multiplies unsigned bytes by signed ones: x's codes are taken with 128 added, and
+// what that adds to a sum, 128 times the weight's codes, is taken off the panel's sum.
+#include "saker/kernels/cpu/lanes.h"
+
+#include "saker/kernels/int8/weight_columns.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+extern const LinearBodies int8_linear_bodies;
+
+namespace int8 {
+namespace {
+
+constexpr std::uint32_t kOffsets = 0x80808080U;  // 128 for each of four codes.
+
+int quads(int columns) {
+  return (columns + kQuad - 1) / kQuad;
+}
+
+// Of a prepared row: its codes in fours, and a scale for each panel.
+std::size_t row_bytes(const PackedMatrix& weight) {
+  return sizeof(std::uint32_t) *
+         static_cast<std::size_t>(quads(weight.columns) + panels(weight.columns));
+}
+
+// A sliver's rows: codes [quads][rows], then scales [panels][rows].
+struct PreparedSliver {
+  const std::uint32_t* codes;
+  const float* scales;
+  int rows;
+};
+
+PreparedSliver sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
+  const int first = tile.slivers.first_row(sliver);
+  const int rows = tile.slivers.first_row(sliver + 1) - first;
+  const std::byte* at = tile.prepared + static_cast<std::size_t>(first) * row_bytes(weight);
+  const auto* codes = reinterpret_cast<const std::uint32_t*>(at);
+  return {codes, reinterpret_cast<const float*>(codes + quads(weight.columns) * rows), rows};
+}
+
+int sliver_rows(const PackedMatrix&) {
+  return kSliverRows;
+}
+
+std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+  return row_bytes(weight) * static_cast<std::size_t>(slivers.rows);
+}
+
+void prepare_sliver(
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
+) {
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
+  std::byte* at = prepared + static_cast<std::size_t>(first) * row_bytes(weight);
+  auto* codes = reinterpret_cast<std::uint32_t*>(at);
+  auto* scales = reinterpret_cast<float*>(codes + quads(weight.columns) * rows);
+  alignas(64) std::uint32_t wide[kLanes];
+  for (int row = 0; row < rows; ++row) {
+    for (int panel = 0; panel < panels(weight.columns); ++panel) {
+      const int k = panel * kPanel;
+      const int count = smaller(kPanel, weight.columns - k);
+      const InputPanel input(x, first + row, k, count);
+      scales[panel * rows + row] = input.scale();
+      for (int i = 0; i < count; i += kLanes) {
+        store_u32(wide, input.codes(i));
+        for (int j = 0; j < kLanes && i + j < count; j += kQuad) {
+          const std::uint32_t quad = (wide[j] & 0xffU) | (wide[j + 1] & 0xffU) << 8U |
+                                     (wide[j + 2] & 0xffU) << 16U | wide[j + 3] << 24U;
+          codes[((k + i + j) / kQuad) * rows + row] = quad ^ kOffsets;
+        }
+      }
+    }
+  }
+}
+
+// The working memory of one tile: one panel of kBlockStep blocks, and all sums.
+struct TileMemory {
+  PanelCodes panel;
+  alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
+};
+
+// Adds the panel's products to the sums of kRows rows.
+template <int kRows>
+void multiply_rows(
+    const PanelCodes& panel,
+    int count,
+    const std::uint32_t* codes,
+    const float* scales,
+    float (*sums)[kBlockStep][kBlockRows]
+) {
+  U32x16 acc[kRows][kBlockStep];
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = broadcast_u32(0); });
+  });
+#pragma GCC unroll 4
+  for (int i = 0; i < count; ++i) {
+    U32x16 w[kBlockStep];
+    unroll<kBlockStep>([&](auto b) { w[b.kValue] = load_u32(panel.codes[i][b.kValue]); });
+    unroll<kRows>([&](auto row) {
+      const U32x16 x = broadcast_u32(codes[row.kValue]);
+      unroll<kBlockStep>([&](auto b) {
+        acc[row.kValue][b.kValue] = dot_bytes(acc[row.kValue][b.kValue], x, w[b.kValue]);
+      });
+    });
+    codes += kRows;
+  }
+  unroll<kBlockStep>([&](auto b) {
+    const U32x16 extra = load_u32(panel.extras[b.kValue]);
+    const F32x16 scale = load(panel.scales[b.kValue]);
+    unroll<kRows>([&](auto row) {
+      float* y = sums[row.kValue][b.kValue];
+      const F32x16 sum = to_float(sub_u32(acc[row.kValue][b.kValue], extra));
+      store(y, fma(sum, mul(broadcast(scales[row.kValue]), scale), load(y)));
+    });
+  });
+}
+
+template <int kRows = kSliverRows>
+void multiply_sliver(
+    const PreparedSliver& x,
+    const PanelCodes& panel,
+    int k,
+    int count,
+    float (*sums)[kBlockStep][kBlockRows]
+) {
+  if (x.rows == kRows) {
+    const std::uint32_t* codes = x.codes + k / kQuad * kRows;
+    multiply_rows<kRows>(panel, quads(count), codes, x.scales + k / kPanel * kRows, sums);
+  } else if constexpr (kRows > 1) {
+    multiply_sliver<kRows - 1>(x, panel, k, count, sums);
+  }
+}
+
+void store_sums(const PackedMatrix& weight, const LinearTile& tile, const TileMemory& memory) {
+  const int first_row = tile.slivers.first_row(tile.first_sliver);
+  const int end_row = tile.slivers.first_row(tile.first_sliver + tile.sliver_count);
+  for (int row = first_row; row < end_row; ++row) {
+    for (int b = 0; b < tile.block_count; ++b) {
+      const F32x16 y = load(memory.sums[b / kBlockStep][row - first_row][b % kBlockStep]);
+      store_result(weight, tile, row, tile.first_block + b, y);
+    }
+  }
+}
+
+void multiply(const PackedMatrix& weight, const LinearTile& tile) {
+  TileMemory memory;
+  const int first_row = tile.slivers.first_row(tile.first_sliver);
+  const int end_sliver = tile.first_sliver + tile.sliver_count;
+  const int end = tile.first_block + tile.block_count;
+  __builtin_memset(memory.sums, 0, sizeof(memory.sums));
+  __builtin_memset(&memory.panel, 0, sizeof(memory.panel));  // Of blocks that a tile lacks.
+  for (int k = 0; k < weight.columns; k += kPanel) {
+    const int count = smaller(kPanel, weight.columns - k);
+    for (int block = tile.first_block; block < end; block += kBlockStep) {
+      find_codes(weight, block, smaller(kBlockStep, end - block), k, memory.panel);
+      auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
+      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
+        const int row = tile.slivers.first_row(sliver) - first_row;
+        multiply_sliver(sliver_at(weight, tile, sliver), memory.panel, k, count, sums + row);
+      }
+    }
+  }
+  store_sums(weight, tile, memory);
+}
+
+}  // namespace
+}  // namespace int8
+
+const LinearBodies int8_linear_bodies = {
+    int8::sliver_rows,
+    kBlockStep,
+    PackedOrder::kInLanes,
+    int8::prepared_bytes,
+    int8::prepare_sliver,
+    int8::multiply,
+};
+
+}  // namespace saker::kernels::SAKER_ISA

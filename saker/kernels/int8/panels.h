@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Products of int8, for rows that may lose some precision: rows of x and of the weight are cut into
+// panels of kPanel columns, and a row has one scale in each: its largest magnitude there over 127.
+// What is multiplied is each number's nearest multiple of its scale. The sum of a panel is a whole
+// number and exact; then y = fma(float(sum), x's scale * the weight's scale, y), panel after panel
+// from 0. So these bits too depend on neither the rows beside a row nor tiles nor threads.
+//
+// A row of x that is not finite somewhere gets the scale NaN, and results of NaN.
+
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/cpu/linear_prepare.h"
+
+namespace saker::kernels::SAKER_ISA::int8 {
+
+inline constexpr int kPanel = 512;  // Whole groups, chunks and steps of any layout.
+inline constexpr float kLargest = 127.0F;
+inline constexpr float kSmallestScale = 0x1p-100F;  // Below it numbers count as zero.
+
+inline int panels(int columns) {
+  return (columns + kPanel - 1) / kPanel;
+}
+
+// NaN in lanes that are not finite, else 0.
+[[gnu::always_inline]] inline F32x16 flaws(F32x16 a) {
+  return mul(a, zero());
+}
+
+[[gnu::always_inline]] inline F32x16 magnitude(F32x16 a) {
+  return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
+}
+
+// The largest magnitude of all lanes that were added, NaN where one was not finite.
+class Largest {
+ public:
+  [[gnu::always_inline]] void add(F32x16 lanes) {
+    top_ = max(top_, magnitude(lanes));
+    flaw_ = SAKER_ISA::add(flaw_, flaws(lanes));
+  }
+
+  F32x16 by_lane() const { return SAKER_ISA::add(top_, flaw_); }
+
+  float of_all() const { return reduce_max(top_) + reduce_add(flaw_); }
+
+ private:
+  F32x16 top_ = zero();
+  F32x16 flaw_ = zero();
+};
+
+// The columns [first, first + count) of a row of x, at most kPanel of them.
+class InputPanel {
+ public:
+  InputPanel(const InputRows& x, int row, int first, int count) {
+    copy_inputs(x, row, first, count, values_);
+    const int padded = (count + kLanes - 1) / kLanes * kLanes;
+    Largest largest;
+    for (int i = 0; i < padded; i += kLanes) {
+      largest.add(load(values_ + i));
+    }
+    for (int i = padded; i < kPanel; i += kLanes) {
+      store(values_ + i, zero());
+    }
+    scale_ = largest.of_all() / kLargest;
+    inverse_ = scale_ > kSmallestScale ? 1 / scale_ : 0;
+  }
+
+  float scale() const { return scale_; }
+
+  // Sixteen multiples of the scale, from column `index` of the panel.
+  [[gnu::always_inline]] U32x16 codes(int index) const {
+    return to_int(mul(load(values_ + index), broadcast(inverse_)));
+  }
+
+ private:
+  alignas(64) float values_[kPanel];
+  float scale_;
+  float inverse_;
+};
+
+}  // namespace saker::kernels::SAKER_ISA::int8

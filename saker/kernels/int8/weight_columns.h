@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Weights in the order kInLanes as codes of int8, four columns to a word: a panel's columns of a
+// few blocks.
+
+#include "saker/kernels/int8/panels.h"
+
+namespace saker::kernels::SAKER_ISA::int8 {
+
+inline constexpr int kQuad = 4;  // Codes of a word.
+
+struct PanelCodes {
+  alignas(64) std::uint32_t codes[kPanel / kQuad][kBlockStep][kBlockRows];
+  alignas(64) float scales[kBlockStep][kBlockRows];
+  alignas(64) std::uint32_t extras[kBlockStep][kBlockRows];  // 128 times the sum of the codes.
+};
+
+// How the words of a weight give columns, one after the other.
+struct NibbleColumns {
+  static constexpr int kColumns = 8;  // Of a word.
+
+  template <int index>
+  static F32x16 column(U32x16 word) {
+    return to_float(bit_and(shift_right<4 * index>(word), broadcast_u32(0xfU)));
+  }
+};
+
+struct ByteColumns {
+  static constexpr int kColumns = 4;
+
+  template <int index>
+  static F32x16 column(U32x16 word) {
+    return to_float(bit_and(shift_right<8 * index>(word), broadcast_u32(0xffU)));
+  }
+};
+
+struct PairColumns {
+  static constexpr int kColumns = 2;
+
+  template <int index>
+  static F32x16 column(U32x16 word) {
+    return index == 0 ? even_bf16(word) : odd_bf16(word);
+  }
+};
+
+// The words of one panel's columns of a block.
+struct PanelWords {
+  const std::byte* at;
+  int count;  // Columns.
+
+  U32x16 word(int index) const {
+    return load_u32(reinterpret_cast<const std::uint32_t*>(at) + index * kBlockRows);
+  }
+};
+
+// A group's scales and biases, which follow its words.
+struct GroupTerms {
+  F32x16 scale;
+  F32x16 bias;
+
+  GroupTerms(const PackedMatrix& weight, const std::byte* group) {
+    const std::byte* scales = group + weight.group_word_bytes();
+    scale = load_scales(weight.scale_kind, scales);
+    bias = load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
+  }
+};
+
+// Of a panel of codes: what its groups' codes can mean at most.
+inline F32x16 largest_meaning(const PackedMatrix& weight, const PanelWords& words) {
+  const F32x16 last = broadcast(static_cast<float>(weight.largest_code));
+  Largest largest;
+  const std::byte* group = words.at;
+  for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
+    const GroupTerms terms(weight, group);
+    largest.add(terms.bias);
+    largest.add(fma(terms.scale, last, terms.bias));
+  }
+  return largest.by_lane();
+}
+
+// Of a panel of bf16.
+inline F32x16 largest_value(const PanelWords& words) {
+  Largest largest;
+  for (int i = 0; i < (words.count + 1) / 2; ++i) {
+    largest.add(even_bf16(words.word(i)));
+    largest.add(odd_bf16(words.word(i)));
+  }
+  return largest.by_lane();
+}
+
+// Puts codes of a block's panel together, column by column.
+class CodeWriter {
+ public:
+  CodeWriter(PanelCodes& panel, int block) : panel_(panel), block_(block) {}
+
+  // The next four columns, already in multiples of the scales.
+  [[gnu::always_inline]] void add(const F32x16 (&columns)[kQuad]) {
+    const U32x16 low = broadcast_u32(0xffU);
+    const U32x16 word = bit_or(
+        bit_or(bit_and(to_int(columns[0]), low), shift_left<8>(bit_and(to_int(columns[1]), low))),
+        bit_or(shift_left<16>(bit_and(to_int(columns[2]), low)), shift_left<24>(to_int(columns[3])))
+    );
+    extra_ = dot_bytes(extra_, broadcast_u32(0x80808080U), word);
+    store_u32(panel_.codes[index_++][block_], word);
+  }
+
+  void finish() { store_u32(panel_.extras[block_], extra_); }
+
+ private:
+  PanelCodes& panel_;
+  int block_;
+  int index_ = 0;
+  U32x16 extra_ = broadcast_u32(0);
+};
+
+template <typename Columns>
+void write_groups(
+    const PackedMatrix& weight, const PanelWords& words, F32x16 inverse, CodeWriter& writer
+) {
+  const std::byte* group = words.at;
+  for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
+    const GroupTerms terms(weight, group);
+    const F32x16 scale = mul(terms.scale, inverse);
+    const F32x16 bias = mul(terms.bias, inverse);
+    const PanelWords codes = {group, weight.group};
+    for (int i = 0; i < weight.group / Columns::kColumns; ++i) {
+      const U32x16 word = codes.word(i);
+      unroll<Columns::kColumns / kQuad>([&](auto quad) {
+        F32x16 columns[kQuad];
+        unroll<kQuad>([&](auto j) {
+          constexpr int kColumn = quad.kValue * kQuad + j.kValue;
+          columns[j.kValue] = fma(Columns::template column<kColumn>(word), scale, bias);
+        });
+        writer.add(columns);
+      });
+    }
+  }
+}
+
+inline void write_pairs(const PanelWords& words, F32x16 inverse, CodeWriter& writer) {
+  const int count = (words.count + 1) / 2;
+  for (int i = 0; i < count; i += 2) {
+    const U32x16 first = words.word(i);
+    const U32x16 second = i + 1 < count ? words.word(i + 1) : broadcast_u32(0);
+    const F32x16 columns[kQuad] = {
+        mul(PairColumns::column<0>(first), inverse),
+        mul(PairColumns::column<1>(first), inverse),
+        mul(PairColumns::column<0>(second), inverse),
+        mul(PairColumns::column<1>(second), inverse),
+    };
+    writer.add(columns);
+  }
+}
+
+inline PanelWords words_at(const PackedMatrix& weight, int block, int k) {
+  const std::byte* at = weight.block(block);
+  at += weight.has_groups() ? k / weight.group * weight.group_bytes()
+                            : static_cast<std::size_t>(k) / 2 * kBlockRows * sizeof(std::uint32_t);
+  return {at, smaller(kPanel, weight.columns - k)};
+}
+
+// The panel from column k on of blocks [block, block + blocks).
+inline void find_codes(
+    const PackedMatrix& weight, int block, int blocks, int k, PanelCodes& panel
+) {
+  for (int b = 0; b < blocks; ++b) {
+    const PanelWords words = words_at(weight, block + b, k);
+    const F32x16 largest =
+        weight.has_groups() ? largest_meaning(weight, words) : largest_value(words);
+    const F32x16 scale = div(largest, broadcast(kLargest));
+    const F32x16 inverse = div(broadcast(1.0F), max(scale, broadcast(kSmallestScale)));
+    store(panel.scales[b], scale);
+    CodeWriter writer(panel, b);
+    if (weight.kind == PackedKind::kNibble) {
+      write_groups<NibbleColumns>(weight, words, inverse, writer);
+    } else if (weight.kind == PackedKind::kByte) {
+      write_groups<ByteColumns>(weight, words, inverse, writer);
+    } else {
+      write_pairs(words, inverse, writer);
+    }
+    writer.finish();
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA::int8
