@@ -38,20 +38,9 @@ GgufBuilder byte_level() {
   GgufBuilder builder;
   builder.string("tokenizer.ggml.model", "gpt2")
       .string("tokenizer.ggml.pre", "qwen2")
-      .strings(
-          "tokenizer.ggml.tokens",
-          {"a",
-           "b",
-           "ab",
-           "\xC4\xA0",
-           "\xC4\xA0"
-           "ab",
-           "1",
-           "<|end|>",
-           "<u>"}
-      )
+      .strings("tokenizer.ggml.tokens", {"a", "b", "ab", "Ġ", "Ġab", "1", "<|end|>", "<u>"})
       .integers("tokenizer.ggml.token_type", {1, 1, 1, 1, 1, 1, 3, 4})
-      .strings("tokenizer.ggml.merges", {"a b", "\xC4\xA0 ab"})
+      .strings("tokenizer.ggml.merges", {"a b", "Ġ ab"})
       .integer("tokenizer.ggml.bos_token_id", 6)
       .integer("tokenizer.ggml.eos_token_id", 6);
   return builder;
