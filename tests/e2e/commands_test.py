@@ -19,10 +19,6 @@ class Help(SakerTest):
     def test_version(self):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
-    def test_flags_of_later_work_are_absent(self):
-        for flag in ["--fast-prefill"]:
-            self.fails("generate", "-p", "hi", flag, "x", says=flag, code=2)
-
     def test_wrong_usage(self):
         self.fails(says="", code=2)
         self.fails("generate", says="", code=2)

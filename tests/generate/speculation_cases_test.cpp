@@ -82,9 +82,9 @@ std::ostream& operator<<(std::ostream& out, const Case& one) {
   return out << one.name;
 }
 
-class Rounds : public ::testing::TestWithParam<Case> {};
+class RoundsByHand : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Rounds, GiveWhatTheyMust) {
+TEST_P(RoundsByHand, GiveWhatTheyMust) {
   const Case& one = GetParam();
   for (const double temperature : {0.0, 1.0}) {
     const Successor model;
@@ -122,7 +122,7 @@ TEST_P(Rounds, GiveWhatTheyMust) {
 
 INSTANTIATE_TEST_SUITE_P(
     Speculation,
-    Rounds,
+    RoundsByHand,
     ::testing::Values(
         Case{
             .name = "all_are_right",

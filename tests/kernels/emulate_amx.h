@@ -91,23 +91,4 @@ void tile_add_products() {
   }
 }
 
-template <int sums, int left, int right>
-void tile_add_byte_products() {
-  TileFile& file = tile_file();
-  const auto byte = [](std::uint32_t word, int index) {
-    return static_cast<int>(static_cast<std::int8_t>(word >> (8 * index)));
-  };
-  for (int m = 0; m < file.rows[left]; ++m) {
-    for (int n = 0; n < file.columns[right]; ++n) {
-      for (int quad = 0; quad < 16; ++quad) {
-        for (int i = 0; i < 4; ++i) {
-          const int product =
-              byte(file.words[left][m][quad], i) * byte(file.words[right][quad][n], i);
-          file.words[sums][m][n] += static_cast<std::uint32_t>(product);
-        }
-      }
-    }
-  }
-}
-
 }  // namespace saker::emulate

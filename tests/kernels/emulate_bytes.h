@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Part of emulate_avx512.h: numbers from and to bytes, and VNNI's products of bytes.
+// Part of emulate_avx512.h: whole numbers, and VNNI's products of bytes.
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
@@ -24,30 +24,6 @@ inline __m512i cvtps_epi32(__m512 v) {
           _mm256_cvtps_epi32(_mm256_castsi256_ps(pair.high)),
       }
   );
-}
-
-inline __m512i cvtepu8_epi32(__m128i v) {
-  return __builtin_bit_cast(
-      __m512i, HalfPair{_mm256_cvtepu8_epi32(v), _mm256_cvtepu8_epi32(_mm_srli_si128(v, 8))}
-  );
-}
-
-// The lowest byte of each lane.
-inline __m128i cvtepi32_epi8(__m512i v) {
-  struct Lanes {
-    std::uint32_t at[16];
-  };
-
-  struct Bytes {
-    std::uint8_t at[16];
-  };
-
-  const auto lanes = __builtin_bit_cast(Lanes, v);
-  Bytes bytes;
-  for (int i = 0; i < 16; ++i) {
-    bytes.at[i] = static_cast<std::uint8_t>(lanes.at[i]);
-  }
-  return __builtin_bit_cast(__m128i, bytes);
 }
 
 // acc + the products of four unsigned bytes of a and signed ones of b.
@@ -73,9 +49,5 @@ inline __m512i dpbusd_epi32(__m512i acc, __m512i a, __m512i b) {
 
 #undef _mm512_cvtps_epi32
 #define _mm512_cvtps_epi32 saker::emulate::cvtps_epi32
-#undef _mm512_cvtepu8_epi32
-#define _mm512_cvtepu8_epi32 saker::emulate::cvtepu8_epi32
-#undef _mm512_cvtepi32_epi8
-#define _mm512_cvtepi32_epi8 saker::emulate::cvtepi32_epi8
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32 saker::emulate::dpbusd_epi32

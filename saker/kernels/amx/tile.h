@@ -27,7 +27,6 @@ inline constexpr int kLeft = 4;
 inline constexpr int kRight = 6;
 
 #if defined(SAKER_EMULATE_AMX)
-using emulate::tile_add_byte_products;
 using emulate::tile_add_products;
 using emulate::tile_clear;
 using emulate::tile_load;
@@ -85,12 +84,6 @@ template <int tile>
 template <int sums, int left, int right>
 [[gnu::always_inline]] inline void tile_add_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
-}
-
-// The same of signed bytes, 64 by 64 in fours, as 32-bit numbers (TDPBSSD).
-template <int sums, int left, int right>
-[[gnu::always_inline]] inline void tile_add_byte_products() {
-  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 #endif
 

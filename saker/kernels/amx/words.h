@@ -65,45 +65,6 @@ template <int kQuarter>
   return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
 }
 
-// Sixteen bytes as numbers, and back: of each lane the lowest byte.
-[[gnu::always_inline]] inline U32x16 load_bytes(const std::byte* p) {
-  return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
-}
-
-[[gnu::always_inline]] inline void store_low_bytes(std::byte* p, U32x16 a) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
-}
-
-// Tables for look_up_bytes: the lowest bytes of a's lanes for the first 32 bytes, of b's for
-// others.
-[[gnu::always_inline]] inline U32x16 byte_tables(U32x16 a, U32x16 b) {
-  const __m512i first = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(a.v));
-  const __m512i second = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(b.v));
-  return {_mm512_shuffle_i32x4(first, second, 0)};
-}
-
-// Byte i is number index[i], below 16, of its table.
-[[gnu::always_inline]] inline U32x16 look_up_bytes(U32x16 tables, U32x16 index) {
-  return {_mm512_shuffle_epi8(tables.v, index.v)};
-}
-
-// Bytes 0, 2, 4 and so on of a, then of b; with `odd` bytes 1, 3, 5.
-template <int odd>
-[[gnu::always_inline]] inline U32x16 every_other_byte(U32x16 a, U32x16 b) {
-  struct Bytes {
-    std::uint8_t at[64];
-  };
-
-  alignas(64) static constexpr Bytes kFrom = [] {
-    Bytes from = {};
-    for (int i = 0; i < 64; ++i) {
-      from.at[i] = static_cast<std::uint8_t>(2 * i + odd);
-    }
-    return from;
-  }();
-  return {_mm512_permutex2var_epi8(a.v, _mm512_load_si512(kFrom.at), b.v)};
-}
-
 // Lane j of line i changes places with lane i of line j.
 inline void transpose(U32x16 (&lines)[16]) {
   __m512i pairs[16];

@@ -2,6 +2,12 @@
 // The table of one instruction set.
 #include "saker/kernels/cpu/dispatch.h"
 
+// Sets with bodies of int8/. On tiles bf16 is as fast as the rest of a pass (docs/adr/0015).
+#if (defined(__AVX512VNNI__) && !defined(__AMX_TILE__)) || \
+    (defined(SAKER_EMULATE_BF16) && !defined(SAKER_EMULATE_AMX))
+#define SAKER_INT8
+#endif
+
 namespace saker::kernels::SAKER_ISA {
 
 extern const AttendBodies attend_bodies;
@@ -16,7 +22,7 @@ const KernelTable kernel_table = {
     .attend = &attend_bodies,
     .delta = &delta_bodies,
     .linear = &linear_bodies,
-#if defined(SAKER_EMULATE_BF16) || defined(__AVX512VNNI__)
+#if defined(SAKER_INT8)
     .int8_linear = &int8_linear_bodies,
 #else
     .int8_linear = nullptr,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products of int8, for rows that may lose some precision: rows of x and of the weight are cut into
-// panels of kPanel columns, and a row has one scale in each: its largest magnitude there over 127.
-// What is multiplied is each number's nearest multiple of its scale. The sum of a panel is a whole
-// number and exact; then y = fma(float(sum), x's scale * the weight's scale, y), panel after panel
-// from 0. So these bits too depend on neither the rows beside a row nor tiles nor threads.
+// Products of int8, for rows that may lose some precision, on sets with VNNI: rows of x and of the
+// weight are cut into panels of kPanel columns, and a row has one scale in each: its largest
+// magnitude there over 127. What is multiplied is each number's nearest multiple of its scale. The
+// sum of a panel is a whole number and exact; then y = fma(float(sum), x's scale * the weight's
+// scale, y), panel after panel from 0. So these bits too depend on neither the rows beside a row
+// nor tiles nor threads.
 //
 // A row of x that is not finite somewhere gets the scale NaN, and results of NaN.
 
