@@ -113,29 +113,31 @@ Rounded rounded_product(const float* x, const float* w, int columns, bool scale_
   return result;
 }
 
+void expect_rounded_product(const WeightFormat& format, int rows) {
+  // Of bf16 the scale is known; of codes it may be larger, by the reach of their groups.
+  const bool scale_known = format.kind != WeightKind::kAffine;
+  constexpr int kOutputs = 37;
+  const int unit = std::max(format.group_size, 1);
+  const int columns = (kPanel + 301) / unit * unit;
+  const auto weight = PackedWeight::pack({random_weight(format, kOutputs, columns, 5)}, format);
+  const auto x = random_rows(rows, columns, 7);
+  const auto y = multiply_int8(x, weight);
+  const auto inputs = to_vector(x);
+  const auto weights = to_vector(weight.dequantized());
+  for (int i = 0; i < rows * kOutputs; ++i) {
+    const float* row = inputs.data() + std::ptrdiff_t{i / kOutputs} * columns;
+    const float* column = weights.data() + std::ptrdiff_t{i % kOutputs} * columns;
+    const Rounded truth = rounded_product(row, column, columns, scale_known);
+    ASSERT_NEAR(y.at(static_cast<std::size_t>(i)), truth.sum, truth.slack + 1e-4)
+        << format_name(format) << " at " << i;
+  }
+}
+
 TEST_P(Int8ProductTest, MultipliesRoundedNumbers) {
   for (const WeightFormat& format : all_formats()) {
-    if (is_wide(format)) {
-      continue;
-    }
-    // Of bf16 the scale is known; of codes it may be larger, by the reach of their groups.
-    const bool scale_known = format.kind != WeightKind::kAffine;
     for (const int rows : {1, 5, 40}) {
-      const int unit = std::max(format.group_size, 1);
-      const int columns = (kPanel + 301) / unit * unit;
-      const auto weight = PackedWeight::pack({random_weight(format, 37, columns, 5)}, format);
-      const auto x = random_rows(rows, columns, 7);
-      const auto y = multiply_int8(x, weight);
-      const auto inputs = to_vector(x);
-      const auto weights = to_vector(weight.dequantized());
-      for (int m = 0; m < rows; ++m) {
-        for (int n = 0; n < 37; ++n) {
-          const auto row = inputs.data() + static_cast<std::ptrdiff_t>(m) * columns;
-          const auto column = weights.data() + static_cast<std::ptrdiff_t>(n) * columns;
-          const Rounded truth = rounded_product(row, column, columns, scale_known);
-          ASSERT_NEAR(y.at(static_cast<std::size_t>(m * 37 + n)), truth.sum, truth.slack + 1e-4)
-              << format_name(format) << " at " << m << ", " << n;
-        }
+      if (!is_wide(format)) {
+        expect_rounded_product(format, rows);
       }
     }
   }
