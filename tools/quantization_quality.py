@@ -28,7 +28,7 @@ from mlx_lm.utils import load_model
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DEMO = ROOT / "tools" / "demo_model"
 WINDOW = 256
-WINDOWS = 12
+WINDOWS = 6
 MODES = [[], *(["--bits", str(b), "--group-size", str(g)] for b in (8, 6, 5, 4, 3, 2) for g in (32, 64))]
 MODES += [["--mode", mode] for mode in ("mxfp8", "mxfp4", "nvfp4")]
 MODES += [["--recipe", recipe, "--group-size", "32"] for recipe in ("mixed_4_6", "mixed_3_6", "mixed_3_4", "mixed_2_6")]
