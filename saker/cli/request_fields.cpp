@@ -2,6 +2,7 @@
 #include "saker/cli/request_fields.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 
 #include <algorithm>
 #include <array>
@@ -402,8 +403,8 @@ std::vector<std::int32_t> parse_token_list(std::string_view text) {
     require(
         error == std::errc() && ends_well,
         ErrorCode::kInvalidArgument,
-        "--tokens: got {:?} at character {}, expected ids with commas between, as in 1,2,3",
-        std::string_view(at, std::min<std::size_t>(static_cast<std::size_t>(end - at), 12)),
+        "--tokens: got {} at character {}, expected ids with commas between, as in 1,2,3",
+        quote({at, static_cast<std::size_t>(end - at)}, 12),
         at - text.data() + 1
     );
     tokens.push_back(id);
