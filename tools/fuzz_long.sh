@@ -13,7 +13,7 @@ goal=${2:-100000000}
 slice=${SLICE:-600}
 turns=build/fuzz/turns.tsv
 report=build/fuzz/report.md
-[ "${BUILT:-}" = 1 ] || tools/build.sh fuzz fuzz
+[ "${BUILT:-}" = 1 ] || tools/build.sh fuzz fuzz_long
 mkdir -p build/fuzz/corpus build/fuzz/findings build/fuzz/logs
 touch "$turns"
 # Targets that need files keep them in memory where the system has such a folder.
