@@ -6,13 +6,13 @@
 #include "saker/adapters/weight_norms.h"
 #include "saker/adapters/weight_rows.h"
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 #include "saker/load/safetensors.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <utility>
 #include <vector>
@@ -273,23 +273,18 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
 // "layers.12.mlp.up_proj" -> 12; -1 for embeddings; none for the head. A layer's first norm and
 // the final one are made together with what comes before them.
 std::optional<int> layer_of(std::string_view name, int layer_count) {
-  constexpr std::string_view kLayers = "layers.";
   if (name.starts_with("embed_tokens") || name.starts_with("per_layer_")) {
     return -1;
   }
   if (name == "norm") {
     return layer_count - 1;
   }
-  int layer = 0;
-  if (!name.starts_with(kLayers)) {
+  const auto in_layer = numbered_name(name, "layers.");
+  if (!in_layer) {
     return std::nullopt;
   }
-  const auto* begin = name.data() + kLayers.size();
-  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
-  if (error != std::errc()) {
-    return std::nullopt;
-  }
-  return name.ends_with(".input_layernorm") ? layer - 1 : layer;
+  const auto layer = static_cast<int>(in_layer->number);
+  return in_layer->rest == "input_layernorm" ? layer - 1 : layer;
 }
 
 // The head's change that follows from that of the embedding whose weight it shares.

@@ -169,19 +169,21 @@ class Fusion {
     targets_[head_] = std::move(target);
   }
 
-  // Which tensors each shard gets.
+  // Which tensors each shard gets; those of a draft are not the model's.
   void plan() {
     for (const fs::path& path : files_.paths) {
-      auto& names = shards_[path.filename().string()];
       std::set<std::string> sorted;  // So that the tensors of a module follow each other.
       for (const auto& entry : load::read_safetensors_header(path).entries) {
         const auto shard = files_.shard_of.find(entry.name);
-        if (shard == files_.shard_of.end() || shard->second == path) {
+        const bool is_here = shard == files_.shard_of.end() || shard->second == path;
+        if (is_here && !load::is_of_draft(entry.name)) {
           sorted.insert(entry.name);
         }
       }
       add_missing(sorted);
-      names.assign(sorted.begin(), sorted.end());
+      if (!sorted.empty()) {
+        shards_[path.filename().string()].assign(sorted.begin(), sorted.end());
+      }
     }
   }
 

@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -256,14 +257,15 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   for (const fs::path& file : files.paths) {
     add_file(result, headers, file);
   }
+  const auto of_draft =
+      std::erase_if(headers, [](const auto& entry) { return is_of_draft(entry.first); });
+  if (of_draft > 0) {
+    result.warnings.push_back(fmt::format("{} tensors are a draft's and not counted", of_draft));
+  }
   Json named = config;
   check(result, [&] {
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : headers) {
-      if (!is_of_draft(name)) {
-        names.push_back(name);
-      }
-    }
+    const auto keys = std::views::keys(headers);
+    const std::vector<std::string> names(keys.begin(), keys.end());
     auto detected = models::detect_architecture(config, names);
     models::check_config(detected.config);
     named = std::move(detected.config);

@@ -69,7 +69,7 @@ ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
   Hash config;
   config.add(nlohmann::json(read_json_file(*dir.config)).dump());  // Keys in order.
   Hash weights;
-  for (const auto& [name, tensor] : read_weight_files(find_weight_files(model_dir))) {
+  for (const auto& [name, tensor] : read_model_tensors(model_dir).tensors) {
     weights.add(name);
     weights.add(dtype_name(tensor.dtype));
     weights.add(shape_text(tensor.shape));

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -284,31 +283,17 @@ void run_steps(
 ) {
   const Work work = cut(steps);
   std::mutex mutex;  // Guards what follows.
-  std::exception_ptr failure;
   std::int64_t done = 0;
-  std::atomic<bool> stopped = false;
-  kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
-    if (stopped) {
-      return;
-    }
-    try {
-      const Slice& slice = work.slices[static_cast<std::size_t>(index)];
-      SliceRun(slice, writer).run();
-      work.pages[static_cast<std::size_t>(index)]->finish_slice();
-      const std::lock_guard lock(mutex);
-      done += slice.count;
-      if (progress) {
-        progress(done, work.elements);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = failure ? failure : std::current_exception();
-      stopped = true;
+  kernels::run_until_failure(static_cast<int>(work.slices.size()), [&](int index) {
+    const Slice& slice = work.slices[static_cast<std::size_t>(index)];
+    SliceRun(slice, writer).run();
+    work.pages[static_cast<std::size_t>(index)]->finish_slice();
+    const std::lock_guard lock(mutex);
+    done += slice.count;
+    if (progress) {
+      progress(done, work.elements);
     }
   });
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
 }
 
 }  // namespace saker::load

@@ -2,6 +2,7 @@
 #include "saker/models/detect.h"
 
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 #include "saker/models/model.h"
 
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -130,28 +130,6 @@ bool is_part(std::string_view part) {
   return part == "weight" || part == "scales" || part == "biases" || part == "bias";
 }
 
-// "layers.3.mlp.up_proj.weight" of layer 3: "mlp.up_proj.weight".
-struct LayerTensor {
-  std::int64_t layer = 0;
-  std::string_view name;
-};
-
-std::optional<LayerTensor> layer_tensor(std::string_view name) {
-  constexpr std::string_view kLayers = "layers.";
-  if (!name.starts_with(kLayers)) {
-    return std::nullopt;
-  }
-  name.remove_prefix(kLayers.size());
-  LayerTensor result;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.layer);
-  const auto digits = static_cast<std::size_t>(end - name.data());
-  if (error != std::errc() || result.layer < 0 || digits >= name.size() || name[digits] != '.') {
-    return std::nullopt;
-  }
-  result.name = name.substr(digits + 1);
-  return result;
-}
-
 bool is_in(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -199,8 +177,8 @@ class Misfit {
     if (tensor.starts_with(kModel)) {
       tensor.remove_prefix(kModel.size());
     }
-    const auto in_layer = layer_tensor(tensor);
-    const std::string_view name = in_layer ? in_layer->name : tensor;
+    const auto in_layer = numbered_name(tensor, "layers.");
+    const std::string_view name = in_layer ? in_layer->rest : tensor;
     const auto dot = name.rfind('.');
     const std::string_view module = name.substr(0, dot);
     const std::string_view part = dot == std::string_view::npos ? "" : name.substr(dot + 1);
@@ -218,7 +196,7 @@ class Misfit {
     const bool is_norm = module.ends_with("norm");
     const bool known = is_in(layout_.all, module) || is_in(layout_.some, module);
     if (known && part == "weight") {
-      layers_[in_layer->layer].insert(module);
+      layers_[in_layer->number].insert(module);
     }
     return known && (is_norm ? part == "weight" : is_part(part));
   }

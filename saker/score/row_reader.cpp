@@ -5,8 +5,6 @@
 #include "saker/kernels/cpu/thread_pool.h"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <utility>
 
 namespace saker::score {
@@ -28,20 +26,10 @@ bool RowReader::wants(int job, int row) const {
 
 void RowReader::read(std::span<const WantedRow> rows, std::span<const float> logits) {
   const std::size_t width = logits.size() / rows.size();
-  std::mutex mutex;
-  std::exception_ptr error;  // Tiles must not throw.
-  kernels::thread_pool().run(static_cast<int>(rows.size()), [&](int tile) {
-    try {
-      const auto index = static_cast<std::size_t>(tile);
-      read_row(rows[index], logits.subspan(index * width, width));
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      error = std::current_exception();
-    }
+  kernels::run_until_failure(static_cast<int>(rows.size()), [&](int tile) {
+    const auto index = static_cast<std::size_t>(tile);
+    read_row(rows[index], logits.subspan(index * width, width));
   });
-  if (error) {
-    std::rethrow_exception(error);
-  }
 }
 
 void RowReader::read_row(const WantedRow& row, std::span<const float> logits) {

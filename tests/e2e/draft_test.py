@@ -220,7 +220,9 @@ class Drafts(SakerTest):
         got = json.loads(done.stdout)
         self.assertEqual(got["stats"]["drafted"], self.json("generate", DEMO, "--draft", draft, *args)["stats"]["drafted"])
         self.assertEqual(answer(got), answer(self.json("generate", DEMO, *args)))
-        self.assertTrue(self.json("inspect", model, "--json")["runnable"])
+        seen = self.json("inspect", model, "--json")
+        self.assertTrue(seen["runnable"])
+        self.assertEqual(seen["parameters"], self.json("inspect", DEMO, "--json")["parameters"])
         written = self.folder / "written"
         report = self.json("convert", model, written, "--draft", model / "draft", "--json")
         self.assertEqual(report["draft_bytes"], len(data) - 8 - size)

@@ -59,4 +59,9 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
+bool multiplies_bf16(std::string_view set, const WeightFormat& format) {
+  const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
+  return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
+}
+
 }  // namespace saker::kernels

@@ -79,12 +79,6 @@ class LinearBodiesTest : public testing::TestWithParam<std::string> {
   void SetUp() override { select_kernel_table(GetParam()); }
 
   void TearDown() override { thread_pool().resize(2); }
-
-  bool multiplies_bf16(const WeightFormat& format) const {
-    const std::string& set = GetParam();
-    const bool has_bf16 = set.find("bf16") != std::string::npos || set.starts_with("amx");
-    return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -105,7 +99,8 @@ TEST_P(LinearBodiesTest, IsNearTheTruth) {
       const auto x = random_x(count, columns, random());
       const auto bias = normal_floats(static_cast<std::size_t>(weight.rows()), 1);
       const auto y = weight.times(x, 0, count, bias.data());
-      const auto truth = true_products(x, weight.values(), columns, multiplies_bf16(format));
+      const auto truth =
+          true_products(x, weight.values(), columns, multiplies_bf16(GetParam(), format));
       for (std::size_t i = 0; i < y.size(); ++i) {
         const float added = bias[i % bias.size()];
         const double limit = truth.limits[i] + 0x1p-23 * std::abs(y[i]);

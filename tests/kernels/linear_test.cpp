@@ -37,12 +37,6 @@ class LinearTest : public testing::TestWithParam<std::string> {
   void SetUp() override { select_instruction_set(GetParam()); }
 
   void TearDown() override { set_threads(2); }
-
-  bool multiplies_bf16(const WeightFormat& format) const {
-    const std::string& set = GetParam();
-    const bool has_bf16 = set.find("bf16") != std::string::npos || set.starts_with("amx");
-    return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -91,7 +85,10 @@ TEST_P(LinearTest, IsNearTheTruth) {
       const auto y = to_vector(linear(x, weight));
       const auto reference = to_vector(linear_reference(x, weight));
       const TrueProducts truth = true_products(
-          to_vector(x), to_vector(weight.dequantized()), columns, multiplies_bf16(format)
+          to_vector(x),
+          to_vector(weight.dequantized()),
+          columns,
+          multiplies_bf16(GetParam(), format)
       );
       ASSERT_EQ(y.size(), truth.sums.size());
       for (std::size_t i = 0; i < y.size(); ++i) {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -75,5 +76,29 @@ class ThreadPool {
 
 // The pool of all CPU kernels. Starts with the processors that this process may use.
 ThreadPool& thread_pool();
+
+// thread_pool().run for bodies that may throw: after an exception no further tile begins, and the
+// first one is thrown again when those that run have ended.
+template <typename Body>
+void run_until_failure(int count, Body&& body) {
+  std::mutex mutex;
+  std::exception_ptr failure;  // Guarded by the mutex.
+  std::atomic<bool> stopped = false;
+  thread_pool().run(count, [&](int tile) {
+    if (stopped) {
+      return;
+    }
+    try {
+      body(tile);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = failure ? failure : std::current_exception();
+      stopped = true;
+    }
+  });
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
 
 }  // namespace saker::kernels

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -67,34 +66,20 @@ void run_slices(
 ) {
   Work work = cut(model);
   std::mutex mutex;  // Guards what follows.
-  std::exception_ptr failure;
   std::int64_t done = 0;
-  std::atomic<bool> stopped = false;
-  kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
-    if (stopped) {
-      return;
+  kernels::run_until_failure(static_cast<int>(work.slices.size()), [&](int index) {
+    const Slice& slice = work.slices[static_cast<std::size_t>(index)];
+    const DerivedTensor& tensor = model.tensors[slice.tensor];
+    body(slice);
+    if (--work.left[slice.tensor] == 0 && tensor.release) {
+      tensor.release();
     }
-    try {
-      const Slice& slice = work.slices[static_cast<std::size_t>(index)];
-      const DerivedTensor& tensor = model.tensors[slice.tensor];
-      body(slice);
-      if (--work.left[slice.tensor] == 0 && tensor.release) {
-        tensor.release();
-      }
-      const std::lock_guard lock(mutex);
-      done += slice.count * static_cast<std::int64_t>(bytes_per_row(tensor));
-      if (progress) {
-        progress(done, work.bytes);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = failure ? failure : std::current_exception();
-      stopped = true;
+    const std::lock_guard lock(mutex);
+    done += slice.count * static_cast<std::int64_t>(bytes_per_row(tensor));
+    if (progress) {
+      progress(done, work.bytes);
     }
   });
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
 }
 
 // Each tensor's first output among all.

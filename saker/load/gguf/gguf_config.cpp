@@ -2,13 +2,13 @@
 #include "saker/load/gguf/gguf_config.h"
 
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -301,41 +301,19 @@ void add_gemma(const Keys& keys, Family family, Json& config) {
   config["final_logit_softcapping"] = keys.number("final_logit_softcapping").value_or(30.0);
 }
 
-// "blk.12.attn_q" -> 12 and "attn_q".
-struct LayerName {
-  std::int64_t layer = 0;
-  std::string_view part;
-};
-
-std::optional<LayerName> layer_name(std::string_view name) {
-  constexpr std::string_view kBlock = "blk.";
-  if (!name.starts_with(kBlock)) {
-    return std::nullopt;
-  }
-  name.remove_prefix(kBlock.size());
-  LayerName result;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result.layer);
-  const auto digits = static_cast<std::size_t>(end - name.data());
-  if (error != std::errc() || digits >= name.size() || name[digits] != '.') {
-    return std::nullopt;
-  }
-  result.part = name.substr(digits + 1);
-  return result;
-}
-
 std::optional<std::string> path_of(Family family, std::string_view name) {
-  const auto layer = layer_name(name);
+  const auto layer = numbered_name(name, "blk.");
   if (!layer) {
     const auto path = renamed(kOfModel, name);
     return path ? std::optional(std::string(*path)) : std::nullopt;
   }
-  const auto part = layer->part == "ffn_norm"
+  const auto part = layer->rest == "ffn_norm"
                         ? std::optional<std::string_view>(
                               has_sandwich_norms(family) ? "pre_feedforward_layernorm"
                                                          : "post_attention_layernorm"
                           )
-                        : renamed(kOfLayer, layer->part);
-  return part ? std::optional(fmt::format("model.layers.{}.{}", layer->layer, *part))
+                        : renamed(kOfLayer, layer->rest);
+  return part ? std::optional(fmt::format("model.layers.{}.{}", layer->number, *part))
               : std::nullopt;
 }
 
