@@ -18,8 +18,17 @@ TEST(NumberedName, TakesNumberAndRest) {
 
 TEST(NumberedName, RefusesOtherForms) {
   for (const std::string_view name :
-       {"", "layers.", "layers.1", "layers.1.", "layers..x", "layers.x.y", "layers.-1.x",
-        "layers.01.x", "layers.1x.y", "layers.99999999999999999999.x", "blk.1.x"}) {
+       {"",
+        "layers.",
+        "layers.1",
+        "layers.1.",
+        "layers..x",
+        "layers.x.y",
+        "layers.-1.x",
+        "layers.01.x",
+        "layers.1x.y",
+        "layers.99999999999999999999.x",
+        "blk.1.x"}) {
     EXPECT_FALSE(numbered_name(name, "layers.")) << name;
   }
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adapters on the command line and in records: base, fine-tune and other strengths in one batch."""
 import json
+import shutil
+import struct
 import unittest
 
 from saker import ROOT, SakerTest
@@ -108,6 +110,19 @@ class Adapters(SakerTest):
         self.assertEqual(self.ok("convert", "--adapter", sway["output"], env=cache).decode(), sway["output"] + "\n")
         self.fails("convert", "--adapter", LORA, "--null", "3", says="expected DST", code=2)
         self.fails("convert", "--adapter", LORA, "--sway-cache", self.folder / "x", says="without DST", code=2)
+
+    def test_fuse_leaves_out_the_draft_among_the_tensors(self):
+        model = self.folder / "model"
+        shutil.copytree(MODEL, model)
+        data = (model / "model.safetensors").read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        header = {"draft." + name: entry for name, entry in json.loads(data[8 : 8 + size]).items() if name != "__metadata__"}
+        text = json.dumps(header).encode()
+        (model / "model-draft.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+        for name, base in (("plain", MODEL), ("with_draft", model)):
+            self.ok("convert", base, self.folder / name, "--adapter", LORA, "--fuse")
+        tensors = [self.json("inspect", self.folder / name, "--json")["file_bytes"] for name in ("plain", "with_draft")]
+        self.assertEqual(*tensors)
 
     def test_fuse_writes_a_model_that_answers_as_the_adapter(self):
         out = self.folder / "fused"
