@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace saker::kernels {
 
@@ -22,8 +23,10 @@ struct MlxWeight {
 };
 
 struct PackedWeight::Storage {
-  // CPU: the packed bytes, at matrix.data.
-  std::shared_ptr<const std::byte> bytes;
+  // CPU: the packed bytes, at matrix.data; or the checkpoint's own, with the places of their
+  // blocks.
+  std::vector<std::shared_ptr<const std::byte>> bytes;
+  std::vector<const std::byte*> block_places;
   PackedMatrix matrix;
   // GPU: set instead of the above.
   std::optional<MlxWeight> arrays;

@@ -10,6 +10,7 @@
 #include "saker/kernels/pack/weight_bytes.h"
 #include "saker/kernels/packed_storage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -163,6 +164,29 @@ void release(const WeightTensors& part) {
   }
 }
 
+// Gives a storage whose layout is known its bytes: those of the parts where they can stay, or a
+// packed copy.
+void fill_storage(
+    const std::vector<WeightTensors>& parts,
+    const WeightFormat& format,
+    PackedWeight::Storage& storage
+) {
+  PackedMatrix& matrix = storage.matrix;
+  if (fits_in_place(parts, matrix)) {
+    for (const WeightTensors& part : parts) {
+      storage.bytes.push_back(part.weight.data);
+    }
+    storage.block_places = find_blocks(parts);
+    matrix.block_places = storage.block_places.data();
+    return;
+  }
+  const std::shared_ptr<std::byte> bytes = allocate_weight_bytes(packed_bytes(matrix));
+  storage.bytes.push_back(bytes);
+  matrix.data = bytes.get();
+  pack_rows(parts, format, matrix, bytes.get());
+  std::ranges::for_each(parts, release);
+}
+
 mx::Dtype mlx_dtype(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -296,15 +320,10 @@ PackedWeight PackedWeight::pack(
         typed.dtype,
         kernel_table().linear->order
     );
-    const std::shared_ptr<std::byte> bytes = allocate_weight_bytes(packed_bytes(matrix));
-    storage->bytes = bytes;
-    matrix.data = bytes.get();
-    pack_rows(parts, format, matrix, bytes.get());
+    fill_storage(parts, format, *storage);
   } else {
     storage->arrays = join_arrays(parts);
-  }
-  for (const WeightTensors& part : parts) {
-    release(part);
+    std::ranges::for_each(parts, release);
   }
   return {static_cast<int>(rows), static_cast<int>(columns), format, std::move(storage)};
 }

@@ -7,9 +7,9 @@
 // On CPU, rows are interleaved by 16, so that 16 outputs fill vector lanes, or lie as matrix tiles
 // load them (PackedOrder); either way each output adds its products in the same order of k whatever
 // the number of input rows is: a row's bits never depend on the rows beside it. Packing reads the
-// checkpoint's bytes once, in parallel, and gives the mapped pages back. On a GPU the arrays stay
-// as MLX lays them out. Immutable after packing; copies share the memory; safe to use from any
-// thread.
+// checkpoint's bytes once, in parallel, and gives the mapped pages back; bf16 that tiles can read
+// stays where the checkpoint has it (docs/adr/0016). On a GPU the arrays stay as MLX lays them out.
+// Immutable after packing; copies share the memory; safe to use from any thread.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/weight_format.h"

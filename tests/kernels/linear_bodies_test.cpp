@@ -136,6 +136,77 @@ TEST_P(LinearBodiesTest, RowsAreIndependent) {
   }
 }
 
+// A weight of bf16 in parts, each at any address, as a checkpoint has them.
+class PartsInPlace {
+ public:
+  PartsInPlace(const std::vector<int>& rows, int columns, std::uint64_t seed) {
+    int all = 0;
+    for (const int count : rows) {
+      parts_.push_back(random_weight(kFormat, count, columns, seed++));
+      Tensor& tensor = parts_.back().weight;
+      const std::size_t offset = seed % 3 * 8;
+      auto copy = std::make_shared<std::vector<std::byte>>(offset);
+      copy->insert(copy->end(), tensor.data.get(), tensor.data.get() + tensor.nbytes());
+      tensor.data = std::shared_ptr<const std::byte>(copy, copy->data() + offset);
+      all += count;
+    }
+    matrix_ = packed_layout(all, columns, kFormat, DType::kBFloat16, PackedOrder::kInTiles);
+  }
+
+  bool fits() const { return fits_in_place(parts_, matrix_); }
+
+  // Rows of x times the weight, copied to tiles or not.
+  std::vector<float> times(const std::vector<float>& x, bool in_place) {
+    std::vector<std::byte> bytes(
+        matrix_.block_bytes() * static_cast<std::size_t>(matrix_.blocks())
+    );
+    const auto blocks = find_blocks(parts_);
+    PackedMatrix matrix = matrix_;
+    if (in_place) {
+      matrix.block_places = blocks.data();
+    } else {
+      matrix.data = bytes.data();
+      pack_rows(parts_, kFormat, matrix, bytes.data());
+    }
+    const int count = static_cast<int>(x.size()) / matrix.columns;
+    std::vector<float> y(static_cast<std::size_t>(count) * matrix.rows);
+    const RowProduct product = {&matrix, {x.data(), matrix.columns, 1, count}, nullptr, y.data()};
+    multiply_rows(*kernel_table().linear, {&product, 1});
+    return y;
+  }
+
+ private:
+  static constexpr WeightFormat kFormat = {WeightKind::kBFloat16, 0, 0};
+
+  std::vector<WeightTensors> parts_;
+  PackedMatrix matrix_;
+};
+
+TEST_P(LinearBodiesTest, WeightsInPlaceGiveTheBitsOfPackedOnes) {
+  if (kernel_table().linear->order != PackedOrder::kInTiles) {
+    GTEST_SKIP() << "this set reads no tiles";
+  }
+  std::mt19937 random(23);  // NOLINT: the same in every run.
+  const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
+  for (const int count : {1, 2, 9, 16, 17, 40, 70}) {
+    std::vector<int> rows(1 + random() % 3);
+    std::ranges::generate(rows, [&] { return 16 * (1 + below(11)); });
+    const int columns = 32 * (1 + below(50));
+    PartsInPlace weight(rows, columns, random());
+    ASSERT_TRUE(weight.fits());
+    const auto x = random_x(count, columns, random());
+    const auto expected = weight.times(x, false);
+    const auto got = weight.times(x, true);
+    ASSERT_TRUE(same_bits(got.data(), expected.data(), got.size())) << count << " rows";
+  }
+}
+
+TEST(LinearBodies, WeightsThatFillNoTilesAreCopied) {
+  EXPECT_TRUE(PartsInPlace({32, 16}, 64, 1).fits());
+  EXPECT_FALSE(PartsInPlace({32, 24}, 64, 1).fits());
+  EXPECT_FALSE(PartsInPlace({32, 16}, 48, 1).fits());
+}
+
 TEST_P(LinearBodiesTest, BadRowsStayAlone) {
   for (const WeightFormat& format : all_formats()) {
     const int columns = 2 * std::max(format.group_size, 32);

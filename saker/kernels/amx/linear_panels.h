@@ -22,8 +22,7 @@ struct PanelMemory {
 struct Panel {
   int first_step;
   int steps;
-  const std::byte* weights;     // Of the first block.
-  std::ptrdiff_t block_stride;  // In bytes.
+  const std::byte* blocks[kTileBlocks];  // Where each one's tiles lie, one behind the other.
 };
 
 // Two slivers (or the last one) by two blocks (or the last one) of the tile.
@@ -50,9 +49,9 @@ void multiply_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
     panel.first_step == 0 ? tile_clear<kSum>() : tile_load<kSum>(sums, stride);
   });
   for (int step = 0; step < panel.steps; ++step) {
-    const std::byte* weights = panel.weights + unit.block * panel.block_stride + step * kTileBytes;
     unroll<kBlocks>([&](auto b) {
-      tile_load<kLeft + b.kValue>(weights + b.kValue * panel.block_stride, kTileStride);
+      const std::byte* weights = panel.blocks[unit.block + b.kValue] + step * kTileBytes;
+      tile_load<kLeft + b.kValue>(weights, kTileStride);
     });
     unroll<kSlivers>([&](auto s) {
       tile_load<kRight + s.kValue>(unit.x[s.kValue].step(panel.first_step + step), stride);
@@ -75,29 +74,50 @@ inline void multiply_any_unit(const Unit& unit, const Panel& panel, PanelMemory&
   }
 }
 
-// Where the weights of a panel lie; codes are unpacked first.
+// The tiles of a block's steps, which lie row after row, one behind the other.
+inline void gather_tiles(
+    const PackedMatrix& weight, const std::byte* block, const Panel& panel, WeightTile* tiles
+) {
+  block += panel.first_step * weight.tile_step_bytes();
+  for (int row = 0; row < kBlockRows; ++row) {
+    const auto* from =
+        reinterpret_cast<const std::uint32_t*>(block + row * weight.tile_row_bytes());
+    for (int step = 0; step < panel.steps; ++step, from += kTilePairs) {
+      store_u32(reinterpret_cast<std::uint32_t*>(tiles[step] + row * kTileStride), load_u32(from));
+    }
+  }
+}
+
+template <typename Chunk>
+void unpack_tiles(
+    const PackedMatrix& weight, const std::byte* block, const Panel& panel, WeightTile* tiles
+) {
+  Unpacking<Chunk> unpacking;
+  const std::size_t chunk_bytes = weight.chunk_bytes();
+  const std::byte* chunk = block + panel.first_step / kChunkSteps * chunk_bytes;
+  for (int step = 0; step < panel.steps; step += kChunkSteps, chunk += chunk_bytes) {
+    unpacking.start(chunk, chunk + chunk_bytes, tiles + step);
+    unpacking.unpack_rows(0, kBlockRows);
+  }
+}
+
+// Where the weights of a panel lie as tiles; unless the weight does so itself, they are made here.
 inline void find_weights(
     const PackedMatrix& weight, const LinearTile& tile, Panel& panel, PanelMemory& memory
 ) {
-  if (!weight.has_groups()) {
-    panel.weights = weight.block(tile.first_block) + panel.first_step * kTileBytes;
-    panel.block_stride = static_cast<std::ptrdiff_t>(weight.block_bytes());
-    return;
-  }
-  panel.weights = memory.weights[0][0];
-  panel.block_stride = sizeof(memory.weights[0]);
-  const std::size_t chunk_bytes = weight.chunk_bytes();
-  with_chunk(weight, [&](auto type) {
-    Unpacking<decltype(type)> unpacking;
-    for (int b = 0; b < tile.block_count; ++b) {
-      const std::byte* chunk =
-          weight.block(tile.first_block + b) + panel.first_step / kChunkSteps * chunk_bytes;
-      for (int step = 0; step < panel.steps; step += kChunkSteps, chunk += chunk_bytes) {
-        unpacking.start(chunk, chunk + chunk_bytes, memory.weights[b] + step);
-        unpacking.unpack_rows(0, kBlockRows);
-      }
+  for (int b = 0; b < tile.block_count; ++b) {
+    const std::byte* block = weight.block(tile.first_block + b);
+    panel.blocks[b] = memory.weights[b][0];
+    if (weight.has_groups()) {
+      with_chunk(weight, [&](auto type) {
+        unpack_tiles<decltype(type)>(weight, block, panel, memory.weights[b]);
+      });
+    } else if (weight.in_place()) {
+      gather_tiles(weight, block, panel, memory.weights[b]);
+    } else {
+      panel.blocks[b] = block + panel.first_step * kTileBytes;
     }
-  });
+  }
 }
 
 inline void multiply_panel(

@@ -12,14 +12,16 @@ inline constexpr int kTiledBlocks = 4;
 inline constexpr int kAhead = 1;  // Chunks.
 
 // sums[b] += one step of block b, for kBlocks blocks from kFirst on; at(b) is where its weights
-// lie.
+// lie, row after row at row_bytes.
 template <int kFirst, int kBlocks, typename Weights>
-[[gnu::always_inline]] inline void add_step(const TileSliver& x, int step, const Weights& at) {
+[[gnu::always_inline]] inline void add_step(
+    const TileSliver& x, int step, const Weights& at, std::ptrdiff_t row_bytes = kTileStride
+) {
   tile_load<kRight>(x.step(step), x.stride);
   unroll<kBlocks>([&](auto i) {
     constexpr int kBlock = kFirst + i.kValue;
     constexpr int kWeight = kLeft + kBlock % 2;
-    tile_load<kWeight>(at(kBlock), kTileStride);
+    tile_load<kWeight>(at(kBlock), row_bytes);
     tile_add_products<kBlock, kWeight, kRight>();
   });
 }
@@ -33,6 +35,27 @@ void multiply_dense_blocks(const PackedMatrix& weight, const TileSliver& x, int 
     add_step<0, kBlocks>(x, step, [&](int b) {
       return first + b * block_bytes + step * kTileBytes;
     });
+  }
+}
+
+// bf16 weights that lie row after row. Sixteen rows at once are too many streams for the processor
+// to guess: the blocks that follow are asked for, in the order that they lie in.
+template <int kBlocks>
+void multiply_blocks_in_place(const PackedMatrix& weight, const TileSliver& x, int block) {
+  const std::byte* blocks[kBlocks];
+  const std::byte* next[kBlocks];
+  unroll<kBlocks>([&](auto b) {
+    blocks[b.kValue] = weight.block(block + b.kValue);
+    next[b.kValue] = weight.block(smaller(block + kBlocks + b.kValue, weight.blocks() - 1));
+  });
+  for (int step = 0; step < tile_steps(weight); ++step) {
+    unroll<kBlocks>([&](auto b) { ask_for(next[b.kValue] + step * kTileBytes, kTileBytes); });
+    add_step<0, kBlocks>(
+        x,
+        step,
+        [&](int b) { return blocks[b] + step * weight.tile_step_bytes(); },
+        weight.tile_row_bytes()
+    );
   }
 }
 
@@ -99,6 +122,8 @@ void multiply_blocks_tiled(
     with_chunk(weight, [&](auto chunk) {
       multiply_coded_blocks<decltype(chunk), kBlocks>(weight, x, block);
     });
+  } else if (weight.in_place()) {
+    multiply_blocks_in_place<kBlocks>(weight, x, block);
   } else {
     multiply_dense_blocks<kBlocks>(weight, x, block);
   }
@@ -112,6 +137,9 @@ inline void multiply_few_tiled(const PackedMatrix& weight, const LinearTile& til
   const Tiles registers(kTileHeight, tile.slivers.rows);
   const int end = tile.first_block + tile.block_count;
   int block = tile.first_block;
+  for (; weight.in_place() && block + 2 <= end; block += 2) {
+    multiply_blocks_tiled<2>(weight, tile, x, block);
+  }
   for (; block + kTiledBlocks <= end; block += kTiledBlocks) {
     multiply_blocks_tiled<kTiledBlocks>(weight, tile, x, block);
   }

@@ -15,7 +15,8 @@
 //
 // In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h),
 // zero behind the last column:
-//   bf16      [ceil(K / 32)][16][32] values
+//   bf16      [ceil(K / 32)][16][32] values; or, where `block_places` is set, sixteen rows of K
+//   values as the checkpoint has them
 //   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
 //   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
 //   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
@@ -48,6 +49,11 @@ struct PackedMatrix {
   int group = 0;
   int largest_code = 0;  // Nibble and byte only.
   const std::byte* data = nullptr;
+  // Set instead of `data` where blocks of bf16 stay where the checkpoint has them: each block's
+  // first byte, without alignment. kInTiles only; K is a multiple of 32 and N one of 16.
+  const std::byte* const* block_places = nullptr;
+
+  [[gnu::always_inline]] bool in_place() const { return block_places != nullptr; }
 
   [[gnu::always_inline]] bool has_groups() const {
     return kind == PackedKind::kNibble || kind == PackedKind::kByte;
@@ -88,7 +94,20 @@ struct PackedMatrix {
     return order == PackedOrder::kInTiles ? tiled_block_bytes() : lane_block_bytes();
   }
 
+  // From a row of a block to the next, and from 32 of its columns to the next: bf16 in the order
+  // kInTiles only.
+  [[gnu::always_inline]] std::ptrdiff_t tile_row_bytes() const {
+    return in_place() ? std::ptrdiff_t{2} * columns : kStepColumns * 2;
+  }
+
+  [[gnu::always_inline]] std::ptrdiff_t tile_step_bytes() const {
+    return std::ptrdiff_t{2} * kStepColumns * (in_place() ? 1 : kBlockRows);
+  }
+
   [[gnu::always_inline]] const std::byte* block(int index) const {
+    if (in_place()) {
+      return block_places[index];
+    }
     return data + static_cast<std::size_t>(index) * block_bytes();
   }
 

@@ -200,6 +200,24 @@ PackedMatrix packed_layout(
   return matrix;
 }
 
+bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix) {
+  return matrix.order == PackedOrder::kInTiles && matrix.columns % kStepColumns == 0 &&
+         std::ranges::all_of(parts, [](const WeightTensors& part) {
+           return part.weight.dtype == DType::kBFloat16 && part.weight.shape[0] % kBlockRows == 0;
+         });
+}
+
+std::vector<const std::byte*> find_blocks(const std::vector<WeightTensors>& parts) {
+  std::vector<const std::byte*> blocks;
+  for (const WeightTensors& part : parts) {
+    const std::size_t block_bytes = kBlockRows * row_bytes(part.weight);
+    for (std::size_t at = 0; at < part.weight.nbytes(); at += block_bytes) {
+      blocks.push_back(part.weight.data.get() + at);
+    }
+  }
+  return blocks;
+}
+
 void pack_rows(
     const std::vector<WeightTensors>& parts,
     const WeightFormat& format,

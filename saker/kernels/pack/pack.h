@@ -28,6 +28,12 @@ void pack_rows(
     std::byte* to
 );
 
+// Whether the rows of `parts`, of this layout, can be multiplied where they lie.
+bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix);
+
+// Where each block of such parts lies.
+std::vector<const std::byte*> find_blocks(const std::vector<WeightTensors>& parts);
+
 // Row `row` in float32, `matrix.columns` values.
 void unpack_row(const PackedMatrix& matrix, int row, float* values);
 

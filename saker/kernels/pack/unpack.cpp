@@ -61,10 +61,10 @@ void unpack_tiled_row(const PackedMatrix& matrix, const std::byte* block, int la
     unpack_tiled_codes(matrix, block, lane, values);
     return;
   }
+  const std::byte* row = block + lane * matrix.tile_row_bytes();
   for (int k = 0; k < matrix.columns; ++k) {
-    const int line = k / kStepColumns * kBlockRows + lane;
-    const std::byte* value = block + 2 * (line * kStepColumns + k % kStepColumns);
-    values[k] = bf16_value(load_unaligned<std::uint16_t>(value));
+    const std::byte* step = row + k / kStepColumns * matrix.tile_step_bytes();
+    values[k] = bf16_value(load_unaligned<std::uint16_t>(step + 2 * (k % kStepColumns)));
   }
 }
 
