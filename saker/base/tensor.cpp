@@ -47,6 +47,8 @@ DTypeInfo dtype_info(DType dtype) {
       return {"F64", 8};
     case DType::kBool:
       return {"BOOL", 1};
+    case DType::kFloat8E4M3:
+      return {"F8_E4M3", 1};
   }
   throw Error(ErrorCode::kInternal, "[tensor] unknown dtype");
 }

@@ -29,6 +29,7 @@ enum class DType : std::uint8_t {
   kUInt64,
   kFloat64,
   kBool,
+  kFloat8E4M3,  // Codes of checkpoints; nothing computes with them.
 };
 
 // Bytes of one element.

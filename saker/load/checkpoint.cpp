@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/foreign_source.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -28,6 +30,29 @@ namespace {
 
 // Tensor names that a warning lists at most.
 constexpr std::size_t kListed = 3;
+
+struct Source {
+  Json config;
+  TensorMap tensors;
+  std::vector<std::string> warnings;
+};
+
+Source read_source(const std::filesystem::path& path) {
+  if (auto other = foreign::open_foreign(path)) {
+    return {std::move(other->config), foreign::make_tensors(*other), std::move(other->notes)};
+  }
+  const ModelDir files = open_model_dir(path);
+  require(
+      files.config.has_value(),
+      ErrorCode::kNotFound,
+      "{}: holds no config.json",
+      quote(path.native(), path.native().size())
+  );
+  Json config = read_json_file(*files.config);
+  parse_quantization(config);
+  ModelTensors read = read_model_tensors(path);
+  return {std::move(config), std::move(read.tensors), std::move(read.warnings)};
+}
 
 }  // namespace
 
@@ -57,18 +82,11 @@ std::optional<std::string> unused_warning(std::vector<std::string> names) {
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir, const models::LoadProgress& progress, bool with_mtp
 ) {
-  const ModelDir files = open_model_dir(dir);
-  require(
-      files.config.has_value(),
-      ErrorCode::kNotFound,
-      "{}: holds no config.json",
-      quote(dir.native(), dir.native().size())
-  );
-  LoadedCheckpoint loaded;
-  loaded.config = read_json_file(*files.config);
+  auto [config, tensors, warnings] = read_source(dir);
+  LoadedCheckpoint loaded{
+      .model = nullptr, .mtp = nullptr, .config = std::move(config), .warnings = std::move(warnings)
+  };
   nn::QuantizationConfig quantization = parse_quantization(loaded.config);
-  auto [tensors, warnings] = read_model_tensors(dir);
-  loaded.warnings = std::move(warnings);
   auto detected = models::detect_architecture(loaded.config, tensor_names(tensors));
   models::check_config(detected.config);
   if (!detected.warning.empty()) {

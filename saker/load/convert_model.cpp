@@ -397,13 +397,16 @@ ConvertReport convert_folder(
   return report;
 }
 
-// Anything but the bare folder goes by way of one that is removed.
+// Anything but the bare folder goes by way of one that is removed, and so do folders, whose tensors
+// have their makers' names.
 ConvertReport convert_foreign(
     const foreign::ForeignModel& model,
     const std::filesystem::path& target,
     const ConvertOptions& options
 ) {
-  if (!options.quantize && !options.dequantize && !options.dtype && options.draft.empty()) {
+  const bool bare = !options.quantize && !options.dequantize && !options.dtype &&
+                    options.draft.empty() && model.folder.empty();
+  if (bare) {
     return foreign::write_foreign(model, target, options);
   }
   const AtomicFolder scratch(target);

@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/foreign_source.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -74,6 +76,21 @@ void add_totals(Inspection& result, const Headers& headers) {
     total.bytes += entry.end - entry.begin;
     result.tensors.push_back({name, std::string(entry.dtype_name), entry.shape});
   }
+}
+
+// Of the tensors that are made when the model is loaded.
+Headers derived_headers(const foreign::ForeignModel& model) {
+  Headers headers;
+  for (const PlannedTensor& output : foreign::all_outputs(model)) {
+    SafetensorsEntry entry;
+    entry.name = output.name;
+    entry.dtype_name = dtype_name(output.dtype);
+    entry.dtype = output.dtype;
+    entry.shape = output.shape;
+    entry.element_count = static_cast<std::int64_t>(output.nbytes() / dtype_size(output.dtype));
+    headers.emplace(output.name, std::move(entry));
+  }
+  return headers;
 }
 
 // Bits of the packed weight of a module; none when it is not quantized.
@@ -243,8 +260,12 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
       describe_json(config)
   );
   result.model = summarise_config(config);
+  std::optional<foreign::ForeignModel> other;
   nn::QuantizationConfig quantization;
-  check(result, [&] { quantization = parse_quantization(config); });
+  check(result, [&] {
+    other = foreign::open_foreign(path);
+    quantization = parse_quantization(other ? other->config : config);
+  });
   result.model->quantization = describe_quantization(quantization);
   check(result, [&] { result.model->sampling = describe_sampling(dir); });
   result.model->has_tokenizer = dir.tokenizer.has_value();
@@ -262,24 +283,28 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   if (of_draft > 0) {
     result.warnings.push_back(fmt::format("{} tensors are a draft's and not counted", of_draft));
   }
-  Json named = config;
+  result.metadata.clear();
+  add_totals(result, headers);
+  if (other) {
+    headers = derived_headers(*other);
+    result.warnings = other->notes;
+  }
+  Json named = other ? other->config : config;
   check(result, [&] {
     const auto keys = std::views::keys(headers);
     const std::vector<std::string> names(keys.begin(), keys.end());
-    auto detected = models::detect_architecture(config, names);
+    auto detected = models::detect_architecture(named, names);
     models::check_config(detected.config);
     named = std::move(detected.config);
     if (!detected.warning.empty()) {
       result.warnings.push_back(std::move(detected.warning));
     }
   });
-  result.metadata.clear();
-  add_totals(result, headers);
   result.parameters = count_parameters(headers, quantization);
   check(result, [&] {
     for (const auto& [name, entry] : headers) {
       require(
-          entry.dtype.has_value(),
+          entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
           ErrorCode::kUnsupported,
           "tensor {} has dtype {}, which can't be loaded",
           quote(name),

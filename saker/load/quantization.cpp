@@ -131,9 +131,9 @@ std::optional<Section> find_section(const Json& config) {
       throw Error(
           ErrorCode::kUnsupported,
           fmt::format(
-              "config: 'quantization_config.quant_method' is {}, expected bf16, f16 or f32 weights "
-              "or "
-              "MLX's quantization",
+              "config: 'quantization_config.quant_method' is {}, expected MLX's quantization or "
+              "none, "
+              "or in a model's folder awq, gptq, fp8, compressed-tensors, mxfp4 or mxfp8",
               describe_json(*method)
           )
       );

@@ -324,8 +324,11 @@ TEST_F(CheckpointTest, NamesWhatItCannotRun) {
   config["model_type"] = 7;
   expect_refused(config, {"model_type", "7"});
   config = config_;
+  config["quantization_config"] = {{"quant_method", "bitnet"}};
+  expect_refused(config, {"quantization_config.quant_method", "'bitnet'"});
   config["quantization_config"] = {{"quant_method", "gptq"}};
-  expect_refused(config, {"quantization_config.quant_method", "'gptq'"});
+  dir_.write("config.json", config.dump());
+  expect_failure(ErrorCode::kCorruptData, {"'gptq'", "no tensor of the checkpoint"});
   config = config_;
   config["rope_scaling"] = {{"rope_type", "spiral"}};
   expect_refused(config, {"rope", "spiral"});

@@ -186,7 +186,8 @@ TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
   EXPECT_NE(reason_with("hidden_size", -3).find("-3"), std::string::npos);
   EXPECT_NE(reason_with("hidden_size", 1e300).find("hidden_size"), std::string::npos);
   EXPECT_NE(
-      reason_with("quantization_config", {{"quant_method", "awq"}}).find("'awq'"), std::string::npos
+      reason_with("quantization_config", {{"quant_method", "bitnet"}}).find("'bitnet'"),
+      std::string::npos
   );
   dir_.write("model.safetensors", safetensors_file({{"w", "F8_E4M3", {2}, "ab"}}));
   EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);

@@ -133,25 +133,33 @@ void write_tensors(
 
 TensorMap make_tensors(const ForeignModel& model) {
   TensorMap tensors;
-  const auto outputs = all_outputs(model);
   std::vector<std::byte*> data;
-  data.reserve(outputs.size());
-  for (const PlannedTensor& output : outputs) {
-    const std::shared_ptr<std::byte[]> bytes(new std::byte[output.nbytes()]);
-    data.push_back(bytes.get());
-    tensors.insert_or_assign(
-        output.name,
-        Tensor{
-            .dtype = output.dtype,
-            .shape = output.shape,
-            .data = std::shared_ptr<const std::byte>(bytes, bytes.get()),
-            .release = {},
-        }
-    );
+  for (const DerivedTensor& tensor : model.tensors) {
+    if (tensor.same) {
+      tensors.insert_or_assign(tensor.outputs.front().name, *tensor.same);
+      data.push_back(nullptr);
+      continue;
+    }
+    for (const PlannedTensor& output : tensor.outputs) {
+      const std::shared_ptr<std::byte[]> bytes(new std::byte[output.nbytes()]);
+      data.push_back(bytes.get());
+      tensors.insert_or_assign(
+          output.name,
+          Tensor{
+              .dtype = output.dtype,
+              .shape = output.shape,
+              .data = std::shared_ptr<const std::byte>(bytes, bytes.get()),
+              .release = {},
+          }
+      );
+    }
   }
   const auto first_output = first_outputs(model);
   run_slices(model, {}, [&](const Slice& slice) {
     const DerivedTensor& tensor = model.tensors[slice.tensor];
+    if (tensor.same) {
+      return;
+    }
     std::vector<std::byte*> places;
     places.reserve(tensor.outputs.size());
     for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {

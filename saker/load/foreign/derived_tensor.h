@@ -10,8 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +27,8 @@ struct DerivedTensor {
   std::int64_t rows = 1;
   // Writes rows [first, first + count) of output i to to[i]. Safe to call from several threads.
   std::function<void(std::int64_t first, std::int64_t count, std::span<std::byte* const> to)> make;
-  std::function<void()> release;  // Gives the file's pages back; may be empty.
+  std::optional<Tensor> same = {};  // The file's own, where nothing is made.
+  std::function<void()> release;    // Gives the file's pages back; may be empty.
 
   // Bytes of a row of output i.
   std::size_t row_bytes(std::size_t output) const;
@@ -34,7 +37,9 @@ struct DerivedTensor {
 struct ForeignModel {
   Json config;  // As our own and mlx-lm's models have it.
   std::vector<DerivedTensor> tensors;
-  // Texts of files that a model folder has beside configuration and weights, by name.
+  // The folder that has what a model folder has beside configuration and weights; empty: `files`.
+  std::filesystem::path folder;
+  // Texts of such files, by name.
   std::map<std::string, std::string> files;
   std::vector<std::string> notes;  // One line each: what isn't exactly what the file held.
 };
@@ -50,7 +55,7 @@ void write_tensors(
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 );
 
-// All tensors in memory, which holds them beside the file's pages.
+// All tensors: views of the file where nothing is made, else in memory.
 TensorMap make_tensors(const ForeignModel& model);
 
 }  // namespace saker::load::foreign

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/foreign/foreign_source.h"
 
+#include "saker/load/foreign/quantized_folder.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/model_writer.h"
 #include "saker/load/quantization.h"
+#include "saker/models/detect.h"
 #include "saker/models/model.h"
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace saker::load::foreign {
 namespace {
@@ -34,16 +37,18 @@ std::int64_t parameters_of(const DerivedTensor& tensor, const nn::QuantizationCo
 
 std::optional<ForeignModel> open_foreign(const std::filesystem::path& source) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(source, ignored)) {
-    return std::nullopt;
-  }
-  return gguf::open_gguf(source);
+  return std::filesystem::is_regular_file(source, ignored) ? std::optional(gguf::open_gguf(source))
+                                                           : open_quantized(source);
 }
 
 ConvertReport write_foreign(
     const ForeignModel& model, const std::filesystem::path& target, const ConvertOptions& options
 ) {
-  models::check_config(model.config);
+  std::vector<std::string> names;
+  for (const PlannedTensor& output : all_outputs(model)) {
+    names.push_back(output.name);
+  }
+  models::check_config(models::detect_architecture(model.config, names).config);
   const auto quantization = parse_quantization(model.config);
   ModelWriter writer(target, all_outputs(model), options.max_shard_bytes);
   ConvertReport report;
@@ -59,6 +64,9 @@ ConvertReport write_foreign(
   for (const auto& [name, text] : model.files) {
     writer.write_text(name, text);
     report.copied.push_back(name);
+  }
+  if (!model.folder.empty()) {
+    report.copied = writer.copy_files(model.folder);
   }
   report.warnings = model.notes;
   writer.commit(report.parameters);

@@ -11,8 +11,8 @@
 
 namespace saker::load::foreign {
 
-// The model that `source` holds in another format than MLX's: a file in GGUF. None for everything
-// else. Throws as open_gguf does.
+// The model that `source` holds in another format than MLX's: a file in GGUF, or a folder with
+// another tool's quantization. None for everything else. Throws as open_gguf and open_quantized do.
 std::optional<ForeignModel> open_foreign(const std::filesystem::path& source);
 
 // Writes the model as a folder, whole or not at all. Throws as ModelWriter does.

@@ -6,6 +6,7 @@
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/foreign/quantization_section.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
@@ -67,7 +68,7 @@ class Model {
     std::ranges::sort(model.tensors, {}, [](const DerivedTensor& tensor) -> const std::string& {
       return tensor.outputs.front().name;
     });
-    add_quantization(model.config);
+    foreign::add_quantization(model.config, formats_);
     if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
       model.config["torch_dtype"] = config_name(dtype_);
     }
@@ -281,28 +282,6 @@ class Model {
       }
     }
     return true;
-  }
-
-  // The format of most modules for all, and exceptions.
-  void add_quantization(Json& config) const {
-    if (formats_.empty()) {
-      return;
-    }
-    std::map<int, std::size_t> modules;
-    for (const auto& [path, format] : formats_) {
-      ++modules[format.bits];
-    }
-    const int bits = std::ranges::max_element(modules, {}, [](const auto& entry) {
-                       return entry.second;
-                     })->first;
-    Json section = {{"group_size", 32}, {"bits", bits}, {"mode", "affine"}};
-    for (const auto& [path, format] : formats_) {
-      if (format.bits != bits) {
-        section[path] = {{"group_size", 32}, {"bits", format.bits}, {"mode", "affine"}};
-      }
-    }
-    config["quantization"] = section;
-    config["quantization_config"] = section;
   }
 
   void add_notes(ForeignModel& model) const {

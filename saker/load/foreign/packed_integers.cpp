@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/foreign/packed_integers.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/host_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace saker::load::foreign {
+namespace {
+
+constexpr std::size_t kPack = 8;  // Codes of 4 bits in a word.
+// Where AutoAWQ puts outputs 0 to 7 in a word.
+constexpr std::array<std::uint32_t, kPack> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
+
+// The groups of a module, and those of MLX that they are cut into.
+struct Groups {
+  std::size_t count = 0;   // Of the tool, of one row.
+  std::size_t repeat = 1;  // Groups of MLX in each.
+  int size = 0;            // MLX's.
+};
+
+Groups cut_groups(const ModuleParts& parts, std::int64_t columns, std::int64_t groups) {
+  require(
+      columns % groups == 0,
+      ErrorCode::kCorruptData,
+      "{}: {} inputs are no whole number of each of {} groups",
+      quote(parts.path()),
+      columns,
+      groups
+  );
+  const std::int64_t size = columns / groups;
+  for (const int known : {128, 64, 32}) {
+    if (size % known == 0) {
+      return {static_cast<std::size_t>(groups), static_cast<std::size_t>(size / known), known};
+    }
+  }
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format("{}: groups of {} inputs, expected a multiple of 32", quote(parts.path()), size)
+  );
+}
+
+// Inputs in the order of their groups, as act-order's are not.
+void check_order(
+    const ModuleParts& parts, std::string_view leaf, std::int64_t columns, std::int64_t groups
+) {
+  if (parts.find(leaf) == nullptr) {
+    return;
+  }
+  const Tensor& order = parts.at(leaf, kWords, {columns});
+  const std::int64_t size = columns / groups;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const auto group = word_at(order, static_cast<std::size_t>(i));
+    require(
+        static_cast<std::int64_t>(group) == i / size,
+        ErrorCode::kUnsupported,
+        "tensor {} puts input {} into group {}, expected {}: act-order can't be loaded",
+        quote(fmt::format("{}.{}", parts.path(), leaf)),
+        i,
+        group,
+        i / size
+    );
+  }
+}
+
+DerivedTensor affine_outputs(
+    const std::string& path, std::int64_t rows, std::int64_t words, std::int64_t groups, DType dtype
+) {
+  DerivedTensor tensor;
+  tensor.outputs = {
+      {path + ".weight", DType::kUInt32, {rows, words}},
+      {path + ".scales", dtype, {rows, groups}},
+      {path + ".biases", dtype, {rows, groups}},
+  };
+  return tensor;
+}
+
+// Scales and biases of one row in MLX's groups. `scale` and `zero` take one of the tool's groups.
+class RowScales {
+ public:
+  RowScales(std::string path, const Groups& groups, DType dtype)
+      : path_(std::move(path)), groups_(groups), dtype_(dtype) {}
+
+  std::size_t bytes() const { return groups_.count * groups_.repeat * dtype_size(dtype_); }
+
+  template <typename Scale, typename Zero>
+  void write(const Scale& scale, const Zero& zero, std::byte* scales, std::byte* biases) const {
+    const std::size_t count = groups_.count * groups_.repeat;
+    std::vector<float> values(2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = scale(i / groups_.repeat);
+      values[count + i] = -static_cast<float>(zero(i / groups_.repeat)) * values[i];
+    }
+    const kernels::QuantizeLoops& loops = kernels::quantize_loops();
+    loops.narrow(values.data(), dtype_, count, scales);
+    loops.narrow(values.data() + count, dtype_, count, biases);
+    loops.widen(biases, dtype_, count, values.data() + count);
+    for (const float value : values) {
+      require(
+          std::isfinite(value),
+          ErrorCode::kCorruptData,
+          "{}: a scale or its zero point times it is {} in {}, expected a number",
+          quote(path_),
+          value,
+          dtype_name(dtype_)
+      );
+    }
+  }
+
+ private:
+  std::string path_;
+  Groups groups_;
+  DType dtype_;
+};
+
+// Eight rows at a time, since a word of AutoAWQ's holds a code of each.
+struct QweightRows {
+  Tensor codes;
+  Tensor scales;
+  std::optional<Tensor> zeros;
+  std::size_t columns = 0;
+  std::size_t outputs = 0;
+  bool is_awq = false;
+  std::uint32_t offset = 0;
+  RowScales row_scales;
+
+  std::uint32_t shift(std::size_t row) const {
+    return is_awq ? kAwqShift[row] : 4 * static_cast<std::uint32_t>(row);
+  }
+
+  // MLX's words of rows [8 * unit, 8 * unit + 8).
+  void put_codes(std::size_t unit, std::byte* to) const {
+    const std::size_t words = columns / kPack;
+    for (std::size_t at = 0; at < words; ++at) {
+      std::array<std::uint32_t, kPack> packed{};
+      for (std::size_t i = 0; i < kPack; ++i) {
+        if (!is_awq) {
+          packed[i] = word_at(codes, at * outputs + unit * kPack + i);
+          continue;
+        }
+        const std::uint32_t word = word_at(codes, (at * kPack + i) * (outputs / kPack) + unit);
+        for (std::size_t row = 0; row < kPack; ++row) {
+          packed[row] |= (word >> kAwqShift[row] & 0xfU) << (4 * i);
+        }
+      }
+      for (std::size_t row = 0; row < kPack; ++row) {
+        std::memcpy(
+            to + (row * words + at) * sizeof(std::uint32_t), &packed[row], sizeof(std::uint32_t)
+        );
+      }
+    }
+  }
+
+  void put_scales(std::size_t unit, std::byte* to, std::byte* biases) const {
+    for (std::size_t row = 0; row < kPack; ++row) {
+      row_scales.write(
+          [&](std::size_t group) { return float_at(scales, group * outputs + unit * kPack + row); },
+          [&](std::size_t group) {
+            return zeros ? (word_at(*zeros, group * (outputs / kPack) + unit) >> shift(row) & 0xfU
+                           ) + offset
+                         : 8U;
+          },
+          to + row * row_scales.bytes(),
+          biases + row * row_scales.bytes()
+      );
+    }
+  }
+};
+
+// Whole rows of compressed-tensors.
+struct PackedRows {
+  Tensor codes;
+  Tensor scales;
+  std::optional<Tensor> zeros;
+  std::size_t row_bytes = 0;
+  std::size_t groups = 0;
+  std::uint32_t bits = 4;
+  RowScales row_scales;
+
+  std::uint32_t zero(std::size_t row, std::size_t group) const {
+    if (!zeros) {
+      return 1U << (bits - 1);
+    }
+    const std::size_t pack = 32 / bits;
+    const auto shift = bits * static_cast<std::uint32_t>(row % pack);
+    return word_at(*zeros, row / pack * groups + group) >> shift & ((1U << bits) - 1);
+  }
+
+  void put(std::size_t row, std::byte* to, std::byte* scales_to, std::byte* biases) const {
+    std::memcpy(to, codes.data.get() + row * row_bytes, row_bytes);
+    row_scales.write(
+        [&](std::size_t group) { return float_at(scales, row * groups + group); },
+        [&](std::size_t group) { return zero(row, group); },
+        scales_to,
+        biases
+    );
+  }
+};
+
+std::vector<Tensor> all_of(const Tensor& codes, const Tensor& scales, const Tensor* zeros) {
+  std::vector<Tensor> tensors = {codes, scales};
+  if (zeros != nullptr) {
+    tensors.push_back(*zeros);
+  }
+  return tensors;
+}
+
+std::optional<Tensor> copied(const Tensor* tensor) {
+  return tensor != nullptr ? std::optional(*tensor) : std::nullopt;
+}
+
+// The size [N, K] that a file gives beside the codes.
+void check_size(const ModuleParts& parts, std::int64_t rows, std::int64_t columns) {
+  const Tensor* shape = parts.find("weight_shape");
+  if (shape == nullptr) {
+    return;
+  }
+  const auto values = to_integers(*shape);
+  if (!values || *values != std::vector{rows, columns}) {
+    parts.refuse("weight_shape", *shape, fmt::format("[{}, {}] in it", rows, columns));
+  }
+}
+
+// The bits for which the codes are as many as the group's scales or the file's size say.
+std::int64_t packed_columns(const ModuleParts& parts, const Tensor& codes) {
+  const Tensor* shape = parts.find("weight_shape");
+  if (shape == nullptr) {
+    return codes.shape[1] * static_cast<std::int64_t>(kPack);
+  }
+  const auto values = to_integers(*shape);
+  if (!values || values->size() != 2 || values->back() <= 0 ||
+      codes.shape[1] * 32 % values->back() != 0) {
+    parts.refuse("weight_shape", *shape, "2 sizes that divide the bits of the codes");
+  }
+  return values->back();
+}
+
+}  // namespace
+
+AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
+  const Tensor& codes = parts.matrix("qweight", kWords);
+  const Tensor& scales = parts.matrix("scales", kFloats);
+  const auto pack = static_cast<std::int64_t>(kPack);
+  const std::int64_t outputs = scales.shape[1];
+  const bool is_awq = codes.shape[1] != outputs;
+  if (outputs % pack != 0 || (is_awq && codes.shape[1] * pack != outputs)) {
+    parts.refuse("scales", scales, fmt::format("{} columns", codes.shape[1] * pack));
+  }
+  const std::int64_t columns = is_awq ? codes.shape[0] : codes.shape[0] * pack;
+  const std::int64_t count = scales.shape[0];
+  const Groups groups = cut_groups(parts, columns, count);
+  check_order(parts, "g_idx", columns, count);
+  const Tensor* zeros = parts.find("qzeros");
+  if (zeros != nullptr) {
+    parts.at("qzeros", kWords, {count, outputs / pack});
+  }
+  auto tensor =
+      affine_outputs(parts.path(), outputs, columns / pack, columns / groups.size, scales.dtype);
+  tensor.rows = outputs / pack;
+  tensor.release = release_all(all_of(codes, scales, zeros));
+  const QweightRows rows{
+      .codes = codes,
+      .scales = scales,
+      .zeros = copied(zeros),
+      .columns = static_cast<std::size_t>(columns),
+      .outputs = static_cast<std::size_t>(outputs),
+      .is_awq = is_awq,
+      .offset = is_awq ? 0 : gptq_offset,
+      .row_scales = RowScales(parts.path(), groups, scales.dtype),
+  };
+  tensor.make = [rows, sizes = std::array{tensor.row_bytes(0), tensor.row_bytes(1)}](
+                    std::int64_t first, std::int64_t units, std::span<std::byte* const> to
+                ) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(units); ++i) {
+      const std::size_t unit = static_cast<std::size_t>(first) + i;
+      rows.put_codes(unit, to[0] + i * sizes[0]);
+      rows.put_scales(unit, to[1] + i * sizes[1], to[2] + i * sizes[1]);
+    }
+  };
+  return {std::move(tensor), {kernels::WeightKind::kAffine, 4, groups.size}};
+}
+
+AffineModule from_weight_packed(const ModuleParts& parts) {
+  const Tensor& codes = parts.matrix("weight_packed", kWords);
+  const Tensor& scales = parts.matrix("weight_scale", kFloats);
+  const std::int64_t outputs = codes.shape[0];
+  const std::int64_t columns = packed_columns(parts, codes);
+  const std::int64_t bits = codes.shape[1] * 32 / columns;
+  if (bits != 2 && bits != 4 && bits != 8) {
+    parts.refuse("weight_packed", codes, "2, 4 or 8 bits for each weight");
+  }
+  check_size(parts, outputs, columns);
+  if (scales.shape[0] != outputs) {
+    parts.refuse("weight_scale", scales, fmt::format("{} rows", outputs));
+  }
+  const std::int64_t count = scales.shape[1];
+  const Groups groups = cut_groups(parts, columns, count);
+  check_order(parts, "weight_g_idx", columns, count);
+  const Tensor* zeros = parts.find("weight_zero_point");
+  if (zeros != nullptr) {
+    const std::int64_t pack = 32 / bits;
+    parts.at("weight_zero_point", kWords, {(outputs + pack - 1) / pack, count});
+  }
+  auto tensor =
+      affine_outputs(parts.path(), outputs, codes.shape[1], columns / groups.size, scales.dtype);
+  tensor.rows = outputs;
+  tensor.release = release_all(all_of(codes, scales, zeros));
+  const PackedRows rows{
+      .codes = codes,
+      .scales = scales,
+      .zeros = copied(zeros),
+      .row_bytes = tensor.row_bytes(0),
+      .groups = static_cast<std::size_t>(count),
+      .bits = static_cast<std::uint32_t>(bits),
+      .row_scales = RowScales(parts.path(), groups, scales.dtype),
+  };
+  tensor.make = [rows](std::int64_t first, std::int64_t made, std::span<std::byte* const> to) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(made); ++i) {
+      const std::size_t scales_at = i * rows.row_scales.bytes();
+      rows.put(
+          static_cast<std::size_t>(first) + i,
+          to[0] + i * rows.row_bytes,
+          to[1] + scales_at,
+          to[2] + scales_at
+      );
+    }
+  };
+  return {std::move(tensor), {kernels::WeightKind::kAffine, static_cast<int>(bits), groups.size}};
+}
+
+}  // namespace saker::load::foreign

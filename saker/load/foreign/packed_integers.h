@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Linear layers whose weights are integers packed into 32-bit words, w = (code - zero) * scale, as
+// MLX's affine layout: the same codes in its order, and biases -zero * scale, rounded to the dtype
+// of the scales as mlx-lm rounds them. A tool's groups may be multiples of MLX's: scales repeat.
+//
+//   AutoAWQ    qweight [K, N/8]: a word holds inputs' row k of outputs 0 2 4 6 1 3 5 7;
+//              qzeros [K/G, N/8] alike, or none: zero 8; scales [K/G, N].
+//   GPTQ       qweight [K/8, N]: a word holds 8 inputs; qzeros [K/G, N/8], less one in the format's
+//              first version; scales [K/G, N]; g_idx [K], which group an input is of.
+//   compressed-tensors, pack-quantized   weight_packed [N, K/8] (or K/16, K/4): in order;
+//              weight_scale [N, K/G]; weight_zero_point [N/8, K/G], or none: the middle.
+//
+// (mlx_lm/utils.py; AutoAWQ's packing_utils.py; AutoGPTQ's qlinear_cuda.py; compressed-tensors'
+// pack_quantized.py.) K inputs, N outputs, G inputs of a group.
+
+#include "saker/kernels/weight_format.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/module_parts.h"
+
+#include <cstdint>
+
+namespace saker::load::foreign {
+
+// What a GPTQ file adds to its zeros: 1, in the format's second version 0.
+inline constexpr std::uint32_t kGptqOffset = 1;
+
+struct AffineModule {
+  DerivedTensor tensor;  // Weight, scales, biases.
+  kernels::WeightFormat format;
+};
+
+// Throws kCorruptData for parts that are missing or don't fit each other, kUnsupported for inputs
+// out of order (act-order) and groups that MLX has not. The tensors' `make` throws kCorruptData for
+// scales that are no finite numbers.
+AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset);
+AffineModule from_weight_packed(const ModuleParts& parts);
+
+}  // namespace saker::load::foreign

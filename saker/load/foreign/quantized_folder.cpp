@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/foreign/quantized_folder.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/foreign/module_parts.h"
+#include "saker/load/foreign/packed_integers.h"
+#include "saker/load/foreign/quantization_section.h"
+#include "saker/load/foreign/small_floats.h"
+#include "saker/load/weight_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace saker::load::foreign {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSection = "quantization_config";
+constexpr std::array<std::string_view, 6> kMethods = {
+    "awq", "compressed-tensors", "fp8", "gptq", "mxfp4", "mxfp8"
+};
+constexpr std::array<std::string_view, 6> kFormats = {
+    "float-quantized",
+    "mixed-precision",
+    "mxfp4-pack-quantized",
+    "naive-quantized",
+    "nvfp4-pack-quantized",
+    "pack-quantized",
+};
+// Parts that a module's weight takes with it, by the name of the weight.
+constexpr std::array<std::string_view, 3> kBesideQweight = {"g_idx", "qzeros", "scales"};
+constexpr std::array<std::string_view, 6> kBesideWeight = {
+    "weight_g_idx",
+    "weight_global_scale",
+    "weight_scale",
+    "weight_scale_inv",
+    "weight_shape",
+    "weight_zero_point",
+};
+// Ranges of activations and caches, which we don't quantize.
+constexpr std::array<std::string_view, 7> kUnused = {
+    "activation_scale",
+    "input_global_scale",
+    "input_scale",
+    "input_zero_point",
+    "k_scale",
+    "output_scale",
+    "v_scale",
+};
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+struct Method {
+  std::string name;
+  Json section;
+};
+
+// Of the section itself, or of the text model's.
+std::optional<Method> method_of(const Json& config) {
+  if (!config.is_object() || config.contains("quantization")) {
+    return std::nullopt;
+  }
+  const auto section = config.find(kSection);
+  if (section == config.end() || section->is_null()) {
+    const auto text = config.find("text_config");
+    return text != config.end() ? method_of(*text) : std::nullopt;
+  }
+  const auto method = section->is_object() ? section->find("quant_method") : section->end();
+  if (!section->is_object() || method == section->end() || !method->is_string() ||
+      !contains(kMethods, method->get_ref<const std::string&>())) {
+    return std::nullopt;
+  }
+  return Method{method->get<std::string>(), *section};
+}
+
+[[noreturn]] void refuse_field(const Method& method, const char* field, std::string_view expected) {
+  const auto found = method.section.find(field);
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format(
+          "config: '{}.{}' is {} with {}, expected {}",
+          kSection,
+          field,
+          found == method.section.end() ? "missing" : describe_json(*found),
+          method.name,
+          expected
+      )
+  );
+}
+
+void check_variant(const Method& method) {
+  const Json& section = method.section;
+  if (method.name == "awq" || method.name == "gptq") {
+    if (json_int(section, "bits", 4) != 4) {
+      refuse_field(method, "bits", "4");
+    }
+    const auto version = section.find("version");
+    if (version != section.end() && version->is_string() && *version != "gemm" &&
+        *version != "GEMM") {
+      refuse_field(method, "version", "gemm");
+    }
+  }
+  if (method.name == "compressed-tensors" &&
+      !contains(kFormats, json_string(section, "format", ""))) {
+    refuse_field(method, "format", fmt::format("{}", fmt::join(kFormats, ", ")));
+  }
+}
+
+BlockSize block_size(const Json& section) {
+  const auto given = section.find("weight_block_size");
+  if (given == section.end() || given->is_null()) {
+    return {};
+  }
+  const auto is_size = [](const Json& value) {
+    return value.is_number_unsigned() && value > 0 && value <= 1 << 20;
+  };
+  require(
+      given->is_array() && given->size() == 2 && is_size((*given)[0]) && is_size((*given)[1]),
+      ErrorCode::kCorruptData,
+      "config: '{}.weight_block_size' is {}, expected two sizes",
+      kSection,
+      describe_json(*given)
+  );
+  return {(*given)[0].get<std::int64_t>(), (*given)[1].get<std::int64_t>()};
+}
+
+// MLX's own layout under another tool's configuration, as mlx-lm reads it.
+std::optional<kernels::WeightFormat> mlx_format(const Method& method) {
+  using kernels::WeightKind;
+  const std::string format =
+      method.name == "compressed-tensors" ? json_string(method.section, "format", "") : method.name;
+  if (format.starts_with("mxfp4")) {
+    return kernels::WeightFormat{WeightKind::kMxfp4, 4, 32};
+  }
+  if (format.starts_with("nvfp4")) {
+    return kernels::WeightFormat{WeightKind::kNvfp4, 4, 16};
+  }
+  if (format == "mxfp8") {
+    return kernels::WeightFormat{WeightKind::kMxfp8, 8, 32};
+  }
+  return format == "pack-quantized"
+             ? std::optional(kernels::WeightFormat{WeightKind::kAffine, 4, 32})
+             : std::nullopt;
+}
+
+bool is_float(DType dtype) {
+  return std::ranges::find(kFloats, dtype) != kFloats.end();
+}
+
+class QuantizedModel {
+ public:
+  QuantizedModel(const Method& method, const TensorMap& tensors)
+      : method_(method), tensors_(tensors), block_(block_size(method.section)) {}
+
+  ForeignModel build(const Json& config) {
+    for (const auto& [name, tensor] : tensors_) {
+      add(name, tensor);
+    }
+    for (const auto& [name, tensor] : plain_) {
+      model_.tensors.push_back(plain(name, *tensor));
+    }
+    std::ranges::sort(model_.tensors, {}, [](const DerivedTensor& tensor) -> const std::string& {
+      return tensor.outputs.front().name;
+    });
+    require(
+        modules_ > 0,
+        ErrorCode::kCorruptData,
+        "config: '{}.quant_method' is {}, but no tensor of the checkpoint is quantized so",
+        kSection,
+        quote(method_.name)
+    );
+    model_.config = config;
+    model_.config.erase(kSection);
+    if (const auto text = model_.config.find("text_config");
+        text != model_.config.end() && text->is_object()) {
+      text->erase(kSection);
+    }
+    add_quantization(model_.config, formats_);
+    if (dequantized_ > 0) {
+      model_.notes.push_back(fmt::format(
+          "{} {} of {} {} no format of MLX that holds {}: bfloat16 in its place",
+          dequantized_,
+          dequantized_ == 1 ? "weight" : "weights",
+          method_.name,
+          dequantized_ == 1 ? "has" : "have",
+          dequantized_ == 1 ? "it" : "them"
+      ));
+    }
+    return std::move(model_);
+  }
+
+ private:
+  void add(const std::string& name, const Tensor& tensor) {
+    const auto dot = name.rfind('.');
+    const std::string path = name.substr(0, dot == std::string::npos ? 0 : dot);
+    const std::string_view leaf =
+        std::string_view(name).substr(path.size() + (path.empty() ? 0 : 1));
+    const ModuleParts parts(tensors_, path);
+    if (leaf == "qweight") {
+      add_codes(path, from_qweight(parts, gptq_offset()));
+      dtype_ = parts.at("scales").dtype;
+    } else if (leaf == "weight_packed") {
+      add_packed(path, parts, tensor);
+    } else if (leaf == "weight" && tensor.dtype == DType::kFloat8E4M3) {
+      add_floats(from_float8(parts, block_));
+    } else if (!is_beside(parts, leaf) && !contains(kUnused, leaf)) {
+      plain_.emplace_back(name, &tensor);
+      if (leaf == "scales" && parts.find("weight") != nullptr && mlx_format(method_)) {
+        formats_.emplace(path, *mlx_format(method_));
+        ++modules_;
+      }
+    }
+  }
+
+  static bool is_beside(const ModuleParts& parts, std::string_view leaf) {
+    return (contains(kBesideQweight, leaf) && parts.find("qweight") != nullptr) ||
+           (contains(kBesideWeight, leaf) &&
+            (parts.find("weight_packed") != nullptr || parts.find("weight") != nullptr));
+  }
+
+  std::uint32_t gptq_offset() const {
+    return json_string(method_.section, "checkpoint_format", "gptq") == "gptq_v2" ? 0 : kGptqOffset;
+  }
+
+  void add_codes(const std::string& path, AffineModule module) {
+    model_.tensors.push_back(std::move(module.tensor));
+    formats_.emplace(path, module.format);
+    ++modules_;
+  }
+
+  void add_floats(DerivedTensor tensor) {
+    model_.tensors.push_back(std::move(tensor));
+    ++dequantized_;
+    ++modules_;
+  }
+
+  void add_packed(const std::string& path, const ModuleParts& parts, const Tensor& codes) {
+    if (codes.dtype != DType::kUInt8) {
+      add_codes(path, from_weight_packed(parts));
+    } else if (parts.at("weight_scale").dtype == DType::kUInt8) {
+      add_codes(path, {from_mxfp4(parts), {kernels::WeightKind::kMxfp4, 4, 32}});
+    } else {
+      add_floats(from_nvfp4(parts));
+    }
+  }
+
+  // As it is, or in the dtype of the scales, which mlx-lm gives all floats of these models.
+  DerivedTensor plain(const std::string& name, const Tensor& tensor) const {
+    const DType dtype = dtype_ && is_float(tensor.dtype) ? *dtype_ : tensor.dtype;
+    DerivedTensor result;
+    result.outputs = {{name, dtype, tensor.shape}};
+    result.rows = tensor.shape.size() < 2 || tensor.element_count() == 0 ? 1 : tensor.shape.front();
+    result.release = tensor.release;
+    const std::size_t count = static_cast<std::size_t>(tensor.element_count() / result.rows);
+    if (dtype == tensor.dtype) {
+      result.same = tensor;
+    }
+    result.make = [tensor,
+                   dtype,
+                   count](std::int64_t first, std::int64_t rows, std::span<std::byte* const> to) {
+      const std::size_t values = count * static_cast<std::size_t>(rows);
+      const std::size_t size = dtype_size(tensor.dtype);
+      const std::byte* from = tensor.data.get() + static_cast<std::size_t>(first) * count * size;
+      if (values == 0) {
+        return;
+      }
+      if (dtype == tensor.dtype) {
+        std::memcpy(to[0], from, values * size);
+        return;
+      }
+      std::vector<float> wide(values);
+      kernels::quantize_loops().widen(from, tensor.dtype, values, wide.data());
+      kernels::quantize_loops().narrow(wide.data(), dtype, values, to[0]);
+    };
+    return result;
+  }
+
+  const Method& method_;
+  const TensorMap& tensors_;
+  BlockSize block_;
+  ForeignModel model_;
+  std::vector<std::pair<std::string, const Tensor*>> plain_;
+  std::map<std::string, kernels::WeightFormat> formats_;  // By path.
+  std::optional<DType> dtype_;
+  std::size_t modules_ = 0;
+  std::size_t dequantized_ = 0;
+};
+
+}  // namespace
+
+std::optional<ForeignModel> read_quantized(const Json& config, const TensorMap& tensors) {
+  const auto method = method_of(config);
+  if (!method) {
+    return std::nullopt;
+  }
+  check_variant(*method);
+  return QuantizedModel(*method, tensors).build(config);
+}
+
+std::optional<ForeignModel> open_quantized(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) {
+    return std::nullopt;
+  }
+  const Json config = read_json_file(file);
+  const auto method = method_of(config);
+  if (!method) {
+    return std::nullopt;
+  }
+  check_variant(*method);
+  ModelTensors read = read_model_tensors(folder);
+  ForeignModel model = QuantizedModel(*method, read.tensors).build(config);
+  model.folder = folder;
+  model.notes.insert(model.notes.end(), read.warnings.begin(), read.warnings.end());
+  return model;
+}
+
+}  // namespace saker::load::foreign

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Model folders whose configuration names another tool's quantization (`quantization_config` with a
+// `quant_method`): awq and gptq with 4 bits, compressed-tensors' packed and fp8 forms, fp8; mxfp4
+// and mxfp8 with MLX's names. What MLX's layouts hold stays what it is, the rest becomes bfloat16,
+// with a note; see packed_integers.h and small_floats.h for the tensors.
+
+#include "saker/base/json.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/safetensors.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace saker::load::foreign {
+
+// None for folders without configuration, or with MLX's own quantization, none, or one that we
+// don't know, which parse_quantization refuses. The tensors keep the files mapped. Throws as
+// read_model_tensors and read_quantized do.
+std::optional<ForeignModel> open_quantized(const std::filesystem::path& folder);
+
+// The same of tensors. Throws kUnsupported for variants of a method that we don't read, naming what
+// we do, kCorruptData for tensors that don't fit each other.
+std::optional<ForeignModel> read_quantized(const Json& config, const TensorMap& tensors);
+
+}  // namespace saker::load::foreign

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/foreign/small_floats.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/kernels/quantize/quantize_loops.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::load::foreign {
+namespace {
+
+constexpr std::int64_t kMxGroup = 32;
+constexpr std::int64_t kNvGroup = 16;
+constexpr std::array<float, 8> kE2m1 = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+
+// E4M3 without infinities: 0x7f and 0xff are no numbers.
+std::array<float, 256> make_e4m3() {
+  std::array<float, 256> values{};
+  for (std::size_t code = 0; code < values.size(); ++code) {
+    const auto exponent = static_cast<int>(code >> 3 & 0xfU);
+    const auto fraction = static_cast<float>(code & 0x7U) / 8.0F;
+    const float magnitude = (code & 0x7fU) == 0x7fU ? std::numeric_limits<float>::quiet_NaN()
+                            : exponent == 0         ? std::ldexp(fraction, -6)
+                                                    : std::ldexp(1.0F + fraction, exponent - 7);
+    values[code] = code < 0x80U ? magnitude : -magnitude;
+  }
+  return values;
+}
+
+const std::array<float, 256>& e4m3() {
+  static const std::array<float, 256> values = make_e4m3();
+  return values;
+}
+
+std::uint8_t byte_at(const Tensor& tensor, std::size_t index) {
+  return std::to_integer<std::uint8_t>(tensor.data.get()[index]);
+}
+
+float e2m1(std::uint8_t code) {
+  const float magnitude = kE2m1[code & 0x7U];
+  return (code & 0x8U) != 0 ? -magnitude : magnitude;
+}
+
+// A matrix of bfloat16, row by row; `values(row, to)` gives the floats of one.
+template <typename Values>
+DerivedTensor bfloat16_rows(
+    const ModuleParts& parts, std::int64_t rows, std::int64_t columns, const Values& values
+) {
+  DerivedTensor tensor;
+  tensor.outputs = {{parts.path() + ".weight", DType::kBFloat16, {rows, columns}}};
+  tensor.rows = rows;
+  tensor.make =
+      [values, width = static_cast<std::size_t>(columns), row_bytes = tensor.row_bytes(0)](
+          std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+      ) {
+        std::vector<float> row(width);
+        for (std::int64_t i = 0; i < count; ++i) {
+          values(static_cast<std::size_t>(first + i), row.data());
+          std::byte* at = to[0] + static_cast<std::size_t>(i) * row_bytes;
+          kernels::quantize_loops().narrow(row.data(), DType::kBFloat16, width, at);
+        }
+      };
+  return tensor;
+}
+
+// Where the scale of a weight is: scale[row / rows * stride + column / columns].
+struct ScalePlaces {
+  std::size_t rows = 1;
+  std::size_t columns = 1;
+  std::size_t stride = 0;
+};
+
+std::int64_t ceil_div(std::int64_t count, std::int64_t by) {
+  return count / by + (count % by != 0 ? 1 : 0);
+}
+
+ScalePlaces scale_places(
+    const ModuleParts& parts, std::string_view leaf, const Tensor& weight, const BlockSize& block
+) {
+  const Tensor& scale = parts.at(leaf);
+  const std::int64_t rows = weight.shape[0];
+  const std::int64_t columns = weight.shape[1];
+  const auto width = static_cast<std::size_t>(columns);
+  const std::vector blocks{ceil_div(rows, block.rows), ceil_div(columns, block.columns)};
+  if (scale.shape == blocks) {
+    return {
+        .rows = static_cast<std::size_t>(block.rows),
+        .columns = static_cast<std::size_t>(block.columns),
+        .stride = static_cast<std::size_t>(blocks[1]),
+    };
+  }
+  if (scale.shape.size() <= 2 && scale.element_count() == 1) {
+    return {.rows = static_cast<std::size_t>(rows), .columns = width, .stride = 0};
+  }
+  if (scale.shape == std::vector{rows} || scale.shape == std::vector<std::int64_t>{rows, 1}) {
+    return {.rows = 1, .columns = width, .stride = 1};
+  }
+  parts.refuse(
+      leaf,
+      scale,
+      fmt::format(
+          "[1], [{}, 1] or blocks {} for weights {}",
+          rows,
+          shape_text(blocks),
+          shape_text(weight.shape)
+      )
+  );
+}
+
+}  // namespace
+
+DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
+  const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
+  const std::string_view leaf =
+      parts.find("weight_scale_inv") != nullptr ? "weight_scale_inv" : "weight_scale";
+  const Tensor& scale = parts.at(leaf);
+  const ScalePlaces places = scale_places(parts, leaf, weight, block);
+  parts.at(leaf, kFloats, scale.shape);
+  auto tensor = bfloat16_rows(
+      parts,
+      weight.shape[0],
+      weight.shape[1],
+      [weight, scale, places](std::size_t row, float* to) {
+        const auto width = static_cast<std::size_t>(weight.shape[1]);
+        const std::size_t scales = row / places.rows * places.stride;
+        for (std::size_t begin = 0; begin < width; begin += places.columns) {
+          const float factor = float_at(scale, scales + begin / places.columns);
+          const std::size_t end = std::min(width, begin + places.columns);
+          for (std::size_t i = begin; i < end; ++i) {
+            to[i] = e4m3()[byte_at(weight, row * width + i)] * factor;
+          }
+        }
+      }
+  );
+  tensor.release = release_all({weight, scale});
+  return tensor;
+}
+
+DerivedTensor from_mxfp4(const ModuleParts& parts) {
+  const Tensor& codes = parts.matrix("weight_packed", {DType::kUInt8});
+  const std::int64_t rows = codes.shape[0];
+  const std::int64_t columns = codes.shape[1] * 2;
+  if (columns % kMxGroup != 0) {
+    parts.refuse("weight_packed", codes, fmt::format("columns in groups of {}", kMxGroup / 2));
+  }
+  const Tensor& scales = parts.at("weight_scale", {DType::kUInt8}, {rows, columns / kMxGroup});
+  DerivedTensor tensor;
+  tensor.outputs = {
+      {parts.path() + ".weight", DType::kUInt32, {rows, columns / 8}},
+      {parts.path() + ".scales", DType::kUInt8, scales.shape},
+  };
+  tensor.rows = rows;
+  tensor.release = release_all({codes, scales});
+  tensor.make = [codes,
+                 scales](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+    std::size_t output = 0;
+    for (const Tensor* from : {&codes, &scales}) {
+      const auto row = static_cast<std::size_t>(from->shape[1]);
+      std::memcpy(
+          to[output++],
+          from->data.get() + static_cast<std::size_t>(first) * row,
+          static_cast<std::size_t>(count) * row
+      );
+    }
+  };
+  return tensor;
+}
+
+DerivedTensor from_nvfp4(const ModuleParts& parts) {
+  const Tensor& codes = parts.matrix("weight_packed", {DType::kUInt8});
+  const std::int64_t rows = codes.shape[0];
+  const std::int64_t columns = codes.shape[1] * 2;
+  if (columns % kNvGroup != 0) {
+    parts.refuse("weight_packed", codes, fmt::format("columns in groups of {}", kNvGroup / 2));
+  }
+  const Tensor& scales = parts.at("weight_scale", {DType::kFloat8E4M3}, {rows, columns / kNvGroup});
+  const Tensor& global = parts.at("weight_global_scale", {DType::kFloat32}, {1});
+  const float divisor = float_at(global, 0);
+  require(
+      std::isfinite(divisor) && divisor > 0.0F,
+      ErrorCode::kCorruptData,
+      "tensor {} is {}, expected a number above 0",
+      quote(parts.path() + ".weight_global_scale"),
+      divisor
+  );
+  auto tensor =
+      bfloat16_rows(parts, rows, columns, [codes, scales, divisor](std::size_t row, float* to) {
+        const auto width = static_cast<std::size_t>(codes.shape[1]) * 2;
+        for (std::size_t i = 0; i < width; ++i) {
+          const std::size_t at = row * width + i;
+          const auto both = byte_at(codes, at / 2);
+          const float scale = e4m3()[byte_at(scales, at / kNvGroup)] / divisor;
+          to[i] = e2m1(i % 2 == 0 ? both : both >> 4) * scale;
+        }
+      });
+  tensor.release = release_all({codes, scales, global});
+  return tensor;
+}
+
+}  // namespace saker::load::foreign

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Linear layers whose weights are floats of 8 or 4 bits. Those of 4 bits with a power of two for
+// each 32 are MLX's mxfp4 as they are; the others become bfloat16, rounded once from float32.
+//
+//   fp8          weight [N, K] E4M3 with weight_scale_inv or weight_scale, which multiplies: one
+//                for the tensor, for each row [N] or [N, 1], or for each block [N/B, K/C], the last
+//                ones cut (DeepSeek, Qwen, Mistral; compressed-tensors' float-quantized).
+//   mxfp4-pack-quantized   weight_packed [N, K/2] bytes, the lower half first, weight_scale
+//                [N, K/32] E8M0.
+//   nvfp4-pack-quantized   the same with weight_scale [N, K/16] E4M3 over weight_global_scale [1].
+//
+// (mlx_lm/models/deepseek_v3.py, `sanitize`; compressed-tensors' nvfp4_quantized.py.)
+
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/module_parts.h"
+
+#include <cstdint>
+
+namespace saker::load::foreign {
+
+struct BlockSize {
+  std::int64_t rows = 128;
+  std::int64_t columns = 128;
+};
+
+// All throw kCorruptData for parts that are missing or don't fit each other.
+DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block);
+DerivedTensor from_mxfp4(const ModuleParts& parts);  // Weight and scales.
+DerivedTensor from_nvfp4(const ModuleParts& parts);
+
+}  // namespace saker::load::foreign
