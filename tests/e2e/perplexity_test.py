@@ -11,6 +11,12 @@ GOLDEN = ROOT / "tests/golden"
 IDS = [(i * i * 7 + i * 3) % 96 for i in range(200)]
 # mlx_lm.perplexity.eval_ppl of IDS in float32, windows of 40 and batches of 4: perplexity, standard error.
 MLX_LM = {"llama": (685.671307, 89.244787), "qwen3": (662.456247, 95.832640)}
+# Conversations and pairs, and mlx-lm's figure on the bundled model as float32: its ChatDataset and CompletionsDataset behind each other.
+CHAT = [{"messages": [{"role": "user", "content": f"What is {a}?"}, {"role": "assistant", "content": f"{a} is {b}."},
+                      {"role": "user", "content": "And why?"}, {"role": "assistant", "content": "Nobody knows."}]}
+        for a, b in (("rain", "water"), ("bread", "food"), ("a cat", "an animal"))]
+PAIRS = [{"prompt": f"Tell me about {a}.", "completion": f"{a} is what people like. It is old."} for a in ("rain", "bread", "the moon")]
+MLX_LM_CHAT = ((CHAT, 67, 134, 40186.941300, 16003.961412), (PAIRS, 89, 89, 7240.810055, 4105.772365))
 
 
 class Perplexity(SakerTest):
@@ -67,11 +73,24 @@ class Perplexity(SakerTest):
         self.assertIn(packed["tokens"] - 2 * len(ids), (0, 2))  # An EOS after each.
         self.assertIn("perplexity", self.ok("perplexity", DEMO, "-f", self.write("b.txt", text)).decode())
 
+    def test_conversations_are_those_of_mlx_lm(self):
+        floats = self.folder / "floats"
+        self.ok("convert", DEMO, floats, "--dequantize", "--dtype", "float32")
+        for records, context, tokens, perplexity, error in MLX_LM_CHAT:
+            file = self.write("chat.jsonl", "\n".join(map(json.dumps, records)))
+            result = self.measure(floats, file, "--context", context)
+            self.assertEqual(result["tokens"], tokens)
+            self.assertAlmostEqual(result["perplexity"] / perplexity, 1, 4)
+            self.assertAlmostEqual(result["standard_error"] / error, 1, 4)
+
     def test_refusals(self):
         model, file = GOLDEN / "llama", self.records(IDS)
         self.fails("perplexity", model, "-f", self.write("e.jsonl", ""), says="0 tokens, expected at least 2")
         self.fails("perplexity", model, "-f", self.write("n.jsonl", "[1]"), says="n.jsonl:1: expected an object")
         self.fails("perplexity", model, "-f", self.write("b.jsonl", '{"tokens":[1,96]}'), says="96")
+        self.fails("perplexity", model, "-f", self.write("p.jsonl", '{"prompt":"a"}'), says='p.jsonl:1: expected an object with a "text"')
+        self.fails("perplexity", model, "-f", self.write("m.jsonl", json.dumps(CHAT[0])), says="m.jsonl:1: the model has no chat template")
+        self.fails("perplexity", DEMO, "-f", self.write("k.jsonl", '{"messages":7}'), says="k.jsonl:1: ")
         self.fails("perplexity", model, "-f", file, "--context", 100000, says="context: got 100000")
         self.fails("perplexity", model, "-f", file, "--context", 20, "--stride", 21, says="stride: got 21")
         self.fails("perplexity", model, "-f", self.folder / "none", says="none")

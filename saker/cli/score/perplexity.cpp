@@ -12,6 +12,8 @@
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
 #include "saker/load/model_dir.h"
+#include "saker/text/chat_template.h"
+#include "saker/text/tokenizer.h"
 #include "saker/text/tokenizer_config.h"
 
 #include <CLI/CLI.hpp>
@@ -33,6 +35,11 @@ struct PerplexityArgs {
   bool json = false;
 };
 
+struct RecordTokens {
+  std::vector<std::int32_t> ids;
+  bool wants_end = false;  // An EOS goes behind it.
+};
+
 std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string& text) {
   engine::GenerateRequest request;
   request.prompt = text;
@@ -47,17 +54,60 @@ std::optional<std::int32_t> record_end(const ModelArgs& model, const engine::Eng
   return eos && tokenizer != nullptr ? tokenizer->token_id(*eos) : std::nullopt;
 }
 
-std::vector<std::int32_t> record_tokens(const engine::Engine& engine, const Json& record) {
-  if (record.is_object() && record.contains("tokens")) {
+// A whole conversation by the model's template, without the header of another answer.
+std::vector<std::int32_t> encode_chat(
+    const engine::Engine& engine, const Json& messages, const Json& record
+) {
+  const auto* chat_template = engine.chat_template();
+  require(
+      chat_template != nullptr && engine.tokenizer() != nullptr,
+      ErrorCode::kUnsupported,
+      "the model has no chat template: give records of \"text\" or \"tokens\""
+  );
+  text::RenderOptions options;
+  options.add_generation_prompt = false;
+  if (record.contains("tools") && !record["tools"].is_null()) {
+    options.tools = record["tools"];
+  }
+  return engine.tokenizer()->encode(
+      chat_template->render(messages, options), {.add_special_tokens = false}
+  );
+}
+
+bool has_string(const Json& record, const char* key) {
+  return record.contains(key) && record[key].is_string();
+}
+
+// A record's ids in the order in which mlx-lm's data sets look for them.
+RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
+  require(
+      record.is_object(),
+      ErrorCode::kInvalidArgument,
+      "expected an object, got {}",
+      record.type_name()
+  );
+  if (record.contains("tokens")) {
     engine::GenerateRequest holder;
     apply_record({{"tokens", record["tokens"]}}, holder);
-    return *holder.tokens;
+    return {*holder.tokens};
   }
-  const bool has_text = record.is_object() && record.contains("text") && record["text"].is_string();
+  if (has_string(record, "prompt") && has_string(record, "completion")) {
+    const Json messages = {
+        {{"role", "user"}, {"content", record["prompt"]}},
+        {{"role", "assistant"}, {"content", record["completion"]}},
+    };
+    return {encode_chat(engine, messages, record)};
+  }
+  if (record.contains("messages")) {
+    return {encode_chat(engine, record["messages"], record)};
+  }
   require(
-      has_text, ErrorCode::kInvalidArgument, "expected an object with a \"text\" or \"tokens\""
+      has_string(record, "text"),
+      ErrorCode::kInvalidArgument,
+      "expected an object with a \"text\", \"tokens\", \"messages\" or \"prompt\" and "
+      "\"completion\""
   );
-  return encode(engine, record["text"].get<std::string>());
+  return {.ids = encode(engine, record["text"].get<std::string>()), .wants_end = true};
 }
 
 // The records behind each other, texts with an EOS after them.
@@ -68,13 +118,14 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
   while (const auto line = lines.next()) {
     const std::string where = lines.where();
     const Json record = parse_json(*line, where);
+    RecordTokens more;
     try {
-      const auto more = record_tokens(engine, record);
-      tokens.insert(tokens.end(), more.begin(), more.end());
+      more = record_tokens(engine, record);
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("{}: {}", where, error.what()));
     }
-    if (end && !record.contains("tokens") && (tokens.empty() || tokens.back() != *end)) {
+    tokens.insert(tokens.end(), more.ids.begin(), more.ids.end());
+    if (end && more.wants_end && (tokens.empty() || tokens.back() != *end)) {
       tokens.push_back(*end);
     }
   }
@@ -129,7 +180,8 @@ void add_perplexity(CLI::App& app, Action& action) {
       .add_option(
           "-f,--file",
           args->file,
-          "A text, or FILE.jsonl of {\"text\"} or {\"tokens\"}, packed one after the other"
+          "A text, or FILE.jsonl of {\"text\"}, {\"messages\"}, {\"prompt\", \"completion\"} or "
+          "{\"tokens\"}, packed one after the other"
       )
       ->required()
       ->type_name("FILE");
