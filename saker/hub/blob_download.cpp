@@ -112,7 +112,7 @@ void BlobDownload::open_part() {
 void BlobDownload::start_digest() {
   digest_ =
       std::make_unique<GrowingDigest>(repo_.part(file_.digest), file_.kind, file_.size, wake_);
-  digest_->grow_to(have_);
+  digest_->start_from(have_);
 }
 
 void BlobDownload::start_over() {
@@ -174,8 +174,8 @@ void BlobDownload::write(std::span<const std::byte> bytes) {
       file_.path,
       file_.size
   );
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(part_, bytes.data(), bytes.size());
+  for (auto left = bytes; !left.empty();) {
+    const ssize_t written = ::write(part_, left.data(), left.size());
     if (written < 0 && errno == EINTR) {
       continue;
     }
@@ -186,11 +186,11 @@ void BlobDownload::write(std::span<const std::byte> bytes) {
         show(repo_.part(file_.digest)),
         reason(errno)
     );
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    left = left.subspan(static_cast<std::size_t>(written));
     have_ += static_cast<std::uintmax_t>(written);
     received_ += static_cast<std::uintmax_t>(written);
   }
-  digest_->grow_to(have_);
+  digest_->add(bytes);
 }
 
 void BlobDownload::fetched() {

@@ -27,8 +27,10 @@ namespace {
 
 // Small enough to stay in a core's cache between reading and digesting.
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-// Bytes that are waited for, so that not each write wakes the thread.
-constexpr std::size_t kBatch = std::size_t{4} << 20;
+// Large enough that waking the thread for it costs nothing.
+constexpr std::size_t kBlock = std::size_t{512} << 10;
+// Blocks that wait at most: 16 MB for each file that is on its way.
+constexpr std::size_t kMaxBlocks = 32;
 
 // Reads up to `chunk.size()` bytes at `offset`; at least one.
 std::size_t read_at(
@@ -69,16 +71,48 @@ GrowingDigest::~GrowingDigest() {
   thread_.join();
 }
 
-void GrowingDigest::grow_to(std::uintmax_t bytes) {
-  bool enough = false;
+void GrowingDigest::start_from(std::uintmax_t bytes) {
+  added_ = bytes;
   {
     const std::lock_guard lock(mutex_);
-    available_ = bytes;
-    enough = available_ >= wanted_;
+    file_end_ = bytes;
   }
-  if (enough) {
-    changed_.notify_one();
+  changed_.notify_one();
+}
+
+void GrowingDigest::add(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (filling_.bytes.empty()) {
+      filling_.offset = added_;
+    }
+    const auto part = bytes.first(std::min(bytes.size(), kBlock - filling_.bytes.size()));
+    filling_.bytes.insert(filling_.bytes.end(), part.begin(), part.end());
+    added_ += part.size();
+    bytes = bytes.subspan(part.size());
+    if (filling_.bytes.size() == kBlock || added_ == size_) {
+      push_block();
+    }
   }
+}
+
+// Too many wait: the bytes are left to the file.
+void GrowingDigest::push_block() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (blocks_.size() < kMaxBlocks) {
+      blocks_.push_back(std::move(filling_));
+      filling_ = {};
+      if (!spare_.empty()) {
+        filling_.bytes = std::move(spare_.back());
+        spare_.pop_back();
+      }
+    } else {
+      file_end_ = added_;
+    }
+  }
+  changed_.notify_one();
+  filling_.bytes.clear();
+  filling_.bytes.reserve(kBlock);
 }
 
 std::optional<std::string> GrowingDigest::result() {
@@ -91,7 +125,7 @@ std::optional<std::string> GrowingDigest::result() {
 
 void GrowingDigest::run() {
   try {
-    read_all();
+    digest_all();
   } catch (...) {
     const std::lock_guard lock(mutex_);
     failure_ = std::current_exception();
@@ -99,30 +133,51 @@ void GrowingDigest::run() {
   wake_();
 }
 
-// Bytes that are there, `wanted` or more; none once the object goes.
-std::optional<std::uintmax_t> GrowingDigest::wait_for(std::uintmax_t wanted) {
+// None once the object goes.
+std::optional<GrowingDigest::Work> GrowingDigest::wait_for(std::uintmax_t offset) {
   std::unique_lock lock(mutex_);
-  wanted_ = wanted;
-  changed_.wait(lock, [&] { return stopped_ || available_ >= wanted; });
-  return stopped_ ? std::nullopt : std::optional(std::min(available_, size_));
+  changed_.wait(lock, [&] { return stopped_ || !blocks_.empty() || offset < file_end_; });
+  if (stopped_) {
+    return std::nullopt;
+  }
+  Work work;
+  if (!blocks_.empty() && blocks_.front().offset == offset) {
+    work.block = std::move(blocks_.front());
+    blocks_.pop_front();
+  } else {
+    work.file_end = blocks_.empty() ? file_end_ : blocks_.front().offset;
+  }
+  return work;
 }
 
-void GrowingDigest::read_all() {
-  const OpenFile file(path_);
+void GrowingDigest::take_back(Block block) {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(block.bytes));
+}
+
+void GrowingDigest::digest_all() {
   Digest digest(kind_, size_);
-  std::vector<std::byte> chunk(std::min<std::uintmax_t>(kChunk, size_));
+  std::optional<OpenFile> file;
+  std::vector<std::byte> chunk;
   for (std::uintmax_t offset = 0; offset < size_;) {
-    const auto available = wait_for(std::min<std::uintmax_t>(size_, offset + kBatch));
-    if (!available) {
+    auto work = wait_for(offset);
+    if (!work) {
       return;
     }
-    while (offset < *available) {
-      const auto count = std::min<std::uintmax_t>(chunk.size(), *available - offset);
-      const std::span<std::byte> bytes(chunk.data(), count);
-      const std::size_t got = read_at(file, path_, offset, bytes);
-      digest.add(bytes.first(got));
-      offset += got;
+    if (work->block) {
+      digest.add(work->block->bytes);
+      offset += work->block->bytes.size();
+      take_back(*std::move(work->block));
+      continue;
     }
+    if (!file) {
+      file.emplace(path_);
+      chunk.resize(std::min<std::uintmax_t>(kChunk, size_));
+    }
+    const auto count = std::min<std::uintmax_t>(chunk.size(), work->file_end - offset);
+    const std::size_t got = read_at(*file, path_, offset, std::span(chunk).first(count));
+    digest.add(std::span(chunk).first(got));
+    offset += got;
   }
   std::string text = digest.finish();
   const std::lock_guard lock(mutex_);

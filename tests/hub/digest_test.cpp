@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -53,9 +54,19 @@ TEST(Digest, KnownValues) {
   EXPECT_EQ(digest(DigestKind::kGitBlob, ""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
 }
 
+// Bytes that are nowhere the same.
+std::string counted_text(std::size_t size) {
+  std::string text;
+  for (std::uint32_t i = 0; text.size() < size; ++i) {
+    text.append(reinterpret_cast<const char*>(&i), sizeof(i));
+  }
+  text.resize(size);
+  return text;
+}
+
 TEST(GrowingDigest, FollowsAFile) {
   const TemporaryDir dir;
-  const std::string text(3'000'001, 'x');
+  const std::string text = counted_text(3'000'001);
   const auto path = dir.write("part", "");
   std::atomic<int> woken = 0;
   GrowingDigest growing(path, DigestKind::kSha256, text.size(), [&] { ++woken; });
@@ -65,13 +76,27 @@ TEST(GrowingDigest, FollowsAFile) {
     const std::size_t end = std::min(text.size(), begin + 700'000);
     file.write(text.data() + begin, static_cast<std::streamsize>(end - begin));
     file.flush();
-    growing.grow_to(end);
+    growing.add(std::as_bytes(std::span(text)).subspan(begin, end - begin));
   }
   EXPECT_EQ(wait_for(growing), digest(DigestKind::kSha256, text));
   while (woken == 0) {
     std::this_thread::yield();
   }
   EXPECT_EQ(woken, 1);
+}
+
+// Much of it comes before the thread can have digested it, and the beginning was there.
+TEST(GrowingDigest, ReadsWhatItWasNotHanded) {
+  const TemporaryDir dir;
+  const std::string text = counted_text(80'000'003);
+  GrowingDigest growing(dir.write("part", text), DigestKind::kGitBlob, text.size(), [] {});
+  constexpr std::size_t kThere = 1'234'567;
+  growing.start_from(kThere);
+  const auto rest = std::as_bytes(std::span(text)).subspan(kThere);
+  for (std::size_t begin = 0; begin < rest.size(); begin += 16'384) {
+    growing.add(rest.subspan(begin, std::min<std::size_t>(16'384, rest.size() - begin)));
+  }
+  EXPECT_EQ(wait_for(growing), digest(DigestKind::kGitBlob, text));
 }
 
 TEST(GrowingDigest, EndsEarly) {
@@ -87,9 +112,10 @@ TEST(GrowingDigest, EndsEarly) {
 TEST(GrowingDigest, FailsWithTheFile) {
   const TemporaryDir dir;
   GrowingDigest missing(dir.path() / "none", DigestKind::kSha256, 1, [] {});
+  missing.start_from(1);
   expect_error(ErrorCode::kNotFound, {"none"}, [&] { wait_for(missing); });
   GrowingDigest shorter(dir.write("part", "abc"), DigestKind::kSha256, 10, [] {});
-  shorter.grow_to(10);
+  shorter.start_from(10);
   expect_error(ErrorCode::kNotFound, {"shorter"}, [&] { wait_for(shorter); });
 }
 
