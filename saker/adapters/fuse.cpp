@@ -9,7 +9,9 @@
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/utf8.h"
 #include "saker/load/checkpoint.h"
+#include "saker/load/foreign/foreign_source.h"
 #include "saker/load/safetensors_writer.h"
 #include "saker/load/weight_files.h"
 
@@ -47,10 +49,20 @@ struct Target {
   std::optional<FusedModule> change;  // None: the base's tensors under another name.
 };
 
+load::LoadedCheckpoint load_base(const fs::path& model) {
+  require(
+      !load::foreign::is_foreign(model),
+      ErrorCode::kUnsupported,
+      "{}: is in another program's format, expected a folder of MLX's; 'saker convert' writes one",
+      quote(model.native(), model.native().size())
+  );
+  return load::load_checkpoint(model);
+}
+
 class Fusion {
  public:
   Fusion(const fs::path& model, const fs::path& adapter, float strength)
-      : loaded_(load::load_checkpoint(model)),
+      : loaded_(load_base(model)),
         files_(load::find_weight_files(model)),
         tensors_(load::read_weight_files(files_)) {
     for (const nn::Module& module : loaded_.model->modules()) {

@@ -5,6 +5,7 @@
 #include "saker/cli/command.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/chat_template.h"
 
@@ -26,7 +27,7 @@ struct TemplateArgs {
 
 int run_template(const TemplateArgs& args) {
   const auto model = load::resolve_model(args.model);
-  const auto chat_template = text::ChatTemplate::load(model);
+  const auto chat_template = text::ChatTemplate::load(load::TextFolder(model).path());
   require(chat_template.has_value(), ErrorCode::kNotFound, "{}: no chat template", model.string());
   text::RenderOptions options;
   options.add_generation_prompt = !args.no_generation_prompt;

@@ -7,6 +7,7 @@
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/tokenizer.h"
 
@@ -29,8 +30,12 @@ struct TokenizeArgs {
   bool json = false;
 };
 
+std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& model) {
+  return text::Tokenizer::load(load::TextFolder(load::resolve_model(model)).path());
+}
+
 int run_tokenize(const TokenizeArgs& args) {
-  const auto tokenizer = text::Tokenizer::load(load::resolve_model(args.model));
+  const auto tokenizer = load_tokenizer(args.model);
   const std::string text = args.file.empty() ? args.text : read_text(args.file);
   const auto tokens = tokenizer->encode(text, {.add_special_tokens = !args.no_special});
   Json pieces = Json::array();
@@ -46,7 +51,7 @@ int run_tokenize(const TokenizeArgs& args) {
 }
 
 int run_detokenize(const TokenizeArgs& args) {
-  const auto tokenizer = text::Tokenizer::load(load::resolve_model(args.model));
+  const auto tokenizer = load_tokenizer(args.model);
   const std::string text =
       tokenizer->decode(parse_token_list(args.tokens), {.skip_special_tokens = args.skip_special});
   print(args.json ? dump_line({{"text", text}}) : text + "\n");

@@ -14,6 +14,7 @@
 #include "saker/kernels/linear.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 
 #include <chrono>
@@ -26,13 +27,14 @@ namespace {
 
 // A folder that is no model at all is told apart from a model that lacks a file.
 std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
+  const load::TextFolder texts(model_dir);
   require(
-      load::open_model_dir(model_dir).config.has_value(),
+      load::open_model_dir(texts.path()).config.has_value(),
       ErrorCode::kNotFound,
       "{}: no model folder, config.json is missing",
       model_dir.string()
   );
-  return Prompts::load(model_dir);
+  return Prompts::load(texts.path());
 }
 
 generate::BatchLimits batch_limits(const EngineOptions& options) {

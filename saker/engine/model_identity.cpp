@@ -19,6 +19,9 @@ namespace saker::engine {
 namespace {
 
 std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
+  if (std::filesystem::is_regular_file(model_dir)) {
+    return checksum(MappedFile::open(model_dir)->bytes());
+  }
   std::vector<std::filesystem::path> files;
   for (const auto& item : std::filesystem::directory_iterator(model_dir)) {
     const auto& path = item.path();

@@ -6,6 +6,7 @@
 #include "saker/base/utf8.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -405,6 +406,30 @@ Inspection inspect_file(const fs::path& path) {
   return result;
 }
 
+Inspection inspect_gguf(const fs::path& path) {
+  Inspection result;
+  result.kind = PathKind::kModel;
+  const foreign::ForeignModel model = foreign::open_foreign(path).value();
+  result.model = summarise_config(model.config);
+  const auto quantization = parse_quantization(model.config);
+  result.model->quantization = describe_quantization(quantization);
+  const TextFolder texts(path);
+  const ModelDir dir = open_model_dir(texts.path());
+  check(result, [&] { result.model->sampling = describe_sampling(dir); });
+  result.model->has_tokenizer = dir.tokenizer.has_value();
+  result.model->has_chat_template = has_chat_template(dir);
+  std::error_code ignored;
+  result.file_bytes = fs::file_size(path, ignored);
+  result.files = {path};
+  const Headers headers = derived_headers(model);
+  add_totals(result, headers);
+  result.parameters = count_parameters(headers, quantization);
+  result.warnings = model.notes;
+  check(result, [&] { models::check_config(model.config); });
+  result.runnable = result.reason.empty();
+  return result;
+}
+
 Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
@@ -416,7 +441,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
-    return inspect_file(path);
+    return path.extension() == ".gguf" ? inspect_gguf(path) : inspect_file(path);
   }
   if (fs::exists(path / "adapter_config.json", failed)) {
     return inspect_adapter(path);

@@ -104,14 +104,14 @@ fs::path resolve_model(std::string_view model) {
       "model {} holds a NUL byte",
       name
   );
-  if (is_folder(model)) {
+  std::error_code ignored;
+  if (is_folder(model) || (model.ends_with(".gguf") && fs::is_regular_file(model, ignored))) {
     return model;
   }
-  std::error_code ignored;
   require(
       !fs::exists(model, ignored),
       ErrorCode::kInvalidArgument,
-      "{} is a file, expected a model folder or a Hugging Face repo id",
+      "{} is a file, expected a model folder, a file in GGUF (.gguf) or a Hugging Face repo id",
       name
   );
   const auto parsed = hub::parse_model_name(model);

@@ -27,9 +27,9 @@ ModelDir open_model_dir(const std::filesystem::path& path);
 // The draft that a model's folder brings: `draft` or `drafter` inside of it with a configuration.
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);
 
-// The folder that `model` names: a folder, a Hugging Face repo id ("org/name", "org/name@revision")
-// in the local hub cache, or, when empty, the bundled demo model. Throws kNotFound saying what was
-// tried and what to do.
+// The folder that `model` names: a folder (or a file *.gguf: the file), a Hugging Face repo id
+// ("org/name", "org/name@revision") in the local hub cache, or, when empty, the bundled demo model.
+// Throws kNotFound saying what was tried and what to do.
 std::filesystem::path resolve_model(std::string_view model);
 
 // The bundled demo model: beside the installed program, else in the source tree that built it.

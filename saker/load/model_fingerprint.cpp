@@ -3,7 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_model.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/weight_files.h"
 
@@ -59,6 +61,14 @@ void add_sample(Hash& hash, std::span<const std::byte> bytes) {
 }  // namespace
 
 ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
+  if (std::filesystem::is_regular_file(model_dir)) {
+    const auto file = MappedFile::open(model_dir);
+    Hash texts;
+    texts.add(nlohmann::json(gguf::open_gguf_texts(model_dir).config).dump());
+    Hash bytes;
+    add_sample(bytes, file->bytes());
+    return {.config = texts.text(), .weights = bytes.text()};
+  }
   const ModelDir dir = open_model_dir(model_dir);
   require(
       dir.config.has_value(),

@@ -73,6 +73,8 @@ class Quantized(SakerTest):
         self.json("convert", GOLDEN / "awq", floats, "--dequantize", "--json")
         self.assertEqual(tensors_of(floats)[LAYER + "weight"][:2], ["float16", [64, 64]])
         self.fails("convert", GOLDEN / "awq", self.folder / "more", "--bits", "8", says="quantized already")
+        self.fails("convert", GOLDEN / "awq", self.folder / "more", "--adapter", ROOT / "tests/golden/adapters/mlx_lora", "--fuse",
+                   says="is in another program's format")
 
     def test_refuses_other_variants(self):
         for name, section, says in (

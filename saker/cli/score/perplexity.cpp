@@ -11,6 +11,7 @@
 #include "saker/cli/progress.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
@@ -49,8 +50,8 @@ std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string
 // What ends each record, as mlx-lm's data sets end: the tokenizer's EOS.
 std::optional<std::int32_t> record_end(const ModelArgs& model, const engine::Engine& engine) {
   const auto* tokenizer = engine.tokenizer();
-  const auto eos =
-      text::load_tokenizer_config(load::resolve_model(model.model)).special_token("eos_token");
+  const load::TextFolder texts(load::resolve_model(model.model));
+  const auto eos = text::load_tokenizer_config(texts.path()).special_token("eos_token");
   return eos && tokenizer != nullptr ? tokenizer->token_id(*eos) : std::nullopt;
 }
 

@@ -41,6 +41,11 @@ std::optional<ForeignModel> open_foreign(const std::filesystem::path& source) {
                                                            : open_quantized(source);
 }
 
+bool is_foreign(const std::filesystem::path& source) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(source, ignored) || is_quantized(source);
+}
+
 ConvertReport write_foreign(
     const ForeignModel& model, const std::filesystem::path& target, const ConvertOptions& options
 ) {

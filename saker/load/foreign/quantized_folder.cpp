@@ -315,17 +315,18 @@ std::optional<ForeignModel> read_quantized(const Json& config, const TensorMap& 
   return QuantizedModel(*method, tensors).build(config);
 }
 
-std::optional<ForeignModel> open_quantized(const fs::path& folder) {
+bool is_quantized(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) {
+  return fs::is_regular_file(file, ignored) && method_of(read_json_file(file));
+}
+
+std::optional<ForeignModel> open_quantized(const fs::path& folder) {
+  if (!is_quantized(folder)) {
     return std::nullopt;
   }
-  const Json config = read_json_file(file);
+  const Json config = read_json_file(folder / "config.json");
   const auto method = method_of(config);
-  if (!method) {
-    return std::nullopt;
-  }
   check_variant(*method);
   ModelTensors read = read_model_tensors(folder);
   ForeignModel model = QuantizedModel(*method, read.tensors).build(config);

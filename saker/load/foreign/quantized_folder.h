@@ -15,6 +15,9 @@
 
 namespace saker::load::foreign {
 
+// Whether the configuration names one of these methods. Throws as read_json_file does.
+bool is_quantized(const std::filesystem::path& folder);
+
 // None for folders without configuration, or with MLX's own quantization, none, or one that we
 // don't know, which parse_quantization refuses. The tensors keep the files mapped. Throws as
 // read_model_tensors and read_quantized do.

@@ -56,10 +56,18 @@ class Model {
         family_(family_of(header_)),
         dtype_(model_dtype()) {}
 
-  ForeignModel build() {
+  ForeignModel texts() const {
     ForeignModel model;
     model.config = model_config(header_, family_, rope_factors());
     add_token_ids(header_, model.config);
+    TokenizerFiles tokenizer = tokenizer_files(header_);
+    model.files = std::move(tokenizer.texts);
+    model.notes = std::move(tokenizer.notes);
+    return model;
+  }
+
+  ForeignModel build() {
+    ForeignModel model = texts();
     for (const TensorEntry& entry : header_.tensors) {
       if (const auto role = role_of(header_, family_, entry.name)) {
         model.tensors.push_back(derived(entry, *role));
@@ -72,9 +80,6 @@ class Model {
     if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
       model.config["torch_dtype"] = config_name(dtype_);
     }
-    TokenizerFiles tokenizer = tokenizer_files(header_);
-    model.files = std::move(tokenizer.texts);
-    model.notes = std::move(tokenizer.notes);
     add_notes(model);
     return model;
   }
@@ -312,6 +317,11 @@ class Model {
 ForeignModel open_gguf(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   return Model(file->bytes(), quote(path.native(), path.native().size()), file).build();
+}
+
+ForeignModel open_gguf_texts(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  return Model(file->bytes(), quote(path.native(), path.native().size()), file).texts();
 }
 
 ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what) {

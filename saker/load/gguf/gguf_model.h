@@ -20,7 +20,11 @@ namespace saker::load::gguf {
 // for tensors that don't fit the metadata.
 foreign::ForeignModel open_gguf(const std::filesystem::path& path);
 
-// The same of a file in memory, which must outlive the model.
+// The model without tensors: configuration (without quantization), texts and their notes. Reads
+// headers only.
+foreign::ForeignModel open_gguf_texts(const std::filesystem::path& path);
+
+// As open_gguf, of a file in memory, which must outlive the model.
 foreign::ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what);
 
 }  // namespace saker::load::gguf
