@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -40,7 +41,8 @@ constexpr int kAnswerTokens = 80;
 
 struct Answer {
   Ids context;
-  double seconds = 0.0;  // From the first token on.
+  double seconds = 0.0;            // From the first token on.
+  double processor_seconds = 0.0;  // Of all threads, with the prompt.
   SpeculationCounts counts;
 };
 
@@ -54,7 +56,9 @@ class Keep final : public Listener {
     if (end.error) {
       std::rethrow_exception(end.error);
     }
-    answer_ = {std::move(end.context), end.timing.generation_s, end.speculation};
+    answer_.context = std::move(end.context);
+    answer_.seconds = end.timing.generation_s;
+    answer_.counts = end.speculation;
   }
 
  private:
@@ -75,9 +79,11 @@ Answer run(BatchGenerator& generator, const Question& question, Speculation how)
   request.speculation = how;
   Answer answer;
   generator.add(std::move(request), std::make_unique<Keep>(answer));
+  const std::clock_t start = std::clock();
   while (!generator.idle()) {
     generator.step();
   }
+  answer.processor_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   return answer;
 }
 
@@ -116,20 +122,27 @@ struct Pair {
 struct Way {
   const char* name;
   Speculation how;
-  double seconds = 0.0;
-  std::vector<double> ratios = {};  // Over plain decoding, by repetition.
+  // Plain decoding's over this one's, by repetition: times after the first token, processor times.
+  std::vector<double> ratios = {};
+  std::vector<double> processor_ratios = {};
   int accepted = 0;
   int tokens = 0;  // Chosen after the first of each answer.
 
   void print() {
     std::ranges::sort(ratios);
+    std::ranges::sort(processor_ratios);
     fmt::print(
-        "{:<24} {:.3f} tokens a round, {:.2f} / {:.2f} / {:.2f} times plain (min median max)\n",
+        "{:<24} {:.3f} tokens a round, {:.2f} / {:.2f} / {:.2f} times plain, by processor time "
+        "{:.2f} "
+        "/ {:.2f} / {:.2f} (min median max)\n",
         name,
         static_cast<double>(tokens) / (tokens - accepted),
         ratios.front(),
         ratios[ratios.size() / 2],
-        ratios.back()
+        ratios.back(),
+        processor_ratios.front(),
+        processor_ratios[processor_ratios.size() / 2],
+        processor_ratios.back()
     );
   }
 };
@@ -146,8 +159,10 @@ void compare(
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     std::vector<Ids> plain;
     double plain_seconds = 0.0;
+    double plain_processor_seconds = 0.0;
     for (Way& way : ways) {
       double seconds = 0.0;
+      double processor_seconds = 0.0;
       way.accepted = way.tokens = 0;
       for (std::size_t i = 0; i < questions.size(); ++i) {
         const Question& question = questions[i];
@@ -158,13 +173,18 @@ void compare(
           fail("another answer than plain decoding's");
         }
         seconds += answer.seconds;
+        processor_seconds += answer.processor_seconds;
         way.accepted += answer.counts.accepted;
         const auto length = static_cast<int>(answer.context.size() - question.prompt.size());
         way.tokens += length - (length == question.max_tokens ? 1 : 0);  // A stop counts.
       }
-      plain_seconds = way.how.drafter == DrafterKind::kNone ? seconds : plain_seconds;
+      if (way.how.drafter == DrafterKind::kNone) {
+        plain_seconds = seconds;
+        plain_processor_seconds = processor_seconds;
+      }
       if (repetition >= 0) {
         way.ratios.push_back(plain_seconds / seconds);
+        way.processor_ratios.push_back(plain_processor_seconds / processor_seconds);
       }
     }
   }
@@ -194,6 +214,8 @@ std::vector<Way> ways_of(DrafterKind kind) {
   return {
       {.name = "plain", .how = {}},
       {.name = "prompt lookup, depth 7", .how = {DrafterKind::kPromptLookup, kDepth}},
+      {.name = "draft, depth 2", .how = {kind, 2}},
+      {.name = "draft, depth 4", .how = {kind, 4}},
       {.name = "draft, depth 7", .how = {kind, kDepth}},
       {.name = "draft, depth by itself", .how = {kind, kAutoDepth}},
   };

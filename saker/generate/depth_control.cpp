@@ -2,8 +2,7 @@
 #include "saker/generate/depth_control.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
+#include <ranges>
 
 namespace saker::generate {
 
@@ -14,9 +13,8 @@ constexpr double kTriedEnough = 2.0;  // Trials.
 constexpr double kGuessWeight = 2.0;  // Trials that the place before counts for at first.
 constexpr double kFirstGuess = 0.7;   // The rate of a drafter that nothing is known of.
 constexpr double kSoftWeight = 4.0;   // Trials that older sequences count for.
-constexpr double kNewest = 0.2;       // Share of the newest value in a moving cost.
-constexpr double kOutlier = 1.5;      // A cost counts as so many times its average at most.
 constexpr int kFirstCosts = 3;        // Plain rounds that are measured before anything is drafted.
+constexpr double kHopedRise = 0.5;    // Of passes with more rows, of their mean rise so far.
 constexpr double kProbeShare = 0.01;  // Of the time, lost by trying other depths.
 constexpr double kLeastLoss = 0.2;    // Of a probe's seconds: one in twenty rounds at most.
 constexpr double kWorthDrafting = 1.03;  // Times the rate without drafts.
@@ -73,13 +71,24 @@ AcceptanceRates AcceptanceRates::softened() const {
   return result;
 }
 
-void MovingCost::observe(double seconds) {
-  ++count_;
-  const double newest = std::max(kNewest, 1.0 / count_);
-  if (count_ > kFirstCosts) {
-    seconds = std::min(seconds, seconds_ * kOutlier);
+void RecentCost::observe(double seconds) {
+  values_[next_] = seconds;
+  next_ = (next_ + 1) % kValues;
+  count_ = std::min(count_ + 1, static_cast<int>(kValues));
+  std::array<double, kValues> sorted = values_;
+  const auto middle = sorted.begin() + (count_ - 1) / 2;
+  std::nth_element(sorted.begin(), middle, sorted.begin() + count_);
+  median_ = *middle;
+}
+
+void PassCosts::observe(int rows, double seconds) {
+  const bool is_new = !points_.contains(rows);
+  const std::vector<double> expected = is_new ? curve(rows) : std::vector<double>();
+  RecentCost& point = points_[rows];
+  if (!expected.empty()) {
+    point.observe(expected.back());
   }
-  seconds_ += newest * (seconds - seconds_);
+  point.observe(seconds);
 }
 
 int PassCosts::count(int rows) const {
@@ -87,29 +96,35 @@ int PassCosts::count(int rows) const {
   return found == points_.end() ? 0 : found->second.count();
 }
 
-std::optional<double> PassCosts::seconds(int rows) const {
+std::vector<double> PassCosts::curve(int most_rows) const {
   if (points_.empty()) {
-    return std::nullopt;
+    return {};
   }
-  auto above = points_.lower_bound(rows);
-  if (above != points_.end() && above->first == rows) {
-    return above->second.seconds();
-  }
-  if (above == points_.begin() || points_.size() == 1) {
-    return points_.begin()->second.seconds();
-  }
-  if (above == points_.end()) {
-    --above;
-  }
-  const auto below = std::prev(above);
-  const double slope =
-      (above->second.seconds() - below->second.seconds()) / (above->first - below->first);
-  // More rows never cost less.
-  return below->second.seconds() + std::max(slope, 0.0) * (rows - below->first);
-}
 
-double DepthControl::round_seconds(int rows, int depth) const {
-  return passes_.seconds(rows).value_or(1.0) + draft_step_.seconds() * draft_steps(depth);
+  struct Point {
+    int rows;
+    double seconds;
+  };
+
+  std::vector<Point> ahead;  // The next one last.
+  for (const auto& [rows, cost] : points_ | std::views::reverse) {
+    const double seconds = cost.seconds();
+    ahead.push_back({rows, ahead.empty() ? seconds : std::min(seconds, ahead.back().seconds)});
+  }
+  const auto slope = [](const Point& from, const Point& to) {
+    return (to.seconds - from.seconds) / std::max(to.rows - from.rows, 1);
+  };
+  const double beyond = kHopedRise * slope(ahead.back(), ahead.front());
+  std::vector<double> result;
+  for (int rows = 0; rows <= most_rows; ++rows) {
+    while (ahead.size() > 1 && ahead[ahead.size() - 2].rows <= rows) {
+      ahead.pop_back();
+    }
+    const Point& from = ahead.back();
+    const double rise = ahead.size() > 1 ? slope(from, ahead[ahead.size() - 2]) : beyond;
+    result.push_back(from.seconds + rise * std::max(rows - from.rows, 0));
+  }
+  return result;
 }
 
 // The most promising draft tokens first, since a round of so many rows is then worth most: the
@@ -130,19 +145,21 @@ DepthControl::Plan DepthControl::best(std::span<const Candidate> candidates, int
     }
   }
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.chance > b.chance; });
+  const std::vector<double> passes =
+      passes_.curve(other_rows + static_cast<int>(rows.size()));  // Some, see `choose`.
   double tokens = other_rows;
-  const double plain_seconds = round_seconds(other_rows, 0);
+  const double plain_seconds = passes[static_cast<std::size_t>(other_rows)];
   Plan plan{std::vector<int>(candidates.size(), 0), tokens / plain_seconds};
   // What is measured is noisy: drafts have to be worth more than that, and rows cost no less.
   double to_beat = plan.tokens_a_second * kWorthDrafting;
   std::vector<int> depths = plan.depths;
-  int count = other_rows;
+  auto count = static_cast<std::size_t>(other_rows);
   int deepest = 0;
   for (const Row& row : rows) {
     tokens += row.chance;
     depths[row.sequence] = row.depth;
     deepest = std::max(deepest, row.depth);
-    const double rate = tokens / std::max(round_seconds(++count, deepest), plain_seconds);
+    const double rate = tokens / (passes[++count] + draft_step_.seconds() * draft_steps(deepest));
     if (rate > to_beat) {
       plan = {depths, rate};
       to_beat = rate;

@@ -6,14 +6,15 @@
 // pay.
 //
 // Expected tokens: a round gives one token, and one more for each draft token whose predecessors
-// are all accepted. Cost: the pass by its number of rows, and the drafter by its depth. Both are
-// moving averages. Now and then a round tries another depth, so seldom that the time lost by it
+// are all accepted. Cost: the pass by its number of rows, and the drafter by its depth, both as
+// measured lately. Now and then a round tries another depth, so seldom that the time lost by it
 // stays below a fixed share.
 //
 // Only numbers: no clock, no model. One object serves all sequences of a generator and stays for
 // the next ones. Threading: one thread.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,31 +52,43 @@ class AcceptanceRates {
   std::vector<Place> places_;
 };
 
-// A moving average that trusts its first values less and takes no outlier whole.
-class MovingCost {
+// What something costs lately: the median of the last values, so that what else the machine does
+// counts little.
+class RecentCost {
  public:
   void observe(double seconds);
 
-  double seconds() const { return seconds_; }
+  // Of the two in the middle the smaller; 0 before the first.
+  double seconds() const { return median_; }
 
+  // Values that it is the median of.
   int count() const { return count_; }
 
  private:
-  double seconds_ = 0.0;
+  static constexpr std::size_t kValues = 7;
+
+  std::array<double, kValues> values_ = {};
+  std::size_t next_ = 0;
   int count_ = 0;
+  double median_ = 0.0;
 };
 
-// Seconds of a pass by its rows: measured points with straight lines between them.
+// Seconds of a pass by its rows: measured points with straight lines between them. More rows never
+// cost less: a point above a later one is old or was disturbed, and counts as that one.
 class PassCosts {
  public:
-  void observe(int rows, double seconds) { points_[rows].observe(seconds); }
+  // A number of rows that is new starts as what it was expected to cost, so that it is tried twice
+  // before it counts as dearer than that.
+  void observe(int rows, double seconds);
 
-  // Beyond the largest measured number the last line goes on. None before the first measurement.
-  std::optional<double> seconds(int rows) const;
+  // Of 0 to `most_rows` rows. Beyond the largest measured number they rise half as much as up to
+  // there, which is hoped for so that more are tried. Nothing before the first measurement.
+  std::vector<double> curve(int most_rows) const;
+
   int count(int rows) const;
 
  private:
-  std::map<int, MovingCost> points_;
+  std::map<int, RecentCost> points_;
 };
 
 // What a proposal costs.
@@ -119,7 +132,6 @@ class DepthControl {
   };
 
   Plan best(std::span<const Candidate> candidates, int other_rows) const;
-  double round_seconds(int rows, int depth) const;
   void probe(std::span<const Candidate> candidates, std::vector<int>& depths);
 
   // How often a proposal of this depth has the drafter's cost.
@@ -129,7 +141,7 @@ class DepthControl {
 
   DraftCost draft_cost_ = DraftCost::kByToken;
   PassCosts passes_;
-  MovingCost draft_step_;       // Seconds of a drafter for one token of depth, or for a block.
+  RecentCost draft_step_;       // Seconds of a drafter for one token of depth, or for a block.
   double expected_rate_ = 0.0;  // Tokens a second of the plan that a probe was tried instead of.
   double debt_ = 0.0;           // Seconds that must pass before the next probe.
   bool probing_ = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <vector>
@@ -15,8 +16,9 @@ namespace {
 struct World {
   std::function<double(int rows)> pass_seconds;
   double draft_step_seconds = 0.0;
-  double acceptance = 0.0;  // Of each draft token.
-  bool by_block = false;    // A step drafts any number of tokens.
+  double acceptance = 0.0;                             // Of each draft token.
+  bool by_block = false;                               // A step drafts any number of tokens.
+  std::function<double()> delay = [] { return 1.0; };  // What is measured, over what it costs.
 
   double draft_seconds(int depth) const {
     return draft_step_seconds * (by_block ? std::min(depth, 1) : depth);
@@ -45,14 +47,14 @@ Totals run(DepthControl& control, AcceptanceRates& rates, const World& world, in
         .rows = 1 + depth,
         .tokens = 1 + accepted,
         .depth = depth,
-        .pass_seconds = world.pass_seconds(1 + depth),
-        .draft_seconds = world.draft_seconds(depth),
+        .pass_seconds = world.pass_seconds(1 + depth) * world.delay(),
+        .draft_seconds = world.draft_seconds(depth) * world.delay(),
     };
     control.observe(round);
     if (depth > 0) {
       rates.observe(depth, accepted);
     }
-    totals.seconds += round.pass_seconds + round.draft_seconds;
+    totals.seconds += world.pass_seconds(1 + depth) + world.draft_seconds(depth);
     totals.tokens += round.tokens;
     totals.depths.push_back(depth);
   }
@@ -106,6 +108,47 @@ TEST(DepthControl, FindsADepthThatPaysForABlock) {
           << acceptance << " " << block;
     }
   }
+}
+
+// A few rows cost a step, more of them little.
+double stepped_pass(int rows) {
+  return rows == 1 ? 0.064 : 0.074 + 0.0015 * rows;
+}
+
+TEST(DepthControl, GoesBeyondAFirstStepOfThePassCost) {
+  const World world{stepped_pass, 0.004, 0.85};
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, world, 40);
+  EXPECT_GT(run(control, rates, world, 200).rate(), 0.9 * best_rate(world));
+}
+
+TEST(DepthControl, ABusyMachineHidesNoDepthThatPays) {
+  for (const double acceptance : {0.6, 0.85}) {
+    for (const std::uint32_t seed : {1, 2, 3}) {
+      World world{stepped_pass, 0.01, acceptance};
+      world.delay = [random = std::mt19937(seed)]() mutable {
+        // A third of what is timed waits for something else, and some of it for long.
+        const double chance = std::uniform_real_distribution<>(0.0, 1.0)(random);
+        return chance < 0.03 ? 30.0 : chance < 0.33 ? 2.0 : 1.0;
+      };
+      DepthControl control;
+      AcceptanceRates rates;
+      run(control, rates, world, 100);
+      EXPECT_GT(run(control, rates, world, 500).rate(), 0.9 * best_rate(world))
+          << acceptance << " " << seed;
+    }
+  }
+}
+
+TEST(DepthControl, ForgetsASlowHour) {
+  const World world{stepped_pass, 0.004, 0.85};
+  const World slow{[](int rows) { return 3.0 * stepped_pass(rows); }, 0.012, 0.85};
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, slow, 300);
+  run(control, rates, world, 100);
+  EXPECT_GT(run(control, rates, world, 300).rate(), 0.9 * best_rate(world));
 }
 
 TEST(DepthControl, AUselessDrafterCostsNextToNothing) {
@@ -169,16 +212,56 @@ TEST(AcceptanceRates, PlacesThatWereNotReachedTakeTheRateBefore) {
   EXPECT_NEAR(rates.softened().survival(1), 0.5, 0.1);
 }
 
+TEST(RecentCost, IsTheMedianOfTheLastValues) {
+  RecentCost cost;
+  EXPECT_EQ(cost.seconds(), 0.0);
+  for (const double seconds : {9.0, 2.0}) {
+    cost.observe(seconds);
+  }
+  EXPECT_EQ(cost.seconds(), 2.0);
+  for (const double seconds : {100.0, 3.0, 1.0, 4.0, 50.0}) {
+    cost.observe(seconds);
+  }
+  EXPECT_EQ(cost.seconds(), 4.0);
+  EXPECT_EQ(cost.count(), 7);
+  cost.observe(1.0);  // In the place of the oldest, 9.
+  EXPECT_EQ(cost.seconds(), 3.0);
+  EXPECT_EQ(cost.count(), 7);
+}
+
+// Measured often enough to count.
+void observe(PassCosts& costs, int rows, double seconds) {
+  for (int i = 0; i < 7; ++i) {
+    costs.observe(rows, seconds);
+  }
+}
+
 TEST(PassCosts, LiesOnLinesBetweenWhatWasMeasured) {
   PassCosts costs;
-  EXPECT_FALSE(costs.seconds(3).has_value());
-  costs.observe(1, 1.0);
-  EXPECT_EQ(costs.seconds(5), 1.0);
-  costs.observe(5, 3.0);
-  EXPECT_EQ(costs.seconds(3), 2.0);
-  EXPECT_EQ(costs.seconds(9), 5.0);
-  costs.observe(9, 2.0);
-  EXPECT_EQ(costs.seconds(7), 3.0);  // More rows never cost less.
+  EXPECT_TRUE(costs.curve(3).empty());
+  observe(costs, 2, 1.0);
+  EXPECT_EQ(costs.curve(3), (std::vector<double>{1.0, 1.0, 1.0, 1.0}));
+  observe(costs, 6, 3.0);
+  EXPECT_EQ(costs.curve(8), (std::vector<double>{1.0, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.25, 3.5}));
+  EXPECT_EQ(costs.curve(4), (std::vector<double>{1.0, 1.0, 1.0, 1.5, 2.0}));
+  EXPECT_EQ(costs.curve(0), std::vector<double>{1.0});
+}
+
+TEST(PassCosts, MoreRowsNeverCostLess) {
+  PassCosts costs;
+  observe(costs, 1, 1.0);
+  observe(costs, 3, 5.0);
+  observe(costs, 5, 2.0);
+  EXPECT_EQ(costs.curve(5), (std::vector<double>{1.0, 1.0, 1.5, 2.0, 2.0, 2.0}));
+}
+
+TEST(PassCosts, ANewNumberOfRowsIsTriedTwice) {
+  PassCosts costs;
+  observe(costs, 1, 1.0);
+  costs.observe(4, 30.0);
+  EXPECT_EQ(costs.curve(4).back(), 1.0);
+  costs.observe(4, 3.0);
+  EXPECT_EQ(costs.curve(4).back(), 3.0);
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ struct Mtp::State final : DraftState {
       if (of_prompt) {
         State* self = this;
         owner.take_up({&self, 1});
+        if (last) {
+          mx::eval(*last);
+        }
       } else {
         restart();
       }
@@ -103,13 +106,14 @@ void Mtp::propose(std::span<Proposal> proposals) {
       spans.push_back({.cache = &state.cache, .tokens = {}});
     }
   }
+  if (parts.empty()) {
+    return;
+  }
+  choose_tokens(parts);
   const PassTransaction transaction(spans);  // Rolled back: rows of draft tokens are not kept.
   while (!parts.empty()) {
+    queue_drafted(parts);
     choose_tokens(parts);
-    std::erase_if(parts, [](const Part& part) { return !part.going_on; });
-    if (!parts.empty()) {
-      run_drafted(parts);
-    }
   }
 }
 
@@ -138,24 +142,26 @@ void Mtp::take_up(std::span<State* const> states) const {
     nn::ForwardContext context(std::move(spans));
     const mx::array rows = head_.forward(ids_of(ids), joined_rows(features), context, target_);
     int end = 0;
-    std::vector<mx::array> results = {rows};
     for (std::size_t i = 0; i < taken.size(); ++i) {
       end += features[i].shape(0);
       taken[i]->last = mx::contiguous(row_of(rows, end - 1));
-      results.push_back(*taken[i]->last);
     }
-    mx::eval(std::move(results));
+    // The last of them run with the choice of a token from them: one wait less.
+    if (std::ranges::any_of(states, [](const State* state) { return state->kept.size() > 0; })) {
+      mx::eval(rows);
+    }
   }
 }
 
-void Mtp::choose_tokens(std::span<Part> parts) const {
-  std::vector<mx::array> rows;
-  rows.reserve(parts.size());
+void Mtp::choose_tokens(std::vector<Part>& parts) const {
+  std::vector<mx::array> results;
+  results.reserve(parts.size() + 1);
   for (const Part& part : parts) {
-    rows.push_back(part.last);
+    results.push_back(part.last);
   }
-  mx::array logits = mx::contiguous(target_.unembed(joined_rows(rows), {}));
-  mx::eval(logits);
+  mx::array logits = mx::contiguous(target_.unembed(joined_rows(results), {}));
+  results.push_back(logits);
+  mx::eval(std::move(results));
   const auto vocab_size = static_cast<std::size_t>(logits.shape(1));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
@@ -166,9 +172,10 @@ void Mtp::choose_tokens(std::span<Part> parts) const {
         "MTP head"
     );
   }
+  std::erase_if(parts, [](const Part& part) { return !part.going_on; });
 }
 
-void Mtp::run_drafted(std::span<Part> parts) const {
+void Mtp::queue_drafted(std::span<Part> parts) const {
   std::vector<nn::Span> spans;
   std::vector<mx::array> before;
   std::vector<std::int32_t> ids;
@@ -179,7 +186,6 @@ void Mtp::run_drafted(std::span<Part> parts) const {
   }
   nn::ForwardContext context(std::move(spans));
   const mx::array rows = head_.forward(ids_of(ids), joined_rows(before), context, target_);
-  mx::eval(rows);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].last = row_of(rows, static_cast<int>(i));
   }

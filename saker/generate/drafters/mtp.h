@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace saker::generate {
 
@@ -43,12 +44,13 @@ class Mtp final : public Drafter {
   struct State;
   struct Part;
 
-  // Runs the kept rows of these sequences through the head.
+  // Runs the kept rows of these sequences through the head; the last of them when something is
+  // evaluated that needs them.
   void take_up(std::span<State* const> states) const;
-  // The token that each part's last row gives.
-  void choose_tokens(std::span<Part> parts) const;
-  // The row of each part's last draft token.
-  void run_drafted(std::span<Part> parts) const;
+  // The token that each part's last row gives; parts that want no more go.
+  void choose_tokens(std::vector<Part>& parts) const;
+  // The row of each part's last draft token, to be evaluated with the next choice.
+  void queue_drafted(std::span<Part> parts) const;
 
   const models::MtpHead& head_;
   const models::Model& target_;
