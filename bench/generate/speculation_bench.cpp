@@ -2,7 +2,8 @@
 // What drafting costs and gives on a model folder: a pass by its number of rows, and answers with a
 // drafter that is never right, one that is right four times of five, and without any, in turn.
 //
-//   generate_bench MODEL [TOKENS [REPETITIONS]]
+//   generate_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS]]]
+#include "saker/cache/prefix_cache.h"
 #include "saker/generate/batch_generator.h"
 #include "saker/generate/depth_control.h"
 #include "saker/generate/pass.h"
@@ -13,8 +14,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -28,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ids = std::vector<std::int32_t>;
 
-constexpr int kPromptTokens = 64;
+constexpr std::size_t kPrefixBytes = std::size_t{4} << 30;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -50,10 +53,10 @@ struct Spread {
   }
 };
 
-Ids prompt(int vocab_size) {
+Ids make_prompt(int vocab_size, int tokens) {
   Ids ids;
   std::uint64_t state = 1;
-  for (int i = 0; i < kPromptTokens; ++i) {
+  for (int i = 0; i < tokens; ++i) {
     state = state * 6364136223846793005U + 1442695040888963407U;
     ids.push_back(static_cast<std::int32_t>((state >> 33U) % static_cast<unsigned>(vocab_size)));
   }
@@ -61,11 +64,14 @@ Ids prompt(int vocab_size) {
 }
 
 // Passes of 1, 2, 4, 8 and 16 rows in turn, all rows with logits, none kept.
-void measure_passes(const models::Model& model, int repetitions) {
+void measure_passes(const models::Model& model, const Ids& ids, int repetitions) {
   cache::SequenceCache cache = model.make_cache({});
-  const Ids ids = prompt(model.info().vocab_size);
-  const PassSpan whole{.cache = &cache, .tokens = ids};
-  run_rows(model, {&whole, 1});
+  for (auto first = ids.begin(); first != ids.end();) {
+    const auto end = first + std::min<std::ptrdiff_t>(512, ids.end() - first);
+    const PassSpan chunk{.cache = &cache, .tokens = {first, end}};
+    run_rows(model, {&chunk, 1});
+    first = end;
+  }
   const std::vector<int> sizes = {1, 2, 4, 8, 16};
   std::vector<Spread> spreads(sizes.size());
   Spread ratio;
@@ -98,6 +104,7 @@ void measure_passes(const models::Model& model, int repetitions) {
 struct Answer {
   Ids context;
   SequenceTiming timing;
+  double processor_seconds = 0.0;  // Of all threads, after the first token.
   SpeculationCounts counts;
 };
 
@@ -105,23 +112,39 @@ class Keep final : public Listener {
  public:
   explicit Keep(Answer& answer) : answer_(answer) {}
 
-  bool on_token(const GeneratedToken& /*token*/) override { return true; }
+  bool on_token(const GeneratedToken& /*token*/) override {
+    if (start_ == 0) {
+      start_ = std::clock();
+    }
+    return true;
+  }
 
   void on_end(SequenceEnd end) override {
     if (end.error) {
       std::rethrow_exception(end.error);
     }
-    answer_ = {std::move(end.context), end.timing, end.speculation};
+    const double seconds = static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC;
+    answer_ = {std::move(end.context), end.timing, seconds, end.speculation};
   }
 
  private:
   Answer& answer_;
+  std::clock_t start_ = 0;
 };
 
-Answer run(BatchGenerator& generator, const models::Model& model, int tokens, Speculation how) {
+// What all answers are to.
+struct Question {
+  const models::Model& model;
+  Ids prompt;
+  int tokens;
+  cache::PrefixCache prefixes;
+};
+
+Answer run(BatchGenerator& generator, const Question& question, Speculation how) {
   SequenceRequest request;
-  request.prompt = prompt(model.info().vocab_size);
-  request.max_tokens = tokens;
+  request.prompt = question.prompt;
+  request.prefix_key = "bench";
+  request.max_tokens = question.tokens;
   request.speculation = how;
   Answer answer;
   generator.add(std::move(request), std::make_unique<Keep>(answer));
@@ -133,13 +156,7 @@ Answer run(BatchGenerator& generator, const models::Model& model, int tokens, Sp
 
 // A generator whose drafter is wrong so many times of a hundred.
 struct Contender {
-  Contender(
-      std::string label,
-      const models::Model& model,
-      const Ids& script,
-      int wrong,
-      Speculation drafts
-  )
+  Contender(std::string label, Question& question, const Ids& script, int wrong, Speculation drafts)
       : name(std::move(label)), how(drafts) {
     Drafters drafters;
     drafters[DrafterKind::kDraftModel] = std::make_unique<testing::ScriptedDrafter>(
@@ -149,8 +166,9 @@ struct Contender {
         },
         log
     );
-    generator =
-        std::make_unique<BatchGenerator>(model, BatchLimits{}, nullptr, std::move(drafters));
+    generator = std::make_unique<BatchGenerator>(
+        question.model, BatchLimits{}, &question.prefixes, std::move(drafters)
+    );
   }
 
   std::string name;
@@ -159,16 +177,17 @@ struct Contender {
   std::unique_ptr<BatchGenerator> generator;
   Spread rate;
   Spread ratio;
+  Spread processor_ratio;
   SpeculationCounts counts;
 };
 
-void measure_answers(const models::Model& model, int tokens, int repetitions) {
-  BatchGenerator plain(model, {});
-  const Ids script = run(plain, model, tokens, {}).context;
+void measure_answers(Question& question, int repetitions) {
+  BatchGenerator plain(question.model, {}, &question.prefixes);
+  const Ids script = run(plain, question, {}).context;
   std::vector<std::unique_ptr<Contender>> contenders;
   const auto add = [&](const char* name, int wrong, int depth) {
     contenders.push_back(std::make_unique<Contender>(
-        name, model, script, wrong, Speculation{DrafterKind::kDraftModel, depth}
+        name, question, script, wrong, Speculation{DrafterKind::kDraftModel, depth}
     ));
   };
   add("never right, auto", 100, kAutoDepth);
@@ -176,13 +195,14 @@ void measure_answers(const models::Model& model, int tokens, int repetitions) {
   add("80 % right, auto", 20, kAutoDepth);
   Spread base;
   for (int repetition = -1; repetition < repetitions; ++repetition) {
-    const double steps = tokens - 1;
-    const double plain_rate = steps / run(plain, model, tokens, {}).timing.generation_s;
+    const double steps = question.tokens - 1;
+    const Answer plainly = run(plain, question, {});
+    const double plain_rate = steps / plainly.timing.generation_s;
     if (repetition >= 0) {
       base.values.push_back(plain_rate);
     }
     for (const auto& contender : contenders) {
-      const Answer answer = run(*contender->generator, model, tokens, contender->how);
+      const Answer answer = run(*contender->generator, question, contender->how);
       if (answer.context != script) {
         fmt::print("{}: another answer than plain decoding's\n", contender->name);
         std::exit(1);
@@ -191,6 +211,9 @@ void measure_answers(const models::Model& model, int tokens, int repetitions) {
         const double rate = steps / answer.timing.generation_s;
         contender->rate.values.push_back(rate);
         contender->ratio.values.push_back(rate / plain_rate);
+        contender->processor_ratio.values.push_back(
+            plainly.processor_seconds / answer.processor_seconds
+        );
         contender->counts = answer.counts;
       }
     }
@@ -199,6 +222,7 @@ void measure_answers(const models::Model& model, int tokens, int repetitions) {
   for (const auto& contender : contenders) {
     contender->rate.print(contender->name, "tokens/s");
     contender->ratio.print("  over plain", "");
+    contender->processor_ratio.print("  plain processor time over it", "");
     fmt::print(
         "  {} rounds, {} drafted, {} right\n",
         contender->counts.rounds,
@@ -236,15 +260,24 @@ void measure_control() {
 int main(int argc, char** argv) {
   try {
     if (argc < 2) {
-      fmt::print("usage: generate_bench MODEL [TOKENS [REPETITIONS]]\n");
+      fmt::print("usage: generate_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS]]]\n");
       return 2;
     }
     const int tokens = argc > 2 ? std::atoi(argv[2]) : 128;
     const int repetitions = argc > 3 ? std::atoi(argv[3]) : 3;
+    const int prompt_tokens = argc > 4 ? std::atoi(argv[4]) : 64;
     const auto loaded = saker::load::load_checkpoint(argv[1]);
     saker::generate::measure_control();
-    saker::generate::measure_passes(*loaded.model, 5 * repetitions);
-    saker::generate::measure_answers(*loaded.model, tokens, repetitions);
+    saker::cache::PrefixCacheOptions options;
+    options.byte_budget = saker::generate::kPrefixBytes;
+    saker::generate::Question question{
+        *loaded.model,
+        saker::generate::make_prompt(loaded.model->info().vocab_size, prompt_tokens),
+        tokens,
+        saker::cache::PrefixCache(options),
+    };
+    saker::generate::measure_passes(*loaded.model, question.prompt, 5 * repetitions);
+    saker::generate::measure_answers(question, repetitions);
   } catch (const std::exception& error) {
     fmt::print("error: {}\n", error.what());
     return 1;

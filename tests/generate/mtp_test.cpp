@@ -5,9 +5,11 @@
 
 #include "saker/base/error.h"
 #include "saker/generate/batch_generator.h"
+#include "saker/generate/pass.h"
 #include "saker/load/checkpoint.h"
 
 #include "tests/generate/draft_runs.h"
+#include "tests/generate/joint_draws.h"
 #include "tests/generate/reference_rounds.h"
 #include "tests/models/random_mtp.h"
 #include "tests/support/expect_error.h"
@@ -92,6 +94,44 @@ INSTANTIATE_TEST_SUITE_P(
     MtpPairs,
     ::testing::Values("qwen3", "qwen3_5"),
     [](const auto& test) { return std::string(test.param); }
+);
+
+// What the target gives for the last token of a context, run alone.
+std::vector<float> last_logits(const models::Model& target, const Ids& context) {
+  cache::SequenceCache cache = target.make_cache({});
+  const PassSpan span{.cache = &cache, .tokens = context, .logit_rows = 1};
+  RowLogits logits = run_rows(target, {&span, 1});
+  const auto row = logits.row(0);
+  return {row.begin(), row.end()};
+}
+
+constexpr int kRealModelCost = 8;  // Over that of a fake one, whose draws are counted.
+
+// Whole rounds over a real target and its head, whose own distribution is another one.
+class MtpRounds : public ::testing::TestWithParam<Acceptance> {};
+
+TEST_P(MtpRounds, GiveTheTargetsJointDistribution) {
+  Json config = models::small_config("qwen3");
+  config["vocab_size"] = kDrawnVocabulary;
+  config["num_hidden_layers"] = 1;
+  const auto target = models::random_model(config, {});
+  const auto head = models::random_mtp(config, {.seed = 3});
+  const NextLogits logits_of = [&](const Ids& context) { return last_logits(*target, context); };
+  BatchGenerator generator(
+      *target, {.prefill_step = 4096, .max_batch = kDrawnBatch}, nullptr, mtp_of(*head, *target)
+  );
+  expect_joint_distribution(
+      generator, logits_of, {3, 1}, {DrafterKind::kMtp, 2, GetParam()}, draws() / kRealModelCost
+  );
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Acceptance,
+    MtpRounds,
+    ::testing::Values(Acceptance::kCoupled, Acceptance::kRejection),
+    [](const auto& test) {
+      return std::string(test.param == Acceptance::kCoupled ? "coupled" : "rejection");
+    }
 );
 
 TEST(Mtp, RefusesAnotherTarget) {
