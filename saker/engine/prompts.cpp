@@ -7,10 +7,12 @@
 #include "saker/text/tokenizer_config.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace saker::engine {
 
@@ -34,6 +36,29 @@ void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
   );
 }
 
+// Gemma 4's files name the tokens that stand for images and sounds.
+std::vector<std::int32_t> suppressed_by(const Json& generation_config) {
+  std::vector<std::int32_t> ids;
+  const auto found = generation_config.find("suppress_tokens");
+  if (found == generation_config.end() || found->is_null()) {
+    return ids;
+  }
+  const auto check = [](bool holds, const Json& got) {
+    require(
+        holds,
+        ErrorCode::kCorruptData,
+        "generation_config.json: suppress_tokens: got {}, expected a list of token ids",
+        got.is_number() ? got.dump() : got.type_name()
+    );
+  };
+  check(found->is_array(), *found);
+  for (const Json& id : *found) {
+    check(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max(), id);
+    ids.push_back(id.get<std::int32_t>());
+  }
+  return ids;
+}
+
 }  // namespace
 
 sample::SamplingOptions sampling_from(const Json& generation_config) {
@@ -54,6 +79,7 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
   };
   options.top_k = count("top_k");
   options.min_tokens = count("min_new_tokens");
+  options.suppress_tokens = suppressed_by(generation_config);
   try {
     sample::check_options(options, std::numeric_limits<int>::max());
   } catch (const Error& error) {

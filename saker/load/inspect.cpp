@@ -178,7 +178,14 @@ std::string describe_sampling(const ModelDir& dir) {
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, found->dump());
     }
   }
-  return text.empty() ? "temperature 1" : text;
+  if (text.empty()) {
+    text = "temperature 1";
+  }
+  const auto suppressed = config.find("suppress_tokens");
+  if (suppressed != config.end() && suppressed->is_array() && !suppressed->empty()) {
+    text += fmt::format(", {} tokens suppressed", suppressed->size());
+  }
+  return text;
 }
 
 bool has_chat_template(const ModelDir& dir) {

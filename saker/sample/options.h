@@ -36,6 +36,7 @@ struct SamplingOptions {
   int dry_context_size = 0;
   int min_tokens = 0;  // The answer does not end before.
   std::map<std::int32_t, double> logit_bias = {};
+  std::vector<std::int32_t> suppress_tokens = {};  // Never chosen; ids beyond the row are skipped.
   std::uint64_t seed = 0;
 };
 

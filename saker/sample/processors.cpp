@@ -14,11 +14,20 @@ bool repetition_on(const SamplingOptions& options) {
   return options.repetition_penalty != 0.0 && options.repetition_penalty != 1.0;
 }
 
+void take_out(std::span<const std::int32_t> tokens, std::span<float> logits) {
+  for (const std::int32_t id : tokens) {
+    if (id >= 0 && static_cast<std::size_t>(id) < logits.size()) {
+      logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    }
+  }
+}
+
 }  // namespace
 
 bool Processors::needed(const SamplingOptions& options) {
   return !options.logit_bias.empty() || repetition_on(options) || options.presence_penalty != 0.0 ||
-         options.frequency_penalty != 0.0 || options.dry_multiplier > 0.0 || options.min_tokens > 0;
+         options.frequency_penalty != 0.0 || options.dry_multiplier > 0.0 ||
+         options.min_tokens > 0 || !options.suppress_tokens.empty();
 }
 
 void Processors::apply(
@@ -32,12 +41,9 @@ void Processors::apply(
     penalise_repeats(options, tokens.dry_breakers, context, logits);
   }
   if (context.size() < tokens.prompt_size + static_cast<std::size_t>(options.min_tokens)) {
-    for (const std::int32_t id : tokens.stop_tokens) {
-      if (id >= 0 && static_cast<std::size_t>(id) < logits.size()) {
-        logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
-      }
-    }
+    take_out(tokens.stop_tokens, logits);
   }
+  take_out(options.suppress_tokens, logits);
 }
 
 void Processors::penalise(

@@ -3,8 +3,8 @@
 
 // Changes of raw logits before sampling, in mlx-lm's order: logit_bias, then the repetition,
 // presence and frequency penalties and dry (repeats.h), each over the last context_size tokens of
-// prompt and answer (0: all of them), and last min_tokens, which takes stop tokens out. One object
-// per sequence, used by one thread; what it keeps only saves work.
+// prompt and answer (0: all of them), and last min_tokens and suppress_tokens, which take tokens
+// out. One object per sequence, used by one thread; what it keeps only saves work.
 
 #include "saker/sample/options.h"
 #include "saker/sample/token_counts.h"

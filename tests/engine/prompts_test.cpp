@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 
+#include "tests/support/expect_error.h"
 #include "tests/text/golden_tokenizers.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -179,6 +180,7 @@ TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
        {"top_k", 20},
        {"min_p", 0.01},
        {"repetition_penalty", 1.05},
+       {"suppress_tokens", {258883, 7}},
        {"eos_token_id", {1, 2}}}
   );
   EXPECT_EQ(options.temperature, 0.6);
@@ -186,6 +188,25 @@ TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
   EXPECT_EQ(options.top_k, 20);
   EXPECT_EQ(options.min_p, 0.01);
   EXPECT_EQ(options.repetition_penalty, 1.05);
+  EXPECT_EQ(options.suppress_tokens, (std::vector<std::int32_t>{258883, 7}));
+  EXPECT_TRUE(sampling_from({{"suppress_tokens", nullptr}}).suppress_tokens.empty());
+}
+
+TEST(SamplingFrom, SuppressedTokensAreIds) {
+  const std::vector<std::pair<Json, std::string>> cases = {
+      {7, "got 7"},
+      {"7", "got string"},
+      {{7, -1}, "got -1"},
+      {Json::array({7.5}), "got 7.5"},
+      {Json::array({1ULL << 40U}), "got 1099511627776"},
+  };
+  for (const auto& [value, expected] : cases) {
+    saker::testing::expect_error(
+        ErrorCode::kCorruptData,
+        {"generation_config.json", "suppress_tokens", expected},
+        [&value = value] { sampling_from({{"suppress_tokens", value}}); }
+    );
+  }
 }
 
 TEST(SamplingFrom, WithoutSamplingIsGreedy) {

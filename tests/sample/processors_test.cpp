@@ -36,6 +36,7 @@ TEST(Processors, NeededOnlyWhereOneIsOn) {
   EXPECT_TRUE(Processors::needed({.presence_penalty = -1.0}));
   EXPECT_TRUE(Processors::needed({.frequency_penalty = 0.5}));
   EXPECT_TRUE(Processors::needed({.logit_bias = {{1, 0.0}}}));
+  EXPECT_TRUE(Processors::needed({.suppress_tokens = {1}}));
 }
 
 TEST(Processors, RepetitionDividesPositiveAndMultipliesNegativeOncePerId) {
@@ -70,6 +71,14 @@ TEST(Processors, WindowsAreTheLastTokensAndZeroMeansAll) {
   context[0] = 0;
   options.presence_context_size = SamplingOptions{}.presence_context_size;
   EXPECT_EQ(processed(options, context, {0, 0, 0}), (std::vector<float>{0, -1, 0}));
+}
+
+TEST(Processors, SuppressedTokensAreTakenOutWhateverTheirBias) {
+  constexpr float kOut = -std::numeric_limits<float>::infinity();
+  SamplingOptions options;
+  options.logit_bias = {{1, 50.0}};
+  options.suppress_tokens = {1, 3, 70'000};
+  EXPECT_EQ(processed(options, {0}, {0, 1, 2, 3}), (std::vector<float>{0, kOut, 2, kOut}));
 }
 
 // bias, then repetition on the biased value, then presence, then frequency.
