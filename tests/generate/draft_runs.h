@@ -61,11 +61,15 @@ inline Drafters drafters_of(DrafterKind kind, std::unique_ptr<Drafter> drafter) 
   return drafters;
 }
 
-// Runs all requests in one batch, each with a depth of its own and the only drafter there is; how
-// much was drafted.
+// Runs all requests in one batch, each with a depth of its own, which `shift` moves on, and the
+// only drafter there is; how much was drafted.
 inline SpeculationCounts expect_plain_answers(
-    const models::Model& target, Drafters drafters, const std::vector<SequenceRequest>& requests
+    const models::Model& target,
+    Drafters drafters,
+    const std::vector<SequenceRequest>& requests,
+    std::size_t shift = 0
 ) {
+  const auto depth_of = [shift](std::size_t i) { return kDepths.at((i + shift) % kDepths.size()); };
   const DrafterKind kind = drafters.begin()->first;
   std::vector<Outcome> outcomes(requests.size());
   BatchGenerator generator(
@@ -74,7 +78,7 @@ inline SpeculationCounts expect_plain_answers(
   for (std::size_t i = 0; i < requests.size(); ++i) {
     SequenceRequest request = copy_of(requests[i]);
     request.speculation.drafter = kind;
-    request.speculation.depth = kDepths.at(i);
+    request.speculation.depth = depth_of(i);
     generator.add(std::move(request), std::make_unique<Recorder>(outcomes[i]));
   }
   while (!generator.idle()) {
@@ -82,7 +86,7 @@ inline SpeculationCounts expect_plain_answers(
   }
   SpeculationCounts counts;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    SCOPED_TRACE("depth " + std::to_string(kDepths.at(i)));
+    SCOPED_TRACE("depth " + std::to_string(depth_of(i)));
     expect_same(outcomes[i], run_alone(target, copy_of(requests[i])));
     counts.drafted += outcomes[i].end.speculation.drafted;
     counts.accepted += outcomes[i].end.speculation.accepted;
