@@ -6,6 +6,7 @@
 #include "saker/kernels/attention/page_shape.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/kv_storage.h"
 
 #include <algorithm>
@@ -80,6 +81,23 @@ void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
   }
 }
 
+// Tiles of many rows read the cache less often; but each thread should get several.
+int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
+  const std::int64_t enough = 4 * thread_pool().size();
+  int rows = kAttendTileRows;
+  const auto tiles = [&] {
+    std::int64_t count = 0;
+    for (const AttendSpan& span : spans) {
+      count += (static_cast<std::int64_t>(span.row_count) * group + rows - 1) / rows;
+    }
+    return count * kv_heads;
+  };
+  while (rows > kAttendBatchRows && tiles() < enough) {
+    rows /= 2;
+  }
+  return rows;
+}
+
 std::size_t whole_lines(std::size_t floats) {
   return (floats + kLanes - 1) / kLanes * kLanes;
 }
@@ -94,6 +112,7 @@ AttendPlan plan_attention(
   AttendPlan plan{layout, shape, {}, {}, {}, kernel_table().attend};
   plan.spans.reserve(spans.size());
   int largest = 0;
+  const int most_rows = tile_rows(layout.kv_heads, shape.group, spans);
   for (const AttendSpan& span : spans) {
     require(
         span.first_position + span.row_count <= span.store->storage().pages()->end(),
@@ -106,10 +125,10 @@ AttendPlan plan_attention(
     const int span_index = static_cast<int>(plan.spans.size()) - 1;
     for (int head = 0; head < layout.kv_heads; ++head) {
       // Late rows see the most keys: first, so that no thread ends with a long tile.
-      const int tiles = (flat_rows + kAttendTileRows - 1) / kAttendTileRows;
+      const int tiles = (flat_rows + most_rows - 1) / most_rows;
       for (int tile = tiles - 1; tile >= 0; --tile) {
-        const int first = tile * kAttendTileRows;
-        const int count = std::min(kAttendTileRows, flat_rows - first);
+        const int first = tile * most_rows;
+        const int count = std::min(most_rows, flat_rows - first);
         plan.tiles.push_back({span_index, head, first, count});
         largest = std::max(largest, count);
       }

@@ -2,14 +2,15 @@
 // Attention of one instruction set; bodies.h states the order of additions.
 #include "saker/kernels/attention/bodies.h"
 #include "saker/kernels/attention/clean_values.h"
+#include "saker/kernels/attention/pair_products.h"
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/attention/quantized.h"
+#include "saker/kernels/attention/softmax.h"
 #include "saker/kernels/attention/state.h"
 #if defined(__AMX_BF16__) || defined(SAKER_EMULATE_AMX)
 #include "saker/kernels/attention/tile_products.h"
 #endif
 #include "saker/kernels/cpu/vec.h"
-#include "saker/kernels/cpu/vec_curves.h"
 #include "saker/kernels/cpu/vec_math.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -22,56 +23,6 @@ using Bf16Products = PairProducts;
 #else
 using Bf16Products = FloatProducts<true>;
 #endif
-
-// The maximum of no keys: finite, so that differences of maxima are never NaN.
-constexpr float kFloor = -0x1.fffffep127F;
-
-inline F32x16 capped(F32x16 score, float cap) {
-  return mul(broadcast(cap), tanh(div(score, broadcast(cap))));
-}
-
-// Turns one row's scores into weights, and brings its state to the new maximum.
-void soften(
-    const AttendShape& shape, const BlockKeys& keys, const State& state, int row, float* scores
-) {
-  const bool whole = keys.second == 0 && keys.second_end == kBlock;
-  F32x16 score[4];
-  F32x16 top = broadcast(kFloor);
-  for (int v = 0; v < 4; ++v) {
-    score[v] = load(scores + v * kVector);
-    if (shape.softcap > 0) {
-      score[v] = capped(score[v], shape.softcap);
-    }
-    if (!whole) {
-      const U32x16 mask = seen_mask(keys, v);
-      const U32x16 hidden = sub_u32(broadcast_u32(0xffffffffU), mask);
-      const U32x16 floor = bit_and(hidden, as_u32(broadcast(kFloor)));
-      score[v] = as_float(bit_or(bit_and(mask, as_u32(score[v])), floor));
-    }
-    top = max(top, score[v]);
-  }
-  const float before = state.maxima[row];
-  const float block_top = reduce_max(top);
-  const float after = block_top > before ? block_top : before;
-  F32x16 part[4];
-  for (int v = 0; v < 4; ++v) {
-    part[v] = exp(sub(score[v], broadcast(after)));
-    if (!whole) {
-      part[v] = as_float(bit_and(seen_mask(keys, v), as_u32(part[v])));
-    }
-    store(scores + v * kVector, part[v]);
-  }
-  F32x16 sum = load(state.sums + row * kVector);
-  if (after != before) {
-    // Skipping a factor of exactly 1 changes no bit.
-    const F32x16 factor = exp(broadcast(before - after));
-    sum = mul(sum, factor);
-    scale_row(state.values + row * state.stride, state.stride, factor);
-    state.maxima[row] = after;
-  }
-  sum = add(sum, add(add(part[0], part[1]), add(part[2], part[3])));
-  store(state.sums + row * kVector, sum);
-}
 
 void clear(const AttendShape& shape, const AttendTile& tile, float* floats) {
   const State state = state_of(shape, tile, floats);
@@ -95,8 +46,8 @@ struct Scratch {
 
 Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
   float* scores = floats + tile.count * shape.query_stride;
-  float* weights = scores + 2 * kAttendGroupRows * kBlock;
-  auto* clean = reinterpret_cast<std::uint32_t*>(weights + kAttendGroupRows * kBlock / 2);
+  float* weights = scores + kAttendBatchRows * kBlock;
+  auto* clean = reinterpret_cast<std::uint32_t*>(weights + kAttendBatchRows * kBlock / 2);
   std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
   float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
   // Quantized values need no cleaning, so their pairs lie there.
@@ -104,105 +55,129 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes};
 }
 
-// Some rows of a tile and one block.
-struct Unit {
-  Block block;
-  RowGroup group;
-  BlockKeys keys[kAttendGroupRows];
-  const std::byte* values;  // The page's, also where the block holds clean ones.
-};
-
-// Works through a chunk's units in order. A unit's scores are computed before the one ahead of it
-// is finished, so that matrix units and memory have work while exponentials are taken.
+// Works on rows of a tile and one block: all scores, then all weights, then all values. So products
+// come in long runs, and what one step wrote to memory lies there when the next one loads it.
 template <typename Products>
-class Pipeline {
+class Batch {
  public:
-  Pipeline(const AttendShape& shape, const State& state) : shape_(shape), state_(state) {}
+  Batch(const AttendShape& shape, const State& state) : shape_(shape), state_(state) {}
 
-  // The unit to fill in; its memory is free.
-  Unit& next() { return units_[turn_ % 2]; }
-
-  // Starts what next() gave.
-  void push() {
-    Unit& unit = next();
-    unit.group.keys = unit.keys;
-    unit.block.scores += turn_ % 2 * kAttendGroupRows * kBlock;
-    if constexpr (Products::kUnpacks) {
-      // What was just written to memory is slow to load as a tile: other work comes between.
-      Products::unpack_block_keys(shape_, unit.block);
-      flush();
-      score(unit);
-      Products::unpack_block_values(shape_, unit.block);
-    } else {
-      score(unit);
-      flush();
-    }
-    waiting_ = true;
-    ++turn_;
+  // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
+  void start(const Block& block, const std::byte* values) {
+    block_ = block;
+    values_ = values;
+    count_ = 0;
+    rows_ = 0;
   }
 
-  // Finishes what was started.
-  void flush() {
-    if (waiting_) {
-      finish(units_[(turn_ + 1) % 2]);
+  // Memory for the keys that the next group's rows see.
+  BlockKeys* keys() { return keys_ + rows_; }
+
+  // Adds rows [first, first + rows) of the tile; keys() is filled in.
+  void add(int first, int rows, bool whole) {
+    groups_[count_++] = {first, rows, whole, keys()};
+    rows_ += rows;
+  }
+
+  void run() {
+    if constexpr (Products::kUnpacks) {
+      Products::unpack_block_keys(shape_, block_);
     }
-    waiting_ = false;
+    each_group([&](const Block& block, const RowGroup& group) {
+      registers_.set_rows(group.rows);
+      Products::score(shape_, block, group);
+    });
+    if constexpr (Products::kUnpacks) {
+      Products::unpack_block_values(shape_, block_);
+    }
+    each_group([&](const Block& block, const RowGroup& group) {
+      soften<Products>(shape_, block, group, state_);
+    });
+    each_group([&](const Block& block, const RowGroup& group) {
+      registers_.set_rows(group.rows);
+      Products::add_values(shape_, block, group, state_);
+      if constexpr (Products::kWholeBlocks) {
+        if (values_ != block.values) {
+          add_values_left_out(shape_, block, group, state_, values_);
+        }
+      }
+    });
   }
 
  private:
-  void score(const Unit& unit) {
-    registers_.set_rows(unit.group.rows);
-    Products::score(shape_, unit.block, unit.group);
-  }
-
-  void finish(const Unit& unit) {
-    for (int r = 0; r < unit.group.rows; ++r) {
-      float* scores = unit.block.scores + r * kBlock;
-      soften(shape_, unit.keys[r], state_, unit.group.first + r, scores);
-    }
-    registers_.set_rows(unit.group.rows);
-    Products::add_values(shape_, unit.block, unit.group, state_);
-    if constexpr (Products::kWholeBlocks) {
-      if (unit.values != unit.block.values) {
-        add_values_left_out(shape_, unit.block, unit.group, state_, unit.values);
-      }
+  template <typename Step>
+  [[gnu::always_inline]] void each_group(const Step& step) {
+    Block block = block_;
+    for (int g = 0; g < count_; ++g) {
+      step(block, groups_[g]);
+      block.scores += groups_[g].rows * kBlock;
+      block.weights += groups_[g].rows * kBlock / 2;
     }
   }
 
   const AttendShape& shape_;
   const State& state_;
-  Unit units_[2];
+  Block block_{};
+  const std::byte* values_ = nullptr;
+  RowGroup groups_[kAttendBatchRows] = {};
+  BlockKeys keys_[kAttendBatchRows] = {};
   typename Products::Registers registers_;
-  int turn_ = 0;
-  bool waiting_ = false;
+  int count_ = 0;
+  int rows_ = 0;
 };
 
-// Runs of the group's rows that see the block go together.
+// Runs of rows [first, end) that see the block become groups.
 template <typename Products>
-void attend_group(
+void add_group(
     const AttendShape& shape,
     const AttendTile& tile,
-    const Block& block,
-    const std::byte* values,
-    const RowGroup& group,
-    Pipeline<Products>& pipeline
+    std::int64_t block_begin,
+    int first,
+    int end,
+    Batch<Products>& batch
 ) {
-  const int end = group.first + group.rows;
   const auto sees_block = [&](int row, BlockKeys& keys) {
-    keys = keys_in_block(tile.seen[(tile.first + row) / shape.group], block.begin);
+    keys = keys_in_block(tile.seen[(tile.first + row) / shape.group], block_begin);
     return sees(keys);
   };
-  for (int row = group.first; row < end; ++row) {
-    Unit& unit = pipeline.next();
+  for (int row = first; row < end; ++row) {
+    BlockKeys* keys = batch.keys();
     const int begin = row;
-    while (row < end && sees_block(row, unit.keys[row - begin])) {
+    while (row < end && sees_block(row, keys[row - begin])) {
       ++row;
     }
     if (row > begin) {
-      unit.block = block;
-      unit.group = {begin, row - begin, nullptr};
-      unit.values = values;
-      pipeline.push();
+      batch.add(begin, row - begin, false);
+    }
+  }
+}
+
+// Groups of nearly equal size from rows [first, end).
+template <typename Products>
+void add_groups(
+    const AttendShape& shape,
+    const AttendTile& tile,
+    std::int64_t block_begin,
+    int first,
+    int end,
+    Batch<Products>& batch
+) {
+  // Both ends of what rows see only grow from row to row.
+  const SeenKeys& first_seen = tile.seen[(tile.first + first) / shape.group];
+  const SeenKeys& last_seen = tile.seen[(tile.first + end - 1) / shape.group];
+  const bool whole = last_seen.begin <= block_begin && first_seen.end >= block_begin + kBlock;
+  const int count = end - first;
+  const int groups = (count + Products::kGroupRows - 1) / Products::kGroupRows;
+  for (int g = 0; g < groups; ++g) {
+    const int from = first + g * count / groups;
+    const int to = first + (g + 1) * count / groups;
+    if (whole) {
+      for (int row = from; row < to; ++row) {
+        batch.keys()[row - from] = {0, 0, 0, kBlock};
+      }
+      batch.add(from, to - from, true);
+    } else {
+      add_group(shape, tile, block_begin, from, to, batch);
     }
   }
 }
@@ -216,32 +191,34 @@ void attend_blocks(
     const State& state,
     bool clean
 ) {
-  const int groups = (tile.count + Products::kGroupRows - 1) / Products::kGroupRows;
-  Pipeline<Products> pipeline(shape, state);
-  for (int i = 0; i < chunk.count; ++i) {
-    const std::byte* keys = chunk.pages[i].data + tile.kv_head * shape.head_bytes;
-    const std::byte* values = keys + shape.key_bytes;
-    if (clean) {
-      pipeline.flush();
-      clean_values(shape, values, scratch.clean);
-    }
-    const Block block{
-        chunk.pages[i].index * kBlock,
-        keys,
-        clean ? reinterpret_cast<const std::byte*>(scratch.clean) : values,
-        scratch.queries,
-        scratch.scores,
-        scratch.weights,
-        &scratch.codes,
-    };
-    for (int g = 0; g < groups; ++g) {
-      // Groups of nearly equal size.
-      const int first = g * tile.count / groups;
-      const int rows = (g + 1) * tile.count / groups - first;
-      attend_group(shape, tile, block, values, {first, rows, nullptr}, pipeline);
+  Batch<Products> batch(shape, state);
+  // Unpacked blocks serve all rows; else few rows stay close while keys and values pass by.
+  const int together = Products::kUnpacks ? tile.count : kAttendBatchRows;
+  for (int begin = 0; begin < tile.count; begin += together) {
+    const int end = begin + together < tile.count ? begin + together : tile.count;
+    for (int i = 0; i < chunk.count; ++i) {
+      const std::byte* keys = chunk.pages[i].data + tile.kv_head * shape.head_bytes;
+      const std::byte* values = keys + shape.key_bytes;
+      if (clean) {
+        clean_values(shape, values, scratch.clean);
+      }
+      const Block block{
+          chunk.pages[i].index * kBlock,
+          keys,
+          clean ? reinterpret_cast<const std::byte*>(scratch.clean) : values,
+          scratch.queries,
+          scratch.scores,
+          scratch.weights,
+          &scratch.codes,
+      };
+      for (int row = begin; row < end; row += kAttendBatchRows) {
+        batch.start(block, values);
+        const int last = row + kAttendBatchRows < end ? row + kAttendBatchRows : end;
+        add_groups(shape, tile, block.begin, row, last, batch);
+        batch.run();
+      }
     }
   }
-  pipeline.flush();
 }
 
 template <typename Products>
@@ -284,27 +261,32 @@ void attend_chunk(
   }
 }
 
-void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+template <typename Products>
+void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* scratch) {
   const CodeScratch codes = scratch_of(shape, tile, scratch).codes;
   for (int j = 0; j < tile.count; ++j) {
     const int flat = tile.first + j;
     const int head = tile.kv_head * shape.group + flat % shape.group;
     const float* from =
         tile.q.data + flat / shape.group * tile.q.row_stride + head * tile.q.head_stride;
-    float* to = scratch + j * shape.query_stride;
+    // Rounded queries take half of this: the next one begins in its second half.
+    float* to = scratch + j * query_words<Products>(shape);
     for (int d = 0; d < shape.head_dim; ++d) {
       to[d] = from[d] * shape.scale;
     }
     for (int d = shape.head_dim; d < shape.query_stride; ++d) {
       to[d] = 0.0F;
     }
-    float* sums = codes.query_sums + j * shape.key_codes.groups;
-    if (shape.bf16) {
-      Bf16Products::round_query(to, shape.query_stride);
-      sum_groups<Bf16Products>(shape.key_codes, to, sums);
-    } else {
-      sum_groups<FloatProducts<true>>(shape.key_codes, to, sums);
-    }
+    Products::round_query(to, shape.query_stride);
+    sum_groups<Products>(shape.key_codes, to, codes.query_sums + j * shape.key_codes.groups);
+  }
+}
+
+void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+  if (shape.bf16) {
+    load_queries_for<Bf16Products>(shape, tile, scratch);
+  } else {
+    load_queries_for<FloatProducts<true>>(shape, tile, scratch);
   }
 }
 

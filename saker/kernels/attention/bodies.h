@@ -26,8 +26,10 @@ namespace saker::kernels {
 
 inline constexpr int kAttendBlock = 64;        // = kPageRows.
 inline constexpr int kAttendChunkBlocks = 16;  // Blocks of one chunk.
-// Flat query rows of a tile, which share the keys and values that are loaded.
-inline constexpr int kAttendTileRows = 64;
+// Flat query rows of a tile, which share the keys and values that are loaded, at most.
+inline constexpr int kAttendTileRows = 256;
+// Rows of a tile that a block's steps are done for before the next block's.
+inline constexpr int kAttendBatchRows = 64;
 // Rows of a tile that a set multiplies together, at most.
 inline constexpr int kAttendGroupRows = 16;
 
@@ -49,7 +51,7 @@ struct AttendShape {
   int heads;
   int group;  // Heads that share one kv head.
   int head_dim;
-  int query_stride;  // Floats from one query to the next in scratch memory: whole steps of 32.
+  int query_stride;  // Floats of a query in scratch memory before rounding: whole steps of 32.
   int value_head_dim;
   int value_chunks;     // Of 16 elements.
   bool bf16;            // Pages hold bf16 or codes of it, else float32.
@@ -79,11 +81,11 @@ struct AttendChunk {
 };
 
 // The scratch memory of a tile of `rows` rows, floats: queries [rows][query_stride], scores
-// [2][kAttendGroupRows][64], weights in bf16 [kAttendGroupRows][64], a copy of one block's values
-// in bf16; and for quantized pages, a block's keys in bf16, a group's scores or weights
+// [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a copy of one block's values in
+// bf16; and for quantized pages, a block's keys in bf16, a group's scores or weights
 // [kAttendGroupRows][64], the queries' sums by group [rows][groups].
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
-  int floats = rows * shape.query_stride + kAttendGroupRows * kAttendBlock * 5 / 2 +
+  int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
                shape.value_chunks * kAttendBlock * 8;
   if (shape.key_codes.is_quantized()) {
     floats += shape.query_stride / 2 * kAttendBlock + kAttendGroupRows * kAttendBlock +

@@ -2,8 +2,7 @@
 #pragma once
 
 // The two products of attention over one block, q . k and weights times values, for a group of rows
-// of a tile: in float32, or in pairs of bf16 where the set multiplies them. Queries and weights are
-// then rounded to bf16, like the keys and values that they meet.
+// of a tile, in float32; pair_products.h and tile_products.h have them in pairs of bf16.
 //
 // Registers are what a set has to prepare before products of some number of rows.
 //
@@ -31,9 +30,9 @@ struct Block {
   std::int64_t begin;  // Position of its first key.
   const std::byte* keys;
   const std::byte* values;
-  const float* queries;    // Of the tile, query_stride apart.
-  float* scores;           // [kAttendGroupRows][64]
-  std::uint32_t* weights;  // [kAttendGroupRows][32] pairs
+  const float* queries;    // Of the tile, query_words apart.
+  float* scores;           // [rows][64]
+  std::uint32_t* weights;  // [rows][32] pairs
   CodeScratch* codes;      // Of quantized pages only.
 };
 
@@ -41,8 +40,15 @@ struct Block {
 struct RowGroup {
   int first;
   int rows;
+  bool whole;             // All rows see all keys.
   const BlockKeys* keys;  // By row.
 };
+
+// From one query of a tile to the next, in words of 32 bits.
+template <typename Products>
+constexpr int query_words(const AttendShape& shape) {
+  return shape.query_stride / Products::kQueryElements;
+}
 
 // Adds the values of the keys that each of the rows sees.
 template <bool kBf16>
@@ -81,6 +87,13 @@ void add_seen_values(const ValueTask<float>& task, const BlockKeys* keys, int ro
   }
 }
 
+[[gnu::always_inline]] inline void store_all(const F32x16 (&values)[4], float* to) {
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    store(to + v * kVector, values[v]);
+  }
+}
+
 struct NoRegisters {
   void set_rows(int) {}
 };
@@ -97,6 +110,13 @@ struct FloatProducts {
 
   static F32x16 rounded_weight(F32x16 weight) { return weight; }
 
+  // The weights of a row of a group.
+  [[gnu::always_inline]] static void store_weights(
+      const Block& block, int row, const F32x16 (&weights)[4]
+  ) {
+    store_all(weights, block.scores + row * kBlock);
+  }
+
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const float* q = block.queries + group.first * shape.query_stride;
     const int dim = kBf16 ? (shape.head_dim + 1) / 2 * 2 : shape.head_dim;
@@ -112,80 +132,5 @@ struct FloatProducts {
     add_seen_values<kBf16>(task, group.keys, group.rows);
   }
 };
-
-#if defined(SAKER_BF16_DOT)
-// Turns `count` floats, a multiple of 32, into pairs of bf16 in their place.
-inline void round_to_pairs(float* values, int count) {
-  auto* pairs = reinterpret_cast<std::uint32_t*>(values);
-  for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
-    const U32x16 first = to_bf16(load(values + i));
-    store_u32(pairs, pair_bf16<1>(first, to_bf16(load(values + i + kVector))));
-  }
-}
-
-// The rows' weights as pairs of bf16.
-inline void pair_weights(const Block& block, const RowGroup& group) {
-  for (int r = 0; r < group.rows; ++r) {
-    const float* from = block.scores + r * kBlock;
-    std::uint32_t* to = block.weights + r * kBlock / 2;
-    for (int half = 0; half < 2; ++half, from += 2 * kVector, to += kVector) {
-      store_u32(to, pair_bf16<1>(to_bf16(load(from)), to_bf16(load(from + kVector))));
-    }
-  }
-}
-
-inline F32x16 round_to_bf16(F32x16 value) {
-  return as_float(shift_left<16>(to_bf16(value)));
-}
-
-// Calls function<rows>() for 1 to most rows.
-template <int most, typename Function>
-[[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
-  if constexpr (most > 1) {
-    if (rows != most) {
-      with_rows<most - 1>(rows, function);
-      return;
-    }
-  }
-  function.template operator()<most>();
-}
-
-struct PairProducts {
-  using Registers = NoRegisters;
-  static constexpr int kGroupRows = kMaxRows;
-  static constexpr bool kWholeBlocks = true;
-  static constexpr bool kUnpacks = false;
-  static constexpr int kQueryElements = 2;
-
-  static void round_query(float* query, int count) { round_to_pairs(query, count); }
-
-  static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
-
-  static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
-    const ScoreTask<std::uint32_t> task{
-        reinterpret_cast<const std::uint32_t*>(block.queries + group.first * shape.query_stride),
-        shape.query_stride,
-        block.keys,
-        (shape.head_dim + 1) / 2 * 2,
-        block.scores,
-    };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<rows>(task); });
-  }
-
-  static void add_values(
-      const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
-  ) {
-    pair_weights(block, group);
-    const ValueTask<std::uint32_t> task{
-        block.weights,
-        block.values,
-        shape.value_chunks,
-        state.values + group.first * state.stride,
-        state.stride,
-    };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<rows>(task); });
-  }
-};
-#endif
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -43,6 +43,12 @@ struct QuantizedProducts {
   static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
   static constexpr bool kUnpacks = true;
 
+  [[gnu::always_inline]] static void store_weights(
+      const Block& block, int row, const F32x16 (&weights)[4]
+  ) {
+    store_all(weights, block.scores + row * kBlock);
+  }
+
   static void unpack_block_keys(const AttendShape& shape, const Block& block) {
     if (block.codes->keys_of != block.keys) {
       unpack_keys(shape.key_codes, block.keys, block.codes->keys);
@@ -89,7 +95,7 @@ struct QuantizedProducts {
       part.values = reinterpret_cast<const std::byte*>(scratch.values + first / 2 * kBlock);
       State part_state = state;
       part_state.values += first;
-      scale_weights(shape, block, group, g, part_shape.value_chunks, part_state);
+      scale_weights(shape, block, part, group, g, part_state);
       Products::add_values(part_shape, part, group, part_state);
     }
   }
@@ -114,23 +120,25 @@ struct QuantizedProducts {
     }
   }
 
-  // Sets the weights that the group's codes meet, and adds to the values what does not depend on
-  // codes.
+  // Sets the weights of `part` that the group's codes meet, and adds to the values what does not
+  // depend on codes.
   static void scale_weights(
       const AttendShape& shape,
       const Block& block,
+      const Block& part,
       const RowGroup& group,
       int g,
-      int chunks,
       const State& state
   ) {
     const CodeBlock& codes = shape.value_codes;
+    const int chunks = (codes.group_dim(g) + kVector - 1) / kVector;
     const F32x16 middle = broadcast(-code_middle(codes.bits));
     const F32x16 to_middle = broadcast(code_middle(codes.bits) - code_offset(codes.bits));
     for (int r = 0; r < group.rows; ++r) {
       const BlockKeys& keys = group.keys[r];
       const bool whole = keys.second == 0 && keys.second_end == kBlock;
       F32x16 rest = zero();
+      F32x16 all_scaled[kBlock / kVector];
       for (int v = 0; v < kBlock / kVector; ++v) {
         TermLanes terms = load_terms(codes, block.values, g, v);
         if (!whole) {
@@ -140,10 +148,11 @@ struct QuantizedProducts {
         }
         const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
         const F32x16 scaled = Products::rounded_weight(mul(weight, terms.scale));
-        store(block.codes->part + r * kBlock + v * kVector, scaled);
+        all_scaled[v] = scaled;
         rest = fma(weight, fma(to_middle, terms.scale, terms.bias), rest);
         rest = fma(middle, scaled, rest);
       }
+      Products::store_weights(part, r, all_scaled);
       const F32x16 all = broadcast(reduce_add(rest));
       float* values = state.values + (group.first + r) * state.stride;
       for (int i = 0; i < chunks * kVector; i += kVector) {

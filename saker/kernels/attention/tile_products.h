@@ -5,7 +5,8 @@
 // elements and values as pairs of keys, so both are weights as tiles read them.
 
 #include "saker/kernels/amx/tile.h"
-#include "saker/kernels/attention/products.h"
+#include "saker/kernels/amx/words.h"
+#include "saker/kernels/attention/pair_products.h"
 #include "saker/kernels/cpu/unroll.h"
 
 #include <optional>
@@ -68,10 +69,19 @@ struct TileProducts {
 
   static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
 
+  [[gnu::always_inline]] static void store_weights(
+      const Block& block, int row, const F32x16 (&weights)[4]
+  ) {
+    std::uint32_t* to = block.weights + row * kBlock / 2;
+    store_u32(to, round_to_bf16(weights[0], weights[1]));
+    store_u32(to + kVector, round_to_bf16(weights[2], weights[3]));
+  }
+
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     constexpr std::ptrdiff_t kPairBytes = kBlock * sizeof(std::uint32_t);
-    const float* query = block.queries + group.first * shape.query_stride;
-    const std::ptrdiff_t stride = shape.query_stride * static_cast<std::ptrdiff_t>(sizeof(float));
+    const int words = query_words<TileProducts>(shape);
+    const float* query = block.queries + group.first * words;
+    const std::ptrdiff_t stride = words * static_cast<std::ptrdiff_t>(sizeof(float));
     const int pairs = (shape.head_dim + 1) / 2;
     unroll<kMostTiles>([](auto i) { tile_clear<i.kValue>(); });
     int pair = 0;
@@ -93,7 +103,6 @@ struct TileProducts {
   static void add_values(
       const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
   ) {
-    pair_weights(block, group);
     float* sums = state.values + group.first * state.stride;
     int chunk = 0;
     for (; chunk + kMostTiles <= shape.value_chunks; chunk += kMostTiles) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The products of attention in pairs of bf16, where the set multiplies them. Queries and weights
+// are rounded to bf16, like the keys and values that they meet.
+
+#include "saker/kernels/attention/products.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+#if defined(SAKER_BF16_DOT)
+// Turns `count` floats, a multiple of 32, into pairs of bf16 in their place.
+inline void round_to_pairs(float* values, int count) {
+  auto* pairs = reinterpret_cast<std::uint32_t*>(values);
+  for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
+    const U32x16 first = to_bf16(load(values + i));
+    store_u32(pairs, pair_bf16<1>(first, to_bf16(load(values + i + kVector))));
+  }
+}
+
+inline F32x16 round_to_bf16(F32x16 value) {
+  return as_float(shift_left<16>(to_bf16(value)));
+}
+
+// Calls function<rows>() for 1 to most rows.
+template <int most, typename Function>
+[[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
+  if constexpr (most > 1) {
+    if (rows != most) {
+      with_rows<most - 1>(rows, function);
+      return;
+    }
+  }
+  function.template operator()<most>();
+}
+
+struct PairProducts {
+  using Registers = NoRegisters;
+  static constexpr int kGroupRows = kMaxRows;
+  static constexpr bool kWholeBlocks = true;
+  static constexpr bool kUnpacks = false;
+  static constexpr int kQueryElements = 2;
+
+  static void round_query(float* query, int count) { round_to_pairs(query, count); }
+
+  static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
+
+  [[gnu::always_inline]] static void store_weights(
+      const Block& block, int row, const F32x16 (&weights)[4]
+  ) {
+    std::uint32_t* to = block.weights + row * kBlock / 2;
+    store_u32(to, pair_bf16<1>(to_bf16(weights[0]), to_bf16(weights[1])));
+    store_u32(to + kVector, pair_bf16<1>(to_bf16(weights[2]), to_bf16(weights[3])));
+  }
+
+  static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
+    const int stride = query_words<PairProducts>(shape);
+    const ScoreTask<std::uint32_t> task{
+        reinterpret_cast<const std::uint32_t*>(block.queries) + group.first * stride,
+        stride,
+        block.keys,
+        (shape.head_dim + 1) / 2 * 2,
+        block.scores,
+    };
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<rows>(task); });
+  }
+
+  static void add_values(
+      const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
+  ) {
+    const ValueTask<std::uint32_t> task{
+        block.weights,
+        block.values,
+        shape.value_chunks,
+        state.values + group.first * state.stride,
+        state.stride,
+    };
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<rows>(task); });
+  }
+};
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA
