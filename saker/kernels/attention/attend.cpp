@@ -64,6 +64,11 @@ class Batch {
 
   // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
   void start(const Block& block, const std::byte* values) {
+    if constexpr (Products::kUnpacks) {
+      // What was just written to memory is slow to load as a tile: other work comes between.
+      Products::unpack_block_keys(shape_, block);
+    }
+    finish();
     block_ = block;
     values_ = values;
     count_ = 0;
@@ -80,16 +85,19 @@ class Batch {
   }
 
   void run() {
-    if constexpr (Products::kUnpacks) {
-      Products::unpack_block_keys(shape_, block_);
-    }
     each_group([&](const Block& block, const RowGroup& group) {
       registers_.set_rows(group.rows);
       Products::score(shape_, block, group);
     });
     if constexpr (Products::kUnpacks) {
       Products::unpack_block_values(shape_, block_);
+    } else {
+      finish();
     }
+  }
+
+  // Ends what was run; without effect where nothing is left.
+  void finish() {
     each_group([&](const Block& block, const RowGroup& group) {
       soften<Products>(shape_, block, group, state_);
     });
@@ -102,6 +110,7 @@ class Batch {
         }
       }
     });
+    count_ = 0;
   }
 
  private:
@@ -219,6 +228,7 @@ void attend_blocks(
       }
     }
   }
+  batch.finish();
 }
 
 template <typename Products>
