@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The annotations of the package and the stub that nanobind makes pass mypy."""
 
+import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import unittest
 
 import saker
 
 CONFIG = str(pathlib.Path(__file__).resolve().parents[2] / "python" / "pyproject.toml")
+PACKAGES = pathlib.Path(saker.__file__).resolve().parent.parent
 USE = """
 import saker
 model = saker.load("x", adapter="y")
@@ -22,12 +25,16 @@ reveal_type(model.next_token_dist("x").logprobs)
 
 class Types(unittest.TestCase):
     def mypy(self, *arguments):
-        with tempfile.TemporaryDirectory() as cache:
+        # mypy finds what is installed by itself, and refuses to have it named.
+        installed = PACKAGES == pathlib.Path(sysconfig.get_path("platlib")).resolve()
+        path = {} if installed else {"MYPYPATH": str(PACKAGES)}
+        with tempfile.TemporaryDirectory() as folder:
             return subprocess.run(
-                [sys.executable, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", cache, *arguments],
+                [sys.executable, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", folder, *arguments],
                 capture_output=True,
                 text=True,
-                cwd=pathlib.Path(saker.__file__).parent.parent,
+                cwd=folder,
+                env=os.environ | path,
             )
 
     def test_package(self):
