@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/build.sh <preset> <target>: configures once and builds. Talks to stderr, never reads stdin.
+# tools/build.sh <preset> <target>...: configures once and builds. Talks to stderr, never reads stdin.
 set -eu
 exec </dev/null 1>&2
 cd "$(dirname "$0")/.."
 preset=$1
-target=$2
+shift
 folder=build/$preset
 if [ ! -f "$folder/build.ninja" ]; then
   echo "Configuring $folder: MLX and the Rust crates are fetched once, the first build takes minutes"
@@ -16,7 +16,7 @@ if [ ! -f "$folder/build.ninja" ]; then
   fi
 fi
 if [ -t 2 ]; then
-  cmake --build --preset "$preset" --target "$target"
+  cmake --build --preset "$preset" --target "$@"
 else
-  cmake --build --preset "$preset" --target "$target" -- --quiet
+  cmake --build --preset "$preset" --target "$@" -- --quiet
 fi
