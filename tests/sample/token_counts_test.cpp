@@ -65,6 +65,20 @@ RC_GTEST_PROP(TokenCounts, AreThoseOfTheWindowAfterAnyChange, ()) {
   }
 }
 
+// A round gives three tokens at once, the next one more than the window holds.
+TEST(TokenCounts, WindowsMoveByWholeRounds) {
+  TokenCounts counts;
+  Context context = {0, 1, 2};
+  const auto after = [&](const Context& more) {
+    context.insert(context.end(), more.begin(), more.end());
+    counts.follow(context, 4, kVocabulary);
+    return counted(counts);
+  };
+  EXPECT_EQ(after({}), (Counts{{0, 1}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(after({3, 4, 3}), (Counts{{2, 1}, {3, 2}, {4, 1}}));
+  EXPECT_EQ(after({8, 5, 6, 7, 6}), (Counts{{5, 1}, {6, 2}, {7, 1}}));
+}
+
 TEST(TokenCounts, FollowAVocabularyOfAnotherSize) {
   TokenCounts counts;
   const Context context = {1, 5, 5};
