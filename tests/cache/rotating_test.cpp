@@ -33,6 +33,19 @@ TEST(RotatingKVCache, AlwaysKeepsTheFirstRows) {
   EXPECT_EQ(span.keep, 2);
 }
 
+// Two first rows and a window of three, by appends that are longer than both.
+TEST(RotatingKVCache, LongAppendsLeaveTheFirstAndTheNewestRows) {
+  RotatingKVCache once(test_shape(), 5, 2);
+  update(once, 6);
+  EXPECT_TRUE(same_rows(*once.view(), {0, 1, 3, 4, 5}));
+  RotatingKVCache twice(test_shape(), 5, 2);
+  update(twice, 8);
+  EXPECT_TRUE(same_rows(*twice.view(), {0, 1, 5, 6, 7}));
+  update(twice, 6);
+  EXPECT_TRUE(same_rows(*twice.view(), {0, 1, 11, 12, 13}));
+  EXPECT_EQ(twice.offset(), 14);
+}
+
 TEST(RotatingKVCache, ShortSequencesHaveEveryRowOnce) {
   RotatingKVCache cache(test_shape(), 6, 4);
   EXPECT_TRUE(same_rows(update(cache, 3), numbers(0, 3)));
