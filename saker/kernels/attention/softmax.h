@@ -12,8 +12,9 @@ namespace saker::kernels::SAKER_ISA {
 // The maximum of no keys: finite, so that differences of maxima are never NaN.
 inline constexpr float kFloor = -0x1.fffffep127F;
 
-// e^x for x <= 0 with a relative error below 1.2e-7 + 1.4e-8 |x|; 0 below -88, NaN for NaN. x log2(e) = n + r
-// with |r| <= 1/2; 2^r by its minimax polynomial of degree 5 (relative error 7.5e-8).
+// e^x for x <= 0 with a relative error below 1.2e-7 + 1.4e-8 |x|; 0 below -88, NaN for NaN. x
+// log2(e) = n + r with |r| <= 1/2; 2^r by its minimax polynomial of degree 5 (relative
+// error 7.5e-8).
 [[gnu::always_inline]] inline F32x16 exp_of_negative(F32x16 x) {
   const F32x16 log2_e = broadcast(0x1.715476p0F);
   const F32x16 magic = broadcast(0x1.8p23F);  // Adding it rounds to an integer in the low bits.
