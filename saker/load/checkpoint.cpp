@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/checkpoint.h"
 
-#include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/foreign/derived_tensor.h"
@@ -41,14 +40,7 @@ Source read_source(const std::filesystem::path& path) {
   if (auto other = foreign::open_foreign(path)) {
     return {std::move(other->config), foreign::make_tensors(*other), std::move(other->notes)};
   }
-  const ModelDir files = open_model_dir(path);
-  require(
-      files.config.has_value(),
-      ErrorCode::kNotFound,
-      "{}: holds no config.json",
-      quote(path.native(), path.native().size())
-  );
-  Json config = read_json_file(*files.config);
+  Json config = read_json_file(config_of(open_model_dir(path)));
   parse_quantization(config);
   ModelTensors read = read_model_tensors(path);
   return {std::move(config), std::move(read.tensors), std::move(read.warnings)};

@@ -367,13 +367,7 @@ ConvertReport convert_folder(
     const ConvertOptions& options
 ) {
   const ModelDir files = open_model_dir(source);
-  require(
-      files.config.has_value(),
-      ErrorCode::kNotFound,
-      "{}: holds no config.json",
-      quote(source.native(), source.native().size())
-  );
-  Json config = read_json_file(*files.config);
+  Json config = read_json_file(config_of(files));
   ModelTensors read = read_model_tensors(source);
   if (auto warning = check(config, read.tensors); !warning.empty()) {
     read.warnings.push_back(std::move(warning));

@@ -66,6 +66,11 @@ ModelDir open_model_dir(const fs::path& path) {
   };
 }
 
+fs::path config_of(const ModelDir& dir) {
+  require(dir.config.has_value(), ErrorCode::kNotFound, "{}: holds no config.json", show(dir.path));
+  return *dir.config;
+}
+
 std::optional<fs::path> find_draft(const fs::path& model_dir) {
   for (const auto* name : {"draft", "drafter"}) {
     if (find_file(model_dir / name, "config.json")) {

@@ -23,6 +23,8 @@ struct ModelDir {
 
 // Throws kNotFound unless `path` is a folder.
 ModelDir open_model_dir(const std::filesystem::path& path);
+// Its config.json. Throws kNotFound without one.
+std::filesystem::path config_of(const ModelDir& dir);
 
 // The draft that a model's folder brings: `draft` or `drafter` inside of it with a configuration.
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/model_fingerprint.h"
 
-#include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/mapped_file.h"
-#include "saker/base/utf8.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/weight_files.h"
@@ -69,15 +67,9 @@ ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
     add_sample(bytes, file->bytes());
     return {.config = texts.text(), .weights = bytes.text()};
   }
-  const ModelDir dir = open_model_dir(model_dir);
-  require(
-      dir.config.has_value(),
-      ErrorCode::kNotFound,
-      "{}: holds no config.json",
-      quote(model_dir.native(), model_dir.native().size())
-  );
   Hash config;
-  config.add(nlohmann::json(read_json_file(*dir.config)).dump());  // Keys in order.
+  config.add(nlohmann::json(read_json_file(config_of(open_model_dir(model_dir)))).dump()
+  );  // Keys in order.
   Hash weights;
   for (const auto& [name, tensor] : read_model_tensors(model_dir).tensors) {
     weights.add(name);
