@@ -34,9 +34,8 @@ template <int most, typename Function>
   function.template operator()<most>();
 }
 
-struct PairProducts {
-  using Registers = NoRegisters;
-  static constexpr int kGroupRows = kMaxRows;
+// What products of pairs have in common, on vectors or tiles.
+struct PairOperands {
   static constexpr bool kWholeBlocks = true;
   static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = 2;
@@ -44,6 +43,11 @@ struct PairProducts {
   static void round_query(float* query, int count) { round_to_pairs(query, count); }
 
   static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
+};
+
+struct PairProducts : PairOperands {
+  using Registers = NoRegisters;
+  static constexpr int kGroupRows = kMaxRows;
 
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]

@@ -43,7 +43,7 @@ template <int kTiles>
   });
 }
 
-struct TileProducts {
+struct TileProducts : PairOperands {
   // The tiles' registers. Setting them up takes as long as a few products, so it is done anew only
   // where the number of rows changes.
   class Registers {
@@ -61,13 +61,6 @@ struct TileProducts {
   };
 
   static constexpr int kGroupRows = kTileHeight;
-  static constexpr bool kWholeBlocks = true;
-  static constexpr bool kUnpacks = false;
-  static constexpr int kQueryElements = 2;
-
-  static void round_query(float* query, int count) { round_to_pairs(query, count); }
-
-  static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
 
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]
