@@ -94,6 +94,23 @@ inline SpeculationCounts expect_plain_answers(
   return counts;
 }
 
+// Each prompt at each depth, over rows as they are, bounded ones and codes.
+template <typename MakeDrafters>
+void expect_plain_answers_over_caches(
+    const models::Model& target, const MakeDrafters& make_drafters
+) {
+  for (const auto& [kv_bits, max_kv_size] : {std::pair(16, 0), {16, 20}, {8, 0}, {4, 0}}) {
+    SCOPED_TRACE(std::to_string(kv_bits) + " bits, at most " + std::to_string(max_kv_size));
+    auto requests = requests_of(kv_bits);
+    for (SequenceRequest& request : requests) {
+      request.max_kv_size = max_kv_size;
+    }
+    for (std::size_t shift = 0; shift < kDepths.size(); ++shift) {
+      expect_plain_answers(target, make_drafters(), requests, shift);
+    }
+  }
+}
+
 // One prompt twice, with rows of the first run known in the second one.
 template <typename MakeDrafters>
 void expect_drafts_after_known_rows(

@@ -26,7 +26,7 @@
 namespace saker::generate {
 namespace {
 
-constexpr int kTokens = 8;
+constexpr int kTokens = 12;
 constexpr std::int32_t kStop = 7;
 
 // What some tokens are taken for, which makes those after them wrong.
@@ -173,14 +173,15 @@ Answer run(
     std::unique_ptr<Drafter> drafter,
     Ids prompt,
     int depth,
-    int parked = 0
+    int parked = 0,
+    std::int32_t stop = kStop
 ) {
   Answer result;
   Drafters drafters =
       drafters_of(kind, std::make_unique<Parked>(std::move(drafter), parked, result.kept));
   BatchGenerator generator(target, {}, nullptr, std::move(drafters));
   SequenceRequest request = request_of(std::move(prompt), 50);
-  request.stop_tokens = {kStop};
+  request.stop_tokens = {stop};
   request.speculation = {kind, depth};
   Outcome outcome;
   generator.add(std::move(request), std::make_unique<Recorder>(outcome));
@@ -236,10 +237,15 @@ std::unique_ptr<const models::MtpHead> counting_head(const Said& said = {}) {
 }
 
 Answer run_mtp(
-    const Counting& target, const models::MtpHead& head, Ids prompt, int depth, int parked
+    const Counting& target,
+    const models::MtpHead& head,
+    Ids prompt,
+    int depth,
+    int parked,
+    std::int32_t stop = kStop
 ) {
   auto drafter = std::make_unique<Mtp>(head, target);
-  return run(target, DrafterKind::kMtp, std::move(drafter), std::move(prompt), depth, parked);
+  return run(target, DrafterKind::kMtp, std::move(drafter), std::move(prompt), depth, parked, stop);
 }
 
 // The row of a position joins what the target gave there with the token after it. The head's last
@@ -265,6 +271,17 @@ TEST(MtpByHand, AcceptedRowsAreMadeAgainTogether) {
   EXPECT_EQ(
       result.kept, (std::vector<Kept>{{{1, 2}, {2, 3}, true}, {{3, 4, 5}, {4, 5, 6}, false}})
   );
+}
+
+TEST(MtpByHand, TakesUpEachRoundsRowsOnce) {
+  const Counting target;
+  const auto head = counting_head();
+  const Answer result = run_mtp(target, *head, {1}, 2, 0, 11);
+  EXPECT_EQ(result.tokens, (Ids{2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(
+      target.ran, (std::vector<Rows>{{0, {1}}, {1, {2, 3, 4}}, {4, {5, 6, 7}}, {7, {8, 9, 10}}})
+  );
+  EXPECT_EQ(target.embedded, (std::vector<Ids>{{2}, {3}, {3, 4, 5}, {6}, {6, 7, 8}, {9}}));
 }
 
 // The head says that a 6 follows a 3.

@@ -55,20 +55,10 @@ TEST(Gemma4Mtp, AnswersStayInABoundedCache) {
   EXPECT_GT(counts.drafted, 100);
 }
 
-// Each prompt at each depth, over rows as they are, bounded ones and codes.
 TEST(Gemma4Mtp, AnswersAreThoseWithoutDraftsOverEveryCacheAtEveryDepth) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const auto assistant = models::random_assistant(models::small_assistant_config(), target->info());
-  for (const auto& [kv_bits, max_kv_size] : {std::pair(16, 0), {16, 20}, {8, 0}, {4, 0}}) {
-    SCOPED_TRACE(std::to_string(kv_bits) + " bits, at most " + std::to_string(max_kv_size));
-    auto requests = requests_of(kv_bits);
-    for (SequenceRequest& request : requests) {
-      request.max_kv_size = max_kv_size;
-    }
-    for (std::size_t shift = 0; shift < kDepths.size(); ++shift) {
-      expect_plain_answers(*target, assistant_of(*assistant, *target), requests, shift);
-    }
-  }
+  expect_plain_answers_over_caches(*target, [&] { return assistant_of(*assistant, *target); });
 }
 
 TEST(Gemma4Mtp, AnAssistantWithoutNumbersIsLeftAside) {

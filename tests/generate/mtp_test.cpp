@@ -64,21 +64,11 @@ TEST_P(MtpFamilies, AnswersStayWhereRowsAreTakenUpOrDropped) {
   }
 }
 
-// Each prompt at each depth, over rows as they are, bounded ones and codes.
 TEST_P(MtpFamilies, AnswerAsWithoutDraftsOverEveryCacheAtEveryDepth) {
   const Json config = target_config(GetParam());
   const auto target = models::random_model(config, {});
   const auto head = models::random_mtp(config);
-  for (const auto& [kv_bits, max_kv_size] : {std::pair(16, 0), {16, 20}, {8, 0}, {4, 0}}) {
-    SCOPED_TRACE(std::to_string(kv_bits) + " bits, at most " + std::to_string(max_kv_size));
-    auto requests = requests_of(kv_bits);
-    for (SequenceRequest& request : requests) {
-      request.max_kv_size = max_kv_size;
-    }
-    for (std::size_t shift = 0; shift < kDepths.size(); ++shift) {
-      expect_plain_answers(*target, mtp_of(*head, *target), requests, shift);
-    }
-  }
+  expect_plain_answers_over_caches(*target, [&] { return mtp_of(*head, *target); });
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -182,10 +182,24 @@ class PartsInPlace {
   PackedMatrix matrix_;
 };
 
-TEST_P(LinearBodiesTest, WeightsInPlaceGiveTheBitsOfPackedOnes) {
-  if (kernel_table().linear->order != PackedOrder::kInTiles) {
-    GTEST_SKIP() << "this set reads no tiles";
-  }
+std::vector<std::string> sets_of_tiles() {
+  std::vector<std::string> sets = instruction_sets();
+  std::erase_if(sets, [](const std::string& set) { return !set.starts_with("amx"); });
+  return sets;
+}
+
+using TiledBodiesTest = LinearBodiesTest;
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets,
+    TiledBodiesTest,
+    testing::ValuesIn(sets_of_tiles()),
+    [](const auto& set) { return set.param; }
+);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TiledBodiesTest);  // A processor without AVX2.
+
+TEST_P(TiledBodiesTest, WeightsInPlaceGiveTheBitsOfPackedOnes) {
+  ASSERT_EQ(kernel_table().linear->order, PackedOrder::kInTiles);
   std::mt19937 random(23);  // NOLINT: the same in every run.
   const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
   for (const int count : {1, 2, 9, 16, 17, 40, 70}) {
