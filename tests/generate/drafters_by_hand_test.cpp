@@ -167,22 +167,27 @@ struct Answer {
   std::vector<Kept> kept;
 };
 
+// How a test drafts: so many tokens a round, after so many rounds without, until the stop token.
+struct Course {
+  int depth;
+  int parked = 0;
+  std::int32_t stop = kStop;
+};
+
 Answer run(
     const Counting& target,
     DrafterKind kind,
     std::unique_ptr<Drafter> drafter,
     Ids prompt,
-    int depth,
-    int parked = 0,
-    std::int32_t stop = kStop
+    const Course& course
 ) {
   Answer result;
   Drafters drafters =
-      drafters_of(kind, std::make_unique<Parked>(std::move(drafter), parked, result.kept));
+      drafters_of(kind, std::make_unique<Parked>(std::move(drafter), course.parked, result.kept));
   BatchGenerator generator(target, {}, nullptr, std::move(drafters));
   SequenceRequest request = request_of(std::move(prompt), 50);
-  request.stop_tokens = {stop};
-  request.speculation = {kind, depth};
+  request.stop_tokens = {course.stop};
+  request.speculation = {kind, course.depth};
   Outcome outcome;
   generator.add(std::move(request), std::make_unique<Recorder>(outcome));
   while (!generator.idle()) {
@@ -237,15 +242,10 @@ std::unique_ptr<const models::MtpHead> counting_head(const Said& said = {}) {
 }
 
 Answer run_mtp(
-    const Counting& target,
-    const models::MtpHead& head,
-    Ids prompt,
-    int depth,
-    int parked,
-    std::int32_t stop = kStop
+    const Counting& target, const models::MtpHead& head, Ids prompt, const Course& course
 ) {
   auto drafter = std::make_unique<Mtp>(head, target);
-  return run(target, DrafterKind::kMtp, std::move(drafter), std::move(prompt), depth, parked, stop);
+  return run(target, DrafterKind::kMtp, std::move(drafter), std::move(prompt), course);
 }
 
 // The row of a position joins what the target gave there with the token after it. The head's last
@@ -253,7 +253,7 @@ Answer run_mtp(
 TEST(MtpByHand, PairsRowsWithTheNextTokens) {
   const Counting target;
   const auto head = counting_head();
-  const Answer result = run_mtp(target, *head, {1, 2}, 4, 0);
+  const Answer result = run_mtp(target, *head, {1, 2}, {4});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 4, 5, 6}}}));
   EXPECT_EQ(target.embedded, (std::vector<Ids>{{2, 3}, {4}, {5}, {6}}));
@@ -264,7 +264,7 @@ TEST(MtpByHand, PairsRowsWithTheNextTokens) {
 TEST(MtpByHand, AcceptedRowsAreMadeAgainTogether) {
   const Counting target;
   const auto head = counting_head();
-  const Answer result = run_mtp(target, *head, {1, 2}, 2, 0);
+  const Answer result = run_mtp(target, *head, {1, 2}, {2});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 4, 5}}, {5, {6}}}));
   EXPECT_EQ(target.embedded, (std::vector<Ids>{{2, 3}, {4}, {4, 5, 6}, {7}}));
@@ -276,7 +276,7 @@ TEST(MtpByHand, AcceptedRowsAreMadeAgainTogether) {
 TEST(MtpByHand, TakesUpEachRoundsRowsOnce) {
   const Counting target;
   const auto head = counting_head();
-  const Answer result = run_mtp(target, *head, {1}, 2, 0, 11);
+  const Answer result = run_mtp(target, *head, {1}, {2, 0, 11});
   EXPECT_EQ(result.tokens, (Ids{2, 3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(
       target.ran, (std::vector<Rows>{{0, {1}}, {1, {2, 3, 4}}, {4, {5, 6, 7}}, {7, {8, 9, 10}}})
@@ -288,7 +288,7 @@ TEST(MtpByHand, TakesUpEachRoundsRowsOnce) {
 TEST(MtpByHand, RejectedRowsAreNotKept) {
   const Counting target;
   const auto head = counting_head(Said{{3, 5}});
-  const Answer result = run_mtp(target, *head, {1, 2}, 2, 0);
+  const Answer result = run_mtp(target, *head, {1, 2}, {2});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 6}}, {3, {4, 5, 6}}}));
   EXPECT_EQ(target.embedded, (std::vector<Ids>{{2, 3}, {6}, {4}, {5}}));
@@ -299,23 +299,21 @@ TEST(MtpByHand, RejectedRowsAreNotKept) {
 TEST(MtpByHand, CatchesUpInOnePassAfterRoundsWithoutDrafts) {
   const Counting target;
   const auto head = counting_head();
-  const Answer result = run_mtp(target, *head, {1}, 2, 2);
+  const Answer result = run_mtp(target, *head, {1}, {2, 2});
   EXPECT_EQ(result.tokens, (Ids{2, 3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1}}, {1, {2}}, {2, {3}}, {3, {4, 5, 6}}}));
   EXPECT_EQ(target.embedded, (std::vector<Ids>{{2, 3, 4}, {5}}));
 }
 
-Answer run_model(const Counting& target, const Counting& draft, Ids prompt, int depth, int parked) {
+Answer run_model(const Counting& target, const Counting& draft, Ids prompt, const Course& course) {
   auto drafter = std::make_unique<DraftModel>(draft, 512);
-  return run(
-      target, DrafterKind::kDraftModel, std::move(drafter), std::move(prompt), depth, parked
-  );
+  return run(target, DrafterKind::kDraftModel, std::move(drafter), std::move(prompt), course);
 }
 
 TEST(DraftModelByHand, AcceptedRowsStay) {
   const Counting target;
   const Counting draft;
-  const Answer result = run_model(target, draft, {1, 2}, 2, 0);
+  const Answer result = run_model(target, draft, {1, 2}, {2});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 4, 5}}, {5, {6}}}));
   EXPECT_EQ(draft.ran, (std::vector<Rows>{{0, {1, 2, 3}}, {3, {4}}, {4, {5, 6}}, {6, {7}}}));
@@ -325,7 +323,7 @@ TEST(DraftModelByHand, AcceptedRowsStay) {
 TEST(DraftModelByHand, RejectedRowsGo) {
   const Counting target;
   const Counting draft(Said{{3, 5}});
-  const Answer result = run_model(target, draft, {1, 2}, 2, 0);
+  const Answer result = run_model(target, draft, {1, 2}, {2});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 6}}, {3, {4, 5, 6}}}));
   EXPECT_EQ(draft.ran, (std::vector<Rows>{{0, {1, 2, 3}}, {3, {6}}, {3, {4}}, {4, {5}}}));
@@ -334,7 +332,7 @@ TEST(DraftModelByHand, RejectedRowsGo) {
 TEST(DraftModelByHand, CatchesUpInOnePassAfterRoundsWithoutDrafts) {
   const Counting target;
   const Counting draft;
-  const Answer result = run_model(target, draft, {1}, 2, 2);
+  const Answer result = run_model(target, draft, {1}, {2, 2});
   EXPECT_EQ(result.tokens, (Ids{2, 3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1}}, {1, {2}}, {2, {3}}, {3, {4, 5, 6}}}));
   EXPECT_EQ(draft.ran, (std::vector<Rows>{{0, {1, 2, 3, 4}}, {4, {5}}}));
@@ -379,7 +377,7 @@ TEST(DflashByHand, BlocksAreTheLastTokenAndMasks) {
   const Counting target;
   const auto draft = counting_block();
   const Answer result =
-      run(target, DrafterKind::kDflash, std::make_unique<Dflash>(*draft, target), {1, 2}, 2);
+      run(target, DrafterKind::kDflash, std::make_unique<Dflash>(*draft, target), {1, 2}, {2});
   EXPECT_EQ(result.tokens, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(target.ran, (std::vector<Rows>{{0, {1, 2}}, {2, {3, 4, 5}}, {5, {6}}}));
   EXPECT_EQ(target.embedded, (std::vector<Ids>{{3, 6, 6}, {6, 6, 6}}));
