@@ -71,6 +71,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 
 const LinearBodies linear_bodies = {
     sliver_rows,
+    kPanelSlivers,
     kBlockStep,
     PackedOrder::kInTiles,
     prepared_bytes,

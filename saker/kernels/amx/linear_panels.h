@@ -9,13 +9,14 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+inline constexpr int kPanelSlivers = 20;  // That a tile of the result has at most.
 inline constexpr int kPanelChunks = 8;
 inline constexpr int kPanelSteps = kPanelChunks * kChunkSteps;
 
 // The working memory of a thread.
 struct PanelMemory {
   alignas(64) WeightTile weights[kTileBlocks][kPanelSteps];
-  alignas(64) SumTile sums[kTileSlivers][kTileBlocks];
+  alignas(64) SumTile sums[kPanelSlivers][kTileBlocks];
 };
 
 // Some steps of all blocks of a tile.

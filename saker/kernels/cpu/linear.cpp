@@ -48,6 +48,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 
 const LinearBodies linear_bodies = {
     sliver_rows,
+    kTileSlivers,
     kBlockStep,
     PackedOrder::kInLanes,
     prepared_bytes,

@@ -49,18 +49,18 @@ struct LinearTile {
   const std::byte* prepared = nullptr;
   Slivers slivers;
   int first_sliver = 0;
-  int sliver_count = 0;  // At most kTileSlivers.
+  int sliver_count = 0;  // At most LinearBodies::tile_slivers.
   int first_block = 0;
   int block_count = 0;          // At most kTileBlocks.
   const float* bias = nullptr;  // [N] or null.
   float* out = nullptr;         // [rows of x, N].
 };
 
-inline constexpr int kTileSlivers = 20;
 inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
   int (*sliver_rows)(const PackedMatrix& weight);  // Most rows of a sliver.
+  int tile_slivers;                                // Most slivers of a tile.
   int block_step;                                  // Blocks that are multiplied together.
 
   PackedOrder order;  // Of the weights that these bodies multiply, see packed_order.

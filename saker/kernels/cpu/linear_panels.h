@@ -107,6 +107,28 @@ void multiply_sliver_rows(
   }
 }
 
+// The panel of columns k and on of blocks from `block` up to `end`.
+[[gnu::always_inline]] inline PanelRange panel_at(
+    const PackedMatrix& weight, int k, int block, int end
+) {
+  return {block, smaller(kBlockStep, end - block), k, smaller(kPanelColumns, weight.columns - k)};
+}
+
+// What is unpacked next; after a tile's last panel, the first one of the blocks behind the tile,
+// which its thread mostly takes next.
+[[gnu::always_inline]] inline PanelRange panel_after(
+    const PackedMatrix& weight, const LinearTile& tile, const PanelRange& range
+) {
+  const int end = tile.first_block + tile.block_count;
+  if (range.first_block + kBlockStep < end) {
+    return panel_at(weight, range.first, range.first_block + kBlockStep, end);
+  }
+  if (range.first + kPanelColumns < weight.columns) {
+    return panel_at(weight, range.first + kPanelColumns, tile.first_block, end);
+  }
+  return panel_at(weight, 0, end, weight.blocks());
+}
+
 template <typename Format>
 void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory<Format> memory;
@@ -125,15 +147,12 @@ void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   }
   for (int k = 0; k < weight.columns; k += kPanelColumns) {
     for (int block = tile.first_block; block < end; block += kBlockStep) {
-      const PanelRange range = {
-          block,
-          smaller(kBlockStep, end - block),
-          k,
-          smaller(kPanelColumns, weight.columns - k),
-      };
+      const PanelRange range = panel_at(weight, k, block, end);
+      const PanelRange next = panel_after(weight, tile, range);
       unpack_panel<Format>(weight, range, memory);
       auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
       for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
+        ask_for_panel<Format>(weight, next, sliver - tile.first_sliver, tile.sliver_count);
         const auto x = sliver_at<Format>(weight, tile, sliver);
         const int row = tile.slivers.first_row(sliver) - first_row;
         multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);

@@ -8,6 +8,19 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+// Asks for the weights after those in flight, line by line: blocks and groups in flight are more
+// streams than a processor follows by itself, and each of them is short.
+struct Ahead {
+  const std::byte* at;
+
+  [[gnu::always_inline]] void ask(std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(at + i, 0, kSecondCache);
+    }
+    at += bytes;
+  }
+};
+
 // Blocks in flight.
 constexpr int blocks_for(int rows) {
   const int blocks = kFewSums / rows;
@@ -83,6 +96,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     const std::byte* words,
     const typename Format::Operand::Input* inputs,
     const float* group_sums,
+    Ahead& ahead,
     F32x16 (&y)[kRows][kBlocks]
 ) {
   const std::size_t stride = weight.block_bytes();
@@ -95,6 +109,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
       typename Format::Word word[kBlocks];
       unroll<kBlocks>([&](auto b) {
         word[b.kValue] = Format::load_word(words + b.kValue * stride + g.kValue * group_bytes);
+        ahead.ask(Format::kStepBytes);
       });
       add_step<Format, Format::kOperands>(
           word, inputs + g.kValue * group_inputs * kRows, a[g.kValue]
@@ -103,6 +118,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     words += Format::kStepBytes;
     inputs += Format::kOperands * kRows;
   }
+  ahead.ask(kGroups * kBlocks * (group_bytes - weight.group_word_bytes()));
   unroll<kGroups>([&](auto g) {
     unroll<kBlocks>([&](auto b) {
       const std::byte* scales = words + b.kValue * stride + g.kValue * group_bytes;
@@ -127,6 +143,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   const auto x = sliver_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::byte* words = weight.block(block);
+  Ahead ahead = {words + kBlocks * weight.block_bytes()};
   F32x16 y[kRows][kBlocks];
   clear(y);
   int group = 0;
@@ -136,6 +153,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
         words + group * weight.group_bytes(),
         x.inputs + group * group_inputs,
         x.sums + group * kRows,
+        ahead,
         y
     );
   }
@@ -145,6 +163,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
         words + group * weight.group_bytes(),
         x.inputs + group * group_inputs,
         x.sums + group * kRows,
+        ahead,
         y
     );
   }

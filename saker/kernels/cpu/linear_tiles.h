@@ -9,19 +9,23 @@
 namespace saker::kernels::SAKER_ISA {
 
 // What fits the registers: kSliverRows * kBlockStep sums beside their operands; for few rows
-// kFewSums, so that there are chains enough.
+// kFewSums, so that there are chains enough. Slivers of a tile: the more rows, the less often
+// weights are unpacked; their inputs and sums lie in the second cache.
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 constexpr int kSliverRows = 6;
+constexpr int kTileSlivers = 43;
 constexpr int kBlockStep = 4;
 constexpr int kFewSums = 24;
 constexpr int kRowGroups = 2;  // Groups in flight for a single row.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
+constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewSums = 4;
 constexpr int kRowGroups = 1;
 #else
 constexpr int kSliverRows = 2;
+constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewSums = 2;
 constexpr int kRowGroups = 1;
@@ -30,6 +34,10 @@ constexpr int kRowBlocks = 4;       // Blocks in flight for a single row, at mos
 constexpr int kPanelColumns = 256;  // A multiple of every group.
 constexpr int kTileRows = kTileSlivers * kSliverRows;
 static_assert(kTileBlocks % kBlockStep == 0);
+
+// Of a cache, and what __builtin_prefetch calls the second one.
+constexpr std::size_t kLineBytes = 64;
+constexpr int kSecondCache = 1;
 
 constexpr int smaller(int a, int b) {
   return a < b ? a : b;

@@ -29,49 +29,98 @@ struct TileMemory {
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
 };
 
-// Unpacks `steps` words of block b from panel column `at` on; returns what follows them.
+// Where column k, the first of a group or panel, begins in a block.
 template <typename Format>
-[[gnu::always_inline]] inline const std::byte* unpack_words(
-    const std::byte* words, int steps, int b, int at, TileMemory<Format>& memory
+std::size_t column_offset(const PackedMatrix& weight, int k) {
+  if constexpr (kGrouped<Format>) {
+    return k / weight.group * weight.group_bytes();
+  } else {
+    constexpr int kPerStep = Format::Operand::kPerOperand * Format::kOperands;
+    return static_cast<std::size_t>(k / kPerStep) * Format::kStepBytes;
+  }
+}
+
+// Asks for part `part` of `parts` of what a panel is unpacked from.
+template <typename Format>
+void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
+  const std::size_t first = column_offset<Format>(weight, range.first);
+  const std::size_t bytes = column_offset<Format>(weight, range.first + range.count) - first;
+  const std::size_t begin = bytes * part / parts;
+  const std::size_t end = bytes * (part + 1) / parts;
+  for (int b = 0; b < range.blocks; ++b) {
+    const std::byte* words = weight.block(range.first_block + b) + first;
+    for (std::size_t at = begin; at < end; at += kLineBytes) {
+      __builtin_prefetch(words + at, 0, kSecondCache);
+    }
+  }
+}
+
+// Unpacks `steps` words of each block from panel column `at` on: step by step through all blocks,
+// so that the panel is written in order of address.
+template <typename Format>
+[[gnu::always_inline]] inline void unpack_words(
+    const PackedMatrix& weight,
+    const PanelRange& range,
+    std::size_t offset,
+    int steps,
+    int at,
+    TileMemory<Format>& memory
 ) {
   using Operand = typename Format::Operand;
-  for (int step = 0; step < steps; ++step) {
-    const auto word = Format::load_word(words);
+  const std::byte* words = weight.block(range.first_block) + offset;
+  const std::size_t stride = weight.block_bytes();
+  const auto unpack = [&](int b) {
+    const auto word = Format::load_word(words + b * stride);
     unroll<Format::kOperands>([&](auto i) {
       Operand::store_panel(
           memory.panel[at + i.kValue][b], Format::template operand<i.kValue>(word)
       );
     });
+  };
+  for (int step = 0; step < steps; ++step) {
+    if (range.blocks == kBlockStep) {
+      unroll<kBlockStep>([&](auto b) { unpack(b.kValue); });
+    } else {
+      for (int b = 0; b < range.blocks; ++b) {
+        unpack(b);
+      }
+    }
     words += Format::kStepBytes;
     at += Format::kOperands;
   }
-  return words;
+}
+
+// Scales of the group whose codes end at `offset` of each block.
+template <typename Format>
+[[gnu::always_inline]] inline void unpack_scales(
+    const PackedMatrix& weight,
+    const PanelRange& range,
+    std::size_t offset,
+    int group,
+    TileMemory<Format>& memory
+) {
+  for (int b = 0; b < range.blocks; ++b) {
+    const std::byte* scales = weight.block(range.first_block + b) + offset;
+    const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
+    const F32x16 scale = load_scales(weight.scale_kind, scales);
+    const F32x16 bias = load_scales(weight.scale_kind, biases);
+    store(memory.scales[group][b], scale);
+    store(memory.factors[group][b], sum_factor<Format>(scale, bias));
+  }
 }
 
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
-  using Operand = typename Format::Operand;
   const int group = kGrouped<Format> ? weight.group : range.count;
   const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
-  for (int b = 0; b < range.blocks; ++b) {
-    const std::byte* words = weight.block(range.first_block + b);
+  int at = 0;
+  for (int k = 0; k < range.count; k += group) {
+    const std::size_t offset = column_offset<Format>(weight, range.first + k);
+    unpack_words<Format>(weight, range, offset, steps, at, memory);
+    at += steps * Format::kOperands;
     if constexpr (kGrouped<Format>) {
-      words += range.first / weight.group * weight.group_bytes();
-    } else {
-      words += range.first / Operand::kPerOperand / Format::kOperands * Format::kStepBytes;
-    }
-    int at = 0;
-    for (int k = 0; k < range.count; k += group) {
-      words = unpack_words<Format>(words, steps, b, at, memory);
-      at += steps * Format::kOperands;
-      if constexpr (kGrouped<Format>) {
-        const std::byte* biases = words + kBlockRows * scale_bytes(weight.scale_kind);
-        const F32x16 scale = load_scales(weight.scale_kind, words);
-        const F32x16 bias = load_scales(weight.scale_kind, biases);
-        store(memory.scales[k / group][b], scale);
-        store(memory.factors[k / group][b], sum_factor<Format>(scale, bias));
-        words += weight.group_bytes() - weight.group_word_bytes();
-      }
+      const std::size_t scales = offset + weight.group_word_bytes();
+      unpack_scales<Format>(weight, range, scales, k / group, memory);
     }
   }
 }

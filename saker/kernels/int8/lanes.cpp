@@ -174,6 +174,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 
 const LinearBodies int8_linear_bodies = {
     int8::sliver_rows,
+    kTileSlivers,
     kBlockStep,
     PackedOrder::kInLanes,
     int8::prepared_bytes,
