@@ -8,19 +8,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Asks for the weights after those in flight, line by line: blocks and groups in flight are more
-// streams than a processor follows by itself, and each of them is short.
-struct Ahead {
-  const std::byte* at;
-
-  [[gnu::always_inline]] void ask(std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += kLineBytes) {
-      __builtin_prefetch(at + i, 0, kSecondCache);
-    }
-    at += bytes;
-  }
-};
-
 // Blocks in flight.
 constexpr int blocks_for(int rows) {
   const int blocks = kFewSums / rows;

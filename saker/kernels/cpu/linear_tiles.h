@@ -43,6 +43,19 @@ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
 
+// Asks for the weights after those in flight, line by line: blocks and groups in flight are more
+// streams than a processor follows by itself, and each of them is short.
+struct Ahead {
+  const std::byte* at;
+
+  [[gnu::always_inline]] void ask(std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kLineBytes) {
+      __builtin_prefetch(at + i, 0, kSecondCache);
+    }
+    at += bytes;
+  }
+};
+
 // Where a sliver's prepared rows lie: inputs [K / kPerOperand][rows], then sums of groups
 // [groups][rows].
 template <typename Input>
