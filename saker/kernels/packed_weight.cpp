@@ -172,7 +172,7 @@ void fill_storage(
     PackedWeight::Storage& storage
 ) {
   PackedMatrix& matrix = storage.matrix;
-  if (fits_in_place(parts, matrix)) {
+  if (kernel_table().linear->in_place && fits_in_place(parts, matrix)) {
     for (const WeightTensors& part : parts) {
       storage.bytes.push_back(part.weight.data);
     }

@@ -7,7 +7,7 @@
 // lie. Anything else is copied by `resolve`, which runs in the operation's task, when the input
 // holds its values.
 
-#include "saker/kernels/cpu/head_rows.h"
+#include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/mx.h"
 
 #include <vector>

@@ -150,12 +150,13 @@ class PartsInPlace {
       tensor.data = std::shared_ptr<const std::byte>(copy, copy->data() + offset);
       all += count;
     }
-    matrix_ = packed_layout(all, columns, kFormat, DType::kBFloat16, PackedOrder::kInTiles);
+    const PackedOrder order = kernel_table().linear->order;
+    matrix_ = packed_layout(all, columns, kFormat, DType::kBFloat16, order);
   }
 
   bool fits() const { return fits_in_place(parts_, matrix_); }
 
-  // Rows of x times the weight, copied to tiles or not.
+  // Rows of x times the weight, packed or not.
   std::vector<float> times(const std::vector<float>& x, bool in_place) {
     std::vector<std::byte> bytes(
         matrix_.block_bytes() * static_cast<std::size_t>(matrix_.blocks())
@@ -182,27 +183,26 @@ class PartsInPlace {
   PackedMatrix matrix_;
 };
 
-std::vector<std::string> sets_of_tiles() {
+std::vector<std::string> sets_in_place() {
   std::vector<std::string> sets = instruction_sets();
-  std::erase_if(sets, [](const std::string& set) { return !set.starts_with("amx"); });
+  std::erase_if(sets, [](const std::string& set) {
+    return !set.starts_with("amx") && !set.starts_with("avx512_bf16");
+  });
   return sets;
 }
 
-using TiledBodiesTest = LinearBodiesTest;
+using InPlaceTest = LinearBodiesTest;
 
 INSTANTIATE_TEST_SUITE_P(
-    Sets,
-    TiledBodiesTest,
-    testing::ValuesIn(sets_of_tiles()),
-    [](const auto& set) { return set.param; }
+    Sets, InPlaceTest, testing::ValuesIn(sets_in_place()), [](const auto& set) { return set.param; }
 );
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TiledBodiesTest);  // A processor without AVX2.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(InPlaceTest);  // A processor without AVX2.
 
-TEST_P(TiledBodiesTest, WeightsInPlaceGiveTheBitsOfPackedOnes) {
-  ASSERT_EQ(kernel_table().linear->order, PackedOrder::kInTiles);
+TEST_P(InPlaceTest, GivesTheBitsOfPackedWeights) {
+  ASSERT_TRUE(kernel_table().linear->in_place);
   std::mt19937 random(23);  // NOLINT: the same in every run.
   const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
-  for (const int count : {1, 2, 9, 16, 17, 40, 70}) {
+  for (const int count : {1, 2, 5, 9, 12, 13, 16, 17, 40, 70}) {
     std::vector<int> rows(1 + random() % 3);
     std::ranges::generate(rows, [&] { return 16 * (1 + below(11)); });
     const int columns = 32 * (1 + below(50));
@@ -215,7 +215,7 @@ TEST_P(TiledBodiesTest, WeightsInPlaceGiveTheBitsOfPackedOnes) {
   }
 }
 
-TEST(LinearBodies, WeightsThatFillNoTilesAreCopied) {
+TEST(LinearBodies, WeightsThatFillNoBlocksAreCopied) {
   EXPECT_TRUE(PartsInPlace({32, 16}, 64, 1).fits());
   EXPECT_FALSE(PartsInPlace({32, 24}, 64, 1).fits());
   EXPECT_FALSE(PartsInPlace({32, 16}, 48, 1).fits());

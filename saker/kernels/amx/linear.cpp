@@ -25,8 +25,8 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
                                              : function(Float32Format());
 }
 
-int sliver_rows(const PackedMatrix& weight) {
-  return on_tiles(weight) ? kTileHeight : kSliverRows;
+int sliver_count(const PackedMatrix& weight, int rows) {
+  return on_tiles(weight) ? (rows + kTileHeight - 1) / kTileHeight : slivers_for(rows);
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
@@ -70,10 +70,11 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace
 
 const LinearBodies linear_bodies = {
-    sliver_rows,
+    sliver_count,
     kPanelSlivers,
     kBlockStep,
     PackedOrder::kInTiles,
+    true,
     prepared_bytes,
     prepare_sliver,
     multiply,

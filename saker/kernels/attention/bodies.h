@@ -16,8 +16,8 @@
 // Blocks and chunks that a row does not see are skipped by position, so they cannot change a bit.
 // Chunks may run on different threads, which keeps long contexts with few heads fast.
 
+#include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/cpu/code_block.h"
-#include "saker/kernels/cpu/head_rows.h"
 
 #include <cstddef>
 #include <cstdint>

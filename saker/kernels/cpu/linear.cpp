@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of one instruction set; linear_bodies.h states the order of additions.
 #include "saker/kernels/cpu/linear_bodies.h"
+#include "saker/kernels/cpu/linear_in_place.h"
 #include "saker/kernels/cpu/linear_panels.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 #include "saker/kernels/cpu/linear_rows.h"
@@ -11,8 +12,8 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-int sliver_rows(const PackedMatrix&) {
-  return kSliverRows;
+int sliver_count(const PackedMatrix&, int rows) {
+  return slivers_for(rows);
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
@@ -36,6 +37,12 @@ void prepare_sliver(
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   with_format(weight, [&](auto format) {
     using Format = decltype(format);
+#if defined(SAKER_IN_PLACE)
+    if (tile.slivers.count == 1 && weight.in_place()) {
+      multiply_few_in_place(weight, tile);
+      return;
+    }
+#endif
     if (tile.slivers.count == 1) {
       multiply_few<Format>(weight, tile);
     } else {
@@ -47,10 +54,11 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace
 
 const LinearBodies linear_bodies = {
-    sliver_rows,
+    sliver_count,
     kTileSlivers,
     kBlockStep,
     PackedOrder::kInLanes,
+    kInPlace,
     prepared_bytes,
     prepare_sliver,
     multiply,

@@ -30,9 +30,8 @@ struct InputRows {
   int count = 0;
 };
 
-// Slivers: rows of x that lie interleaved and are multiplied together, at most
-// LinearBodies::sliver_rows, of nearly equal size, so that no sliver is left with too few chains to
-// keep the multipliers busy.
+// Slivers: rows of x that lie interleaved and are multiplied together, of nearly equal size, so
+// that no sliver is left with too few chains to keep the multipliers busy.
 struct Slivers {
   int rows = 0;  // Of x.
   int count = 0;
@@ -59,11 +58,12 @@ struct LinearTile {
 inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
-  int (*sliver_rows)(const PackedMatrix& weight);  // Most rows of a sliver.
-  int tile_slivers;                                // Most slivers of a tile.
-  int block_step;                                  // Blocks that are multiplied together.
+  int (*sliver_count)(const PackedMatrix& weight, int rows);  // For so many rows of x.
+  int tile_slivers;                                           // Most slivers of a tile.
+  int block_step;  // Blocks that are multiplied together.
 
   PackedOrder order;  // Of the weights that these bodies multiply, see packed_order.
+  bool in_place;      // Whether bf16 weights may lie as the checkpoint has them.
 
   // x in the form that `multiply` reads, sliver after sliver.
   std::size_t (*prepared_bytes)(const PackedMatrix& weight, const Slivers& slivers);

@@ -166,7 +166,7 @@ void multiply_blocks(const PackedMatrix& weight, const LinearTile& tile, int blo
   }
 }
 
-template <typename Format, int kRows = kSliverRows>
+template <typename Format, int kRows = kFewRows>
 void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
   if constexpr (kRows > 0) {
     if (tile.slivers.rows != kRows) {

@@ -8,25 +8,28 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// What fits the registers: kSliverRows * kBlockStep sums beside their operands; for few rows
-// kFewSums, so that there are chains enough. Slivers of a tile: the more rows, the less often
-// weights are unpacked; their inputs and sums lie in the second cache.
+// What fits the registers: kSliverRows * kBlockStep sums beside their operands; for few rows, up to
+// kFewRows in one sliver, kFewSums, so that there are chains enough. Slivers of a tile: the more
+// rows, the less often weights are unpacked; their inputs and sums lie in the second cache.
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 constexpr int kSliverRows = 6;
 constexpr int kTileSlivers = 43;
 constexpr int kBlockStep = 4;
+constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
 constexpr int kRowGroups = 2;  // Groups in flight for a single row.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
 constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
+constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 4;
 constexpr int kRowGroups = 1;
 #else
 constexpr int kSliverRows = 2;
 constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
+constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 2;
 constexpr int kRowGroups = 1;
 #endif
@@ -41,6 +44,10 @@ constexpr int kSecondCache = 1;
 
 constexpr int smaller(int a, int b) {
   return a < b ? a : b;
+}
+
+constexpr int slivers_for(int rows) {
+  return rows <= kFewRows ? 1 : (rows + kSliverRows - 1) / kSliverRows;
 }
 
 // Asks for the weights after those in flight, line by line: blocks and groups in flight are more

@@ -15,6 +15,7 @@ namespace {
 // Tiles that each thread gets about: enough to even out a thread that lost its core for a while.
 constexpr int kTilesPerThread = 8;
 constexpr std::size_t kLineBytes = 64;
+constexpr int kRowsPreparedAlone = 8;  // Sooner than threads could take them over.
 
 constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
@@ -70,7 +71,7 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
     const int rows = product.x.count;
     Cut cut;
     cut.product = product;
-    cut.whole.slivers = {rows, divide_up(rows, bodies.sliver_rows(*product.weight))};
+    cut.whole.slivers = {rows, bodies.sliver_count(*product.weight, rows)};
     cut.whole.bias = product.bias;
     cut.whole.out = product.out;
     const int slivers = cut.whole.slivers.count;
@@ -158,8 +159,7 @@ void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> produ
     const RowProduct& product = cut.product;
     bodies.prepare(*product.weight, product.x, cut.whole.slivers, sliver, to + cut.prepared_at);
   };
-  // A few rows are prepared sooner than threads could take them over.
-  if (work.rows <= bodies.sliver_rows(*work.cuts.front().product.weight)) {
+  if (work.rows <= kRowsPreparedAlone) {
     for (int sliver = 0; sliver < work.slivers; ++sliver) {
       prepare(sliver);
     }

@@ -8,7 +8,8 @@
 //
 // In the order kInLanes each row of a block is a lane. Of one block, in this order:
 //   float32   [K][16] values                 float16   [K][16] values
-//   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
+//   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half; or, where `block_places`
+//   is set, sixteen rows of K values as the checkpoint has them
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
 //   the code of column i of 8. byte      per group: [group / 4][16] words, then 16 scales, 16
 //   biases. Byte i of a word is the code of column i of 4.
@@ -50,7 +51,7 @@ struct PackedMatrix {
   int largest_code = 0;  // Nibble and byte only.
   const std::byte* data = nullptr;
   // Set instead of `data` where blocks of bf16 stay where the checkpoint has them: each block's
-  // first byte, without alignment. kInTiles only; K is a multiple of 32 and N one of 16.
+  // first byte, without alignment. K is a multiple of 32 and N one of 16.
   const std::byte* const* block_places = nullptr;
 
   [[gnu::always_inline]] bool in_place() const { return block_places != nullptr; }

@@ -15,6 +15,7 @@
 
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
+#define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see linear_operands.h.
 #endif
 
 namespace saker::kernels::SAKER_ISA {

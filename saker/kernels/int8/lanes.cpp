@@ -40,8 +40,8 @@ PreparedSliver sliver_at(const PackedMatrix& weight, const LinearTile& tile, int
   return {codes, reinterpret_cast<const float*>(codes + quads(weight.columns) * rows), rows};
 }
 
-int sliver_rows(const PackedMatrix&) {
-  return kSliverRows;
+int sliver_count(const PackedMatrix&, int rows) {
+  return (rows + kSliverRows - 1) / kSliverRows;
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
@@ -153,7 +153,10 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   const int first_row = tile.slivers.first_row(tile.first_sliver);
   const int end_sliver = tile.first_sliver + tile.sliver_count;
   const int end = tile.first_block + tile.block_count;
-  __builtin_memset(memory.sums, 0, sizeof(memory.sums));
+  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
+  for (auto& sums : memory.sums) {
+    __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
+  }
   __builtin_memset(&memory.panel, 0, sizeof(memory.panel));  // Of blocks that a tile lacks.
   for (int k = 0; k < weight.columns; k += kPanel) {
     const int count = smaller(kPanel, weight.columns - k);
@@ -173,10 +176,11 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace int8
 
 const LinearBodies int8_linear_bodies = {
-    int8::sliver_rows,
+    int8::sliver_count,
     kTileSlivers,
     kBlockStep,
     PackedOrder::kInLanes,
+    true,
     int8::prepared_bytes,
     int8::prepare_sliver,
     int8::multiply,

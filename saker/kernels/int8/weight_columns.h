@@ -153,6 +153,18 @@ inline void write_pairs(const PanelWords& words, F32x16 inverse, CodeWriter& wri
   }
 }
 
+inline PanelWords words_in_place(
+    const PackedMatrix& weight, int block, int k, std::uint32_t (&to)[kPanel / 2][kBlockRows]
+) {
+  const int count = smaller(kPanel, weight.columns - k);
+  for (int i = 0; i < count; i += kStepColumns) {
+    U32x16 words[kSquarePairs];
+    load_square(weight, block, k + i, words);
+    unroll<kSquarePairs>([&](auto j) { store_u32(to[i / 2 + j.kValue], words[j.kValue]); });
+  }
+  return {reinterpret_cast<const std::byte*>(to), count};
+}
+
 inline PanelWords words_at(const PackedMatrix& weight, int block, int k) {
   const std::byte* at = weight.block(block);
   at += weight.has_groups() ? k / weight.group * weight.group_bytes()
@@ -164,8 +176,10 @@ inline PanelWords words_at(const PackedMatrix& weight, int block, int k) {
 inline void find_codes(
     const PackedMatrix& weight, int block, int blocks, int k, PanelCodes& panel
 ) {
+  alignas(64) std::uint32_t pairs[kPanel / 2][kBlockRows];
   for (int b = 0; b < blocks; ++b) {
-    const PanelWords words = words_at(weight, block + b, k);
+    const PanelWords words = weight.in_place() ? words_in_place(weight, block + b, k, pairs)
+                                               : words_at(weight, block + b, k);
     const F32x16 largest =
         weight.has_groups() ? largest_meaning(weight, words) : largest_value(words);
     const F32x16 scale = div(largest, broadcast(kLargest));

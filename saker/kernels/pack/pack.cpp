@@ -201,7 +201,7 @@ PackedMatrix packed_layout(
 }
 
 bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix) {
-  return matrix.order == PackedOrder::kInTiles && matrix.columns % kStepColumns == 0 &&
+  return matrix.columns % kStepColumns == 0 &&
          std::ranges::all_of(parts, [](const WeightTensors& part) {
            return part.weight.dtype == DType::kBFloat16 && part.weight.shape[0] % kBlockRows == 0;
          });

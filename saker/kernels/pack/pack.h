@@ -28,7 +28,8 @@ void pack_rows(
     std::byte* to
 );
 
-// Whether the rows of `parts`, of this layout, can be multiplied where they lie.
+// Whether the rows of `parts`, of this layout, can be multiplied where they lie by bodies that do
+// so at all (LinearBodies::in_place).
 bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix);
 
 // Where each block of such parts lies.

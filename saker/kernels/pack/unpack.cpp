@@ -56,6 +56,12 @@ void unpack_tiled_codes(
   }
 }
 
+void unpack_row_in_place(const std::byte* row, int columns, float* values) {
+  for (int k = 0; k < columns; ++k) {
+    values[k] = bf16_value(load_unaligned<std::uint16_t>(row + std::ptrdiff_t{2} * k));
+  }
+}
+
 void unpack_tiled_row(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
   if (matrix.has_groups()) {
     unpack_tiled_codes(matrix, block, lane, values);
@@ -73,6 +79,10 @@ void unpack_tiled_row(const PackedMatrix& matrix, const std::byte* block, int la
 void unpack_row(const PackedMatrix& matrix, int row, float* values) {
   const std::byte* block = matrix.block(row / kBlockRows);
   const int lane = row % kBlockRows;
+  if (matrix.in_place()) {
+    unpack_row_in_place(block + std::ptrdiff_t{2} * lane * matrix.columns, matrix.columns, values);
+    return;
+  }
   if (matrix.order == PackedOrder::kInTiles) {
     unpack_tiled_row(matrix, block, lane, values);
     return;
