@@ -32,6 +32,16 @@ std::vector<engine::NamedAdapter> named(
   return result;
 }
 
+// One adapter may have to be in the weights; of several, base and all share passes.
+engine::EngineOptions with_adapter(
+    engine::EngineOptions options, const std::vector<engine::NamedAdapter>& adapters
+) {
+  if (adapters.size() == 1) {
+    options.adapter = adapters.front().dir;
+  }
+  return options;
+}
+
 const text::Tokenizer& tokenizer(const engine::Engine& engine) {
   const text::Tokenizer* const found = engine.tokenizer();
   require(found != nullptr, ErrorCode::kUnsupported, "the model has no tokenizer.json");
@@ -98,7 +108,7 @@ Model::Model(
     : path_(load::resolve_model(name).string()),
       adapters_(std::move(adapters)),
       instruments_(instruments),
-      engine_(engine::Engine::load(path_, options)) {}
+      engine_(engine::Engine::load(path_, with_adapter(options, adapters_))) {}
 
 std::shared_ptr<engine::Engine> Model::engine() const {
   const std::lock_guard lock(mutex_);

@@ -375,7 +375,7 @@ def load(
     """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache.
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
-    is first used. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
+    is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
     ``fast_prefill``: prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
     ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
 

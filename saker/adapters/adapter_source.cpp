@@ -76,8 +76,27 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
   );
 }
 
-// The folder itself, or that of a repo id in the hub cache.
-std::filesystem::path find_folder(const std::filesystem::path& name) {
+// Some rows at a time: an embedding's table may be most of a model.
+void check_finite(const std::string& name, const Tensor& tensor) {
+  constexpr std::int64_t kRows = 512;
+  const std::int64_t all_rows = tensor.shape.front();
+  for (std::int64_t first = 0; first < all_rows; first += kRows) {
+    const auto values = to_floats(rows_of(tensor, first, std::min(kRows, all_rows - first)));
+    const auto broken = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
+    require(
+        broken == values.end(),
+        ErrorCode::kCorruptData,
+        "[{}] element {} is {}, expected finite numbers",
+        name,
+        first * (tensor.element_count() / all_rows) + (broken - values.begin()),
+        broken == values.end() ? 0.0F : *broken
+    );
+  }
+}
+
+}  // namespace
+
+std::filesystem::path adapter_folder(const std::filesystem::path& name) {
   if (std::filesystem::is_directory(name)) {
     return name;
   }
@@ -94,8 +113,6 @@ std::filesystem::path find_folder(const std::filesystem::path& name) {
   );
   return *snapshot;
 }
-
-}  // namespace
 
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions) {
   const bool shaped = tensor.shape.size() == dimensions &&
@@ -119,17 +136,19 @@ Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t
       name,
       dtype_name(tensor.dtype)
   );
-  auto values = to_floats(tensor);
-  const auto broken = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
-  require(
-      broken == values.end(),
-      ErrorCode::kCorruptData,
-      "[{}] element {} is {}, expected finite numbers",
-      name,
-      broken - values.begin(),
-      broken == values.end() ? 0.0F : *broken
+  check_finite(name, tensor);
+  return tensor.dtype == DType::kFloat64 ? float_tensor(tensor.shape, to_floats(tensor)) : tensor;
+}
+
+Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+  Tensor rows = tensor;
+  rows.shape.front() = count;
+  const auto row_bytes = tensor.nbytes() / static_cast<std::size_t>(tensor.shape.front());
+  rows.data = std::shared_ptr<const std::byte>(
+      tensor.data, tensor.data.get() + static_cast<std::size_t>(first) * row_bytes
   );
-  return tensor.dtype == DType::kFloat64 ? float_tensor(tensor.shape, std::move(values)) : tensor;
+  rows.release = nullptr;
+  return rows;
 }
 
 Tensor float_tensor(std::vector<std::int64_t> shape, std::vector<float> values) {
@@ -204,7 +223,7 @@ std::string_view module_name(std::string_view path) {
 }
 
 AdapterSource read_adapter(const std::filesystem::path& name) {
-  const std::filesystem::path dir = find_folder(name);
+  const std::filesystem::path dir = adapter_folder(name);
   const bool mlx = std::filesystem::exists(dir / kMlxWeights);
   if (!mlx && !std::filesystem::exists(dir / kPeftWeights)) {
     refuse_folder(dir);

@@ -62,9 +62,13 @@ struct AdapterSource {
   std::string identity;  // A hash of weights and configuration.
 };
 
-// From a folder, or a repo id ("org/name", "org/name@revision") that is in the hub cache. Throws
-// kNotFound for a folder that holds no adapter or misses a file, kUnsupported naming what we can't
-// run, kCorruptData for files that break their format and values that are not finite.
+// The folder itself, or that of a repo id ("org/name", "org/name@revision") in the hub cache.
+// Throws kNotFound where there is neither.
+std::filesystem::path adapter_folder(const std::filesystem::path& name);
+
+// From a folder or repo id. Throws kNotFound for a folder that holds no adapter or misses a file,
+// kUnsupported naming what we can't run, kCorruptData for files that break their format and values
+// that are not finite.
 AdapterSource read_adapter(const std::filesystem::path& name);
 
 // "model.language_model.layers.0.mlp" -> "layers.0.mlp".

@@ -224,8 +224,10 @@ void check_vocabulary(const ModuleSource& source, const Module& module) {
   require(
       !resized,
       ErrorCode::kInvalidArgument,
-      "[{}] the adapter has {} tokens and the base {}: the two can't share passes; fuse them "
-      "(saker convert --fuse)",
+      "[{}] the adapter has {} tokens and the base {}: the two can't share passes; one such "
+      "adapter "
+      "runs alone at strength 1 (--adapter, without the base), and 'saker convert --fuse' makes a "
+      "model of the two",
       source.name,
       resized ? source.weight->shape[0] : 0,
       module.outputs

@@ -64,38 +64,40 @@ class FusedRows {
  public:
   explicit FusedRows(const FusedModule& module) : module_(module) {
     const ModuleSource& change = module.change;
-    if (change.weight) {
-      replaced_ = to_floats(*change.weight);
-    }
     if (change.low_rank) {
       low_rank_.emplace(*change.low_rank);
     }
     if (change.low_rank && change.low_rank->magnitude) {
-      ratios_ = magnitude_ratios(*module.base, *change.low_rank, change.name);
+      ratios_ = magnitude_ratios(module.base, *change.low_rank, change.name);
       by_column_ = change.low_rank->embedding && !change.low_rank->by_token;
     }
   }
 
   // [count, inputs]
   mx::array rows(int first, int count) const {
-    const nn::Module& base = *module_.base;
+    const nn::Module& base = module_.base;
     const auto columns = static_cast<std::size_t>(base.inputs);
     auto values = module_.resized_rows > 0
                       ? std::vector<float>(static_cast<std::size_t>(count) * columns)
                       : base_rows(base, first, count);
+    const auto& weight = module_.change.weight;
+    const auto adapted = weight ? to_floats(rows_of(*weight, first, count)) : values;
     kernels::thread_pool().run(count, [&](int i) {
-      fuse(first + i, std::span(values).subspan(static_cast<std::size_t>(i) * columns, columns));
+      const auto at = static_cast<std::size_t>(i) * columns;
+      const auto own = adapted.begin() + static_cast<std::ptrdiff_t>(at);
+      fuse(
+          first + i,
+          std::vector<float>(own, own + static_cast<std::ptrdiff_t>(columns)),
+          std::span(values).subspan(at, columns)
+      );
     });
     return mx::array(values.begin(), {count, base.inputs}, mx::float32);
   }
 
  private:
-  void fuse(int row, std::span<float> values) const {
-    std::vector<float> adapted(values.begin(), values.end());
+  // `adapted`: the row before low-rank changes.
+  void fuse(int row, std::vector<float> adapted, std::span<float> values) const {
     const auto index = static_cast<std::size_t>(row);
-    if (!replaced_.empty()) {
-      std::copy_n(replaced_.data() + index * values.size(), values.size(), adapted.begin());
-    }
     if (low_rank_) {
       low_rank_->add(row, module_.change.low_rank->scale, adapted);
     }
@@ -110,7 +112,6 @@ class FusedRows {
   }
 
   const FusedModule& module_;
-  std::vector<float> replaced_;  // Empty: the base's stays.
   std::optional<LowRankRows> low_rank_;
   std::vector<float> ratios_;  // Of weight-decomposed changes,
   bool by_column_ = false;     // else by row.
@@ -138,11 +139,11 @@ kernels::WeightTensors fused_norm(const FusedModule& module, const kernels::Weig
 }  // namespace
 
 kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::WeightTensors& like) {
-  if (module.base->norm) {
+  if (module.base.norm) {
     return fused_norm(module, like);
   }
   const FusedRows rows(module);
-  const kernels::WeightFormat& format = module.base->weight->format();
+  const kernels::WeightFormat& format = module.format;
   const int all_rows = module.rows();
   const auto pieces = [&](const std::optional<Tensor>& tensor) {
     return tensor ? std::optional<Pieces>(std::in_place, *tensor, all_rows) : std::nullopt;
@@ -177,10 +178,10 @@ kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::We
 std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype) {
   const ModuleSource& change = module.change;
   const bool own = change.bias || (change.low_rank && change.low_rank->bias);
-  if (!own && !module.base->bias) {
+  if (!own && !module.base.bias) {
     return std::nullopt;
   }
-  auto values = base_bias(*module.base);
+  auto values = base_bias(module.base);
   const std::vector<float> base = values;
   if (change.bias) {
     values = to_floats(*change.bias);

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/resized.h"
 
-#include "saker/adapters/source_parts.h"
 #include "saker/base/error.h"
+#include "saker/load/foreign/foreign_source.h"
+#include "saker/load/safetensors.h"
+#include "saker/load/weight_files.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace saker::adapters {
 namespace {
 
 bool same_values(const Tensor& one, const Tensor& other) {
-  return one.dtype == other.dtype && std::ranges::equal(one.bytes(), other.bytes());
+  return one.dtype == other.dtype &&
+         (one.data == other.data || std::ranges::equal(one.bytes(), other.bytes()));
 }
 
 // A replaced weight with as many columns as the base's and other rows.
@@ -23,7 +28,6 @@ bool is_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hi
 
 // What lies on the new weight must fit it.
 void check_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hidden) {
-  checked_tensor(module.name, *module.weight, 2);
   require(
       module.weight->shape[0] == tokens,
       ErrorCode::kInvalidArgument,
@@ -54,7 +58,50 @@ void check_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t
   );
 }
 
+// "…embed_tokens.weight", "…lm_head.modules_to_save.default.weight"; no low-rank matrices.
+bool is_table(std::string_view name) {
+  const auto path = module_name(name);
+  return (path.starts_with("embed_tokens.") || path.starts_with("lm_head.")) &&
+         name.ends_with(".weight") && name.find("lora_") == std::string_view::npos &&
+         name.find("original_module") == std::string_view::npos;
+}
+
+// Rows of the tables of tokens in a file.
+std::vector<std::int64_t> table_rows(const std::filesystem::path& file) {
+  std::vector<std::int64_t> rows;
+  for (const auto& entry : load::read_safetensors_header(file).entries) {
+    if (!load::is_of_draft(entry.name) && is_table(entry.name) && entry.shape.size() == 2) {
+      rows.push_back(entry.shape.front());
+    }
+  }
+  return rows;
+}
+
+bool find_own_vocabulary(const std::filesystem::path& model, const std::filesystem::path& adapter) {
+  const auto dir = adapter_folder(adapter);
+  const bool mlx = std::filesystem::exists(dir / kMlxWeights);
+  const auto rows = table_rows(dir / (mlx ? kMlxWeights : kPeftWeights));
+  if (rows.empty() || load::foreign::is_foreign(model)) {
+    return false;
+  }
+  for (const auto& file : load::find_weight_files(model).paths) {
+    const auto base = table_rows(file);
+    if (!base.empty()) {
+      return std::ranges::any_of(rows, [&](std::int64_t count) { return count != base.front(); });
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool has_own_vocabulary(const std::filesystem::path& model, const std::filesystem::path& adapter) {
+  try {
+    return find_own_vocabulary(model, adapter);
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 ResizedVocabulary take_resized(
     AdapterSource& source, std::int64_t tokens, std::int64_t hidden, bool tied

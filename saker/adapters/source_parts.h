@@ -6,6 +6,7 @@
 #include "saker/adapters/adapter_source.h"
 #include "saker/load/safetensors.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct AdapterFiles {
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions);
 
 Tensor float_tensor(std::vector<std::int64_t> shape, std::vector<float> values);
+
+// Rows [first, first + count) of a tensor, in its memory.
+Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count);
 
 // [M, N] -> [N, M], in memory of its own.
 Tensor transposed(const Tensor& matrix);

@@ -47,7 +47,7 @@ int run_save(const SaveArgs& args) {
   request.kv_bits = args.kv_bits;
   request.cache_in = args.cache_in;
   request.cache_out = args.output;
-  const auto engine = load_engine(args.model);
+  const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
   const engine::GenerateResult result = stream_request(*engine, std::move(request), {});
   const Json json = {{"file", args.output}, {"prompt_tokens", result.prompt_tokens}};
   print(
@@ -79,11 +79,7 @@ void add_save(CLI::App& app, Action& action) {
   command.add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
       ->type_name("INT");
   add_kv_bits(command, args->kv_bits);
-  command.add_option("--adapter", args->adapter, "Folder of an adapter (mlx-lm or PEFT)")
-      ->type_name("DIR");
-  command
-      .add_option("--adapter-scale", args->adapter_scale, "Strength of its change; 0: the base [1]")
-      ->type_name("NUM");
+  add_adapter_args(command, args->adapter, args->adapter_scale);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_save(*args); }; });
 }

@@ -72,7 +72,7 @@ int run_generate(const GenerateArgs& args) {
       ErrorCode::kInvalidArgument,
       "--cache-in and --cache-out go with one prompt, not with a file of records"
   );
-  const auto engine = load_engine(args.model);
+  const auto engine = load_engine(args.model, args.request.whole_adapter());
   require(
       engine->tokenizer() != nullptr || args.json || !request.tokens,
       ErrorCode::kUnsupported,

@@ -84,6 +84,13 @@ void add_kv_bits(CLI::App& command, int& bits) {
       ->type_name("INT");
 }
 
+void add_adapter_args(CLI::App& command, std::string& adapter, double& scale) {
+  command.add_option("--adapter", adapter, "Folder of an adapter (mlx-lm or PEFT)")
+      ->type_name("DIR");
+  command.add_option("--adapter-scale", scale, "Strength of its change; 0: the base [1]")
+      ->type_name("NUM");
+}
+
 void add_draft_args(CLI::App& command, ModelArgs& args) {
   args.drafts = true;
   command
@@ -140,10 +147,17 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
       ->group("Engine");
 }
 
-std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args) {
+std::filesystem::path whole_adapter(const std::filesystem::path& adapter, double scale) {
+  return scale == 1.0 ? adapter : std::filesystem::path();
+}
+
+std::unique_ptr<engine::Engine> load_engine(
+    const ModelArgs& args, const std::filesystem::path& adapter
+) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> bar;
   engine::EngineOptions options = args.engine;
+  options.adapter = adapter;
   options.on_load = [&](int done, int total) {
     if (!bar && std::chrono::steady_clock::now() - start > kQuietLoad) {
       bar.emplace(static_cast<std::uint64_t>(total), "loading");

@@ -29,12 +29,19 @@ void add_model_args(CLI::App& command, ModelArgs& args);
 void add_fast_prefill(CLI::App& command, ModelArgs& args);
 // Adds --kv-bits: for commands without request fields.
 void add_kv_bits(CLI::App& command, int& bits);
+// Adds --adapter and --adapter-scale: for commands without request fields.
+void add_adapter_args(CLI::App& command, std::string& adapter, double& scale);
 // Adds --draft.
 void add_draft_args(CLI::App& command, ModelArgs& args);
 // Adds the options of the rows that requests share.
 void add_prefix_cache_args(CLI::App& command, ModelArgs& args);
 
 // Loads the model, with a progress bar when that takes a while; prints its warnings on stderr.
-std::unique_ptr<engine::Engine> load_engine(const ModelArgs& args);
+// `adapter`: see EngineOptions.
+std::unique_ptr<engine::Engine> load_engine(
+    const ModelArgs& args, const std::filesystem::path& adapter = {}
+);
+// The adapter where its whole change is asked for, else none.
+std::filesystem::path whole_adapter(const std::filesystem::path& adapter, double scale);
 
 }  // namespace saker::cli

@@ -2,6 +2,7 @@
 #include "saker/cli/request_args.h"
 
 #include "saker/base/error.h"
+#include "saker/cli/model_args.h"
 #include "saker/cli/request_fields.h"
 
 #include <algorithm>
@@ -113,13 +114,23 @@ void RequestArgs::add_to(CLI::App& command) {
   }
 }
 
-void RequestArgs::apply(engine::GenerateRequest& request) const {
+void RequestArgs::apply_given(engine::GenerateRequest& request) const {
   for (const RequestField& field : request_fields()) {
     const auto found = given_.find(field.name);
     if (found != given_.end() && !found->second.is_null()) {
       field.set(request, found->second);
     }
   }
+}
+
+std::filesystem::path RequestArgs::whole_adapter() const {
+  engine::GenerateRequest request;
+  apply_given(request);
+  return cli::whole_adapter(request.adapter, request.adapter_scale);
+}
+
+void RequestArgs::apply(engine::GenerateRequest& request) const {
+  apply_given(request);
   if (given_.at("seed").is_null()) {
     std::random_device device;
     request.sampling.seed = (std::uint64_t{device()} << 32) | device();

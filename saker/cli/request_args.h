@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -21,7 +22,12 @@ class RequestArgs {
   // Sets what the command line gave, nothing else; a seed is drawn when none was given.
   void apply(engine::GenerateRequest& request) const;
 
+  // The adapter of the command line where its whole change is asked for; empty: none.
+  std::filesystem::path whole_adapter() const;
+
  private:
+  void apply_given(engine::GenerateRequest& request) const;
+
   std::map<std::string, Json, std::less<>> given_;  // By the field's name.
 };
 

@@ -57,7 +57,7 @@ int run_chat(const RunArgs& args) {
     question = args.prompt ? *args.prompt : piped_question();
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   }
-  const auto engine = load_engine(args.model);
+  const auto engine = load_engine(args.model, args.request.whole_adapter());
   require(
       engine->tokenizer() != nullptr,
       ErrorCode::kUnsupported,

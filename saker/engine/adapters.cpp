@@ -7,26 +7,54 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 namespace saker::engine {
+namespace {
+
+// One name for a folder; that of the hub cache stays.
+std::filesystem::path key_of(const std::filesystem::path& dir) {
+  std::error_code unreadable;
+  auto key = std::filesystem::weakly_canonical(dir, unreadable);
+  return unreadable ? dir : key;
+}
+
+}  // namespace
+
+void Adapters::set_fused(const std::filesystem::path& dir, std::string identity) {
+  fused_dir_ = dir;
+  fused_ = std::make_shared<const nn::Adapter>(
+      std::move(identity), nn::Adapter::Changes{}, std::nullopt
+  );
+}
+
+nn::AdapterUse Adapters::use_fused(const View& view) const {
+  require(
+      !view.adapter.empty() && key_of(view.adapter) == key_of(fused_dir_) && view.strength == 1.0 &&
+          !view.null,
+      ErrorCode::kInvalidArgument,
+      "view {:?}: the adapter {} has a vocabulary of its own and is in the model's weights: at "
+      "strength 1 it can be asked for, nothing else; 'saker convert --fuse' makes a model of it",
+      view.key,
+      fused_dir_.string()
+  );
+  return {fused_, 1.0F};
+}
 
 nn::AdapterUse Adapters::use(const GenerateRequest& request, const models::Model& model) {
-  const auto strength = static_cast<float>(request.adapter_scale);
   require(
-      std::isfinite(strength),
+      std::isfinite(static_cast<float>(request.adapter_scale)),
       ErrorCode::kInvalidArgument,
       "adapter_scale: got {}, expected a finite number",
       request.adapter_scale
   );
-  if (request.adapter.empty()) {
-    return {};
-  }
   return use(
       View{
-          .key = "adapter",
+          .key = request.adapter.empty() ? "base" : "adapter",
           .adapter = request.adapter,
-          .strength = strength,
+          .strength = request.adapter_scale,
           .null = request.adapter_null
       },
       model
@@ -34,6 +62,9 @@ nn::AdapterUse Adapters::use(const GenerateRequest& request, const models::Model
 }
 
 nn::AdapterUse Adapters::use(const View& view, const models::Model& model) {
+  if (fused_) {
+    return use_fused(view);
+  }
   if (view.adapter.empty()) {
     return {};
   }
@@ -85,9 +116,7 @@ std::shared_ptr<const nn::Adapter> Adapters::null_adapter(
 std::shared_ptr<const nn::Adapter> Adapters::load(
     const std::filesystem::path& dir, const models::Model& model
 ) {
-  std::error_code unreadable;
-  const auto key = std::filesystem::weakly_canonical(dir, unreadable);
-  return keep(loaded_, unreadable ? dir : key, [&] { return adapters::load_adapter(dir, model); });
+  return keep(loaded_, key_of(dir), [&] { return adapters::load_adapter(dir, model); });
 }
 
 }  // namespace saker::engine

@@ -2,8 +2,8 @@
 #pragma once
 
 // The adapters that requests name, each loaded when it is first asked for and then kept until
-// `kMostAdapters` others were used since; those that run stay alive in any case. Threading: the
-// engine's thread.
+// `kMostAdapters` others were used since; those that run stay alive in any case. Or the one that is
+// part of the model's weights. Threading: the engine's thread.
 
 #include "saker/engine/request.h"
 #include "saker/engine/views.h"
@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 
 namespace saker::engine {
@@ -23,7 +24,12 @@ class Adapters {
  public:
   static constexpr std::size_t kMostAdapters = 16;  // And as many null adapters.
 
-  // Throws as loading does, and kInvalidArgument for a scale that is not finite.
+  // The adapter in the model's weights, see adapters::load_fused: nothing but it at strength 1 can
+  // be used from now on. Its rows have its name and change nothing.
+  void set_fused(const std::filesystem::path& dir, std::string identity);
+
+  // Throws as loading does, and kInvalidArgument for a scale that is not finite or what can't run
+  // beside a fused adapter.
   nn::AdapterUse use(const GenerateRequest& request, const models::Model& model);
 
   nn::AdapterUse use(const View& view, const models::Model& model);
@@ -37,6 +43,7 @@ class Adapters {
   // Folder, seed, init_scale and rank_scale.
   using NullKey = std::tuple<std::filesystem::path, std::uint64_t, double, double>;
 
+  nn::AdapterUse use_fused(const View& view) const;
   std::shared_ptr<const nn::Adapter> null_adapter(const View& view, const models::Model& model);
 
   struct Kept {
@@ -51,6 +58,8 @@ class Adapters {
   std::uint64_t uses_ = 0;
   std::map<std::filesystem::path, Kept> loaded_;
   std::map<NullKey, Kept> nulls_;
+  std::filesystem::path fused_dir_;
+  std::shared_ptr<const nn::Adapter> fused_;  // Null: no adapter is in the weights.
 };
 
 }  // namespace saker::engine

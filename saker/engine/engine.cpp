@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/engine.h"
 
+#include "saker/adapters/fuse.h"
+#include "saker/adapters/resized.h"
+#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
@@ -37,6 +40,32 @@ std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_d
   return Prompts::load(texts.path());
 }
 
+// The texts of a model with an adapter in its weights.
+std::shared_ptr<const Prompts> load_prompts(
+    const std::filesystem::path& model_dir, const std::filesystem::path& fused_adapter
+) {
+  if (fused_adapter.empty()) {
+    return load_prompts(model_dir);
+  }
+  namespace fs = std::filesystem;
+  const AtomicFolder folder(fs::temp_directory_path() / "saker-model");
+  auto texts = adapters::fused_texts(model_dir, fused_adapter);
+  texts["config.json"] = load::config_of(load::open_model_dir(model_dir));
+  for (const auto& [name, file] : texts) {
+    fs::create_symlink(fs::absolute(file), folder.path() / name);
+  }
+  return Prompts::load(folder.path());
+}
+
+// The adapter that has to be part of the weights; empty: none.
+std::filesystem::path fused_adapter(
+    const std::filesystem::path& model_dir, const EngineOptions& options
+) {
+  const bool fuses =
+      !options.adapter.empty() && adapters::has_own_vocabulary(model_dir, options.adapter);
+  return fuses ? options.adapter : std::filesystem::path();
+}
+
 generate::BatchLimits batch_limits(const EngineOptions& options) {
   return {
       .prefill_step = options.prefill_step,
@@ -70,15 +99,22 @@ class Engine::Impl {
  public:
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
       : limits_(batch_limits(options)),
-        prompts_(load_prompts(model_dir)),
+        fused_adapter_(fused_adapter(model_dir, options)),
+        prompts_(load_prompts(model_dir, fused_adapter_)),
         runner_(
             prompts_,
             limits_,
             prefix_options(model_dir, options),
             [&] { return load_model(model_dir, options); },
             model_dir,
-            draft_loader(options)
-        ) {}
+            draft_loader(model_dir, options)
+        ) {
+    if (!fused_adapter_.empty()) {
+      runner_.call([&](const models::Model&) {
+        runner_.adapters().set_fused(fused_adapter_, adapter_identity_);
+      });
+    }
+  }
 
   Runner& runner() { return runner_; }
 
@@ -89,6 +125,17 @@ class Engine::Impl {
   const generate::BatchLimits& limits() const { return limits_; }
 
  private:
+  load::LoadedCheckpoint load_weights(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
+    if (fused_adapter_.empty()) {
+      return load::load_checkpoint(model_dir, options.on_load, options.mtp);
+    }
+    auto fused = adapters::load_fused(model_dir, fused_adapter_, options.on_load, options.mtp);
+    adapter_identity_ = std::move(fused.adapter_identity);
+    return std::move(fused.loaded);
+  }
+
   std::unique_ptr<const models::Model> load_model(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
@@ -102,7 +149,7 @@ class Engine::Impl {
     if (options.threads > 0) {
       kernels::set_threads(options.threads);
     }
-    load::LoadedCheckpoint loaded = load::load_checkpoint(model_dir, options.on_load, options.mtp);
+    load::LoadedCheckpoint loaded = load_weights(model_dir, options);
     const models::ModelInfo& info = loaded.model->info();
     facts_.model_type = info.model_type;
     facts_.instruction_set = kernels::instruction_set();
@@ -123,9 +170,18 @@ class Engine::Impl {
   }
 
   // The draft, and the model's own head. REQUIRES: called after `load_model`, by the runner.
-  Runner::LoadDraft draft_loader(const EngineOptions& options) {
-    if (options.draft.empty()) {
-      return [this] { return load::LoadedDraft{.mtp = std::move(mtp_)}; };
+  Runner::LoadDraft draft_loader(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
+    // The draft beside the base is made for the base's tokens.
+    const bool is_of_base = !fused_adapter_.empty() && options.draft == load::find_draft(model_dir);
+    if (options.draft.empty() || is_of_base) {
+      return [this, is_of_base] {
+        if (is_of_base) {
+          facts_.warnings.push_back("draft: not used, since the adapter has tokens of its own");
+        }
+        return load::LoadedDraft{.mtp = std::move(mtp_)};
+      };
     }
     load_prompts(options.draft);
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
@@ -149,6 +205,8 @@ class Engine::Impl {
   ModelFacts facts_;
   models::ModelInfo target_;
   std::unique_ptr<const models::MtpHead> mtp_;  // On its way to the runner.
+  std::filesystem::path fused_adapter_;         // Empty: none is in the weights.
+  std::string adapter_identity_;                // Of that.
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };
@@ -276,6 +334,10 @@ const ModelFacts& Engine::facts() const {
 
 const text::Tokenizer* Engine::tokenizer() const {
   return impl_->prompts().tokenizer().get();
+}
+
+std::optional<std::int32_t> Engine::eos_token() const {
+  return impl_->prompts().eos_token();
 }
 
 const text::ChatTemplate* Engine::chat_template() const {

@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ struct EngineOptions {
   // made for this model; empty: none.
   std::filesystem::path draft = {};
   bool mtp = false;  // Loads the MTP head that the model's own files may bring.
+  // The one adapter that requests will name, at full strength. Where it has a vocabulary of its own
+  // it is fused into the weights while they are loaded, tokenizer included, and nothing else can be
+  // asked for (docs/adr/0017); any other is left to the requests. Empty: none or several.
+  std::filesystem::path adapter = {};
   // Memory for rows of earlier prompts and answers, which later prompts with the same beginning do
   // not run again; 0: none are kept. Default: an eighth of the machine's memory.
   std::size_t prefix_cache_bytes = default_prefix_cache_bytes();
@@ -120,6 +125,8 @@ class Engine {
   // None when the model has no tokenizer.json: requests are token ids then, and results have no
   // text.
   const text::Tokenizer* tokenizer() const;
+  // The tokenizer's own end of a text; none where it names none.
+  std::optional<std::int32_t> eos_token() const;
   // None when the model has no chat template.
   const text::ChatTemplate* chat_template() const;
   // Sampling options that generation_config.json asks for, over the defaults; for `run` and

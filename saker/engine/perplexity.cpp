@@ -95,6 +95,7 @@ std::vector<ScoreRequest> cut_windows(
     );
     request.tokens.emplace(window.begin() + static_cast<std::ptrdiff_t>(seen), window.end());
     request.kv_bits = options.kv_bits;
+    request.views = {options.view};
     windows.push_back(std::move(request));
   }
   return windows;

@@ -19,6 +19,7 @@ struct PerplexityOptions {
   int stride = 0;     // Tokens by which windows move; 0: the context.
   int batch = 8;      // Windows that run together.
   int kv_bits = 16;   // See ScoreRequest.
+  View view = {};     // Whose expectation it is.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};  // Windows.
 };
 

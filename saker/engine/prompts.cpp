@@ -102,6 +102,9 @@ std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_
       parts.bos_token = parts.tokenizer->token_id(*bos);
     }
   }
+  if (const auto eos = config.special_token("eos_token"); eos && parts.tokenizer != nullptr) {
+    parts.eos_token = parts.tokenizer->token_id(*eos);
+  }
   const std::filesystem::path generation = model_dir / "generation_config.json";
   if (std::filesystem::exists(generation)) {
     parts.recommended_sampling = sampling_from(read_json_file(generation));

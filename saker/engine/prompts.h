@@ -34,6 +34,7 @@ class Prompts {
     std::optional<text::ChatTemplate> chat_template;
     std::vector<std::int32_t> eos_tokens;
     std::optional<std::int32_t> bos_token;  // Put before text prompts that do not start with it.
+    std::optional<std::int32_t> eos_token;  // That of the tokenizer's configuration.
     sample::SamplingOptions recommended_sampling;
   };
 
@@ -50,6 +51,9 @@ class Prompts {
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
 
   const text::ChatTemplate* chat_template() const;
+
+  // What ends a text of training data; answers end with any of `eos_tokens`.
+  std::optional<std::int32_t> eos_token() const { return parts_.eos_token; }
 
   const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
 

@@ -30,20 +30,14 @@ namespace {
 // Tensor names that a warning lists at most.
 constexpr std::size_t kListed = 3;
 
-struct Source {
-  Json config;
-  TensorMap tensors;
-  std::vector<std::string> warnings;
-};
-
-Source read_source(const std::filesystem::path& path) {
+CheckpointSource read_source(const std::filesystem::path& path) {
   if (auto other = foreign::open_foreign(path)) {
-    return {std::move(other->config), foreign::make_tensors(*other), std::move(other->notes)};
+    return {std::move(other->config), foreign::make_tensors(*other), std::move(other->notes), {}};
   }
   Json config = read_json_file(config_of(open_model_dir(path)));
   parse_quantization(config);
   ModelTensors read = read_model_tensors(path);
-  return {std::move(config), std::move(read.tensors), std::move(read.warnings)};
+  return {std::move(config), std::move(read.tensors), std::move(read.warnings), {}};
 }
 
 }  // namespace
@@ -74,17 +68,27 @@ std::optional<std::string> unused_warning(std::vector<std::string> names) {
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir, const models::LoadProgress& progress, bool with_mtp
 ) {
-  auto [config, tensors, warnings] = read_source(dir);
+  return load_checkpoint(read_source(dir), progress, with_mtp);
+}
+
+LoadedCheckpoint load_checkpoint(
+    CheckpointSource source, const models::LoadProgress& progress, bool with_mtp
+) {
   LoadedCheckpoint loaded{
-      .model = nullptr, .mtp = nullptr, .config = std::move(config), .warnings = std::move(warnings)
+      .model = nullptr,
+      .mtp = nullptr,
+      .config = std::move(source.config),
+      .warnings = std::move(source.warnings),
   };
   nn::QuantizationConfig quantization = parse_quantization(loaded.config);
-  auto detected = models::detect_architecture(loaded.config, tensor_names(tensors));
+  auto detected = models::detect_architecture(loaded.config, tensor_names(source.tensors));
   models::check_config(detected.config);
   if (!detected.warning.empty()) {
     loaded.warnings.push_back(std::move(detected.warning));
   }
-  const nn::Weights weights(std::move(tensors), std::move(quantization));
+  const nn::Weights weights(
+      std::move(source.tensors), std::move(quantization), std::move(source.make)
+  );
   loaded.model = models::make_model(detected.config, weights, progress);
   if (with_mtp) {
     loaded.mtp = models::make_mtp_head(detected.config, weights);

@@ -6,8 +6,10 @@
 // on the engine's thread.
 
 #include "saker/base/json.h"
+#include "saker/load/safetensors.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
+#include "saker/nn/weights.h"
 
 #include <filesystem>
 #include <memory>
@@ -25,12 +27,24 @@ struct LoadedCheckpoint {
       warnings;  // One line each: tensors that nothing uses, an index that does not fit.
 };
 
+// What a model is made from.
+struct CheckpointSource {
+  Json config;
+  TensorMap tensors;
+  std::vector<std::string> warnings;
+  nn::MakeTensor make;  // Of tensors that are announced only, see nn::Weights.
+};
+
 // Throws kNotFound for missing files, kUnsupported naming field and value for what we can't run,
 // kCorruptData for files that break their format.
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir,
     const models::LoadProgress& progress = {},
     bool with_mtp = false
+);
+
+LoadedCheckpoint load_checkpoint(
+    CheckpointSource source, const models::LoadProgress& progress, bool with_mtp
 );
 
 // One line about tensors that nothing took; none about those that say nothing new.

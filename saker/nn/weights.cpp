@@ -13,7 +13,9 @@ namespace saker::nn {
 struct Weights::Map {
   std::map<std::string, Tensor, std::less<>> tensors;
   QuantizationConfig quantization;
-  std::mutex mutex;  // Guards the members below: layers may be built by several threads.
+  MakeTensor make;
+  // Guards made tensors and the members below: layers may be built by several threads.
+  std::mutex mutex;
   std::set<std::string, std::less<>> taken;
   std::vector<Module> modules;
 };
@@ -112,11 +114,14 @@ kernels::WeightFormat inferred_format(
 }  // namespace
 
 Weights::Weights(
-    std::map<std::string, Tensor, std::less<>> tensors, QuantizationConfig quantization
+    std::map<std::string, Tensor, std::less<>> tensors,
+    QuantizationConfig quantization,
+    MakeTensor make
 )
     : map_(std::make_shared<Map>()) {
   map_->tensors = std::move(tensors);
   map_->quantization = std::move(quantization);
+  map_->make = std::move(make);
 }
 
 Weights Weights::operator/(std::string_view name) const {
@@ -143,7 +148,17 @@ std::optional<Tensor> Weights::find(std::string_view name) const {
   }
   const std::lock_guard lock(map_->mutex);
   map_->taken.insert(found->first);
-  return found->second;
+  Tensor& tensor = found->second;
+  if (tensor.data == nullptr && map_->make) {
+    tensor = map_->make(found->first);
+    tensor.release = [weak = std::weak_ptr(map_), &tensor] {
+      if (const auto map = weak.lock()) {
+        const std::lock_guard forgets(map->mutex);
+        tensor.data.reset();
+      }
+    };
+  }
+  return tensor;
 }
 
 Tensor Weights::tensor(std::string_view name) const {

@@ -9,6 +9,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,9 +45,18 @@ struct Module {
   std::optional<NormWeight> norm;
 };
 
+// Makes the tensor of a name.
+using MakeTensor = std::function<Tensor(const std::string& name)>;
+
 class Weights {
  public:
-  Weights(std::map<std::string, Tensor, std::less<>> tensors, QuantizationConfig quantization);
+  // Tensors without bytes are announced only: `make` makes one when a layer takes it, one at a
+  // time, and again where it is taken after its `release`.
+  Weights(
+      std::map<std::string, Tensor, std::less<>> tensors,
+      QuantizationConfig quantization,
+      MakeTensor make = {}
+  );
 
   // The scope below this one.
   Weights operator/(std::string_view name) const;

@@ -3,6 +3,7 @@
 #include "saker/adapters/fuse.h"
 
 #include "saker/adapters/bind.h"
+#include "saker/adapters/resized.h"
 #include "saker/base/json.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/safetensors.h"
@@ -26,6 +27,7 @@ using testing::expect_error;
 using testing::Logits;
 using testing::mean_difference;
 using testing::run_alone;
+using testing::same_bits;
 using testing::TemporaryDir;
 
 struct Case {
@@ -78,6 +80,20 @@ std::filesystem::path adapter_dir(std::string_view name) {
   return golden_dir() / "adapters" / name;
 }
 
+// Only those that replace embedding or head by ones of other sizes.
+TEST(Fuse, KnowsAVocabularyFromTheFiles) {
+  for (const Case& test : kCases) {
+    EXPECT_FALSE(has_own_vocabulary(golden_dir() / test.base, adapter_dir(test.adapter)))
+        << test.adapter;
+  }
+  EXPECT_FALSE(
+      has_own_vocabulary(golden_dir() / "gemma4_small", adapter_dir("mlx_lora_layer_inputs"))
+  );
+  EXPECT_FALSE(has_own_vocabulary(golden_dir() / "llama", golden_dir() / "nothing"));
+  EXPECT_FALSE(has_own_vocabulary(golden_dir() / "nothing", adapter_dir("peft_resized")));
+  EXPECT_FALSE(has_own_vocabulary(golden_dir() / "llama", golden_dir() / "llama"));
+}
+
 class Fused : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Fused, LogitsAreTheAdapters) {
@@ -94,6 +110,11 @@ TEST_P(Fused, LogitsAreTheAdapters) {
     EXPECT_THAT(fused.warnings, ElementsAre());
     const auto expected = run_alone(*base.model, {adapter, strength}, ids);
     const auto got = run_alone(*fused.model, {}, ids);
+    if (strength == 1.0F) {
+      const auto in_memory =
+          load_fused(golden_dir() / GetParam().base, adapter_dir(GetParam().adapter));
+      EXPECT_TRUE(same_bits(run_alone(*in_memory.loaded.model, {}, ids), got));
+    }
     const double difference = mean_difference(got, expected, vocab);
     EXPECT_LT(difference, GetParam().tolerance) << strength;
     EXPECT_GT(mean_difference(plain, expected, vocab), 2 * difference) << strength;
@@ -147,6 +168,11 @@ TEST(Fuse, TakesAVocabularyOfAnotherSize) {
     const Logits expected(logits.data<float>(), logits.data<float>() + logits.size());
     const auto got = run_alone(*fused.model, {}, tokens);
     EXPECT_LT(mean_difference(got, expected, static_cast<std::size_t>(test.tokens)), kExact);
+    const auto in_memory = load_fused(golden_dir() / test.base, adapter_dir(test.adapter));
+    EXPECT_THAT(in_memory.loaded.warnings, ElementsAre());
+    EXPECT_EQ(in_memory.adapter_identity, read_adapter(adapter_dir(test.adapter)).identity);
+    EXPECT_TRUE(same_bits(run_alone(*in_memory.loaded.model, {}, tokens), got));
+    EXPECT_TRUE(has_own_vocabulary(golden_dir() / test.base, adapter_dir(test.adapter)));
 
     const auto base = load::load_checkpoint(golden_dir() / test.base);
     expect_error(ErrorCode::kInvalidArgument, {"tokens and the base 96", "--fuse"}, [&] {

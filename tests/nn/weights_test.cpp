@@ -51,6 +51,29 @@ TEST(Weights, RemembersWhatWasTaken) {
   EXPECT_THAT(weights.unused(), ::testing::ElementsAre("a.y", "b"));
 }
 
+TEST(Weights, MakesAnnouncedTensorsWhenTheyAreTaken) {
+  int made = 0;
+  const Weights weights(
+      {{"a", empty(DType::kFloat32, {2})}, {"b", float_tensor({1}, {3.0F})}},
+      {},
+      [&](const std::string& name) {
+        EXPECT_EQ(name, "a");
+        ++made;
+        return float_tensor({2}, {1.0F, 2.0F});
+      }
+  );
+  EXPECT_TRUE(weights.has("a"));
+  EXPECT_EQ(made, 0);
+  const Tensor first = weights.tensor("a");
+  EXPECT_EQ(weights.tensor("a").data, first.data);
+  EXPECT_EQ(made, 1);
+  first.release();
+  EXPECT_EQ(to_floats(first), (std::vector<float>{1.0F, 2.0F}));  // Who holds it may read it.
+  EXPECT_EQ(to_floats(weights.tensor("a")), to_floats(first));
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(to_floats(weights.tensor("b")), std::vector<float>{3.0F});
+}
+
 TEST(Weights, VectorsHaveTheAskedSize) {
   const Weights weights(
       {{"v", float_tensor({3}, {1.0F, 2.0F, 3.0F})}, {"i", empty(DType::kInt32, {0})}}, {}

@@ -11,11 +11,8 @@
 #include "saker/cli/progress.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
-#include "saker/load/foreign/text_folder.h"
-#include "saker/load/model_dir.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
-#include "saker/text/tokenizer_config.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,6 +29,8 @@ namespace {
 struct PerplexityArgs {
   ModelArgs model;
   std::string file;
+  std::string adapter;
+  double adapter_scale = 1.0;
   engine::PerplexityOptions options;
   bool json = false;
 };
@@ -45,14 +44,6 @@ std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string
   engine::GenerateRequest request;
   request.prompt = text;
   return engine.prompt_tokens(request);
-}
-
-// What ends each record, as mlx-lm's data sets end: the tokenizer's EOS.
-std::optional<std::int32_t> record_end(const ModelArgs& model, const engine::Engine& engine) {
-  const auto* tokenizer = engine.tokenizer();
-  const load::TextFolder texts(load::resolve_model(model.model));
-  const auto eos = text::load_tokenizer_config(texts.path()).special_token("eos_token");
-  return eos && tokenizer != nullptr ? tokenizer->token_id(*eos) : std::nullopt;
 }
 
 // A whole conversation by the model's template, without the header of another answer.
@@ -111,9 +102,9 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
   return {.ids = encode(engine, record["text"].get<std::string>()), .wants_end = true};
 }
 
-// The records behind each other, texts with an EOS after them.
+// The records behind each other, texts with an EOS after them, as mlx-lm's data sets end.
 std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engine::Engine& engine) {
-  const auto end = record_end(args.model, engine);
+  const auto end = engine.eos_token();
   std::vector<std::int32_t> tokens;
   JsonLines lines(args.file);
   while (const auto line = lines.next()) {
@@ -134,7 +125,12 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
 }
 
 int run_perplexity(PerplexityArgs args) {
-  const auto engine = load_engine(args.model);
+  const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
+  args.options.view = {
+      .key = args.adapter.empty() ? "base" : "adapter",
+      .adapter = args.adapter,
+      .strength = args.adapter_scale,
+  };
   const auto tokens = args.file.ends_with(".jsonl") ? records_tokens(args, *engine)
                                                     : encode(*engine, read_text(args.file));
   std::optional<Progress> bar;
@@ -202,6 +198,7 @@ void add_perplexity(CLI::App& app, Action& action) {
   command.add_option("--batch", options.batch, "Windows that run together [8]")
       ->check(CLI::Range(1, 1024))
       ->type_name("INT");
+  add_adapter_args(command, args->adapter, args->adapter_scale);
   add_kv_bits(command, options.kv_bits);
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_perplexity(*args); }; });

@@ -124,7 +124,7 @@ int run_score(const ScoreArgs& given) {
   ScoreArgs args = given;
   args.options.views = parse_views(args.views);
   args.records.diff = args.views.diff;
-  const auto engine = load_engine(args.model);
+  const auto engine = load_engine(args.model, only_adapter(args.views, args.options.views));
   if (args.preflight) {
     check_views(*engine, args);
     if (!args.has_input) {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/model_args.h"
 #include "saker/text/detokenizer.h"
 
 #include <fmt/format.h>
@@ -115,6 +116,12 @@ std::vector<engine::View> parse_views(const ViewArgs& args) {
       "a comparison needs two views or more: give --adapter or --views"
   );
   return views;
+}
+
+std::filesystem::path only_adapter(const ViewArgs& args, const std::vector<engine::View>& views) {
+  const engine::View& view = views.front();
+  const bool alone = args.adapters.size() == 1 && views.size() == 1 && !view.null;
+  return alone ? whole_adapter(view.adapter, view.strength) : std::filesystem::path();
 }
 
 std::vector<std::string> token_pieces(

@@ -29,6 +29,9 @@ void add_view_args(CLI::App& command, ViewArgs& args);
 // with a single view.
 std::vector<engine::View> parse_views(const ViewArgs& args);
 
+// The adapter that is all that is scored, at full strength; empty: there are other views.
+std::filesystem::path only_adapter(const ViewArgs& args, const std::vector<engine::View>& views);
+
 // The text of each token; without a tokenizer none.
 std::vector<std::string> token_pieces(
     const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/adapters/fusion.h"
+
+#include "saker/adapters/bind.h"
+#include "saker/adapters/resized.h"
+#include "saker/adapters/source_parts.h"
+#include "saker/adapters/weight_norms.h"
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/load/checkpoint.h"
+#include "saker/load/foreign/foreign_source.h"
+#include "saker/load/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace saker::adapters {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The head of these is the embedding whatever tie_word_embeddings says.
+constexpr std::array<std::string_view, 2> kAlwaysTied{"gemma", "gemma2"};
+
+struct TensorName {
+  std::string_view module;
+  std::string_view part;
+};
+
+TensorName split_name(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? TensorName{{}, name}
+                                       : TensorName{name.substr(0, dot), name.substr(dot + 1)};
+}
+
+// Its tables are read before the base is in memory beside them.
+AdapterSource read_checked(const fs::path& adapter) {
+  AdapterSource source = read_adapter(adapter);
+  for (auto& [name, module] : source.modules) {
+    if (module.weight) {
+      module.weight = checked_tensor(module.name, *module.weight, module.weight->shape.size());
+      if (module.weight->release) {
+        module.weight->release();
+      }
+    }
+  }
+  return source;
+}
+
+load::LoadedCheckpoint load_base(const fs::path& model) {
+  require(
+      !load::foreign::is_foreign(model),
+      ErrorCode::kUnsupported,
+      "{}: is in another program's format, expected a folder of MLX's; 'saker convert' writes one",
+      quote(model.native(), model.native().size())
+  );
+  return load::load_checkpoint(model);
+}
+
+}  // namespace
+
+Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
+  AdapterSource source = read_checked(adapter);
+  load::LoadedCheckpoint loaded = load_base(model);
+  files_ = load::find_weight_files(model);
+  tensors_ = load::read_weight_files(files_);
+  config_ = std::move(loaded.config);
+  warnings_ = std::move(loaded.warnings);
+  Base base{.modules = {}, .model_type = loaded.model->info().model_type};
+  for (const nn::Module& module : loaded.model->modules()) {
+    base.modules.emplace(module_name(module.path), &module);
+  }
+  const auto head = base.modules.find(kHead);
+  const auto embedding = base.modules.find(kEmbedding);
+  base.tied = head != base.modules.end() && embedding != base.modules.end() &&
+              shares_weight(*head->second, *embedding->second);
+  adapter_identity_ = source.identity;
+  take_vocabulary(source, base, strength);
+  bind(source, *loaded.model);  // All that does not fit is refused there.
+  for (const auto& [name, change] : source.modules) {
+    const nn::Module& module = *base.modules.find(name)->second;
+    ModuleSource real = without_equals(change, module);
+    if (real.weight || real.bias || real.low_rank) {
+      add_change(module, std::move(real), strength);
+    }
+  }
+  choose_targets(base, source.tied_head_follows);
+  plan();
+}
+
+// The base's weight comes from its file again when the change is made: nothing keeps the model.
+void Fusion::add_change(const nn::Module& module, ModuleSource change, float strength) {
+  FusedModule fused{.base = module, .change = std::move(change), .strength = strength};
+  if (module.weight) {
+    fused.format = module.weight->format();
+    fused.base.weight.reset();
+    fused.base.first_row = 0;
+  }
+  changes_.emplace(module_name(module.path), std::move(fused));
+}
+
+// Embedding and head of another size.
+void Fusion::take_vocabulary(AdapterSource& source, const Base& base, float strength) {
+  const auto embedding = base.modules.find(kEmbedding);
+  if (embedding == base.modules.end()) {
+    return;
+  }
+  const nn::Module& table = *embedding->second;
+  ResizedVocabulary resized = take_resized(source, table.outputs, table.inputs, base.tied);
+  if (resized.tokens == 0) {
+    return;
+  }
+  require(
+      strength == 1.0F,
+      ErrorCode::kInvalidArgument,
+      "strength: got {}, expected 1 for an adapter with a vocabulary of another size ({} tokens, "
+      "the base has {})",
+      strength,
+      resized.tokens,
+      table.outputs
+  );
+  tokens_ = static_cast<int>(resized.tokens);
+  for (auto& [name, change] : resized.modules) {
+    if (name != kHead || !resized.tied) {
+      add_change(*base.modules.find(name)->second, std::move(change), strength);
+      changes_.find(name)->second.resized_rows = tokens_;
+    }
+  }
+  stays_tied_ = resized.tied;
+}
+
+// The head of a tied model gets tensors of its own where it no longer is the embedding.
+void Fusion::choose_targets(const Base& base, bool tied_head_follows) {
+  const bool head_changes = changes_.contains(kHead);
+  const bool embedding_changes = changes_.contains(kEmbedding);
+  for (const auto& [name, change] : changes_) {
+    if (name != kHead || !base.tied) {
+      targets_[change.base.path] = {change.base.path, change};
+    }
+  }
+  if (!base.tied || stays_tied_ || (!head_changes && (!embedding_changes || tied_head_follows))) {
+    return;
+  }
+  require(
+      std::ranges::find(kAlwaysTied, base.model_type) == kAlwaysTied.end(),
+      ErrorCode::kUnsupported,
+      "the adapter changes only one of embedding and head, which are one in a model of type {}",
+      base.model_type
+  );
+  const std::string& path = base.modules.find(kEmbedding)->second->path;
+  head_ = path.starts_with("language_model.") ? "language_model.lm_head" : "lm_head";
+  embedding_ = path;
+  Target target{path, std::nullopt};
+  if (head_changes) {
+    target.change = changes_.find(kHead)->second;
+  }
+  targets_[head_] = std::move(target);
+}
+
+// Which tensors each shard gets; those of a draft are not the model's.
+void Fusion::plan() {
+  for (const fs::path& path : files_.paths) {
+    std::set<std::string> sorted;  // So that the tensors of a module follow each other.
+    for (const auto& entry : load::read_safetensors_header(path).entries) {
+      const auto shard = files_.shard_of.find(entry.name);
+      const bool is_here = shard == files_.shard_of.end() || shard->second == path;
+      if (is_here && !load::is_of_draft(entry.name)) {
+        sorted.insert(entry.name);
+      }
+    }
+    add_missing(sorted);
+    if (!sorted.empty()) {
+      shards_[path.filename().string()].assign(sorted.begin(), sorted.end());
+    }
+  }
+}
+
+// Biases, and the head beside the embedding that it was.
+void Fusion::add_missing(std::set<std::string>& names) {
+  std::vector<std::string> added;
+  for (const std::string& name : names) {
+    const auto [module, part] = split_name(name);
+    if (part == "weight" && targets_.contains(module)) {
+      const std::string bias = std::string(module) + ".bias";
+      const Target& target = targets_.find(module)->second;
+      if (!tensors_.contains(bias) && target.change &&
+          fused_bias(*target.change, DType::kFloat32)) {
+        added.push_back(bias);
+      }
+    }
+    if (!head_.empty() && module == embedding_ && part != "bias") {
+      added.push_back(fmt::format("{}.{}", head_, part));
+    }
+  }
+  for (std::string& name : added) {
+    if (names.insert(name).second) {
+      added_.push_back(std::move(name));
+    }
+  }
+}
+
+std::vector<std::string> Fusion::changed_modules() const {
+  std::vector<std::string> names;
+  for (const auto& [name, change] : changes_) {
+    names.push_back(change.change.name);
+  }
+  return names;
+}
+
+const Tensor& Fusion::base_tensor(const std::string& name) const {
+  return tensors_.find(name)->second;
+}
+
+kernels::WeightTensors Fusion::weight_tensors(const std::string& module) const {
+  const auto find = [&](std::string_view part) {
+    const auto found = tensors_.find(fmt::format("{}.{}", module, part));
+    return found == tensors_.end() ? std::nullopt : std::optional(found->second);
+  };
+  return {*find("weight"), find("scales"), find("biases"), module};
+}
+
+// A bias that the base lacks takes the dtype that its other tensors have.
+DType Fusion::bias_dtype(const std::string& module) const {
+  if (const auto found = tensors_.find(module + ".bias"); found != tensors_.end()) {
+    return found->second.dtype;
+  }
+  const auto like = weight_tensors(module);
+  const DType dtype = like.scales ? like.scales->dtype : like.weight.dtype;
+  return dtype == DType::kUInt8 ? DType::kBFloat16 : dtype;
+}
+
+bool Fusion::is_made(std::string_view name) const {
+  const auto target = targets_.find(split_name(name).module);
+  return target != targets_.end() && target->second.change.has_value();
+}
+
+load::PlannedTensor Fusion::info(const std::string& name) const {
+  const auto [module, part] = split_name(name);
+  const auto target = targets_.find(module);
+  if (target == targets_.end()) {
+    const Tensor& tensor = base_tensor(name);
+    return {name, tensor.dtype, tensor.shape};
+  }
+  if (part == "bias") {
+    return {name, bias_dtype(target->second.like), {target->second.change->base.outputs}};
+  }
+  const Tensor& like = base_tensor(fmt::format("{}.{}", target->second.like, part));
+  auto shape = like.shape;
+  if (target->second.change && target->second.change->resized_rows > 0) {
+    shape.front() = target->second.change->resized_rows;
+  }
+  return {name, like.dtype, std::move(shape)};
+}
+
+void Fusion::make_weight(const Target& target) {
+  const auto like = weight_tensors(target.like);
+  FusedModule module = *target.change;
+  if (!module.base.norm && module.resized_rows == 0) {
+    module.base.weight = kernels::PackedWeight::pack({like}, module.format);
+  }
+  latest_tensors_ = fused_weight(module, like);
+  for (const std::optional<Tensor>& read :
+       {std::optional(like.weight), like.scales, like.biases, module.change.weight}) {
+    if (read && read->release) {
+      read->release();
+    }
+  }
+}
+
+Tensor Fusion::tensor(const std::string& name) {
+  const auto [module, part] = split_name(name);
+  const auto found = targets_.find(module);
+  if (found == targets_.end()) {
+    return base_tensor(name);
+  }
+  const Target& target = found->second;
+  if (!target.change) {
+    return base_tensor(fmt::format("{}.{}", target.like, part));
+  }
+  if (part == "bias") {
+    return *fused_bias(*target.change, bias_dtype(target.like));
+  }
+  if (latest_ != module) {
+    latest_.clear();
+    latest_tensors_ = {};
+    make_weight(target);
+    latest_ = module;
+  }
+  return part == "weight"   ? latest_tensors_.weight
+         : part == "scales" ? *latest_tensors_.scales
+                            : *latest_tensors_.biases;
+}
+
+Json Fusion::config() const {
+  Json config = config_;
+  if (!head_.empty()) {
+    config["tie_word_embeddings"] = false;
+    if (const auto text = config.find("text_config"); text != config.end()) {
+      (*text)["tie_word_embeddings"] = false;
+    }
+    for (const std::string_view key : {"quantization", "quantization_config"}) {
+      const auto section = config.find(key);
+      if (section != config.end() && section->is_object() && section->contains(embedding_)) {
+        (*section)[head_] = (*section)[embedding_];
+      }
+    }
+  }
+  if (tokens_ > 0) {
+    const auto text = config.find("text_config");
+    (text == config.end() ? config : *text)["vocab_size"] = tokens_;
+  }
+  return config;
+}
+
+}  // namespace saker::adapters
