@@ -166,15 +166,15 @@ TEST(Dflash, ACancelledAnswerLeavesTheOthersAsTheyAre) {
 }
 
 // A draft that learned what its target says drafts and accepts, round by round, what the package
-// that it comes from does.
-class DflashPairs : public ::testing::TestWithParam<const char*> {};
+// that it comes from does, and what `dflash-mlx` does.
+class DflashPairs : public ::testing::TestWithParam<models::DflashGoldenFile> {};
 
 TEST_P(DflashPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto golden = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/dflash";
-  const auto dir = golden / GetParam();
+  const auto dir = golden / GetParam().folder;
   const auto target = load::load_checkpoint(golden / "target").model;
   const auto draft = load::load_draft(dir, target->info()).dflash;
-  ReferenceRounds reference = read_reference_rounds(dir);
+  ReferenceRounds reference = read_reference_rounds(dir / GetParam().file);
   for (std::int32_t& context : reference.contexts) {
     context += 1;  // The block's first token is one of them.
   }
@@ -187,8 +187,8 @@ TEST_P(DflashPairs, DraftAndAcceptAsTheReferenceDoes) {
 INSTANTIATE_TEST_SUITE_P(
     Dflash,
     DflashPairs,
-    ::testing::Values("legacy", "nested", "root", "second"),
-    [](const auto& test) { return std::string(test.param); }
+    ::testing::ValuesIn(models::kDflashGoldens),
+    [](const auto& test) { return std::string(test.param.name); }
 );
 
 }  // namespace

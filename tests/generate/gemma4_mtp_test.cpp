@@ -92,7 +92,7 @@ TEST_P(AssistantPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto folder = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/assistant";
   const auto target = load::load_checkpoint(folder / "target").model;
   const auto assistant = load::load_draft(folder / GetParam(), target->info()).assistant;
-  const auto reference = read_reference_rounds(folder / GetParam());
+  const auto reference = read_reference_rounds(folder / GetParam() / "golden.safetensors");
   const auto whole = expect_reference_rounds(
       *target, DrafterKind::kMtp, std::make_unique<Gemma4Mtp>(*assistant, *target), reference
   );

@@ -85,7 +85,7 @@ class MtpPairs : public ::testing::TestWithParam<const char*> {};
 TEST_P(MtpPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto dir = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/mtp" / GetParam();
   const auto loaded = load::load_checkpoint(dir, {}, true);
-  const auto reference = read_reference_rounds(dir);
+  const auto reference = read_reference_rounds(dir / "golden.safetensors");
   // Rows of the prompt are taken up at the first proposal, or while it runs.
   for (const std::size_t kept_rows : {1000, 5}) {
     auto drafter =

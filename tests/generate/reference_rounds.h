@@ -61,9 +61,9 @@ struct ReferenceRounds {
   Ids drafts;  // [contexts, depth], -1 behind the end.
 };
 
-// Those of a folder's golden.safetensors.
-inline ReferenceRounds read_reference_rounds(const std::filesystem::path& folder) {
-  const auto arrays = mx::load_safetensors((folder / "golden.safetensors").string()).first;
+// Those of a file of goldens.
+inline ReferenceRounds read_reference_rounds(const std::filesystem::path& file) {
+  const auto arrays = mx::load_safetensors(file.string()).first;
   const auto ints = [&](const std::string& name) {
     auto array = mx::contiguous(arrays.at(name));
     mx::eval(array);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DFlash drafts: their configurations, and logits against tools/make_dflash_goldens.py.
+// DFlash drafts: their configurations, and logits against tools/make_dflash_goldens.py and
+// tools/make_dflash_mlx_goldens.py.
 #include "saker/models/dflash.h"
 
 #include "saker/load/checkpoint.h"
@@ -189,17 +190,17 @@ std::vector<int> to_ints(const mx::array& array) {
   return {dense.data<int>(), dense.data<int>() + dense.size()};
 }
 
-class DflashGolden : public ::testing::TestWithParam<const char*> {
+class DflashGolden : public ::testing::TestWithParam<DflashGoldenFile> {
  protected:
   static constexpr float kTolerance = 1e-3F;
 
   void SetUp() override {
     const auto golden = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/dflash";
-    const auto dir = golden / GetParam();
+    const auto dir = golden / GetParam().folder;
     target_ = load::load_checkpoint(golden / "target").model;
     loaded_ = load::load_draft(dir, target_->info());
     ASSERT_NE(loaded_.dflash, nullptr);
-    for (auto& [name, array] : mx::load_safetensors((dir / "golden.safetensors").string()).first) {
+    for (auto& [name, array] : mx::load_safetensors((dir / GetParam().file).string()).first) {
       golden_.emplace(name, array);
     }
   }
@@ -269,7 +270,8 @@ class DflashGolden : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(DflashGolden, EveryTensorIsUsed) {
-  const auto dir = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/dflash" / GetParam();
+  const auto dir =
+      std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/dflash" / GetParam().folder;
   EXPECT_THAT(load::load_draft(dir, target_->info()).warnings, ElementsAre());
 }
 
@@ -309,8 +311,8 @@ TEST_P(DflashGolden, LogitsAndTokensOfEveryRound) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     DflashGolden,
-    ::testing::Values("legacy", "nested", "root", "second"),
-    [](const auto& test) { return std::string(test.param); }
+    ::testing::ValuesIn(kDflashGoldens),
+    [](const auto& test) { return std::string(test.param.name); }
 );
 
 }  // namespace

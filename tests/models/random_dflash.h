@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// DFlash drafts with random weights for the random models.
+// DFlash drafts with random weights for the random models, and where those of tests/golden are.
 
 #include "saker/models/dflash.h"
 
@@ -12,6 +12,23 @@
 #include <string>
 
 namespace saker::models {
+
+// What a package drafted with a draft of tests/golden/dflash: tools/make_dflash_goldens.py, or
+// tools/make_dflash_mlx_goldens.py.
+struct DflashGoldenFile {
+  const char* name;
+  const char* folder;
+  const char* file = "golden.safetensors";
+};
+
+inline constexpr DflashGoldenFile kDflashGoldens[] = {
+    {"legacy", "legacy"},
+    {"nested", "nested"},
+    {"root", "root"},
+    {"second", "second"},
+    {"legacy_mlx", "legacy", "golden_mlx.safetensors"},
+    {"nested_mlx", "nested", "golden_mlx.safetensors"},
+};
 
 // Of a model of small_config: two layers, one of which slides.
 inline Json small_dflash_config(bool second = false) {
@@ -41,10 +58,12 @@ inline Json small_dflash_config(bool second = false) {
   return config;
 }
 
-inline nn::TensorMap random_dflash_tensors(const Json& json, unsigned seed) {
+inline nn::TensorMap random_dflash_tensors(
+    const Json& json, unsigned seed, const kernels::WeightFormat& format = {}
+) {
   const DflashConfig config = read_dflash_config(json);
   const DecoderConfig& decoder = config.decoder;
-  nn::RandomWeights random({.kind = kernels::WeightKind::kFloat32}, seed);
+  nn::RandomWeights random(format, seed);
   const auto add_norm = [&](const std::string& path, int width) {
     random.add_vector(path + ".weight", width, 1.0F, 0.2F);
   };
@@ -86,8 +105,10 @@ inline nn::TensorMap random_dflash_tensors(const Json& json, unsigned seed) {
   return random.tensors();
 }
 
-inline std::unique_ptr<const DflashDraft> random_dflash(const Json& config, unsigned seed = 0) {
-  const nn::Weights weights(dflash_tensors(random_dflash_tensors(config, seed)), {});
+inline std::unique_ptr<const DflashDraft> random_dflash(
+    const Json& config, unsigned seed = 0, const kernels::WeightFormat& format = {}
+) {
+  const nn::Weights weights(dflash_tensors(random_dflash_tensors(config, seed, format)), {});
   return std::make_unique<const DflashDraft>(read_dflash_config(config), weights);
 }
 
