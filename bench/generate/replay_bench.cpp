@@ -14,13 +14,12 @@
 #include "saker/load/draft.h"
 #include "saker/text/eos_tokens.h"
 
+#include "bench/generate/answers.h"
 #include "bench/generate/replay.h"
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -32,38 +31,10 @@
 namespace saker::generate {
 namespace {
 
-using Ids = std::vector<std::int32_t>;
-
 constexpr int kDepth = 7;
 constexpr int kPromptTokens = 64;
 constexpr int kPrefillStep = 512;
 constexpr int kAnswerTokens = 80;
-
-struct Answer {
-  Ids context;
-  double seconds = 0.0;            // From the first token on.
-  double processor_seconds = 0.0;  // Of all threads, with the prompt.
-  SpeculationCounts counts;
-};
-
-class Keep final : public Listener {
- public:
-  explicit Keep(Answer& answer) : answer_(answer) {}
-
-  bool on_token(const GeneratedToken& /*token*/) override { return true; }
-
-  void on_end(SequenceEnd end) override {
-    if (end.error) {
-      std::rethrow_exception(end.error);
-    }
-    answer_.context = std::move(end.context);
-    answer_.seconds = end.timing.generation_s;
-    answer_.counts = end.speculation;
-  }
-
- private:
-  Answer& answer_;
-};
 
 struct Question {
   Ids prompt;
@@ -77,14 +48,7 @@ Answer run(BatchGenerator& generator, const Question& question, Speculation how)
   request.stop_tokens = question.stops;
   request.max_tokens = question.max_tokens;
   request.speculation = how;
-  Answer answer;
-  generator.add(std::move(request), std::make_unique<Keep>(answer));
-  const std::clock_t start = std::clock();
-  while (!generator.idle()) {
-    generator.step();
-  }
-  answer.processor_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  return answer;
+  return run(generator, std::move(request));
 }
 
 // A model, its draft, and a generator with both.
@@ -123,26 +87,18 @@ struct Way {
   const char* name;
   Speculation how;
   // Plain decoding's over this one's, by repetition: times after the first token, processor times.
-  std::vector<double> ratios = {};
-  std::vector<double> processor_ratios = {};
+  Spread ratios = {};
+  Spread processor_ratios = {};
   int accepted = 0;
   int tokens = 0;  // Chosen after the first of each answer.
 
   void print() {
-    std::ranges::sort(ratios);
-    std::ranges::sort(processor_ratios);
     fmt::print(
-        "{:<24} {:.3f} tokens a round, {:.2f} / {:.2f} / {:.2f} times plain, by processor time "
-        "{:.2f} "
-        "/ {:.2f} / {:.2f} (min median max)\n",
+        "{:<24} {:.3f} tokens a round, {} times plain, by processor time {} (min / median / max)\n",
         name,
         static_cast<double>(tokens) / (tokens - accepted),
-        ratios.front(),
-        ratios[ratios.size() / 2],
-        ratios.back(),
-        processor_ratios.front(),
-        processor_ratios[processor_ratios.size() / 2],
-        processor_ratios.back()
+        ratios.text(),
+        processor_ratios.text()
     );
   }
 };
@@ -158,11 +114,9 @@ void compare(
 ) {
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     std::vector<Ids> plain;
-    double plain_seconds = 0.0;
-    double plain_processor_seconds = 0.0;
+    Seconds plain_seconds;
     for (Way& way : ways) {
-      double seconds = 0.0;
-      double processor_seconds = 0.0;
+      Seconds seconds;  // By wall clock after the first token, by processor time of prompts too.
       way.accepted = way.tokens = 0;
       for (std::size_t i = 0; i < questions.size(); ++i) {
         const Question& question = questions[i];
@@ -172,19 +126,17 @@ void compare(
         } else if (answer.context != plain[i]) {
           fail("another answer than plain decoding's");
         }
-        seconds += answer.seconds;
-        processor_seconds += answer.processor_seconds;
+        seconds = seconds + answer.rest + Seconds{.processor = answer.first.processor};
         way.accepted += answer.counts.accepted;
         const auto length = static_cast<int>(answer.context.size() - question.prompt.size());
         way.tokens += length - (length == question.max_tokens ? 1 : 0);  // A stop counts.
       }
       if (way.how.drafter == DrafterKind::kNone) {
         plain_seconds = seconds;
-        plain_processor_seconds = processor_seconds;
       }
       if (repetition >= 0) {
-        way.ratios.push_back(plain_seconds / seconds);
-        way.processor_ratios.push_back(plain_processor_seconds / processor_seconds);
+        way.ratios.values.push_back(plain_seconds.wall / seconds.wall);
+        way.processor_ratios.values.push_back(plain_seconds.processor / seconds.processor);
       }
     }
   }

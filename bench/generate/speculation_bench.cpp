@@ -9,6 +9,7 @@
 #include "saker/generate/pass.h"
 #include "saker/load/checkpoint.h"
 
+#include "bench/generate/answers.h"
 #include "tests/support/scripted_drafter.h"
 #include <fmt/format.h>
 
@@ -17,10 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,38 +28,11 @@ namespace saker::generate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Ids = std::vector<std::int32_t>;
 
 constexpr std::size_t kPrefixBytes = std::size_t{4} << 30;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Spread {
-  std::vector<double> values;
-
-  void print(const std::string& name, const char* unit) {
-    std::ranges::sort(values);
-    fmt::print(
-        "{:<34} {:>9.3f} {:>9.3f} {:>9.3f}  {} (min median max)\n",
-        name,
-        values.front(),
-        values[values.size() / 2],
-        values.back(),
-        unit
-    );
-  }
-};
-
-Ids make_prompt(int vocab_size, int tokens) {
-  Ids ids;
-  std::uint64_t state = 1;
-  for (int i = 0; i < tokens; ++i) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    ids.push_back(static_cast<std::int32_t>((state >> 33U) % static_cast<unsigned>(vocab_size)));
-  }
-  return ids;
 }
 
 // Passes of 1, 2, 4, 8 and 16 rows in turn, all rows with logits, none kept.
@@ -101,37 +73,6 @@ void measure_passes(const models::Model& model, const Ids& ids, int repetitions)
   ratio.print("8 rows over 1", "");
 }
 
-struct Answer {
-  Ids context;
-  SequenceTiming timing;
-  double processor_seconds = 0.0;  // Of all threads, after the first token.
-  SpeculationCounts counts;
-};
-
-class Keep final : public Listener {
- public:
-  explicit Keep(Answer& answer) : answer_(answer) {}
-
-  bool on_token(const GeneratedToken& /*token*/) override {
-    if (start_ == 0) {
-      start_ = std::clock();
-    }
-    return true;
-  }
-
-  void on_end(SequenceEnd end) override {
-    if (end.error) {
-      std::rethrow_exception(end.error);
-    }
-    const double seconds = static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC;
-    answer_ = {std::move(end.context), end.timing, seconds, end.speculation};
-  }
-
- private:
-  Answer& answer_;
-  std::clock_t start_ = 0;
-};
-
 // What all answers are to.
 struct Question {
   const models::Model& model;
@@ -146,12 +87,7 @@ Answer run(BatchGenerator& generator, const Question& question, Speculation how)
   request.prefix_key = "bench";
   request.max_tokens = question.tokens;
   request.speculation = how;
-  Answer answer;
-  generator.add(std::move(request), std::make_unique<Keep>(answer));
-  while (!generator.idle()) {
-    generator.step();
-  }
-  return answer;
+  return run(generator, std::move(request));
 }
 
 // A generator whose drafter is wrong so many times of a hundred.
@@ -197,7 +133,7 @@ void measure_answers(Question& question, int repetitions) {
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     const double steps = question.tokens - 1;
     const Answer plainly = run(plain, question, {});
-    const double plain_rate = steps / plainly.timing.generation_s;
+    const double plain_rate = steps / plainly.rest.wall;
     if (repetition >= 0) {
       base.values.push_back(plain_rate);
     }
@@ -208,12 +144,10 @@ void measure_answers(Question& question, int repetitions) {
         std::exit(1);
       }
       if (repetition >= 0) {
-        const double rate = steps / answer.timing.generation_s;
+        const double rate = steps / answer.rest.wall;
         contender->rate.values.push_back(rate);
         contender->ratio.values.push_back(rate / plain_rate);
-        contender->processor_ratio.values.push_back(
-            plainly.processor_seconds / answer.processor_seconds
-        );
+        contender->processor_ratio.values.push_back(plainly.rest.processor / answer.rest.processor);
         contender->counts = answer.counts;
       }
     }
