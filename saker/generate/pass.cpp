@@ -7,15 +7,27 @@
 
 namespace saker::generate {
 
+namespace {
+
+constexpr int kFewRows = 32;  // That a part of them may hold in memory.
+
+}  // namespace
+
 mx::array TapRows::of(std::span<const int> wanted, int first, int end) const {
   std::vector<mx::array> parts;
   parts.reserve(wanted.size());
+  const int count = rows.at(wanted.front()).shape(0);
+  const bool whole = first == 0 && end == count;
   for (const int layer : wanted) {
     const mx::array& all = rows.at(layer);
-    const bool whole = first == 0 && end == all.shape(0);
     parts.push_back(whole ? all : mx::slice(all, {first, 0}, {end, all.shape(1)}));
   }
-  return parts.size() == 1 ? parts.front() : mx::concatenate(parts, 1);
+  mx::array result = parts.size() == 1 ? parts.front() : mx::concatenate(parts, 1);
+  if (!whole && count > kFewRows) {
+    result = mx::contiguous(result);
+    mx::eval(result);
+  }
+  return result;
 }
 
 RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, TapRows* taps) {

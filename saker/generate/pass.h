@@ -46,7 +46,8 @@ struct TapRows {
   std::vector<int> layers;        // See nn::ForwardContext; empty: nothing is kept.
   std::map<int, mx::array> rows;  // By layer [N, hidden], evaluated.
 
-  // Rows [first, end) of these layers beside each other, [n, wanted * hidden]. REQUIRES: kept.
+  // Rows [first, end) of these layers beside each other, [n, wanted * hidden], maybe unevaluated.
+  // REQUIRES: kept.
   mx::array of(std::span<const int> wanted, int first, int end) const;
 };
 

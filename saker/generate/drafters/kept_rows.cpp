@@ -6,6 +6,9 @@
 namespace saker::generate {
 namespace {
 
+constexpr int kSettledRows = 16;           // Parts of at least so many rows are evaluated at once,
+constexpr std::size_t kWaitingParts = 16;  // others when there are so many.
+
 mx::array rows_of(const mx::array& x, int first, int end) {
   return mx::slice(x, {first, 0}, {end, x.shape(1)});
 }
@@ -17,29 +20,46 @@ mx::array joined_rows(const std::vector<mx::array>& parts) {
 }
 
 void KeptRows::push(const mx::array& rows) {
-  mx::array own = mx::contiguous(rows);
+  rows_ += rows.shape(0);
+  bytes_ += rows.nbytes();
+  parts_.push_back(rows);
+  if (rows.shape(0) >= kSettledRows || parts_.size() - settled_ >= kWaitingParts) {
+    settle();
+  }
+}
+
+void KeptRows::settle() {
+  const auto first = parts_.begin() + static_cast<std::ptrdiff_t>(settled_);
+  mx::array own = mx::contiguous(joined_rows({first, parts_.end()}));
   mx::eval(own);
-  rows_ += own.shape(0);
-  bytes_ += own.nbytes();
+  parts_.erase(first, parts_.end());
   parts_.push_back(std::move(own));
+  settled_ = parts_.size();
 }
 
 mx::array KeptRows::pop(int count, int wanted) {
   const mx::array all = joined_rows(parts_);
-  mx::array result = mx::contiguous(rows_of(all, count - wanted, count));
-  std::vector<mx::array> left;
-  if (count < rows_) {
-    left.push_back(rows_of(all, count, rows_));
+  const int rows = std::exchange(rows_, rows_ - count);
+  parts_.clear();
+  settled_ = 0;
+  bytes_ = static_cast<std::size_t>(rows_) * all.nbytes() / static_cast<std::size_t>(rows);
+  if (wanted == rows) {
+    return all;
   }
-  mx::eval(result);
-  parts_ = std::move(left);
-  rows_ -= count;
-  bytes_ = static_cast<std::size_t>(rows_) * result.nbytes() / static_cast<std::size_t>(wanted);
+  mx::array result = mx::contiguous(rows_of(all, count - wanted, count));
+  if (rows_ > 0) {
+    parts_.push_back(rows_of(all, count, rows));
+    settled_ = 1;
+    mx::eval(result, parts_.front());
+  } else {
+    mx::eval(result);
+  }
   return result;
 }
 
 void KeptRows::clear() {
   parts_.clear();
+  settled_ = 0;
   rows_ = 0;
   bytes_ = 0;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows that a target gave for a sequence and that its drafter has not taken up yet, in order.
+// Rows that a target gave for a sequence and that its drafter has not taken up yet, in order. They
+// may come unevaluated and are evaluated some rows at a time, so that a token whose drafter is not
+// asked costs no wait.
 // REQUIRES: the thread that owns MLX.
 
 #include "saker/kernels/mx.h"
@@ -20,11 +22,11 @@ class KeptRows {
 
   std::size_t nbytes() const { return bytes_; }
 
-  // Rows [n, W], all of the same W and dtype: a copy, unless they are all that their memory holds.
+  // Rows [n, W], all of the same W and dtype.
   void push(const mx::array& rows);
 
-  // Takes the first `count` rows away; gives the last `wanted` of them, evaluated. REQUIRES: 1 <=
-  // wanted <= count <= size().
+  // Takes the first `count` rows away; gives the last `wanted` of them, maybe unevaluated.
+  // REQUIRES: 1 <= wanted <= count <= size().
   mx::array pop(int count, int wanted);
 
   mx::array pop(int count) { return pop(count, count); }
@@ -32,7 +34,11 @@ class KeptRows {
   void clear();
 
  private:
+  // Joins and evaluates the last parts, so that they hold no other memory than their own.
+  void settle();
+
   std::vector<mx::array> parts_;
+  std::size_t settled_ = 0;  // Of the parts.
   int rows_ = 0;
   std::size_t bytes_ = 0;
 };
