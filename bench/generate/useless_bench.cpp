@@ -4,7 +4,9 @@
 // of their work counts, prompts too. Each answer is timed right after one of plain decoding; the
 // first of each way only warms up.
 //
-//   useless_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS]]]
+//   useless_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS [NAME]]]]
+//
+// NAME: of the only one to measure, or a part of it.
 #include "saker/generate/batch_generator.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
@@ -23,6 +25,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -137,11 +140,14 @@ std::vector<std::unique_ptr<Contender>> contenders(
     const models::Model& model,
     const RandomDrafts& drafts,
     const Ids& script,
-    saker::testing::ScriptedDrafter::Log& log
+    saker::testing::ScriptedDrafter::Log& log,
+    std::string_view only
 ) {
   std::vector<std::unique_ptr<Contender>> all;
   const auto add = [&](const char* name, DrafterKind kind, std::unique_ptr<Drafter> drafter) {
-    all.push_back(std::make_unique<Contender>(name, model, kind, std::move(drafter)));
+    if (std::string_view(name).find(only) != std::string_view::npos) {
+      all.push_back(std::make_unique<Contender>(name, model, kind, std::move(drafter)));
+    }
   };
   add("scripted, never right",
       DrafterKind::kDraftModel,
@@ -157,11 +163,13 @@ std::vector<std::unique_ptr<Contender>> contenders(
   return all;
 }
 
-void measure(const Question& question, const RandomDrafts& drafts, int repetitions) {
+void measure(
+    const Question& question, const RandomDrafts& drafts, int repetitions, std::string_view only
+) {
   BatchGenerator plain(question.model, {.prefill_step = kPrefillStep});
   const Ids script = run(plain, question, {}).context;
   saker::testing::ScriptedDrafter::Log log;
-  const auto all = contenders(question.model, drafts, script, log);
+  const auto all = contenders(question.model, drafts, script, log, only);
   Spread rate;
   for (int repetition = -1; repetition < repetitions; ++repetition) {
     for (const auto& contender : all) {
@@ -189,7 +197,7 @@ void measure(const Question& question, const RandomDrafts& drafts, int repetitio
 int main(int argc, char** argv) {
   try {
     if (argc < 2) {
-      fmt::print("usage: useless_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS]]]\n");
+      fmt::print("usage: useless_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS [NAME]]]]\n");
       return 2;
     }
     const int tokens = argc > 2 ? std::atoi(argv[2]) : 512;
@@ -202,7 +210,7 @@ int main(int argc, char** argv) {
         saker::generate::make_prompt(loaded.model->info().vocab_size, prompt_tokens),
         tokens
     };
-    saker::generate::measure(question, drafts, repetitions);
+    saker::generate::measure(question, drafts, repetitions, argc > 5 ? argv[5] : "");
   } catch (const std::exception& error) {
     fmt::print("error: {}\n", error.what());
     return 1;

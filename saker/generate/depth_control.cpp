@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 namespace saker::generate {
 
@@ -172,12 +173,13 @@ std::vector<int> DepthControl::choose(
     std::span<const Candidate> candidates, int other_rows, bool may_probe
 ) {
   probing_ = false;
+  const bool again = std::exchange(probe_again_, false);
   if (passes_.count(other_rows) < kFirstCosts) {
     return std::vector<int>(candidates.size(), 0);
   }
   Plan plan = best(candidates, other_rows);
   expected_rate_ = plan.tokens_a_second;
-  if (may_probe && debt_ <= 0.0) {
+  if (may_probe && (debt_ <= 0.0 || again)) {
     probe(candidates, plan.depths);
   }
   return plan.depths;
@@ -210,6 +212,7 @@ void DepthControl::observe(const Round& round) {
   if (probing_ && expected_rate_ > 0.0) {
     const double lost = seconds - round.tokens / expected_rate_;
     debt_ += std::max(lost, kLeastLoss * seconds) / kProbeShare;
+    probe_again_ = round.depth > 0 && !round.steady;
   }
   probing_ = false;
 }

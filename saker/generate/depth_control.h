@@ -8,7 +8,8 @@
 // Expected tokens: a round gives one token, and one more for each draft token whose predecessors
 // are all accepted. Cost: the pass by its number of rows, and the drafter by its depth, both as
 // measured lately. Now and then a round tries another depth, so seldom that the time lost by it
-// stays below a fixed share.
+// stays below a fixed share. What a drafter had to catch up first says nothing about its cost: such
+// a try is followed by another one, which does.
 //
 // Only numbers: no clock, no model. One object serves all sequences of a generator and stays for
 // the next ones. Threading: one thread.
@@ -145,6 +146,7 @@ class DepthControl {
   double expected_rate_ = 0.0;  // Tokens a second of the plan that a probe was tried instead of.
   double debt_ = 0.0;           // Seconds that must pass before the next probe.
   bool probing_ = false;
+  bool probe_again_ = false;  // The drafter has caught up now.
   int probes_ = 0;
 };
 

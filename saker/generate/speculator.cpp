@@ -163,8 +163,8 @@ void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<con
     }
     Drafting& drafting = *turns[i]->drafting;
     const std::size_t size = turns[i]->context.size();
-    source.steady = source.steady && size - drafting.seen <= kMaxDraftDepth + 1;
-    drafting.seen = size;
+    source.steady = source.steady && size <= drafting.reach;
+    drafting.reach = size + static_cast<std::size_t>(depths[i]) + 1;
     proposals.push_back(
         {.state = drafting.state.get(),
          .context = turns[i]->context,

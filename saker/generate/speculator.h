@@ -32,7 +32,8 @@ struct Drafting {
   int depth = kAutoDepth;
   std::unique_ptr<DraftState> state;  // Null: not drafted for.
   AcceptanceRates rates = {};
-  std::size_t seen = 0;  // Tokens of the context at the last proposal.
+  // Tokens that the context has at most where the next round drafts again.
+  std::size_t reach = 0;
   SpeculationCounts counts = {};
 };
 

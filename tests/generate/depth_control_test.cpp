@@ -19,6 +19,7 @@ struct World {
   double acceptance = 0.0;                             // Of each draft token.
   bool by_block = false;                               // A step drafts any number of tokens.
   std::function<double()> delay = [] { return 1.0; };  // What is measured, over what it costs.
+  double catch_up_seconds = 0.0;                       // Of a drafter, by round without drafts.
 
   double draft_seconds(int depth) const {
     return draft_step_seconds * (by_block ? std::min(depth, 1) : depth);
@@ -36,6 +37,7 @@ struct Totals {
 Totals run(DepthControl& control, AcceptanceRates& rates, const World& world, int rounds) {
   std::mt19937 random(1);
   Totals totals;
+  int missed = 0;
   for (int i = 0; i < rounds; ++i) {
     const DepthControl::Candidate candidate{&rates, 16};
     const int depth = control.choose({&candidate, 1}, 1, true).front();
@@ -43,18 +45,23 @@ Totals run(DepthControl& control, AcceptanceRates& rates, const World& world, in
     while (accepted < depth && std::bernoulli_distribution(world.acceptance)(random)) {
       ++accepted;
     }
+    const bool catches_up = depth > 0 && missed > 0 && world.catch_up_seconds > 0.0;
+    const double draft_seconds =
+        world.draft_seconds(depth) + (catches_up ? missed * world.catch_up_seconds : 0.0);
+    missed = depth > 0 ? 0 : missed + 1;
     const DepthControl::Round round{
         .rows = 1 + depth,
         .tokens = 1 + accepted,
         .depth = depth,
         .pass_seconds = world.pass_seconds(1 + depth) * world.delay(),
-        .draft_seconds = world.draft_seconds(depth) * world.delay(),
+        .draft_seconds = draft_seconds * world.delay(),
+        .steady = !catches_up,
     };
     control.observe(round);
     if (depth > 0) {
       rates.observe(depth, accepted);
     }
-    totals.seconds += world.pass_seconds(1 + depth) + world.draft_seconds(depth);
+    totals.seconds += world.pass_seconds(1 + depth) + draft_seconds;
     totals.tokens += round.tokens;
     totals.depths.push_back(depth);
   }
@@ -149,6 +156,28 @@ TEST(DepthControl, ForgetsASlowHour) {
   run(control, rates, slow, 300);
   run(control, rates, world, 100);
   EXPECT_GT(run(control, rates, world, 300).rate(), 0.9 * best_rate(world));
+}
+
+TEST(DepthControl, ForgetsASlowHourOfADrafterThatCatchesUp) {
+  World world{flat_pass, 0.004, 0.85};
+  world.catch_up_seconds = 0.004;
+  World slow = world;
+  slow.draft_step_seconds = 0.4;
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, slow, 300);
+  EXPECT_EQ(run(control, rates, slow, 1).depths.front(), 0);
+  run(control, rates, world, 5000);
+  EXPECT_GT(run(control, rates, world, 300).rate(), 0.9 * best_rate(world));
+}
+
+TEST(DepthControl, AUselessDrafterThatCatchesUpCostsNextToNothing) {
+  World world{flat_pass, 0.01, 0.0};
+  world.catch_up_seconds = 0.0005;
+  DepthControl control;
+  AcceptanceRates rates;
+  run(control, rates, world, 100);
+  EXPECT_GT(run(control, rates, world, 2000).rate(), 0.98 * fixed_rate(world, 0));
 }
 
 TEST(DepthControl, AUselessDrafterCostsNextToNothing) {
