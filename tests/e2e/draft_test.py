@@ -58,7 +58,7 @@ class Drafts(SakerTest):
 
     def test_answers_are_those_without_drafts(self):
         for sampling in ([], ["--temp", "0.9", "--seed", "5", "--top-p", "0.9", "--repetition-penalty", "1.2"]):
-            plain = self.generate(*sampling)
+            plain = self.generate("--draft", "none", *sampling)
             self.assertEqual(plain["stats"]["rounds"], 0)
             for drafts in (
                 ["--speculate", "prompt-lookup"],
@@ -137,7 +137,7 @@ class Drafts(SakerTest):
 
     def test_a_draft_of_other_tokens_is_refused(self):
         other = self.folder / "other"
-        shutil.copytree(DEMO, other)
+        shutil.copytree(DEMO, other, ignore=shutil.ignore_patterns("draft"))
         tokenizer = json.loads((other / "tokenizer.json").read_text())
         vocab = tokenizer["model"]["vocab"]
         first, second = [piece for piece, _ in sorted(vocab.items(), key=lambda item: item[1])][40:42]
@@ -152,7 +152,7 @@ class Drafts(SakerTest):
     def test_answers_of_a_dflash_draft_are_those_without(self):
         draft = write_dflash(self.folder / "block")
         for sampling in ([], ["--temp", "0.9", "--seed", "5", "--top-p", "0.9", "--repetition-penalty", "1.2"]):
-            plain = self.generate(*sampling)
+            plain = self.generate("--draft", "none", *sampling)
             for drafts in ([], ["--draft-depth", "3"], ["--draft-depth", "9", "--speculate", "dflash"]):
                 got = self.generate(*sampling, "--draft", draft, *drafts)
                 self.assertEqual(answer(got), answer(plain), drafts)
@@ -162,7 +162,7 @@ class Drafts(SakerTest):
     def test_a_model_folder_brings_its_draft(self):
         for name in ("draft", "drafter"):
             model = self.folder / name / "model"
-            shutil.copytree(DEMO, model)
+            shutil.copytree(DEMO, model, ignore=shutil.ignore_patterns("draft"))
             write_dflash(model / name)
             args = ["generate", model, "-p", PROMPT, "--max-tokens", "20", "--draft-depth", "4", "--ignore-eos", "--json"]
             self.assertGreater(self.json(*args)["stats"]["drafted"], 10)
@@ -175,7 +175,7 @@ class Drafts(SakerTest):
             report = self.json("convert", DEMO, model, "--draft", draft, *options, "--json")
             self.assertGreater(report["draft_bytes"], 0)
             self.assertEqual("quantization" in json.loads((model / "draft/config.json").read_text()), bool(options))
-            plain = self.generate()
+            plain = self.generate("--draft", "none")
             args = ["generate", model, "-p", PROMPT, "--max-tokens", "60", "--ignore-eos", "--logprobs", "2", "--json"]
             got = self.json(*args, "--draft-depth", "4")
             self.assertEqual(answer(got), answer(plain))
@@ -229,7 +229,7 @@ class Drafts(SakerTest):
         self.assertEqual(answer(self.json("generate", written, *args)), answer(got))
 
     def test_refusals_of_dflash_drafts(self):
-        self.fails("generate", DEMO, "-p", "x", "--speculate", "dflash", says="dflash needs a DFlash draft")
+        self.fails("generate", DEMO, "-p", "x", "--draft", "none", "--speculate", "dflash", says="dflash needs a DFlash draft")
         for i, (changes, says) in enumerate([
             ({"hidden_size": 40}, "hidden_size is 40"),
             ({"vocab_size": 300}, "vocab_size is 300"),

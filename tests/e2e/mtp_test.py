@@ -52,7 +52,7 @@ class Heads(SakerTest):
 
     def model_with_head(self):
         model = self.folder / "model"
-        shutil.copytree(DEMO, model)
+        shutil.copytree(DEMO, model, ignore=shutil.ignore_patterns("draft"))
         write_tensors(model / "model-mtp.safetensors", head_shapes())
         return model
 
@@ -66,7 +66,7 @@ class Heads(SakerTest):
     def test_a_head_in_a_folder_of_its_own(self):
         head = write_head(self.folder / "head")
         for sampling in ([], SAMPLED):
-            plain = self.generate(DEMO, *sampling)
+            plain = self.generate(DEMO, "--draft", "none", *sampling)
             self.assertEqual(plain["stats"]["drafter"], "none")
             for depth in ("1", "4", "16", "auto"):
                 got = self.generate(DEMO, "--draft", head, "--speculate", "mtp", "--draft-depth", depth, *sampling)
@@ -76,7 +76,7 @@ class Heads(SakerTest):
 
     def test_a_head_in_the_models_own_files(self):
         model = self.model_with_head()
-        plain = self.generate(DEMO)
+        plain = self.generate(DEMO, "--draft", "none")
         got = self.generate(model, "--draft-depth", "4")
         self.assertEqual(answer(got), answer(plain))
         self.assertGreater(got["stats"]["drafted"], 30)

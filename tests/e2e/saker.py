@@ -61,7 +61,7 @@ class SakerTest(unittest.TestCase):
     def demo_copy(self, **config):
         """A copy of the bundled model with changed members of config.json; None removes one."""
         copy = self.folder / "model"
-        shutil.copytree(DEMO, copy)
+        shutil.copytree(DEMO, copy, ignore=shutil.ignore_patterns("draft"))
         values = json.loads((copy / "config.json").read_text())
         for key, value in config.items():
             values[key] = value
