@@ -37,22 +37,26 @@ std::vector<float> range(int first, int end) {
   return numbers;
 }
 
+void expect_in_order(int pushed, int popped) {
+  KeptRows kept;
+  int in = 0;
+  int out = 0;
+  while (out < 200) {
+    while (kept.size() < popped) {
+      kept.push(rows_from(in, pushed));
+      in += pushed;
+    }
+    EXPECT_EQ(kept.nbytes(), static_cast<std::size_t>(in - out) * kWidth * sizeof(float));
+    ASSERT_EQ(numbers_of(kept.pop(popped)), range(out, out + popped));
+    out += popped;
+    EXPECT_EQ(kept.size(), in - out);
+  }
+}
+
 TEST(KeptRows, ComeOutInOrderInPiecesOfAnySize) {
   for (const int pushed : {1, 2, 7, 40}) {
     for (const int popped : {1, 3, 16, 64}) {
-      KeptRows kept;
-      int in = 0;
-      int out = 0;
-      while (out < 200) {
-        while (kept.size() < popped) {
-          kept.push(rows_from(in, pushed));
-          in += pushed;
-        }
-        EXPECT_EQ(kept.size(), in - out);
-        EXPECT_EQ(kept.nbytes(), static_cast<std::size_t>(in - out) * kWidth * sizeof(float));
-        ASSERT_EQ(numbers_of(kept.pop(popped)), range(out, out + popped));
-        out += popped;
-      }
+      expect_in_order(pushed, popped);
     }
   }
 }

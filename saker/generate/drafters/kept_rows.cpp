@@ -38,7 +38,7 @@ void KeptRows::settle() {
 }
 
 mx::array KeptRows::pop(int count, int wanted) {
-  const mx::array all = joined_rows(parts_);
+  mx::array all = joined_rows(parts_);
   const int rows = std::exchange(rows_, rows_ - count);
   parts_.clear();
   settled_ = 0;
