@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +21,16 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace saker::hub {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What is written at once: pieces that begin where pages do, and not larger, since kernels look
+// longer for large pages to put them in than they save.
+constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 
 std::string show(const fs::path& path) {
   return quote(path.native(), path.native().size());
@@ -58,8 +64,13 @@ BlobDownload::BlobDownload(
     : repo_(repo), file_(std::move(file)), commit_(std::move(commit)), wake_(std::move(wake)) {}
 
 BlobDownload::~BlobDownload() {
-  digest_.reset();
   if (part_ >= 0) {
+    try {
+      while (written_ < block_.size()) {
+        write_piece();
+      }
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it comes again with the next pull.
+    }
     ::close(part_);
   }
 }
@@ -117,6 +128,8 @@ void BlobDownload::start_digest() {
 
 void BlobDownload::start_over() {
   digest_.reset();
+  block_.clear();
+  written_ = 0;
   have_ = 0;
   const fs::path path = repo_.part(file_.digest);
   require(
@@ -174,23 +187,38 @@ void BlobDownload::write(std::span<const std::byte> bytes) {
       file_.path,
       file_.size
   );
-  for (auto left = bytes; !left.empty();) {
-    const ssize_t written = ::write(part_, left.data(), left.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
+  have_ += bytes.size();
+  received_ += bytes.size();
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(bytes.size(), kBlockBytes - block_.size()));
+    block_.insert(block_.end(), part.begin(), part.end());
+    bytes = bytes.subspan(part.size());
+    const bool is_whole = block_.size() == kBlockBytes || (bytes.empty() && is_complete());
+    while (block_.size() - written_ >= kPieceBytes || (is_whole && written_ < block_.size())) {
+      write_piece();
     }
-    require(
-        written > 0,
-        ErrorCode::kCapacity,
-        "{}: cannot be written: {}",
-        show(repo_.part(file_.digest)),
-        reason(errno)
-    );
-    left = left.subspan(static_cast<std::size_t>(written));
-    have_ += static_cast<std::uintmax_t>(written);
-    received_ += static_cast<std::uintmax_t>(written);
+    if (is_whole) {
+      block_ = digest_->add(std::move(block_));
+      written_ = 0;
+    }
   }
-  digest_->add(bytes);
+}
+
+void BlobDownload::write_piece() {
+  const auto left = std::span<const std::byte>(block_).subspan(written_);
+  const auto piece = left.first(std::min(left.size(), kPieceBytes));
+  ssize_t count = -1;
+  do {
+    count = ::write(part_, piece.data(), piece.size());
+  } while (count < 0 && errno == EINTR);
+  if (count <= 0) {  // `require` would make the message's parts each time.
+    const std::string why = reason(errno);
+    throw Error(
+        ErrorCode::kCapacity,
+        fmt::format("{}: cannot be written: {}", show(repo_.part(file_.digest)), why)
+    );
+  }
+  written_ += static_cast<std::size_t>(count);
 }
 
 void BlobDownload::fetched() {

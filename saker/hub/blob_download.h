@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace saker::hub {
 
@@ -34,7 +35,7 @@ class BlobDownload final : public Receiver {
 
   FileState state() const { return state_; }
 
-  // Of its bytes, those that are there.
+  // Of its bytes, those that are there; the last ones are in memory until they are a piece.
   std::uintmax_t have() const override { return have_; }
 
   // Bytes that came over the network.
@@ -60,6 +61,7 @@ class BlobDownload final : public Receiver {
 
  private:
   void open_part();
+  void write_piece();
   void start_over();
   void start_digest();
   void keep();
@@ -73,7 +75,9 @@ class BlobDownload final : public Receiver {
   int part_ = -1;
   std::uintmax_t have_ = 0;
   std::uintmax_t received_ = 0;
-  int wrong_ = 0;  // Digests that were not right.
+  int wrong_ = 0;                 // Digests that were not right.
+  std::vector<std::byte> block_;  // Bytes that came and are not digested yet.
+  std::size_t written_ = 0;       // Of them, those that are in the file.
   std::unique_ptr<GrowingDigest> digest_;
 };
 

@@ -27,8 +27,6 @@ namespace {
 
 // Small enough to stay in a core's cache between reading and digesting.
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-// Large enough that waking the thread for it costs nothing.
-constexpr std::size_t kBlock = std::size_t{512} << 10;
 // Blocks that wait at most: 16 MB for each file that is on its way.
 constexpr std::size_t kMaxBlocks = 32;
 
@@ -80,30 +78,17 @@ void GrowingDigest::start_from(std::uintmax_t bytes) {
   changed_.notify_one();
 }
 
-void GrowingDigest::add(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    if (filling_.bytes.empty()) {
-      filling_.offset = added_;
-    }
-    const auto part = bytes.first(std::min(bytes.size(), kBlock - filling_.bytes.size()));
-    filling_.bytes.insert(filling_.bytes.end(), part.begin(), part.end());
-    added_ += part.size();
-    bytes = bytes.subspan(part.size());
-    if (filling_.bytes.size() == kBlock || added_ == size_) {
-      push_block();
-    }
-  }
-}
-
 // Too many wait: the bytes are left to the file.
-void GrowingDigest::push_block() {
+std::vector<std::byte> GrowingDigest::add(std::vector<std::byte> bytes) {
+  const std::uintmax_t offset = added_;
+  added_ += bytes.size();
   {
     const std::lock_guard lock(mutex_);
     if (blocks_.size() < kMaxBlocks) {
-      blocks_.push_back(std::move(filling_));
-      filling_ = {};
+      blocks_.push_back({.offset = offset, .bytes = std::move(bytes)});
+      bytes = {};
       if (!spare_.empty()) {
-        filling_.bytes = std::move(spare_.back());
+        bytes = std::move(spare_.back());
         spare_.pop_back();
       }
     } else {
@@ -111,8 +96,9 @@ void GrowingDigest::push_block() {
     }
   }
   changed_.notify_one();
-  filling_.bytes.clear();
-  filling_.bytes.reserve(kBlock);
+  bytes.clear();
+  bytes.reserve(kBlockBytes);
+  return bytes;
 }
 
 std::optional<std::string> GrowingDigest::result() {

@@ -16,12 +16,15 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace saker::hub {
+
+// Large enough that waking the thread and writing to the file cost little beside it, small enough
+// to stay in a core's cache in between.
+inline constexpr std::size_t kBlockBytes = std::size_t{512} << 10;
 
 class GrowingDigest {
  public:
@@ -36,8 +39,9 @@ class GrowingDigest {
 
   // The first `bytes` of the file are there and will not change. REQUIRES: before any add.
   void start_from(std::uintmax_t bytes);
-  // The next bytes of the file; they were written to it.
-  void add(std::span<const std::byte> bytes);
+  // The next bytes of the file, kBlockBytes or the last ones; they were written to it. Returns an
+  // empty buffer for the next ones, which has room for them.
+  std::vector<std::byte> add(std::vector<std::byte> bytes);
 
   // None until all `size` bytes were read. Throws what reading failed with.
   std::optional<std::string> result();
@@ -55,7 +59,6 @@ class GrowingDigest {
     std::uintmax_t file_end = 0;  // Without a block: the file's bytes before this.
   };
 
-  void push_block();
   void run();
   void digest_all();
   std::optional<Work> wait_for(std::uintmax_t offset);
@@ -66,7 +69,6 @@ class GrowingDigest {
   const std::uintmax_t size_;
   const std::function<void()> wake_;
   std::uintmax_t added_ = 0;  // Bytes of the file that are there.
-  Block filling_;             // The last of them, which no one waits for yet.
 
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;

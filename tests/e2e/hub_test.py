@@ -328,6 +328,14 @@ class Faults(HubTest):
         self.home.mkdir(mode=0o500)
         self.refused("pull", REPO, says="cannot be made")
 
+    def test_a_disk_that_fills_up(self):
+        size, there = len(FILES[WEIGHTS]), 100_000
+        self.fails("pull", REPO, env=self.env(), largest_file=there, says="cannot be written: File too large")
+        self.nothing_final()
+        report = self.pull(REPO)
+        self.same(report, FILES)
+        self.assertEqual(report["received"], size - there)
+
     def test_two_processes(self):
         self.hub.faults[WEIGHTS] = [{"piece": 50_000, "pause": 0.02}] * 2
         processes = [subprocess.Popen([PROGRAM, "pull", REPO], env={**os.environ, **self.env()}, stdout=subprocess.PIPE) for _ in range(3)]

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -13,8 +15,13 @@ PROGRAM = os.environ["SAKER_PROGRAM"]
 DEMO = ROOT / "models" / "demo"
 
 
-def run(*args, stdin=b"", timeout=120, env=None):
-    """The finished process; stdin is closed when empty."""
+def run(*args, stdin=b"", timeout=120, env=None, largest_file=None):
+    """The finished process; stdin is closed when empty. `largest_file`: bytes after which writing to a file fails, as on a full disk."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
     return subprocess.run(
         [PROGRAM, *map(str, args)],
         input=stdin,
@@ -22,6 +29,7 @@ def run(*args, stdin=b"", timeout=120, env=None):
         timeout=timeout,
         env={**os.environ, **(env or {})},
         cwd=tempfile.gettempdir(),
+        preexec_fn=limit if largest_file else None,
     )
 
 

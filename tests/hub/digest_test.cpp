@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace saker::hub {
 namespace {
@@ -64,6 +65,12 @@ std::string counted_text(std::size_t size) {
   return text;
 }
 
+// A part of the text as its own bytes.
+std::vector<std::byte> bytes_of(std::string_view text, std::size_t begin, std::size_t size) {
+  const auto part = std::as_bytes(std::span(text)).subspan(begin, size);
+  return {part.begin(), part.end()};
+}
+
 TEST(GrowingDigest, FollowsAFile) {
   const TemporaryDir dir;
   const std::string text = counted_text(3'000'001);
@@ -76,7 +83,9 @@ TEST(GrowingDigest, FollowsAFile) {
     const std::size_t end = std::min(text.size(), begin + 700'000);
     file.write(text.data() + begin, static_cast<std::streamsize>(end - begin));
     file.flush();
-    growing.add(std::as_bytes(std::span(text)).subspan(begin, end - begin));
+    const auto buffer = growing.add(bytes_of(text, begin, end - begin));
+    EXPECT_TRUE(buffer.empty());
+    EXPECT_GE(buffer.capacity(), kBlockBytes);
   }
   EXPECT_EQ(wait_for(growing), digest(DigestKind::kSha256, text));
   while (woken == 0) {
@@ -92,9 +101,8 @@ TEST(GrowingDigest, ReadsWhatItWasNotHanded) {
   GrowingDigest growing(dir.write("part", text), DigestKind::kGitBlob, text.size(), [] {});
   constexpr std::size_t kThere = 1'234'567;
   growing.start_from(kThere);
-  const auto rest = std::as_bytes(std::span(text)).subspan(kThere);
-  for (std::size_t begin = 0; begin < rest.size(); begin += 16'384) {
-    growing.add(rest.subspan(begin, std::min<std::size_t>(16'384, rest.size() - begin)));
+  for (std::size_t begin = kThere; begin < text.size(); begin += 16'384) {
+    growing.add(bytes_of(text, begin, std::min<std::size_t>(16'384, text.size() - begin)));
   }
   EXPECT_EQ(wait_for(growing), digest(DigestKind::kGitBlob, text));
 }
