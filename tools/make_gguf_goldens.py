@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/gguf/blocks.safetensors: blocks of each type of GGUF and what they hold; and seeds for fuzzing.
+"""Makes tests/golden/gguf/blocks.safetensors: blocks of each type of GGUF and what they hold; a split model; and seeds for fuzzing.
 
     python tools/make_gguf_goldens.py [--out tests/golden/gguf] [--seeds tests/fuzz/corpus/gguf]
 
 TYPE.blocks  random bytes with sound scales, uint8 [blocks, bytes of a block]
 TYPE.floats  their weights by ggml's own Python package, float32
+whole.gguf, split-0000N-of-00004.gguf  the same tensors in one file and in four, the first with keys only
 Needs: gguf==0.19.0 numpy safetensors
 """
 import argparse
@@ -41,9 +42,9 @@ def random_blocks(name, count, random):
     return kind, blocks
 
 
-def write_seed(path, arch, matrix, random):
+def write_seed(path, arch, matrix, random, **split):
     """A model of one layer, with a vocabulary of the kind that the architecture has."""
-    writer = GGUFWriter(path, arch)
+    writer = GGUFWriter(path, arch, **split)
     writer.add_block_count(1)
     writer.add_embedding_length(256)
     writer.add_feed_forward_length(256)
@@ -89,6 +90,13 @@ def main():
         tensors[f"{name}.blocks"] = blocks
         tensors[f"{name}.floats"] = dequantize(blocks, kind).astype(np.float32)
     save_file(tensors, arguments.out / "blocks.safetensors")
+    state = random.bit_generator.state
+    write_seed(arguments.out / "whole.gguf", "llama", "Q4_0", random)
+    random.bit_generator.state = state
+    write_seed(arguments.out / "split.gguf", "llama", "Q4_0", random, split_max_tensors=1, small_first_shard=True)
+    parts = sorted(arguments.out.glob("split-*.gguf"))
+    (arguments.seeds / "split.gguf").write_bytes(b"".join(part.read_bytes() for part in parts))
+    random.bit_generator.state = state
     for arch, matrix in [("llama", "Q4_0"), ("qwen2", "Q5_K"), ("gemma3", "Q6_K")]:
         write_seed(arguments.seeds / f"{arch}.gguf", arch, matrix, random)
 

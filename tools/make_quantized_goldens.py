@@ -133,12 +133,56 @@ def fp8(random, shape, path):
     return {"weight": weight, leaf: scale, "input_scale": torch.ones(1)}, {"weight": (wide * factor).astype(mx.bfloat16)}
 
 
+def int8(random, shape, path):
+    """A scale for each row, for 32 inputs, or for all."""
+    rows, columns = shape
+    kind = path.split(".")[-1]
+    groups = columns // GROUP if kind in ("gate_proj", "down_proj") else 1
+    codes = random.integers(-128, 128, (rows, columns))
+    scales = torch.from_numpy(random.uniform(0.0005, 0.002, (1,) if kind == "q_proj" else (rows, groups))).to(torch.bfloat16)
+    made = {"weight": torch.from_numpy(codes).to(torch.int8), "weight_scale": scales, "input_scale": torch.ones(1)}
+    zeros = np.zeros(tuple(scales.shape), np.int64)
+    if kind in ("v_proj", "gate_proj"):
+        zeros = random.integers(-128, 128, zeros.shape)
+        made["weight_zero_point"] = torch.from_numpy(zeros).to(torch.int8)
+    size = next(known for known in (128, 64, 32) if columns // groups % known == 0)
+    wide = (rows, groups)
+    scales = torch.broadcast_to(scales, wide).repeat_interleave(columns // groups // size, 1).contiguous()
+    zeros = np.broadcast_to(zeros, wide).repeat(columns // groups // size, 1)
+    return made, affine(codes + 128, zeros + 128, scales, 8)
+
+
+def bitnet(random, shape, path):
+    rows, columns = shape
+    codes = random.integers(0, 3, (rows, columns))
+    quarters = codes.reshape(4, rows // 4, columns).astype(np.uint8)
+    scale = torch.from_numpy(random.uniform(20, 60, 1)).to(torch.bfloat16)
+    size = 64 if columns % 64 == 0 else 32
+    scales = torch.broadcast_to(1 / scale.float(), (rows, columns // size)).contiguous()
+    made = {"weight": torch.from_numpy(sum(part << (2 * i) for i, part in enumerate(quarters))), "weight_scale": scale}
+    return made, affine(codes, np.ones((rows, columns // size)), scales, 2)
+
+
+def modelopt(random, shape, path):
+    made, _ = nvfp4(random, shape, path)
+    factor = torch.tensor(0.0004)
+    codes = made["weight_packed"].numpy()
+    halves = np.stack([codes & 15, codes >> 4], -1).reshape(shape)
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)[halves & 7] * np.where(halves & 8, -1, 1).astype(np.float32)
+    weight = torch.from_numpy(values) * (made["weight_scale"].float() * factor).repeat_interleave(16, 1)
+    made = {"weight": made["weight_packed"], "weight_scale": made["weight_scale"], "weight_scale_2": factor, "input_scale": torch.tensor(1.0)}
+    return made, {"weight": to_mlx(weight.to(torch.bfloat16))}
+
+
 CASES = {
     "awq": (awq, torch.float16, dict(quant_method="awq", bits=4, group_size=GROUP, version="gemm", zero_point=True)),
     "gptq": (gptq, torch.float16, dict(quant_method="gptq", bits=4, group_size=GROUP, desc_act=False, sym=False)),
     "packed": (packed, torch.bfloat16, dict(quant_method="compressed-tensors", format="pack-quantized")),
     "mxfp4": (mxfp4, torch.bfloat16, dict(quant_method="compressed-tensors", format="mxfp4-pack-quantized")),
     "nvfp4": (nvfp4, torch.bfloat16, dict(quant_method="compressed-tensors", format="nvfp4-pack-quantized")),
+    "int8": (int8, torch.bfloat16, dict(quant_method="compressed-tensors", format="int-quantized")),
+    "bitnet": (bitnet, torch.bfloat16, dict(quant_method="bitnet", linear_class="bitlinear")),
+    "modelopt": (modelopt, torch.bfloat16, dict(quant_method="modelopt", quant_algo="NVFP4", ignore=["lm_head"])),
     "fp8": (fp8, torch.bfloat16, dict(quant_method="fp8", weight_block_size=[32, 48], activation_scheme="dynamic")),
 }
 
@@ -150,7 +194,7 @@ def arrays_of(name, tensors, config, expected, folder):
         folder = pathlib.Path(folder)
         mx.save_safetensors(str(folder / "model.safetensors"), plain | expected)
         mode = "mxfp4" if name == "mxfp4" else "affine"
-        section = {"quantization": {"group_size": GROUP, "bits": 4, "mode": mode}} if name not in ("fp8", "nvfp4") else {}
+        section = {"quantization": {"group_size": GROUP, "bits": 4, "mode": mode}} if name not in ("fp8", "nvfp4", "modelopt") else {}
         own = {key: value for key, value in config.items() if key != "quantization_config"}
         (folder / "config.json").write_text(json.dumps(own | section))
     model, _ = load_model(folder)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Names of tensors with a layer's number in them.
+// Names with numbers in them: tensors of layers, files of models in parts.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace saker {
@@ -17,5 +19,22 @@ struct NumberedName {
 // "layers.12.mlp" behind the prefix "layers." is 12 and "mlp". None for names of another form: no
 // number, one that is signed, too large or written with zeros before it, or nothing behind its dot.
 std::optional<NumberedName> numbered_name(std::string_view name, std::string_view prefix);
+
+// The name of a file that holds one of several parts: "model-00001-of-00003.gguf".
+struct PartName {
+  std::string stem;  // "model"
+  int number = 0;    // From 1.
+  int count = 0;
+  std::size_t width = 0;  // Digits of `number`.
+  std::string total;      // `count`, as it is written.
+  std::string suffix;
+
+  // Of the part with another number.
+  std::string sibling(int other) const;
+};
+
+// None for names of another form, for more than 99999 parts, and for a number that is not one of
+// them. `suffix` is what the name has to end with.
+std::optional<PartName> part_name(std::string_view name, std::string_view suffix);
 
 }  // namespace saker

@@ -2,6 +2,7 @@
 #include "saker/engine/draft_check.h"
 
 #include "saker/base/error.h"
+#include "saker/load/foreign/text_folder.h"
 #include "saker/text/tokenizer.h"
 
 #include <cstdint>
@@ -21,11 +22,12 @@ std::string piece_of(const text::Tokenizer& tokenizer, std::int32_t id) {
 }  // namespace
 
 bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draft) {
-  if (target.tokenizer() == nullptr || !std::filesystem::exists(draft / "tokenizer.json")) {
+  const load::TextFolder texts(draft);
+  if (target.tokenizer() == nullptr || !std::filesystem::exists(texts.path() / "tokenizer.json")) {
     return false;
   }
   const text::Tokenizer& ours = *target.tokenizer();
-  const auto theirs = text::Tokenizer::load(draft);
+  const auto theirs = text::Tokenizer::load(texts.path());
   require(
       theirs->vocab_size() == ours.vocab_size(),
       ErrorCode::kInvalidArgument,

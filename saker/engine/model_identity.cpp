@@ -5,6 +5,7 @@
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 #include "saker/kernels/backend.h"
+#include "saker/load/gguf/gguf_parts.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -20,7 +21,11 @@ namespace {
 
 std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
   if (std::filesystem::is_regular_file(model_dir)) {
-    return checksum(MappedFile::open(model_dir)->bytes());
+    Checksum sum;
+    for (const auto& part : load::gguf::open_parts(model_dir).parts) {
+      sum.add(part.bytes);
+    }
+    return sum.value();
   }
   std::vector<std::filesystem::path> files;
   for (const auto& item : std::filesystem::directory_iterator(model_dir)) {

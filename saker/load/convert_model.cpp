@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/convert_model.h"
 
-#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/stand_ins.h"
 #include "saker/load/mlx_weights.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
@@ -361,38 +361,60 @@ void add_draft(const ConvertOptions& options, const ModelWriter& writer, Convert
   }
 }
 
-ConvertReport convert_folder(
-    const std::filesystem::path& source,
-    const std::filesystem::path& target,
-    const ConvertOptions& options
+// What is converted, wherever it comes from.
+struct Source {
+  Json config;
+  TensorMap tensors;
+  std::vector<std::string> warnings;
+  const foreign::StandIns* made = nullptr;  // Knows the tensors that have no bytes yet.
+  std::filesystem::path folder;             // With texts and a draft; empty: `files`.
+  std::map<std::string, std::string> files;
+};
+
+ConvertReport convert_source(
+    Source source, const std::filesystem::path& target, const ConvertOptions& options
 ) {
-  const ModelDir files = open_model_dir(source);
-  Json config = read_json_file(config_of(files));
-  ModelTensors read = read_model_tensors(source);
-  if (auto warning = check(config, read.tensors); !warning.empty()) {
-    read.warnings.push_back(std::move(warning));
+  if (auto warning = check(source.config, source.tensors); !warning.empty()) {
+    source.warnings.push_back(std::move(warning));
   }
-  auto tensors = mlx_weights(read.tensors, config);
-  Conversion conversion(std::move(config), std::move(tensors), options);
+  auto tensors = mlx_weights(source.tensors, source.config);
+  Conversion conversion(std::move(source.config), std::move(tensors), options);
   const auto steps = conversion.steps();
   ModelWriter writer(target, all_outputs(steps), options.max_shard_bytes);
   ConvertReport report = conversion.report();
   if (!options.draft.empty()) {
     add_draft(options, writer, report);
   }
-  run_steps(steps, writer, options.progress);
+  run_steps(steps, source.made, writer, options.progress);
   writer.write_text("config.json", conversion.config().dump(4));
-  report.copied = writer.copy_files(source);
-  report.warnings.insert(report.warnings.end(), read.warnings.begin(), read.warnings.end());
-  if (options.draft.empty() && find_draft(source)) {
+  for (const auto& [name, text] : source.files) {
+    writer.write_text(name, text);
+    report.copied.push_back(name);
+  }
+  if (!source.folder.empty()) {
+    report.copied = writer.copy_files(source.folder);
+  }
+  report.warnings.insert(report.warnings.end(), source.warnings.begin(), source.warnings.end());
+  if (options.draft.empty() && !source.folder.empty() && find_draft(source.folder)) {
     report.warnings.emplace_back("the model's draft was not written: --draft names one");
   }
   writer.commit(report.parameters);
   return report;
 }
 
-// Anything but the bare folder goes by way of one that is removed, and so do folders, whose tensors
-// have their makers' names.
+Source open_folder(const std::filesystem::path& folder) {
+  Json config = read_json_file(config_of(open_model_dir(folder)));
+  ModelTensors read = read_model_tensors(folder);
+  return {
+      .config = std::move(config),
+      .tensors = std::move(read.tensors),
+      .warnings = std::move(read.warnings),
+      .folder = folder,
+      .files = {},
+  };
+}
+
+// A file as it is has no steps; folders have, as their tensors have their makers' names.
 ConvertReport convert_foreign(
     const foreign::ForeignModel& model,
     const std::filesystem::path& target,
@@ -403,12 +425,17 @@ ConvertReport convert_foreign(
   if (bare) {
     return foreign::write_foreign(model, target, options);
   }
-  const AtomicFolder scratch(target);
-  const auto plain = scratch.path() / "plain";
-  foreign::write_foreign(model, plain, options);
-  ConvertReport report = convert_folder(plain, target, options);
-  report.warnings.insert(report.warnings.begin(), model.notes.begin(), model.notes.end());
-  return report;
+  const foreign::StandIns made(model);
+  return convert_source(
+      {.config = model.config,
+       .tensors = made.tensors(),
+       .warnings = model.notes,
+       .made = &made,
+       .folder = model.folder,
+       .files = model.files},
+      target,
+      options
+  );
 }
 
 }  // namespace
@@ -419,7 +446,8 @@ ConvertReport convert_model(
     const ConvertOptions& options
 ) {
   const auto other = foreign::open_foreign(source);
-  return other ? convert_foreign(*other, target, options) : convert_folder(source, target, options);
+  return other ? convert_foreign(*other, target, options)
+               : convert_source(open_folder(source), target, options);
 }
 
 }  // namespace saker::load

@@ -3,6 +3,7 @@
 
 #include "saker/base/json.h"
 #include "saker/load/checkpoint.h"
+#include "saker/load/foreign/foreign_source.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -10,6 +11,7 @@
 #include "saker/models/decoder.h"
 #include "saker/nn/weights.h"
 
+#include <optional>
 #include <utility>
 
 namespace saker::load {
@@ -78,13 +80,15 @@ bool load_mtp(
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
   LoadedDraft loaded;
-  const ModelDir files = open_model_dir(dir);
-  const Json config = files.config ? read_json_file(*files.config) : Json();
+  // Other programs' formats hold smaller models only.
+  const bool is_model = foreign::is_foreign(dir);
+  const auto file = is_model ? std::nullopt : open_model_dir(dir).config;
+  const Json config = file ? read_json_file(*file) : Json();
   if (models::is_dflash_config(config)) {
     load_dflash(dir, config, target, loaded);
   } else if (models::is_gemma4_assistant_config(config)) {
     load_assistant(dir, config, target, loaded);
-  } else if (!files.config || !load_mtp(dir, config, target, loaded)) {
+  } else if (!file || !load_mtp(dir, config, target, loaded)) {
     LoadedCheckpoint checkpoint = load_checkpoint(dir);
     loaded.model = std::move(checkpoint.model);
     loaded.warnings = std::move(checkpoint.warnings);

@@ -7,6 +7,7 @@
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
 #include "saker/load/foreign/text_folder.h"
+#include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -425,9 +426,10 @@ Inspection inspect_gguf(const fs::path& path) {
   check(result, [&] { result.model->sampling = describe_sampling(dir); });
   result.model->has_tokenizer = dir.tokenizer.has_value();
   result.model->has_chat_template = has_chat_template(dir);
-  std::error_code ignored;
-  result.file_bytes = fs::file_size(path, ignored);
-  result.files = {path};
+  for (const gguf::Part& part : gguf::open_parts(path).parts) {
+    result.file_bytes += part.bytes.size();
+    result.files.push_back(part.mapped->path());
+  }
   const Headers headers = derived_headers(model);
   add_totals(result, headers);
   result.parameters = count_parameters(headers, quantization);

@@ -2,8 +2,8 @@
 #include "saker/load/model_fingerprint.h"
 
 #include "saker/base/json.h"
-#include "saker/base/mapped_file.h"
 #include "saker/load/gguf/gguf_model.h"
+#include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/weight_files.h"
 
@@ -60,11 +60,12 @@ void add_sample(Hash& hash, std::span<const std::byte> bytes) {
 
 ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
   if (std::filesystem::is_regular_file(model_dir)) {
-    const auto file = MappedFile::open(model_dir);
     Hash texts;
     texts.add(nlohmann::json(gguf::open_gguf_texts(model_dir).config).dump());
     Hash bytes;
-    add_sample(bytes, file->bytes());
+    for (const gguf::Part& part : gguf::open_parts(model_dir).parts) {
+      add_sample(bytes, part.bytes);
+    }
     return {.config = texts.text(), .weights = bytes.text()};
   }
   Hash config;

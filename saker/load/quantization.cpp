@@ -133,7 +133,8 @@ std::optional<Section> find_section(const Json& config) {
           fmt::format(
               "config: 'quantization_config.quant_method' is {}, expected MLX's quantization or "
               "none, "
-              "or in a model's folder awq, gptq, fp8, compressed-tensors, mxfp4 or mxfp8",
+              "or in a model's folder awq, bitnet, gptq, fp8, compressed-tensors, modelopt, mxfp4 "
+              "or mxfp8",
               describe_json(*method)
           )
       );

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ using kernels::WeightKind;
 // Values of a slice, and of a block, which stays in the first cache. Multiples of all groups.
 constexpr std::int64_t kSlice = 1 << 20;
 constexpr std::size_t kBlock = 4096;
+// Bytes that are made for a slice, or one row where that is more.
+constexpr std::size_t kMadeBytes = std::size_t{4} << 20;
 
 // Values [begin, begin + count) of one part of a step.
 struct Slice {
@@ -52,9 +55,57 @@ std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t cou
   return count / static_cast<std::size_t>(format.group_size) * one;
 }
 
-const std::byte* bytes_at(const ModelTensor& tensor, std::size_t part, std::size_t offset) {
-  return tensor.parts[part].data.get() + offset;
-}
+// What a slice reads: the files' bytes, or rows that were made for it.
+class SliceSource {
+ public:
+  SliceSource(const Slice& slice, const foreign::StandIns* made) : slice_(slice), made_(made) {}
+
+  // A part's tensor from byte `offset` on, within what the slice covers.
+  const std::byte* bytes_at(const ModelTensor& tensor, std::size_t offset) {
+    const Tensor& part = tensor.parts[slice_.part];
+    const auto source = made_ != nullptr ? made_->find(part) : std::nullopt;
+    if (!source) {
+      return part.data.get() + offset;
+    }
+    const Rows& rows = rows_of(*source);
+    const std::size_t begin = rows.first * source->tensor->row_bytes(source->output);
+    return rows.bytes.data() + (offset - begin);
+  }
+
+ private:
+  struct Rows {
+    foreign::StandIns::Source source;
+    std::size_t first = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  const Rows& rows_of(const foreign::StandIns::Source& source) {
+    for (const Rows& rows : made_rows_) {
+      if (rows.source.tensor == source.tensor && rows.source.output == source.output) {
+        return rows;
+      }
+    }
+    make(source);
+    return made_rows_.back();
+  }
+
+  void make(const foreign::StandIns::Source& source) {
+    const foreign::DerivedTensor& tensor = *source.tensor;
+    const std::int64_t row = slice_.step->part_elements() / tensor.rows;
+    const std::int64_t first = slice_.begin / row;
+    const std::int64_t count = (slice_.begin + slice_.count + row - 1) / row - first;
+    Rows rows{.source = source, .first = static_cast<std::size_t>(first), .bytes = {}};
+    rows.bytes.resize(tensor.row_bytes(source.output) * static_cast<std::size_t>(count));
+    std::vector<std::byte*> places(tensor.outputs.size(), nullptr);
+    places[source.output] = rows.bytes.data();
+    tensor.make(first, count, places);
+    made_rows_.push_back(std::move(rows));
+  }
+
+  const Slice& slice_;
+  const foreign::StandIns* made_;
+  std::vector<Rows> made_rows_;  // Of one tensor each, three at most.
+};
 
 // Calls body(first, count) for the blocks of a slice.
 template <typename Body>
@@ -66,8 +117,9 @@ void for_blocks(std::size_t count, Body&& body) {
 
 class SliceRun {
  public:
-  SliceRun(const Slice& slice, ModelWriter& writer)
+  SliceRun(const Slice& slice, const foreign::StandIns* made, ModelWriter& writer)
       : slice_(slice),
+        source_(slice, made),
         step_(*slice.step),
         writer_(writer),
         count_(static_cast<std::size_t>(slice.count)) {}
@@ -89,7 +141,7 @@ class SliceRun {
   void copy() {
     const std::size_t size = dtype_size(step_.source.dtype());
     const auto* from =
-        bytes_at(step_.source, slice_.part, static_cast<std::size_t>(slice_.begin) * size);
+        source_.bytes_at(step_.source, static_cast<std::size_t>(slice_.begin) * size);
     writer_.write(step_.output, slice_.place() * size, {from, count_ * size});
   }
 
@@ -147,9 +199,9 @@ class SliceRun {
       loops_.decode(
           format,
           step_.dtype,
-          {.codes = bytes_at(step_.source, slice_.part, code_bytes(format, at)),
-           .scales = bytes_at(*step_.scales, slice_.part, scale_at),
-           .biases = step_.biases ? bytes_at(*step_.biases, slice_.part, scale_at) : nullptr,
+          {.codes = source_.bytes_at(step_.source, code_bytes(format, at)),
+           .scales = source_.bytes_at(*step_.scales, scale_at),
+           .biases = step_.biases ? source_.bytes_at(*step_.biases, scale_at) : nullptr,
            .dtype = scale_dtype},
           count,
           values_.data()
@@ -164,12 +216,13 @@ class SliceRun {
     const DType dtype = step_.source.dtype();
     const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
     loops_.widen(
-        bytes_at(step_.source, slice_.part, at * dtype_size(dtype)), dtype, count, values_.data()
+        source_.bytes_at(step_.source, at * dtype_size(dtype)), dtype, count, values_.data()
     );
   }
 
   const kernels::QuantizeLoops& loops_ = kernels::quantize_loops();
   const Slice& slice_;
+  SliceSource source_;
   const TensorStep& step_;
   ModelWriter& writer_;
   std::size_t count_;
@@ -211,19 +264,34 @@ struct Work {
   std::int64_t elements = 0;
 };
 
-Work cut(const std::vector<TensorStep>& steps) {
+// Values of a slice of the step: whole rows of what is made.
+std::int64_t slice_size(const TensorStep& step, const foreign::StandIns* made) {
+  std::int64_t size = kSlice;
+  for (const auto* tensor : {&step.source, step.scales ? &*step.scales : nullptr}) {
+    const auto source =
+        made != nullptr && tensor != nullptr ? made->find(tensor->parts.front()) : std::nullopt;
+    if (!source || step.part_elements() == 0) {
+      continue;
+    }
+    const std::int64_t row = step.part_elements() / source->tensor->rows;
+    const std::size_t bytes = std::max<std::size_t>(source->tensor->row_bytes(source->output), 1);
+    const auto fitting = static_cast<std::int64_t>(kMadeBytes / bytes) * row;
+    size = std::max(std::min(size, fitting) / row, std::int64_t{1}) * row;
+  }
+  return size;
+}
+
+Work cut(const std::vector<TensorStep>& steps, const foreign::StandIns* made) {
   Work work;
   for (const TensorStep& step : steps) {
     const std::int64_t elements = step.part_elements();
-    const auto slices = static_cast<int>((elements + kSlice - 1) / kSlice);
+    const std::int64_t size = slice_size(step, made);
+    const auto slices = static_cast<int>((elements + size - 1) / size);
     for (std::size_t part = 0; part < step.source.parts.size(); ++part) {
       work.parts.push_back(std::make_unique<PartPages>(step, part, slices));
-      for (std::int64_t begin = 0; begin < elements; begin += kSlice) {
+      for (std::int64_t begin = 0; begin < elements; begin += size) {
         work.slices.push_back(
-            {.step = &step,
-             .part = part,
-             .begin = begin,
-             .count = std::min(kSlice, elements - begin)}
+            {.step = &step, .part = part, .begin = begin, .count = std::min(size, elements - begin)}
         );
         work.pages.push_back(work.parts.back().get());
       }
@@ -278,15 +346,16 @@ std::vector<PlannedTensor> outputs_of(const TensorStep& step) {
 
 void run_steps(
     const std::vector<TensorStep>& steps,
+    const foreign::StandIns* made,
     ModelWriter& writer,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 ) {
-  const Work work = cut(steps);
+  const Work work = cut(steps, made);
   std::mutex mutex;  // Guards what follows.
   std::int64_t done = 0;
   kernels::run_until_failure(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];
-    SliceRun(slice, writer).run();
+    SliceRun(slice, made, writer).run();
     work.pages[static_cast<std::size_t>(index)]->finish_slice();
     const std::lock_guard lock(mutex);
     done += slice.count;

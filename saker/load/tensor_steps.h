@@ -5,6 +5,7 @@
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
+#include "saker/load/foreign/stand_ins.h"
 #include "saker/load/mlx_weights.h"
 #include "saker/load/model_writer.h"
 
@@ -40,9 +41,11 @@ struct TensorStep {
 // What the writer has to write for the step, in order.
 std::vector<PlannedTensor> outputs_of(const TensorStep& step);
 
-// Does the steps on all threads of the kernels' pool. `progress` as in ConvertOptions.
+// Does the steps on all threads of the kernels' pool. Tensors that are made, which `made` knows if
+// there is one, are made as each slice needs them. `progress` as in ConvertOptions.
 void run_steps(
     const std::vector<TensorStep>& steps,
+    const foreign::StandIns* made,
     ModelWriter& writer,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 );

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/mapped_file.h"
+#include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 #include "saker/load/safetensors.h"
 
@@ -98,11 +99,6 @@ std::vector<fs::path> glob_weights(const fs::path& dir) {
   return found;
 }
 
-bool is_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 // "model-00001-of-00003.safetensors" promises three files: those of the set that are not in
 // `found`.
 std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
@@ -112,21 +108,9 @@ std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
   }
   std::set<std::string> missing;
   for (const std::string& name : names) {
-    const std::string stem = name.substr(0, name.size() - kSuffix.size());
-    const std::size_t of = stem.rfind("-of-");
-    const std::size_t dash = of == std::string::npos ? of : stem.rfind('-', of - 1);
-    if (dash == std::string::npos || of == 0) {
-      continue;
-    }
-    const std::string number = stem.substr(dash + 1, of - dash - 1);
-    const std::string total = stem.substr(of + 4);
-    if (!is_digits(number) || !is_digits(total) || total.size() > 5) {
-      continue;
-    }
-    const int count = std::stoi(total);
-    for (int i = 1; i <= count; ++i) {
-      std::string sibling =
-          fmt::format("{}-{:0{}}-of-{}{}", stem.substr(0, dash), i, number.size(), total, kSuffix);
+    const auto part = part_name(name, kSuffix);
+    for (int i = 1; part && i <= part->count; ++i) {
+      std::string sibling = part->sibling(i);
       if (!names.contains(sibling)) {
         missing.insert(std::move(sibling));
       }

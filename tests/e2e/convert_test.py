@@ -148,6 +148,13 @@ class Convert(SakerTest):
         locked.mkdir(mode=0o500)
         self.fails("convert", GOLDEN / "llama", locked / "out", says="cannot be written")
 
+    def test_a_disk_that_fills_up_leaves_nothing(self):
+        work = self.folder / "work"
+        work.mkdir()
+        for options in ((), ("--dequantize",), ("--draft", DEMO)):
+            self.fails("convert", DEMO, work / "out", *options, largest_file=100_000, says="File too large")
+            self.assertEqual(list(work.iterdir()), [])
+
     def test_an_interrupt_leaves_nothing(self):
         work = self.folder / "work"
         draw = random.Random(1)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GGUF file as a model: every command gives what the folder that convert writes gives."""
+import json
 import pathlib
 import random
+import shutil
 import struct
 import tempfile
 import unittest
@@ -43,7 +45,7 @@ def gguf(keys, tensors):
     return out + bytes(-len(out) % 32) + body
 
 
-def model():
+def contents():
     rng = random.Random(5)
     head = WIDTH // HEADS
     shapes = {"token_embd.weight": (len(PIECES), WIDTH), "output.weight": (len(PIECES), WIDTH), "output_norm.weight": (WIDTH,),
@@ -61,7 +63,21 @@ def model():
             "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": KINDS,
             "tokenizer.ggml.scores": [-float(i) for i in range(len(PIECES))], "tokenizer.ggml.bos_token_id": 1,
             "tokenizer.ggml.eos_token_id": 2, "tokenizer.chat_template": TEMPLATE}
-    return gguf(keys, tensors)
+    return keys, tensors
+
+
+def model():
+    return gguf(*contents())
+
+
+def split(count):
+    """The same model in so many files, as llama.cpp's tools split it: the first has the keys."""
+    keys, tensors = contents()
+    names, each = list(tensors), -(-len(tensors) // count)
+    for number in range(count):
+        own = {name: tensors[name] for name in names[number * each : (number + 1) * each]}
+        place = {"split.no": number, "split.count": count, "split.tensors.count": len(tensors)}
+        yield f"model-{number + 1:05}-of-{count:05}.gguf", gguf({**(keys if number == 0 else {}), **place}, own)
 
 
 class Gguf(SakerTest):
@@ -108,6 +124,45 @@ class Gguf(SakerTest):
         self.assertTrue(found["runnable"])
         for key in ("kind", "model", "parameters", "runnable"):
             self.assertEqual(found[key], folder[key], key)
+
+    def test_parts_are_one_model(self):
+        parts = [self.write(name, data) for name, data in split(3)]
+        flags = ("--tokens", "1,5,6", "--max-tokens", "6", "--ignore-eos", "--json")
+        whole = self.json("generate", self.file, *flags)["tokens"]
+        for part in parts:
+            self.assertEqual(self.json("generate", part, *flags)["tokens"], whole)
+        found, one = (self.json("inspect", path, "--json") for path in (parts[1], self.file))
+        self.assertEqual(found["file_bytes"], sum(part.stat().st_size for part in parts))
+        self.assertIn(b"in 3 files", self.ok("inspect", parts[1]))
+        self.assertEqual((found["parameters"], found["model"]), (one["parameters"], one["model"]))
+        self.ok("convert", parts[2], self.folder / "joined")
+        for name in ("model.safetensors", "config.json", "tokenizer.json"):
+            self.assertEqual((self.folder / "joined" / name).read_bytes(), (self.converted / name).read_bytes(), name)
+        cache = self.folder / "cache.safetensors"
+        self.json("cache", "save", parts[0], "--tokens", "1,5", "-o", cache, "--json")
+        self.json("generate", parts[1], "--tokens", "6", "--max-tokens", "1", "--cache-in", cache, "--json")
+        parts[1].rename(self.folder / "elsewhere.gguf")
+        self.fails("generate", parts[0], *flags, says="parts of the model are missing: model-00002-of-00003.gguf")
+        self.fails("generate", self.folder / "elsewhere.gguf", *flags, says="expected the name NAME-00002-of-00003.gguf")
+        shutil.copy(parts[0], parts[1])
+        self.fails("generate", parts[2], *flags, says="its keys say part 1 of 3, expected part 2 of 3")
+        self.fails("inspect", parts[1], says="its keys say part 1 of 3, expected the name")
+
+    def test_drafts(self):
+        flags = ("--tokens", "1,5,6", "--max-tokens", "8", "--ignore-eos", "--json")
+        whole = self.json("generate", self.file, *flags)
+        for target, draft in ((self.file, self.file), (self.converted, self.file), (self.file, self.converted)):
+            drafted = self.json("generate", target, *flags, "--draft", draft, "--draft-depth", "3")
+            self.assertEqual(drafted["tokens"], whole["tokens"])
+            self.assertEqual(drafted["stats"]["drafter"], "draft")
+            self.assertGreater(drafted["stats"]["accepted"], 3)
+        self.ok("convert", self.file, self.folder / "pair", "--draft", self.file, "--draft-bits", "8", "--draft-group-size", "32")
+        inside = json.loads((self.folder / "pair/draft/config.json").read_text())
+        self.assertEqual(inside["quantization"]["bits"], 8)
+        self.assertEqual(self.json("generate", self.folder / "pair", *flags, "--draft-depth", "3")["tokens"], whole["tokens"])
+        self.write("Modelfile", "FROM model.gguf\nDRAFT model.gguf\n")
+        self.ok("convert", "-f", self.folder / "Modelfile", self.folder / "same")
+        self.assertTrue((self.folder / "same/draft/model.safetensors").exists())
 
     def test_refusals(self):
         self.fails("convert", self.file, self.folder / "out", "--adapter", ADAPTER, "--fuse", says="model.gguf': is in another program's format")

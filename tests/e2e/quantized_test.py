@@ -10,7 +10,7 @@ from saker import ROOT, SakerTest, run
 
 GOLDEN = ROOT / "tests/golden/quantized"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
-EXACT = {"awq", "gptq", "packed", "mxfp4"}
+EXACT = {"awq", "gptq", "packed", "mxfp4", "int8", "bitnet"}
 IDS = ("--tokens", "1,2,3,4,5", "--max-tokens", "8", "--ignore-eos", "--logprobs", "2", "--json")
 LAYER = "model.layers.0.self_attn.q_proj."
 
@@ -65,6 +65,28 @@ class Quantized(SakerTest):
             done = run("convert", GOLDEN / name, self.folder / name)
             self.assertEqual(b"bfloat16 in its place" in done.stderr, name not in EXACT, name)
 
+    def test_settings_in_a_file_of_their_own(self):
+        folder = self.broken("modelopt")
+        config = config_of(folder)
+        section = config.pop("quantization_config")
+        (folder / "config.json").write_text(json.dumps(config))
+        own = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": section["quant_algo"], "group_size": 16}}
+        (folder / "hf_quant_config.json").write_text(json.dumps(own))
+        self.ok("convert", folder, self.folder / "out")
+        self.assertEqual(tensors_of(self.folder / "out"), EXPECTED["modelopt"])
+        answers = [self.json("generate", path, *IDS)["tokens"] for path in (folder, self.folder / "out")]
+        self.assertEqual(*answers)
+        own["quantization"]["quant_algo"] = "INT4_AWQ"
+        (folder / "hf_quant_config.json").write_text(json.dumps(own))
+        self.fails("generate", folder, *IDS, says="'INT4_AWQ' with modelopt, expected FP8 or NVFP4")
+
+    def test_ternary_weights_by_another_class_multiply(self):
+        """The same codes; scales are the file's, not one divided by them."""
+        self.ok("convert", self.broken("bitnet", linear_class="autobitlinear"), self.folder / "out")
+        made, expected = tensors_of(self.folder / "out"), EXPECTED["bitnet"]
+        self.assertEqual(made[LAYER + "weight"], expected[LAYER + "weight"])
+        self.assertEqual(made[LAYER + "scales"][:2], ["bfloat16", [64, 1]])
+
     def test_converts_further(self):
         out = self.folder / "out"
         report = self.json("convert", GOLDEN / "fp8", out, "--bits", "4", "--group-size", "32", "--json")
@@ -81,7 +103,8 @@ class Quantized(SakerTest):
             ("awq", {"quant_method": "bitsandbytes"}, "'bitsandbytes', expected MLX's quantization or none, or in a model's folder awq"),
             ("awq", {"bits": 8}, "bits' is 8 with awq, expected 4"),
             ("awq", {"version": "gemv"}, "'gemv' with awq, expected gemm"),
-            ("packed", {"format": "int-quantized"}, "'int-quantized' with compressed-tensors, expected"),
+            ("packed", {"format": "sparse-24"}, "'sparse-24' with compressed-tensors, expected"),
+            ("modelopt", {"quant_algo": "W4A8_AWQ"}, "'W4A8_AWQ' with modelopt, expected FP8 or NVFP4"),
             ("fp8", {"weight_block_size": [0, 128]}, "weight_block_size"),
             ("fp8", {"weight_block_size": [16, 16]}, "or blocks [4, 6] for weights [64, 96]"),
         ):
@@ -109,6 +132,14 @@ class Quantized(SakerTest):
             ("packed", {"weight_shape": {"leaf": "other"}, "weight_scale": {"shape": [64, 1, 2]}}, "expected a matrix"),
             ("mxfp4", {"weight_scale": {"shape": [2, 64]}}, "expected [64, 2]"),
             ("nvfp4", {"weight_global_scale": {"leaf": "other"}}, "'" + LAYER + "weight_global_scale' is missing"),
+            ("int8", {"weight_scale": {"dtype": "I8", "shape": [2]}}, "is I8 [2], expected [1] or 64 rows"),
+            ("int8", {"weight_scale": {"put": b"\x80\x7f"}}, "a scale or its zero point times it is inf in BF16"),
+            ("bitnet", {"weight_scale": {"put": bytes(2)}}, "a scale or its zero point times it is inf in F32"),
+            ("bitnet", {"weight_scale": {"leaf": "other"}}, "'" + LAYER + "weight_scale' is missing"),
+            ("bitnet", {"weight": {"shape": [1024]}}, "is U8 [1024], expected a matrix"),
+            ("modelopt", {"weight_scale_2": {"put": bytes(4)}}, "is 0, expected a number above 0"),
+            ("modelopt", {"weight_scale_2": {"dtype": "I32"}}, "is I32 [], expected F32"),
+            ("modelopt", {"weight": {"shape": [128, 16]}}, "expected [128, 2]"),
             ("fp8", {"weight_scale_inv": {"leaf": "other"}}, "'" + LAYER + "weight_scale' is missing"),
         ):
             with self.subTest(name, tensors=tensors):

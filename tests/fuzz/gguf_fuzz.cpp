@@ -1,21 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a GGUF file: a typed error, or a model whose tensors can all be made and whose
-// tokenizer the engine takes or refuses.
+// Any bytes as a GGUF file, or as the parts of a split one, each from its "GGUF" on: a typed error,
+// or a model whose tensors can all be made and whose tokenizer the engine takes or refuses.
 #include "saker/base/error.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/text/tokenizer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 #include <vector>
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+std::vector<Bytes> parts_of(const std::uint8_t* data, std::size_t size) {
+  constexpr std::string_view kBegin("GGUF\3\0\0\0", 8);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::vector<Bytes> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t next = text.find(kBegin, begin + 1);
+    const std::size_t end = std::min(next, size);
+    parts.push_back(std::as_bytes(std::span(data + begin, end - begin)));
+    if (next == std::string_view::npos) {
+      return parts;
+    }
+    begin = next;
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const std::span<const std::byte> file(reinterpret_cast<const std::byte*>(data), size);
-    const auto model = saker::load::gguf::read_gguf(file, "fuzz");
+    const auto model = saker::load::gguf::read_gguf(parts_of(data, size), "fuzz");
     for (const auto& tensor : model.tensors) {
       std::vector<std::vector<std::byte>> made;
       std::vector<std::byte*> places;

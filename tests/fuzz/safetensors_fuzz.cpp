@@ -23,7 +23,8 @@ void make_all(const saker::load::foreign::ForeignModel& model, std::size_t size)
     std::vector<std::vector<std::byte>> made;
     std::vector<std::byte*> places;
     for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {
-      if (tensor.outputs[i].nbytes() > 8 * size) {  // Four bits become sixteen at most.
+      // Four bits become sixteen at most, and scales of two bits float32 for 32 weights.
+      if (tensor.outputs[i].nbytes() > 8 * size) {
         std::abort();
       }
       places.push_back(made.emplace_back(tensor.outputs[i].nbytes()).data());
@@ -63,6 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     read_as({{"quant_method", "gptq"}}, tensors, size);
     read_as({{"quant_method", "compressed-tensors"}, {"format", "mixed-precision"}}, tensors, size);
+    read_as({{"quant_method", "bitnet"}}, tensors, size);
     read_as({{"quant_method", "fp8"}, {"weight_block_size", {32, 48}}}, tensors, size);
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }

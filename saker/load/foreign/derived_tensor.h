@@ -25,7 +25,8 @@ namespace saker::load::foreign {
 struct DerivedTensor {
   std::vector<PlannedTensor> outputs;
   std::int64_t rows = 1;
-  // Writes rows [first, first + count) of output i to to[i]. Safe to call from several threads.
+  // Writes rows [first, first + count) of output i to to[i], unless that is null, as it may be
+  // where there are several. Safe to call from several threads.
   std::function<void(std::int64_t first, std::int64_t count, std::span<std::byte* const> to)> make;
   std::optional<Tensor> same = {};  // The file's own, where nothing is made.
   std::function<void()> release;    // Gives the file's pages back; may be empty.

@@ -135,8 +135,11 @@ class Parser {
 
 fs::path find_model(const std::string& name, const fs::path& beside) {
   std::error_code ignored;
-  if (name.find('\0') == std::string::npos && fs::is_directory(beside / name, ignored)) {
-    return beside / name;
+  const fs::path near = beside / name;
+  if (name.find('\0') == std::string::npos &&
+      (fs::is_directory(near, ignored) ||
+       (name.ends_with(".gguf") && fs::is_regular_file(near, ignored)))) {
+    return near;
   }
   return resolve_model(name);
 }

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/foreign/affine_rows.h"
 #include "saker/load/host_rows.h"
 
 #include <fmt/format.h>
@@ -25,34 +26,6 @@ namespace {
 constexpr std::size_t kPack = 8;  // Codes of 4 bits in a word.
 // Where AutoAWQ puts outputs 0 to 7 in a word.
 constexpr std::array<std::uint32_t, kPack> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
-
-// The groups of a module, and those of MLX that they are cut into.
-struct Groups {
-  std::size_t count = 0;   // Of the tool, of one row.
-  std::size_t repeat = 1;  // Groups of MLX in each.
-  int size = 0;            // MLX's.
-};
-
-Groups cut_groups(const ModuleParts& parts, std::int64_t columns, std::int64_t groups) {
-  require(
-      columns % groups == 0,
-      ErrorCode::kCorruptData,
-      "{}: {} inputs are no whole number of each of {} groups",
-      quote(parts.path()),
-      columns,
-      groups
-  );
-  const std::int64_t size = columns / groups;
-  for (const int known : {128, 64, 32}) {
-    if (size % known == 0) {
-      return {static_cast<std::size_t>(groups), static_cast<std::size_t>(size / known), known};
-    }
-  }
-  throw Error(
-      ErrorCode::kUnsupported,
-      fmt::format("{}: groups of {} inputs, expected a multiple of 32", quote(parts.path()), size)
-  );
-}
 
 // Inputs in the order of their groups, as act-order's are not.
 void check_order(
@@ -76,56 +49,6 @@ void check_order(
     );
   }
 }
-
-DerivedTensor affine_outputs(
-    const std::string& path, std::int64_t rows, std::int64_t words, std::int64_t groups, DType dtype
-) {
-  DerivedTensor tensor;
-  tensor.outputs = {
-      {path + ".weight", DType::kUInt32, {rows, words}},
-      {path + ".scales", dtype, {rows, groups}},
-      {path + ".biases", dtype, {rows, groups}},
-  };
-  return tensor;
-}
-
-// Scales and biases of one row in MLX's groups. `scale` and `zero` take one of the tool's groups.
-class RowScales {
- public:
-  RowScales(std::string path, const Groups& groups, DType dtype)
-      : path_(std::move(path)), groups_(groups), dtype_(dtype) {}
-
-  std::size_t bytes() const { return groups_.count * groups_.repeat * dtype_size(dtype_); }
-
-  template <typename Scale, typename Zero>
-  void write(const Scale& scale, const Zero& zero, std::byte* scales, std::byte* biases) const {
-    const std::size_t count = groups_.count * groups_.repeat;
-    std::vector<float> values(2 * count);
-    for (std::size_t i = 0; i < count; ++i) {
-      values[i] = scale(i / groups_.repeat);
-      values[count + i] = -static_cast<float>(zero(i / groups_.repeat)) * values[i];
-    }
-    const kernels::QuantizeLoops& loops = kernels::quantize_loops();
-    loops.narrow(values.data(), dtype_, count, scales);
-    loops.narrow(values.data() + count, dtype_, count, biases);
-    loops.widen(biases, dtype_, count, values.data() + count);
-    for (const float value : values) {
-      require(
-          std::isfinite(value),
-          ErrorCode::kCorruptData,
-          "{}: a scale or its zero point times it is {} in {}, expected a number",
-          quote(path_),
-          value,
-          dtype_name(dtype_)
-      );
-    }
-  }
-
- private:
-  std::string path_;
-  Groups groups_;
-  DType dtype_;
-};
 
 // Eight rows at a time, since a word of AutoAWQ's holds a code of each.
 struct QweightRows {
@@ -174,8 +97,8 @@ struct QweightRows {
                            ) + offset
                          : 8U;
           },
-          to + row * row_scales.bytes(),
-          biases + row * row_scales.bytes()
+          row_at(to, row, row_scales.bytes()),
+          row_at(biases, row, row_scales.bytes())
       );
     }
   }
@@ -200,14 +123,19 @@ struct PackedRows {
     return word_at(*zeros, row / pack * groups + group) >> shift & ((1U << bits) - 1);
   }
 
-  void put(std::size_t row, std::byte* to, std::byte* scales_to, std::byte* biases) const {
-    std::memcpy(to, codes.data.get() + row * row_bytes, row_bytes);
-    row_scales.write(
-        [&](std::size_t group) { return float_at(scales, row * groups + group); },
-        [&](std::size_t group) { return zero(row, group); },
-        scales_to,
-        biases
-    );
+  // Row `row` to row `at` of the places.
+  void put(std::size_t row, std::size_t at, const Places& places) const {
+    if (places.codes != nullptr) {
+      std::memcpy(places.codes + at * row_bytes, codes.data.get() + row * row_bytes, row_bytes);
+    }
+    if (places.has_scales()) {
+      row_scales.write(
+          [&](std::size_t group) { return float_at(scales, row * groups + group); },
+          [&](std::size_t group) { return zero(row, group); },
+          row_at(places.scales, at, row_scales.bytes()),
+          row_at(places.biases, at, row_scales.bytes())
+      );
+    }
   }
 };
 
@@ -285,10 +213,17 @@ AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
   tensor.make = [rows, sizes = std::array{tensor.row_bytes(0), tensor.row_bytes(1)}](
                     std::int64_t first, std::int64_t units, std::span<std::byte* const> to
                 ) {
+    const Places places(to);
     for (std::size_t i = 0; i < static_cast<std::size_t>(units); ++i) {
       const std::size_t unit = static_cast<std::size_t>(first) + i;
-      rows.put_codes(unit, to[0] + i * sizes[0]);
-      rows.put_scales(unit, to[1] + i * sizes[1], to[2] + i * sizes[1]);
+      if (places.codes != nullptr) {
+        rows.put_codes(unit, row_at(places.codes, i, sizes[0]));
+      }
+      if (places.has_scales()) {
+        rows.put_scales(
+            unit, row_at(places.scales, i, sizes[1]), row_at(places.biases, i, sizes[1])
+        );
+      }
     }
   };
   return {std::move(tensor), {kernels::WeightKind::kAffine, 4, groups.size}};
@@ -330,13 +265,7 @@ AffineModule from_weight_packed(const ModuleParts& parts) {
   };
   tensor.make = [rows](std::int64_t first, std::int64_t made, std::span<std::byte* const> to) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(made); ++i) {
-      const std::size_t scales_at = i * rows.row_scales.bytes();
-      rows.put(
-          static_cast<std::size_t>(first) + i,
-          to[0] + i * rows.row_bytes,
-          to[1] + scales_at,
-          to[2] + scales_at
-      );
+      rows.put(static_cast<std::size_t>(first) + i, i, Places(to));
     }
   };
   return {std::move(tensor), {kernels::WeightKind::kAffine, static_cast<int>(bits), groups.size}};

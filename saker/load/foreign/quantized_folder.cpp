@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/foreign/byte_integers.h"
 #include "saker/load/foreign/module_parts.h"
 #include "saker/load/foreign/packed_integers.h"
 #include "saker/load/foreign/quantization_section.h"
@@ -31,11 +32,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSection = "quantization_config";
-constexpr std::array<std::string_view, 6> kMethods = {
-    "awq", "compressed-tensors", "fp8", "gptq", "mxfp4", "mxfp8"
+constexpr std::array<std::string_view, 8> kMethods = {
+    "awq", "bitnet", "compressed-tensors", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8"
 };
-constexpr std::array<std::string_view, 6> kFormats = {
+constexpr std::array<std::string_view, 7> kFormats = {
     "float-quantized",
+    "int-quantized",
     "mixed-precision",
     "mxfp4-pack-quantized",
     "naive-quantized",
@@ -44,10 +46,11 @@ constexpr std::array<std::string_view, 6> kFormats = {
 };
 // Parts that a module's weight takes with it, by the name of the weight.
 constexpr std::array<std::string_view, 3> kBesideQweight = {"g_idx", "qzeros", "scales"};
-constexpr std::array<std::string_view, 6> kBesideWeight = {
+constexpr std::array<std::string_view, 7> kBesideWeight = {
     "weight_g_idx",
     "weight_global_scale",
     "weight_scale",
+    "weight_scale_2",
     "weight_scale_inv",
     "weight_shape",
     "weight_zero_point",
@@ -88,7 +91,26 @@ std::optional<Method> method_of(const Json& config) {
       !contains(kMethods, method->get_ref<const std::string&>())) {
     return std::nullopt;
   }
-  return Method{method->get<std::string>(), *section};
+  // ModelOpt's own file has the settings one level deeper.
+  const auto nested = section->find("quantization");
+  const bool is_nested = nested != section->end() && nested->is_object();
+  return Method{method->get<std::string>(), is_nested ? *nested : *section};
+}
+
+// The configuration, with what ModelOpt writes into a file of its own.
+Json read_config(const fs::path& folder) {
+  constexpr const char* kOwnFile = "hf_quant_config.json";
+  Json config = read_json_file(folder / "config.json");
+  std::error_code ignored;
+  if (!config.is_object() || config.contains(kSection) || config.contains("quantization") ||
+      !fs::is_regular_file(folder / kOwnFile, ignored)) {
+    return config;
+  }
+  if (Json own = read_json_file(folder / kOwnFile); own.is_object()) {
+    own["quant_method"] = "modelopt";
+    config[kSection] = std::move(own);
+  }
+  return config;
 }
 
 [[noreturn]] void refuse_field(const Method& method, const char* field, std::string_view expected) {
@@ -116,6 +138,12 @@ void check_variant(const Method& method) {
     if (version != section.end() && version->is_string() && *version != "gemm" &&
         *version != "GEMM") {
       refuse_field(method, "version", "gemm");
+    }
+  }
+  if (method.name == "modelopt") {
+    const std::string algorithm = json_string(section, "quant_algo", "");
+    if (algorithm != "NVFP4" && algorithm != "FP8") {
+      refuse_field(method, "quant_algo", "FP8 or NVFP4");
     }
   }
   if (method.name == "compressed-tensors" &&
@@ -161,6 +189,14 @@ std::optional<kernels::WeightFormat> mlx_format(const Method& method) {
              : std::nullopt;
 }
 
+// What conversions take for the dtype of all floats.
+void erase_dtype(Json& config) {
+  config.erase("torch_dtype");
+  if (const auto text = config.find("text_config"); text != config.end() && text->is_object()) {
+    text->erase("dtype");
+  }
+}
+
 bool is_float(DType dtype) {
   return std::ranges::find(kFloats, dtype) != kFloats.end();
 }
@@ -194,6 +230,9 @@ class QuantizedModel {
       text->erase(kSection);
     }
     add_quantization(model_.config, formats_);
+    if (has_wide_scales_) {
+      erase_dtype(model_.config);
+    }
     if (dequantized_ > 0) {
       model_.notes.push_back(fmt::format(
           "{} {} of {} {} no format of MLX that holds {}: bfloat16 in its place",
@@ -221,6 +260,14 @@ class QuantizedModel {
       add_packed(path, parts, tensor);
     } else if (leaf == "weight" && tensor.dtype == DType::kFloat8E4M3) {
       add_floats(from_float8(parts, block_));
+    } else if (leaf == "weight" && tensor.dtype == DType::kInt8 && parts.find("weight_scale")) {
+      add_codes(path, from_int8(parts));
+    } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && parts.find("weight_scale_2")) {
+      add_floats(from_modelopt_nvfp4(parts));
+    } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && method_.name == "bitnet") {
+      add_codes(path, from_bitnet(parts, ternary_scale()));
+      // Who converts the model would round scales to the dtype that the configuration has.
+      has_wide_scales_ = ternary_scale() == TernaryScale::kDivides;
     } else if (!is_beside(parts, leaf) && !contains(kUnused, leaf)) {
       plain_.emplace_back(name, &tensor);
       if (leaf == "scales" && parts.find("weight") != nullptr && mlx_format(method_)) {
@@ -238,6 +285,12 @@ class QuantizedModel {
 
   std::uint32_t gptq_offset() const {
     return json_string(method_.section, "checkpoint_format", "gptq") == "gptq_v2" ? 0 : kGptqOffset;
+  }
+
+  TernaryScale ternary_scale() const {
+    return json_string(method_.section, "linear_class", "") == "autobitlinear"
+               ? TernaryScale::kMultiplies
+               : TernaryScale::kDivides;
   }
 
   void add_codes(const std::string& path, AffineModule module) {
@@ -300,6 +353,7 @@ class QuantizedModel {
   std::vector<std::pair<std::string, const Tensor*>> plain_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
   std::optional<DType> dtype_;
+  bool has_wide_scales_ = false;
   std::size_t modules_ = 0;
   std::size_t dequantized_ = 0;
 };
@@ -318,14 +372,14 @@ std::optional<ForeignModel> read_quantized(const Json& config, const TensorMap& 
 bool is_quantized(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   std::error_code ignored;
-  return fs::is_regular_file(file, ignored) && method_of(read_json_file(file));
+  return fs::is_regular_file(file, ignored) && method_of(read_config(folder));
 }
 
 std::optional<ForeignModel> open_quantized(const fs::path& folder) {
   if (!is_quantized(folder)) {
     return std::nullopt;
   }
-  const Json config = read_json_file(folder / "config.json");
+  const Json config = read_config(folder);
   const auto method = method_of(config);
   check_variant(*method);
   ModelTensors read = read_model_tensors(folder);

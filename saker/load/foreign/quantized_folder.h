@@ -2,9 +2,10 @@
 #pragma once
 
 // Model folders whose configuration names another tool's quantization (`quantization_config` with a
-// `quant_method`): awq and gptq with 4 bits, compressed-tensors' packed and fp8 forms, fp8; mxfp4
-// and mxfp8 with MLX's names. What MLX's layouts hold stays what it is, the rest becomes bfloat16,
-// with a note; see packed_integers.h and small_floats.h for the tensors.
+// `quant_method`, or ModelOpt's hf_quant_config.json): awq and gptq with 4 bits,
+// compressed-tensors' packed, int8 and fp8 forms, fp8, ModelOpt's, bitnet; mxfp4 and mxfp8 with
+// MLX's names. What MLX's layouts hold stays what it is, the rest becomes bfloat16, with a note;
+// see packed_integers.h, byte_integers.h and small_floats.h for the tensors.
 
 #include "saker/base/json.h"
 #include "saker/load/foreign/derived_tensor.h"

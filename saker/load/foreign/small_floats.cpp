@@ -118,6 +118,45 @@ ScalePlaces scale_places(
   );
 }
 
+// The one number of a tensor.
+float positive(const ModuleParts& parts, std::string_view leaf, const Tensor& tensor) {
+  const float value = float_at(tensor, 0);
+  require(
+      std::isfinite(value) && value > 0.0F,
+      ErrorCode::kCorruptData,
+      "tensor {} is {}, expected a number above 0",
+      quote(fmt::format("{}.{}", parts.path(), leaf)),
+      value
+  );
+  return value;
+}
+
+// `whole` gives the scale of a group from its own, with `global` in it.
+template <typename Whole>
+DerivedTensor nvfp4_rows(
+    const ModuleParts& parts, std::string_view leaf, const Tensor& global, const Whole& whole
+) {
+  const Tensor& codes = parts.matrix(leaf, {DType::kUInt8});
+  const std::int64_t rows = codes.shape[0];
+  const std::int64_t columns = codes.shape[1] * 2;
+  if (columns % kNvGroup != 0) {
+    parts.refuse(leaf, codes, fmt::format("columns in groups of {}", kNvGroup / 2));
+  }
+  const Tensor& scales = parts.at("weight_scale", {DType::kFloat8E4M3}, {rows, columns / kNvGroup});
+  auto tensor =
+      bfloat16_rows(parts, rows, columns, [codes, scales, whole](std::size_t row, float* to) {
+        const auto width = static_cast<std::size_t>(codes.shape[1]) * 2;
+        for (std::size_t i = 0; i < width; ++i) {
+          const std::size_t at = row * width + i;
+          const auto both = byte_at(codes, at / 2);
+          const float scale = whole(e4m3()[byte_at(scales, at / kNvGroup)]);
+          to[i] = e2m1(i % 2 == 0 ? both : both >> 4) * scale;
+        }
+      });
+  tensor.release = release_all({codes, scales, global});
+  return tensor;
+}
+
 }  // namespace
 
 DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
@@ -167,45 +206,35 @@ DerivedTensor from_mxfp4(const ModuleParts& parts) {
     std::size_t output = 0;
     for (const Tensor* from : {&codes, &scales}) {
       const auto row = static_cast<std::size_t>(from->shape[1]);
-      std::memcpy(
-          to[output++],
-          from->data.get() + static_cast<std::size_t>(first) * row,
-          static_cast<std::size_t>(count) * row
-      );
+      std::byte* const place = to[output++];
+      if (place != nullptr) {
+        std::memcpy(
+            place,
+            from->data.get() + static_cast<std::size_t>(first) * row,
+            static_cast<std::size_t>(count) * row
+        );
+      }
     }
   };
   return tensor;
 }
 
 DerivedTensor from_nvfp4(const ModuleParts& parts) {
-  const Tensor& codes = parts.matrix("weight_packed", {DType::kUInt8});
-  const std::int64_t rows = codes.shape[0];
-  const std::int64_t columns = codes.shape[1] * 2;
-  if (columns % kNvGroup != 0) {
-    parts.refuse("weight_packed", codes, fmt::format("columns in groups of {}", kNvGroup / 2));
-  }
-  const Tensor& scales = parts.at("weight_scale", {DType::kFloat8E4M3}, {rows, columns / kNvGroup});
   const Tensor& global = parts.at("weight_global_scale", {DType::kFloat32}, {1});
-  const float divisor = float_at(global, 0);
-  require(
-      std::isfinite(divisor) && divisor > 0.0F,
-      ErrorCode::kCorruptData,
-      "tensor {} is {}, expected a number above 0",
-      quote(parts.path() + ".weight_global_scale"),
-      divisor
-  );
-  auto tensor =
-      bfloat16_rows(parts, rows, columns, [codes, scales, divisor](std::size_t row, float* to) {
-        const auto width = static_cast<std::size_t>(codes.shape[1]) * 2;
-        for (std::size_t i = 0; i < width; ++i) {
-          const std::size_t at = row * width + i;
-          const auto both = byte_at(codes, at / 2);
-          const float scale = e4m3()[byte_at(scales, at / kNvGroup)] / divisor;
-          to[i] = e2m1(i % 2 == 0 ? both : both >> 4) * scale;
-        }
-      });
-  tensor.release = release_all({codes, scales, global});
-  return tensor;
+  const float divisor = positive(parts, "weight_global_scale", global);
+  return nvfp4_rows(parts, "weight_packed", global, [divisor](float scale) {
+    return scale / divisor;
+  });
+}
+
+DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts) {
+  const Tensor& given = parts.at("weight_scale_2");
+  if (given.shape.size() > 1 || given.element_count() != 1) {
+    parts.refuse("weight_scale_2", given, "one number");
+  }
+  const Tensor& global = parts.at("weight_scale_2", {DType::kFloat32}, given.shape);
+  const float factor = positive(parts, "weight_scale_2", global);
+  return nvfp4_rows(parts, "weight", global, [factor](float scale) { return scale * factor; });
 }
 
 }  // namespace saker::load::foreign

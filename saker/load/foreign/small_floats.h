@@ -10,8 +10,11 @@
 //   mxfp4-pack-quantized   weight_packed [N, K/2] bytes, the lower half first, weight_scale
 //                [N, K/32] E8M0.
 //   nvfp4-pack-quantized   the same with weight_scale [N, K/16] E4M3 over weight_global_scale [1].
+//   modelopt's NVFP4       weight [N, K/2] bytes alike, weight_scale times weight_scale_2, one
+//   number.
 //
-// (mlx_lm/models/deepseek_v3.py, `sanitize`; compressed-tensors' nvfp4_quantized.py.)
+// (mlx_lm/models/deepseek_v3.py, `sanitize`; compressed-tensors' nvfp4_quantized.py; modelopt's
+// nvfp4_tensor.py.)
 
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/module_parts.h"
@@ -29,5 +32,6 @@ struct BlockSize {
 DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block);
 DerivedTensor from_mxfp4(const ModuleParts& parts);  // Weight and scales.
 DerivedTensor from_nvfp4(const ModuleParts& parts);
+DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts);
 
 }  // namespace saker::load::foreign

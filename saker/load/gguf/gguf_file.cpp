@@ -296,13 +296,6 @@ Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
     }
   }
   Header header{std::string(what), std::move(metadata)};
-  require(
-      header.integer("split.count").value_or(1) <= 1,
-      ErrorCode::kUnsupported,
-      "{}: is one of {} files of a model, expected a model in one file",
-      what,
-      header.integer("split.count").value_or(0)
-  );
   std::set<std::string_view> names;
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
     header.tensors.push_back(read_entry(cursor, what));

@@ -57,6 +57,7 @@ struct TensorEntry {
   std::int64_t element_count = 0;
   std::size_t begin = 0;  // Bytes [begin, end) of the file.
   std::size_t end = 0;
+  std::size_t part = 0;  // The file, of a model in several; see gguf_parts.h.
 };
 
 // Look-ups throw kCorruptData, naming file and key, for values of another type than asked for.
@@ -94,8 +95,8 @@ class Header {
 };
 
 // Checks the whole file's structure. `what` names the file in messages; the header is valid as long
-// as `file` is. Throws kUnsupported for version 1 and unknown ones, big-endian files, files that
-// are a part of a split model, and types of tensors that we can't read.
+// as `file` is. Throws kUnsupported for version 1 and unknown ones, big-endian files, and types of
+// tensors that we can't read.
 Header parse_gguf(std::span<const std::byte> file, std::string_view what);
 
 }  // namespace saker::load::gguf

@@ -9,6 +9,7 @@
 #include "saker/load/foreign/quantization_section.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_file.h"
+#include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
 #include "saker/load/gguf/gguf_types.h"
 
@@ -44,15 +45,9 @@ std::string_view config_name(DType dtype) {
 
 class Model {
  public:
-  // `mapped` is what the bytes lie in, if anything.
-  Model(
-      std::span<const std::byte> bytes,
-      std::string_view what,
-      std::shared_ptr<const MappedFile> mapped
-  )
-      : bytes_(bytes),
-        mapped_(std::move(mapped)),
-        header_(parse_gguf(bytes, what)),
+  explicit Model(JoinedParts joined)
+      : parts_(std::move(joined.parts)),
+        header_(std::move(joined.header)),
         family_(family_of(header_)),
         dtype_(model_dtype()) {}
 
@@ -98,7 +93,11 @@ class Model {
     return dtype;
   }
 
-  const std::byte* data(const TensorEntry& entry) const { return bytes_.data() + entry.begin; }
+  const Part& part(const TensorEntry& entry) const { return parts_[entry.part]; }
+
+  const std::byte* data(const TensorEntry& entry) const {
+    return part(entry).bytes.data() + entry.begin;
+  }
 
   std::vector<float> rope_factors() const {
     const auto found = std::ranges::find(header_.tensors, "rope_freqs.weight", &TensorEntry::name);
@@ -112,7 +111,7 @@ class Model {
         plain_dtype(found->type).has_value() && found->element_count <= kMost,
         ErrorCode::kCorruptData,
         "{}: 'rope_freqs.weight' is {} {}, expected at most {} plain numbers",
-        header_.what(),
+        part(*found).what,
         facts_of(found->type).name,
         shape_text(found->shape),
         kMost
@@ -126,7 +125,7 @@ class Model {
         role.rotated_heads == 0 || entry.shape.front() % (2 * role.rotated_heads) == 0,
         ErrorCode::kCorruptData,
         "{}: tensor {} has {} rows, expected a multiple of 2 for each of {} heads",
-        header_.what(),
+        part(entry).what,
         quote(entry.name),
         entry.shape.front(),
         role.rotated_heads
@@ -135,9 +134,9 @@ class Model {
     const bool keeps_codes = layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
                              fits_affine(entry.type, data(entry), count_of(entry));
     DerivedTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
-    if (mapped_) {
-      tensor.release = [file = mapped_, begin = entry.begin, length = entry.end - entry.begin] {
-        file->release(begin, length);
+    if (const auto& mapped = part(entry).mapped) {
+      tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
+        mapped->release(begin, length);
       };
     }
     return tensor;
@@ -189,7 +188,7 @@ class Model {
         .count = count_of(entry) / static_cast<std::size_t>(count),
         .bytes = (entry.end - entry.begin) / static_cast<std::size_t>(count),
         .data = data(entry),
-        .mapped = mapped_,
+        .mapped = part(entry).mapped,
         .order = row_order(entry, role),
     };
   }
@@ -216,15 +215,20 @@ class Model {
     tensor.make = [from = rows(entry, role, tensor.rows), row_codes, row_scales](
                       std::int64_t first, std::int64_t count, std::span<std::byte* const> to
                   ) {
+      // Blocks give all three; what is not wanted goes to one row that is thrown away.
+      std::vector<std::byte> unwanted(std::max(row_codes, row_scales));
+      const auto place = [&](std::size_t output, std::size_t row, std::size_t bytes) {
+        return to[output] != nullptr ? to[output] + row * bytes : unwanted.data();
+      };
       for (std::int64_t i = 0; i < count; ++i) {
         const auto at = static_cast<std::size_t>(i);
         to_affine(
             from.type,
             from.at(first + i),
             from.count,
-            {.codes = to[0] + at * row_codes,
-             .scales = to[1] + at * row_scales,
-             .biases = to[2] + at * row_scales}
+            {.codes = place(0, at, row_codes),
+             .scales = place(1, at, row_scales),
+             .biases = place(2, at, row_scales)}
         );
       }
     };
@@ -302,8 +306,7 @@ class Model {
     }
   }
 
-  std::span<const std::byte> bytes_;
-  std::shared_ptr<const MappedFile> mapped_;
+  std::vector<Part> parts_;
   Header header_;
   Family family_;
   DType dtype_;
@@ -315,17 +318,20 @@ class Model {
 }  // namespace
 
 ForeignModel open_gguf(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  return Model(file->bytes(), quote(path.native(), path.native().size()), file).build();
+  return Model(open_parts(path)).build();
 }
 
 ForeignModel open_gguf_texts(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  return Model(file->bytes(), quote(path.native(), path.native().size()), file).texts();
+  return Model(open_parts(path)).texts();
 }
 
-ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what) {
-  return Model(file, what, nullptr).build();
+ForeignModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+  std::vector<Part> parts;
+  parts.reserve(files.size());
+  for (const auto file : files) {
+    parts.push_back({.what = std::string(what), .bytes = file, .mapped = nullptr});
+  }
+  return Model(join_parts(std::move(parts))).build();
 }
 
 }  // namespace saker::load::gguf

@@ -15,16 +15,18 @@
 
 namespace saker::load::gguf {
 
-// Reads headers, norms and scales only; the tensors keep the file mapped. Throws as
-// MappedFile::open, parse_gguf, family_of, model_config and tokenizer_files do, and kCorruptData
-// for tensors that don't fit the metadata.
+// Any part of a model in several files names it. Reads headers, norms and scales only; the tensors
+// keep the files mapped. Throws as open_parts, family_of, model_config and tokenizer_files do, and
+// kCorruptData for tensors that don't fit the metadata.
 foreign::ForeignModel open_gguf(const std::filesystem::path& path);
 
 // The model without tensors: configuration (without quantization), texts and their notes. Reads
 // headers only.
 foreign::ForeignModel open_gguf_texts(const std::filesystem::path& path);
 
-// As open_gguf, of a file in memory, which must outlive the model.
-foreign::ForeignModel read_gguf(std::span<const std::byte> file, std::string_view what);
+// As open_gguf, of all files in memory, which must outlive the model.
+foreign::ForeignModel read_gguf(
+    std::span<const std::span<const std::byte>> files, std::string_view what
+);
 
 }  // namespace saker::load::gguf

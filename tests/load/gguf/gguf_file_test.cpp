@@ -106,11 +106,6 @@ TEST(GgufFileTest, RefusesOtherVersionsByName) {
   expect_corrupt("", {"ends at byte 0"});
 }
 
-TEST(GgufFileTest, RefusesPartsOfASplitModel) {
-  const std::string file = small().integer("split.count", 3).file();
-  expect_error(ErrorCode::kUnsupported, {"3 files"}, [&] { parse(file); });
-}
-
 TEST(GgufFileTest, RefusesLyingCounts) {
   constexpr auto kMany = std::numeric_limits<std::uint64_t>::max();
   GgufBuilder keys = small();
