@@ -15,6 +15,7 @@ for program in build/fuzz/tests/fuzz/fuzz_*; do
   log=build/fuzz/findings/$name.log
   echo "fuzzing $name for $seconds s"
   "$program" -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -detect_leaks=0 \
     -artifact_prefix="build/fuzz/findings/$name-" "$work" "tests/fuzz/corpus/$name" >"$log" 2>&1 || {
     tail -n 40 "$log"
     exit 1

@@ -35,10 +35,12 @@ std::optional<NumberedName> numbered_name(std::string_view name, std::string_vie
   }
   const std::string_view digits = name.substr(0, dot);
   NumberedName result{.rest = name.substr(dot + 1)};
-  const char* const end = digits.data() + digits.size();
-  const auto [next, error] = std::from_chars(digits.data(), end, result.number);
+  const auto [next, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), result.number);
   const bool is_plain = digits.front() != '-' && (digits.front() != '0' || digits.size() == 1);
-  return error == std::errc() && next == end && is_plain ? std::optional(result) : std::nullopt;
+  return error == std::errc() && next == digits.data() + digits.size() && is_plain
+             ? std::optional(result)
+             : std::nullopt;
 }
 
 std::string PartName::sibling(int other) const {
