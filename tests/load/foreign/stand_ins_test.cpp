@@ -31,7 +31,9 @@ using saker::testing::raw_bytes;
 using saker::testing::RawTensor;
 using saker::testing::TemporaryDir;
 
-const fs::path kGolden = fs::path(SAKER_SOURCE_DIR) / "tests/golden/quantized";
+fs::path golden() {
+  return fs::path(SAKER_SOURCE_DIR) / "tests/golden/quantized";
+}
 
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
@@ -78,7 +80,7 @@ TEST(StandIns, GiveWhatAWrittenFolderGives) {
   for (const char* name :
        {"awq", "bitnet", "fp8", "gptq", "int8", "modelopt", "mxfp4", "nvfp4", "packed"}) {
     SCOPED_TRACE(name);
-    expect_the_same(kGolden / name);
+    expect_the_same(golden() / name);
   }
 }
 

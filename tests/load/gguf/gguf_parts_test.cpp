@@ -27,7 +27,9 @@ using saker::testing::expect_error;
 using saker::testing::GgufBuilder;
 using saker::testing::TemporaryDir;
 
-const fs::path kGolden = fs::path(SAKER_SOURCE_DIR) / "tests/golden/gguf";
+fs::path golden() {
+  return fs::path(SAKER_SOURCE_DIR) / "tests/golden/gguf";
+}
 
 // A part with one tensor of its own name.
 GgufBuilder part(std::uint32_t number, std::uint32_t count, std::string_view tensor) {
@@ -61,12 +63,12 @@ struct Model {
 
 // By the gguf package: the first part has keys and no tensors.
 TEST(GgufParts, AnyPartNamesTheWholeModel) {
-  const auto whole = open_gguf(kGolden / "whole.gguf");
+  const auto whole = open_gguf(golden() / "whole.gguf");
   const auto expected = foreign::make_tensors(whole);
   ASSERT_EQ(expected.size(), 5);
-  const auto known = fingerprint(kGolden / "split-00001-of-00004.gguf");
+  const auto known = fingerprint(golden() / "split-00001-of-00004.gguf");
   for (int i = 1; i <= 4; ++i) {
-    const fs::path path = kGolden / ("split-0000" + std::to_string(i) + "-of-00004.gguf");
+    const fs::path path = golden() / ("split-0000" + std::to_string(i) + "-of-00004.gguf");
     const auto model = open_gguf(path);
     EXPECT_EQ(model.config, whole.config);
     EXPECT_EQ(model.files, whole.files);
