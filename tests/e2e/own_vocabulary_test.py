@@ -146,12 +146,10 @@ class OwnVocabulary(SakerTest):
         self.assertEqual((mine["perplexity"], mine["tokens"]), (theirs["perplexity"], theirs["tokens"]))
 
     def test_the_base_s_own_draft_is_left_out(self):
-        model = self.folder / "model"
-        shutil.copytree(DEMO, model)
-        shutil.copytree(DEMO, model / "draft")
         adapter, _ = self.demo_adapter()
         options = ("-p", "Once upon", "--max-tokens", "12", "--json")
-        got = self.json("generate", model, "--adapter", adapter, *options)
+        self.assertEqual(self.json("generate", DEMO, *options)["stats"]["drafter"], "dflash")
+        got = self.json("generate", DEMO, "--adapter", adapter, *options)
         self.assertEqual(got["stats"]["drafter"], "none")
         self.assertEqual(answer(got), answer(self.json("generate", self.fused(DEMO, adapter), *options)))
 
