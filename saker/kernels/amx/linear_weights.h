@@ -103,14 +103,6 @@ struct ByteChunk {
   }
 };
 
-// Asks for memory that will be read soon: into the second cache, since the first one can wait for a
-// few lines only.
-[[gnu::always_inline]] inline void ask_for(const std::byte* at, std::size_t bytes) {
-  for (std::size_t line = 0; line < bytes; line += 64) {
-    __builtin_prefetch(at + line, 0, 2);
-  }
-}
-
 // The sixteen rows of a chunk on their way to its four tiles, which lie one behind the other. Asks
 // for the chunk `next` meanwhile.
 template <typename Chunk>

@@ -21,7 +21,7 @@ void multiply_block_in_place(const PackedMatrix& weight, const LinearTile& tile,
     U32x16 words[kSquarePairs];
     load_square(weight, block, k, words);
     unroll<kSquarePairs>([&](auto i) {
-      ahead.ask(kLineBytes);
+      ahead.ask(sizeof(U32x16));
       unroll<kRows>([&](auto r) {
         y[r.kValue][0] = PairOperand::step(y[r.kValue][0], words[i.kValue], inputs[r.kValue]);
       });

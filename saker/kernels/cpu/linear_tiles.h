@@ -38,10 +38,6 @@ constexpr int kPanelColumns = 256;  // A multiple of every group.
 constexpr int kTileRows = kTileSlivers * kSliverRows;
 static_assert(kTileBlocks % kBlockStep == 0);
 
-// Of a cache, and what __builtin_prefetch calls the second one.
-constexpr std::size_t kLineBytes = 64;
-constexpr int kSecondCache = 1;
-
 constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
@@ -50,15 +46,22 @@ constexpr int slivers_for(int rows) {
   return rows <= kFewRows ? 1 : (rows + kSliverRows - 1) / kSliverRows;
 }
 
-// Asks for the weights after those in flight, line by line: blocks and groups in flight are more
-// streams than a processor follows by itself, and each of them is short.
+// Asks for memory that will be read soon: into the second cache, since the first one can wait for a
+// few lines only.
+[[gnu::always_inline]] inline void ask_for(const std::byte* at, std::size_t bytes) {
+  constexpr std::size_t kLineBytes = 64;
+  for (std::size_t line = 0; line < bytes; line += kLineBytes) {
+    __builtin_prefetch(at + line, 0, 2);
+  }
+}
+
+// Asks for the weights after those in flight, as many bytes as are read meanwhile: blocks and
+// groups in flight are more streams than a processor follows by itself, and each of them is short.
 struct Ahead {
   const std::byte* at;
 
   [[gnu::always_inline]] void ask(std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += kLineBytes) {
-      __builtin_prefetch(at + i, 0, kSecondCache);
-    }
+    ask_for(at, bytes);
     at += bytes;
   }
 };

@@ -42,12 +42,6 @@ std::size_t column_offset(const PackedMatrix& weight, int k) {
   }
 }
 
-[[gnu::always_inline]] inline void ask_for_bytes(const std::byte* at, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += kLineBytes) {
-    __builtin_prefetch(at + i, 0, kSecondCache);
-  }
-}
-
 // Asks for part `part` of `parts` of what a panel is unpacked from.
 template <typename Format>
 void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
@@ -56,7 +50,7 @@ void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part
     for (int i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
       const std::byte* block = weight.block(range.first_block + i / kBlockRows);
       const auto row = static_cast<std::size_t>(i % kBlockRows) * weight.columns;
-      ask_for_bytes(block + 2 * (row + range.first), std::size_t{2} * range.count);
+      ask_for(block + 2 * (row + range.first), std::size_t{2} * range.count);
     }
     return;
   }
@@ -65,7 +59,7 @@ void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part
   const std::size_t begin = bytes * part / parts;
   const std::size_t end = bytes * (part + 1) / parts;
   for (int b = 0; b < range.blocks; ++b) {
-    ask_for_bytes(weight.block(range.first_block + b) + first + begin, end - begin);
+    ask_for(weight.block(range.first_block + b) + first + begin, end - begin);
   }
 }
 
