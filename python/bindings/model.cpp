@@ -174,6 +174,13 @@ void bind_model(nb::module_& module) {
       .def("encode", encode, nb::arg("text"), nb::arg("add_special_tokens"))
       .def("decode", decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))
       .def(
+          "special_token",
+          [](const Model& self, std::string_view name) {
+            return self.engine()->special_token(name);
+          },
+          nb::arg("name")
+      )
+      .def(
           "render_chat",
           render_chat,
           nb::arg("messages"),

@@ -146,21 +146,17 @@ class SakerLM(TemplateLM):
 
 
 def special_tokens(model: saker.Model) -> dict[str, int]:
-    """Ids of ``bos`` and ``eos`` as the model's files name them."""
-    files: dict[str, dict[str, Any]] = {}
-    for name in ("tokenizer_config.json", "generation_config.json", "config.json"):
-        file = Path(model.path) / name
-        files[name] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    """Ids of ``bos`` and ``eos``: as the tokenizer names them, else as the model's files do."""
     found = {}
     for kind in ("bos", "eos"):
-        piece = files["tokenizer_config.json"].get(f"{kind}_token")
-        ids = model.encode(piece["content"] if isinstance(piece, dict) else piece, add_special_tokens=False) if piece else []
+        token = model.special_token(f"{kind}_token")
         for name in ("generation_config.json", "config.json"):
-            id_or_ids = files[name].get(f"{kind}_token_id")
-            if len(ids) != 1 and id_or_ids is not None:
-                ids = (id_or_ids if isinstance(id_or_ids, list) else [id_or_ids])[:1]
-        if len(ids) == 1:
-            found[kind] = int(ids[0])
+            file = Path(model.path) / name
+            if token is None and file.exists():
+                token_or_tokens = json.loads(file.read_text(encoding="utf-8")).get(f"{kind}_token_id")
+                token = token_or_tokens[0] if isinstance(token_or_tokens, list) else token_or_tokens
+        if token is not None:
+            found[kind] = int(token)
     return found
 
 

@@ -341,6 +341,10 @@ class Model:
         """The text of tokens."""
         return self._native.decode([int(token) for token in tokens], skip_special_tokens)
 
+    def special_token(self, name: str) -> int | None:
+        """The id of what the tokenizer's configuration names ``bos_token``, ``eos_token`` and so on."""
+        return self._native.special_token(name)
+
     def render_chat(
         self,
         messages: Sequence[Message],
@@ -375,9 +379,9 @@ def load(
     """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache.
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
-    is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for. ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together.
-    ``fast_prefill``: prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
-    ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
+    is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
+    ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
+    prompts of answers run sooner and less precisely, with activations of int8; scores are as ever. ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
 
     Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
     does not run twice. ``trace`` is a file that gets a JSON line for each such question. ``single_view`` refuses a

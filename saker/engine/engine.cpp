@@ -54,7 +54,18 @@ std::shared_ptr<const Prompts> load_prompts(
   for (const auto& [name, file] : texts) {
     fs::create_symlink(fs::absolute(file), folder.path() / name);
   }
-  return Prompts::load(folder.path());
+  try {
+    return Prompts::load(folder.path());
+  } catch (const Error& error) {
+    std::string message = error.what();  // Names links: their files are what can be mended.
+    for (const auto& [name, file] : texts) {
+      const std::string link = folder.path() / name;
+      if (const auto at = message.find(link); at != std::string::npos) {
+        message.replace(at, link.size(), file.string());
+      }
+    }
+    throw Error(error.code(), message);
+  }
 }
 
 // The adapter that has to be part of the weights; empty: none.
@@ -336,8 +347,8 @@ const text::Tokenizer* Engine::tokenizer() const {
   return impl_->prompts().tokenizer().get();
 }
 
-std::optional<std::int32_t> Engine::eos_token() const {
-  return impl_->prompts().eos_token();
+std::optional<std::int32_t> Engine::special_token(std::string_view name) const {
+  return impl_->prompts().special_token(name);
 }
 
 const text::ChatTemplate* Engine::chat_template() const {

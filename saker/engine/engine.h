@@ -125,8 +125,9 @@ class Engine {
   // None when the model has no tokenizer.json: requests are token ids then, and results have no
   // text.
   const text::Tokenizer* tokenizer() const;
-  // The tokenizer's own end of a text; none where it names none.
-  std::optional<std::int32_t> eos_token() const;
+  // What the tokenizer's configuration names "bos_token", "eos_token" and so on; none where it
+  // names none, or a text that is no token.
+  std::optional<std::int32_t> special_token(std::string_view name) const;
   // None when the model has no chat template.
   const text::ChatTemplate* chat_template() const;
   // Sampling options that generation_config.json asks for, over the defaults; for `run` and

@@ -97,13 +97,13 @@ std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_
   parts.chat_template = text::ChatTemplate::load(model_dir);
   const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
   parts.eos_tokens = text::load_eos_tokens(model_dir, parts.tokenizer.get(), config);
-  if (config.add_bos_token && parts.tokenizer != nullptr) {
-    if (const auto bos = config.special_token("bos_token")) {
-      parts.bos_token = parts.tokenizer->token_id(*bos);
+  parts.add_bos_token = config.add_bos_token;
+  if (parts.tokenizer != nullptr) {
+    for (const auto& [name, text] : config.special_tokens) {
+      if (const auto id = parts.tokenizer->token_id(text)) {
+        parts.special_tokens.emplace(name, *id);
+      }
     }
-  }
-  if (const auto eos = config.special_token("eos_token"); eos && parts.tokenizer != nullptr) {
-    parts.eos_token = parts.tokenizer->token_id(*eos);
   }
   const std::filesystem::path generation = model_dir / "generation_config.json";
   if (std::filesystem::exists(generation)) {
@@ -141,6 +141,11 @@ const text::ChatTemplate* Prompts::chat_template() const {
   return parts_.chat_template ? &*parts_.chat_template : nullptr;
 }
 
+std::optional<std::int32_t> Prompts::special_token(std::string_view name) const {
+  const auto found = parts_.special_tokens.find(name);
+  return found == parts_.special_tokens.end() ? std::nullopt : std::optional(found->second);
+}
+
 const text::Tokenizer& Prompts::tokenizer_for_text() const {
   require(
       parts_.tokenizer != nullptr,
@@ -152,8 +157,9 @@ const text::Tokenizer& Prompts::tokenizer_for_text() const {
 
 std::vector<std::int32_t> Prompts::encode_text(const std::string& text) const {
   std::vector<std::int32_t> ids = tokenizer_for_text().encode(text);
-  if (parts_.bos_token && (ids.empty() || ids.front() != *parts_.bos_token)) {
-    ids.insert(ids.begin(), *parts_.bos_token);
+  const auto bos = parts_.add_bos_token ? special_token("bos_token") : std::nullopt;
+  if (bos && (ids.empty() || ids.front() != *bos)) {
+    ids.insert(ids.begin(), *bos);
   }
   return ids;
 }

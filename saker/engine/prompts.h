@@ -11,10 +11,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::engine {
@@ -33,8 +36,9 @@ class Prompts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<text::ChatTemplate> chat_template;
     std::vector<std::int32_t> eos_tokens;
-    std::optional<std::int32_t> bos_token;  // Put before text prompts that do not start with it.
-    std::optional<std::int32_t> eos_token;  // That of the tokenizer's configuration.
+    // Named by the tokenizer's configuration: "bos_token" ...
+    std::map<std::string, std::int32_t, std::less<>> special_tokens;
+    bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
   };
 
@@ -52,8 +56,8 @@ class Prompts {
 
   const text::ChatTemplate* chat_template() const;
 
-  // What ends a text of training data; answers end with any of `eos_tokens`.
-  std::optional<std::int32_t> eos_token() const { return parts_.eos_token; }
+  // The token that the tokenizer's configuration names so. Answers end with any of `eos_tokens`.
+  std::optional<std::int32_t> special_token(std::string_view name) const;
 
   const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
 

@@ -145,6 +145,13 @@ class OwnVocabulary(SakerTest):
         mine, theirs = (self.json("perplexity", *which, "-f", records, "--json") for which in (given, [fused]))
         self.assertEqual((mine["perplexity"], mine["tokens"]), (theirs["perplexity"], theirs["tokens"]))
 
+    def test_damage_names_the_adapter_s_file(self):
+        adapter, _ = self.demo_adapter()
+        (adapter / "tokenizer_config.json").write_text("{")
+        self.fails("generate", DEMO, "--adapter", adapter, "-p", "Once", says=str(adapter / "tokenizer_config.json"))
+        (adapter / "tokenizer.json").write_text("{")
+        self.fails("generate", DEMO, "--adapter", adapter, "-p", "Once", says=str(adapter / "tokenizer.json"))
+
     def test_the_base_s_own_draft_is_left_out(self):
         adapter, _ = self.demo_adapter()
         options = ("-p", "Once upon", "--max-tokens", "12", "--json")

@@ -42,9 +42,12 @@ TEST(Prompts, TextGetsWhatTheTokenizerAddsAndABosWhereNoneIs) {
   request.prompt = "the cat sat";
   const Ids encoded = tokenizer->encode("the cat sat");
   EXPECT_EQ(Prompts(parts()).encode(request), encoded);
-  with_bos.bos_token = encoded.front();
+  with_bos.special_tokens["bos_token"] = encoded.front();
+  EXPECT_EQ(Prompts(with_bos).special_token("bos_token"), encoded.front());
+  EXPECT_EQ(Prompts(with_bos).special_token("eos_token"), std::nullopt);
+  with_bos.add_bos_token = true;
   EXPECT_EQ(Prompts(with_bos).encode(request), encoded);
-  with_bos.bos_token = 2;
+  with_bos.special_tokens["bos_token"] = 2;
   Ids expected = encoded;
   expected.insert(expected.begin(), 2);
   EXPECT_EQ(Prompts(with_bos).encode(request), expected);
@@ -52,7 +55,8 @@ TEST(Prompts, TextGetsWhatTheTokenizerAddsAndABosWhereNoneIs) {
 
 TEST(Prompts, TokensAreUsedAsTheyAre) {
   Prompts::Parts with_bos = parts();
-  with_bos.bos_token = 2;
+  with_bos.special_tokens["bos_token"] = 2;
+  with_bos.add_bos_token = true;
   GenerateRequest request;
   request.tokens = Ids{7, 8};
   EXPECT_EQ(Prompts(with_bos).encode(request), (Ids{7, 8}));
@@ -60,7 +64,8 @@ TEST(Prompts, TokensAreUsedAsTheyAre) {
 
 TEST(Prompts, MessagesGoThroughTheTemplateWithoutSpecialTokens) {
   Prompts::Parts chat = parts();
-  chat.bos_token = 2;
+  chat.special_tokens["bos_token"] = 2;
+  chat.add_bos_token = true;
   chat.chat_template.emplace("{% for m in messages %}{{ m.content }}{% endfor %}{{ tail }}");
   GenerateRequest request;
   request.messages = Json::array({{{"role", "user"}, {"content", "the cat"}}});

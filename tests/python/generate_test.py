@@ -117,6 +117,8 @@ class Generate(DemoTest):
         ids = self.model.encode(STORY)
         self.assertEqual(self.model.decode(ids), STORY)
         self.assertEqual(self.model.encode(STORY, add_special_tokens=False), ids)
+        eos = self.model.special_token("eos_token")
+        self.assertEqual((self.model.decode([eos]), self.model.special_token("bos_token")), ("<|im_end|>", None))
         chat = self.model.render_chat([{"role": "user", "content": "Hi"}])
         self.assertIn("Hi", chat)
         self.assertGreater(len(chat), len(self.model.render_chat([{"role": "user", "content": "Hi"}],

@@ -96,6 +96,11 @@ class LmEval(DemoTest):
         self.assertEqual(base, zero)
         self.assertNotEqual(base, ft)
 
+    def test_special_tokens_are_the_tokenizer_s(self):
+        model = SakerLM(str(DEMO))
+        eos = self.model.special_token("eos_token")
+        self.assertEqual((model.eot_token_id, model.prefix_token_id), (eos, eos))
+
     def test_command_line(self):
         folder = write_tasks(self.folder / "tasks")
         done = subprocess.run(

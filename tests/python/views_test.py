@@ -5,7 +5,8 @@ import json
 import unittest
 
 import numpy as np
-from demo import DEMO, DemoTest, make_adapter
+from demo import DEMO, ROOT, DemoTest, make_adapter
+from safetensors.numpy import load_file
 
 import saker
 
@@ -103,6 +104,20 @@ class Views(DemoTest):
         self.assertEqual((plain.reference, plain.views[0].view, plain.views[0].kl), ("base", "ft", None))
         with self.assertRaisesRegex(ValueError, "two"):
             self.model.differences(TEXT, views=["base"])
+
+    def test_an_adapter_with_a_vocabulary_of_its_own(self):
+        folder = ROOT / "tests" / "golden"
+        adapter = folder / "adapters" / "peft_resized"
+        golden = load_file(adapter / "golden.safetensors")
+        tokens, logits = golden["ids"].tolist(), golden["logits"].astype(np.float64)
+        wanted = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        with saker.load(folder / "llama", adapter=adapter) as model:
+            self.assertEqual(model.facts.vocab_size, logits.shape[1])
+            (scored,) = model.score([saker.ScoreRequest(tokens=tokens)], views=[model.ft()])
+            rows = np.arange(len(tokens) - 1)
+            np.testing.assert_allclose(scored.views[0].logprobs[1:], wanted[rows, tokens[1:]], atol=2e-2)
+            (refused,) = model.score([saker.ScoreRequest(tokens=tokens)], views=["base"])
+            self.assertRegex(str(refused), "vocabulary of its own")
 
     def test_preflight(self):
         self.assertEqual(self.model.preflight(), (True, ""))

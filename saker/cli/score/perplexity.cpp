@@ -104,7 +104,7 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
 
 // The records behind each other, texts with an EOS after them, as mlx-lm's data sets end.
 std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engine::Engine& engine) {
-  const auto end = engine.eos_token();
+  const auto end = engine.special_token("eos_token");
   std::vector<std::int32_t> tokens;
   JsonLines lines(args.file);
   while (const auto line = lines.next()) {
