@@ -6,6 +6,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/linear_task.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -41,27 +42,47 @@ GatedFunction body_of(const RowBodies& bodies, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
+// joined [rows, 2 width] -> out [rows, width].
+void activate(GatedFunction function, const HeadRows& joined, int rows, int width, float* out) {
+  const int pieces = pieces_of(width);
+  each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
+    const int row = index / pieces;
+    const int first = index % pieces * kPiece;
+    const float* gate = StridedRows::at(joined, row, 0) + first;
+    const GatedRow task{
+        gate,
+        gate + width,
+        out + static_cast<std::ptrdiff_t>(row) * width + first,
+    };
+    function(task, std::min(kPiece, width - first));
+  });
+}
+
 // Input joined [N, 2 F]; output [N, F].
 struct GatedBody {
   GatedFunction function;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
-           ) mutable {
-      const HeadRows from = joined.resolve();
-      const int width = joined.width() / 2;
-      const int pieces = pieces_of(width);
-      each_row(joined.rows() * pieces, 8L * std::min(width, kPiece), [&](int index) {
-        const int row = index / pieces;
-        const int first = index % pieces * kPiece;
-        const float* gate = StridedRows::at(from, row, 0) + first;
-        const GatedRow task{
-            gate,
-            gate + width,
-            out + static_cast<std::ptrdiff_t>(row) * width + first,
-        };
-        function(task, std::min(kPiece, width - first));
-      });
+    return
+        [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+        ) mutable { activate(function, joined.resolve(), joined.rows(), joined.width() / 2, out); };
+  }
+};
+
+// The same of a product, whose inputs these are.
+struct LinearGatedBody {
+  LinearBody product;
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    const int width = outputs[0].shape(1);
+    const int rows = outputs[0].shape(0);
+    mx::array joined({rows, 2 * width}, mx::float32, nullptr, {});
+    joined.set_data(mx::allocator::malloc(joined.nbytes()));
+    const LinearTask task = product.task.of(inputs.data(), inputs.size(), joined.data<float>());
+    return [function = function, task, joined, rows, width, out = outputs[0].data<float>()] {
+      task();
+      activate(function, {task.out, 2 * width, 0}, rows, width, out);
     };
   }
 };
@@ -151,8 +172,13 @@ mx::array gated_activation(const mx::array& joined, Activation activation) {
   if (!on_cpu() || joined.dtype() != mx::float32) {
     return gated_activation_reference(joined, activation);
   }
-  const GatedBody body{body_of(*kernel_table().rows, activation)};
-  return cpu_operation("SakerGated", {joined.shape(0), joined.shape(1) / 2}, {joined}, body);
+  const GatedFunction function = body_of(*kernel_table().rows, activation);
+  const mx::Shape shape = {joined.shape(0), joined.shape(1) / 2};
+  if (const LinearBody* product = pending_linear(joined)) {
+    const LinearGatedBody body{*product, function};
+    return cpu_operation("SakerLinearGated", shape, joined.inputs(), body);
+  }
+  return cpu_operation("SakerGated", shape, {joined}, GatedBody{function});
 }
 
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {

@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/kv_storage.h"
+#include "saker/kernels/norm.h"
+#include "saker/kernels/rope.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -214,6 +216,50 @@ mx::array attend(
   const KvShape shape{.kv_heads = k.shape(1), .head_dim = k.shape(2), .value_head_dim = v.shape(2)};
   check_spans(k.shape(0), shape, spans, options);
   return attend_checked(q, NewRows{k, v}, spans, options, is_paged(spans[0]));
+}
+
+mx::array attend_joined(
+    const mx::array& joined,
+    const JoinedHeads& heads,
+    std::vector<AttendSpan> spans,
+    const AttendOptions& options
+) {
+  const int count = heads.query_heads + 2 * heads.kv_heads;
+  const int dim = heads.head_dim;
+  require(
+      joined.ndim() == 2 && joined.shape(0) >= 1 && joined.shape(1) == count * dim &&
+          !spans.empty() && spans[0].store != nullptr,
+      ErrorCode::kInvalidArgument,
+      "attend: joined rows of {} elements, expected {} heads of {}",
+      joined.ndim() == 2 ? joined.shape(1) : 0,
+      count,
+      dim
+  );
+  const int rows = joined.shape(0);
+  const KvShape shape{.kv_heads = heads.kv_heads, .head_dim = dim, .value_head_dim = dim};
+  check_spans(rows, shape, spans, options);
+  const int bits = spans[0].store->shape().bits;
+  const bool alike = std::ranges::all_of(spans, [&](const AttendSpan& span) {
+    return is_paged(span) && span.store->shape().bits == bits;
+  });
+  if (alike && joined.dtype() == mx::float32) {
+    return attend_joined_paged(joined, heads, spans, options);
+  }
+  const auto slice = [&](int first, int n) {
+    return mx::reshape(
+        mx::slice(joined, {0, first * dim}, {rows, (first + n) * dim}), {rows, n, dim}
+    );
+  };
+  auto q = slice(0, heads.query_heads);
+  auto k = slice(heads.query_heads, heads.kv_heads);
+  if (heads.norms) {
+    q = rms_norm(q, heads.norms->q, heads.norms->eps);
+    k = rms_norm(k, heads.norms->k, heads.norms->eps);
+  }
+  q = rope(q, heads.cos, heads.sin);
+  k = rope(k, heads.cos, heads.sin);
+  const auto v = slice(heads.query_heads + heads.kv_heads, heads.kv_heads);
+  return mx::reshape(attend(q, k, v, std::move(spans), options), {rows, -1});
 }
 
 mx::array attend_stored(

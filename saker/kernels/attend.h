@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace saker::kernels {
@@ -44,6 +45,31 @@ mx::array attend(
     const mx::array& q,
     const mx::array& k,
     const mx::array& v,
+    std::vector<AttendSpan> spans,
+    const AttendOptions& options
+);
+
+// The heads that a joined projection [N, (H + 2 H_kv) D] holds side by side, queries, keys, values,
+// and what becomes of queries and keys before they meet.
+struct JoinedHeads {
+  struct Norms {  // RMS norms over each head, see rms_norm: weights [D] float32.
+    mx::array q;
+    mx::array k;
+    float eps;
+  };
+
+  int query_heads;  // H
+  int kv_heads;
+  int head_dim;                // Of values too.
+  std::optional<Norms> norms;  // First, then the rotation.
+  mx::array cos;               // As rope() takes them.
+  mx::array sin;
+};
+
+// rms_norm, rope and attend of the heads' slices, on CPU in one operation -> [N, H * D].
+mx::array attend_joined(
+    const mx::array& joined,
+    const JoinedHeads& heads,
     std::vector<AttendSpan> spans,
     const AttendOptions& options
 );

@@ -221,6 +221,21 @@ std::int64_t work_of(const AttendPlan& plan) {
   return work;
 }
 
+}  // namespace
+
+void run_attention(
+    const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
+) {
+  const int workers = work_of(plan) < kSerialWork ? 1 : thread_pool().size();
+  const PagedAttention attention(plan, q, out);
+  if (rows) {
+    attention.write(rows->k, rows->v, rows->count > 1 ? workers : 1);
+  }
+  attention.compute(workers);
+}
+
+namespace {
+
 struct AttendBody {
   std::shared_ptr<const AttendPlan> plan;
 
@@ -231,12 +246,9 @@ struct AttendBody {
             k = writes ? std::optional(StridedRows(inputs[1])) : std::nullopt,
             v = writes ? std::optional(StridedRows(inputs[2])) : std::nullopt,
             out = outputs[0].data<float>()]() mutable {
-      const int workers = work_of(*plan) < kSerialWork ? 1 : thread_pool().size();
-      const PagedAttention attention(*plan, q.resolve(), out);
-      if (k) {
-        attention.write(k->resolve(), v->resolve(), k->rows() > 1 ? workers : 1);
-      }
-      attention.compute(workers);
+      const auto rows =
+          k ? std::optional(PagedRows{k->resolve(), v->resolve(), k->rows()}) : std::nullopt;
+      run_attention(*plan, q.resolve(), rows, out);
     };
   }
 };

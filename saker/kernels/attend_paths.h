@@ -5,6 +5,8 @@
 // operations over contiguous rows.
 
 #include "saker/kernels/attend.h"
+#include "saker/kernels/attend_plan.h"
+#include "saker/kernels/attention/head_rows.h"
 
 #include <cstdint>
 #include <optional>
@@ -45,6 +47,26 @@ mx::array attend_contiguous(
     const mx::array& q,
     const std::optional<NewRows>& rows,
     const AttendSpan& span,
+    const AttendOptions& options
+);
+
+// Rows to write, in a task.
+struct PagedRows {
+  HeadRows k;
+  HeadRows v;
+  int count;
+};
+
+// Does what is planned: writes the new rows, then q [N, H, D] -> out [N, H, D_v]. For tasks.
+void run_attention(
+    const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
+);
+
+// attend_joined over pages of the same form; inputs are float32 and were checked.
+mx::array attend_joined_paged(
+    const mx::array& joined,
+    const JoinedHeads& heads,
+    const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );
 

@@ -44,6 +44,8 @@ class CpuOperation : public mx::Primitive {
 
   const char* name() const override { return name_; }
 
+  const Body& body() const { return body_; }
+
   bool is_equivalent(const mx::Primitive&) const override { return false; }
 
  private:

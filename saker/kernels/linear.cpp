@@ -7,6 +7,7 @@
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/linear_task.h"
 #include "saker/kernels/pack/pack.h"
 #include "saker/kernels/packed_storage.h"
 
@@ -19,41 +20,6 @@ namespace saker::kernels {
 namespace {
 
 using SharedStorage = std::shared_ptr<const PackedWeight::Storage>;
-
-// What is multiplied where: some rows by the one set of bodies, the others by the other.
-struct LinearTask {
-  SharedStorage storage;
-  const LinearBodies* bodies;
-  const LinearBodies* int8_bodies;  // Null: `int8_rows` is empty.
-  std::vector<RowRange> int8_rows;
-  InputRows x;
-  const float* bias;
-  float* out;
-
-  RowProduct product(RowRange rows) const {
-    InputRows part = x;
-    part.data += rows.first * x.row_stride;
-    part.count = rows.count;
-    const PackedMatrix& matrix = storage->matrix;
-    return {&matrix, part, bias, out + std::ptrdiff_t{rows.first} * matrix.rows};
-  }
-
-  void operator()() const {
-    std::vector<RowProduct> exact;
-    std::vector<RowProduct> coarse;
-    int next = 0;
-    for (const RowRange& rows : int8_rows) {
-      exact.push_back(product({next, rows.first - next}));
-      coarse.push_back(product(rows));
-      next = rows.first + rows.count;
-    }
-    exact.push_back(product({next, x.count - next}));
-    multiply_rows(*bodies, exact);
-    if (!coarse.empty()) {
-      multiply_rows(*int8_bodies, coarse);
-    }
-  }
-};
 
 bool has_int8(const PackedMatrix& matrix) {
   return kernel_table().int8_linear != nullptr && matrix.kind != PackedKind::kFloat32 &&
@@ -72,28 +38,15 @@ mx::array cpu_linear(
   }
   const LinearBodies* bodies = kernel_table().linear;
   check_order(*bodies, weight.storage().matrix);
-  LinearTask task = {
-      .storage = weight.shared_storage(),
-      .bodies = bodies,
-      .int8_bodies = kernel_table().int8_linear,
-      .int8_rows = {},
-      .x = {},
-      .bias = nullptr,
-      .out = nullptr,
-  };
+  LinearBody body;
+  body.task.storage = weight.shared_storage();
+  body.task.bodies = bodies;
   if (has_int8(weight.storage().matrix)) {
-    task.int8_rows.assign(int8_rows.begin(), int8_rows.end());
+    body.task.int8_bodies = kernel_table().int8_linear;
+    body.task.int8_rows.assign(int8_rows.begin(), int8_rows.end());
   }
-  const auto body = [task = std::move(task
-                     )](const std::vector<mx::array>& arrays, std::vector<mx::array>& outputs) {
-    LinearTask ready = task;
-    const mx::array& rows = arrays[0];
-    ready.x = {rows.data<float>(), rows.strides()[0], rows.strides()[1], rows.shape(0)};
-    ready.bias = arrays.size() > 1 ? arrays[1].data<float>() : nullptr;
-    ready.out = outputs[0].data<float>();
-    return ready;
-  };
-  const auto y = cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), body);
+  const auto y =
+      cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), std::move(body));
   return mx::astype(y, x.dtype());
 }
 

@@ -6,6 +6,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/linear_task.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -68,6 +69,51 @@ struct NormBody {
   }
 };
 
+// A product, then what it adds to: inputs residual, norm weight and the product's; outputs sum,
+// normed.
+struct LinearNormBody {
+  LinearBody product;
+  const RowBodies* bodies;
+  float eps;
+  float scale;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    float* normed = outputs[1].data<float>();
+    return [bodies = bodies,
+            eps = eps,
+            scale = scale,
+            product = product.task.of(inputs.data() + 2, inputs.size() - 2, normed),
+            residual = StridedRows(inputs[0]),
+            weight = StridedRows(inputs[1]),
+            sum = outputs[0].data<float>(),
+            normed]() mutable {
+      product();
+      const HeadRows added = residual.resolve();
+      const float* weights = weight.resolve().data;
+      const int width = residual.width();
+      each_row(residual.rows(), 3L * width, [&](int row) {
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
+        float* to = normed + at;
+        const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
+        bodies->rms_norm(task, width, eps);
+      });
+    };
+  }
+};
+
+std::vector<mx::array> linear_norm(
+    const LinearBody& product,
+    const mx::array& y,
+    const mx::array& residual,
+    const NormBody& norm,
+    const mx::array& weight
+) {
+  std::vector<mx::array> inputs = {residual, weight};
+  inputs.insert(inputs.end(), y.inputs().begin(), y.inputs().end());
+  const LinearNormBody body{product, norm.bodies, norm.eps, norm.scale};
+  return cpu_operation("SakerLinearNorm", {y.shape(), y.shape()}, inputs, body);
+}
+
 }  // namespace
 
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
@@ -100,12 +146,14 @@ ResidualNorm rms_norm_residual(
     return {std::move(sum), std::move(normed)};
   }
   const NormBody body{kernel_table().rows, eps, scale};
-  auto outputs = cpu_operation(
-      "SakerRmsNormResidual",
-      {x.shape(), x.shape()},
-      {x, residual, mx::astype(weight, mx::float32)},
-      body
-  );
+  const auto weights = mx::astype(weight, mx::float32);
+  const LinearBody* product = pending_linear(residual);
+  auto outputs =
+      product != nullptr
+          ? linear_norm(*product, residual, x, body, weights)
+          : cpu_operation(
+                "SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body
+            );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 

@@ -16,7 +16,8 @@ struct ResidualNorm {
   mx::array normed;  // rms_norm(sum).
 };
 
-// Adds and normalises in one pass over memory. x, residual [N, D].
+// Adds and normalises in one pass over memory. x, residual [N, D]. On CPU a `residual` that is a
+// product not yet computed becomes a part of the same operation.
 ResidualNorm rms_norm_residual(
     const mx::array& x,
     const mx::array& residual,

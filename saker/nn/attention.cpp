@@ -41,6 +41,30 @@ Attention::Attention(
 }
 
 mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
+  const bool plain = !options_.output_gate && !options_.keys_are_values && !value_norm_;
+  const auto attended = plain && context.adapters().base_only() ? attend_joined(x, context, layer)
+                                                                : attend(x, context, layer);
+  return output_(attended, context.adapters());
+}
+
+mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, int layer) const {
+  const auto& table = context.rope_table(*rope_);
+  kernels::JoinedHeads heads{
+      .query_heads = options_.heads,
+      .kv_heads = options_.kv_heads,
+      .head_dim = options_.head_dim,
+      .norms = {},
+      .cos = table.cos,
+      .sin = table.sin,
+  };
+  if (q_norm_) {
+    heads.norms = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
+  }
+  const auto joined = qkv_(x, context.adapters());
+  return kernels::attend_joined(joined, heads, context.append(layer), options_.attend);
+}
+
+mx::array Attention::attend(const mx::array& x, ForwardContext& context, int layer) const {
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
   const auto parts = qkv_.split(x, context.adapters());
@@ -64,7 +88,7 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
     const auto gate = mx::slice(queries, {0, 0, dim}, queries.shape());
     attended = kernels::gated_activation(gate, attended, kernels::Activation::kLogistic);
   }
-  return output_(mx::reshape(attended, {rows, options_.heads * dim}), context.adapters());
+  return mx::reshape(attended, {rows, options_.heads * dim});
 }
 
 }  // namespace saker::nn

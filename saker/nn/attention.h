@@ -44,6 +44,11 @@ class Attention {
   std::size_t nbytes() const { return qkv_.nbytes() + output_.nbytes(); }
 
  private:
+  // What the heads attend to, [N, heads * head_dim].
+  mx::array attend(const mx::array& x, ForwardContext& context, int layer) const;
+  // The same where heads are all that the projection holds, and no adapter changes their norms.
+  mx::array attend_joined(const mx::array& x, ForwardContext& context, int layer) const;
+
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
   JoinedLinear qkv_;

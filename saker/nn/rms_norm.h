@@ -28,6 +28,11 @@ class RmsNorm {
       const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale = 1.0F
   ) const;
 
+  // Where no row's adapter changes it, it is these.
+  const mx::array& weight() const { return weight_; }
+
+  float eps() const { return eps_; }
+
  private:
   mx::array weight_;
   float eps_;

@@ -211,10 +211,12 @@ void attend_blocks(
       if (clean) {
         clean_values(shape, values, scratch.clean);
       }
+      const bool is_last = i + 1 == chunk.count;
       const Block block{
           chunk.pages[i].index * kBlock,
           keys,
           clean ? reinterpret_cast<const std::byte*>(scratch.clean) : values,
+          is_last ? values : chunk.pages[i + 1].data + tile.kv_head * shape.head_bytes,
           scratch.queries,
           scratch.scores,
           scratch.weights,

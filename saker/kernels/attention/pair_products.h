@@ -65,6 +65,7 @@ struct PairProducts : PairOperands {
         block.keys,
         (shape.head_dim + 1) / 2 * 2,
         block.scores,
+        block.values - block.keys,
     };
     with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<rows>(task); });
   }
@@ -78,6 +79,7 @@ struct PairProducts : PairOperands {
         shape.value_chunks,
         state.values + group.first * state.stride,
         state.stride,
+        block.next_keys - block.values,
     };
     with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<rows>(task); });
   }

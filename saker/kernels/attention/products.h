@@ -30,10 +30,11 @@ struct Block {
   std::int64_t begin;  // Position of its first key.
   const std::byte* keys;
   const std::byte* values;
-  const float* queries;    // Of the tile, query_words apart.
-  float* scores;           // [rows][64]
-  std::uint32_t* weights;  // [rows][32] pairs
-  CodeScratch* codes;      // Of quantized pages only.
+  const std::byte* next_keys;  // Of the block that comes next, or `values`.
+  const float* queries;        // Of the tile, query_words apart.
+  float* scores;               // [rows][64]
+  std::uint32_t* weights;      // [rows][32] pairs
+  CodeScratch* codes;          // Of quantized pages only.
 };
 
 // Rows [first, first + rows) of the tile, all of which see some key of the block.

@@ -23,6 +23,7 @@ struct ScoreTask {
   const std::byte* keys;
   int head_dim;  // Even for bf16.
   float* scores;
+  std::ptrdiff_t ahead = 0;  // From the keys to what is asked for meanwhile, as many bytes.
 };
 
 // Asks for the elements that the walk over a block's pairs reads kPrefetchBytes later.
@@ -129,7 +130,7 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
     U32x16 loaded[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + kPrefetchBytes);
+      prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + task.ahead);
       loaded[v] = load_u32(keys + v * kVector);
     }
 #pragma GCC unroll 8

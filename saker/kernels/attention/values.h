@@ -20,6 +20,7 @@ struct ValueTask {
   int chunks;
   float* sums;
   int stride;
+  std::ptrdiff_t ahead = 0;  // From the values to what is asked for meanwhile, as many bytes.
 };
 
 // kChunks chunks of 16 value elements from `chunk` on, keys [from, to).
@@ -138,11 +139,9 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
     U32x16 loaded[kChunks];
 #pragma GCC unroll 8
     for (int c = 0; c < kChunks; ++c) {
-      const auto at = [&](int ahead) {
-        return values + ((chunk + c + ahead) * kPairs + pair) * kVector;
-      };
-      prefetch(reinterpret_cast<const std::byte*>(at(kChunks)));
-      loaded[c] = load_u32(at(0));
+      const std::uint32_t* at = values + ((chunk + c) * kPairs + pair) * kVector;
+      prefetch(reinterpret_cast<const std::byte*>(at) + task.ahead);
+      loaded[c] = load_u32(at);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {

@@ -3,7 +3,7 @@
 
 // Bodies of the operations that work on one row at a time: norms, rotary embedding and elementwise
 // curves. A body sees one row only, so a row's bits cannot depend on another. Inputs need no
-// alignment; outputs don't overlap inputs.
+// alignment; outputs don't overlap inputs, but a norm may write over its x and a rotation too.
 
 #include <cstdint>
 
