@@ -106,6 +106,7 @@ View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
   if (named != adapters.end() && !named->name.empty()) {
     view.adapter = named->dir;
     if (at != std::string_view::npos) {
+      view.with_strength = true;
       view.strength = finite(key, parse_number<double>(key.substr(at + 1)));
     }
     return view;
@@ -113,6 +114,7 @@ View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
   if (key.starts_with("null:")) {
     view.null = parse_null(key);
   } else if (key != "ft") {
+    view.with_strength = true;
     view.strength = finite(key, parse_number<double>(key));
   }
   view.adapter = first_adapter(key, adapters).dir;
@@ -128,7 +130,8 @@ std::string view_id(const View& view) {
                ? fmt::format("null_{}", view.null->seed)
                : fmt::format("null_{}_rank{:.2f}", view.null->seed, view.null->rank_scale);
   }
-  return view.strength == 1.0 ? "ft" : fmt::format("scaled_{:.2f}", view.strength);
+  const bool whole = view.strength == 1.0 && !view.with_strength;
+  return whole ? "ft" : fmt::format("scaled_{:.2f}", view.strength);
 }
 
 }  // namespace saker::engine

@@ -24,6 +24,7 @@ struct View {
   std::string key = "base";            // Names it in results.
   std::filesystem::path adapter = {};  // Empty: the base.
   double strength = 1.0;               // Of the adapter's change; 0: the base's bits.
+  bool with_strength = false;          // The key names one, be it 1.
   std::optional<NullView> null = {};
 };
 

@@ -33,7 +33,11 @@ TEST(Views, AreNamedByTheirKey) {
   EXPECT_EQ(view_id(scaled), "scaled_0.50");
   EXPECT_EQ(parse_view("-1", adapters()).strength, -1.0);
 
+  EXPECT_EQ(view_id(parse_view("1", adapters())), "scaled_1.00");
+
   EXPECT_EQ(parse_view("law", adapters()).strength, 1.0);
+  EXPECT_EQ(view_id(parse_view("law", adapters())), "ft");
+  EXPECT_EQ(view_id(parse_view("law@1", adapters())), "scaled_1.00");
   EXPECT_EQ(parse_view("law@0.25", adapters()).strength, 0.25);
 }
 
