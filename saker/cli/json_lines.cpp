@@ -15,12 +15,13 @@ namespace saker::cli {
 
 JsonLines::JsonLines(const std::filesystem::path& path)
     : path_(path), file_(path, std::ios::binary) {
+  const int reason = file_.is_open() ? EISDIR : errno;
   require(
       file_.is_open() && !std::filesystem::is_directory(path),
       ErrorCode::kNotFound,
       "{}: can't be opened: {}",
       path.string(),
-      std::strerror(errno)
+      std::strerror(reason)
   );
 }
 

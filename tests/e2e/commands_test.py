@@ -171,6 +171,25 @@ class Score(SakerTest):
         self.fails("score", DEMO, "--prompt", "Saker is", "--top-k", "0", says="top_k")
         self.fails("score", DEMO, says="one of", code=2)
 
+    def test_a_table_of_the_next_token(self):
+        prompt = ["score", DEMO, "--prompt", "Saker is", "--top-k"]
+        found = self.json(*prompt, "3", "--json")["views"]["base"]["next"]
+        lines = self.ok(*prompt, "3").decode().splitlines()
+        self.assertEqual([int(line.split()[1]) for line in lines[:3]], found["token_ids"])
+        self.assertEqual([line.split()[0] for line in lines[:3]], [f"{x:.4f}" for x in found["logprobs"]])
+        self.assertEqual(lines[3].split(), [f"{found['tail_logprob']:.4f}", "all", "others"])
+        self.assertEqual(len(lines), 4)
+        self.assertNotIn("others", self.ok(*prompt, "100000").decode())
+        least = self.ok("score", DEMO, "--prompt", "Once upon a", "--top-k", "2047").decode()
+        self.assertIn("all others: at most 1e-12", least.splitlines()[-1])
+
+    def test_a_table_says_what_is_special_about_the_border(self):
+        text = self.ok("score", DEMO, "--prompt", "", "--completion", "hello you").decode()
+        self.assertIn("nothing before the first token", text)
+        text = self.ok("score", DEMO, "--prompt", "Once upon a ti", "--completion", "me there was").decode()
+        self.assertIn("a token spans the border", text)
+        self.assertEqual(len(self.ok("score", DEMO, "--text", "hello you").decode().splitlines()), 3)
+
     def test_longer_than_the_context(self):
         model = self.demo_copy(max_position_embeddings=16)
         ids = ",".join(["5", "6", "7"] * 10)

@@ -156,6 +156,25 @@ class Views(SakerTest):
         self.assertEqual(got, self.ok("score", DEMO, "-f", path, "--adapter", self.adapter, "--diff", "--batch", "1"))
         self.assertEqual(set(json.loads(got.splitlines()[0])), {"id", "tokens", "views", "diff"})
 
+    def test_resume_refuses_the_output_of_other_options(self):
+        path = self.write("r.jsonl", '{"id": 1, "text": "hello you"}\n{"id": 2, "text": ""}\n{"id": 3, "tokens": [5, 6]}\n')
+        resume = ["score", DEMO, "-f", path, "-o", self.folder / "out.jsonl", "--resume"]
+        adapter = ["--adapter", self.adapter]
+        options = [*adapter, "--diff", "--top-k", "2"]
+        self.ok(*resume, *options)
+        output = self.folder / "out.jsonl"
+        whole = output.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        for part in (lines[0], lines[0] + lines[1], lines[0] + b'{"id":2,"error":{}}\n'):
+            for other in (
+                [*adapter, "--top-k", "2"], ["--top-k", "2"], [*options, "--views", "base,0.5"],
+                [*adapter, "--diff", "--top-k", "0"], [*adapter, "--diff", "--top-k", "3"]):
+                output.write_bytes(part)
+                self.fails(*resume, *other, says="other options")
+                self.assertEqual(output.read_bytes(), part)
+            self.ok(*resume, *options)
+            self.assertEqual(output.read_bytes(), part + b"".join(lines[part.count(b"\n"):]))
+
     def test_preflight(self):
         views = ["--adapter", self.adapter, "--views", "base,ft,null:1"]
         self.assertEqual(self.json("score", DEMO, "--preflight", *views, "--json"), {"ok": True})

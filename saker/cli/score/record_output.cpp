@@ -7,12 +7,22 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <system_error>
 
 namespace saker::cli {
+namespace {
+
+// Those of an empty text say little of what was asked for.
+bool has_scores(std::string_view line) {
+  const std::size_t views = line.find(R"(],"views":{")");
+  return views != std::string_view::npos && views > 0 && line[views - 1] != '[';
+}
+
+}  // namespace
 
 RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
   if (start == Start::kResume && std::filesystem::exists(path)) {
@@ -37,16 +47,25 @@ void RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
   );
   std::uintmax_t whole = 0;
   std::string last;
+  std::string scores;
+  int scores_line = 0;
   {
     std::ifstream file(path, std::ios::binary);
     for (std::string line; std::getline(file, line) && !file.eof();) {
       whole += line.size() + 1;
       ++kept_lines_;
+      if (has_scores(line)) {
+        scores = line;
+        scores_line = kept_lines_;
+      }
       last = std::move(line);
     }
   }
   if (kept_lines_ > 0) {
     last_kept_ = parse_json(last, fmt::format("{}:{}", path.string(), kept_lines_));
+  }
+  if (scores_line > 0) {
+    last_scores_ = parse_json(scores, fmt::format("{}:{}", path.string(), scores_line));
   }
   std::error_code error;
   std::filesystem::resize_file(path, whole, error);

@@ -22,10 +22,13 @@ class RecordOutput {
   enum class Start : std::uint8_t { kEmpty, kResume };
   RecordOutput(const std::filesystem::path& path, Start start);
 
-  // Lines of the earlier run, and the last of them.
+  // Lines of the earlier run, the last of them, and the last of them with scores of tokens: null
+  // where there is none.
   int kept_lines() const { return kept_lines_; }
 
   const Json& last_kept() const { return last_kept_; }
+
+  const Json& last_scores() const { return last_scores_; }
 
   // One line, with its line break, written and flushed.
   void write(std::string_view line);
@@ -36,6 +39,7 @@ class RecordOutput {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
   int kept_lines_ = 0;
   Json last_kept_;
+  Json last_scores_;
 };
 
 }  // namespace saker::cli

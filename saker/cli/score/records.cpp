@@ -8,6 +8,7 @@
 #include "saker/cli/result_json.h"
 #include "saker/cli/score/record_output.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,6 +54,29 @@ Json failure(const Record& record, const Error& error) {
 bool answers(const Json& kept, const Record& record) {
   const bool with_id = kept.is_object() && kept.contains("id");
   return with_id ? kept["id"] == record.id : kept.is_object() && record.id.is_discarded();
+}
+
+// Whether an answer of the earlier run has what these options ask for.
+bool fits_options(const Json& kept, const engine::ScoreRequest& options, bool diff) {
+  try {
+    std::vector<std::string> keys;
+    for (const auto& [key, scores] : kept.at("views").items()) {
+      keys.push_back(key);
+    }
+    const bool same_views = std::ranges::equal(keys, options.views, {}, {}, &engine::View::key);
+    const Json& first = kept.at("views").front();
+    const bool with_next = first.contains("next");
+    if (!same_views || kept.contains("diff") != diff || with_next != (options.top_k > 0)) {
+      return false;
+    }
+    return !with_next || first.at("next").at("token_ids").size() ==
+                             std::min(
+                                 static_cast<std::size_t>(options.top_k),
+                                 first.at("next").at("vocab_size").get<std::size_t>()
+                             );
+  } catch (const Json::exception&) {
+    return true;  // No answer of ours: it tells nothing.
+  }
 }
 
 class RecordsScorer {
@@ -117,6 +141,13 @@ class RecordsScorer {
           record ? lines_.where() : "anything"
       );
     }
+    const Json& scores = output_.last_scores();
+    require(
+        scores.is_null() || fits_options(scores, options_, input_.diff),
+        ErrorCode::kInvalidArgument,
+        "{}: its lines have other views, candidates or differences: it belongs to other options",
+        input_.output.string()
+    );
   }
 
   std::optional<Record> read() {

@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -50,22 +51,53 @@ std::string quoted_piece(const text::Tokenizer& tokenizer, std::int32_t id) {
   return fmt::format("{:?}", tokenizer.has_token(id) ? tokenizer.token_piece(id) : "");
 }
 
+void print_row(
+    const std::optional<double>& logprob, std::int32_t id, const text::Tokenizer* tokenizer
+) {
+  print(fmt::format(
+      "{:>10}  {:>8}{}\n",
+      logprob ? fmt::format("{:.4f}", *logprob) : "-",
+      id,
+      tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
+  ));
+}
+
+void print_candidates(const score::NextDistribution& next, const text::Tokenizer* tokenizer) {
+  for (std::size_t i = 0; i < next.token_ids.size(); ++i) {
+    print_row(next.logprobs[i], next.token_ids[i], tokenizer);
+  }
+  if (next.tail_underflow) {
+    print("all others: at most 1e-12\n");
+  } else if (next.tail_logprob) {
+    print(fmt::format("{:>10.4f}  all others\n", *next.tail_logprob));
+  }
+}
+
+// Where nothing is scored, as of a prompt alone, what may come next.
 void print_table(const engine::ScoreResult& result, const text::Tokenizer* tokenizer) {
   for (const engine::ViewScores& view : result.views) {
     if (result.views.size() > 1) {
       print(view.view + ":\n");
     }
+    const bool scored =
+        std::ranges::any_of(view.logprobs, [](const auto& value) { return value.has_value(); });
+    if (!scored && view.next) {
+      print_candidates(*view.next, tokenizer);
+      continue;
+    }
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-      const std::int32_t id = result.tokens[i];
-      const auto& logprob = view.logprobs[i];
-      print(fmt::format(
-          "{:>10}  {:>8}{}\n",
-          logprob ? fmt::format("{:.4f}", *logprob) : "-",
-          id,
-          tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
-      ));
+      print_row(view.logprobs[i], result.tokens[i], tokenizer);
     }
     print(fmt::format("sum {:.4f}, mean {:.4f}\n", view.sum, view.mean));
+  }
+  if (result.first_token_unscored) {
+    print("nothing before the first token, which is not scored\n");
+  }
+  if (result.boundary_merged) {
+    print(
+        "a token spans the border of prompt and completion: what both have beyond the prompt's "
+        "count is scored\n"
+    );
   }
 }
 
