@@ -18,6 +18,8 @@ Prompt = str | Sequence[int] | Sequence[Message]
 """A text, token ids, or chat messages (``[{"role", "content"}, ...]``) for the model's template."""
 
 Result = TypeVar("Result")
+MOST_CANDIDATES = 2**31 - 1
+"""More than any vocabulary has."""
 BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
 
@@ -189,6 +191,7 @@ class View:
         """``next_token_dist`` of several prompts, in common passes."""
         if top_k < 1:
             raise InvalidArgumentError(f"top_k: got {top_k}, expected 1 or more")
+        top_k = min(top_k, MOST_CANDIDATES)
         return self._each([_native.ScoreRequest(prompt=prompt, top_k=top_k) for prompt in prompts], scores.token_dist)
 
     def _each(
@@ -225,8 +228,10 @@ class Model:
         return self._native.facts
 
     def close(self) -> None:
-        """Ends the trace and frees the model once no answer streams any more; it may be called again."""
-        self._native.close()
+        """Ends the trace and frees the model once no answer streams any more; it may be called again, and on what
+        was never whole."""
+        if hasattr(self, "_native"):
+            self._native.close()
 
     def _enter(self, view: View) -> None:
         if not self._single_view:

@@ -15,12 +15,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
-from dlm_sway.backends._instrumentation import BackendInstrumentation
 from dlm_sway.core.errors import BackendNotAvailableError, ProbeError, SpecValidationError
 from dlm_sway.core.model import ModelSpec
 from dlm_sway.core.scoring import RollingLogprob, TokenDist
 
 import saker
+from saker.sway_instruments import Instruments
 
 PREFLIGHT_PROMPT = "hello"
 PREFLIGHT_TOP_K = 8
@@ -29,10 +29,10 @@ PREFLIGHT_TOP_K = 8
 class SakerView:
     """What probes see of one view: dlm-sway's ``Model`` and ``ScoringBackend``."""
 
-    def __init__(self, view: saker.View, instrumentation: BackendInstrumentation) -> None:
+    def __init__(self, view: saker.View, instruments: Instruments) -> None:
         self.id = view.id
         self._view = view
-        self._inst = instrumentation
+        self._inst = instruments
 
     def generate(
         self, prompt: str, *, max_new_tokens: int, temperature: float = 0.0, top_p: float = 1.0, seed: int = 0
@@ -51,7 +51,7 @@ class SakerView:
             with probe_errors("logprob_of"):
                 return self._view.logprob_of(prompt, completion)
 
-        return self._inst.cached("logprob_of", self._view.key, f"{prompt}\0{completion}", 0, compute)
+        return self._inst.cached_one("logprob_of", self._view, f"{prompt}\0{completion}", 0, compute)
 
     def rolling_logprob(self, text: str) -> RollingLogprob:
         """log p of every token but the first."""
@@ -61,19 +61,21 @@ class SakerView:
                 found = self._view.rolling_logprob(text)
             return RollingLogprob(found.token_ids, found.logprobs, found.num_tokens, found.total_logprob)
 
-        return self._inst.cached("rolling_logprob", self._view.key, text, 0, compute)
+        return self._inst.cached_one("rolling_logprob", self._view, text, 0, compute)
 
     def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
         """The best candidates after the prompt, and the tail."""
-        return self._inst.cached(
-            "next_token_dist", self._view.key, prompt, top_k, lambda: self.next_token_dist_batch([prompt], top_k=top_k)[0]
-        )
+        return self.next_token_dist_batch([prompt], top_k=top_k)[0]
 
     def next_token_dist_batch(self, prompts: Sequence[str], *, top_k: int = 256) -> list[TokenDist]:
-        """``next_token_dist`` of several prompts in common passes; not kept."""
-        with probe_errors("next_token_dist"):
-            found = self._view.next_token_dist_batch(prompts, top_k=top_k)
-        return [TokenDist(each.token_ids, each.logprobs, each.vocab_size, each.tail_logprob) for each in found]
+        """``next_token_dist`` of several prompts; those that are not known run in common passes."""
+
+        def compute(missing: list[str]) -> list[TokenDist]:
+            with probe_errors("next_token_dist"):
+                found = self._view.next_token_dist_batch(missing, top_k=top_k)
+            return [TokenDist(each.token_ids, each.logprobs, each.vocab_size, each.tail_logprob) for each in found]
+
+        return self._inst.cached_batch("next_token_dist", self._view, prompts, top_k, compute)
 
     def close(self) -> None:
         """Nothing: the backend holds the model."""
@@ -96,7 +98,7 @@ class SakerBackend:
         self._single_view = single_view
         self.safe_for_concurrent_views = not single_view
         self._active: str | None = None
-        self._inst = BackendInstrumentation()
+        self._inst = Instruments()
         base = Path(base_spec.base).expanduser()
         device = "cpu" if base_spec.device in ("auto", "cpu") else "gpu"
         try:

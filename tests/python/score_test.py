@@ -43,7 +43,8 @@ class Score(DemoTest):
         self.assertEqual((top.token_ids.shape, top.logprobs.shape, top.vocab_size), ((8,), (8,), 2048))
         self.assertTrue((np.diff(top.logprobs) <= 0).all())
         self.assertAlmostEqual(np.exp(top.logprobs).sum() + np.exp(top.tail_logprob), 1.0, places=5)
-        self.assertIsNone(self.base.next_token_dist(PROMPT, top_k=100000).tail_logprob)
+        for all_or_more in (100000, 2**40):
+            self.assertIsNone(self.base.next_token_dist(PROMPT, top_k=all_or_more).tail_logprob)
         with self.assertRaisesRegex(ValueError, "top_k: got 0"):
             self.base.next_token_dist(PROMPT, top_k=0)
 

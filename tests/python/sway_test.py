@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 from demo import DEMO, DemoTest, make_adapter
 from dlm_sway.backends import build
+from dlm_sway.backends._instrumentation import TraceWriter
 from dlm_sway.core.errors import BackendNotAvailableError, ProbeError, SpecValidationError
 from dlm_sway.core.model import ModelSpec
 from dlm_sway.core.scoring import NullCalibratedBackend, PreflightCheckable, ScalableDifferentialBackend
@@ -98,6 +99,42 @@ class Sway(DemoTest):
         with backend.as_scaled_adapter(0.501) as one, backend.as_scaled_adapter(0.504) as two:
             self.assertEqual(one.id, two.id)
             self.assertNotEqual(one.logprob_of("a", " b"), two.logprob_of("a", " b"))
+
+    def test_different_prompts_never_share_a_result(self):
+        backend = self.backend()
+        hash_of = "dlm_sway.backends._instrumentation._prompt_hash"
+        with mock.patch(hash_of, return_value="0" * 12), backend.as_base() as view:
+            self.assertNotEqual(view.logprob_of("a", " b"), view.logprob_of("a", " c"))
+            lengths = [view.rolling_logprob(text).num_tokens for text in PROMPTS]
+        self.assertEqual(lengths, [len(self.model.encode(text)) for text in PROMPTS])
+
+    def test_a_batch_runs_what_is_not_known(self):
+        backend = self.backend()
+        with backend.as_null_adapter(7, init_scale=0.1) as view:
+            second = view.next_token_dist(PROMPTS[1], top_k=4)
+            every = view.next_token_dist_batch(PROMPTS, top_k=4)
+            again = view.next_token_dist_batch(PROMPTS, top_k=4)
+            self.assertEqual(view.next_token_dist_batch([], top_k=4), [])
+        self.assertIs(every[1], second)
+        self.assertTrue(all(one is other for one, other in zip(every, again, strict=True)))
+        stats = backend._inst.stats.to_dict()
+        self.assertEqual((stats["cache_misses"], stats["cache_hits"], stats["forward_passes"]), (4, 5, 2))
+        self.assertEqual((stats["batches_sent"], stats["batched_prompts"], stats["max_batch_size"]), (1, 3, 3))
+        for prompt, one in zip(PROMPTS, every, strict=True):
+            alone = self.model.null(7, init_scale=0.1).next_token_dist(prompt, top_k=4)
+            np.testing.assert_array_equal(one.logprobs, alone.logprobs)
+
+    def test_the_trace_has_dlm_sway_s_ids(self):
+        backend = self.backend()
+        trace = self.folder / "ids.jsonl"
+        backend._inst.trace = TraceWriter(trace)
+        with backend.as_scaled_adapter(0.5) as half, backend.as_null_adapter(7) as null, backend.as_scaled_adapter(1) as one:
+            half.logprob_of("a", " b")
+            null.next_token_dist_batch(PROMPTS[:2])
+            one.rolling_logprob("a b")
+        backend.close()
+        lines = [json.loads(line) for line in trace.read_text().splitlines()]
+        self.assertEqual([line["view_id"] for line in lines], ["scaled_0.50", "null_7", "null_7", "scaled_1.00"])
 
     def test_one_view_at_a_time_where_asked_for(self):
         from saker.sway import SakerBackend

@@ -145,6 +145,7 @@ class Views(DemoTest):
         self.assertEqual({*lines[0]}, {"ts", "probe", "view_id", "prompt_hash", "top_k", "op", "wall_ms", "hit"})
         for _ in range(2):
             model.close()
+        saker.Model.__new__(saker.Model).close()  # Never whole.
         with saker.load(DEMO, cache_entries=0) as model:
             for _ in range(2):
                 self.logprobs(model.base())
