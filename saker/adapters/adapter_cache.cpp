@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 // Beside the two files of mlx-lm, in the cache of ours: what became of the modules.
 constexpr std::string_view kReport = "conversion.json";
 // Of what conversion makes; another number: converted again.
-constexpr int kForm = 1;
+constexpr int kForm = 2;
 
 fs::path cache_home() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -63,23 +63,28 @@ Json report_json(const ConversionReport& report) {
       {"tensors", report.tensors},
       {"converted", report.converted},
       {"skipped", report.skipped},
+      {"notes", report.notes},
   };
 }
 
-// That of a folder of ours; none where there is none, or one of another form.
+// That of a folder of ours; none where there is none, one of another form, or one that was cut.
 std::optional<ConversionReport> read_report(const fs::path& dir) {
   if (!has_both(dir)) {
     return std::nullopt;
   }
   try {
     const Json json = read_json_file(dir / kReport);
-    if (json.at("form").get<int>() != kForm) {
+    const auto tensors = json.at("tensors").get<std::size_t>();
+    const bool whole = json.at("form").get<int>() == kForm &&
+                       load::read_safetensors(dir / kMlxWeights).size() == tensors;
+    if (!whole) {
       return std::nullopt;
     }
     return ConversionReport{
         .converted = json.at("converted").get<std::vector<std::string>>(),
         .skipped = json.at("skipped").get<std::vector<std::string>>(),
-        .tensors = json.at("tensors").get<std::size_t>(),
+        .notes = json.at("notes").get<std::vector<std::string>>(),
+        .tensors = tensors,
     };
   } catch (const std::exception&) {
     return std::nullopt;

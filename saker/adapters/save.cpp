@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/save.h"
 
+#include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
@@ -59,6 +60,43 @@ void skip_replaced(const ModuleSource& module, ConversionReport& report) {
   }
   if (module.low_rank && module.low_rank->bias) {
     report.skipped.push_back(fmt::format("{}: a bias of its own (lora_bias)", module.name));
+  }
+}
+
+// Whether the other tool has a place for the low-rank pair; the report says why not.
+bool has_place(const ModuleSource& module, AdapterFormat form, ConversionReport& report) {
+  if (!module.low_rank) {
+    return false;
+  }
+  const LowRank& low_rank = *module.low_rank;
+  const bool by_token = form == AdapterFormat::kMlx;
+  if (low_rank.embedding && low_rank.magnitude && low_rank.by_token != by_token) {
+    report.skipped.push_back(fmt::format(
+        "{}: magnitudes (DoRA) that are not {}",
+        module.name,
+        by_token ? "by token, as in mlx-lm" : "by column, as in PEFT"
+    ));
+    return false;
+  }
+  return true;
+}
+
+// What a tied head does differs between the tools, and only the base says whether it is tied.
+void note_head(
+    const AdapterSource& source,
+    const ModuleSource& module,
+    AdapterFormat form,
+    ConversionReport& report
+) {
+  const bool follows = form == AdapterFormat::kMlx;
+  if (module.low_rank->embedding && source.tied_head_follows != follows &&
+      !source.modules.contains(kHead)) {
+    report.notes.push_back(fmt::format(
+        "{}: in {} a head that shares its weight {}",
+        module.name,
+        follows ? "mlx-lm" : "PEFT",
+        follows ? "changes too" : "stays the base's"
+    ));
   }
 }
 
@@ -159,9 +197,10 @@ MlxAdapter to_mlx(const AdapterSource& source) {
   std::set<int> layers;
   for (const auto& [name, module] : source.modules) {
     skip_replaced(module, report);
-    if (!module.low_rank) {
+    if (!has_place(module, AdapterFormat::kMlx, report)) {
       continue;
     }
+    note_head(source, module, AdapterFormat::kMlx, report);
     const LowRank& low_rank = *module.low_rank;
     const std::string path = mlx_path(module.name);
     // [K, R] (of an embedding [V, R]) and [R, N].
@@ -212,9 +251,10 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
   Json alphas = Json::object();
   for (const auto& [name, module] : source.modules) {
     skip_replaced(module, report);
-    if (!module.low_rank) {
+    if (!has_place(module, AdapterFormat::kPeft, report)) {
       continue;
     }
+    note_head(source, module, AdapterFormat::kPeft, report);
     const LowRank& low_rank = *module.low_rank;
     const std::string path = peft_path(module.name);
     const std::string start = "base_model.model." + path;

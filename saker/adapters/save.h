@@ -18,6 +18,7 @@ namespace saker::adapters {
 struct ConversionReport {
   std::vector<std::string> converted;  // Modules.
   std::vector<std::string> skipped;    // "NAME: why".
+  std::vector<std::string> notes;      // "NAME: what the other tool does with it".
   std::size_t tensors = 0;             // Written.
 };
 
@@ -29,8 +30,8 @@ struct MlxAdapter {
 };
 
 // In mlx-lm's form, which has one rank and scale for all modules: lower ranks are filled with
-// zeros, other scales go into lora_b. Biases and replaced weights have no place there and are
-// skipped. Throws kUnsupported when nothing is left.
+// zeros, other scales go into lora_b. Biases, replaced weights and PEFT's DoRA of an embedding have
+// no place there and are skipped. Throws kUnsupported when nothing is left.
 MlxAdapter to_mlx(const AdapterSource& source);
 
 // Throws as AtomicFile does.

@@ -85,9 +85,12 @@ adapters::ConversionReport write_adapter(const ConvertArgs& args, const std::str
   return adapters::save_peft(noise, output);
 }
 
-void list_skipped(const adapters::ConversionReport& report) {
+void print_left_out(const adapters::ConversionReport& report) {
   for (const std::string& skipped : report.skipped) {
     print_error(fmt::format("skipped {}\n", skipped));
+  }
+  for (const std::string& note : report.notes) {
+    print_error(fmt::format("note: {}\n", note));
   }
 }
 
@@ -103,11 +106,12 @@ int run_cached_adapter(const ConvertArgs& args) {
         {"tensors", cached.report.tensors},
         {"converted", cached.report.converted},
         {"skipped", cached.report.skipped},
+        {"notes", cached.report.notes},
     }));
     return 0;
   }
   print(cached.dir.string() + "\n");
-  list_skipped(cached.report);
+  print_left_out(cached.report);
   return 0;
 }
 
@@ -120,13 +124,14 @@ int run_adapter(const ConvertArgs& args) {
         {"tensors", report.tensors},
         {"converted", report.converted},
         {"skipped", report.skipped},
+        {"notes", report.notes},
     }));
     return 0;
   }
   print(fmt::format(
       "{} tensors of {} modules in {}\n", report.tensors, report.converted.size(), output
   ));
-  list_skipped(report);
+  print_left_out(report);
   return 0;
 }
 

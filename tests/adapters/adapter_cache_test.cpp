@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv is POSIX's.
 
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -123,10 +124,11 @@ TEST_F(Cache, WhatIsIncompleteOrBrokenIsWrittenAgain) {
     fs::remove(dir / kAdapterConfig);
     EXPECT_FALSE(cached_adapter(adapter(), cache).was_there);
     EXPECT_TRUE(cached_adapter(adapter(), cache).was_there);
+    for (const int bytes : {0, 100, static_cast<int>(fs::file_size(dir / kMlxWeights)) - 1}) {
+      fs::resize_file(dir / kMlxWeights, static_cast<std::uintmax_t>(bytes));
+      EXPECT_FALSE(cached_adapter(adapter(), cache).was_there) << bytes;
+    }
   }
-  const auto dir = cached_adapter(adapter(), AdapterCache::kSway).dir;
-  fs::resize_file(dir / kMlxWeights, 100);
-  EXPECT_FALSE(cached_adapter(adapter(), AdapterCache::kSway).was_there);
   home_.write(
       "cache/saker/adapters/" + std::string(kSakerKey) + "/conversion.json", "{\"form\":0}"
   );

@@ -21,8 +21,10 @@ namespace {
 
 using saker::testing::expect_error;
 using saker::testing::TemporaryDir;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 AdapterSource golden(std::string_view name) {
   return read_adapter(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/adapters" / name);
@@ -107,6 +109,28 @@ TEST(SaveAdapter, ConfigurationAndReport) {
   // Only layer 1: mlx-lm's count from the end can't say that.
   save_mlx(golden("peft_layers"), dir.path());
   EXPECT_EQ(read_json_file(dir.path() / "adapter_config.json")["num_layers"], -1);
+}
+
+// mlx-lm has a magnitude for each token, PEFT one for each number of a row.
+TEST(SaveAdapter, DoraOfAnEmbeddingHasNoPlaceInTheOtherForm) {
+  const TemporaryDir dir;
+  const auto mlx = save_mlx(golden("peft_dora_embedding"), dir.path() / "mlx");
+  EXPECT_THAT(mlx.skipped, Contains(HasSubstr("embed_tokens: magnitudes (DoRA)")));
+  EXPECT_THAT(mlx.converted, Not(Contains(HasSubstr("embed_tokens"))));
+  EXPECT_FALSE(read_adapter(dir.path() / "mlx").modules.contains("embed_tokens"));
+  const auto peft = save_peft(golden("mlx_dora_embedding"), dir.path() / "peft");
+  EXPECT_THAT(peft.skipped, ElementsAre(HasSubstr("embed_tokens: magnitudes (DoRA)")));
+  EXPECT_FALSE(read_adapter(dir.path() / "peft").modules.contains("embed_tokens"));
+}
+
+TEST(SaveAdapter, SaysWhatAHeadOfTheEmbeddingsWeightDoes) {
+  const TemporaryDir dir;
+  const auto mlx = save_mlx(golden("peft_embedding"), dir.path() / "mlx");
+  EXPECT_THAT(mlx.notes, ElementsAre(HasSubstr("embed_tokens: in mlx-lm a head")));
+  const auto peft = save_peft(golden("mlx_lora_embedding"), dir.path() / "peft");
+  EXPECT_THAT(peft.notes, ElementsAre(HasSubstr("embed_tokens: in PEFT a head")));
+  EXPECT_THAT(save_mlx(golden("mlx_lora_embedding"), dir.path() / "same").notes, ElementsAre());
+  EXPECT_THAT(save_mlx(golden("peft_llama"), dir.path() / "plain").notes, ElementsAre());
 }
 
 TEST(NullAdapter, IsNoiseOfTheAskedSize) {
