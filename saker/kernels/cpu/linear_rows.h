@@ -8,10 +8,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Blocks in flight.
+// Blocks in flight: a power of two, so that tiles hold whole multiples.
 constexpr int blocks_for(int rows) {
-  const int blocks = kFewSums / rows;
-  return blocks < 1 ? 1 : smaller(blocks, kRowBlocks);
+  int blocks = kRowBlocks;
+  while (blocks > 1 && blocks * rows > kFewSums) {
+    blocks /= 2;
+  }
+  return blocks;
 }
 
 // Adds one step to the chains: word[b] of each block times inputs of each row. Operand by operand,
