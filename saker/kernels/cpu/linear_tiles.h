@@ -10,10 +10,11 @@ namespace saker::kernels::SAKER_ISA {
 
 // What fits the registers: kSliverRows * kBlockStep sums beside their operands; for few rows, up to
 // kFewRows in one sliver, kFewSums, so that there are chains enough. Slivers of a tile: the more
-// rows, the less often weights are unpacked; their inputs and sums lie in the second cache.
+// rows, the less often weights are unpacked: all of a prompt's usual 512 at once; their inputs and
+// sums lie in the second cache.
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 constexpr int kSliverRows = 6;
-constexpr int kTileSlivers = 43;
+constexpr int kTileSlivers = 86;
 constexpr int kBlockStep = 4;
 constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
