@@ -228,11 +228,14 @@ AdapterSource read_adapter(const std::filesystem::path& name) {
   if (!mlx && !std::filesystem::exists(dir / kPeftWeights)) {
     refuse_folder(dir);
   }
-  AdapterFiles files = read_files(dir, mlx ? kMlxWeights : kPeftWeights);
-  std::string identity = identity_of(files);
-  AdapterSource source = mlx ? read_mlx(std::move(files)) : read_peft(std::move(files));
-  source.identity = std::move(identity);
-  return source;
+  return naming_folder(dir, [&] {
+    AdapterFiles files = read_files(dir, mlx ? kMlxWeights : kPeftWeights);
+    std::string identity = identity_of(files);
+    AdapterSource source = mlx ? read_mlx(std::move(files)) : read_peft(std::move(files));
+    source.identity = std::move(identity);
+    source.dir = dir;
+    return source;
+  });
 }
 
 }  // namespace saker::adapters

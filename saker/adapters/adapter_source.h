@@ -59,7 +59,8 @@ struct AdapterSource {
   bool tied_head_follows = false;
   Json config;
   std::map<std::string, ModuleSource, std::less<>> modules;
-  std::string identity;  // A hash of weights and configuration.
+  std::string identity;       // A hash of weights and configuration.
+  std::filesystem::path dir;  // Where it was read, for messages.
 };
 
 // The folder itself, or that of a repo id ("org/name", "org/name@revision") in the hub cache.
@@ -68,7 +69,7 @@ std::filesystem::path adapter_folder(const std::filesystem::path& name);
 
 // From a folder or repo id. Throws kNotFound for a folder that holds no adapter or misses a file,
 // kUnsupported naming what we can't run, kCorruptData for files that break their format and values
-// that are not finite.
+// that are not finite. The messages name the folder.
 AdapterSource read_adapter(const std::filesystem::path& name);
 
 // "model.language_model.layers.0.mlp" -> "layers.0.mlp".

@@ -300,9 +300,9 @@ ModuleSource tied_change(const ModuleSource& embedding) {
   return head;
 }
 
-}  // namespace
-
-std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const models::Model& model) {
+std::shared_ptr<const nn::Adapter> bind_modules(
+    const AdapterSource& source, const models::Model& model
+) {
   const ModuleMap modules = modules_by_name(model);
   check_names(source, modules);
   nn::Adapter::Changes changes;
@@ -329,6 +329,12 @@ std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const model
     add("lm_head", tied_change(embedding->second));
   }
   return std::make_shared<const nn::Adapter>(source.identity, std::move(changes), first_layer);
+}
+
+}  // namespace
+
+std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const models::Model& model) {
+  return naming_folder(source.dir, [&] { return bind_modules(source, model); });
 }
 
 std::shared_ptr<const nn::Adapter> load_adapter(

@@ -73,6 +73,7 @@ AdapterSource null_adapter(const AdapterSource& source, const NullOptions& optio
   result.format = source.format;
   result.tied_head_follows = source.tied_head_follows;
   result.config = source.config;
+  result.dir = source.dir;
   for (const auto& [name, module] : source.modules) {
     if (!module.low_rank) {
       continue;

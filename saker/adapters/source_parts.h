@@ -4,6 +4,8 @@
 // What the readers of both forms share.
 
 #include "saker/adapters/adapter_source.h"
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/load/safetensors.h"
 
 #include <cstdint>
@@ -13,6 +15,22 @@
 #include <vector>
 
 namespace saker::adapters {
+
+// What `make` gives. Its errors get the folder in front unless they begin with it: a program may
+// have several adapters.
+template <typename Make>
+auto naming_folder(const std::filesystem::path& dir, Make make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    const std::string where = quote(dir.native(), dir.native().size());
+    if (dir.empty() || message.starts_with(dir.native()) || message.starts_with(where)) {
+      throw;
+    }
+    throw Error(error.code(), fmt::format("{}: {}", where, message), error.where());
+  }
+}
 
 // Tensors and configuration of a folder.
 struct AdapterFiles {

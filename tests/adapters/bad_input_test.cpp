@@ -186,6 +186,33 @@ TEST_F(BadAdapter, OfAnotherBase) {
   refuse_peft(ErrorCode::kInvalidArgument, {"vision_tower"}, peft_config(), tensors);
 }
 
+// Of several adapters it says which one, and says it once.
+TEST_F(BadAdapter, ErrorsNameTheFolder) {
+  const auto refuse = [](ErrorCode code, std::string_view word, const Json& config, auto tensors) {
+    const TemporaryDir dir;
+    dir.write("adapter_config.json", config.dump());
+    dir.write("adapter_model.safetensors", testing::safetensors_file(tensors));
+    const std::string folder = dir.path().string();
+    try {
+      load(dir);
+      ADD_FAILURE() << "nothing was thrown, expected " << word;
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(error_code_name(error.code()), error_code_name(code)) << text;
+      EXPECT_NE(text.find(word), std::string::npos) << text;
+      EXPECT_EQ(text.find(folder), text.rfind(folder)) << text;
+      EXPECT_NE(text.find(folder), std::string::npos) << text;
+    }
+  };
+  Json config = peft_config();
+  config["peft_type"] = "LOHA";
+  refuse(ErrorCode::kUnsupported, "LOHA", config, peft_tensors());
+  refuse(ErrorCode::kCorruptData, "expected an object", Json::array(), peft_tensors());
+  auto tensors = peft_tensors();
+  tensors[0] = tensor(tensors[0].name, {kRank, kHidden + 4});
+  refuse(ErrorCode::kInvalidArgument, "[2, 36]", peft_config(), tensors);
+}
+
 TEST_F(BadAdapter, ReplacedWeightsMustFit) {
   auto tensors = peft_tensors();
   tensors.push_back(tensor("base_model.model.lm_head.weight", {97, kHidden}));
