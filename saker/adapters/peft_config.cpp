@@ -63,16 +63,21 @@ void check_init(const Json& config) {
   );
 }
 
-double read_number(const Json& config, std::string_view key, double fallback) {
-  const double value = json_double(config, key, fallback);
+double as_number(const Json& value, std::string_view what) {
   require(
-      std::isfinite(value),
+      value.is_number() && std::isfinite(value.get<double>()),
       ErrorCode::kCorruptData,
       "adapter_config.json: {} is {}, expected a finite number",
-      key,
-      value
+      what,
+      describe_json(value)
   );
-  return value;
+  return value.get<double>();
+}
+
+// PEFT has a number where the key is absent; null stops it.
+double read_number(const Json& config, std::string_view key, double fallback) {
+  const auto found = config.find(key);
+  return found == config.end() ? fallback : as_number(*found, key);
 }
 
 // A positive rank, as PEFT has it.
@@ -103,7 +108,11 @@ ModuleNumbers::ModuleNumbers(const Json& config, std::string_view key) {
   );
   std::size_t patterns = 0;
   for (const auto& [name, value] : found->items()) {
-    Entry entry{.name = name, .pattern = {}, .value = read_number(*found, name, 0.0)};
+    Entry entry{
+        .name = name,
+        .pattern = {},
+        .value = as_number(value, fmt::format("{} of {}", key, quote(name))),
+    };
     if (name.find_first_of("\\^$*+?()[]{}|") != std::string::npos) {
       require(
           ++patterns <= kMostPatterns,

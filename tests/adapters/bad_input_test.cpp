@@ -282,6 +282,13 @@ TEST_F(BadAdapter, PeftConfigurationsThatWeDoNotRun) {
   load_peft(with("target_modules", R"(.*\.layers\.\d+\.self_attn\.(q|k)_proj)"), peft_tensors());
   refuse_peft(ErrorCode::kCorruptData, {"magnitudes", "use_dora"}, with("use_dora", true));
   refuse_peft(ErrorCode::kCorruptData, {"lora_alpha"}, with("lora_alpha", "much"));
+  // PEFT divides by the rank, which null stops.
+  for (const auto* key : {"r", "lora_alpha"}) {
+    refuse_peft(ErrorCode::kCorruptData, {key, "null", "finite number"}, with(key, nullptr));
+  }
+  for (const auto* key : {"rank_pattern", "alpha_pattern"}) {
+    refuse_peft(ErrorCode::kCorruptData, {key, "q_proj", "null"}, with(key, {{"q_proj", nullptr}}));
+  }
 }
 
 TEST_F(BadAdapter, MlxConfigurationsThatWeDoNotRun) {
