@@ -115,7 +115,8 @@ void bind_results(nb::module_& module) {
       .def_ro(
           "tail_logprob",
           &NextDistribution::tail_logprob,
-          "Of all others; None when there are none, 0.0 when they have at most 1e-12 together."
+          "Of all others; None when there are none, 0.0 when they have at most 1e-12 together, NaN "
+          "when logits are broken."
       )
       .def_ro("tail_underflow", &NextDistribution::tail_underflow)
       .def_ro("vocab_size", &NextDistribution::vocab_size);

@@ -44,7 +44,8 @@ class TokenDist:
     """[K]"""
     vocab_size: int
     tail_logprob: float | None = None
-    """None when the candidates are the whole vocabulary; 0.0 when the others have at most 1e-12 together."""
+    """None when the candidates are the whole vocabulary; 0.0 when the others have at most 1e-12 together; NaN when
+    logits are broken."""
     tail_underflow: bool = False
     """Tells that 0.0 from a log-probability."""
 

@@ -4,6 +4,8 @@
 #include "saker/base/log_prob.h"
 #include "saker/base/portable_math.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 
@@ -16,7 +18,10 @@ constexpr double kSmallestTail = 1e-12;
 }  // namespace
 
 double NextDistribution::tail_mass() const {
-  return tail_logprob && !tail_underflow ? portable_exp(*tail_logprob) : 0.0;
+  if (!tail_logprob || tail_underflow) {
+    return 0.0;
+  }
+  return std::isnan(*tail_logprob) ? *tail_logprob : portable_exp(*tail_logprob);
 }
 
 NextDistribution next_distribution(std::span<const float> logits, int top_k) {
@@ -37,8 +42,15 @@ NextDistribution next_distribution(std::span<const float> logits, int top_k, dou
   for (const std::int32_t id : next.token_ids) {
     others[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
   }
-  const double tail = log_sum_exp(others) - log_sum;
-  next.tail_underflow = !(portable_exp(tail) > kSmallestTail);
+  const double tail_sum = log_sum_exp(others);
+  const bool unknown = std::isinf(tail_sum) &&
+                       std::ranges::any_of(others, [](float logit) { return std::isnan(logit); });
+  if (unknown || !std::isfinite(log_sum)) {
+    next.tail_logprob = std::numeric_limits<double>::quiet_NaN();
+    return next;
+  }
+  const double tail = tail_sum - log_sum;
+  next.tail_underflow = portable_exp(tail) <= kSmallestTail;
   next.tail_logprob = next.tail_underflow ? 0.0 : tail;
   return next;
 }

@@ -187,6 +187,23 @@ class Views(SakerTest):
         self.fails("score", DEMO, "--text", TEXT, "--preflight", "--adapter", self.folder / "none", says="none")
         self.fails("score", DEMO, says="one of", code=2)
 
+    def test_a_broken_view_is_said_to_be_one(self):
+        config = self.adapter / "adapter_config.json"
+        config.write_text(config.read_text().replace('"scale": 2.0', '"scale": 1e38'))
+        broken = ["score", DEMO, "--adapter", self.adapter, "--views", "1e30"]
+        text = self.ok(*broken, "--text", "hello you").decode()
+        self.assertNotIn("-nan", text)
+        self.assertIn("sum nan, mean nan", text)
+        text = self.ok(*broken, "--prompt", "hello you", "--top-k", "2").decode()
+        self.assertEqual(text.splitlines()[-1].split(), ["nan", "all", "others"])
+        got = self.json(*broken, "--prompt", "hello you", "--top-k", "2", "--json")["views"]["1e30"]["next"]
+        self.assertEqual((got["tail_logprob"], got["tail_underflow"]), (None, False))
+        pair = ["score", DEMO, "--adapter", self.adapter, "--views", "base,1e30", "--top-k", "0", "--diff"]
+        text = self.ok(*pair, "--text", "hello you").decode()
+        self.assertNotIn("-nan", text)
+        self.assertEqual([line.split()[:2] for line in text.splitlines()[1:3]][0], ["-", "-"])
+        self.assertEqual(text.splitlines()[2].split()[1], "nan")
+
     def test_bad_views(self):
         score = ["score", DEMO, "--text", "hello"]
         self.fails(*score, "--views", "ft", says="needs an adapter")

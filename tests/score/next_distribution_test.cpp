@@ -65,6 +65,30 @@ TEST(NextDistribution, SumsToOne) {
   EXPECT_NEAR(mass, 1.0, 1e-12);
 }
 
+// No tail is known, which is not a small one.
+TEST(NextDistribution, BrokenLogitsHaveNoTail) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<float>> broken{
+      {nan, nan, nan},
+      {-infinity, -infinity, -infinity},
+      {infinity, 0.0F, 1.0F},
+      {0.0F, infinity, infinity},
+      {1.0F, nan, nan},
+  };
+  for (const auto& logits : broken) {
+    const NextDistribution next = next_distribution(logits, 1);
+    ASSERT_TRUE(next.tail_logprob);
+    EXPECT_TRUE(std::isnan(*next.tail_logprob)) << logits[0];
+    EXPECT_FALSE(next.tail_underflow) << logits[0];
+    EXPECT_TRUE(std::isnan(next.tail_mass())) << logits[0];
+  }
+  // Tokens that a model rules out are a tail of nothing.
+  const auto alone = next_distribution(std::vector<float>{1.0F, -infinity, -infinity}, 1);
+  EXPECT_EQ(alone.tail_logprob, 0.0);
+  EXPECT_TRUE(alone.tail_underflow);
+}
+
 TEST(NextDistribution, NotANumberIsNeverAmongTheTail) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const NextDistribution next = next_distribution(std::vector<float>{nan, 1.0F, 0.0F}, 1);

@@ -56,7 +56,7 @@ void print_row(
 ) {
   print(fmt::format(
       "{:>10}  {:>8}{}\n",
-      logprob ? fmt::format("{:.4f}", *logprob) : "-",
+      decimals(logprob),
       id,
       tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
   ));
@@ -69,7 +69,7 @@ void print_candidates(const score::NextDistribution& next, const text::Tokenizer
   if (next.tail_underflow) {
     print("all others: at most 1e-12\n");
   } else if (next.tail_logprob) {
-    print(fmt::format("{:>10.4f}  all others\n", *next.tail_logprob));
+    print(fmt::format("{:>10}  all others\n", decimals(next.tail_logprob)));
   }
 }
 
@@ -88,7 +88,7 @@ void print_table(const engine::ScoreResult& result, const text::Tokenizer* token
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
       print_row(view.logprobs[i], result.tokens[i], tokenizer);
     }
-    print(fmt::format("sum {:.4f}, mean {:.4f}\n", view.sum, view.mean));
+    print(fmt::format("sum {}, mean {}\n", decimals(view.sum), decimals(view.mean)));
   }
   if (result.first_token_unscored) {
     print("nothing before the first token, which is not scored\n");

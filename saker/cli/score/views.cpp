@@ -24,25 +24,18 @@ engine::NamedAdapter parse_adapter(const std::string& text) {
   return {.name = text.substr(0, equals), .dir = text.substr(equals + 1)};
 }
 
-std::string number(const std::optional<double>& value, bool with_sign) {
-  if (!value || !std::isfinite(*value)) {
-    return "-";
-  }
-  return with_sign ? fmt::format("{:+.4f}", *value) : fmt::format("{:.4f}", *value);
-}
-
 void add_measures(std::string& table, const engine::Differences& all) {
   for (const auto& view : all.views) {
     fmt::format_to(
         std::back_inserter(table),
-        "{} - {}: sum {:+.4f}, mean {:+.4f} ({:+.4f} to {:+.4f}), mean size {:.4f}",
+        "{} - {}: sum {}, mean {} ({} to {}), mean size {}",
         view.view,
         all.reference,
-        view.total.sum,
-        view.total.mean,
-        view.mean_interval.low,
-        view.mean_interval.high,
-        view.mean_change
+        decimals(view.total.sum, Sign::kAlways),
+        decimals(view.total.mean, Sign::kAlways),
+        decimals(view.mean_interval.low, Sign::kAlways),
+        decimals(view.mean_interval.high, Sign::kAlways),
+        decimals(view.mean_change)
     );
     if (view.z) {
       table += fmt::format(", z {:+.2f}", *view.z);
@@ -57,13 +50,23 @@ void add_measures(std::string& table, const engine::Differences& all) {
         std::back_inserter(table),
         "over strengths: R^2 {:.3f}, 90 % reached at {}, overshoot {:.3f}\n",
         all.ablation->linearity,
-        number(all.ablation->saturation, false),
+        decimals(all.ablation->saturation),
         all.ablation->overshoot
     );
   }
 }
 
 }  // namespace
+
+std::string decimals(const std::optional<double>& value, Sign sign) {
+  if (!value) {
+    return "-";
+  }
+  if (std::isnan(*value)) {
+    return "nan";  // Whatever its sign bit is.
+  }
+  return sign == Sign::kAlways ? fmt::format("{:+.4f}", *value) : fmt::format("{:.4f}", *value);
+}
 
 void add_view_args(CLI::App& command, ViewArgs& args) {
   command
@@ -151,9 +154,9 @@ std::string difference_table(
   }
   table += "  token\n";
   for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-    table += fmt::format("{:>10}", number(result.views.front().logprobs[i], false));
+    table += fmt::format("{:>10}", decimals(result.views.front().logprobs[i]));
     for (const auto& view : differences.views) {
-      table += fmt::format("  {:>10}", number(view.deltas[i], true));
+      table += fmt::format("  {:>10}", decimals(view.deltas[i], Sign::kAlways));
     }
     table += fmt::format("  {:>8}", result.tokens[i]);
     if (i < pieces.size()) {

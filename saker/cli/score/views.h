@@ -9,7 +9,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,11 @@ std::filesystem::path only_adapter(const ViewArgs& args, const std::vector<engin
 std::vector<std::string> token_pieces(
     const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer
 );
+
+enum class Sign : std::uint8_t { kOfNegative, kAlways };
+
+// A number of a table, with four decimals; "-" where there is none.
+std::string decimals(const std::optional<double>& value, Sign sign = Sign::kOfNegative);
 
 // A line per token: the first view's log-probability and the others' deltas; then the measures.
 std::string difference_table(
