@@ -140,6 +140,19 @@ class Score(SakerTest):
         self.ok("score", DEMO, "-f", path, "-o", output, "--resume")
         self.assertEqual(output.read_bytes(), whole)
 
+    def test_resume_counts_the_failures_before_it(self):
+        lines = [{"id": {"error": {"code": "x"}}, "tokens": [5, 6]}, {"id": 2, "tokens": [-1]}, {"id": 3, "text": "hello"}]
+        path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
+        output = self.folder / "out.jsonl"
+        run = ["score", DEMO, "-f", path, "-o", output]
+        self.fails(*run, says="1 records failed")
+        whole = output.read_bytes()
+        kept = whole.splitlines(keepends=True)
+        for count in range(4):
+            output.write_bytes(b"".join(kept[:count]))
+            self.fails(*run, "--resume", says="1 records failed")
+            self.assertEqual(output.read_bytes(), whole)
+
     def test_resume_refuses_the_output_of_other_input(self):
         path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6]}\n')
         output = self.write("out.jsonl", '{"id": 2}\n')

@@ -22,6 +22,13 @@ bool has_scores(std::string_view line) {
   return views != std::string_view::npos && views > 0 && line[views - 1] != '[';
 }
 
+// One that says why its record could not be scored. Of an answer only the id could have such a
+// member: quotes within texts are escaped.
+bool is_failure(std::string_view line) {
+  return line.find(R"("views":{)") == std::string_view::npos &&
+         line.find(R"("error":{"code":)") != std::string_view::npos;
+}
+
 }  // namespace
 
 RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
@@ -54,6 +61,7 @@ void RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
     for (std::string line; std::getline(file, line) && !file.eof();) {
       whole += line.size() + 1;
       ++kept_lines_;
+      kept_failures_ += is_failure(line) ? 1 : 0;
       if (has_scores(line)) {
         scores = line;
         scores_line = kept_lines_;

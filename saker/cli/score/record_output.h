@@ -22,9 +22,11 @@ class RecordOutput {
   enum class Start : std::uint8_t { kEmpty, kResume };
   RecordOutput(const std::filesystem::path& path, Start start);
 
-  // Lines of the earlier run, the last of them, and the last of them with scores of tokens: null
-  // where there is none.
+  // Lines of the earlier run, how many of them say that a record failed, the last of them, and the
+  // last of them with scores of tokens: null where there is none.
   int kept_lines() const { return kept_lines_; }
+
+  int kept_failures() const { return kept_failures_; }
 
   const Json& last_kept() const { return last_kept_; }
 
@@ -38,6 +40,7 @@ class RecordOutput {
 
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
   int kept_lines_ = 0;
+  int kept_failures_ = 0;
   Json last_kept_;
   Json last_scores_;
 };

@@ -111,7 +111,7 @@ class RecordsScorer {
     std::error_code unknown;
     const std::uintmax_t size = std::filesystem::file_size(input_.file, unknown);
     Progress progress(unknown ? 0 : size, "scoring");
-    int failures = 0;
+    int failures = output_.kept_failures();
     for (auto records = read_batch(); !records.empty(); records = read_batch()) {
       failures += answer(records);
       progress.set(lines_.position());

@@ -24,7 +24,8 @@ struct RecordsInput {
 void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file);
 
 // Scores each record with these options; the exit code. Throws kInvalidArgument at the end when
-// records failed, and at once for an output that belongs to other input.
+// records failed, those of a run that is resumed included, and at once for an output that belongs
+// to other input.
 int score_records(
     engine::Engine& engine,
     const RecordsInput& input,
