@@ -40,4 +40,8 @@ FileLock::~FileLock() {
   ::close(descriptor_);
 }
 
+bool try_lock(int descriptor) {
+  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 }  // namespace saker

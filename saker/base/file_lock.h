@@ -20,4 +20,8 @@ class FileLock {
   int descriptor_ = -1;
 };
 
+// Locks an open file for as long as it is open, without waiting: false when another one has it
+// locked. A file system without locks leaves everyone alone.
+bool try_lock(int descriptor);
+
 }  // namespace saker

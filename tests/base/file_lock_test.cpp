@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -40,6 +43,19 @@ TEST(FileLock, OneHoldsItAtATime) {
   }
   EXPECT_EQ(together, 0);
   EXPECT_EQ(count, kThreads * kRounds);
+}
+
+TEST(FileLock, AnOpenFileIsHeldUntilItIsClosed) {
+  const TemporaryDir dir;
+  const std::string path = (dir.path() / "file").string();
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  File first(std::fopen(path.c_str(), "ab"), std::fclose);
+  const File second(std::fopen(path.c_str(), "ab"), std::fclose);
+  EXPECT_TRUE(try_lock(fileno(first.get())));
+  EXPECT_TRUE(try_lock(fileno(first.get())));
+  EXPECT_FALSE(try_lock(fileno(second.get())));
+  first.reset();
+  EXPECT_TRUE(try_lock(fileno(second.get())));
 }
 
 TEST(FileLock, SaysWhichFileCannotBeMade) {

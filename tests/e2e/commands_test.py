@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command once, with the JSON that scripts depend on."""
+import fcntl
 import json
 import math
 import unittest
@@ -152,6 +153,23 @@ class Score(SakerTest):
             output.write_bytes(b"".join(kept[:count]))
             self.fails(*run, "--resume", says="1 records failed")
             self.assertEqual(output.read_bytes(), whole)
+
+    def test_two_runs_on_one_output(self):
+        path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6]}\n')
+        output = self.write("out.jsonl", "")
+        run = ["score", DEMO, "-f", path, "-o", output]
+        with open(output, "rb+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            for options in ([], ["--resume"]):
+                held.write(b"x")
+                held.flush()
+                self.fails(*run, *options, says="another run writes it")
+            self.assertEqual(output.read_bytes(), b"xx")
+        self.ok(*run)
+        self.assertEqual(output.read_bytes().count(b"\n"), 1)
+        with open("/dev/null", "wb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.ok("score", DEMO, "-f", path, "-o", "/dev/null")
 
     def test_resume_refuses_the_output_of_other_input(self):
         path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6]}\n')

@@ -2,6 +2,7 @@
 #include "saker/cli/score/record_output.h"
 
 #include "saker/base/error.h"
+#include "saker/base/file_lock.h"
 #include "saker/cli/output.h"
 
 #include <fmt/format.h>
@@ -22,6 +23,12 @@ bool has_scores(std::string_view line) {
   return views != std::string_view::npos && views > 0 && line[views - 1] != '[';
 }
 
+void cut(const std::filesystem::path& path, std::uintmax_t size) {
+  std::error_code error;
+  std::filesystem::resize_file(path, size, error);
+  require(!error, ErrorCode::kNotFound, "{}: can't be cut: {}", path.string(), error.message());
+}
+
 // One that says why its record could not be scored. Of an answer only the id could have such a
 // member: quotes within texts are escaped.
 bool is_failure(std::string_view line) {
@@ -32,10 +39,14 @@ bool is_failure(std::string_view line) {
 }  // namespace
 
 RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
-  if (start == Start::kResume && std::filesystem::exists(path)) {
-    keep_whole_lines(path);
-  }
-  file_.reset(std::fopen(path.c_str(), start == Start::kResume ? "ab" : "wb"));
+  const bool resume = start == Start::kResume;
+  require(
+      !resume || !std::filesystem::exists(path) || std::filesystem::is_regular_file(path),
+      ErrorCode::kInvalidArgument,
+      "{}: is no regular file, which --resume continues",
+      path.string()
+  );
+  file_.reset(std::fopen(path.c_str(), "ab"));
   require(
       file_ != nullptr,
       ErrorCode::kNotFound,
@@ -43,15 +54,19 @@ RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
       path.string(),
       std::strerror(errno)
   );
-}
-
-void RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
+  if (!std::filesystem::is_regular_file(path)) {
+    return;
+  }
   require(
-      std::filesystem::is_regular_file(path),
+      try_lock(fileno(file_.get())),
       ErrorCode::kInvalidArgument,
-      "{}: is no regular file, which --resume continues",
+      "{}: another run writes it",
       path.string()
   );
+  cut(path, resume ? keep_whole_lines(path) : 0);
+}
+
+std::uintmax_t RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
   std::uintmax_t whole = 0;
   std::string last;
   std::string scores;
@@ -75,9 +90,7 @@ void RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
   if (scores_line > 0) {
     last_scores_ = parse_json(scores, fmt::format("{}:{}", path.string(), scores_line));
   }
-  std::error_code error;
-  std::filesystem::resize_file(path, whole, error);
-  require(!error, ErrorCode::kNotFound, "{}: can't be cut: {}", path.string(), error.message());
+  return whole;
 }
 
 void RecordOutput::write(std::string_view line) {

@@ -6,6 +6,7 @@
 
 #include "saker/base/json.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -17,8 +18,9 @@ class RecordOutput {
  public:
   // Writes to standard output.
   RecordOutput() = default;
-  // Creates or empties the file; with `Resume` keeps its whole lines. Throws kNotFound when it
-  // can't be opened, kCorruptData when a kept line is no JSON object.
+  // Creates or empties the file; with `Resume` keeps its whole lines. It is locked until the end.
+  // Throws kNotFound when it can't be opened, kInvalidArgument when another run writes it,
+  // kCorruptData when a kept line is no JSON object.
   enum class Start : std::uint8_t { kEmpty, kResume };
   RecordOutput(const std::filesystem::path& path, Start start);
 
@@ -36,7 +38,8 @@ class RecordOutput {
   void write(std::string_view line);
 
  private:
-  void keep_whole_lines(const std::filesystem::path& path);
+  // Reads the earlier run's lines; how many bytes the whole ones have.
+  std::uintmax_t keep_whole_lines(const std::filesystem::path& path);
 
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
   int kept_lines_ = 0;
