@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/generate.h"
 
+#include "python/bindings/text.h"
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -63,33 +64,49 @@ void bind_options(nb::module_& module) {
 void bind_request(nb::module_& module) {
   nb::class_<GenerateRequest>(module, "GenerateRequest", "A prompt and how to continue it.")
       .def(nb::init<>())
-      .def_rw("prompt", &GenerateRequest::prompt)
+      .def_prop_rw(
+          "prompt",
+          [](const GenerateRequest& self) { return self.prompt; },
+          [](GenerateRequest& self, const nb::str& text) { self.prompt = utf8_of(text, "prompt"); }
+      )
       .def_rw("tokens", &GenerateRequest::tokens)
       .def(
           "set_messages",
-          [](GenerateRequest& self, std::string_view json) {
-            self.messages = parse_json(json, "messages");
+          [](GenerateRequest& self, const nb::str& json) {
+            self.messages = parse_json(utf8_of(json, "messages"), "messages");
           },
           nb::arg("json")
       )
       .def(
           "set_tools",
-          [](GenerateRequest& self, std::string_view json) {
-            self.tools = parse_json(json, "tools");
+          [](GenerateRequest& self, const nb::str& json) {
+            self.tools = parse_json(utf8_of(json, "tools"), "tools");
           },
           nb::arg("json")
       )
       .def(
           "set_template_kwargs",
-          [](GenerateRequest& self, std::string_view json) {
-            self.template_kwargs = parse_json(json, "template_kwargs");
+          [](GenerateRequest& self, const nb::str& json) {
+            self.template_kwargs = parse_json(utf8_of(json, "template_kwargs"), "template_kwargs");
           },
           nb::arg("json")
       )
       .def_rw("max_tokens", &GenerateRequest::max_tokens)
       .def_rw("sampling", &GenerateRequest::sampling)
-      .def_rw("dry_breakers", &GenerateRequest::dry_breakers)
-      .def_rw("stop", &GenerateRequest::stop)
+      .def_prop_rw(
+          "dry_breakers",
+          [](const GenerateRequest& self) { return self.dry_breakers; },
+          [](GenerateRequest& self, const std::vector<nb::str>& texts) {
+            self.dry_breakers = utf8_of(texts, "dry_breakers");
+          }
+      )
+      .def_prop_rw(
+          "stop",
+          [](const GenerateRequest& self) { return self.stop; },
+          [](GenerateRequest& self, const std::vector<nb::str>& texts) {
+            self.stop = utf8_of(texts, "stop");
+          }
+      )
       .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
       .def_rw("logprobs", &GenerateRequest::logprobs)
       .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
@@ -149,15 +166,6 @@ void bind_stream(nb::module_& module) {
 }
 
 }  // namespace
-
-nb::str as_text(std::string_view text) {
-  PyObject* const decoded =
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
-  if (decoded == nullptr) {
-    throw nb::python_error();
-  }
-  return nb::steal<nb::str>(decoded);
-}
 
 Stream::Stream(std::shared_ptr<engine::Engine> engine, GenerateRequest request)
     : engine_(std::move(engine)), id_(engine_->submit(std::move(request), handler(shared_))) {}

@@ -62,9 +62,6 @@ std::unique_ptr<Stream> submit(
     const Model& model, engine::GenerateRequest request, const std::string& view
 );
 
-// A str; what is not UTF-8 becomes U+FFFD.
-nanobind::str as_text(std::string_view text);
-
 void bind_generate(nanobind::module_& module);
 
 }  // namespace saker::python

@@ -5,6 +5,7 @@
 
 #include "python/bindings/generate.h"
 #include "python/bindings/score.h"
+#include "python/bindings/text.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -48,7 +49,10 @@ const text::Tokenizer& tokenizer(const engine::Engine& engine) {
   return *found;
 }
 
-std::vector<std::int32_t> encode(const Model& model, std::string text, bool add_special_tokens) {
+std::vector<std::int32_t> encode(
+    const Model& model, const nb::str& given, bool add_special_tokens
+) {
+  std::string text = utf8_of(given, "text");
   const auto engine = model.engine();
   if (!add_special_tokens) {
     return tokenizer(*engine).encode(text, {.add_special_tokens = false});
@@ -68,9 +72,9 @@ nb::str decode(
 
 std::string render_chat(
     const Model& model,
-    std::string_view messages,
-    const std::optional<std::string>& tools,
-    std::string_view kwargs,
+    const nb::str& messages,
+    const std::optional<nb::str>& tools,
+    const nb::str& kwargs,
     bool add_generation_prompt
 ) {
   const auto engine = model.engine();
@@ -78,11 +82,11 @@ std::string render_chat(
   require(chat != nullptr, ErrorCode::kUnsupported, "the model has no chat template");
   text::RenderOptions options;
   options.add_generation_prompt = add_generation_prompt;
-  options.kwargs = parse_json(kwargs, "template_kwargs");
+  options.kwargs = parse_json(utf8_of(kwargs, "template_kwargs"), "template_kwargs");
   if (tools) {
-    options.tools = parse_json(*tools, "tools");
+    options.tools = parse_json(utf8_of(*tools, "tools"), "tools");
   }
-  return chat->render(parse_json(messages, "messages"), options);
+  return chat->render(parse_json(utf8_of(messages, "messages"), "messages"), options);
 }
 
 void bind_facts(nb::module_& module) {

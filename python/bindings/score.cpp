@@ -4,6 +4,7 @@
 #include "saker/engine/preflight.h"
 
 #include "python/bindings/errors.h"
+#include "python/bindings/text.h"
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -54,6 +55,10 @@ Array<double> numbers(const std::vector<std::optional<double>>& values) {
   return to_array(std::move(result));
 }
 
+std::optional<std::string> utf8_or_none(const std::optional<nb::str>& text, std::string_view what) {
+  return text ? std::optional(utf8_of(*text, what)) : std::nullopt;
+}
+
 void bind_request(nb::module_& module) {
   nb::class_<ScoreRequest>(
       module,
@@ -66,18 +71,18 @@ void bind_request(nb::module_& module) {
       .def(
           "__init__",
           [](ScoreRequest* self,
-             std::optional<std::string> text,
-             std::optional<std::string> prompt,
-             std::optional<std::string> completion,
+             const std::optional<nb::str>& text,
+             const std::optional<nb::str>& prompt,
+             const std::optional<nb::str>& completion,
              std::optional<std::vector<std::int32_t>> tokens,
              std::vector<std::int32_t> prompt_tokens,
              int top_k,
              int stride,
              int kv_bits) {
             new (self) ScoreRequest{
-                .text = std::move(text),
-                .prompt = std::move(prompt),
-                .completion = std::move(completion),
+                .text = utf8_or_none(text, "text"),
+                .prompt = utf8_or_none(prompt, "prompt"),
+                .completion = utf8_or_none(completion, "completion"),
                 .tokens = std::move(tokens),
                 .prompt_tokens = std::move(prompt_tokens),
                 .kv_bits = kv_bits,

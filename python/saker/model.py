@@ -81,17 +81,32 @@ class GenerateOptions(TypedDict, total=False):
     """More variables for the chat template, such as ``enable_thinking``."""
 
 
+def _json(value: object) -> str:
+    """Texts as they are: what UTF-8 can't hold is found where the JSON is read."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _option_error(name: str, value: object) -> Exception:
+    """Why an option does not take a value."""
+    expected = GenerateOptions.__annotations__[name]
+    if expected is int and isinstance(value, int):
+        low, high = (0, 2**64 - 1) if name == "seed" else (-(2**31), 2**31 - 1)
+        return InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
+    kind = expected.__name__ if isinstance(expected, type) else expected
+    return TypeError(f"{name}: got {value!r}, expected {kind}")
+
+
 def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
     request = _native.GenerateRequest()
     if isinstance(prompt, str):
         request.prompt = prompt
     elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
-        request.set_messages(json.dumps(prompt))
+        request.set_messages(_json(prompt))
     else:
         request.tokens = [int(token) for token in cast("Sequence[int]", prompt)]
     for name, value in options.items():
         if name in ("tools", "template_kwargs"):
-            getattr(request, f"set_{name}")(json.dumps(value))
+            getattr(request, f"set_{name}")(_json(value))
         elif name not in GenerateOptions.__annotations__:
             raise TypeError(f"{name!r} is no option of generate; there are {', '.join(GenerateOptions.__annotations__)}")
         else:
@@ -99,7 +114,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
             try:
                 setattr(target, name, value)
             except TypeError:
-                raise TypeError(f"{name}: got {value!r}, expected {GenerateOptions.__annotations__[name]}") from None
+                raise _option_error(name, value) from None
     return request
 
 
@@ -360,9 +375,9 @@ class Model:
     ) -> str:
         """The prompt that the model's chat template makes of messages."""
         return self._native.render_chat(
-            json.dumps(messages),
-            None if tools is None else json.dumps(tools),
-            json.dumps(template_kwargs),
+            _json(messages),
+            None if tools is None else _json(tools),
+            _json(template_kwargs),
             add_generation_prompt,
         )
 

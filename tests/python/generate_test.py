@@ -43,6 +43,15 @@ class Generate(DemoTest):
         self.assertNotIn("girl", cut.text)
         with self.assertRaisesRegex(TypeError, "max_token'"):
             self.model.generate(STORY, max_token=3)
+        for name, value, expected in (
+            ("seed", -1, f"from 0 to {2**64 - 1}"),
+            ("seed", 2**64, f"from 0 to {2**64 - 1}"),
+            ("max_tokens", 2**31, f"from {-(2**31)} to {2**31 - 1}"),
+        ):
+            with self.assertRaisesRegex(saker.InvalidArgumentError, f"{name}: got {value}, expected an integer {expected}"):
+                self.model.generate("a", **{name: value})
+        with self.assertRaisesRegex(TypeError, "top_k: got 1.5, expected int$"):
+            self.model.generate("a", top_k=1.5)
         with self.assertRaisesRegex(TypeError, "max_tokens: got 'x'"):
             self.model.generate(STORY, max_tokens="x")
         with self.assertRaisesRegex(ValueError, "top_p") as caught:

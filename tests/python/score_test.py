@@ -72,6 +72,28 @@ class Score(DemoTest):
         with self.assertRaises(saker.InvalidArgumentError):
             self.base.logprob_of(PROMPT, "")
 
+    def test_a_lone_surrogate_is_refused_by_name(self):
+        text = "a\ud800b"
+        messages = [{"role": "user", "content": text}]
+        calls = {
+            "text": lambda: self.base.rolling_logprob(text),
+            "completion": lambda: self.base.logprob_of("a", text),
+            "prompt": lambda: self.base.next_token_dist(text),
+            "prompt ": lambda: self.base.generate(text),
+            "text ": lambda: self.model.encode(text),
+            "stop": lambda: self.base.generate("a", stop=["b", text]),
+            "dry_breakers": lambda: self.base.generate("a", dry_breakers=[text]),
+            "messages": lambda: self.base.generate(messages),
+            "messages ": lambda: self.model.render_chat(messages),
+            "tools": lambda: self.base.generate([{"role": "user", "content": "a"}], tools=[{"name": text}]),
+        }
+        for name, call in calls.items():
+            with self.subTest(name), self.assertRaises(saker.InvalidArgumentError) as caught:
+                call()
+            self.assertEqual(
+                str(caught.exception), f"{name.strip()}: has the lone surrogate U+D800, expected a text that UTF-8 can hold"
+            )
+
     def test_an_array_outlives_its_model(self):
         (result,) = self.model.score([saker.ScoreRequest(text=PROMPT)])
         logprobs = result.views[0].logprobs
