@@ -4,8 +4,6 @@
 #include "saker/base/error.h"
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/kv_storage.h"
-#include "saker/kernels/norm.h"
-#include "saker/kernels/rope.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -95,6 +93,34 @@ void check_spans(
       "attend: spans hold {} rows, expected {}",
       next_row,
       rows
+  );
+}
+
+void check_joined(const mx::array& joined, const JoinedHeads& heads) {
+  const int width = (heads.query_heads + 2 * heads.kv_heads) * heads.head_dim;
+  require(
+      joined.ndim() == 2 && joined.shape(0) >= 1 && joined.shape(1) == width,
+      ErrorCode::kInvalidArgument,
+      "attend: joined rows of {} elements, expected {}",
+      joined.ndim() == 2 ? joined.shape(1) : 0,
+      width
+  );
+  const mx::Shape& angles = heads.cos.shape();
+  require(
+      angles.size() == 2 && angles == heads.sin.shape() && angles[0] == joined.shape(0) &&
+          angles[1] >= 1 && 2 * angles[1] <= heads.head_dim,
+      ErrorCode::kInvalidArgument,
+      "attend: rotations of {} elements do not fit {} rows of heads of {}",
+      heads.cos.size(),
+      joined.shape(0),
+      heads.head_dim
+  );
+  const mx::Shape norm = {heads.head_dim};
+  require(
+      !heads.norms || (heads.norms->q.shape() == norm && heads.norms->k.shape() == norm),
+      ErrorCode::kInvalidArgument,
+      "attend: norms that do not fit heads of {}",
+      heads.head_dim
   );
 }
 
@@ -218,48 +244,30 @@ mx::array attend(
   return attend_checked(q, NewRows{k, v}, spans, options, is_paged(spans[0]));
 }
 
+bool attends_joined(const std::vector<AttendSpan>& spans) {
+  return !spans.empty() && std::ranges::all_of(spans, [&](const AttendSpan& span) {
+    return span.store != nullptr && is_paged(span) &&
+           span.store->shape().bits == spans[0].store->shape().bits;
+  });
+}
+
 mx::array attend_joined(
     const mx::array& joined,
     const JoinedHeads& heads,
-    std::vector<AttendSpan> spans,
+    const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
-  const int count = heads.query_heads + 2 * heads.kv_heads;
-  const int dim = heads.head_dim;
+  check_joined(joined, heads);
   require(
-      joined.ndim() == 2 && joined.shape(0) >= 1 && joined.shape(1) == count * dim &&
-          !spans.empty() && spans[0].store != nullptr,
+      attends_joined(spans),
       ErrorCode::kInvalidArgument,
-      "attend: joined rows of {} elements, expected {} heads of {}",
-      joined.ndim() == 2 ? joined.shape(1) : 0,
-      count,
-      dim
+      "attend: joined heads need pages of one form"
   );
-  const int rows = joined.shape(0);
-  const KvShape shape{.kv_heads = heads.kv_heads, .head_dim = dim, .value_head_dim = dim};
-  check_spans(rows, shape, spans, options);
-  const int bits = spans[0].store->shape().bits;
-  const bool alike = std::ranges::all_of(spans, [&](const AttendSpan& span) {
-    return is_paged(span) && span.store->shape().bits == bits;
-  });
-  if (alike && joined.dtype() == mx::float32) {
-    return attend_joined_paged(joined, heads, spans, options);
-  }
-  const auto slice = [&](int first, int n) {
-    return mx::reshape(
-        mx::slice(joined, {0, first * dim}, {rows, (first + n) * dim}), {rows, n, dim}
-    );
+  const KvShape shape{
+      .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .value_head_dim = heads.head_dim
   };
-  auto q = slice(0, heads.query_heads);
-  auto k = slice(heads.query_heads, heads.kv_heads);
-  if (heads.norms) {
-    q = rms_norm(q, heads.norms->q, heads.norms->eps);
-    k = rms_norm(k, heads.norms->k, heads.norms->eps);
-  }
-  q = rope(q, heads.cos, heads.sin);
-  k = rope(k, heads.cos, heads.sin);
-  const auto v = slice(heads.query_heads + heads.kv_heads, heads.kv_heads);
-  return mx::reshape(attend(q, k, v, std::move(spans), options), {rows, -1});
+  check_spans(joined.shape(0), shape, spans, options);
+  return attend_joined_paged(joined, heads, spans, options);
 }
 
 mx::array attend_stored(

@@ -66,11 +66,15 @@ struct JoinedHeads {
   mx::array sin;
 };
 
-// rms_norm, rope and attend of the heads' slices, on CPU in one operation -> [N, H * D].
+// Whether attend_joined takes these: pages of one form, which only the CPU has.
+bool attends_joined(const std::vector<AttendSpan>& spans);
+
+// What rms_norm, rope and attend of the heads' slices give, to the bit, in one operation -> [N, H *
+// D] float32.
 mx::array attend_joined(
     const mx::array& joined,
     const JoinedHeads& heads,
-    std::vector<AttendSpan> spans,
+    const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );
 

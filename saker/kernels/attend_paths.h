@@ -62,7 +62,7 @@ void run_attention(
     const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
 );
 
-// attend_joined over pages of the same form; inputs are float32 and were checked.
+// attend_joined, whose inputs were checked.
 mx::array attend_joined_paged(
     const mx::array& joined,
     const JoinedHeads& heads,

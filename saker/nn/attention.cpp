@@ -41,13 +41,18 @@ Attention::Attention(
 }
 
 mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
-  const bool plain = !options_.output_gate && !options_.keys_are_values && !value_norm_;
-  const auto attended = plain && context.adapters().base_only() ? attend_joined(x, context, layer)
-                                                                : attend(x, context, layer);
+  const auto& spans = context.append(layer);
+  const bool joined = is_plain(context.adapters()) && kernels::attends_joined(spans);
+  const auto attended = joined ? attend_joined(x, context, spans) : attend(x, context, spans);
   return output_(attended, context.adapters());
 }
 
-mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, int layer) const {
+bool Attention::is_plain(const RowAdapters& adapters) const {
+  return !options_.output_gate && !options_.keys_are_values && !value_norm_ && adapters.base_only();
+}
+
+mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans)
+    const {
   const auto& table = context.rope_table(*rope_);
   kernels::JoinedHeads heads{
       .query_heads = options_.heads,
@@ -61,10 +66,10 @@ mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, 
     heads.norms = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
   }
   const auto joined = qkv_(x, context.adapters());
-  return kernels::attend_joined(joined, heads, context.append(layer), options_.attend);
+  return kernels::attend_joined(joined, heads, spans, options_.attend);
 }
 
-mx::array Attention::attend(const mx::array& x, ForwardContext& context, int layer) const {
+mx::array Attention::attend(const mx::array& x, ForwardContext& context, const Spans& spans) const {
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
   const auto parts = qkv_.split(x, context.adapters());
@@ -83,7 +88,7 @@ mx::array Attention::attend(const mx::array& x, ForwardContext& context, int lay
   const auto& table = context.rope_table(*rope_);
   q = kernels::rope(q, table.cos, table.sin);
   k = kernels::rope(k, table.cos, table.sin);
-  auto attended = kernels::attend(q, k, v, context.append(layer), options_.attend);
+  auto attended = kernels::attend(q, k, v, spans, options_.attend);
   if (options_.output_gate) {
     const auto gate = mx::slice(queries, {0, 0, dim}, queries.shape());
     attended = kernels::gated_activation(gate, attended, kernels::Activation::kLogistic);

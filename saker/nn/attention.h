@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace saker::nn {
 
@@ -44,10 +45,14 @@ class Attention {
   std::size_t nbytes() const { return qkv_.nbytes() + output_.nbytes(); }
 
  private:
+  using Spans = std::vector<kernels::AttendSpan>;
+
+  // Whether heads are all that the projection holds, and no adapter changes their norms.
+  bool is_plain(const RowAdapters& adapters) const;
   // What the heads attend to, [N, heads * head_dim].
-  mx::array attend(const mx::array& x, ForwardContext& context, int layer) const;
-  // The same where heads are all that the projection holds, and no adapter changes their norms.
-  mx::array attend_joined(const mx::array& x, ForwardContext& context, int layer) const;
+  mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
+  // The same where they are plain and attends_joined(spans).
+  mx::array attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans) const;
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;

@@ -3,10 +3,13 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
+#include "saker/kernels/linear.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/random_weights.h"
 #include <gtest/gtest.h>
+#include <mlx/primitives.h>
 
 #include <cmath>
 #include <limits>
@@ -99,6 +102,24 @@ TEST_P(ActivationTest, PairsAreTheJoinedOnes) {
         floats_of(gated_activation(gate, up, activation)),
         floats_of(gated_activation(joined, activation))
     );
+  }
+}
+
+// A product that nothing has computed becomes a part of the operation; one computed is an input.
+TEST_P(ActivationTest, AProductOfItsOwnGivesTheSameBits) {
+  const WeightFormat format{.kind = WeightKind::kAffine, .bits = 8, .group_size = 64};
+  const auto product = PackedWeight::pack({random_weight(format, 90, 64, 1)}, format);
+  for (const int rows : {1, 3, 200}) {
+    const auto x = mx::random::normal({rows, 64}, mx::float32, mx::random::key(8));
+    auto computed = linear(x, product);
+    mx::eval(computed);
+    for (const Activation activation : kAll) {
+      const auto apart = gated_activation(computed, activation);
+      const auto joined = gated_activation(linear(x, product), activation);
+      EXPECT_STREQ(joined.primitive().name(), "SakerLinearGated");
+      EXPECT_STREQ(apart.primitive().name(), "SakerGated");
+      EXPECT_EQ(floats_of(joined), floats_of(apart)) << rows;
+    }
   }
 }
 

@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/attend_runs.h"
 
-#include "saker/kernels/backend.h"
+#include "tests/kernels/instruction_sets.h"
+#include <rapidcheck.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 namespace saker::kernels {
+
+AttendCase random_case(int max_rows) {
+  AttendCase c;
+  c.kv_heads = *rc::gen::inRange(1, 4);
+  c.group = *rc::gen::element(1, 2, 3, 4, 7, 8);
+  c.head_dim = *rc::gen::element(10, 13, 16, 64, 80, 96, 128, 256);
+  c.value_head_dim = *rc::gen::element(c.head_dim, 1, 17, 48);
+  c.dtype = *rc::gen::element(mx::bfloat16, mx::bfloat16, mx::float32);
+  c.bits = *rc::gen::element(16, 16, 8, 4);
+  c.options.scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
+  c.options.softcap = *rc::gen::element(0.0F, 0.0F, 5.0F);
+  c.options.window = *rc::gen::element(0, 0, 1, 8, 64, 100);
+  c.cache_window = *rc::gen::element(0, 0, 5, 70, 128);
+  c.keep = *rc::gen::element(0, 4, 66);
+  c.rows = *rc::gen::inRange(1, max_rows);
+  c.seed = *rc::gen::inRange(0, 1 << 20);
+  return c;
+}
+
+void use_random_machine() {
+  select_instruction_set(*rc::gen::elementOf(instruction_sets()));
+  set_threads(*rc::gen::inRange(1, 5));
+}
 
 AttendInputs random_inputs(const AttendCase& c) {
   const auto normal = [&](int heads, int width, std::uint64_t stream) {

@@ -4,9 +4,13 @@
 // Random sequences and the ways to run them through attend(): whole, in parts, beside others.
 
 #include "saker/kernels/attend.h"
+#include "saker/kernels/backend.h"
+
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace saker::kernels {
@@ -27,6 +31,24 @@ struct AttendCase {
 
   KvShape shape() const { return {kv_heads, head_dim, value_head_dim, dtype, bits}; }
 };
+
+// Restores the instruction set and the threads.
+class AttendTest : public testing::Test {
+ public:
+  ~AttendTest() override {
+    select_instruction_set(set_);
+    set_threads(threads_);
+  }
+
+ private:
+  std::string set_{instruction_set()};
+  int threads_ = threads();
+};
+
+// By rapidcheck, inside of a property: a case of fewer than `max_rows` rows; an instruction set and
+// a number of threads.
+AttendCase random_case(int max_rows);
+void use_random_machine();
 
 struct AttendInputs {
   mx::array q;

@@ -18,42 +18,6 @@
 namespace saker::kernels {
 namespace {
 
-// Restores the instruction set and the threads.
-class AttendTest : public testing::Test {
- public:
-  ~AttendTest() override {
-    select_instruction_set(set_);
-    set_threads(threads_);
-  }
-
- private:
-  std::string set_{instruction_set()};
-  int threads_ = threads();
-};
-
-AttendCase random_case(int max_rows) {
-  AttendCase c;
-  c.kv_heads = *rc::gen::inRange(1, 4);
-  c.group = *rc::gen::element(1, 2, 3, 4, 7, 8);
-  c.head_dim = *rc::gen::element(10, 13, 16, 64, 80, 96, 128, 256);
-  c.value_head_dim = *rc::gen::element(c.head_dim, 1, 17, 48);
-  c.dtype = *rc::gen::element(mx::bfloat16, mx::bfloat16, mx::float32);
-  c.bits = *rc::gen::element(16, 16, 8, 4);
-  c.options.scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
-  c.options.softcap = *rc::gen::element(0.0F, 0.0F, 5.0F);
-  c.options.window = *rc::gen::element(0, 0, 1, 8, 64, 100);
-  c.cache_window = *rc::gen::element(0, 0, 5, 70, 128);
-  c.keep = *rc::gen::element(0, 4, 66);
-  c.rows = *rc::gen::inRange(1, max_rows);
-  c.seed = *rc::gen::inRange(0, 1 << 20);
-  return c;
-}
-
-void use_random_machine() {
-  select_instruction_set(*rc::gen::elementOf(instruction_sets()));
-  set_threads(*rc::gen::inRange(1, 5));
-}
-
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace {
 // Brings rows of q and k heads, which lie side by side, into memory of their own [N, heads, D].
 struct HeadPreparation {
   const RowBodies* bodies;
-  HeadRows joined;
+  HeadRows joined;  // Row by row and head by head.
   HeadRows cos;
   HeadRows sin;
   const float* q_norm;  // Null: none.
@@ -55,35 +56,41 @@ struct JoinedBody {
   float eps;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    const AttendShape& shape = plan->shape;
-    const int rows = inputs[0].shape(0);
-    const int kv_heads = plan->layout.kv_heads;
-    const int heads = shape.heads + kv_heads;
-    mx::array ready({rows, heads, shape.head_dim}, mx::float32, nullptr, {});
+    const int heads = plan->shape.heads + plan->layout.kv_heads;
+    mx::array ready({inputs[0].shape(0), heads, plan->shape.head_dim}, mx::float32, nullptr, {});
     ready.set_data(mx::allocator::malloc(ready.nbytes()));
     const bool has_norms = inputs.size() > 3;
-    const HeadPreparation prepare{
-        .bodies = kernel_table().rows,
-        .joined = {inputs[0].data<float>(), inputs[0].strides()[0], shape.head_dim},
-        .cos = {inputs[1].data<float>(), inputs[1].strides()[0], 0},
-        .sin = {inputs[2].data<float>(), inputs[2].strides()[0], 0},
-        .q_norm = has_norms ? inputs[3].data<float>() : nullptr,
-        .k_norm = has_norms ? inputs[4].data<float>() : nullptr,
-        .eps = eps,
-        .query_heads = shape.heads,
-        .heads = heads,
-        .dim = shape.head_dim,
-        .half = inputs[1].shape(1),
-    };
-    return [plan = plan, prepare, ready, rows, out = outputs[0].data<float>()] {
+    return [plan = plan,
+            eps = eps,
+            ready,
+            joined = StridedRows(inputs[0]),
+            cos = StridedRows(inputs[1]),
+            sin = StridedRows(inputs[2]),
+            q_norm = has_norms ? std::optional(StridedRows(inputs[3])) : std::nullopt,
+            k_norm = has_norms ? std::optional(StridedRows(inputs[4])) : std::nullopt,
+            out = outputs[0].data<float>()]() mutable {
       const AttendShape& of = plan->shape;
-      auto* data = const_cast<float*>(ready.data<float>());
-      prepare(rows, data);
+      const HeadRows rows = joined.resolve();
+      const HeadPreparation prepare{
+          .bodies = kernel_table().rows,
+          .joined = {rows.data, rows.row_stride, of.head_dim},
+          .cos = cos.resolve(),
+          .sin = sin.resolve(),
+          .q_norm = q_norm ? q_norm->resolve().data : nullptr,
+          .k_norm = k_norm ? k_norm->resolve().data : nullptr,
+          .eps = eps,
+          .query_heads = of.heads,
+          .heads = of.heads + plan->layout.kv_heads,
+          .dim = of.head_dim,
+          .half = cos.width(),
+      };
+      float* data = ready.data<float>();
+      prepare(joined.rows(), data);
       const std::ptrdiff_t stride = std::ptrdiff_t{prepare.heads} * of.head_dim;
       const HeadRows q{data, stride, of.head_dim};
       const HeadRows k{data + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
-      const HeadRows v{prepare.joined.data + stride, prepare.joined.row_stride, of.value_head_dim};
-      run_attention(*plan, q, PagedRows{k, v, rows}, out);
+      const HeadRows v{rows.data + stride, rows.row_stride, of.value_head_dim};
+      run_attention(*plan, q, PagedRows{k, v, joined.rows()}, out);
     };
   }
 };
@@ -98,9 +105,12 @@ mx::array attend_joined_paged(
 ) {
   AttendPlan made = plan_attention(heads.query_heads, spans, options);
   add_writes(made, spans);
-  std::vector<mx::array> inputs = {joined, mx::contiguous(heads.cos), mx::contiguous(heads.sin)};
+  std::vector<mx::array> inputs = {joined, heads.cos, heads.sin};
   if (heads.norms) {
     inputs.insert(inputs.end(), {heads.norms->q, heads.norms->k});
+  }
+  for (mx::array& input : inputs) {
+    input = mx::astype(input, mx::float32);
   }
   mx::Shape shape = {joined.shape(0), heads.query_heads * made.shape.value_head_dim};
   JoinedBody body{

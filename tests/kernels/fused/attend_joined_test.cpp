@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/error.h"
+#include "saker/kernels/attend.h"
+#include "saker/kernels/norm.h"
+#include "saker/kernels/rope.h"
+
+#include "tests/kernels/attend_runs.h"
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+using AttendJoinedTest = AttendTest;
+
+// Random rows of a joined projection and what its heads go through.
+struct JoinedCase {
+  mx::array rows;
+  JoinedHeads heads;
+};
+
+JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
+  const auto normal = [&](const mx::Shape& shape, std::uint64_t stream) {
+    return mx::random::normal(shape, mx::float32, mx::random::key(c.seed * 7 + stream));
+  };
+  const int heads = c.kv_heads * (c.group + 2);
+  JoinedHeads of{
+      c.kv_heads * c.group,
+      c.kv_heads,
+      c.head_dim,
+      std::nullopt,
+      normal({c.rows, rotated / 2}, 1),
+      normal({c.rows, rotated / 2}, 2)
+  };
+  if (has_norms) {
+    of.norms = {normal({c.head_dim}, 3), normal({c.head_dim}, 4), 1e-6F};
+  }
+  return {normal({c.rows, heads * c.head_dim}, 0), of};
+}
+
+// What attend_joined stands for, operation by operation.
+mx::array attend_apart(
+    const JoinedCase& joined, const std::vector<AttendSpan>& spans, const AttendOptions& options
+) {
+  const JoinedHeads& of = joined.heads;
+  const int rows = joined.rows.shape(0);
+  const auto cut = [&](int first, int count) {
+    const auto part =
+        mx::slice(joined.rows, {0, first * of.head_dim}, {rows, (first + count) * of.head_dim});
+    return mx::reshape(part, {rows, count, of.head_dim});
+  };
+  auto q = cut(0, of.query_heads);
+  auto k = cut(of.query_heads, of.kv_heads);
+  if (of.norms) {
+    q = rms_norm(q, of.norms->q, of.norms->eps);
+    k = rms_norm(k, of.norms->k, of.norms->eps);
+  }
+  const auto v = cut(of.query_heads + of.kv_heads, of.kv_heads);
+  return attend(rope(q, of.cos, of.sin), rope(k, of.cos, of.sin), v, spans, options);
+}
+
+RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
+  use_random_machine();
+  AttendCase c = random_case(150);
+  c.value_head_dim = c.head_dim;
+  const int rotated = 2 * *rc::gen::inRange(1, c.head_dim / 2 + 1);
+  const JoinedCase joined = random_joined(c, *rc::gen::arbitrary<bool>(), rotated);
+  // Two sequences, the second of which may have no rows.
+  const int first = *rc::gen::inRange(1, c.rows + 1);
+  const auto spans = [&] {
+    std::vector<AttendSpan> made;
+    for (const auto& [from, count] : {std::pair(0, first), {first, c.rows - first}}) {
+      if (count > 0) {
+        made.push_back(
+            span_of(c, from, count, 0, std::make_shared<KvStore>(c.shape(), KvLayout::kPaged))
+        );
+        made.back().store->prepare(0, count);
+      }
+    }
+    return made;
+  };
+  const auto apart = spans();
+  const auto together = spans();
+  RC_ASSERT(attends_joined(together));
+  const auto expected = floats_of(attend_apart(joined, apart, c.options));
+  const auto got = attend_joined(joined.rows, joined.heads, together, c.options);
+  RC_ASSERT(got.shape() == mx::Shape({c.rows, c.kv_heads * c.group * c.head_dim}));
+  RC_ASSERT(floats_of(got) == expected);
+  // What they stored is the same too.
+  const auto q = mx::reshape(got, {c.rows, c.kv_heads * c.group, c.head_dim});
+  RC_ASSERT(
+      floats_of(attend_stored(q, together, c.options)) ==
+      floats_of(attend_stored(q, apart, c.options))
+  );
+}
+
+TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
+  AttendCase c;
+  c.group = 2;
+  c.rows = 3;
+  const auto span = [&](KvLayout layout, int bits = 16) {
+    c.bits = bits;
+    auto store = std::make_shared<KvStore>(c.shape(), layout);
+    store->prepare(0, 3);
+    return span_of(c, 0, 3, 0, std::move(store));
+  };
+  const std::vector<AttendSpan> spans = {span(KvLayout::kPaged)};
+  const JoinedCase good = random_joined(c, true, 16);
+  EXPECT_NO_THROW(attend_joined(good.rows, good.heads, spans, c.options));
+  const auto expect_error = [&](const auto& damage) {
+    JoinedCase bad = good;
+    damage(bad);
+    EXPECT_THROW(attend_joined(bad.rows, bad.heads, spans, c.options), Error);
+  };
+  expect_error([](JoinedCase& bad) { bad.rows = mx::zeros({3, 63}); });
+  expect_error([](JoinedCase& bad) { bad.rows = mx::zeros({3, 4, 16}); });
+  expect_error([](JoinedCase& bad) { bad.heads.query_heads = 1; });
+  expect_error([](JoinedCase& bad) { bad.heads.cos = mx::zeros({3, 7}); });
+  expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({3, 9}); });
+  expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });
+  expect_error([](JoinedCase& bad) { bad.heads.norms->k = mx::zeros({15}); });
+  EXPECT_FALSE(attends_joined({}));
+  EXPECT_FALSE(attends_joined({span(KvLayout::kContiguous)}));
+  EXPECT_FALSE(attends_joined({span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}));
+  EXPECT_THROW(
+      attend_joined(good.rows, good.heads, {span(KvLayout::kContiguous)}, c.options), Error
+  );
+}
+
+}  // namespace
+}  // namespace saker::kernels
