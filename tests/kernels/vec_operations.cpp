@@ -118,6 +118,8 @@ constexpr VecOperation kOperations[] = {
     {"to_float", float_of_a<to_float_of_24_bits>},
     {"even_bf16", float_of_a<even_bf16>},
     {"odd_bf16", float_of_a<odd_bf16>},
+    {"bf16_of_bytes<0>", of_a<bf16_of_bytes<0>>},
+    {"bf16_of_bytes<1>", of_a<bf16_of_bytes<1>>},
     {"reduce_add", reduce<reduce_add>},
     {"reduce_max", reduce<reduce_max>},
     {"where_nan", of_xyz<where_nan>},

@@ -91,6 +91,11 @@ float add_to_odd(float x, float y) {
   return flushed(std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) | 1U));
 }
 
+// In the low half.
+std::uint32_t bf16_of_byte(std::uint32_t a) {
+  return bits(static_cast<float>(a & 0xffU)) >> 16U;
+}
+
 // As AVX-512 does it: one product after the other, each fused.
 std::uint32_t fused_dot(float acc, std::uint32_t a, std::uint32_t b) {
   const float odd = std::fma(from_bf16(a >> 16U), from_bf16(b >> 16U), acc);
@@ -159,6 +164,12 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
        of_ab([](std::uint32_t a, std::uint32_t) { return bits(static_cast<float>(a >> 8U)); })},
       {"even_bf16", of_ab([](std::uint32_t a, std::uint32_t) { return a << 16U; })},
       {"odd_bf16", of_ab([](std::uint32_t a, std::uint32_t) { return a & 0xffff0000U; })},
+      {"bf16_of_bytes<0>", of_ab([](std::uint32_t a, std::uint32_t) {
+         return bf16_of_byte(a) | bf16_of_byte(a >> 16U) << 16U;
+       })},
+      {"bf16_of_bytes<1>", of_ab([](std::uint32_t a, std::uint32_t) {
+         return bf16_of_byte(a >> 8U) | bf16_of_byte(a >> 24U) << 16U;
+       })},
       {"reduce_add", [](const VecInput& in, int) { return bits(tree(in.x, std::plus<float>())); }},
       {"reduce_max", [](const VecInput& in, int) { return bits(tree(in.x, greater)); }},
       {"where_nan", of_xyz([](float x, float y, float z) { return std::isnan(x) ? y : z; })},

@@ -37,10 +37,7 @@ template <int kBits, int kPair>
     }
   } else {
     static_assert(kBits == 8);
-    const U32x16 mask = broadcast_u32(0xffU);
-    const U32x16 low = kPair == 0 ? bit_and(words, mask) : bit_and(shift_right<8>(words), mask);
-    const U32x16 high = kPair == 0 ? bit_and(shift_right<16>(words), mask) : shift_right<24>(words);
-    return bit_or(shift_right<16>(as_u32(to_float(low))), as_u32(to_float(high)));
+    return bf16_of_bytes<kPair>(words);
   }
 }
 

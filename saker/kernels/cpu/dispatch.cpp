@@ -92,15 +92,19 @@ std::deque<Entry> runnable_tables() {
     tables.push_back({"avx512", &avx512::kernel_table});
   }
 #endif
+#if defined(SAKER_HAS_AVX512_BF16) || defined(SAKER_HAS_AMX)
+  const bool avx512_bf16 = avx512 && __builtin_cpu_supports("avx512bf16") &&
+                           __builtin_cpu_supports("avx512vnni") &&
+                           __builtin_cpu_supports("avx512vbmi");
+#endif
 #if defined(SAKER_HAS_AVX512_BF16)
-  if (avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")) {
+  if (avx512_bf16) {
     tables.push_back({"avx512_bf16", &avx512_bf16::kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AMX)
-  if (avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
-      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("amx-tile") &&
-      __builtin_cpu_supports("amx-bf16") && request_tiles()) {
+  if (avx512_bf16 && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+      request_tiles()) {
     tables.push_back({"amx", &amx::kernel_table});
   }
 #endif

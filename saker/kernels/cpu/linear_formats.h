@@ -139,13 +139,8 @@ struct ByteFormat {
 
   template <int index>
   static auto operand(Word word) {
-    const U32x16 low = broadcast_u32(0xffU);
     if constexpr (Operand::kPerOperand == 2) {
-      // A code is exact in bf16, the upper half of its float32.
-      const U32x16 codes = shift_right<8 * index>(word.whole());
-      const U32x16 even = as_u32(to_float(bit_and(codes, low)));
-      const U32x16 odd = as_u32(to_float(bit_and(shift_right<16>(codes), low)));
-      return bit_or(shift_right<16>(even), odd);
+      return bf16_of_bytes<index>(word.whole());
     } else {
       const U32x16 half = index < 2 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xffU << (index % 2 * 8))));

@@ -22,6 +22,8 @@
 //   to_float(u)                                     exact for values below 2^24
 //   as_float(u) as_u32(f)                           the same bits
 //   even_bf16(u) odd_bf16(u)                        low and high half of each lane as float32
+//   bf16_of_bytes<n>(u)                             bytes n and n + 2 of each lane (n is 0 or 1) as
+//                                                   bf16, which has all whole numbers up to 256
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
@@ -50,4 +52,19 @@
 #include "saker/kernels/quarters/vec_neon.h"
 #else
 #include "saker/kernels/quarters/vec_portable.h"
+#endif
+
+#if !defined(SAKER_PICKS_BYTES)
+namespace saker::kernels::SAKER_ISA {
+
+// The upper half of a whole number's float32 is its bf16.
+template <int kFirst>
+[[gnu::always_inline]] inline U32x16 bf16_of_bytes(U32x16 words) {
+  const U32x16 low = broadcast_u32(0xffU);
+  const U32x16 even = kFirst == 0 ? words : shift_right<8>(words);
+  const U32x16 odd = kFirst == 0 ? bit_and(shift_right<16>(words), low) : shift_right<24>(words);
+  return bit_or(shift_right<16>(as_u32(to_float(bit_and(even, low)))), as_u32(to_float(odd)));
+}
+
+}  // namespace saker::kernels::SAKER_ISA
 #endif

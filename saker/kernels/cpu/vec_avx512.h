@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 with VNNI where the set has them: one register of
-// sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so that this
-// code is tested on any x86 machine.
+// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 with VNNI and VBMI where the set has them: one
+// register of sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so
+// that this code is tested on any x86 machine.
 
 #if defined(SAKER_EMULATE_AVX512)
 #include "tests/kernels/emulate_avx512.h"
@@ -15,6 +15,7 @@
 
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
+#define SAKER_PICKS_BYTES
 #define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see linear_operands.h.
 #endif
 
@@ -224,6 +225,32 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
 
 inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {
   return {_mm512_dpbusd_epi32(acc.v, a.v, b.v)};
+}
+
+// Floats of bytes kFirst and kFirst + 2 of lanes [kLane, kLane + 8), one after the other.
+template <int kFirst, int kLane>
+[[gnu::always_inline]] inline __m512 floats_of_bytes(U32x16 words) {
+  struct Bytes {
+    std::uint8_t at[64];
+  };
+
+  alignas(64) static constexpr Bytes kFrom = [] {
+    Bytes from = {};
+    for (int i = 0; i < 16; ++i) {
+      from.at[4 * i] = static_cast<std::uint8_t>(4 * (kLane + i / 2) + kFirst + i % 2 * 2);
+    }
+    return from;
+  }();
+  constexpr __mmask64 kLowBytes = 0x1111111111111111U;
+  const __m512i from = _mm512_load_si512(kFrom.at);
+  return _mm512_cvtepi32_ps(_mm512_maskz_permutexvar_epi8(kLowBytes, from, words.v));
+}
+
+template <int kFirst>
+[[gnu::always_inline]] inline U32x16 bf16_of_bytes(U32x16 words) {
+  const __m512 low = floats_of_bytes<kFirst, 0>(words);
+  const __m512 high = floats_of_bytes<kFirst, 8>(words);
+  return {__builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(high, low))};
 }
 
 // Pairs of the 32 bf16 in the low halves of two vectors' lanes, as to_bf16 gives them: in every
