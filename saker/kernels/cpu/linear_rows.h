@@ -8,10 +8,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Blocks in flight: a power of two, so that tiles hold whole multiples.
+// Blocks in flight: a power of two, so that tiles hold whole multiples. Blocks of codes are read
+// side by side only where rows make chains enough of each: memory is read fastest in order.
+template <typename Format>
 constexpr int blocks_for(int rows) {
+  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kRowBlocks) : kRowBlocks;
   int blocks = kRowBlocks;
-  while (blocks > 1 && blocks * rows > kFewSums) {
+  while (blocks > most || (blocks > 1 && blocks * rows > kFewSums)) {
     blocks /= 2;
   }
   return blocks;
@@ -127,13 +130,13 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
 
 template <typename Format, int kRows, int kBlocks>
 void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, int block) {
-  // Groups are independent chains: with one row and few blocks, more groups at a time keep the
-  // multipliers busy.
-  constexpr int kGroups = kRows > 1 ? 1 : kBlocks > 1 ? kRowGroups : 2 * kRowGroups;
+  // Groups are independent chains: one alone would leave the multipliers waiting.
+  constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
   const auto x = sliver_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::byte* words = weight.block(block);
-  Ahead ahead = {words + kBlocks * weight.block_bytes()};
+  // Blocks side by side are read up to their ends before what was asked for, one block in order.
+  Ahead ahead = {words + (kBlocks == 1 ? kAheadBytes : kBlocks * weight.block_bytes())};
   F32x16 y[kRows][kBlocks];
   clear(y);
   int group = 0;
@@ -176,7 +179,7 @@ void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
       multiply_few<Format, kRows - 1>(weight, tile);
       return;
     }
-    constexpr int kBlocks = blocks_for(kRows);
+    constexpr int kBlocks = blocks_for<Format>(kRows);
     const int end = tile.first_block + tile.block_count;
     int block = tile.first_block;
     for (; block + kBlocks <= end; block += kBlocks) {

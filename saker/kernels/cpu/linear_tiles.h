@@ -18,24 +18,25 @@ constexpr int kTileSlivers = 86;
 constexpr int kBlockStep = 4;
 constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
-constexpr int kRowGroups = 2;  // Groups in flight for a single row.
+constexpr bool kCodesInOrder = true;  // See blocks_for.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
 constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 4;
-constexpr int kRowGroups = 1;
+constexpr bool kCodesInOrder = false;
 #else
 constexpr int kSliverRows = 2;
 constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 2;
-constexpr int kRowGroups = 1;
+constexpr bool kCodesInOrder = false;
 #endif
-constexpr int kRowBlocks = 4;       // Blocks in flight for a single row, at most.
-constexpr int kPanelColumns = 256;  // A multiple of every group.
+constexpr int kRowBlocks = 4;              // Blocks in flight for few rows, at most.
+constexpr std::size_t kAheadBytes = 8192;  // Memory's latency at its speed, with room to spare.
+constexpr int kPanelColumns = 256;         // A multiple of every group.
 constexpr int kTileRows = kTileSlivers * kSliverRows;
 static_assert(kTileBlocks % kBlockStep == 0);
 
