@@ -300,9 +300,7 @@ ModuleSource tied_change(const ModuleSource& embedding) {
   return head;
 }
 
-std::shared_ptr<const nn::Adapter> bind_modules(
-    const AdapterSource& source, const models::Model& model
-) {
+std::shared_ptr<const nn::Adapter> bind_modules(AdapterSource& source, const models::Model& model) {
   const ModuleMap modules = modules_by_name(model);
   check_names(source, modules);
   nn::Adapter::Changes changes;
@@ -318,8 +316,11 @@ std::shared_ptr<const nn::Adapter> bind_modules(
       first_layer = std::min(*layer, first_layer.value_or(*layer));
     }
   };
-  for (const auto& [name, change] : source.modules) {
+  for (auto& [name, change] : source.modules) {
     add(name, change);
+    if (name != "embed_tokens") {
+      change = {};
+    }
   }
   const auto embedding = source.modules.find("embed_tokens");
   const auto head = modules.find("lm_head");
@@ -333,7 +334,7 @@ std::shared_ptr<const nn::Adapter> bind_modules(
 
 }  // namespace
 
-std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const models::Model& model) {
+std::shared_ptr<const nn::Adapter> bind(AdapterSource source, const models::Model& model) {
   return naming_folder(source.dir, [&] { return bind_modules(source, model); });
 }
 

@@ -12,9 +12,10 @@
 
 namespace saker::adapters {
 
-// Throws kInvalidArgument naming the modules that the model lacks or that have other shapes (an
-// adapter of another base), kUnsupported for what we can't run. REQUIRES: on the engine's thread.
-std::shared_ptr<const nn::Adapter> bind(const AdapterSource& source, const models::Model& model);
+// Lets go of each tensor that is packed. Throws kInvalidArgument naming the modules that the model
+// lacks or that have other shapes (an adapter of another base), kUnsupported for what we can't run.
+// REQUIRES: on the engine's thread.
+std::shared_ptr<const nn::Adapter> bind(AdapterSource source, const models::Model& model);
 
 std::shared_ptr<const nn::Adapter> load_adapter(
     const std::filesystem::path& dir, const models::Model& model

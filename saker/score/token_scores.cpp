@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs become sequences of the tokens whose rows are read, these a forest of shared prefixes. A
-// branch of the forest has one cache per view (base, adapter with strength) of its jobs. Branches
-// run depth first, so that few caches are alive; each pass takes as many of their rows as it may.
+// branch of the forest has one cache per view (base, adapter with strength) of its jobs; where
+// views have no layers in common, each has a forest of its own, so that one's caches may go before
+// the next one's come. Branches run depth first, so that few caches are alive; each pass takes as
+// many of their rows as it may.
 #include "saker/score/token_scores.h"
 
 #include "saker/base/error.h"
@@ -59,8 +61,15 @@ class BatchScorer {
       const models::Model& model, std::span<const ScoreJob> jobs, const ScoreOptions& options
   )
       : model_(model), jobs_(jobs), options_(options), reader_(jobs) {
-    make_branches();
-    fork_layer_ = fork_layer();
+    const int shared_layers = count_shared_layers();
+    for (const std::vector<int>& numbers : jobs_by_forest(shared_layers > 0)) {
+      grow_forest(numbers);
+    }
+    // The longest is taken first.
+    std::ranges::stable_sort(ready_, {}, [&](int index) { return branch(index).segment.end; });
+    const bool several =
+        std::ranges::any_of(branches_, [](const Branch& one) { return one.views.size() > 1; });
+    fork_layer_ = several ? shared_layers : 0;
   }
 
   std::vector<TokenScores> run() {
@@ -92,32 +101,56 @@ class BatchScorer {
 
   const ScoreJob& job(int index) const { return jobs_[static_cast<std::size_t>(index)]; }
 
-  void make_branches() {
-    std::vector<int> numbers;
-    std::vector<TokenSpan> sequences;
-    for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      if (const std::size_t rows = rows_to_run(jobs_[i]); rows > 0) {
-        numbers.push_back(static_cast<int>(i));
-        sequences.push_back(TokenSpan(jobs_[i].tokens).first(rows));
+  // Layers below the first that any adapter of these jobs changes.
+  int count_shared_layers() const {
+    int layer = model_.info().last_fork_layer;
+    for (const ScoreJob& one : jobs_) {
+      if (!one.adapter.is_base()) {
+        layer = std::min(layer, one.adapter.adapter->first_layer().value_or(layer));
       }
+    }
+    return std::max(layer, 0);
+  }
+
+  std::vector<std::vector<int>> jobs_by_forest(bool together) const {
+    std::map<std::string, std::vector<int>> forests;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (rows_to_run(jobs_[i]) > 0) {
+        const std::string key = together ? "" : nn::adapter_identity(jobs_[i].adapter);
+        forests[key].push_back(static_cast<int>(i));
+      }
+    }
+    std::vector<std::vector<int>> result;
+    for (auto& [key, numbers] : forests) {
+      result.push_back(std::move(numbers));
+    }
+    return result;
+  }
+
+  void grow_forest(const std::vector<int>& numbers) {
+    std::vector<TokenSpan> sequences;
+    sequences.reserve(numbers.size());
+    for (const int index : numbers) {
+      sequences.push_back(TokenSpan(job(index).tokens).first(rows_to_run(job(index))));
     }
     PrefixForest forest = make_prefix_forest(sequences, kMinSavedRows);
     for (int& place : forest.order) {
       place = numbers[static_cast<std::size_t>(place)];
     }
+    const auto first = static_cast<int>(branches_.size());
     for (const PrefixSegment& segment : forest.segments) {
       const int index = static_cast<int>(branches_.size());
       branches_.push_back({.segment = segment, .views = views_of(segment, forest.order)});
-      branches_.back().done = segment.begin;
+      Branch& one = branches_.back();
+      one.done = segment.begin;
       if (segment.parent < 0) {
         ready_.push_back(index);
       } else {
-        branch(segment.parent).children.push_back(index);
-        ++branch(segment.parent).children_to_start;
+        one.segment.parent += first;
+        branch(one.segment.parent).children.push_back(index);
+        ++branch(one.segment.parent).children_to_start;
       }
     }
-    // The longest is taken first.
-    std::ranges::stable_sort(ready_, {}, [&](int index) { return branch(index).segment.end; });
   }
 
   std::vector<BranchView> views_of(const PrefixSegment& segment, const std::vector<int>& order)
@@ -135,21 +168,6 @@ class BatchScorer {
       result.push_back(std::move(view));
     }
     return result;
-  }
-
-  // The first layer that not all views share; 0 when nothing is shared.
-  int fork_layer() const {
-    int layer = model_.info().last_fork_layer;
-    bool several = false;
-    for (const Branch& one : branches_) {
-      several = several || one.views.size() > 1;
-      for (const BranchView& view : one.views) {
-        if (!view.adapter.is_base()) {
-          layer = std::min(layer, view.adapter.adapter->first_layer().value_or(layer));
-        }
-      }
-    }
-    return several ? std::max(layer, 0) : 0;
   }
 
   std::size_t cache_bytes(const Branch& one) const {
@@ -329,7 +347,7 @@ class BatchScorer {
   ScoreOptions options_;
   RowReader reader_;
   std::vector<Branch> branches_;
-  int fork_layer_ = 0;
+  int fork_layer_ = 0;       // The first layer that not all views share; 0 when nothing is shared.
   std::vector<int> ready_;   // Not started, parents done; the next one is the last.
   std::vector<int> active_;  // Started and not done.
   std::size_t live_bytes_ = 0;
