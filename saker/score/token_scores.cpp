@@ -121,6 +121,7 @@ class BatchScorer {
       }
     }
     std::vector<std::vector<int>> result;
+    result.reserve(forests.size());
     for (auto& [key, numbers] : forests) {
       result.push_back(std::move(numbers));
     }
