@@ -1,24 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/check_fuzz.sh [seconds each]: runs every fuzz program from its seeds; findings stay in
-# build/fuzz/findings/.
+# tools/check_fuzz.sh [seconds each]: runs every fuzz program from its seeds, one a processor at a
+# time; findings stay in build/fuzz/findings/.
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 tools/build.sh fuzz fuzz
-for program in build/fuzz/tests/fuzz/fuzz_*; do
-  [ -f "$program" ] && [ -x "$program" ] || continue
-  name=${program##*/fuzz_}
-  work=build/fuzz/corpus/$name
-  mkdir -p "$work" build/fuzz/findings
-  log=build/fuzz/findings/$name.log
-  echo "fuzzing $name for $seconds s"
-  "$program" -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -detect_leaks=0 \
-    -artifact_prefix="build/fuzz/findings/$name-" "$work" "tests/fuzz/corpus/$name" >"$log" 2>&1 || {
-    tail -n 40 "$log"
-    exit 1
-  }
-  grep -E 'number_of_executed_units' "$log"
-done
+mkdir -p build/fuzz/findings
+find build/fuzz/tests/fuzz -maxdepth 1 -type f -name 'fuzz_*' -perm -u+x | sort |
+  xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 1 sh -c '
+    name=${2##*/fuzz_}
+    work=build/fuzz/corpus/$name
+    mkdir -p "$work"
+    log=build/fuzz/findings/$name.log
+    if "$2" -seed=1 -max_total_time="$1" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -detect_leaks=0 \
+      -artifact_prefix="build/fuzz/findings/$name-" "$work" "tests/fuzz/corpus/$name" >"$log" 2>&1; then
+      echo "$name: $(sed -n "s/^stat::number_of_executed_units: *//p" "$log") inputs in $1 s"
+    else
+      tail -n 40 "$log"
+      exit 1
+    fi' check "$seconds"

@@ -13,7 +13,7 @@ goal=${2:-100000000}
 slice=${SLICE:-600}
 turns=build/fuzz/turns.tsv
 report=build/fuzz/report.md
-[ "${BUILT:-}" = 1 ] || tools/build.sh fuzz fuzz_long
+[ "${BUILT:-}" = 1 ] || tools/build.sh fuzz fuzz
 mkdir -p build/fuzz/corpus build/fuzz/findings build/fuzz/logs
 touch "$turns"
 # Leaks are looked for when a program ends: after each input (-detect_leaks=1) it took nine tenths of
