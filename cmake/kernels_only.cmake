@@ -17,6 +17,7 @@ foreach(source error memory processor tensor)
   target_sources(libsaker PRIVATE "${PROJECT_SOURCE_DIR}/saker/base/${source}.cpp")
 endforeach()
 add_subdirectory(saker/kernels/cpu)
+add_subdirectory(saker/kernels/codes)
 add_subdirectory(saker/kernels/pack)
 
 enable_testing()

@@ -27,14 +27,19 @@
 namespace saker::kernels {
 namespace {
 
-// A random weight, packed for the set in use.
+// A random weight, packed for the set in use; or with codes as wide as products read them.
 class Weight {
  public:
-  Weight(const WeightFormat& format, int rows, int columns, std::uint64_t seed) {
+  Weight(
+      const WeightFormat& format, int rows, int columns, std::uint64_t seed, bool is_wide = false
+  ) {
     const WeightTensors tensors = random_weight(format, rows, columns, seed);
     const DType scales = (tensors.scales ? *tensors.scales : tensors.weight).dtype;
     const PackedOrder order = kernel_table().linear->order;
     matrix_ = packed_layout(rows, columns, format, scales, order);
+    if (is_wide) {
+      matrix_.code_bits = matrix_.field_bits();
+    }
     bytes_ =
         allocate_weight_bytes(static_cast<std::size_t>(matrix_.blocks()) * matrix_.block_bytes());
     matrix_.data = bytes_.get();
@@ -44,6 +49,8 @@ class Weight {
   int rows() const { return matrix_.rows; }
 
   int columns() const { return matrix_.columns; }
+
+  bool in_planes() const { return matrix_.in_planes(); }
 
   // As float32 [rows, columns].
   std::vector<float> values() const {
@@ -133,6 +140,34 @@ TEST_P(LinearBodiesTest, RowsAreIndependent) {
     const auto alone = weight.times(x, row, 1);
     const float* expected = together.data() + static_cast<std::size_t>(row) * weight.rows();
     ASSERT_TRUE(same_bits(alone.data(), expected, alone.size())) << format_name(format);
+  }
+}
+
+TEST_P(LinearBodiesTest, PlanesGiveTheBitsOfWholeFields) {
+  std::mt19937 random(11);
+  const auto below = [&random](unsigned end) { return static_cast<int>(random() % end); };
+  for (const WeightFormat& format : all_formats()) {
+    if (format.kind != WeightKind::kAffine) {
+      continue;
+    }
+    const int unit = format.group_size;
+    for (int trial = 0; trial < 4; ++trial) {
+      const int rows = 1 + below(90);
+      const int columns = unit * (1 + below(static_cast<unsigned>(700 / unit)));
+      const std::uint64_t seed = random();
+      const Weight narrow(format, rows, columns, seed);
+      const Weight wide(format, rows, columns, seed, true);
+      if (!narrow.in_planes()) {
+        break;
+      }
+      EXPECT_TRUE(narrow.values() == wide.values()) << format_name(format);
+      const int count = 1 + below(30);
+      const auto x = random_x(count, columns, random());
+      const auto expected = wide.times(x, 0, count);
+      const auto got = narrow.times(x, 0, count);
+      ASSERT_TRUE(same_bits(got.data(), expected.data(), got.size()))
+          << format_name(format) << ", " << count << " rows times " << rows << " by " << columns;
+    }
   }
 }
 

@@ -57,6 +57,20 @@ class SlowPacking {
     }
   }
 
+  // Rows past the end, whose codes are 0, have the scale of code 0.
+  void pad(const WeightFormat& format) {
+    if (matrix_.kind != PackedKind::kE2m1 || format.kind != WeightKind::kMxfp4) {
+      return;
+    }
+    for (; row_ % kBlockRows != 0; ++row_) {
+      for (int group = 0; group < matrix_.groups(); ++group) {
+        const int lane = row_ % kBlockRows;
+        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_scale(group, lane, 0)
+                                               : add_small_scale(group, lane, e8m0_value(0));
+      }
+    }
+  }
+
   const Bytes& bytes() const { return bytes_; }
 
  private:
@@ -83,6 +97,11 @@ class SlowPacking {
             : add_code(tensors, code_at(from, k, format.bits), row, k);
         return;
       default:
+        if (matrix_.has_groups()) {
+          matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, row, k)
+                                                 : add_small_code(tensors, format, row, k);
+          return;
+        }
         const std::uint16_t value = small_float(tensors, format, row, k);
         std::memcpy(bf16_place(lane, k), &value, 2);
     }
@@ -94,6 +113,46 @@ class SlowPacking {
                : block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2;
   }
 
+  void add_small_code(const WeightTensors& tensors, const WeightFormat& format, int row, int k) {
+    const int lane = row_ % kBlockRows;
+    const int group = k / format.group_size;
+    const int in_group = k % format.group_size;
+    std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
+    at[4 * (in_group / 8 * kBlockRows + lane) + in_group % 8 / 2] |=
+        static_cast<std::byte>(code_at(row_of(tensors.weight, row), k, 4) << (k % 2 * 4));
+    const auto code = std::to_integer<unsigned>(row_of(*tensors.scales, row)[group]);
+    const float scale = format.kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
+    add_small_scale(group, lane, scale);
+  }
+
+  void add_small_scale(int group, int lane, float scale) {
+    const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scale) >> 16);
+    const std::size_t at = static_cast<std::size_t>(group) * matrix_.group_bytes();
+    std::memcpy(block() + at + matrix_.group / 2 * kBlockRows + 2 * lane, &bits, sizeof(bits));
+  }
+
+  void add_tiled_nibble(unsigned code, int k) {
+    std::byte* chunk = block() + static_cast<std::size_t>(k / 128) * matrix_.chunk_bytes();
+    const int at = row_ % kBlockRows * 64 + 2 * (k % 32);
+    const int bit = k % 128 / 32 * 4;
+    chunk[at + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
+  }
+
+  void add_tiled_small_code(const WeightTensors& tensors, int row, int k) {
+    add_tiled_nibble(code_at(row_of(tensors.weight, row), k, 4), k);
+    add_tiled_small_scale(
+        k / 32, row_ % kBlockRows, std::to_integer<unsigned>(row_of(*tensors.scales, row)[k / 32])
+    );
+  }
+
+  void add_tiled_small_scale(int group, int lane, unsigned code) {
+    const auto bits =
+        static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(e8m0_value(code)) >> 16);
+    const std::size_t chunk = static_cast<std::size_t>(group / 4) * matrix_.chunk_bytes();
+    const int pair = lane * 4 + group % 4;
+    std::memcpy(block() + chunk + kBlockRows * 64 + 4 * pair + 2, &bits, sizeof(bits));
+  }
+
   void add_tiled_code(const WeightTensors& tensors, unsigned code, int row, int k) {
     const int lane = row_ % kBlockRows;
     std::byte* chunk = block() + static_cast<std::size_t>(k / 128) * matrix_.chunk_bytes();
@@ -101,8 +160,7 @@ class SlowPacking {
     std::byte* pairs = chunk + kBlockRows * 128;
     if (matrix_.kind == PackedKind::kNibble) {
       pairs = chunk + kBlockRows * 64;
-      const int bit = column / 32 * 4;
-      chunk[lane * 64 + 2 * (column % 32) + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
+      add_tiled_nibble(code, k);
     } else {
       chunk[lane * 128 + column] = static_cast<std::byte>(code);
     }
@@ -118,16 +176,40 @@ class SlowPacking {
     const int group = k / matrix_.group;
     const int in_group = k % matrix_.group;
     std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
-    const int codes = matrix_.kind == PackedKind::kNibble ? 8 : 4;
-    const int bit = in_group % codes * (32 / codes);
-    at[4 * (in_group / codes * kBlockRows + lane) + bit / 8] |=
-        static_cast<std::byte>(code << (bit % 8));
+    for (int bit = 0; bit < matrix_.code_bits; ++bit) {
+      const int place = matrix_.in_planes() ? place_in_planes(in_group, bit, lane)
+                                            : place_in_words(in_group, bit, lane);
+      at[place / 8] |= static_cast<std::byte>((code >> bit & 1U) << (place % 8));
+    }
     const auto size = static_cast<int>(scale_bytes(matrix_.scale_kind));
-    std::byte* scales = at + matrix_.group_word_bytes();
+    std::byte* scales = at + matrix_.code_bits * matrix_.group * kBlockRows / 8;
     std::memcpy(scales + lane * size, row_of(*tensors.scales, row) + group * size, size);
     std::memcpy(
         scales + (kBlockRows + lane) * size, row_of(*tensors.biases, row) + group * size, size
     );
+  }
+
+  // Where a bit of column k of a group lies, counted in bits from the group's begin.
+  int place_in_words(int k, int bit, int lane) const {
+    const int field = matrix_.kind == PackedKind::kNibble ? 4 : 8;
+    const int codes = 32 / field;
+    return 32 * (k / codes * kBlockRows + lane) + k % codes * field + bit;
+  }
+
+  int place_in_planes(int k, int bit, int lane) const {
+    const int field = matrix_.kind == PackedKind::kNibble ? 4 : 8;
+    const int half = field / 2;
+    const int column = k % 32;
+    const int line = column / (32 / field);  // Of those that are read.
+    int plane = line / 2;
+    int shift = line % 2 * half + bit;
+    if (bit >= half) {
+      const int above = matrix_.code_bits - half;
+      plane = half + line / (field / above);
+      shift = line % (field / above) * above + bit - half;
+    }
+    const int run = k / 32 * matrix_.code_bits * kBlockRows * 32;
+    return run + 32 * (plane * kBlockRows + lane) + column % (32 / field) * field + shift;
   }
 
   PackedMatrix matrix_;
@@ -151,6 +233,7 @@ void expect_layout(
     for (const WeightTensors& part : parts) {
       expected.add_part(part, format);
     }
+    expected.pad(format);
     Bytes got(expected.bytes().size(), std::byte{0xa5});
     pack_rows(parts, format, matrix, got.data());
     EXPECT_TRUE(got == expected.bytes())

@@ -80,8 +80,20 @@ void run_store_bf16(const VecInput& in, VecOutput& out) {
   }
 }
 
+void run_look_up(const VecInput& in, VecOutput& out) {
+  give(look_up(in.x, load_u32(in.a)), out);
+}
+
 void run_constants(const VecInput& in, VecOutput& out) {
   give(add(zero(), as_float(broadcast_u32(in.a[0]))), out);
+}
+
+template <typename Words>
+void run_look_up_pairs(const VecInput& in, VecOutput& out) {
+  if constexpr (kBf16Dot) {
+    const Words index = load_u32(in.a);
+    store_u32(out.lanes, look_up_pairs(in.halves, index));
+  }
 }
 
 template <typename Floats>
@@ -100,6 +112,7 @@ constexpr VecOperation kOperations[] = {
     {"load_f16", of_halves<load_f16>},
     {"store_bf16", run_store_bf16},
     {"constants", run_constants},
+    {"look_up", run_look_up},
     {"add", of_xy<add>},
     {"sub", of_xy<sub>},
     {"mul", of_xy<mul>},
@@ -123,7 +136,8 @@ constexpr VecOperation kOperations[] = {
     {"reduce_add", reduce<reduce_add>},
     {"reduce_max", reduce<reduce_max>},
     {"where_nan", of_xyz<where_nan>},
-    {"dot_bf16_pairs", run_dot_bf16_pairs<F32x16>},  // Last: not every set has it.
+    {"look_up_pairs", run_look_up_pairs<U32x16>},  // From here on not every set has them.
+    {"dot_bf16_pairs", run_dot_bf16_pairs<F32x16>},
 };
 
 }  // namespace
@@ -131,7 +145,7 @@ constexpr VecOperation kOperations[] = {
 extern const VecOperations vec_operations;
 const VecOperations vec_operations{
     kOperations,
-    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 1),
+    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 2),
     kFusedMultiplyAdd,
 };
 

@@ -141,6 +141,7 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
       {"load_f16", [](const VecInput& in, int i) { return bits(from_f16(in.halves[i])); }},
       {"store_bf16", [](const VecInput& in, int i) { return to_bf16(in.x[i]); }},
       {"constants", [](const VecInput& in, int) { return in.a[0]; }},
+      {"look_up", [=](const VecInput& in, int i) { return as_bits(in.x[in.a[i] & 15U]); }},
       {"add", of_xyz([](float x, float y, float) { return x + y; })},
       {"sub", of_xyz([](float x, float y, float) { return x - y; })},
       {"mul", of_xyz([](float x, float y, float) { return x * y; })},
@@ -173,6 +174,10 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
       {"reduce_add", [](const VecInput& in, int) { return bits(tree(in.x, std::plus<float>())); }},
       {"reduce_max", [](const VecInput& in, int) { return bits(tree(in.x, greater)); }},
       {"where_nan", of_xyz([](float x, float y, float z) { return std::isnan(x) ? y : z; })},
+      {"look_up_pairs",
+       [](const VecInput& in, int i) {
+         return in.halves[in.a[i] & 15U] | in.halves[in.a[i] >> 16U & 15U] << 16U;
+       }},
       {"dot_bf16_pairs",
        [=](const VecInput& in, int i) {
          return (arm ? dot_to_odd : fused_dot)(in.z[i], in.a[i], in.b[i]);

@@ -24,8 +24,11 @@ template <ScaleKind kKind>
   }
 }
 
+alignas(64
+) inline constexpr float kWholeCodes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 // Codes of 4 bits: the sixteen weights that a group's codes can mean are worked out, and looked up.
-template <ScaleKind kKind, int kGroupCount>
+template <ScaleKind kKind, int kGroupCount, const float (&kValues)[16] = kWholeCodes>
 struct NibbleChunk {
   static constexpr int kGroups = kGroupCount;           // Of a row.
   static constexpr int kCodeBytes = kChunkColumns / 2;  // Of a row.
@@ -64,10 +67,8 @@ struct NibbleChunk {
 
  private:
   [[gnu::always_inline]] static F32x16 meanings(const float* terms, int group) {
-    alignas(64
-    ) static constexpr float kCodes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const F32x16 bias = broadcast(terms[2 * group]);
-    return fma(broadcast(terms[2 * group + 1]), load(kCodes), bias);
+    return fma(broadcast(terms[2 * group + 1]), load(kValues), bias);
   }
 };
 
@@ -169,8 +170,14 @@ void with_scale_kind(const PackedMatrix& weight, const Function& function) {
 // Calls function with the chunk type of a weight of codes.
 template <typename Function>
 void with_chunk(const PackedMatrix& weight, const Function& function) {
-  weight.kind == PackedKind::kNibble ? with_scale_kind<NibbleChunk>(weight, function)
-                                     : with_scale_kind<ByteChunk>(weight, function);
+  switch (weight.kind) {
+    case PackedKind::kNibble:
+      return with_scale_kind<NibbleChunk>(weight, function);
+    case PackedKind::kE2m1:
+      return function(NibbleChunk<ScaleKind::kBFloat16, 4, E2m1Format::kValues>());
+    default:
+      return with_scale_kind<ByteChunk>(weight, function);
+  }
 }
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -39,22 +39,21 @@ template <int kRows>
   });
 }
 
-// Adds the products of the panel's group g, summed in acc, to the sums of one sliver.
+// Adds the products of the panel's group g, summed in acc, to the sums of one sliver. These are the
+// compiler's to place: sums in memory, which each group read and wrote, cost prompts a tenth.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void add_group_products(
     const TileMemory<Format>& memory,
     int g,
     const float* group_sums,
     const F32x16 (&acc)[kRows][kBlockStep],
-    float (*sums)[kBlockStep][kBlockRows]
+    F32x16 (&y)[kRows][kBlockStep]
 ) {
   unroll<kBlockStep>([&](auto b) {
-    const F32x16 scale = load(memory.scales[g][b.kValue]);
-    const F32x16 factor = load(memory.factors[g][b.kValue]);
+    const GroupTerms terms = {load(memory.scales[g][b.kValue]), load(memory.factors[g][b.kValue])};
     unroll<kRows>([&](auto row) {
-      float* y = sums[row.kValue][b.kValue];
-      const F32x16 sum = broadcast(group_sums[row.kValue]);
-      store(y, add_group(load(y), acc[row.kValue][b.kValue], sum, scale, factor));
+      F32x16& sum = y[row.kValue][b.kValue];
+      sum = add_group<Format>(sum, acc[row.kValue][b.kValue], group_sums[row.kValue], terms);
     });
   });
 }
@@ -78,14 +77,17 @@ void multiply_sliver(
   } else {
     const int group_inputs = weight.group / kPerOperand;
     const int first_group = range.first / weight.group;
+    F32x16 y[kRows][kBlockStep];
+    load_sums<kRows>(sums, y);
     for (int g = 0; g < range.count / weight.group; ++g) {
       clear_sums(acc);
       multiply_panel<Format, kRows>(
           memory.panel + g * group_inputs, inputs + g * group_inputs * kRows, group_inputs, acc
       );
       const float* group_sums = x.sums + (first_group + g) * kRows;
-      add_group_products<Format, kRows>(memory, g, group_sums, acc, sums);
+      add_group_products<Format, kRows>(memory, g, group_sums, acc, y);
     }
+    store_sums<kRows>(y, sums);
   }
 }
 

@@ -86,14 +86,13 @@ void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int
 template <typename Format, int kGroups, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_groups(
     const PackedMatrix& weight,
-    const std::byte* words,
+    BlockWords words,
     const typename Format::Operand::Input* inputs,
     const float* group_sums,
     Ahead& ahead,
     F32x16 (&y)[kRows][kBlocks]
 ) {
-  const std::size_t stride = weight.block_bytes();
-  const std::size_t group_bytes = weight.group_bytes();
+  const std::size_t group_bytes = weight.read_group_bytes();
   const int group_inputs = weight.group / Format::Operand::kPerOperand;
   F32x16 a[kGroups][kRows][kBlocks];
   unroll<kGroups>([&](auto g) { clear(a[g.kValue]); });
@@ -101,28 +100,26 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     unroll<kGroups>([&](auto g) {
       typename Format::Word word[kBlocks];
       unroll<kBlocks>([&](auto b) {
-        word[b.kValue] = Format::load_word(words + b.kValue * stride + g.kValue * group_bytes);
+        word[b.kValue] =
+            Format::load_word(words.at + b.kValue * words.stride + g.kValue * group_bytes);
         ahead.ask(Format::kStepBytes);
       });
       add_step<Format, Format::kOperands>(
           word, inputs + g.kValue * group_inputs * kRows, a[g.kValue]
       );
     });
-    words += Format::kStepBytes;
+    words.at += Format::kStepBytes;
     inputs += Format::kOperands * kRows;
   }
-  ahead.ask(kGroups * kBlocks * (group_bytes - weight.group_word_bytes()));
+  ahead.ask(kGroups * kBlocks * (group_bytes - weight.read_word_bytes()));
   unroll<kGroups>([&](auto g) {
     unroll<kBlocks>([&](auto b) {
-      const std::byte* scales = words + b.kValue * stride + g.kValue * group_bytes;
-      const F32x16 scale = load_scales(weight.scale_kind, scales);
-      const F32x16 bias =
-          load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
-      const F32x16 factor = sum_factor<Format>(scale, bias);
+      const std::byte* scales = words.at + b.kValue * words.stride + g.kValue * group_bytes;
+      const auto terms = load_terms<Format>(weight, scales);
       unroll<kRows>([&](auto r) {
-        const F32x16 sum = broadcast(group_sums[g.kValue * kRows + r.kValue]);
+        const float sum = group_sums[g.kValue * kRows + r.kValue];
         F32x16& to = y[r.kValue][b.kValue];
-        to = add_group(to, a[g.kValue][r.kValue][b.kValue], sum, scale, factor);
+        to = add_group<Format>(to, a[g.kValue][r.kValue][b.kValue], sum, terms);
       });
     });
   });
@@ -132,33 +129,40 @@ template <typename Format, int kRows, int kBlocks>
 void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, int block) {
   // Groups are independent chains: one alone would leave the multipliers waiting.
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
+  constexpr int kWideGroups = 8 / kBlocks;
   const auto x = sliver_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
-  const std::byte* words = weight.block(block);
+  const std::size_t group_bytes = weight.read_group_bytes();
   // Blocks side by side are read up to their ends before what was asked for, one block in order.
-  Ahead ahead = {words + (kBlocks == 1 ? kAheadBytes : kBlocks * weight.block_bytes())};
+  Ahead ahead = {
+      weight.block(block) + (kBlocks == 1 ? kAheadBytes : kBlocks * weight.block_bytes()),
+      kLineBytes * weight.group_bytes() / group_bytes,
+  };
+  alignas(64) std::byte wide[kWideGroups * kBlocks * kWideGroupBytes];
+  const int at_once = weight.in_planes() ? kWideGroups : weight.groups();
   F32x16 y[kRows][kBlocks];
   clear(y);
-  int group = 0;
-  for (; group + kGroups <= weight.groups(); group += kGroups) {
-    add_groups<Format, kGroups>(
-        weight,
-        words + group * weight.group_bytes(),
-        x.inputs + group * group_inputs,
-        x.sums + group * kRows,
-        ahead,
-        y
-    );
-  }
-  for (; group < weight.groups(); ++group) {
-    add_groups<Format, 1>(
-        weight,
-        words + group * weight.group_bytes(),
-        x.inputs + group * group_inputs,
-        x.sums + group * kRows,
-        ahead,
-        y
-    );
+  for (int first = 0; first < weight.groups(); first += at_once) {
+    const int end = smaller(first + at_once, weight.groups());
+    BlockWords words = {weight.block(block), weight.block_bytes()};
+    if (weight.in_planes()) {
+      words = widen(weight, block, kBlocks, first, end - first, wide);
+    }
+    const auto* inputs = x.inputs + first * group_inputs;
+    const float* sums = x.sums + first * kRows;
+    int group = first;
+    for (; group + kGroups <= end; group += kGroups) {
+      add_groups<Format, kGroups>(weight, words, inputs, sums, ahead, y);
+      words.at += kGroups * group_bytes;
+      inputs += kGroups * group_inputs;
+      sums += kGroups * kRows;
+    }
+    for (; group < end; ++group) {
+      add_groups<Format, 1>(weight, words, inputs, sums, ahead, y);
+      words.at += group_bytes;
+      inputs += group_inputs;
+      sums += kRows;
+    }
   }
   store_results(weight, tile, block, y);
 }

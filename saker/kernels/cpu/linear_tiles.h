@@ -3,6 +3,7 @@
 
 // What the products of one instruction set share: sizes of tiles, prepared rows, the end of a sum.
 
+#include "saker/kernels/codes/widen.h"
 #include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_formats.h"
 
@@ -48,10 +49,11 @@ constexpr int slivers_for(int rows) {
   return rows <= kFewRows ? 1 : (rows + kSliverRows - 1) / kSliverRows;
 }
 
+constexpr std::size_t kLineBytes = 64;
+
 // Asks for memory that will be read soon: into the second cache, since the first one can wait for a
 // few lines only.
 [[gnu::always_inline]] inline void ask_for(const std::byte* at, std::size_t bytes) {
-  constexpr std::size_t kLineBytes = 64;
   for (std::size_t line = 0; line < bytes; line += kLineBytes) {
     __builtin_prefetch(at + line, 0, 2);
   }
@@ -61,10 +63,13 @@ constexpr int slivers_for(int rows) {
 // groups in flight are more streams than a processor follows by itself, and each of them is short.
 struct Ahead {
   const std::byte* at;
+  std::size_t step = kLineBytes;  // In memory for each line that is read: less of narrow weights.
 
   [[gnu::always_inline]] void ask(std::size_t bytes) {
-    ask_for(at, bytes);
-    at += bytes;
+    for (std::size_t line = 0; line < bytes; line += kLineBytes) {
+      __builtin_prefetch(at, 0, 2);
+      at += step;
+    }
   }
 };
 
@@ -101,24 +106,40 @@ auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
 }
 
 template <typename Format>
-constexpr bool kGrouped = false;
-template <>
-inline constexpr bool kGrouped<NibbleFormat> = true;
-template <>
-inline constexpr bool kGrouped<ByteFormat> = true;
+constexpr bool kGrouped = Format::kCodes != Codes::kNone;
 
-// What the sum of a group's x is multiplied by: its bias, less what the operands' offset added to
-// the codes.
+// Of a group's sixteen rows: their scales, and what the sum of its x is multiplied by: the bias,
+// less what the operands' offset added to the codes.
+struct GroupTerms {
+  F32x16 scale;
+  F32x16 factor;
+};
+
 template <typename Format>
-[[gnu::always_inline]] inline F32x16 sum_factor(F32x16 scale, F32x16 bias) {
-  return Format::kOffset == 0.0F ? bias : fma(broadcast(-Format::kOffset), scale, bias);
+[[gnu::always_inline]] inline GroupTerms load_terms(
+    const PackedMatrix& weight, const std::byte* scales
+) {
+  const F32x16 scale = load_scales(weight.scale_kind, scales);
+  if constexpr (Format::kCodes == Codes::kSmallFloats) {
+    return {scale, zero()};
+  } else {
+    const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
+    const F32x16 bias = load_scales(weight.scale_kind, biases);
+    return {scale, Format::kOffset == 0.0F ? bias : fma(broadcast(-Format::kOffset), scale, bias)};
+  }
 }
 
 // Adds one group to y: a is its chain of products, sum the sum of its x.
+template <typename Format>
 [[gnu::always_inline]] inline F32x16 add_group(
-    F32x16 y, F32x16 a, F32x16 sum, F32x16 scale, F32x16 factor
+    F32x16 y, F32x16 a, float sum, const GroupTerms& terms
 ) {
-  return fma(factor, sum, fma(scale, a, y));
+  const F32x16 scaled = fma(terms.scale, a, y);
+  if constexpr (Format::kCodes == Codes::kSmallFloats) {
+    return scaled;
+  } else {
+    return fma(terms.factor, broadcast(sum), scaled);
+  }
 }
 
 // Writes sixteen results of a row, fewer at the right edge.

@@ -9,7 +9,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kSmallestGroup = 32;
+inline constexpr int kSmallestGroup = 16;
 inline constexpr int kPanelGroups = kPanelColumns / kSmallestGroup;
 
 // Columns [first, first + count) of kBlockStep blocks, unpacked.
@@ -25,7 +25,7 @@ template <typename Format>
 struct TileMemory {
   using Input = typename Format::Operand::Input;
   alignas(64) Input panel[kPanelColumns / Format::Operand::kPerOperand][kBlockStep][kBlockRows];
-  // Of the panel's groups, see add_group.
+  // Of the panel's groups, see GroupTerms.
   alignas(64) float scales[kPanelGroups][kBlockStep][kBlockRows];
   alignas(64) float factors[kPanelGroups][kBlockStep][kBlockRows];
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
@@ -85,18 +85,11 @@ void unpack_in_place(
 // so that the panel is written in order of address.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_words(
-    const PackedMatrix& weight,
-    const PanelRange& range,
-    std::size_t offset,
-    int steps,
-    int at,
-    TileMemory<Format>& memory
+    const PanelRange& range, BlockWords words, int steps, int at, TileMemory<Format>& memory
 ) {
   using Operand = typename Format::Operand;
-  const std::byte* words = weight.block(range.first_block) + offset;
-  const std::size_t stride = weight.block_bytes();
   const auto unpack = [&](int b) {
-    const auto word = Format::load_word(words + b * stride);
+    const auto word = Format::load_word(words.at + b * words.stride);
     unroll<Format::kOperands>([&](auto i) {
       Operand::store_panel(
           memory.panel[at + i.kValue][b], Format::template operand<i.kValue>(word)
@@ -111,27 +104,25 @@ template <typename Format>
         unpack(b);
       }
     }
-    words += Format::kStepBytes;
+    words.at += Format::kStepBytes;
     at += Format::kOperands;
   }
 }
 
-// Scales of the group whose codes end at `offset` of each block.
+// Scales of the group whose words are given.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_scales(
     const PackedMatrix& weight,
     const PanelRange& range,
-    std::size_t offset,
+    BlockWords words,
     int group,
     TileMemory<Format>& memory
 ) {
   for (int b = 0; b < range.blocks; ++b) {
-    const std::byte* scales = weight.block(range.first_block + b) + offset;
-    const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
-    const F32x16 scale = load_scales(weight.scale_kind, scales);
-    const F32x16 bias = load_scales(weight.scale_kind, biases);
-    store(memory.scales[group][b], scale);
-    store(memory.factors[group][b], sum_factor<Format>(scale, bias));
+    const std::byte* scales = words.at + b * words.stride + weight.read_word_bytes();
+    const auto terms = load_terms<Format>(weight, scales);
+    store(memory.scales[group][b], terms.scale);
+    store(memory.factors[group][b], terms.factor);
   }
 }
 
@@ -145,16 +136,22 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
     }
   }
 #endif
+  alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
   const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
   int at = 0;
   for (int k = 0; k < range.count; k += group) {
-    const std::size_t offset = column_offset<Format>(weight, range.first + k);
-    unpack_words<Format>(weight, range, offset, steps, at, memory);
+    const int first = range.first + k;
+    BlockWords words = {
+        weight.block(range.first_block) + column_offset<Format>(weight, first), weight.block_bytes()
+    };
+    if (weight.in_planes()) {
+      words = widen(weight, range.first_block, range.blocks, first / group, 1, wide);
+    }
+    unpack_words<Format>(range, words, steps, at, memory);
     at += steps * Format::kOperands;
     if constexpr (kGrouped<Format>) {
-      const std::size_t scales = offset + weight.group_word_bytes();
-      unpack_scales<Format>(weight, range, scales, k / group, memory);
+      unpack_scales<Format>(weight, range, words, k / group, memory);
     }
   }
 }

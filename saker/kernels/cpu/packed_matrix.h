@@ -11,8 +11,16 @@
 //   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half; or, where `block_places`
 //   is set, sixteen rows of K values as the checkpoint has them
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
-//   the code of column i of 8. byte      per group: [group / 4][16] words, then 16 scales, 16
-//   biases. Byte i of a word is the code of column i of 4.
+//   the code of column i of 8.
+//   byte      per group: [group / 4][16] words, then 16 scales, 16 biases. Byte i of a word is the
+//   code of column i of 4.
+//   e2m1      per group: [group / 8][16] words, then 16 scales. Nibble i of a word is the code of
+//   column i of 8.
+// Where codes of nibble or byte have fewer bits than these, their words lie in planes: each 32
+// columns, as many lines of 16 words as a field has bits, become `code_bits` lines. The lower half
+// of a field of B bits: line i holds it of lines 2 i and, shifted left by B / 2, 2 i + 1. Then the
+// E bits above: a line holds them of B / E lines, number i of these shifted left by E i, at the
+// field's lowest bit.
 //
 // In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h),
 // zero behind the last column:
@@ -21,6 +29,7 @@
 //   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
 //   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
 //   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
+//   e2m1      as nibble, in groups of 32, with biases of 0.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +39,9 @@ namespace saker::kernels {
 inline constexpr int kBlockRows = 16;
 inline constexpr int kStepColumns = 32;    // Of a row that one tile holds.
 inline constexpr int kChunkColumns = 128;  // Of codes, four steps.
+inline constexpr int kLargestGroup = 128;
 
-enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte };
+enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte, kE2m1 };
 enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 
@@ -44,10 +54,11 @@ enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 struct PackedMatrix {
   PackedKind kind = PackedKind::kFloat32;
   PackedOrder order = PackedOrder::kInLanes;
-  ScaleKind scale_kind = ScaleKind::kFloat32;  // Nibble and byte only, like group.
+  ScaleKind scale_kind = ScaleKind::kFloat32;  // Of codes only, like group.
   int rows = 0;
   int columns = 0;
   int group = 0;
+  int code_bits = 0;     // In memory; of codes only.
   int largest_code = 0;  // Nibble and byte only.
   const std::byte* data = nullptr;
   // Set instead of `data` where blocks of bf16 stay where the checkpoint has them: each block's
@@ -57,20 +68,33 @@ struct PackedMatrix {
   [[gnu::always_inline]] bool in_place() const { return block_places != nullptr; }
 
   [[gnu::always_inline]] bool has_groups() const {
-    return kind == PackedKind::kNibble || kind == PackedKind::kByte;
+    return kind == PackedKind::kNibble || kind == PackedKind::kByte || kind == PackedKind::kE2m1;
   }
 
   [[gnu::always_inline]] int blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
 
   [[gnu::always_inline]] int groups() const { return columns / group; }
 
-  // Bytes of a group's words, and of the group with its scales and biases: kInLanes only.
-  [[gnu::always_inline]] std::size_t group_word_bytes() const {
-    return static_cast<std::size_t>(group) * kBlockRows / (kind == PackedKind::kNibble ? 2 : 1);
+  // Of a word's codes.
+  [[gnu::always_inline]] int field_bits() const { return kind == PackedKind::kByte ? 8 : 4; }
+
+  [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
+
+  // Bytes of a group in memory, and of its words as products read them, without and with its scales
+  // and biases: kInLanes only.
+  [[gnu::always_inline]] std::size_t group_bytes() const {
+    return code_bytes(code_bits) + term_bytes();
   }
 
-  [[gnu::always_inline]] std::size_t group_bytes() const {
-    return group_word_bytes() + 2 * kBlockRows * scale_bytes(scale_kind);
+  // Of a group's scales and biases.
+  [[gnu::always_inline]] std::size_t term_bytes() const {
+    return (kind == PackedKind::kE2m1 ? 1 : 2) * kBlockRows * scale_bytes(scale_kind);
+  }
+
+  [[gnu::always_inline]] std::size_t read_word_bytes() const { return code_bytes(field_bits()); }
+
+  [[gnu::always_inline]] std::size_t read_group_bytes() const {
+    return read_word_bytes() + term_bytes();
   }
 
   // Chunks of a block, the bytes of a chunk's codes, of one row's pairs, and of both: kInTiles
@@ -80,7 +104,7 @@ struct PackedMatrix {
   }
 
   [[gnu::always_inline]] std::size_t chunk_code_bytes() const {
-    return std::size_t{kBlockRows} * kChunkColumns / (kind == PackedKind::kNibble ? 2 : 1);
+    return std::size_t{kBlockRows} * kChunkColumns * field_bits() / 8;
   }
 
   [[gnu::always_inline]] std::size_t chunk_pair_bytes() const {
@@ -113,6 +137,10 @@ struct PackedMatrix {
   }
 
  private:
+  [[gnu::always_inline]] std::size_t code_bytes(int bits) const {
+    return static_cast<std::size_t>(group) * bits * kBlockRows / 8;
+  }
+
   [[gnu::always_inline]] std::size_t tiled_block_bytes() const {
     if (has_groups()) {
       return static_cast<std::size_t>(chunks()) * chunk_bytes();

@@ -18,6 +18,7 @@
 //   add sub mul div fma square_root
 //   min(a, b) max(a, b)                             b when either is NaN
 //   load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or
+//   look_up(table, u)                               of 16 values those that the low 4 bits name
 //   shift_left<n> shift_right<n> shift_right_signed<n>
 //   to_float(u)                                     exact for values below 2^24
 //   as_float(u) as_u32(f)                           the same bits
@@ -26,6 +27,9 @@
 //                                                   bf16, which has all whole numbers up to 256
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
+//   look_up_pairs(table, u)                         of 16 values of 2 bytes those that the low 4
+//   bits
+//                                                   of each half name: only where kBf16Dot
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
 //   to_int(f)                                       AVX-512 only: the nearest whole number, to

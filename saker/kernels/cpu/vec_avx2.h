@@ -154,6 +154,22 @@ inline U32x16 shift_right_signed(U32x16 v) {
   return {_mm256_srai_epi32(v.low, n), _mm256_srai_epi32(v.high, n)};
 }
 
+inline F32x16 look_up(const float (&table)[16], U32x16 v) {
+  const __m256 first = _mm256_loadu_ps(table);
+  const __m256 second = _mm256_loadu_ps(table + 8);
+  const F32x16 bit = as_float(shift_left<28>(v));
+  return {
+      _mm256_blendv_ps(
+          _mm256_permutevar8x32_ps(first, v.low), _mm256_permutevar8x32_ps(second, v.low), bit.low
+      ),
+      _mm256_blendv_ps(
+          _mm256_permutevar8x32_ps(first, v.high),
+          _mm256_permutevar8x32_ps(second, v.high),
+          bit.high
+      ),
+  };
+}
+
 inline F32x16 to_float(U32x16 v) {
   return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)};
 }

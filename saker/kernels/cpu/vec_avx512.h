@@ -156,6 +156,10 @@ inline U32x16 permute_two(U32x16 a, U32x16 index, U32x16 b) {
   return {_mm512_permutex2var_epi32(a.v, index.v, b.v)};
 }
 
+inline F32x16 look_up(const float (&table)[16], U32x16 index) {
+  return {_mm512_permutexvar_ps(index.v, _mm512_loadu_ps(table))};
+}
+
 inline F32x16 to_float(U32x16 a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }
@@ -217,6 +221,12 @@ inline float reduce_max(F32x16 a) {
 }
 
 #if defined(SAKER_BF16_DOT)
+// The table twice, as the processor reads five bits of each half.
+inline U32x16 look_up_pairs(const std::uint16_t (&table)[16], U32x16 index) {
+  const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(table));
+  return {_mm512_permutexvar_epi16(index.v, _mm512_broadcast_i64x4(values))};
+}
+
 inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))

@@ -4,7 +4,7 @@
 // Weights in the order kInLanes as codes of int8, four columns to a word: a panel's columns of a
 // few blocks.
 
-#include "saker/kernels/int8/panels.h"
+#include "saker/kernels/int8/columns.h"
 
 namespace saker::kernels::SAKER_ISA::int8 {
 
@@ -16,65 +16,31 @@ struct PanelCodes {
   alignas(64) std::uint32_t extras[kBlockStep][kBlockRows];  // 128 times the sum of the codes.
 };
 
-// How the words of a weight give columns, one after the other.
-struct NibbleColumns {
-  static constexpr int kColumns = 8;  // Of a word.
-
-  template <int index>
-  static F32x16 column(U32x16 word) {
-    return to_float(bit_and(shift_right<4 * index>(word), broadcast_u32(0xfU)));
-  }
-};
-
-struct ByteColumns {
-  static constexpr int kColumns = 4;
-
-  template <int index>
-  static F32x16 column(U32x16 word) {
-    return to_float(bit_and(shift_right<8 * index>(word), broadcast_u32(0xffU)));
-  }
-};
-
-struct PairColumns {
-  static constexpr int kColumns = 2;
-
-  template <int index>
-  static F32x16 column(U32x16 word) {
-    return index == 0 ? even_bf16(word) : odd_bf16(word);
-  }
-};
-
-// The words of one panel's columns of a block.
-struct PanelWords {
-  const std::byte* at;
-  int count;  // Columns.
-
-  U32x16 word(int index) const {
-    return load_u32(reinterpret_cast<const std::uint32_t*>(at) + index * kBlockRows);
-  }
-};
-
-// A group's scales and biases, which follow its words.
-struct GroupTerms {
-  F32x16 scale;
-  F32x16 bias;
-
-  GroupTerms(const PackedMatrix& weight, const std::byte* group) {
-    const std::byte* scales = group + weight.group_word_bytes();
-    scale = load_scales(weight.scale_kind, scales);
-    bias = load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
-  }
-};
-
 // Of a panel of codes: what its groups' codes can mean at most.
 inline F32x16 largest_meaning(const PackedMatrix& weight, const PanelWords& words) {
   const F32x16 last = broadcast(static_cast<float>(weight.largest_code));
   Largest largest;
   const std::byte* group = words.at;
-  for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
-    const GroupTerms terms(weight, group);
+  for (int k = 0; k < words.count; k += weight.group, group += weight.read_group_bytes()) {
+    const ScaleAndBias terms(weight, group);
     largest.add(terms.bias);
     largest.add(fma(terms.scale, last, terms.bias));
+  }
+  return largest.by_lane();
+}
+
+// Of a panel of small floats.
+inline F32x16 largest_small_float(const PackedMatrix& weight, const PanelWords& words) {
+  Largest largest;
+  const std::byte* group = words.at;
+  for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
+    const ScaleAndBias terms(weight, group);
+    const PanelWords codes = {group, weight.group};
+    for (int i = 0; i < weight.group / E2m1Columns::kColumns; ++i) {
+      unroll<E2m1Columns::kColumns>([&](auto column) {
+        largest.add(mul(E2m1Columns::column<column.kValue>(codes.word(i)), terms.scale));
+      });
+    }
   }
   return largest.by_lane();
 }
@@ -119,8 +85,8 @@ void write_groups(
     const PackedMatrix& weight, const PanelWords& words, F32x16 inverse, CodeWriter& writer
 ) {
   const std::byte* group = words.at;
-  for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
-    const GroupTerms terms(weight, group);
+  for (int k = 0; k < words.count; k += weight.group, group += weight.read_group_bytes()) {
+    const ScaleAndBias terms(weight, group);
     const F32x16 scale = mul(terms.scale, inverse);
     const F32x16 bias = mul(terms.bias, inverse);
     const PanelWords codes = {group, weight.group};
@@ -153,35 +119,43 @@ inline void write_pairs(const PanelWords& words, F32x16 inverse, CodeWriter& wri
   }
 }
 
-inline PanelWords words_in_place(
-    const PackedMatrix& weight, int block, int k, std::uint32_t (&to)[kPanel / 2][kBlockRows]
-) {
+// Of a panel's words where they are made: pairs of bf16, which take more than codes with scales.
+inline constexpr int kWordBytes = kPanel * kBlockRows * 2;
+
+inline PanelWords words_in_place(const PackedMatrix& weight, int block, int k, std::byte* to) {
   const int count = smaller(kPanel, weight.columns - k);
   for (int i = 0; i < count; i += kStepColumns) {
     U32x16 words[kSquarePairs];
     load_square(weight, block, k + i, words);
-    unroll<kSquarePairs>([&](auto j) { store_u32(to[i / 2 + j.kValue], words[j.kValue]); });
+    unroll<kSquarePairs>([&](auto j) { store_line(to, i / 2 + j.kValue, words[j.kValue]); });
   }
-  return {reinterpret_cast<const std::byte*>(to), count};
+  return {to, count};
 }
 
-inline PanelWords words_at(const PackedMatrix& weight, int block, int k) {
+inline PanelWords words_at(const PackedMatrix& weight, int block, int k, std::byte* to) {
+  if (weight.in_place()) {
+    return words_in_place(weight, block, k, to);
+  }
+  const int count = smaller(kPanel, weight.columns - k);
+  if (weight.in_planes()) {
+    return {widen(weight, block, 1, k / weight.group, count / weight.group, to).at, count};
+  }
   const std::byte* at = weight.block(block);
   at += weight.has_groups() ? k / weight.group * weight.group_bytes()
                             : static_cast<std::size_t>(k) / 2 * kBlockRows * sizeof(std::uint32_t);
-  return {at, smaller(kPanel, weight.columns - k)};
+  return {at, count};
 }
 
 // The panel from column k on of blocks [block, block + blocks).
 inline void find_codes(
     const PackedMatrix& weight, int block, int blocks, int k, PanelCodes& panel
 ) {
-  alignas(64) std::uint32_t pairs[kPanel / 2][kBlockRows];
+  alignas(64) std::byte memory[kWordBytes];
   for (int b = 0; b < blocks; ++b) {
-    const PanelWords words = weight.in_place() ? words_in_place(weight, block + b, k, pairs)
-                                               : words_at(weight, block + b, k);
-    const F32x16 largest =
-        weight.has_groups() ? largest_meaning(weight, words) : largest_value(words);
+    const PanelWords words = words_at(weight, block + b, k, memory);
+    const F32x16 largest = weight.kind == PackedKind::kE2m1 ? largest_small_float(weight, words)
+                           : weight.has_groups()            ? largest_meaning(weight, words)
+                                                            : largest_value(words);
     const F32x16 scale = div(largest, broadcast(kLargest));
     const F32x16 inverse = div(broadcast(1.0F), max(scale, broadcast(kSmallestScale)));
     store(panel.scales[b], scale);
@@ -190,6 +164,8 @@ inline void find_codes(
       write_groups<NibbleColumns>(weight, words, inverse, writer);
     } else if (weight.kind == PackedKind::kByte) {
       write_groups<ByteColumns>(weight, words, inverse, writer);
+    } else if (weight.kind == PackedKind::kE2m1) {
+      write_groups<E2m1Columns>(weight, words, inverse, writer);
     } else {
       write_pairs(words, inverse, writer);
     }

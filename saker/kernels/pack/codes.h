@@ -38,6 +38,11 @@ constexpr float e8m0_value(unsigned code) {
   return code == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<std::uint32_t>(code) << 23);
 }
 
+// The upper half of a value's float32.
+constexpr std::uint16_t bf16_of(float value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+}
+
 inline float bf16_value(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }

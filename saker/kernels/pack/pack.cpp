@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/pack/pack.h"
 
+#include "saker/kernels/codes/narrow.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/pack/codes.h"
 #include "saker/kernels/pack/tiles.h"
@@ -98,8 +99,20 @@ void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* t
   }
 }
 
+// A group's words; of planes by way of words as wide as they are read.
+void pack_group(const RowPlaces& words, const PackedMatrix& matrix, std::byte* to) {
+  constexpr std::size_t kLineBytes = kBlockRows * sizeof(std::uint32_t);
+  const int count = matrix.group * matrix.field_bits() / 32;
+  if (!matrix.in_planes()) {
+    transpose<std::uint32_t>(words, count, to, kLineBytes);
+    return;
+  }
+  std::uint32_t wide[kLargestGroup / 4][kBlockRows];
+  transpose<std::uint32_t>(words, count, reinterpret_cast<std::byte*>(wide), kLineBytes);
+  narrow_lines(wide, count, matrix.code_bits, to);
+}
+
 void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std::byte* block) {
-  const int group_words = matrix.group / (matrix.kind == PackedKind::kNibble ? 8 : 4);
   const bool as_they_are = bits == 4 || bits == 8;
   WideRows wide;
   std::byte* to = block;
@@ -113,12 +126,12 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
       words = wide.places();
     }
     for (int i = 0; i < columns; i += matrix.group) {
-      transpose<std::uint32_t>(words, group_words, to, kBlockRows * sizeof(std::uint32_t));
-      words = words.moved(group_words * sizeof(std::uint32_t));
+      pack_group(words, matrix, to);
+      words = words.moved(static_cast<std::size_t>(matrix.group) * matrix.field_bits() / 8);
       to += matrix.group_bytes();
     }
   }
-  std::byte* scales = block + matrix.group_word_bytes();
+  std::byte* scales = block + matrix.group_bytes() - matrix.term_bytes();
   pack_scales(rows.scales, matrix, scales);
   pack_scales(rows.biases, matrix, scales + kBlockRows * scale_bytes(matrix.scale_kind));
 }
@@ -145,6 +158,26 @@ void pack_small_floats(
   }
 }
 
+float scale_value(WeightKind kind, unsigned code) {
+  return kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
+}
+
+// Codes of small floats; their scales as bf16, which holds them exactly.
+void pack_small_codes(
+    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
+) {
+  for (int g = 0; g < matrix.groups(); ++g) {
+    pack_group(rows.weight.moved(static_cast<std::size_t>(g) * matrix.group / 2), matrix, to);
+    std::uint16_t scales[kBlockRows];
+    for (int lane = 0; lane < kBlockRows; ++lane) {
+      const auto code = std::to_integer<unsigned>(rows.scales.at[lane][g]);
+      scales[lane] = bf16_of(scale_value(format.kind, code));
+    }
+    std::memcpy(to + matrix.read_word_bytes(), scales, sizeof(scales));
+    to += matrix.group_bytes();
+  }
+}
+
 void pack_block(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* block
 ) {
@@ -162,11 +195,12 @@ void pack_block(
     case WeightKind::kAffine:
       return pack_codes(rows, matrix, format.bits, block);
     default:
-      return pack_small_floats(rows, matrix, format, block);
+      return matrix.has_groups() ? pack_small_codes(rows, matrix, format, block)
+                                 : pack_small_floats(rows, matrix, format, block);
   }
 }
 
-PackedKind packed_kind(const WeightFormat& format) {
+PackedKind packed_kind(const WeightFormat& format, PackedOrder order) {
   switch (format.kind) {
     case WeightKind::kFloat32:
       return PackedKind::kFloat32;
@@ -174,6 +208,10 @@ PackedKind packed_kind(const WeightFormat& format) {
       return PackedKind::kFloat16;
     case WeightKind::kAffine:
       return format.bits <= 4 ? PackedKind::kNibble : PackedKind::kByte;
+    case WeightKind::kMxfp4:
+      return PackedKind::kE2m1;
+    case WeightKind::kNvfp4:
+      return order == PackedOrder::kInLanes ? PackedKind::kE2m1 : PackedKind::kBFloat16;
     default:
       return PackedKind::kBFloat16;
   }
@@ -185,13 +223,19 @@ PackedMatrix packed_layout(
     int rows, int columns, const WeightFormat& format, DType scales, PackedOrder order
 ) {
   PackedMatrix matrix;
-  matrix.kind = packed_kind(format);
+  matrix.kind = packed_kind(format, order);
   matrix.rows = rows;
   matrix.columns = columns;
   const bool has_tiles = matrix.kind != PackedKind::kFloat32 && matrix.kind != PackedKind::kFloat16;
   matrix.order = has_tiles ? order : PackedOrder::kInLanes;
-  if (matrix.has_groups()) {
-    matrix.group = format.group_size;
+  if (!matrix.has_groups()) {
+    return matrix;
+  }
+  matrix.group = format.group_size;
+  matrix.code_bits = matrix.order == PackedOrder::kInLanes ? format.bits : matrix.field_bits();
+  if (matrix.kind == PackedKind::kE2m1) {
+    matrix.scale_kind = ScaleKind::kBFloat16;
+  } else {
     matrix.largest_code = (1 << format.bits) - 1;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16
                         : scales == DType::kFloat16 ? ScaleKind::kFloat16

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/pack/tiles.h"
 
+#include "saker/kernels/pack/codes.h"
 #include "saker/kernels/pack/widen.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ void pack_nibbles(const std::byte* from, std::byte* to) {
 void pack_chunk_codes(
     const RowPlaces& words, const PackedMatrix& matrix, int columns, std::byte* to
 ) {
-  const bool nibbles = matrix.kind == PackedKind::kNibble;
+  const bool nibbles = matrix.field_bits() == 4;
   constexpr std::size_t kNibbleBytes = kChunkColumns / 2;
   for (const std::byte* row : words.at) {
     if (!nibbles) {
@@ -132,6 +133,31 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
   }
 }
 
+// Pairs of mxfp4: scales as bf16, and no biases.
+void pack_small_pairs(const BlockRows& rows, const PackedMatrix& matrix, int chunk, std::byte* to) {
+  constexpr int kGroups = kChunkColumns / 32;
+  for (const std::byte* row : rows.scales.at) {
+    for (int i = 0; i < kGroups; ++i) {
+      const int group = chunk * kGroups + i;
+      const bool known = group < matrix.groups();
+      const float scale = known ? e8m0_value(std::to_integer<unsigned>(row[group])) : 0.0F;
+      const std::uint16_t pair[2] = {0, bf16_of(scale)};
+      std::memcpy(to, pair, sizeof(pair));
+      to += sizeof(pair);
+    }
+  }
+}
+
+void pack_small_codes(const BlockRows& rows, const PackedMatrix& matrix, std::byte* to) {
+  for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
+    const int k = chunk * kChunkColumns;
+    const RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) / 2);
+    pack_chunk_codes(words, matrix, std::min(kChunkColumns, matrix.columns - k), to);
+    pack_small_pairs(rows, matrix, chunk, to + matrix.chunk_code_bytes());
+    to += matrix.chunk_bytes();
+  }
+}
+
 void pack_small_floats(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
@@ -162,6 +188,8 @@ void pack_tiled_block(
       return pack_values(rows.weight, matrix.columns, to);
     case WeightKind::kAffine:
       return pack_codes(rows, matrix, format.bits, to);
+    case WeightKind::kMxfp4:
+      return pack_small_codes(rows, matrix, to);
     default:
       return pack_small_floats(rows, matrix, format, to);
   }

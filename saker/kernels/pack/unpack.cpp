@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/codes/narrow.h"
 #include "saker/kernels/pack/codes.h"
 #include "saker/kernels/pack/pack.h"
 
@@ -16,17 +17,30 @@ float scale_at(ScaleKind kind, const std::byte* scales, int index) {
   }
 }
 
+float value_of(const PackedMatrix& matrix, std::uint32_t code) {
+  return matrix.kind == PackedKind::kE2m1 ? e2m1_value(code) : static_cast<float>(code);
+}
+
+// The code of column k of a group.
+std::uint32_t code_at(const PackedMatrix& matrix, const std::byte* group, int k, int lane) {
+  if (matrix.in_planes()) {
+    return code_in_planes(group, matrix.code_bits, k, lane);
+  }
+  const int field = matrix.field_bits();
+  const int codes = 32 / field;
+  const auto word = load_unaligned<std::uint32_t>(group + 4 * (k / codes * kBlockRows + lane));
+  return word >> (k % codes * field) & ((1U << field) - 1U);
+}
+
 void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
-  const bool nibbles = matrix.kind == PackedKind::kNibble;
-  const int codes = nibbles ? 8 : 4;
   for (int g = 0; g < matrix.groups(); ++g) {
-    const std::byte* scales = block + matrix.group_word_bytes();
+    const std::byte* scales = block + matrix.group_bytes() - matrix.term_bytes();
     const float scale = scale_at(matrix.scale_kind, scales, lane);
-    const float bias = scale_at(matrix.scale_kind, scales, kBlockRows + lane);
+    const float bias = matrix.kind == PackedKind::kE2m1
+                           ? 0.0F
+                           : scale_at(matrix.scale_kind, scales, kBlockRows + lane);
     for (int i = 0; i < matrix.group; ++i) {
-      const auto word = load_unaligned<std::uint32_t>(block + 4 * (i / codes * kBlockRows + lane));
-      const std::uint32_t code = word >> (i % codes * (nibbles ? 4 : 8)) & (nibbles ? 0xfU : 0xffU);
-      *values++ = scale * static_cast<float>(code) + bias;
+      *values++ = scale * value_of(matrix, code_at(matrix, block, i, lane)) + bias;
     }
     block += matrix.group_bytes();
   }
@@ -35,7 +49,7 @@ void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, 
 void unpack_tiled_codes(
     const PackedMatrix& matrix, const std::byte* block, int lane, float* values
 ) {
-  const bool nibbles = matrix.kind == PackedKind::kNibble;
+  const bool nibbles = matrix.field_bits() == 4;
   const std::size_t row_codes = kChunkColumns / (nibbles ? 2 : 1);
   const auto size = static_cast<int>(scale_bytes(matrix.scale_kind));
   for (int k = 0; k < matrix.columns; ++k) {
@@ -51,7 +65,7 @@ void unpack_tiled_codes(
         nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
                       0xfU
                 : std::to_integer<unsigned>(codes[column]);
-    values[k] = scale_at(matrix.scale_kind, pair, 1) * static_cast<float>(code) +
+    values[k] = scale_at(matrix.scale_kind, pair, 1) * value_of(matrix, code) +
                 scale_at(matrix.scale_kind, pair, 0);
   }
 }

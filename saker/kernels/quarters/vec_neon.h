@@ -32,6 +32,18 @@ inline F32x16 square_root(F32x16 v) {
   return each_part<F32x16>([](F32x4 x) { return (F32x4)vsqrtq_f32(x); }, v);
 }
 
+inline F32x16 look_up(const float (&table)[16], U32x16 v) {
+  const uint8x16x4_t bytes = vld1q_u8_x4(reinterpret_cast<const std::uint8_t*>(table));
+  return each_part<F32x16>(
+      [&](U32x4 index) {
+        // Bytes 4 i to 4 i + 3 are value i.
+        const U32x4 places = (index & 15U) * 0x04040404U + 0x03020100U;
+        return (F32x4)vqtbl4q_u8(bytes, (uint8x16_t)places);
+      },
+      v
+  );
+}
+
 inline F32x16 load_f16(const std::uint16_t* p) {
   const auto part = [p](int i) {
     return (F32x4)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i)));
@@ -40,6 +52,18 @@ inline F32x16 load_f16(const std::uint16_t* p) {
 }
 
 #if defined(SAKER_BF16_DOT)
+inline U32x16 look_up_pairs(const std::uint16_t (&table)[16], U32x16 v) {
+  const uint8x16x2_t bytes = vld1q_u8_x2(reinterpret_cast<const std::uint8_t*>(table));
+  return each_part<U32x16>(
+      [&](U32x4 index) {
+        // Bytes 2 i and 2 i + 1 are value i.
+        const U32x4 places = (index & 0x000f000fU) * 0x0202U + 0x01000100U;
+        return (U32x4)vqtbl2q_u8(bytes, (uint8x16_t)places);
+      },
+      v
+  );
+}
+
 inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return each_part<F32x16>(
       [](F32x4 sum, U32x4 x, U32x4 y) {

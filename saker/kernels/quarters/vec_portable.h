@@ -28,6 +28,16 @@ inline F32x16 square_root(F32x16 v) {
   );
 }
 
+inline F32x16 look_up(const float (&table)[16], U32x16 v) {
+  std::uint32_t indices[16];
+  store_u32(indices, v);
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) {
+    lanes[i] = table[indices[i] & 15U];
+  }
+  return load(lanes);
+}
+
 inline F32x16 load_f16(const std::uint16_t* p) {
   const U32x16 bits = load_u16(p);
   const U32x16 sign = shift_left<16>(bit_and(bits, broadcast_u32(0x8000U)));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the products of one instruction set read words of codes, see linear_formats.h.
+
+#include "saker/kernels/cpu/linear_operands.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// What the words of a format hold: values, codes of groups with scales and biases, or small floats
+// of groups with scales.
+enum class Codes { kNone, kAffine, kSmallFloats };
+
+// A word of codes. Where registers are few it stays in memory and each operand reads it: the upper
+// halves of all lanes are what lies two bytes further, in their lower halves, so no shift is needed
+// (what follows the last word are scales).
+#if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
+struct CodeWord {
+  U32x16 lanes;
+
+  static CodeWord load(const std::byte* p) {
+    return {load_u32(reinterpret_cast<const std::uint32_t*>(p))};
+  }
+
+  U32x16 whole() const { return lanes; }
+
+  U32x16 upper() const { return shift_right<16>(lanes); }
+};
+#else
+struct CodeWord {
+  const std::byte* at;
+
+  static CodeWord load(const std::byte* p) { return {p}; }
+
+  U32x16 whole() const { return load_u32(reinterpret_cast<const std::uint32_t*>(at)); }
+
+  // Defined in the lower 16 bits of each lane.
+  U32x16 upper() const { return load_u32(reinterpret_cast<const std::uint32_t*>(at + 2)); }
+};
+#endif
+
+// Codes of a group; operands are code + kOffset. A pair holds columns k and k + kPairDistance,
+// since one shift and one mask give both. float32 operands are codes times 2^e for their place in
+// the word, and the prepared x of that k is multiplied by 2^-e: exact, and it saves a shift.
+struct NibbleFormat {
+  static constexpr Codes kCodes = Codes::kAffine;
+  using Operand = Bf16Operand;
+  using Word = CodeWord;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 8 / Operand::kPerOperand;
+  static constexpr int kPairDistance = 4;
+  static constexpr float kOffset = Operand::kPerOperand == 2 ? 128.0F : 0.0F;
+
+  static Word load_word(const std::byte* p) { return Word::load(p); }
+
+  static float input_scale(int k) {
+    constexpr float kScales[4] = {1.0F, 0x1p-4F, 0x1p-8F, 0x1p-12F};
+    return Operand::kPerOperand == 2 ? 1.0F : kScales[k % 4];
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    if constexpr (Operand::kPerOperand == 2) {
+      // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
+      const U32x16 codes =
+          bit_and(shift_right<4 * index>(word.whole()), broadcast_u32(0x000f000fU));
+      return bit_or(codes, broadcast_u32(0x43004300U));
+    } else {
+      const U32x16 half = index < 4 ? word.whole() : word.upper();
+      return to_float(bit_and(half, broadcast_u32(0xfU << (index % 4 * 4))));
+    }
+  }
+};
+
+struct ByteFormat {
+  static constexpr Codes kCodes = Codes::kAffine;
+  using Operand = Bf16Operand;
+  using Word = CodeWord;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 4 / Operand::kPerOperand;
+  static constexpr int kPairDistance = 2;
+  static constexpr float kOffset = 0.0F;
+
+  static Word load_word(const std::byte* p) { return Word::load(p); }
+
+  static float input_scale(int k) {
+    return Operand::kPerOperand == 2 || k % 2 == 0 ? 1.0F : 0x1p-8F;
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    if constexpr (Operand::kPerOperand == 2) {
+      return bf16_of_bytes<index>(word.whole());
+    } else {
+      const U32x16 half = index < 2 ? word.whole() : word.upper();
+      return to_float(bit_and(half, broadcast_u32(0xffU << (index % 2 * 8))));
+    }
+  }
+};
+
+// Codes of E2M1: what they mean is looked up.
+struct E2m1Format {
+  static constexpr Codes kCodes = Codes::kSmallFloats;
+  using Operand = Bf16Operand;
+  using Word = CodeWord;
+  static constexpr int kStepBytes = 64;
+  static constexpr int kOperands = 8 / Operand::kPerOperand;
+  static constexpr int kPairDistance = 4;
+  // The upper half of the codes is negative.
+  alignas(64) static constexpr float kValues[16] = {
+      0.0F,
+      0.5F,
+      1.0F,
+      1.5F,
+      2.0F,
+      3.0F,
+      4.0F,
+      6.0F,
+      -0.0F,
+      -0.5F,
+      -1.0F,
+      -1.5F,
+      -2.0F,
+      -3.0F,
+      -4.0F,
+      -6.0F
+  };
+  alignas(32) static constexpr std::uint16_t kBf16Values[16] = {
+      0x0000,
+      0x3f00,
+      0x3f80,
+      0x3fc0,
+      0x4000,
+      0x4040,
+      0x4080,
+      0x40c0,
+      0x8000,
+      0xbf00,
+      0xbf80,
+      0xbfc0,
+      0xc000,
+      0xc040,
+      0xc080,
+      0xc0c0
+  };
+
+  static Word load_word(const std::byte* p) { return Word::load(p); }
+
+  static float input_scale(int) { return 1.0F; }
+
+  template <int index>
+  static auto operand(Word word) {
+    if constexpr (Operand::kPerOperand == 2) {
+      return look_up_pairs(kBf16Values, shift_right<4 * index>(word.whole()));
+    } else {
+      return look_up(kValues, shift_right<4 * index>(word.whole()));
+    }
+  }
+};
+
+}  // namespace saker::kernels::SAKER_ISA
