@@ -106,8 +106,7 @@ struct E2m1Format {
   static constexpr int kStepBytes = 64;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
-  // The upper half of the codes is negative.
-  alignas(64) static constexpr float kValues[16] = {
+  static constexpr float kValues[16] = {
       0.0F,
       0.5F,
       1.0F,
@@ -125,24 +124,19 @@ struct E2m1Format {
       -4.0F,
       -6.0F
   };
-  alignas(32) static constexpr std::uint16_t kBf16Values[16] = {
-      0x0000,
-      0x3f00,
-      0x3f80,
-      0x3fc0,
-      0x4000,
-      0x4040,
-      0x4080,
-      0x40c0,
-      0x8000,
-      0xbf00,
-      0xbf80,
-      0xbfc0,
-      0xc000,
-      0xc040,
-      0xc080,
-      0xc0c0
+
+  struct Bf16Values {
+    std::uint16_t values[16];
   };
+
+  static constexpr Bf16Values kBf16 = [] {
+    Bf16Values table = {};
+    for (int i = 0; i < 16; ++i) {
+      table.values[i] =
+          static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, kValues[i]) >> 16);
+    }
+    return table;
+  }();
 
   static Word load_word(const std::byte* p) { return Word::load(p); }
 
@@ -151,7 +145,7 @@ struct E2m1Format {
   template <int index>
   static auto operand(Word word) {
     if constexpr (Operand::kPerOperand == 2) {
-      return look_up_pairs(kBf16Values, shift_right<4 * index>(word.whole()));
+      return look_up_pairs(kBf16.values, shift_right<4 * index>(word.whole()));
     } else {
       return look_up(kValues, shift_right<4 * index>(word.whole()));
     }

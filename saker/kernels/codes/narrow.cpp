@@ -9,9 +9,7 @@ namespace saker::kernels {
 namespace {
 
 template <typename Planes>
-void narrow_run(
-    const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*planes)[kBlockRows]
-) {
+void narrow_run(const std::uint32_t (*lines)[kBlockRows], std::uint32_t (*planes)[kBlockRows]) {
   constexpr std::uint32_t kLow = Planes::mask(0, Planes::kLow);
   constexpr std::uint32_t kHigh = Planes::mask(0, Planes::kHigh);
   std::memset(planes, 0, Planes::kCode * sizeof(*planes));

@@ -10,8 +10,8 @@
 
 namespace saker::kernels {
 
-// `count` lines, whole runs of 32 columns, of nibbles or bytes whose codes have `code_bits` bits (2,
-// 3, 5 or 6); `to` takes code_bits / (4 or 8) of their bytes.
+// `count` lines, whole runs of 32 columns, of nibbles or bytes whose codes have `code_bits` bits
+// (2, 3, 5 or 6); `to` takes code_bits / (4 or 8) of their bytes.
 void narrow_lines(
     const std::uint32_t (*lines)[kBlockRows], int count, int code_bits, std::byte* to
 );

@@ -7,7 +7,7 @@ namespace saker::kernels {
 
 inline constexpr int kRunColumns = 32;  // Columns that the lines of planes hold together.
 
-// Fields of `field` bits, 4 or 8, whose codes take `code` bits, more than half of them. A run has
+// Fields of `field` bits, 4 or 8, whose codes take `code` bits, at least half of them. A run has
 // `field` lines as products read them, and `code` lines in memory.
 template <int field, int code>
 struct Planes {

@@ -4,10 +4,10 @@
 // Codes that lie in planes (packed_matrix.h): the words of some groups are made in the first cache
 // just before they are read.
 
+#include "saker/kernels/codes/planes.h"
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/cpu/unroll.h"
 #include "saker/kernels/cpu/vec.h"
-#include "saker/kernels/codes/planes.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -62,7 +62,7 @@ template <typename Planes>
 template <typename Planes>
 void widen_groups(const PackedMatrix& weight, const std::byte* from, int groups, std::byte* to) {
   constexpr int kLineBytes = 64;
-  const int terms = static_cast<int>(weight.read_group_bytes() - weight.read_word_bytes());
+  const int terms = static_cast<int>(weight.term_bytes());
   for (int g = 0; g < groups; ++g) {
     for (int k = 0; k < weight.group; k += kRunColumns) {
       widen_run<Planes>(from, to);
