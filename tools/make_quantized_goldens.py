@@ -133,6 +133,21 @@ def fp8(random, shape, path):
     return {"weight": weight, leaf: scale, "input_scale": torch.ones(1)}, {"weight": (wide * factor).astype(mx.bfloat16)}
 
 
+def fp8_powers(random, shape, path):
+    """Scales of E8M0 for blocks of 32 by 32; the layer's first ones have a power of two for all, or for each row, as floats."""
+    rows, columns = shape
+    weight = torch.from_numpy(random.normal(0, 60, shape)).to(torch.float8_e4m3fn)
+    size = {"q_proj": (1, 1), "v_proj": (rows, 1)}.get(path.split(".")[-1], (rows // 32, columns // 32))
+    powers = random.integers(-12, -8, size)
+    scale = torch.from_numpy(2.0**powers).to(torch.float32)
+    if size[1] > 1:
+        scale = scale.to(torch.float8_e8m0fnu)
+    codes = mx.array((powers + 127).astype(np.uint8))
+    codes = mx.repeat(mx.repeat(codes, rows // size[0], 0), columns // 32 // size[1], 1)
+    return {"weight": weight, "weight_scale_inv": scale}, {
+        "weight": mx.array(weight.view(torch.uint8).numpy()).view(mx.uint32), "scales": codes}
+
+
 def int8(random, shape, path):
     """A scale for each row, for 32 inputs, or for all."""
     rows, columns = shape
@@ -184,6 +199,7 @@ CASES = {
     "bitnet": (bitnet, torch.bfloat16, dict(quant_method="bitnet", linear_class="bitlinear")),
     "modelopt": (modelopt, torch.bfloat16, dict(quant_method="modelopt", quant_algo="NVFP4", ignore=["lm_head"])),
     "fp8": (fp8, torch.bfloat16, dict(quant_method="fp8", weight_block_size=[32, 48], activation_scheme="dynamic")),
+    "fp8_powers": (fp8_powers, torch.bfloat16, dict(quant_method="fp8", weight_block_size=[32, 32], scale_fmt="ue8m0")),
 }
 
 
@@ -193,8 +209,8 @@ def arrays_of(name, tensors, config, expected, folder):
         plain = {key: to_mlx(tensor) for key, tensor in tensors.items() if key.rsplit(".", 1)[0] not in SHAPES}
         folder = pathlib.Path(folder)
         mx.save_safetensors(str(folder / "model.safetensors"), plain | expected)
-        mode = "mxfp4" if name == "mxfp4" else "affine"
-        section = {"quantization": {"group_size": GROUP, "bits": 4, "mode": mode}} if name not in ("fp8", "nvfp4", "modelopt") else {}
+        mode = {"mxfp4": "mxfp4", "fp8_powers": "mxfp8"}.get(name, "affine")
+        section = {"quantization": {"group_size": GROUP, "bits": 8 if mode == "mxfp8" else 4, "mode": mode}} if name not in ("fp8", "nvfp4", "modelopt") else {}
         own = {key: value for key, value in config.items() if key != "quantization_config"}
         (folder / "config.json").write_text(json.dumps(own | section))
     model, _ = load_model(folder)

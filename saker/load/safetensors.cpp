@@ -38,7 +38,7 @@ constexpr std::array<FormatDType, 23> kDTypes = {{
     {"I32", 32, DType::kInt32},       {"F32", 32, DType::kFloat32},
     {"U64", 64, DType::kUInt64},      {"I64", 64, DType::kInt64},
     {"F64", 64, DType::kFloat64},     {"F8_E4M3", 8, DType::kFloat8E4M3},
-    {"F8_E5M2", 8, std::nullopt},     {"F8_E8M0", 8, std::nullopt},
+    {"F8_E5M2", 8, std::nullopt},     {"F8_E8M0", 8, DType::kUInt8},
     {"F8_E4M3FNUZ", 8, std::nullopt}, {"F8_E5M2FNUZ", 8, std::nullopt},
     {"F4", 4, std::nullopt},          {"F6_E2M3", 6, std::nullopt},
     {"F6_E3M2", 6, std::nullopt},     {"C64", 64, std::nullopt},

@@ -10,7 +10,7 @@ from saker import ROOT, SakerTest, run
 
 GOLDEN = ROOT / "tests/golden/quantized"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
-EXACT = {"awq", "gptq", "packed", "mxfp4", "int8", "bitnet"}
+EXACT = {"awq", "gptq", "packed", "mxfp4", "int8", "bitnet", "fp8_powers"}
 IDS = ("--tokens", "1,2,3,4,5", "--max-tokens", "8", "--ignore-eos", "--logprobs", "2", "--json")
 LAYER = "model.layers.0.self_attn.q_proj."
 
@@ -64,6 +64,15 @@ class Quantized(SakerTest):
         for name in EXPECTED:
             done = run("convert", GOLDEN / name, self.folder / name)
             self.assertEqual(b"bfloat16 in its place" in done.stderr, name not in EXACT, name)
+
+    def test_scales_that_are_no_powers_make_bfloat16(self):
+        folder = self.broken("fp8_powers", {"weight_scale_inv": {"put": struct.pack("<f", 0.003)}})
+        done = run("convert", folder, self.folder / "out")
+        self.assertIn(b"1 weight of fp8 has no format of MLX that holds it: bfloat16", done.stderr)
+        made = tensors_of(self.folder / "out")
+        self.assertEqual(made[LAYER + "weight"][:2], ["bfloat16", [64, 64]])
+        self.assertEqual({key: value for key, value in made.items() if not key.startswith(LAYER)},
+                         {key: value for key, value in EXPECTED["fp8_powers"].items() if not key.startswith(LAYER)})
 
     def test_settings_in_a_file_of_their_own(self):
         folder = self.broken("modelopt")

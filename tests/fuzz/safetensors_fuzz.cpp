@@ -66,6 +66,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_as({{"quant_method", "compressed-tensors"}, {"format", "mixed-precision"}}, tensors, size);
     read_as({{"quant_method", "bitnet"}}, tensors, size);
     read_as({{"quant_method", "fp8"}, {"weight_block_size", {32, 48}}}, tensors, size);
+    read_as(
+        {{"quant_method", "fp8"}, {"scale_fmt", "ue8m0"}, {"weight_block_size", {32, 32}}},
+        tensors,
+        size
+    );
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }
   return 0;

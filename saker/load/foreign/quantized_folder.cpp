@@ -259,7 +259,7 @@ class QuantizedModel {
     } else if (leaf == "weight_packed") {
       add_packed(path, parts, tensor);
     } else if (leaf == "weight" && tensor.dtype == DType::kFloat8E4M3) {
-      add_floats(from_float8(parts, block_));
+      add_float8(path, parts);
     } else if (leaf == "weight" && tensor.dtype == DType::kInt8 && parts.find("weight_scale")) {
       add_codes(path, from_int8(parts));
     } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && parts.find("weight_scale_2")) {
@@ -297,6 +297,17 @@ class QuantizedModel {
     model_.tensors.push_back(std::move(module.tensor));
     formats_.emplace(path, module.format);
     ++modules_;
+  }
+
+  // Scales that are said to be powers of two, of E8M0, make it MLX's mxfp8.
+  void add_float8(const std::string& path, const ModuleParts& parts) {
+    if (json_string(method_.section, "scale_fmt", "") == "ue8m0") {
+      if (auto tensor = from_float8_powers(parts, block_)) {
+        add_codes(path, {std::move(*tensor), {kernels::WeightKind::kMxfp8, 8, 32}});
+        return;
+      }
+    }
+    add_floats(from_float8(parts, block_));
   }
 
   void add_floats(DerivedTensor tensor) {

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -118,6 +119,35 @@ ScalePlaces scale_places(
   );
 }
 
+std::string_view float8_scale(const ModuleParts& parts) {
+  return parts.find("weight_scale_inv") != nullptr ? "weight_scale_inv" : "weight_scale";
+}
+
+constexpr std::initializer_list<DType> kFloat8Scales = {
+    DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kUInt8
+};
+
+float scale_at(const Tensor& scale, std::size_t index) {
+  if (scale.dtype != DType::kUInt8) {
+    return float_at(scale, index);
+  }
+  const int code = byte_at(scale, index);
+  return code == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, code - 127);
+}
+
+// As E8M0; nothing where it is no power of two.
+std::optional<std::byte> power_at(const Tensor& scale, std::size_t index) {
+  if (scale.dtype == DType::kUInt8) {
+    return scale.data.get()[index];
+  }
+  const float value = float_at(scale, index);
+  int exponent = 0;
+  if (!std::isfinite(value) || std::frexp(value, &exponent) != 0.5F || exponent < -126) {
+    return std::nullopt;
+  }
+  return static_cast<std::byte>(exponent + 126);
+}
+
 // The one number of a tensor.
 float positive(const ModuleParts& parts, std::string_view leaf, const Tensor& tensor) {
   const float value = float_at(tensor, 0);
@@ -161,11 +191,10 @@ DerivedTensor nvfp4_rows(
 
 DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
   const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
-  const std::string_view leaf =
-      parts.find("weight_scale_inv") != nullptr ? "weight_scale_inv" : "weight_scale";
+  const std::string_view leaf = float8_scale(parts);
   const Tensor& scale = parts.at(leaf);
   const ScalePlaces places = scale_places(parts, leaf, weight, block);
-  parts.at(leaf, kFloats, scale.shape);
+  parts.at(leaf, kFloat8Scales, scale.shape);
   auto tensor = bfloat16_rows(
       parts,
       weight.shape[0],
@@ -174,7 +203,7 @@ DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
         const auto width = static_cast<std::size_t>(weight.shape[1]);
         const std::size_t scales = row / places.rows * places.stride;
         for (std::size_t begin = 0; begin < width; begin += places.columns) {
-          const float factor = float_at(scale, scales + begin / places.columns);
+          const float factor = scale_at(scale, scales + begin / places.columns);
           const std::size_t end = std::min(width, begin + places.columns);
           for (std::size_t i = begin; i < end; ++i) {
             to[i] = e4m3()[byte_at(weight, row * width + i)] * factor;
@@ -183,6 +212,50 @@ DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
       }
   );
   tensor.release = release_all({weight, scale});
+  return tensor;
+}
+
+std::optional<DerivedTensor> from_float8_powers(const ModuleParts& parts, const BlockSize& block) {
+  const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
+  const std::string_view leaf = float8_scale(parts);
+  const Tensor& scale = parts.at(leaf);
+  const ScalePlaces places = scale_places(parts, leaf, weight, block);
+  parts.at(leaf, kFloat8Scales, scale.shape);
+  const std::int64_t rows = weight.shape[0];
+  const auto width = static_cast<std::size_t>(weight.shape[1]);
+  if (width % kMxGroup != 0 || places.columns % kMxGroup != 0) {
+    return std::nullopt;
+  }
+  std::vector<std::byte> powers(static_cast<std::size_t>(scale.element_count()));
+  for (std::size_t i = 0; i < powers.size(); ++i) {
+    const auto power = power_at(scale, i);
+    if (!power) {
+      return std::nullopt;
+    }
+    powers[i] = *power;
+  }
+  DerivedTensor tensor;
+  tensor.outputs = {
+      {parts.path() + ".weight", DType::kUInt32, {rows, weight.shape[1] / 4}},
+      {parts.path() + ".scales", DType::kUInt8, {rows, weight.shape[1] / kMxGroup}},
+  };
+  tensor.rows = rows;
+  tensor.release = release_all({weight, scale});
+  tensor.make = [weight, places, width, powers = std::move(powers)](
+                    std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                ) {
+    const auto begin = static_cast<std::size_t>(first);
+    const auto end = begin + static_cast<std::size_t>(count);
+    if (to[0] != nullptr) {
+      std::memcpy(to[0], weight.data.get() + begin * width, (end - begin) * width);
+    }
+    for (std::size_t row = begin; to[1] != nullptr && row < end; ++row) {
+      std::byte* at = to[1] + (row - begin) * (width / kMxGroup);
+      for (std::size_t k = 0; k < width; k += kMxGroup) {
+        *at++ = powers[row / places.rows * places.stride + k / places.columns];
+      }
+    }
+  };
   return tensor;
 }
 

@@ -78,7 +78,8 @@ void expect_the_same(const fs::path& source) {
 
 TEST(StandIns, GiveWhatAWrittenFolderGives) {
   for (const char* name :
-       {"awq", "bitnet", "fp8", "gptq", "int8", "modelopt", "mxfp4", "nvfp4", "packed"}) {
+       {"awq", "bitnet", "fp8", "fp8_powers", "gptq", "int8", "modelopt", "mxfp4", "nvfp4", "packed"
+       }) {
     SCOPED_TRACE(name);
     expect_the_same(golden() / name);
   }
