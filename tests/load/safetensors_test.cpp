@@ -281,7 +281,7 @@ TEST(Safetensors, RefusesOverlapsAndHoles) {
 TEST(Safetensors, NamesDtypesItCannotHold) {
   const TemporaryDir dir;
   for (const auto& [name, bytes] : std::vector<std::pair<std::string, std::size_t>>{
-           {"F8_E5M2", 2}, {"F8_E8M0", 2}, {"F4", 1}, {"C64", 16}
+           {"F8_E5M2", 2}, {"F8_E4M3FNUZ", 2}, {"F4", 1}, {"C64", 16}
        }) {
     const auto path =
         dir.write("x.safetensors", safetensors_file({{"w", name, {2}, std::string(bytes, 'b')}}));
@@ -291,6 +291,15 @@ TEST(Safetensors, NamesDtypesItCannotHold) {
       read_safetensors(path);
     });
   }
+}
+
+TEST(Safetensors, ReadsPowersOfTwoAsTheirBytes) {
+  const TemporaryDir dir;
+  const auto path = dir.write("x.safetensors", safetensors_file({{"w", "F8_E8M0", {2}, "ab"}}));
+  EXPECT_EQ(read_safetensors_header(path).entries.at(0).dtype_name, "F8_E8M0");
+  const Tensor tensor = read_safetensors(path).at("w");
+  EXPECT_EQ(tensor.dtype, DType::kUInt8);
+  EXPECT_EQ(tensor.data.get()[1], std::byte{'b'});
 }
 
 TEST(Safetensors, NamesTheFile) {
