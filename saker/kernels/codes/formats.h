@@ -39,19 +39,23 @@ struct CodeWord {
 };
 #endif
 
-// Codes of a group; operands are code + kOffset. A pair holds columns k and k + kPairDistance,
-// since one shift and one mask give both. float32 operands are codes times 2^e for their place in
-// the word, and the prepared x of that k is multiplied by 2^-e: exact, and it saves a shift.
-struct NibbleFormat {
-  static constexpr Codes kCodes = Codes::kAffine;
+// What all codes share: one word per lane and step.
+struct CodeFormat {
   using Operand = Bf16Operand;
   using Word = CodeWord;
   static constexpr int kStepBytes = 64;
+
+  static Word load_word(const std::byte* p) { return Word::load(p); }
+};
+
+// Codes of a group; operands are code + kOffset. A pair holds columns k and k + kPairDistance,
+// since one shift and one mask give both. float32 operands are codes times 2^e for their place in
+// the word, and the prepared x of that k is multiplied by 2^-e: exact, and it saves a shift.
+struct NibbleFormat : CodeFormat {
+  static constexpr Codes kCodes = Codes::kAffine;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
   static constexpr float kOffset = Operand::kPerOperand == 2 ? 128.0F : 0.0F;
-
-  static Word load_word(const std::byte* p) { return Word::load(p); }
 
   static float input_scale(int k) {
     constexpr float kScales[4] = {1.0F, 0x1p-4F, 0x1p-8F, 0x1p-12F};
@@ -72,16 +76,11 @@ struct NibbleFormat {
   }
 };
 
-struct ByteFormat {
+struct ByteFormat : CodeFormat {
   static constexpr Codes kCodes = Codes::kAffine;
-  using Operand = Bf16Operand;
-  using Word = CodeWord;
-  static constexpr int kStepBytes = 64;
   static constexpr int kOperands = 4 / Operand::kPerOperand;
   static constexpr int kPairDistance = 2;
   static constexpr float kOffset = 0.0F;
-
-  static Word load_word(const std::byte* p) { return Word::load(p); }
 
   static float input_scale(int k) {
     return Operand::kPerOperand == 2 || k % 2 == 0 ? 1.0F : 0x1p-8F;
@@ -99,11 +98,8 @@ struct ByteFormat {
 };
 
 // Codes of E2M1: what they mean is looked up.
-struct E2m1Format {
+struct E2m1Format : CodeFormat {
   static constexpr Codes kCodes = Codes::kSmallFloats;
-  using Operand = Bf16Operand;
-  using Word = CodeWord;
-  static constexpr int kStepBytes = 64;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
   static constexpr float kValues[16] = {
@@ -137,8 +133,6 @@ struct E2m1Format {
     }
     return table;
   }();
-
-  static Word load_word(const std::byte* p) { return Word::load(p); }
 
   static float input_scale(int) { return 1.0F; }
 

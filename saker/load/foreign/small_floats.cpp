@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/pack/codes.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -23,34 +23,16 @@ namespace {
 
 constexpr std::int64_t kMxGroup = 32;
 constexpr std::int64_t kNvGroup = 16;
-constexpr std::array<float, 8> kE2m1 = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
-
-// E4M3 without infinities: 0x7f and 0xff are no numbers.
-std::array<float, 256> make_e4m3() {
+constexpr std::array<float, 256> kE4m3 = [] {
   std::array<float, 256> values{};
-  for (std::size_t code = 0; code < values.size(); ++code) {
-    const auto exponent = static_cast<int>(code >> 3 & 0xfU);
-    const auto fraction = static_cast<float>(code & 0x7U) / 8.0F;
-    const float magnitude = (code & 0x7fU) == 0x7fU ? std::numeric_limits<float>::quiet_NaN()
-                            : exponent == 0         ? std::ldexp(fraction, -6)
-                                                    : std::ldexp(1.0F + fraction, exponent - 7);
-    values[code] = code < 0x80U ? magnitude : -magnitude;
+  for (unsigned code = 0; code < values.size(); ++code) {
+    values[code] = kernels::e4m3_value(code);
   }
   return values;
-}
-
-const std::array<float, 256>& e4m3() {
-  static const std::array<float, 256> values = make_e4m3();
-  return values;
-}
+}();
 
 std::uint8_t byte_at(const Tensor& tensor, std::size_t index) {
   return std::to_integer<std::uint8_t>(tensor.data.get()[index]);
-}
-
-float e2m1(std::uint8_t code) {
-  const float magnitude = kE2m1[code & 0x7U];
-  return (code & 0x8U) != 0 ? -magnitude : magnitude;
 }
 
 // A matrix of bfloat16, row by row; `values(row, to)` gives the floats of one.
@@ -131,8 +113,7 @@ float scale_at(const Tensor& scale, std::size_t index) {
   if (scale.dtype != DType::kUInt8) {
     return float_at(scale, index);
   }
-  const int code = byte_at(scale, index);
-  return code == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, code - 127);
+  return kernels::e8m0_value(byte_at(scale, index));
 }
 
 // As E8M0; nothing where it is no power of two.
@@ -179,8 +160,8 @@ DerivedTensor nvfp4_rows(
         for (std::size_t i = 0; i < width; ++i) {
           const std::size_t at = row * width + i;
           const auto both = byte_at(codes, at / 2);
-          const float scale = whole(e4m3()[byte_at(scales, at / kNvGroup)]);
-          to[i] = e2m1(i % 2 == 0 ? both : both >> 4) * scale;
+          const float scale = whole(kE4m3[byte_at(scales, at / kNvGroup)]);
+          to[i] = kernels::e2m1_value(i % 2 == 0 ? both : both >> 4) * scale;
         }
       });
   tensor.release = release_all({codes, scales, global});
@@ -206,7 +187,7 @@ DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
           const float factor = scale_at(scale, scales + begin / places.columns);
           const std::size_t end = std::min(width, begin + places.columns);
           for (std::size_t i = begin; i < end; ++i) {
-            to[i] = e4m3()[byte_at(weight, row * width + i)] * factor;
+            to[i] = kE4m3[byte_at(weight, row * width + i)] * factor;
           }
         }
       }
