@@ -315,6 +315,7 @@ void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows
   const auto scales = contiguous_float32(rows.scales);
   const auto biases = contiguous_float32(rows.biases);
   const auto mask = (std::uint32_t{1} << block.bits) - 1;
+  std::vector<std::uint8_t> row_codes(block.dim);
   for (int i = 0; i < heads * count; ++i) {
     const std::int64_t position = first + i % count;
     std::byte* page = pages->find_private(position / kPageRows);
@@ -326,11 +327,12 @@ void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows
     for (int d = 0; d < block.dim; ++d) {
       const std::uint32_t word = row[d / block.codes_per_word()];
       const std::uint32_t code = word >> (d % block.codes_per_word() * block.bits) & mask;
-      write_code(block, side, at, slot, d, static_cast<std::uint8_t>(code));
+      row_codes[d] = static_cast<std::uint8_t>(code);
     }
     for (int g = 0; g < block.groups; ++g) {
       const std::size_t term = static_cast<std::size_t>(i) * block.groups + g;
-      write_terms(block, at, slot, g, {scales.data<float>()[term], biases.data<float>()[term]});
+      const CodeTerms terms{scales.data<float>()[term], biases.data<float>()[term]};
+      write_group(block, side, at, slot, g, row_codes.data() + g * block.group, terms);
     }
   }
 }

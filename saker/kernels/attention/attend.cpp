@@ -243,6 +243,9 @@ void attend_chunk_by(
 ) {
   Scratch scratch = scratch_of(shape, tile, scratch_floats);
   const State state = state_of(shape, tile, floats);
+  if constexpr (Products::kUnpacks) {
+    scratch.codes.in_place = Products::reads_codes(tile.count);
+  }
   clear(shape, tile, floats);
   attend_blocks<Products>(shape, tile, chunk, scratch, state, false);
   if constexpr (Products::kWholeBlocks) {

@@ -48,6 +48,7 @@ struct PairOperands {
 struct PairProducts : PairOperands {
   using Registers = NoRegisters;
   static constexpr int kGroupRows = kMaxRows;
+  static constexpr bool kReadsCodes = true;
 
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]
@@ -58,6 +59,18 @@ struct PairProducts : PairOperands {
   }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
+    score_words<PlainWords>(shape, block, group);
+  }
+
+  static void add_values(
+      const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
+  ) {
+    add_value_words<PlainWords>(shape, block, group, state);
+  }
+
+  // Keys and values of `block` as Words has them.
+  template <typename Words>
+  static void score_words(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const int stride = query_words<PairProducts>(shape);
     const ScoreTask<std::uint32_t> task{
         reinterpret_cast<const std::uint32_t*>(block.queries) + group.first * stride,
@@ -67,10 +80,11 @@ struct PairProducts : PairOperands {
         block.scores,
         block.values - block.keys,
     };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<rows>(task); });
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<Words, rows>(task); });
   }
 
-  static void add_values(
+  template <typename Words>
+  static void add_value_words(
       const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
   ) {
     const ValueTask<std::uint32_t> task{
@@ -81,7 +95,7 @@ struct PairProducts : PairOperands {
         state.stride,
         block.next_keys - block.values,
     };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<rows>(task); });
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<Words, rows>(task); });
   }
 };
 #endif

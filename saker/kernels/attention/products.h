@@ -6,6 +6,8 @@
 //
 // Registers are what a set has to prepare before products of some number of rows.
 //
+// Some products read a quantized page's codes where they lie (kReadsCodes).
+//
 // Products that take all keys of a block (kWholeBlocks) give unseen ones a weight of zero. What is
 // not finite among the values would spread through 0 * infinity: see clean_values.h.
 
@@ -17,12 +19,13 @@ namespace saker::kernels::SAKER_ISA {
 
 // What a tile keeps of quantized pages, see scratch_floats.
 struct CodeScratch {
-  std::uint32_t* keys;  // A block's codes as pairs of bf16.
+  std::uint32_t* keys;  // A block's codes as pairs of bf16, unless they are multiplied in place.
   std::uint32_t* values;
   float* part;                         // [kAttendGroupRows][64]
   float* query_sums;                   // By row and group of elements.
   const std::byte* keys_of = nullptr;  // Whose codes these are.
   const std::byte* values_of = nullptr;
+  bool in_place = false;
 };
 
 // What one block needs beside its rows.
@@ -105,6 +108,7 @@ struct FloatProducts {
   static constexpr int kGroupRows = kMaxRows;
   static constexpr bool kWholeBlocks = false;
   static constexpr bool kUnpacks = false;
+  static constexpr bool kReadsCodes = false;
   static constexpr int kQueryElements = 1;  // In one word of a query.
 
   static void round_query(float*, int) {}

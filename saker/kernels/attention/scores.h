@@ -4,6 +4,7 @@
 // q . k of up to six query rows and the 64 keys of a block.
 
 #include "saker/kernels/attention/blocks.h"
+#include "saker/kernels/attention/pair_words.h"
 #include "saker/kernels/cpu/vec.h"
 
 #include <cstddef>
@@ -113,8 +114,9 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
 }
 
 #if defined(SAKER_BF16_DOT)
-// The same where the set multiplies pairs of bf16.
-template <int kRows, int kVectors>
+// The same where the set multiplies pairs of bf16, which the keys' words hold or stand for. Queries
+// are padded with zeros to whole words.
+template <typename Words, int kRows, int kVectors>
 inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 8
@@ -126,21 +128,29 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   }
   const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
   const std::uint32_t* q = task.q;
-  for (int pair = 0; pair < task.head_dim / 2; ++pair, keys += kBlock, ++q) {
+  for (int pair = 0; pair < task.head_dim / 2; pair += Words::kPairs, keys += kBlock) {
     U32x16 loaded[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + task.ahead);
       loaded[v] = load_u32(keys + v * kVector);
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const U32x16 factor = broadcast_u32(q[r * task.stride]);
+    each_index<Words::kPairs>([&]<int part>() {
+      U32x16 pairs[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        acc[r][v] = dot_bf16_pairs(acc[r][v], loaded[v], factor);
+        pairs[v] = Words::template pair<part>(loaded[v]);
       }
-    }
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const U32x16 factor = broadcast_u32(q[r * task.stride + part]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          acc[r][v] = dot_bf16_pairs(acc[r][v], pairs[v], factor);
+        }
+      }
+    });
+    q += Words::kPairs;
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -151,11 +161,11 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   }
 }
 
-template <int kRows>
+template <typename Words, int kRows>
 inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
   constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
   for (int key = 0; key < kBlock; key += kVectors * kVector) {
-    score_key_pairs<kRows, kVectors>(task, key);
+    score_key_pairs<Words, kRows, kVectors>(task, key);
   }
 }
 #endif

@@ -4,6 +4,7 @@
 // Weights of up to six query rows times the values of a block.
 
 #include "saker/kernels/attention/blocks.h"
+#include "saker/kernels/attention/pair_words.h"
 #include "saker/kernels/cpu/vec.h"
 
 #include <cstddef>
@@ -121,11 +122,12 @@ inline void add_values(const ValueTask<float>& task, int rows, int from, int to)
 }
 
 #if defined(SAKER_BF16_DOT)
-// The same where the set multiplies pairs of bf16: all keys of the block, the unseen ones with a
-// weight of zero.
-template <int kRows, int kChunks>
+// The same where the set multiplies pairs of bf16, which the values' words hold or stand for: all
+// keys of the block, the unseen ones with a weight of zero.
+template <typename Words, int kRows, int kChunks>
 inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
   constexpr int kPairs = kBlock / 2;
+  constexpr int kWords = kPairs / Words::kPairs;
   F32x16 acc[kRows][kChunks];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -135,22 +137,30 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
     }
   }
   const auto* values = reinterpret_cast<const std::uint32_t*>(task.values);
-  for (int pair = 0; pair < kPairs; ++pair) {
+  const std::uint32_t* weights = task.weights;
+  for (int word = 0; word < kWords; ++word, weights += Words::kPairs) {
     U32x16 loaded[kChunks];
 #pragma GCC unroll 8
     for (int c = 0; c < kChunks; ++c) {
-      const std::uint32_t* at = values + ((chunk + c) * kPairs + pair) * kVector;
+      const std::uint32_t* at = values + ((chunk + c) * kWords + word) * kVector;
       prefetch(reinterpret_cast<const std::byte*>(at) + task.ahead);
       loaded[c] = load_u32(at);
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const U32x16 factor = broadcast_u32(task.weights[r * kPairs + pair]);
+    each_index<Words::kPairs>([&]<int part>() {
+      U32x16 pairs[kChunks];
 #pragma GCC unroll 8
       for (int c = 0; c < kChunks; ++c) {
-        acc[r][c] = dot_bf16_pairs(acc[r][c], loaded[c], factor);
+        pairs[c] = Words::template pair<part>(loaded[c]);
       }
-    }
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const U32x16 factor = broadcast_u32(weights[r * kPairs + part]);
+#pragma GCC unroll 8
+        for (int c = 0; c < kChunks; ++c) {
+          acc[r][c] = dot_bf16_pairs(acc[r][c], pairs[c], factor);
+        }
+      }
+    });
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -161,15 +171,15 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
   }
 }
 
-template <int kRows>
+template <typename Words, int kRows>
 inline void add_value_pairs(const ValueTask<std::uint32_t>& task) {
   constexpr int kChunks = chunks_for(kRows);
   int chunk = 0;
   for (; chunk + kChunks <= task.chunks; chunk += kChunks) {
-    add_value_pairs<kRows, kChunks>(task, chunk);
+    add_value_pairs<Words, kRows, kChunks>(task, chunk);
   }
   for (; chunk < task.chunks; ++chunk) {
-    add_value_pairs<kRows, 1>(task, chunk);
+    add_value_pairs<Words, kRows, 1>(task, chunk);
   }
 }
 #endif

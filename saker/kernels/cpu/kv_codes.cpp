@@ -45,19 +45,40 @@ std::uint8_t nearest(float value) {
   return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift));
 }
 
-struct CodePlace {
-  std::size_t byte;
-  int shift;
-};
+// Where code number n of a word begins, as code_block.h has it.
+int code_shift(int bits, int n) {
+  return bits * (n / 2) + 16 * (n % 2);
+}
 
-CodePlace place_of(const CodeBlock& block, CodeSide side, int slot, int d) {
-  const int codes = block.codes_per_word();
-  const bool keys = side == CodeSide::kKeys;
-  const int n = keys ? d % codes : slot % codes;
-  const int values_word = (d / kLanes * (kPageRows / codes) + slot / codes) * kLanes + d % kLanes;
-  const int word = keys ? d / codes * kPageRows + slot : values_word;
-  const int bit = block.bits * (n / 2) + 16 * (n % 2);
-  return {static_cast<std::size_t>(word) * 4 + static_cast<std::size_t>(bit) / 8, bit % 8};
+// Codes of elements [first, first + count) of one key: whole words.
+void write_key_codes(
+    const CodeBlock& block, std::byte* at, int slot, int first, int count, const std::uint8_t* codes
+) {
+  const int in_word = block.codes_per_word();
+  auto* word = reinterpret_cast<std::uint32_t*>(at) + first / in_word * kPageRows + slot;
+  for (int d = 0; d < count; d += in_word, word += kPageRows) {
+    *word = 0;
+    for (int n = 0; n < std::min(in_word, count - d); ++n) {
+      *word |= std::uint32_t{codes[d + n]} << code_shift(block.bits, n);
+    }
+  }
+}
+
+// The same of one value: its part of each word.
+void write_value_codes(
+    const CodeBlock& block, std::byte* at, int slot, int first, int count, const std::uint8_t* codes
+) {
+  const int in_word = block.codes_per_word();
+  const int shift = code_shift(block.bits, slot % in_word);
+  const std::uint32_t others = ~(((1U << block.bits) - 1U) << shift);
+  const int chunk = kPageRows / in_word * kLanes;  // Words.
+  auto* words = reinterpret_cast<std::uint32_t*>(at) + slot / in_word * kLanes;
+  for (int d = first; d < first + count; d += kLanes, codes += kLanes) {
+    std::uint32_t* to = words + static_cast<std::ptrdiff_t>(d / kLanes) * chunk;
+    for (int lane = 0; lane < std::min(kLanes, first + count - d); ++lane) {
+      to[lane] = (to[lane] & others) | std::uint32_t{codes[lane]} << shift;
+    }
+  }
 }
 
 float read_term(const CodeBlock& block, const std::byte* terms, int slot, int g) {
@@ -113,17 +134,17 @@ CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, st
   return terms;
 }
 
-void write_code(
-    const CodeBlock& block, CodeSide side, std::byte* at, int slot, int d, std::uint8_t code
+void write_group(
+    const CodeBlock& block,
+    CodeSide side,
+    std::byte* at,
+    int slot,
+    int g,
+    const std::uint8_t* codes,
+    const CodeTerms& terms
 ) {
-  const unsigned mask = (1U << block.bits) - 1U;
-  const CodePlace place = place_of(block, side, slot, d);
-  auto& byte = reinterpret_cast<std::uint8_t*>(at)[place.byte];
-  const unsigned others = byte & ~(mask << place.shift);
-  byte = static_cast<std::uint8_t>(others | unsigned{code} << place.shift);
-}
-
-void write_terms(const CodeBlock& block, std::byte* at, int slot, int g, const CodeTerms& terms) {
+  const auto write = side == CodeSide::kKeys ? write_key_codes : write_value_codes;
+  write(block, at, slot, g * block.group, block.group_dim(g), codes);
   std::byte* scales = at + block.code_bytes;
   write_term(block, scales, slot, g, terms.scale);
   write_term(block, scales + block.term_bytes, slot, g, terms.bias);
@@ -132,22 +153,24 @@ void write_terms(const CodeBlock& block, std::byte* at, int slot, int g, const C
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
   std::uint8_t codes[kMostGroup];
   for (int g = 0; g < block.groups; ++g) {
-    const int first = g * block.group;
-    const int count = block.group_dim(g);
-    const CodeTerms terms = quantize_group(row + first, count, block.bits, block.bf16, codes);
-    write_terms(block, at, slot, g, terms);
-    for (int i = 0; i < count; ++i) {
-      write_code(block, side, at, slot, first + i, codes[i]);
-    }
+    const float* values = row + static_cast<std::ptrdiff_t>(g) * block.group;
+    const CodeTerms terms =
+        quantize_group(values, block.group_dim(g), block.bits, block.bf16, codes);
+    write_group(block, side, at, slot, g, codes, terms);
   }
 }
 
 std::uint8_t read_code(
     const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d
 ) {
-  const CodePlace place = place_of(block, side, slot, d);
-  const auto byte = reinterpret_cast<const std::uint8_t*>(at)[place.byte];
-  return static_cast<std::uint8_t>(byte >> place.shift & ((1U << block.bits) - 1U));
+  const int in_word = block.codes_per_word();
+  const bool keys = side == CodeSide::kKeys;
+  const int values_word =
+      (d / kLanes * (kPageRows / in_word) + slot / in_word) * kLanes + d % kLanes;
+  const int word = keys ? d / in_word * kPageRows + slot : values_word;
+  const int shift = code_shift(block.bits, (keys ? d : slot) % in_word);
+  const std::uint32_t codes = reinterpret_cast<const std::uint32_t*>(at)[word];
+  return static_cast<std::uint8_t>(codes >> shift & ((1U << block.bits) - 1U));
 }
 
 CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g) {
@@ -175,7 +198,7 @@ void copy_code_slots(
   const std::size_t whole_bytes = static_cast<std::size_t>(whole) * (keys ? 1 : kLanes) * kWord;
   std::uint32_t mask = 0;  // Of a word that also has other slots.
   for (int n = 0; !keys && n < slots % codes; ++n) {
-    mask |= ((1U << block.bits) - 1U) << (block.bits * (n / 2) + 16 * (n % 2));
+    mask |= ((1U << block.bits) - 1U) << code_shift(block.bits, n);
   }
   for (std::size_t at = 0; at < block.code_bytes; at += line) {
     std::memcpy(to + at, from + at, whole_bytes);

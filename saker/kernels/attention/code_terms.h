@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the scales and biases of a quantized page add to the products of its codes; quantized.h has
+// the formulas.
+
+#include "saker/kernels/attention/pair_words.h"
+#include "saker/kernels/attention/products.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// The scales and biases of sixteen keys' group g.
+struct TermLanes {
+  F32x16 scale;
+  F32x16 bias;
+};
+
+inline TermLanes load_terms(const CodeBlock& codes, const std::byte* from, int g, int vector) {
+  const std::byte* scales = from + codes.code_bytes;
+  const int at = g * kBlock + vector * kVector;
+  const auto lanes = [&](const std::byte* terms) {
+    return codes.bf16 ? load_bf16(reinterpret_cast<const std::uint16_t*>(terms) + at)
+                      : load(reinterpret_cast<const float*>(terms) + at);
+  };
+  return {lanes(scales), lanes(scales + codes.term_bytes)};
+}
+
+// The sums of a query's groups, the query as the products read it.
+template <typename Products>
+void sum_groups(const CodeBlock& codes, const float* query, float* sums) {
+  for (int g = 0; g < codes.groups; ++g) {
+    const float* at = query + g * codes.group / Products::kQueryElements;
+    const int words =
+        (codes.group_dim(g) + Products::kQueryElements - 1) / Products::kQueryElements;
+    F32x16 sum = zero();
+    for (int i = 0; i < words; i += kVector) {
+      const F32x16 lanes = load_part(at + i, words - i < kVector ? words - i : kVector);
+      if constexpr (Products::kQueryElements == 2) {
+        sum = add(sum, add(even_bf16(as_u32(lanes)), odd_bf16(as_u32(lanes))));
+      } else {
+        sum = add(sum, lanes);
+      }
+    }
+    sums[g] = reduce_add(sum);
+  }
+}
+
+// The group's part of the scores, from its products.
+inline void add_scores(const AttendShape& shape, const Block& block, const RowGroup& group, int g) {
+  const CodeBlock& codes = shape.key_codes;
+  const CodeScratch& scratch = *block.codes;
+  const F32x16 offset = broadcast(-code_offset(codes.bits));
+  for (int v = 0; v < kBlock / kVector; ++v) {
+    const TermLanes terms = load_terms(codes, block.keys, g, v);
+    const F32x16 bias = fma(offset, terms.scale, terms.bias);
+    for (int r = 0; r < group.rows; ++r) {
+      const F32x16 sum = broadcast(scratch.query_sums[(group.first + r) * codes.groups + g]);
+      float* score = block.scores + r * kBlock + v * kVector;
+      const F32x16 rest = g == 0 ? mul(bias, sum) : fma(bias, sum, load(score));
+      store(score, fma(load(scratch.part + r * kBlock + v * kVector), terms.scale, rest));
+    }
+  }
+}
+
+// Sets the weights of `part` that the group's codes meet, and adds to the values what does not
+// depend on codes.
+template <typename Products>
+void scale_weights(
+    const AttendShape& shape,
+    const Block& block,
+    const Block& part,
+    const RowGroup& group,
+    int g,
+    const State& state
+) {
+  const CodeBlock& codes = shape.value_codes;
+  const int chunks = (codes.group_dim(g) + kVector - 1) / kVector;
+  const F32x16 middle = broadcast(-code_middle(codes.bits));
+  const F32x16 to_middle = broadcast(code_middle(codes.bits) - code_offset(codes.bits));
+  for (int r = 0; r < group.rows; ++r) {
+    const BlockKeys& keys = group.keys[r];
+    const bool whole = keys.second == 0 && keys.second_end == kBlock;
+    F32x16 rest = zero();
+    F32x16 all_scaled[kBlock / kVector];
+    for (int v = 0; v < kBlock / kVector; ++v) {
+      TermLanes terms = load_terms(codes, block.values, g, v);
+      if (!whole) {
+        const U32x16 mask = seen_mask(keys, v);
+        terms.scale = as_float(bit_and(mask, as_u32(terms.scale)));
+        terms.bias = as_float(bit_and(mask, as_u32(terms.bias)));
+      }
+      const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
+      const F32x16 scaled = Products::rounded_weight(mul(weight, terms.scale));
+      all_scaled[v] = scaled;
+      rest = fma(weight, fma(to_middle, terms.scale, terms.bias), rest);
+      rest = fma(middle, scaled, rest);
+    }
+    Products::store_weights(part, r, all_scaled);
+    const F32x16 all = broadcast(reduce_add(rest));
+    float* values = state.values + (group.first + r) * state.stride;
+    for (int i = 0; i < chunks * kVector; i += kVector) {
+      store(values + i, add(load(values + i), all));
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
