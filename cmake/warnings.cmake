@@ -10,6 +10,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms of g++ 12 inside the standard library, at -O2 and above.
   add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Less often does g++ look for memory to use again: a seventh less time, a fifth more memory.
+  add_compile_options(--param=ggc-min-heapsize=393216)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # std::bind of libstdc++ 12, which MLX's headers use, names the deprecated std::result_of.
   add_compile_options(-Wno-deprecated-declarations)
