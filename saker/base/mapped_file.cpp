@@ -70,6 +70,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
         reason(errno)
     );
     data = static_cast<const std::byte*>(mapped);
+#if defined(MADV_HUGEPAGE)
+    advise(data, {.begin = 0, .length = file.size()}, MADV_HUGEPAGE);
+#endif
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(path, data, file.size()));
 }
@@ -89,13 +92,6 @@ void MappedFile::release(std::size_t offset, std::size_t length) const {
   // The file's last page ends with the file.
   const std::size_t last = end == size_ ? end : end / page * page;
   advise(data_, {.begin = first, .length = last > first ? last - first : 0}, MADV_DONTNEED);
-}
-
-void MappedFile::prefetch(std::size_t offset, std::size_t length) const {
-  offset = std::min(offset, size_);
-  const std::size_t end = offset + std::min(length, size_ - offset);
-  const std::size_t first = offset / page_size() * page_size();
-  advise(data_, {.begin = first, .length = end - first}, MADV_WILLNEED);
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {

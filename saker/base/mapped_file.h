@@ -3,7 +3,8 @@
 
 // A regular file mapped read-only into memory, and bounded reading of small files. Mappings are
 // shared: whoever holds the pointer (or one aliased to its bytes) keeps the file mapped. Safe to
-// read from any thread. The file must not shrink while it is mapped: the system then ends the
+// read from any thread. Where the file system has pages of 2 MB (ext4 from Linux 6.16 on, XFS), what
+// is not in memory yet comes in those. The file must not shrink while it is mapped: the system then ends the
 // program with SIGBUS.
 
 #include <cstddef>
@@ -32,8 +33,6 @@ class MappedFile {
   // Gives the memory of the whole pages inside [offset, offset + length) back; a later read takes
   // them from the file again.
   void release(std::size_t offset, std::size_t length) const;
-  // Asks the system to read [offset, offset + length) ahead.
-  void prefetch(std::size_t offset, std::size_t length) const;
 
  private:
   MappedFile(std::filesystem::path path, const std::byte* data, std::size_t size);

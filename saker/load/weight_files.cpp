@@ -206,7 +206,6 @@ TensorMap read_weight_files(const WeightFiles& files) {
       }
       tensors.emplace(entry.name, map_tensor(file, entry));
     }
-    file->prefetch(0, file->bytes().size());
   }
   for (const auto& [name, path] : files.shard_of) {
     if (!tensors.contains(name)) {

@@ -46,7 +46,6 @@ TEST(MappedFile, MayBeEmpty) {
   const auto file = MappedFile::open(dir.write("empty", ""));
   EXPECT_TRUE(file->bytes().empty());
   file->release(0, 100);
-  file->prefetch(0, 100);
 }
 
 TEST(MappedFile, RefusesWhatIsNoFile) {
