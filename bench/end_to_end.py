@@ -3,12 +3,14 @@
 """Time saker, and llama.cpp beside it, on models of one shape; print a Markdown table, draw a plot.
 
     bench/end_to_end.py --saker build/release/saker --model q4=DIR [--model bf16=DIR ...]
-                        [--peer q4=FILE.gguf ...] [--rounds 3] [--threads 2] [--out docs/performance]
+                        [--peer q4=FILE.gguf ...] [--rounds 3] [--threads 2] [--out docs/performance/NAME]
+    bench/end_to_end.py --from docs/performance/NAME.json [--out docs/performance/NAME]
 
 A model is a folder that saker loads, a peer a GGUF file of the same shape and width. Cases: prompts of 512 and of 4096
 tokens, answers of 32 after 512 and after 4096, eight sequences of 512. Rounds alternate between all programs, so that a
 machine that slows down slows all of them. Each figure is min / median / max over the rounds, in tokens a second. llama.cpp
-runs with flash attention and without; its better figure counts. With --out, OUT.json keeps every run and OUT.svg is the plot.
+runs with flash attention and without; its better figure counts. With --out, OUT.json keeps every run and OUT.svg is the plot;
+--from makes the table and the plot of such a file again.
 Needs for peers: pip install llama-cpp-python numpy; for --out: matplotlib.
 """
 import argparse
@@ -121,34 +123,44 @@ def plot(runs: list[dict], path: str) -> None:
     import matplotlib
 
     matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "saker"})
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4))
+    bars = list(dict.fromkeys((run["width"], run["case"]) for run in runs))
     for axis, key in zip(axes, ("prompt", "answer")):
-        bars = list(dict.fromkeys((run["width"], run["case"]) for run in runs))
         for offset, program in ((-0.2, "saker"), (0.2, "llama.cpp")):
-            heights = []
-            for bar in bars:
+            for i, bar in enumerate(bars):
                 values = [r[key] for r in runs if (r["width"], r["case"]) == bar and r["program"] == program]
-                heights.append(statistics.median(values) if values else 0)
-            axis.bar([i + offset for i in range(len(bars))], heights, 0.4, label=program)
+                if values:
+                    middle = statistics.median(values)
+                    ends = [[middle - min(values)], [max(values) - middle]]
+                    color, label = ("C0" if program == "saker" else "C1"), (program if i == 0 else None)
+                    axis.bar(i + offset, middle, 0.4, yerr=ends, color=color, label=label, ecolor="0.3", capsize=2)
         axis.set_xticks(range(len(bars)), [f"{width}\n{case}" for width, case in bars], fontsize=8)
-        axis.set_title(f"{key}, tokens a second")
-        axis.legend()
+        axis.set_title(f"{key}, tokens a second (median, minimum to maximum)", fontsize=10)
+        axis.legend(frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--saker", required=True)
-    parser.add_argument("--model", action="append", required=True)
+    parser.add_argument("--saker")
+    parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--peer", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out")
+    parser.add_argument("--from", dest="earlier")
     args = parser.parse_args()
-    runs = measure(args)
+    if not args.earlier and not (args.saker and args.model):
+        parser.error("expected --saker and --model, or --from")
+    if args.out:
+        import matplotlib  # noqa: F401  Its absence shows before hours of measuring.
+    runs = json.loads(pathlib.Path(args.earlier).read_text()) if args.earlier else measure(args)
     limits = [run["limits"] for run in runs if "limits" in run]
     print(table(runs))
     for name in limits[0]:
