@@ -3,9 +3,9 @@
 
 // A regular file mapped read-only into memory, and bounded reading of small files. Mappings are
 // shared: whoever holds the pointer (or one aliased to its bytes) keeps the file mapped. Safe to
-// read from any thread. Where the file system has pages of 2 MB (ext4 from Linux 6.16 on, XFS), what
-// is not in memory yet comes in those. The file must not shrink while it is mapped: the system then ends the
-// program with SIGBUS.
+// read from any thread. Where the file system has pages of 2 MB (ext4 from Linux 6.16 on, XFS),
+// what is not in memory yet comes in those. The file must not shrink while it is mapped: the system
+// then ends the program with SIGBUS.
 
 #include <cstddef>
 #include <filesystem>
