@@ -126,7 +126,7 @@ def plot(runs: list[dict], path: str) -> None:
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "saker"})
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     bars = list(dict.fromkeys((run["width"], run["case"]) for run in runs))
     for axis, key in zip(axes, ("prompt", "answer")):
         for offset, program in ((-0.2, "saker"), (0.2, "llama.cpp")):
@@ -139,9 +139,8 @@ def plot(runs: list[dict], path: str) -> None:
                     axis.bar(i + offset, middle, 0.4, yerr=ends, color=color, label=label, ecolor="0.3", capsize=2)
         axis.set_xticks(range(len(bars)), [f"{width}\n{case}" for width, case in bars], fontsize=8)
         axis.set_title(f"{key}, tokens a second (median, minimum to maximum)", fontsize=10)
-        axis.legend(frameon=False)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
