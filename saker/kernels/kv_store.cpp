@@ -332,7 +332,7 @@ void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows
     for (int g = 0; g < block.groups; ++g) {
       const std::size_t term = static_cast<std::size_t>(i) * block.groups + g;
       const CodeTerms terms{scales.data<float>()[term], biases.data<float>()[term]};
-      write_group(block, side, at, slot, g, row_codes.data() + g * block.group, terms);
+      write_group(block, side, at, slot, g, {row_codes.data() + g * block.group, terms});
     }
   }
 }

@@ -146,21 +146,7 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
       prefetch(reinterpret_cast<const std::byte*>(at) + task.ahead);
       loaded[c] = load_u32(at);
     }
-    each_index<Words::kPairs>([&]<int part>() {
-      U32x16 pairs[kChunks];
-#pragma GCC unroll 8
-      for (int c = 0; c < kChunks; ++c) {
-        pairs[c] = Words::template pair<part>(loaded[c]);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const U32x16 factor = broadcast_u32(weights[r * kPairs + part]);
-#pragma GCC unroll 8
-        for (int c = 0; c < kChunks; ++c) {
-          acc[r][c] = dot_bf16_pairs(acc[r][c], pairs[c], factor);
-        }
-      }
-    });
+    add_word_products<Words>(acc, loaded, weights, kPairs);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {

@@ -135,19 +135,13 @@ CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, st
 }
 
 void write_group(
-    const CodeBlock& block,
-    CodeSide side,
-    std::byte* at,
-    int slot,
-    int g,
-    const std::uint8_t* codes,
-    const CodeTerms& terms
+    const CodeBlock& block, CodeSide side, std::byte* at, int slot, int g, const GroupCodes& group
 ) {
   const auto write = side == CodeSide::kKeys ? write_key_codes : write_value_codes;
-  write(block, at, slot, g * block.group, block.group_dim(g), codes);
+  write(block, at, slot, g * block.group, block.group_dim(g), group.codes);
   std::byte* scales = at + block.code_bytes;
-  write_term(block, scales, slot, g, terms.scale);
-  write_term(block, scales + block.term_bytes, slot, g, terms.bias);
+  write_term(block, scales, slot, g, group.terms.scale);
+  write_term(block, scales + block.term_bytes, slot, g, group.terms.bias);
 }
 
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
@@ -156,7 +150,7 @@ void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot,
     const float* values = row + static_cast<std::ptrdiff_t>(g) * block.group;
     const CodeTerms terms =
         quantize_group(values, block.group_dim(g), block.bits, block.bf16, codes);
-    write_group(block, side, at, slot, g, codes, terms);
+    write_group(block, side, at, slot, g, {codes, terms});
   }
 }
 

@@ -26,18 +26,18 @@ CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, st
 
 enum class CodeSide : std::uint8_t { kKeys, kValues };
 
+// A group of a row, quantized.
+struct GroupCodes {
+  const std::uint8_t* codes;
+  CodeTerms terms;
+};
+
 // One row of a head at slot `slot` (position modulo 64) of its block in a page. Rows of one block
 // share words, so that one thread at a time writes there.
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row);
-// The same of codes and terms of the row's group g.
+// The same of the row's group g.
 void write_group(
-    const CodeBlock& block,
-    CodeSide side,
-    std::byte* at,
-    int slot,
-    int g,
-    const std::uint8_t* codes,
-    const CodeTerms& terms
+    const CodeBlock& block, CodeSide side, std::byte* at, int slot, int g, const GroupCodes& group
 );
 std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
 CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
