@@ -72,31 +72,4 @@ template <typename Function>
   }
 }
 
-#if defined(SAKER_BF16_DOT)
-// acc[r][v] += the pairs of words[v] . those of factors + r * stride, one after the other.
-template <typename Words, int kRows, int kVectors>
-[[gnu::always_inline]] inline void add_word_products(
-    F32x16 (&acc)[kRows][kVectors],
-    const U32x16 (&words)[kVectors],
-    const std::uint32_t* factors,
-    int stride
-) {
-  each_index<Words::kPairs>([&]<int part>() {
-    U32x16 pairs[kVectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      pairs[v] = Words::template pair<part>(words[v]);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const U32x16 factor = broadcast_u32(factors[r * stride + part]);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        acc[r][v] = dot_bf16_pairs(acc[r][v], pairs[v], factor);
-      }
-    }
-  });
-}
-#endif
-
 }  // namespace saker::kernels::SAKER_ISA

@@ -117,6 +117,7 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
 // The same where the set multiplies pairs of bf16, which the keys' words hold or stand for. Queries
 // are padded with zeros to whole words.
 template <typename Words, int kRows, int kVectors>
+// NOLINTNEXTLINE(readability-function-size): a function of the inner loops is not inlined.
 inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 8
@@ -135,7 +136,21 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
       prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + task.ahead);
       loaded[v] = load_u32(keys + v * kVector);
     }
-    add_word_products<Words>(acc, loaded, q, task.stride);
+    each_index<Words::kPairs>([&]<int part>() {
+      U32x16 pairs[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        pairs[v] = Words::template pair<part>(loaded[v]);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const U32x16 factor = broadcast_u32(q[r * task.stride + part]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          acc[r][v] = dot_bf16_pairs(acc[r][v], pairs[v], factor);
+        }
+      }
+    });
     q += Words::kPairs;
   }
 #pragma GCC unroll 8
