@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/aligned_bytes.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -17,6 +19,25 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+#if defined(__linux__)
+// Asks for huge pages, until one takes far longer than to clear it: a virtual machine that gave its
+// free memory back has to be lent each of them anew, while it has small ones at hand.
+void ask_for_huge_pages(std::byte* memory, std::size_t size) {
+  constexpr std::chrono::milliseconds kLong(1);
+  static std::atomic<bool> at_hand = true;
+  if (!at_hand) {
+    return;
+  }
+  madvise(memory, size, MADV_HUGEPAGE);
+  const auto start = std::chrono::steady_clock::now();
+  *static_cast<volatile std::byte*>(memory) = std::byte{0};
+  if (std::chrono::steady_clock::now() - start > kLong) {
+    at_hand = false;
+    madvise(memory, size, MADV_NOHUGEPAGE);
+  }
+}
+#endif
+
 }  // namespace
 
 AlignedBytes::AlignedBytes(std::size_t size) {
@@ -30,13 +51,13 @@ AlignedBytes::AlignedBytes(std::size_t size) {
   void* memory = nullptr;
   const bool failed = posix_memalign(&memory, alignment, rounded) != 0;
   require(!failed, ErrorCode::kCapacity, "[memory] no {} bytes left for a kernel's buffer", size);
-#if defined(__linux__)
-  if (huge) {
-    madvise(memory, rounded, MADV_HUGEPAGE);
-  }
-#endif
   data_ = static_cast<std::byte*>(memory);
   size_ = size;
+#if defined(__linux__)
+  if (huge) {
+    ask_for_huge_pages(data_, rounded);
+  }
+#endif
 }
 
 AlignedBytes::AlignedBytes(AlignedBytes&& other) noexcept

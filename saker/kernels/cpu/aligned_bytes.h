@@ -2,8 +2,8 @@
 #pragma once
 
 // A buffer of bytes aligned to a cache line, owned; its content starts undefined. Large ones ask
-// for huge pages, since streaming through hundreds of megabytes otherwise spends its time in page
-// walks.
+// for huge pages where the system has them at hand, since streaming through hundreds of megabytes
+// otherwise spends its time in page walks.
 
 #include <cstddef>
 
