@@ -62,6 +62,20 @@ struct CodeWords {
   }
 };
 
+#if defined(SAKER_BF16_DOT)
+// Adds the products of some pairs and of one row's factor to the row's sums.
+template <int kVectors>
+[[gnu::always_inline]] inline void add_pairs(
+    F32x16 (&sums)[kVectors], const U32x16 (&pairs)[kVectors], std::uint32_t factor
+) {
+  const U32x16 wide = broadcast_u32(factor);
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    sums[v] = dot_bf16_pairs(sums[v], pairs[v], wide);
+  }
+}
+#endif
+
 // Calls function<Words>() for codes of 4 or 8 bits.
 template <typename Function>
 [[gnu::always_inline]] inline void with_code_words(int bits, const Function& function) {

@@ -117,7 +117,6 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
 // The same where the set multiplies pairs of bf16, which the keys' words hold or stand for. Queries
 // are padded with zeros to whole words.
 template <typename Words, int kRows, int kVectors>
-// NOLINTNEXTLINE(readability-function-size): a function of the inner loops is not inlined.
 inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
   F32x16 acc[kRows][kVectors];
 #pragma GCC unroll 8
@@ -144,11 +143,7 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const U32x16 factor = broadcast_u32(q[r * task.stride + part]);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          acc[r][v] = dot_bf16_pairs(acc[r][v], pairs[v], factor);
-        }
+        add_pairs(acc[r], pairs, q[r * task.stride + part]);
       }
     });
     q += Words::kPairs;

@@ -125,7 +125,6 @@ inline void add_values(const ValueTask<float>& task, int rows, int from, int to)
 // The same where the set multiplies pairs of bf16, which the values' words hold or stand for: all
 // keys of the block, the unseen ones with a weight of zero.
 template <typename Words, int kRows, int kChunks>
-// NOLINTNEXTLINE(readability-function-size): a function of the inner loops is not inlined.
 inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
   constexpr int kPairs = kBlock / 2;
   constexpr int kWords = kPairs / Words::kPairs;
@@ -155,11 +154,7 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const U32x16 factor = broadcast_u32(weights[r * kPairs + part]);
-#pragma GCC unroll 8
-        for (int c = 0; c < kChunks; ++c) {
-          acc[r][c] = dot_bf16_pairs(acc[r][c], pairs[c], factor);
-        }
+        add_pairs(acc[r], pairs, weights[r * kPairs + part]);
       }
     });
   }
