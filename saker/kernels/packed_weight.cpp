@@ -318,7 +318,7 @@ PackedWeight PackedWeight::pack(
         static_cast<int>(columns),
         format,
         typed.dtype,
-        kernel_table().linear->order
+        kernel_table().linear->orders
     );
     fill_storage(parts, format, *storage);
   } else {

@@ -82,6 +82,20 @@ inline __m256i cvtepi32_epi16(__m512i v) {
   return _mm256_permute4x64_epi64(packed, 0b11011000);
 }
 
+// Two quarters of a, then two of b, as pairs of bits say.
+inline __m512 shuffle_f32x4(__m512 a, __m512 b, unsigned which) {
+  struct Quarters {
+    __m128 at[4];
+  };
+
+  const auto x = __builtin_bit_cast(Quarters, a);
+  const auto y = __builtin_bit_cast(Quarters, b);
+  return __builtin_bit_cast(
+      __m512,
+      Quarters{x.at[which & 3], x.at[which >> 2 & 3], y.at[which >> 4 & 3], y.at[which >> 6 & 3]}
+  );
+}
+
 // As the processor does it: odd halves first, each step rounded once to even, subnormals read and
 // written as zero.
 inline __m512 dpbf16_ps(__m512 acc, __m512bh a, __m512bh b) {
@@ -156,6 +170,8 @@ inline __m512i cvtne2ps_pbh(__m512 a, __m512 b) {
 #define _mm512_srai_epi32 saker::emulate::srai_epi32
 #undef _mm512_cvtepi32_epi16
 #define _mm512_cvtepi32_epi16 saker::emulate::cvtepi32_epi16
+#undef _mm512_shuffle_f32x4
+#define _mm512_shuffle_f32x4 saker::emulate::shuffle_f32x4
 #undef _mm512_dpbf16_ps
 #define _mm512_dpbf16_ps saker::emulate::dpbf16_ps
 #undef _mm512_cvtne2ps_pbh

@@ -35,8 +35,7 @@ class Weight {
   ) {
     const WeightTensors tensors = random_weight(format, rows, columns, seed);
     const DType scales = (tensors.scales ? *tensors.scales : tensors.weight).dtype;
-    const PackedOrder order = kernel_table().linear->order;
-    matrix_ = packed_layout(rows, columns, format, scales, order);
+    matrix_ = packed_layout(rows, columns, format, scales, kernel_table().linear->orders);
     if (is_wide) {
       matrix_.code_bits = matrix_.field_bits();
     }
@@ -100,7 +99,7 @@ TEST_P(LinearBodiesTest, IsNearTheTruth) {
   for (const WeightFormat& format : all_formats()) {
     for (const int count : {1, 2, 3, 4, 5, 6, 7, 13}) {
       const int unit = std::max(format.group_size, 1);
-      const auto most = static_cast<unsigned>(300 / unit);
+      const auto most = static_cast<unsigned>((count < 5 ? 300 : 3000) / unit);
       const int columns = unit * static_cast<int>(1 + random() % most);
       const Weight weight(format, static_cast<int>(1 + random() % 70), columns, random());
       const auto x = random_x(count, columns, random());
@@ -140,6 +139,25 @@ TEST_P(LinearBodiesTest, RowsAreIndependent) {
     const auto alone = weight.times(x, row, 1);
     const float* expected = together.data() + static_cast<std::size_t>(row) * weight.rows();
     ASSERT_TRUE(same_bits(alone.data(), expected, alone.size())) << format_name(format);
+  }
+}
+
+// More rows than a tile keeps close, more columns than are summed at once.
+TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
+  constexpr int kColumns = 2 * 1024 + 64;
+  constexpr int kRows = 530;
+  const auto x = random_x(kRows, kColumns, 31);
+  for (const WeightFormat& format :
+       {WeightFormat{WeightKind::kBFloat16, 0, 0}, WeightFormat{WeightKind::kAffine, 4, 64}}) {
+    const Weight weight(format, 20, kColumns, 32);
+    const auto together = weight.times(x, 0, kRows);
+    for (const int count : {1, 2, 3, 12, 14, 100}) {
+      const int first = kRows - count;
+      const auto alone = weight.times(x, first, count);
+      const float* expected = together.data() + static_cast<std::size_t>(first) * weight.rows();
+      ASSERT_TRUE(same_bits(alone.data(), expected, alone.size()))
+          << format_name(format) << ", " << count << " rows";
+    }
   }
 }
 
@@ -185,8 +203,8 @@ class PartsInPlace {
       tensor.data = std::shared_ptr<const std::byte>(copy, copy->data() + offset);
       all += count;
     }
-    const PackedOrder order = kernel_table().linear->order;
-    matrix_ = packed_layout(all, columns, kFormat, DType::kBFloat16, order);
+    const PackedOrders& orders = kernel_table().linear->orders;
+    matrix_ = packed_layout(all, columns, kFormat, DType::kBFloat16, orders);
   }
 
   bool fits() const { return fits_in_place(parts_, matrix_); }

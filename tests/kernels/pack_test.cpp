@@ -218,7 +218,10 @@ class SlowPacking {
 };
 
 void expect_layout(
-    const WeightFormat& format, const std::vector<int>& part_rows, int columns, PackedOrder order
+    const WeightFormat& format,
+    const std::vector<int>& part_rows,
+    int columns,
+    const PackedOrders& orders
 ) {
   for (const std::uint64_t seed : {0, 1, 2}) {
     std::vector<WeightTensors> parts;
@@ -228,7 +231,7 @@ void expect_layout(
       rows += count;
     }
     const Tensor& typed = parts[0].scales ? *parts[0].scales : parts[0].weight;
-    const PackedMatrix matrix = packed_layout(rows, columns, format, typed.dtype, order);
+    const PackedMatrix matrix = packed_layout(rows, columns, format, typed.dtype, orders);
     SlowPacking expected(matrix);
     for (const WeightTensors& part : parts) {
       expected.add_part(part, format);
@@ -242,8 +245,10 @@ void expect_layout(
 }
 
 void expect_layouts(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
-  expect_layout(format, part_rows, columns, PackedOrder::kInLanes);
-  expect_layout(format, part_rows, columns, PackedOrder::kInTiles);
+  using enum PackedOrder;
+  expect_layout(format, part_rows, columns, {.codes = kInLanes, .bf16 = kInLanes});
+  expect_layout(format, part_rows, columns, {.codes = kInLanes, .bf16 = kInTiles});
+  expect_layout(format, part_rows, columns, {.codes = kInTiles, .bf16 = kInTiles});
 }
 
 TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {

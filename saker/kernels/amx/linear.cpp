@@ -73,7 +73,7 @@ const LinearBodies linear_bodies = {
     sliver_count,
     kPanelSlivers,
     kBlockStep,
-    PackedOrder::kInTiles,
+    {.codes = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
     true,
     prepared_bytes,
     prepare_sliver,

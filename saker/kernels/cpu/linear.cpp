@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of one instruction set; linear_bodies.h states the order of additions.
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_in_place.h"
 #include "saker/kernels/cpu/linear_panels.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 #include "saker/kernels/cpu/linear_rows.h"
+
+#if defined(SAKER_IN_PLACE)
+#include "saker/kernels/dots/format.h"
+#endif
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -12,13 +15,24 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
+template <typename Format>
+constexpr bool has_own_products() {
+  return requires { &Format::multiply; };
+}
+
 int sliver_count(const PackedMatrix&, int rows) {
   return slivers_for(rows);
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
   return with_format(weight, [&](auto format) {
-    return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
+    using Format = decltype(format);
+    const auto rows = static_cast<std::size_t>(slivers.rows);
+    if constexpr (has_own_products<Format>()) {
+      return Format::row_bytes(weight) * rows;
+    } else {
+      return row_bytes<Format>(weight) * rows;
+    }
   });
 }
 
@@ -30,20 +44,21 @@ void prepare_sliver(
     std::byte* prepared
 ) {
   with_format(weight, [&](auto format) {
-    prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
+    using Format = decltype(format);
+    if constexpr (has_own_products<Format>()) {
+      Format::prepare(weight, x, slivers, sliver, prepared);
+    } else {
+      prepare<Format>(weight, x, slivers, sliver, prepared);
+    }
   });
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   with_format(weight, [&](auto format) {
     using Format = decltype(format);
-#if defined(SAKER_IN_PLACE)
-    if (tile.slivers.count == 1 && weight.in_place()) {
-      multiply_few_in_place(weight, tile);
-      return;
-    }
-#endif
-    if (tile.slivers.count == 1) {
+    if constexpr (has_own_products<Format>()) {
+      Format::multiply(weight, tile);
+    } else if (tile.slivers.count == 1) {
       multiply_few<Format>(weight, tile);
     } else {
       multiply_many<Format>(weight, tile);
@@ -57,7 +72,7 @@ const LinearBodies linear_bodies = {
     sliver_count,
     kTileSlivers,
     kBlockStep,
-    PackedOrder::kInLanes,
+    {.codes = PackedOrder::kInLanes, .bf16 = kBf16Order},
     kInPlace,
     prepared_bytes,
     prepare_sliver,

@@ -11,6 +11,9 @@
 // Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and codes, and a link
 // of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.
+// Where weights of bf16 lie in rows (see dots/panels.h) each 1024 columns are sixteen such chains
+// from 0, of every sixteenth pair; vec.h's half_sums makes two numbers of them, each is added to
+// that of the 1024 columns before, and y is the sum of both.
 // On tiles codes are weights of bf16 too, scale * code + bias in one rounding to float32 and then
 // one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in
 // one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h). Neither
@@ -62,8 +65,8 @@ struct LinearBodies {
   int tile_slivers;                                           // Most slivers of a tile.
   int block_step;  // Blocks that are multiplied together.
 
-  PackedOrder order;  // Of the weights that these bodies multiply, see packed_order.
-  bool in_place;      // Whether bf16 weights may lie as the checkpoint has them.
+  PackedOrders orders;  // Of the weights that these bodies multiply.
+  bool in_place;        // Whether bf16 weights may lie as the checkpoint has them.
 
   // x in the form that `multiply` reads, sliver after sliver.
   std::size_t (*prepared_bytes)(const PackedMatrix& weight, const Slivers& slivers);

@@ -6,6 +6,7 @@
 // packed_matrix.h for the words.
 
 #include "saker/kernels/codes/formats.h"
+#include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_operands.h"
 #include "saker/kernels/cpu/packed_matrix.h"
 
@@ -43,6 +44,24 @@ struct Float16Format {
   }
 };
 
+#if defined(SAKER_IN_PLACE)
+// Weights of bf16 lie in rows, in their own memory or the checkpoint's, and have products of their
+// own: see dots/panels.h.
+struct BFloat16Format {
+  static std::size_t row_bytes(const PackedMatrix& weight);  // Of a prepared row of x.
+  static void prepare(
+      const PackedMatrix& weight,
+      const InputRows& x,
+      const Slivers& slivers,
+      int sliver,
+      std::byte* prepared
+  );
+  static void multiply(const PackedMatrix& weight, const LinearTile& tile);
+};
+
+inline constexpr bool kInPlace = true;
+inline constexpr PackedOrder kBf16Order = PackedOrder::kInTiles;
+#else
 struct BFloat16Format {
   static constexpr Codes kCodes = Codes::kNone;
   using Operand = Bf16Operand;
@@ -66,6 +85,10 @@ struct BFloat16Format {
     }
   }
 };
+
+inline constexpr bool kInPlace = false;
+inline constexpr PackedOrder kBf16Order = PackedOrder::kInLanes;
+#endif
 
 inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {
   switch (kind) {

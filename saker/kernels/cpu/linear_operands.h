@@ -44,45 +44,4 @@ using Bf16Operand = PairOperand;
 using Bf16Operand = FloatOperand;
 #endif
 
-#if defined(SAKER_IN_PLACE)
-// Weights of bf16 that stay where the checkpoint has them: sixteen rows of K values are a block,
-// and 32 columns of them become the words that a packed block holds. K is a multiple of 32.
-inline constexpr bool kInPlace = true;
-inline constexpr int kSquarePairs = kStepColumns / 2;  // As many as a block has rows.
-
-// Interleaving line i with line i + 8, four times over, transposes.
-[[gnu::always_inline]] inline void transpose_pairs(U32x16 (&lines)[kSquarePairs]) {
-  alignas(64) static constexpr std::uint32_t kLow[] = {
-      0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-  };
-  const U32x16 low = load_u32(kLow);
-  const U32x16 high = add_u32(low, broadcast_u32(kSquarePairs / 2));
-  unroll<4>([&](auto) {
-    U32x16 mixed[kSquarePairs];
-    unroll<kSquarePairs / 2>([&](auto i) {
-      const U32x16 a = lines[i.kValue];
-      const U32x16 b = lines[i.kValue + kSquarePairs / 2];
-      mixed[2 * i.kValue] = permute_two(a, low, b);
-      mixed[2 * i.kValue + 1] = permute_two(a, high, b);
-    });
-    unroll<kSquarePairs>([&](auto i) { lines[i.kValue] = mixed[i.kValue]; });
-  });
-}
-
-// The words of columns [k, k + 32) of a block.
-[[gnu::always_inline]] inline void load_square(
-    const PackedMatrix& weight, int block, int k, U32x16 (&words)[kSquarePairs]
-) {
-  const std::byte* row = weight.block(block) + std::size_t{2} * k;
-  unroll<kSquarePairs>([&](auto i) {
-    words[i.kValue] = load_u32(reinterpret_cast<const std::uint32_t*>(row));
-    __builtin_prefetch(row + std::ptrdiff_t{128});  // Into the first cache; another asks memory.
-    row += std::size_t{2} * weight.columns;
-  });
-  transpose_pairs(words);
-}
-#else
-inline constexpr bool kInPlace = false;
-#endif
-
 }  // namespace saker::kernels::SAKER_ISA

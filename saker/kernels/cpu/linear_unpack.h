@@ -5,8 +5,6 @@
 
 #include "saker/kernels/cpu/linear_tiles.h"
 
-#include <type_traits>
-
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kSmallestGroup = 16;
@@ -45,15 +43,6 @@ std::size_t column_offset(const PackedMatrix& weight, int k) {
 // Asks for part `part` of `parts` of what a panel is unpacked from.
 template <typename Format>
 void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
-  if (weight.in_place()) {
-    const int rows = range.blocks * kBlockRows;
-    for (int i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
-      const std::byte* block = weight.block(range.first_block + i / kBlockRows);
-      const auto row = static_cast<std::size_t>(i % kBlockRows) * weight.columns;
-      ask_for(block + 2 * (row + range.first), std::size_t{2} * range.count);
-    }
-    return;
-  }
   const std::size_t first = column_offset<Format>(weight, range.first);
   const std::size_t bytes = column_offset<Format>(weight, range.first + range.count) - first;
   const std::size_t begin = bytes * part / parts;
@@ -62,24 +51,6 @@ void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part
     ask_for(weight.block(range.first_block + b) + first + begin, end - begin);
   }
 }
-
-#if defined(SAKER_IN_PLACE)
-// Unpacks a weight's rows of bf16 where the checkpoint has them.
-template <typename Format>
-void unpack_in_place(
-    const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory
-) {
-  for (int k = 0; k < range.count; k += kStepColumns) {
-    for (int b = 0; b < range.blocks; ++b) {
-      U32x16 words[kSquarePairs];
-      load_square(weight, range.first_block + b, range.first + k, words);
-      unroll<kSquarePairs>([&](auto i) {
-        Format::Operand::store_panel(memory.panel[k / 2 + i.kValue][b], words[i.kValue]);
-      });
-    }
-  }
-}
-#endif
 
 // Unpacks `steps` words of each block from panel column `at` on: step by step through all blocks,
 // so that the panel is written in order of address.
@@ -128,14 +99,6 @@ template <typename Format>
 
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
-#if defined(SAKER_IN_PLACE)
-  if constexpr (std::is_same_v<Format, BFloat16Format>) {
-    if (weight.in_place()) {
-      unpack_in_place(weight, range, memory);
-      return;
-    }
-  }
-#endif
   alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
   const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;

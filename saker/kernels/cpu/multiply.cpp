@@ -132,8 +132,9 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
 
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight) {
   const bool any = weight.kind == PackedKind::kFloat32 || weight.kind == PackedKind::kFloat16;
+  const bool bf16 = weight.kind == PackedKind::kBFloat16;
   require(
-      any || weight.order == bodies.order,
+      any || weight.order == (bf16 ? bodies.orders.bf16 : bodies.orders.codes),
       ErrorCode::kInternal,
       "[linear] got a weight that was packed for another instruction set"
   );

@@ -8,8 +8,7 @@
 //
 // In the order kInLanes each row of a block is a lane. Of one block, in this order:
 //   float32   [K][16] values                 float16   [K][16] values
-//   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half; or, where `block_places`
-//   is set, sixteen rows of K values as the checkpoint has them
+//   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
 //   the code of column i of 8.
 //   byte      per group: [group / 4][16] words, then 16 scales, 16 biases. Byte i of a word is the
@@ -22,8 +21,8 @@
 // E bits above: a line holds them of B / E lines, number i of these shifted left by E i, at the
 // field's lowest bit.
 //
-// In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h),
-// zero behind the last column:
+// In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h)
+// and vectors along a row do (dots/panels.h), zero behind the last column:
 //   bf16      [ceil(K / 32)][16][32] values; or, where `block_places` is set, sixteen rows of K
 //   values as the checkpoint has them
 //   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
@@ -43,6 +42,13 @@ inline constexpr int kLargestGroup = 128;
 
 enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte, kE2m1 };
 enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
+
+// Those of a set's products. Float32 and float16 always lie in lanes.
+struct PackedOrders {
+  PackedOrder codes;
+  PackedOrder bf16;
+};
+
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 
 [[gnu::always_inline]] constexpr std::size_t scale_bytes(ScaleKind kind) {

@@ -34,6 +34,11 @@
 //                                                   code that must not be compiled elsewhere
 //   to_int(f)                                       AVX-512 only: the nearest whole number, to
 //                                                   even; -2^31 for NaN and what is out of range
+//   permute_two(a, index, b)                        AVX-512 only: of the lanes of a and b those
+//   that
+//                                                   index names
+//   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
+//                                                   eight vectors added, 2 apart, 1, 8, then 4
 //   dot_bytes(acc, a, b)                            AVX-512 with VNNI only: acc + the products of
 //                                                   four unsigned bytes of a and signed ones of b
 //

@@ -16,7 +16,7 @@
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
 #define SAKER_PICKS_BYTES
-#define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see linear_operands.h.
+#define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see dots/panels.h.
 #endif
 
 namespace saker::kernels::SAKER_ISA {
@@ -231,6 +231,36 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))
   };
+}
+
+// Adds the lanes of eight vectors but for the last addition: lanes 0-3 and 4-7 of the result hold
+// two parts of the sums of a[0] to a[3], the other eight lanes those of a[4] to a[7].
+[[gnu::always_inline]] inline F32x16 half_sums(const F32x16 (&a)[8]) {
+  const auto add_pairs = [](F32x16 x, F32x16 y) -> F32x16 {
+    return {_mm512_add_ps(_mm512_unpacklo_ps(x.v, y.v), _mm512_unpackhi_ps(x.v, y.v))};
+  };
+  const auto add_fours = [&](F32x16 x, F32x16 y) -> F32x16 {
+    const __m512d low = _mm512_castps_pd(x.v);
+    const __m512d high = _mm512_castps_pd(y.v);
+    return {_mm512_add_ps(
+        _mm512_castpd_ps(_mm512_unpacklo_pd(low, high)),
+        _mm512_castpd_ps(_mm512_unpackhi_pd(low, high))
+    )};
+  };
+  const F32x16 first = add_fours(add_pairs(a[0], a[1]), add_pairs(a[2], a[3]));
+  const F32x16 second = add_fours(add_pairs(a[4], a[5]), add_pairs(a[6], a[7]));
+  return {_mm512_add_ps(
+      _mm512_shuffle_f32x4(first.v, second.v, 0b01000100),
+      _mm512_shuffle_f32x4(first.v, second.v, 0b11101110)
+  )};
+}
+
+// The eight sums out of half_sums, in lanes 0-7; the others hold them too.
+[[gnu::always_inline]] inline F32x16 whole_sums(F32x16 halves) {
+  return {_mm512_add_ps(
+      _mm512_shuffle_f32x4(halves.v, halves.v, 0b10001000),
+      _mm512_shuffle_f32x4(halves.v, halves.v, 0b11011101)
+  )};
 }
 
 inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {

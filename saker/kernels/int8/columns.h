@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Columns of a weight in the order kInLanes, out of its words.
+// Columns of a weight in lanes, out of its words.
 
 #include "saker/kernels/int8/panels.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of int8 on vectors, sixteen outputs beside each other; weights in the order kInLanes.
+// Products of int8 on vectors, sixteen outputs beside each other.
 // The processor multiplies unsigned bytes by signed ones: x's codes are taken with 128 added, and
 // what that adds to a sum, 128 times the weight's codes, is taken off the panel's sum.
 #include "saker/kernels/cpu/lanes.h"
@@ -48,6 +48,19 @@ std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
   return row_bytes(weight) * static_cast<std::size_t>(slivers.rows);
 }
 
+// Writes the codes of a panel, each four `stride` words apart.
+void write_codes(const InputPanel& input, int count, int stride, std::uint32_t* to) {
+  alignas(64) std::uint32_t wide[kLanes];
+  for (int i = 0; i < count; i += kLanes) {
+    store_u32(wide, input.codes(i));
+    for (int j = 0; j < kLanes && i + j < count; j += kQuad) {
+      const std::uint32_t quad = (wide[j] & 0xffU) | (wide[j + 1] & 0xffU) << 8U |
+                                 (wide[j + 2] & 0xffU) << 16U | wide[j + 3] << 24U;
+      to[(i + j) / kQuad * stride] = quad ^ kOffsets;
+    }
+  }
+}
+
 void prepare_sliver(
     const PackedMatrix& weight,
     const InputRows& x,
@@ -60,21 +73,13 @@ void prepare_sliver(
   std::byte* at = prepared + static_cast<std::size_t>(first) * row_bytes(weight);
   auto* codes = reinterpret_cast<std::uint32_t*>(at);
   auto* scales = reinterpret_cast<float*>(codes + quads(weight.columns) * rows);
-  alignas(64) std::uint32_t wide[kLanes];
   for (int row = 0; row < rows; ++row) {
     for (int panel = 0; panel < panels(weight.columns); ++panel) {
       const int k = panel * kPanel;
       const int count = smaller(kPanel, weight.columns - k);
       const InputPanel input(x, first + row, k, count);
       scales[panel * rows + row] = input.scale();
-      for (int i = 0; i < count; i += kLanes) {
-        store_u32(wide, input.codes(i));
-        for (int j = 0; j < kLanes && i + j < count; j += kQuad) {
-          const std::uint32_t quad = (wide[j] & 0xffU) | (wide[j + 1] & 0xffU) << 8U |
-                                     (wide[j + 2] & 0xffU) << 16U | wide[j + 3] << 24U;
-          codes[((k + i + j) / kQuad) * rows + row] = quad ^ kOffsets;
-        }
-      }
+      write_codes(input, count, rows, codes + k / kQuad * rows + row);
     }
   }
 }
@@ -179,7 +184,7 @@ const LinearBodies int8_linear_bodies = {
     int8::sliver_count,
     kTileSlivers,
     kBlockStep,
-    PackedOrder::kInLanes,
+    {.codes = PackedOrder::kInLanes, .bf16 = kBf16Order},
     true,
     int8::prepared_bytes,
     int8::prepare_sliver,

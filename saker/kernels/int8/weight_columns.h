@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights in the order kInLanes as codes of int8, four columns to a word: a panel's columns of a
-// few blocks.
+// Weights as codes of int8, four columns to a word: a panel's columns of a few blocks. Bf16 comes
+// in the order kInTiles, all else in kInLanes.
 
 #include "saker/kernels/int8/columns.h"
+#include "saker/kernels/int8/squares.h"
 
 namespace saker::kernels::SAKER_ISA::int8 {
 
@@ -80,6 +81,21 @@ class CodeWriter {
   U32x16 extra_ = broadcast_u32(0);
 };
 
+// The codes of one word, in multiples of the scales.
+template <typename Columns>
+[[gnu::always_inline]] inline void write_word(
+    U32x16 word, F32x16 scale, F32x16 bias, CodeWriter& writer
+) {
+  unroll<Columns::kColumns / kQuad>([&](auto quad) {
+    F32x16 columns[kQuad];
+    unroll<kQuad>([&](auto j) {
+      constexpr int kColumn = quad.kValue * kQuad + j.kValue;
+      columns[j.kValue] = fma(Columns::template column<kColumn>(word), scale, bias);
+    });
+    writer.add(columns);
+  });
+}
+
 template <typename Columns>
 void write_groups(
     const PackedMatrix& weight, const PanelWords& words, F32x16 inverse, CodeWriter& writer
@@ -91,15 +107,7 @@ void write_groups(
     const F32x16 bias = mul(terms.bias, inverse);
     const PanelWords codes = {group, weight.group};
     for (int i = 0; i < weight.group / Columns::kColumns; ++i) {
-      const U32x16 word = codes.word(i);
-      unroll<Columns::kColumns / kQuad>([&](auto quad) {
-        F32x16 columns[kQuad];
-        unroll<kQuad>([&](auto j) {
-          constexpr int kColumn = quad.kValue * kQuad + j.kValue;
-          columns[j.kValue] = fma(Columns::template column<kColumn>(word), scale, bias);
-        });
-        writer.add(columns);
-      });
+      write_word<Columns>(codes.word(i), scale, bias, writer);
     }
   }
 }
@@ -122,7 +130,7 @@ inline void write_pairs(const PanelWords& words, F32x16 inverse, CodeWriter& wri
 // Of a panel's words where they are made: pairs of bf16, which take more than codes with scales.
 inline constexpr int kWordBytes = kPanel * kBlockRows * 2;
 
-inline PanelWords words_in_place(const PackedMatrix& weight, int block, int k, std::byte* to) {
+inline PanelWords words_of_pairs(const PackedMatrix& weight, int block, int k, std::byte* to) {
   const int count = smaller(kPanel, weight.columns - k);
   for (int i = 0; i < count; i += kStepColumns) {
     U32x16 words[kSquarePairs];
@@ -133,17 +141,14 @@ inline PanelWords words_in_place(const PackedMatrix& weight, int block, int k, s
 }
 
 inline PanelWords words_at(const PackedMatrix& weight, int block, int k, std::byte* to) {
-  if (weight.in_place()) {
-    return words_in_place(weight, block, k, to);
+  if (weight.kind == PackedKind::kBFloat16) {
+    return words_of_pairs(weight, block, k, to);
   }
   const int count = smaller(kPanel, weight.columns - k);
   if (weight.in_planes()) {
     return {widen(weight, block, 1, k / weight.group, count / weight.group, to).at, count};
   }
-  const std::byte* at = weight.block(block);
-  at += weight.has_groups() ? k / weight.group * weight.group_bytes()
-                            : static_cast<std::size_t>(k) / 2 * kBlockRows * sizeof(std::uint32_t);
-  return {at, count};
+  return {weight.block(block) + k / weight.group * weight.group_bytes(), count};
 }
 
 // The panel from column k on of blocks [block, block + blocks).

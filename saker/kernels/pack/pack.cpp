@@ -220,14 +220,15 @@ PackedKind packed_kind(const WeightFormat& format, PackedOrder order) {
 }  // namespace
 
 PackedMatrix packed_layout(
-    int rows, int columns, const WeightFormat& format, DType scales, PackedOrder order
+    int rows, int columns, const WeightFormat& format, DType scales, const PackedOrders& orders
 ) {
   PackedMatrix matrix;
-  matrix.kind = packed_kind(format, order);
+  matrix.kind = packed_kind(format, orders.codes);
   matrix.rows = rows;
   matrix.columns = columns;
-  const bool has_tiles = matrix.kind != PackedKind::kFloat32 && matrix.kind != PackedKind::kFloat16;
-  matrix.order = has_tiles ? order : PackedOrder::kInLanes;
+  matrix.order = matrix.has_groups()                    ? orders.codes
+                 : matrix.kind == PackedKind::kBFloat16 ? orders.bf16
+                                                        : PackedOrder::kInLanes;
   if (!matrix.has_groups()) {
     return matrix;
   }
