@@ -5,10 +5,16 @@
 
 namespace saker::kernels::SAKER_ISA::dots {
 
-// The products of row n of a panel and kRows rows of x, lane by lane. What lies `ahead` bytes
-// further is asked for meanwhile.
-template <int kRows>
-[[gnu::always_inline]] inline void multiply_row(
+// Rows of a panel that are multiplied at once. Several rows of x are loaded once for two of them;
+// for fewer, memory is read fastest in order.
+constexpr int rows_at_once(int inputs) {
+  return inputs < 4 ? 1 : 2;
+}
+
+// The products of rows [n, n + kAtOnce) of a panel and kRows rows of x, lane by lane. What lies
+// `ahead` bytes further is asked for meanwhile.
+template <int kRows, int kAtOnce>
+[[gnu::always_inline]] inline void multiply_panel_rows(
     const Panel& panel,
     int n,
     const std::byte* x,
@@ -16,25 +22,38 @@ template <int kRows>
     std::ptrdiff_t ahead,
     F32x16 (&lanes)[kRows][kPanelRows]
 ) {
-  F32x16 y[kRows];
-  unroll<kRows>([&](auto r) { y[r.kValue] = zero(); });
+  F32x16 y[kRows][kAtOnce];
+  unroll<kRows>([&](auto r) {
+    unroll<kAtOnce>([&](auto i) { y[r.kValue][i.kValue] = zero(); });
+  });
   const std::byte* words = panel.at + n * panel.row_bytes;
   for (int step = 0; step < panel.steps; ++step) {
-    const U32x16 w = load_pairs(words);
-    __builtin_prefetch(words + ahead);
+    U32x16 w[kAtOnce];
+    unroll<kAtOnce>([&](auto i) {
+      const std::byte* at = words + i.kValue * panel.row_bytes;
+      w[i.kValue] = load_pairs(at);
+      __builtin_prefetch(at + ahead);
+    });
     unroll<kRows>([&](auto r) {
-      y[r.kValue] = dot_bf16_pairs(y[r.kValue], w, load_pairs(x + r.kValue * x_row_bytes));
+      const U32x16 input = load_pairs(x + r.kValue * x_row_bytes);
+      unroll<kAtOnce>([&](auto i) {
+        F32x16& sum = y[r.kValue][i.kValue];
+        sum = dot_bf16_pairs(sum, w[i.kValue], input);
+      });
     });
     words += panel.step_bytes;
     x += kStepBytes;
   }
-  unroll<kRows>([&](auto r) { lanes[r.kValue][n] = y[r.kValue]; });
+  unroll<kRows>([&](auto r) {
+    unroll<kAtOnce>([&](auto i) { lanes[r.kValue][n + i.kValue] = y[r.kValue][i.kValue]; });
+  });
 }
 
-// One row of the weight after the other, since memory is read fastest in order, times all rows of
-// x; meanwhile the same row of the panel behind is asked for.
+// Rows of the weight one or two after the other, times all rows of x; meanwhile the same rows of
+// the panel behind are asked for.
 template <int kRows>
 void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
+  constexpr int kAtOnce = rows_at_once(kRows);
   const std::size_t x_row_bytes = input_row_bytes(weight);
   alignas(64) float sums[kRows][kBlockRows];
   for_each_panel(weight, tile, [&](Place place) {
@@ -42,8 +61,8 @@ void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
     const std::byte* x = tile.prepared + place.step * kStepBytes;
     const std::ptrdiff_t ahead = Panel(weight, place_after(weight, place)).at - panel.at;
     F32x16 lanes[kRows][kPanelRows];
-    for (int n = 0; n < kPanelRows; ++n) {
-      multiply_row<kRows>(panel, n, x, x_row_bytes, ahead, lanes);
+    for (int n = 0; n < kPanelRows; n += kAtOnce) {
+      multiply_panel_rows<kRows, kAtOnce>(panel, n, x, x_row_bytes, ahead, lanes);
     }
     unroll<kRows>([&](auto r) {
       add_sums(weight, tile, place, r.kValue, half_sums(lanes[r.kValue]), sums[r.kValue]);
