@@ -23,9 +23,7 @@ template <int kRows, int kAtOnce>
     F32x16 (&lanes)[kRows][kPanelRows]
 ) {
   F32x16 y[kRows][kAtOnce];
-  unroll<kRows>([&](auto r) {
-    unroll<kAtOnce>([&](auto i) { y[r.kValue][i.kValue] = zero(); });
-  });
+  unroll<kRows>([&](auto r) { unroll<kAtOnce>([&](auto i) { y[r.kValue][i.kValue] = zero(); }); });
   const std::byte* words = panel.at + n * panel.row_bytes;
   for (int step = 0; step < panel.steps; ++step) {
     U32x16 w[kAtOnce];
