@@ -28,14 +28,12 @@
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
 //   look_up_pairs(table, u)                         of 16 values of 2 bytes those that the low 4
-//   bits
-//                                                   of each half name: only where kBf16Dot
+//                                                   bits of each half name: only where kBf16Dot
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
 //   to_int(f)                                       AVX-512 only: the nearest whole number, to
 //                                                   even; -2^31 for NaN and what is out of range
-//   permute_two(a, index, b)                        AVX-512 only: of the lanes of a and b those
-//   that
+//   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that
 //                                                   index names
 //   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
 //                                                   eight vectors added, 2 apart, 1, 8, then 4
