@@ -20,8 +20,24 @@ constexpr bool has_own_products() {
   return requires { &Format::multiply; };
 }
 
-int sliver_count(const PackedMatrix&, int rows) {
-  return slivers_for(rows);
+int sliver_count(const PackedMatrix& weight, int rows) {
+  return takes_passes(weight, rows) ? (rows + kPass - 1) / kPass : slivers_for(rows);
+}
+
+// Each sliver times the tile's weights, which stay in the second cache meanwhile.
+template <typename Format>
+void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
+  const int end = tile.first_sliver + tile.sliver_count;
+  for (int sliver = tile.first_sliver; sliver < end; ++sliver) {
+    const int first = tile.slivers.first_row(sliver);
+    LinearTile pass = tile;
+    pass.prepared += first * row_bytes<Format>(weight);
+    pass.slivers = {tile.slivers.first_row(sliver + 1) - first, 1};
+    pass.first_sliver = 0;
+    pass.sliver_count = 1;
+    pass.out += std::ptrdiff_t{first} * weight.rows;
+    multiply_few<Format>(weight, pass);
+  }
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
@@ -60,6 +76,8 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
       Format::multiply(weight, tile);
     } else if (tile.slivers.count == 1) {
       multiply_few<Format>(weight, tile);
+    } else if (takes_passes(weight, tile.slivers.rows)) {
+      multiply_passes<Format>(weight, tile);
     } else {
       multiply_many<Format>(weight, tile);
     }

@@ -13,8 +13,9 @@ namespace saker::kernels::SAKER_ISA {
 template <typename Format>
 constexpr int blocks_for(int rows) {
   const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kRowBlocks) : kRowBlocks;
+  constexpr int kSums = kGrouped<Format> ? kFewGroupSums : kFewSums;
   int blocks = kRowBlocks;
-  while (blocks > most || (blocks > 1 && blocks * rows > kFewSums)) {
+  while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
     blocks /= 2;
   }
   return blocks;

@@ -19,6 +19,7 @@ constexpr int kTileSlivers = 86;
 constexpr int kBlockStep = 4;
 constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
+constexpr int kFewGroupSums = 20;     // Of a group, beside as many of all groups.
 constexpr bool kCodesInOrder = true;  // See blocks_for.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
@@ -26,6 +27,7 @@ constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 4;
+constexpr int kFewGroupSums = kFewSums;
 constexpr bool kCodesInOrder = false;
 #else
 constexpr int kSliverRows = 2;
@@ -33,8 +35,14 @@ constexpr int kTileSlivers = 20;
 constexpr int kBlockStep = 1;
 constexpr int kFewRows = kSliverRows;
 constexpr int kFewSums = 2;
+constexpr int kFewGroupSums = kFewSums;
 constexpr bool kCodesInOrder = false;
 #endif
+// Rows of x times codes, more than kFewRows and at most kPassRows of them: in passes of kPass rows
+// at most, which is faster than to unpack a panel for so few. No passes where that was not
+// measured.
+constexpr int kPass = 8;
+constexpr int kPassRows = kBf16Dot && kPass <= kFewRows ? 4 * kPass : 0;
 constexpr int kRowBlocks = 4;              // Blocks in flight for few rows, at most.
 constexpr std::size_t kAheadBytes = 8192;  // Memory's latency at its speed, with room to spare.
 // Of __builtin_prefetch: into the first cache, or, on sets where that was not measured, the second.
@@ -49,6 +57,11 @@ constexpr int smaller(int a, int b) {
 
 constexpr int slivers_for(int rows) {
   return rows <= kFewRows ? 1 : (rows + kSliverRows - 1) / kSliverRows;
+}
+
+// Whether slivers are such passes. Codes in planes would be widened in each.
+[[gnu::always_inline]] inline bool takes_passes(const PackedMatrix& weight, int rows) {
+  return weight.has_groups() && !weight.in_planes() && rows > kFewRows && rows <= kPassRows;
 }
 
 constexpr std::size_t kLineBytes = 64;
