@@ -148,10 +148,13 @@ TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
   constexpr int kRows = 530;
   const auto x = random_x(kRows, kColumns, 31);
   for (const WeightFormat& format :
-       {WeightFormat{WeightKind::kBFloat16, 0, 0}, WeightFormat{WeightKind::kAffine, 4, 64}}) {
+       {WeightFormat{WeightKind::kBFloat16, 0, 0},
+        WeightFormat{WeightKind::kAffine, 4, 64},
+        WeightFormat{WeightKind::kAffine, 8, 32},
+        WeightFormat{WeightKind::kMxfp4, 4, 32}}) {
     const Weight weight(format, 20, kColumns, 32);
     const auto together = weight.times(x, 0, kRows);
-    for (const int count : {1, 2, 3, 12, 14, 100}) {
+    for (const int count : {1, 2, 3, 4, 12, 13, 17, 32, 33, 100}) {
       const int first = kRows - count;
       const auto alone = weight.times(x, first, count);
       const float* expected = together.data() + static_cast<std::size_t>(first) * weight.rows();

@@ -74,9 +74,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
     using Format = decltype(format);
     if constexpr (has_own_products<Format>()) {
       Format::multiply(weight, tile);
-    } else if (tile.slivers.count == 1) {
-      multiply_few<Format>(weight, tile);
-    } else if (takes_passes(weight, tile.slivers.rows)) {
+    } else if (tile.slivers.count == 1 || takes_passes(weight, tile.slivers.rows)) {
       multiply_passes<Format>(weight, tile);
     } else {
       multiply_many<Format>(weight, tile);
