@@ -142,9 +142,10 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
     U32x16 loaded[kChunks];
 #pragma GCC unroll 8
     for (int c = 0; c < kChunks; ++c) {
-      const std::uint32_t* at = values + ((chunk + c) * kWords + word) * kVector;
-      prefetch(reinterpret_cast<const std::byte*>(at) + task.ahead);
-      loaded[c] = load_u32(at);
+      // Memory is asked for in its order, though the chunks are walked side by side.
+      const std::uint32_t* line = values + (chunk * kWords + word * kChunks + c) * kVector;
+      prefetch(reinterpret_cast<const std::byte*>(line) + task.ahead);
+      loaded[c] = load_u32(values + ((chunk + c) * kWords + word) * kVector);
     }
     each_index<Words::kPairs>([&]<int part>() {
       U32x16 pairs[kChunks];
