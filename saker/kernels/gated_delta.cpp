@@ -138,6 +138,9 @@ struct DeltaTask {
   void run_head(
       const SpanTask& span, int head, const float* mixed, const float* decay, const float* beta
   ) const {
+    // Kept by the pool's threads, like the memory of the stream's.
+    thread_local AlignedBytes scratch;
+    scratch.reserve(static_cast<std::size_t>(shape.key_dim) * kDeltaColumns * sizeof(float));
     const int key_head = head / (shape.value_heads / shape.key_heads);
     const std::ptrdiff_t state = std::ptrdiff_t{head} * shape.key_dim * shape.value_dim;
     const std::ptrdiff_t first = span.first_row;
@@ -149,6 +152,7 @@ struct DeltaTask {
     bodies->run_head({
         .from = span.memory_from + state,
         .to = span.memory_to + state,
+        .scratch = reinterpret_cast<float*>(scratch.data()),
         .key_dim = shape.key_dim,
         .value_dim = shape.value_dim,
         .rows = span.row_count,

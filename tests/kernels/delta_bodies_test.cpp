@@ -63,9 +63,11 @@ struct Head {
       std::vector<float>& out
   ) const {
     const std::ptrdiff_t at = std::ptrdiff_t{first} * stride();
+    std::vector<float> scratch(size(keys, kDeltaColumns));
     bodies.run_head({
         .from = from.data(),
         .to = to.data(),
+        .scratch = scratch.data(),
         .key_dim = keys,
         .value_dim = values,
         .rows = count,

@@ -16,8 +16,6 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kBlock = 64;
 inline constexpr int kVector = 16;
-// Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.
-inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
 // The most rows whose sums, with what they are multiplied by, stay in registers.
 inline constexpr int kMaxRows = kWideRegisters ? 6 : 5;
 

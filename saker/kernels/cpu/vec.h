@@ -61,6 +61,13 @@
 #include "saker/kernels/quarters/vec_portable.h"
 #endif
 
+namespace saker::kernels::SAKER_ISA {
+
+// Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.
+inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
+
+}  // namespace saker::kernels::SAKER_ISA
+
 #if !defined(SAKER_PICKS_BYTES)
 namespace saker::kernels::SAKER_ISA {
 

@@ -18,11 +18,15 @@ struct ConvolvedRow {
   float* out;
 };
 
+// Columns of S that a body works on together, at most.
+inline constexpr int kDeltaColumns = 64;
+
 // S = decay S + k (beta (v - decay S^T k))^T, then out = S^T q, row after row; S [key_dim,
 // value_dim].
 struct DeltaHead {
   const float* from;  // S before the first row.
   float* to;          // After the last one; not `from`.
+  float* scratch;     // [key_dim][kDeltaColumns]
   int key_dim;
   int value_dim;
   int rows;

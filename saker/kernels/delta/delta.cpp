@@ -26,6 +26,20 @@ void normalize(float* x, int width, float eps, float scale) {
   });
 }
 
+// Calls function(key, half) for each key, with its last bit as a constant: registers are named by
+// it.
+template <typename Function>
+[[gnu::always_inline]] inline void each_key(int count, const Function& function) {
+  int key = 0;
+  for (; key + 1 < count; key += 2) {
+    function(key, Index<0>());
+    function(key + 1, Index<1>());
+  }
+  if (key < count) {
+    function(key, Index<0>());
+  }
+}
+
 // Sums over the keys: even and odd ones apart, so that additions need not wait for each other.
 template <int kVectors>
 struct KeySums {
@@ -39,8 +53,8 @@ struct KeySums {
     }
   }
 
-  [[gnu::always_inline]] void add_product(int key, int vector, F32x16 a, F32x16 b) {
-    F32x16& sum = sums[key % 2][vector];
+  [[gnu::always_inline]] void add_product(int half, int vector, F32x16 a, F32x16 b) {
+    F32x16& sum = sums[half][vector];
     sum = fma(a, b, sum);
   }
 
@@ -49,64 +63,118 @@ struct KeySums {
   }
 };
 
-// kVectors vectors of values from `first` on; the last vector has `lanes`.
+// Values [first, first + kVectors * 16) of a head, of which the last vector has `lanes`. Their part
+// of the state lies by itself while rows change it, [key_dim][kVectors * 16]: rows of the whole
+// state are often a power of two apart, so that they would drive each other out of the first cache.
 template <int kVectors>
-void run_values(const DeltaHead& head, int first, int lanes) {
-  const std::ptrdiff_t width = head.value_dim;
-  const auto load_at = [lanes](const float* at, int vector) {
-    return load_lanes(at + vector * kWidth, vector + 1 < kVectors ? kWidth : lanes);
-  };
-  const auto store_at = [lanes](float* at, int vector, F32x16 value) {
-    store_lanes(at + vector * kWidth, value, vector + 1 < kVectors ? kWidth : lanes);
-  };
-  const float* from = head.from + first;
-  float* to = head.to + first;
-  for (int row = 0; row < head.rows; ++row) {
-    const float* q = head.q + row * head.stride;
-    const float* k = head.k + row * head.stride;
-    const float* v = head.v + row * head.stride + first;
-    KeySums<kVectors> known;
-    for (int key = 0; key < head.key_dim; ++key) {
-      const F32x16 weight = broadcast(k[key]);
-      unroll<kVectors>([&](auto i) {
-        known.add_product(key, i.kValue, load_at(from + key * width, i.kValue), weight);
-      });
+class ValueColumns {
+ public:
+  ValueColumns(const DeltaHead& head, int first, int lanes)
+      : head_(head), state_(head.scratch), first_(first), lanes_(lanes) {}
+
+  void run() {
+    known_ = read_state();
+    for (int row = 0; row < head_.rows; ++row) {
+      add_row(row);
     }
-    const F32x16 decay = broadcast(head.decay[row * head.gate_stride]);
-    const F32x16 beta = broadcast(head.beta[row * head.gate_stride]);
+    write_state();
+  }
+
+ private:
+  static constexpr int kStride = kVectors * kWidth;
+
+  using Sums = KeySums<kVectors>;
+
+  int lanes(int vector) const { return vector + 1 < kVectors ? kWidth : lanes_; }
+
+  // Takes the state over; what it knows of the first row's key.
+  Sums read_state() {
+    Sums known;
+    each_key(head_.key_dim, [&](int key, auto half) {
+      const F32x16 weight = broadcast(head_.k[key]);
+      const float* from = head_.from + std::ptrdiff_t{key} * head_.value_dim + first_;
+      unroll<kVectors>([&](auto i) {
+        const F32x16 state = load_lanes(from + i.kValue * kWidth, lanes(i.kValue));
+        store(state_at(key, i.kValue), state);
+        known.add_product(half.kValue, i.kValue, state, weight);
+      });
+    });
+    return known;
+  }
+
+  // One walk over the state: it is changed, read, and what it knows of the next row's key is
+  // summed.
+  void add_row(int row) {
+    const float* q = head_.q + row * head_.stride;
+    const float* k = head_.k + row * head_.stride;
+    const float* v = head_.v + row * head_.stride + first_;
+    const float* next_k = row + 1 < head_.rows ? k + head_.stride : k;
+    const F32x16 decay = broadcast(head_.decay[row * head_.gate_stride]);
+    const F32x16 beta = broadcast(head_.beta[row * head_.gate_stride]);
     F32x16 news[kVectors];
     unroll<kVectors>([&](auto i) {
-      const F32x16 expected = mul(decay, known.total(i.kValue));
-      news[i.kValue] = mul(sub(load_at(v, i.kValue), expected), beta);
+      const F32x16 expected = mul(decay, known_.total(i.kValue));
+      const F32x16 value = load_lanes(v + i.kValue * kWidth, lanes(i.kValue));
+      news[i.kValue] = mul(sub(value, expected), beta);
     });
-    KeySums<kVectors> read;
-    for (int key = 0; key < head.key_dim; ++key) {
+    Sums read;
+    Sums known;
+    float* const columns = state_;  // Of no object that stores might change.
+    each_key(head_.key_dim, [&](int key, auto half) {
       const F32x16 written = broadcast(k[key]);
       const F32x16 asked = broadcast(q[key]);
+      const F32x16 asked_next = broadcast(next_k[key]);
       unroll<kVectors>([&](auto i) {
-        const F32x16 kept = mul(decay, load_at(from + key * width, i.kValue));
+        const F32x16 kept = mul(decay, load(columns + key * kStride + i.kValue * kWidth));
         const F32x16 state = fma(written, news[i.kValue], kept);
-        store_at(to + key * width, i.kValue, state);
-        read.add_product(key, i.kValue, state, asked);
+        store(columns + key * kStride + i.kValue * kWidth, state);
+        read.add_product(half.kValue, i.kValue, state, asked);
+        known.add_product(half.kValue, i.kValue, state, asked_next);
+      });
+    });
+    known_ = known;
+    float* out = head_.out + row * head_.out_stride + first_;
+    unroll<kVectors>([&](auto i) {
+      store_lanes(out + i.kValue * kWidth, read.total(i.kValue), lanes(i.kValue));
+    });
+  }
+
+  void write_state() const {
+    for (int key = 0; key < head_.key_dim; ++key) {
+      float* to = head_.to + std::ptrdiff_t{key} * head_.value_dim + first_;
+      unroll<kVectors>([&](auto i) {
+        store_lanes(to + i.kValue * kWidth, load(state_at(key, i.kValue)), lanes(i.kValue));
       });
     }
-    unroll<kVectors>([&](auto i) {
-      store_at(head.out + row * head.out_stride + first, i.kValue, read.total(i.kValue));
-    });
-    from = to;
   }
+
+  float* state_at(int key, int vector) const { return state_ + key * kStride + vector * kWidth; }
+
+  const DeltaHead& head_;
+  float* state_;
+  int first_;
+  int lanes_;
+  Sums known_;
+};
+
+// Values from `first` on, so many vectors at a time; returns the first that is left.
+template <int kVectors>
+int run_columns(const DeltaHead& head, int first) {
+  static_assert(kVectors * kWidth <= kDeltaColumns);
+  for (; first + kVectors * kWidth <= head.value_dim; first += kVectors * kWidth) {
+    ValueColumns<kVectors>(head, first, kWidth).run();
+  }
+  return first;
 }
 
-// So many values at a time that their part of the state stays in the first cache from row to row.
 void run_head(const DeltaHead& head) {
-  constexpr int kVectors = 4;
-  int first = 0;
-  for (; first + kVectors * kWidth <= head.value_dim; first += kVectors * kWidth) {
-    run_values<kVectors>(head, first, kWidth);
-  }
-  for (; first < head.value_dim; first += kWidth) {
-    const int rest = head.value_dim - first;
-    run_values<1>(head, first, rest < kWidth ? rest : kWidth);
+  // Many rows: as many vectors as leave a row's sums in registers. A single one: memory is what
+  // counts, and long pieces of the state's rows come sooner.
+  constexpr int kForMany = kWideRegisters ? 2 : 1;
+  int first = head.rows == 1 ? run_columns<4>(head, 0) : run_columns<kForMany>(head, 0);
+  first = run_columns<1>(head, first);
+  if (first < head.value_dim) {
+    ValueColumns<1>(head, first, head.value_dim - first).run();
   }
 }
 
