@@ -7,6 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace saker {
 
 std::size_t peak_memory_bytes() {
@@ -24,6 +28,16 @@ std::size_t physical_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
   return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
+}
+
+bool keep_freed_memory([[maybe_unused]] int bytes) {
+#if defined(__GLIBC__)
+  // Heaps of further threads give back whatever they can, so there is one for all.
+  return mallopt(M_ARENA_MAX, 1) == 1 && mallopt(M_TRIM_THRESHOLD, bytes) == 1 &&
+         mallopt(M_MMAP_THRESHOLD, bytes) == 1;
+#else
+  return false;
+#endif
 }
 
 }  // namespace saker

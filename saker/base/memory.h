@@ -13,4 +13,10 @@ std::size_t peak_memory_bytes();
 // Of the machine; SIZE_MAX where it does not say.
 std::size_t physical_memory_bytes();
 
+// Lets the C library keep up to so much freed memory for what any thread allocates next. Else the
+// arrays of each pass are given back to the system, and come back page by page, cleared, in the
+// next one. For programs, before they start threads, since it holds for the whole process. Returns
+// whether there is such a setting (glibc).
+bool keep_freed_memory(int bytes);
+
 }  // namespace saker

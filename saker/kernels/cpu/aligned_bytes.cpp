@@ -17,9 +17,20 @@ namespace saker::kernels {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t size, std::size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
 
 #if defined(__linux__)
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Large buffers are the system's own mappings: they go back to it when they end, whatever the C
+// library keeps.
+bool is_mapped(std::size_t size) {
+  return size >= 4 * kHugePage;
+}
+
 // Asks for huge pages, until one takes far longer than to clear it: a virtual machine that gave its
 // free memory back has to be lent each of them anew, while it has small ones at hand.
 void ask_for_huge_pages(std::byte* memory, std::size_t size) {
@@ -36,7 +47,44 @@ void ask_for_huge_pages(std::byte* memory, std::size_t size) {
     madvise(memory, size, MADV_NOHUGEPAGE);
   }
 }
+
+// `size` bytes, whole huge pages, at the beginning of one; null without memory.
+std::byte* map_huge_pages(std::size_t size) {
+  const std::size_t reserved = size + kHugePage;
+  void* mapped =
+      mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
+    return nullptr;
+  }
+  auto* const first = static_cast<std::byte*>(mapped);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(first) % kHugePage;
+  if (before > 0) {
+    munmap(first, before);
+  }
+  munmap(first + before + size, kHugePage - before);
+  ask_for_huge_pages(first + before, size);
+  return first + before;
+}
 #endif
+
+std::byte* allocate(std::size_t size) {
+#if defined(__linux__)
+  if (is_mapped(size)) {
+    return map_huge_pages(round_up(size, kHugePage));
+  }
+#endif
+  return static_cast<std::byte*>(std::aligned_alloc(kLine, round_up(size, kLine)));
+}
+
+void release(std::byte* data, [[maybe_unused]] std::size_t size) {
+#if defined(__linux__)
+  if (is_mapped(size)) {
+    munmap(data, round_up(size, kHugePage));
+    return;
+  }
+#endif
+  std::free(data);
+}
 
 }  // namespace
 
@@ -44,20 +92,15 @@ AlignedBytes::AlignedBytes(std::size_t size) {
   if (size == 0) {
     return;
   }
-  const bool huge = size >= 4 * kHugePage;
-  const std::size_t alignment = huge ? kHugePage : kLine;
-  require(size <= SIZE_MAX - alignment, ErrorCode::kCapacity, "[memory] got {} bytes", size);
-  const std::size_t rounded = (size + kLine - 1) / kLine * kLine;
-  void* memory = nullptr;
-  const bool failed = posix_memalign(&memory, alignment, rounded) != 0;
-  require(!failed, ErrorCode::kCapacity, "[memory] no {} bytes left for a kernel's buffer", size);
-  data_ = static_cast<std::byte*>(memory);
+  // Rounded sizes must not wrap around.
+  data_ = size <= SIZE_MAX / 2 ? allocate(size) : nullptr;
+  require(
+      data_ != nullptr,
+      ErrorCode::kCapacity,
+      "[memory] no {} bytes left for a kernel's buffer",
+      size
+  );
   size_ = size;
-#if defined(__linux__)
-  if (huge) {
-    ask_for_huge_pages(data_, rounded);
-  }
-#endif
 }
 
 AlignedBytes::AlignedBytes(AlignedBytes&& other) noexcept
@@ -70,7 +113,7 @@ AlignedBytes& AlignedBytes::operator=(AlignedBytes&& other) noexcept {
 }
 
 AlignedBytes::~AlignedBytes() {
-  std::free(data_);
+  release(data_, size_);
 }
 
 void AlignedBytes::reserve(std::size_t size) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace saker {
+namespace {
+
+// Pages that the system had to hand out so far.
+long page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// Faults of `rounds` times allocating, writing and freeing so much.
+long faults_of(std::size_t bytes, int rounds) {
+  const long before = page_faults();
+  for (int round = 0; round < rounds; ++round) {
+    auto* const memory = static_cast<volatile char*>(std::malloc(bytes));
+    for (std::size_t i = 0; i < bytes; i += 1024) {
+      memory[i] = 1;
+    }
+    std::free(const_cast<char*>(memory));
+  }
+  return page_faults() - before;
+}
+
+TEST(Memory, FreedMemoryIsUsedAgainWhereTheLibraryKeepsIt) {
+  constexpr std::size_t kBytes = std::size_t{48} << 20;
+  constexpr long kPages = kBytes / 4096;
+  if (!keep_freed_memory(64 << 20)) {
+    GTEST_SKIP() << "this C library keeps what it wants";
+  }
+  faults_of(kBytes, 1);
+  EXPECT_LT(faults_of(kBytes, 8), kPages);
+}
+
+TEST(Memory, TheMachineHasMoreThanThisProcessUses) {
+  EXPECT_GT(peak_memory_bytes(), std::size_t{1} << 20);
+  EXPECT_GT(physical_memory_bytes(), peak_memory_bytes() / 2);
+}
+
+}  // namespace
+}  // namespace saker
