@@ -4,6 +4,7 @@
 
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/attend_plan.h"
+#include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/strided_rows.h"
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,22 +26,13 @@ constexpr std::int64_t kChunkKeys = kAttendChunkBlocks * kAttendBlock;
 // Below so many multiplications a hand-over to other threads costs more than it saves.
 constexpr std::int64_t kSerialWork = 1 << 17;
 
-class AlignedFloats {
- public:
-  explicit AlignedFloats(std::size_t count)
-      : data_(static_cast<float*>(::operator new(count * sizeof(float), kAlignment))) {}
-
-  float* data() const { return data_.get(); }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-
-  struct Free {
-    void operator()(float* data) const { ::operator delete(data, kAlignment); }
-  };
-
-  std::unique_ptr<float, Free> data_;
-};
+// Memory for `count` floats until the next call on this thread, which keeps it: fresh memory for
+// each pass would cost more than some passes.
+float* kept_floats(std::size_t count) {
+  thread_local AlignedBytes memory;
+  memory.reserve(count * sizeof(float));
+  return reinterpret_cast<float*>(memory.data());
+}
 
 // Calls body(worker, job) for jobs 0 .. jobs - 1; calls with the same worker number never overlap.
 template <typename Body>
@@ -146,10 +137,10 @@ class PagedAttention {
   // One thread computes all of a tile.
   void compute_by_tile(int workers, const std::vector<std::vector<ChunkPages>>& chunks) const {
     const std::size_t floats = plan_.scratch_floats + 2 * plan_.state_floats;
-    const AlignedFloats memory(floats * std::max(workers, 1));
+    float* const memory = kept_floats(floats * std::max(workers, 1));
     const AttendBodies& bodies = *plan_.bodies;
     each_job(workers, static_cast<int>(plan_.tiles.size()), [&](int worker, int job) {
-      float* scratch = memory.data() + floats * worker;
+      float* scratch = memory + floats * worker;
       float* state = scratch + plan_.scratch_floats;
       float* total = state + plan_.state_floats;
       const AttendTile tile = task(plan_.tiles[job]);
@@ -183,14 +174,16 @@ class PagedAttention {
         jobs.push_back({static_cast<int>(tile), &chunk});
       }
     }
-    const AlignedFloats scratch(plan_.scratch_floats * workers);
-    const AlignedFloats states(plan_.state_floats * (chunk_count + chunks.size()));
-    float* totals = states.data() + plan_.state_floats * chunk_count;
+    float* const scratch = kept_floats(
+        plan_.scratch_floats * workers + plan_.state_floats * (chunk_count + chunks.size())
+    );
+    float* const states = scratch + plan_.scratch_floats * workers;
+    float* const totals = states + plan_.state_floats * chunk_count;
     const AttendBodies& bodies = *plan_.bodies;
     each_job(workers, static_cast<int>(jobs.size()), [&](int worker, int job) {
-      float* own = scratch.data() + plan_.scratch_floats * worker;
+      float* own = scratch + plan_.scratch_floats * worker;
       const AttendTile tile = task(plan_.tiles[jobs[job].tile]);
-      float* state = states.data() + plan_.state_floats * job;
+      float* state = states + plan_.state_floats * job;
       bodies.load_queries(plan_.shape, tile, own);
       bodies.attend_chunk(plan_.shape, tile, jobs[job].chunk->chunk, own, state);
     });
@@ -198,7 +191,7 @@ class PagedAttention {
       const AttendTile tile = task(plan_.tiles[i]);
       float* total = totals + plan_.state_floats * i;
       for (std::size_t c = 0; c < chunks[i].size(); ++c) {
-        const float* state = states.data() + plan_.state_floats * (first_job[i] + c);
+        const float* state = states + plan_.state_floats * (first_job[i] + c);
         bodies.merge(plan_.shape, tile, chunks[i][c].index, state, total);
       }
       bodies.finish(plan_.shape, tile, total);

@@ -19,6 +19,15 @@ inline void copy_inputs(const InputRows& x, int row, int k, int count, float* va
   }
 }
 
+// The same values where they lie, if they may be read so, else in `values`.
+inline const float* find_inputs(const InputRows& x, int row, int k, int count, float* values) {
+  if (x.column_stride == 1 && count % 16 == 0) {
+    return x.data + row * x.row_stride + k;
+  }
+  copy_inputs(x, row, k, count, values);
+  return values;
+}
+
 // Scales sixteen values, the first of a column divisible by 16, as the format's operands want it.
 template <typename Format>
 F32x16 input_lanes(F32x16 lanes) {
@@ -55,10 +64,10 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
 // Brings `count` values, padded to a multiple of 16, into the form of operands; returns their sums
 // by lane.
 template <typename Format>
-[[gnu::always_inline]] inline F32x16 convert_inputs(float* values, int count) {
+[[gnu::always_inline]] inline F32x16 convert_inputs(const float* from, int count, float* values) {
   F32x16 sum = zero();
   for (int i = 0; i < count; i += 16) {
-    F32x16 lanes = load(values + i);
+    F32x16 lanes = load(from + i);
     if constexpr (Format::Operand::kPerOperand == 2) {
       lanes = as_float(shift_left<16>(to_bf16(lanes)));
     }
@@ -87,8 +96,8 @@ void prepare(
   for (int row = 0; row < rows; ++row) {
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
-      copy_inputs(x, first + row, k, count, values);
-      const F32x16 sum = convert_inputs<Format>(values, count);
+      const float* from = find_inputs(x, first + row, k, count, values);
+      const F32x16 sum = convert_inputs<Format>(from, count, values);
       store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
       if constexpr (kGrouped<Format>) {
         sums[k / weight.group * rows + row] = reduce_add(sum);
