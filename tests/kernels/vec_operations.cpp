@@ -104,6 +104,22 @@ void run_dot_bf16_pairs(const VecInput& in, VecOutput& out) {
   }
 }
 
+template <typename Floats>
+void run_bf16_pairs(const VecInput& in, VecOutput& out) {
+  if constexpr (kBf16Dot) {
+    const Floats x = load(in.x);
+    store_u32(out.lanes, bf16_pairs(x, load(in.y)));
+  }
+}
+
+template <typename Floats>
+void run_round_to_bf16(const VecInput& in, VecOutput& out) {
+  if constexpr (kBf16Dot) {
+    const Floats x = load(in.x);
+    give(round_to_bf16(x), out);
+  }
+}
+
 constexpr VecOperation kOperations[] = {
     {"store", run_store},
     {"load_part", run_load_part},
@@ -138,6 +154,8 @@ constexpr VecOperation kOperations[] = {
     {"where_nan", of_xyz<where_nan>},
     {"look_up_pairs", run_look_up_pairs<U32x16>},  // From here on not every set has them.
     {"dot_bf16_pairs", run_dot_bf16_pairs<F32x16>},
+    {"bf16_pairs", run_bf16_pairs<F32x16>},
+    {"round_to_bf16", run_round_to_bf16<F32x16>},
 };
 
 }  // namespace
@@ -145,7 +163,7 @@ constexpr VecOperation kOperations[] = {
 extern const VecOperations vec_operations;
 const VecOperations vec_operations{
     kOperations,
-    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 2),
+    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 4),
     kFusedMultiplyAdd,
 };
 

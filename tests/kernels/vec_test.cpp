@@ -53,6 +53,12 @@ std::uint32_t to_bf16(float value) {
   return low < high || (low == high && down % 2 == 0) ? down : down + 1;
 }
 
+// The same for what is multiplied: there, subnormal numbers are zeros, but on ARM.
+std::uint32_t to_operand(float value, bool arm) {
+  return arm || std::fpclassify(value) != FP_SUBNORMAL ? to_bf16(value)
+                                                       : to_bf16(std::copysign(0.0F, value));
+}
+
 template <typename Join>
 float tree(const float* lanes, Join join) {
   float at[16];
@@ -182,6 +188,12 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
        [=](const VecInput& in, int i) {
          return (arm ? dot_to_odd : fused_dot)(in.z[i], in.a[i], in.b[i]);
        }},
+      {"bf16_pairs",
+       [=](const VecInput& in, int i) {
+         const float* pair = (i < 8 ? in.x : in.y) + i % 8 * 2;
+         return to_operand(pair[0], arm) | to_operand(pair[1], arm) << 16U;
+       }},
+      {"round_to_bf16", [=](const VecInput& in, int i) { return to_operand(in.x[i], arm) << 16U; }},
   };
 }
 

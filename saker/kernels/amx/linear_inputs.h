@@ -41,13 +41,13 @@ inline U32x16 step_pairs(const InputRows& x, int row, int k, int columns) {
   const int count = smaller(kStepColumns, columns - k);
   if (count == kStepColumns && x.column_stride == 1) {
     const float* from = x.data + row * x.row_stride + k;
-    return round_to_bf16(load(from), load(from + kLanes));
+    return bf16_pairs(load(from), load(from + kLanes));
   }
   alignas(64) float values[kStepColumns] = {};
   if (count > 0) {
     copy_inputs(x, row, k, count, values);
   }
-  return round_to_bf16(load(values), load(values + kLanes));
+  return bf16_pairs(load(values), load(values + kLanes));
 }
 
 inline void prepare_tiles(

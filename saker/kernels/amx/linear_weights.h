@@ -45,12 +45,12 @@ struct NibbleChunk {
     U32x16 tables[kChunkSteps];
     if constexpr (kGroups == 1) {
       const F32x16 weights = meanings(terms, 0);
-      tables[0] = tables[1] = tables[2] = tables[3] = round_to_bf16(weights, weights);
+      tables[0] = tables[1] = tables[2] = tables[3] = bf16_pairs(weights, weights);
     } else {
       unroll<kGroups / 2>([&](auto pair) {
         constexpr int kFirst = 2 * pair.kValue;
         constexpr int kSteps = kChunkSteps / kGroups;  // Of a group.
-        const U32x16 both = round_to_bf16(meanings(terms, kFirst), meanings(terms, kFirst + 1));
+        const U32x16 both = bf16_pairs(meanings(terms, kFirst), meanings(terms, kFirst + 1));
         unroll<kSteps>([&](auto i) {
           tables[kFirst * kSteps + i.kValue] = repeat_half<0>(both);
           tables[(kFirst + 1) * kSteps + i.kValue] = repeat_half<1>(both);
@@ -97,8 +97,7 @@ struct ByteChunk {
       const F32x16 first = fma(scale, above_byte_base<kQuarter>(words), bias);
       const F32x16 second = fma(scale, above_byte_base<kQuarter + 1>(words), bias);
       store_u32(
-          reinterpret_cast<std::uint32_t*>(to + step.kValue * kTileBytes),
-          round_to_bf16(first, second)
+          reinterpret_cast<std::uint32_t*>(to + step.kValue * kTileBytes), bf16_pairs(first, second)
       );
     });
   }

@@ -11,11 +11,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// The bf16 nearest to sixteen numbers and sixteen more, 32 in order; subnormal ones become zero.
-[[gnu::always_inline]] inline U32x16 round_to_bf16(F32x16 first, F32x16 second) {
-  return {__builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(second.v, first.v))};
-}
-
 // Word i is table's word number index[i] modulo 32.
 [[gnu::always_inline]] inline U32x16 look_up_words(U32x16 table, U32x16 index) {
   return {_mm512_permutexvar_epi16(index.v, table.v)};

@@ -73,26 +73,32 @@ void scale_weights(
     int g,
     const State& state
 ) {
+  constexpr int kVectors = kBlock / kVector;
   const CodeBlock& codes = shape.value_codes;
   const int chunks = (codes.group_dim(g) + kVector - 1) / kVector;
   const F32x16 middle = broadcast(-code_middle(codes.bits));
   const F32x16 to_middle = broadcast(code_middle(codes.bits) - code_offset(codes.bits));
+  F32x16 scales[kVectors];
+  F32x16 middles[kVectors];  // What the middle of all codes stands for.
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const TermLanes terms = load_terms(codes, block.values, g, v);
+    scales[v] = terms.scale;
+    middles[v] = fma(to_middle, terms.scale, terms.bias);
+  }
   for (int r = 0; r < group.rows; ++r) {
     const BlockKeys& keys = group.keys[r];
-    const bool whole = keys.second == 0 && keys.second_end == kBlock;
+    const bool whole = sees_whole_block(keys);
     F32x16 rest = zero();
-    F32x16 all_scaled[kBlock / kVector];
-    for (int v = 0; v < kBlock / kVector; ++v) {
-      TermLanes terms = load_terms(codes, block.values, g, v);
-      if (!whole) {
-        const U32x16 mask = seen_mask(keys, v);
-        terms.scale = as_float(bit_and(mask, as_u32(terms.scale)));
-        terms.bias = as_float(bit_and(mask, as_u32(terms.bias)));
-      }
+    F32x16 all_scaled[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
       const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
-      const F32x16 scaled = Products::rounded_weight(mul(weight, terms.scale));
+      const F32x16 scale = whole ? scales[v] : seen_lanes(keys, v, scales[v]);
+      const F32x16 value = whole ? middles[v] : seen_lanes(keys, v, middles[v]);
+      const F32x16 scaled = Products::rounded_weight(mul(weight, scale));
       all_scaled[v] = scaled;
-      rest = fma(weight, fma(to_middle, terms.scale, terms.bias), rest);
+      rest = fma(weight, value, rest);
       rest = fma(middle, scaled, rest);
     }
     Products::store_weights(part, r, all_scaled);

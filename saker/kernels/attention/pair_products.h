@@ -13,13 +13,8 @@ namespace saker::kernels::SAKER_ISA {
 inline void round_to_pairs(float* values, int count) {
   auto* pairs = reinterpret_cast<std::uint32_t*>(values);
   for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
-    const U32x16 first = to_bf16(load(values + i));
-    store_u32(pairs, pair_bf16<1>(first, to_bf16(load(values + i + kVector))));
+    store_u32(pairs, bf16_pairs(load(values + i), load(values + i + kVector)));
   }
-}
-
-inline F32x16 round_to_bf16(F32x16 value) {
-  return as_float(shift_left<16>(to_bf16(value)));
 }
 
 // Calls function<rows>() for 1 to most rows.
@@ -54,8 +49,8 @@ struct PairProducts : PairOperands {
       const Block& block, int row, const F32x16 (&weights)[4]
   ) {
     std::uint32_t* to = block.weights + row * kBlock / 2;
-    store_u32(to, pair_bf16<1>(to_bf16(weights[0]), to_bf16(weights[1])));
-    store_u32(to + kVector, pair_bf16<1>(to_bf16(weights[2]), to_bf16(weights[3])));
+    store_u32(to, bf16_pairs(weights[0], weights[1]));
+    store_u32(to + kVector, bf16_pairs(weights[2], weights[3]));
   }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {

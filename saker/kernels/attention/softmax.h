@@ -36,10 +36,6 @@ inline F32x16 capped(F32x16 score, float cap) {
   return mul(broadcast(cap), tanh(div(score, broadcast(cap))));
 }
 
-inline bool sees_whole_block(const BlockKeys& keys) {
-  return keys.second == 0 && keys.second_end == kBlock;
-}
-
 // Caps a row's scores, sets unseen ones to kFloor and returns the largest.
 inline float top_score(const AttendShape& shape, const BlockKeys& keys, float* scores) {
   const bool whole = sees_whole_block(keys);
@@ -107,7 +103,7 @@ void soften(
     }
     if (!group.whole) {
       for (int v = 0; v < 4; ++v) {
-        part[v] = as_float(bit_and(seen_mask(group.keys[r], v), as_u32(part[v])));
+        part[v] = seen_lanes(group.keys[r], v, part[v]);
       }
     }
     float* sum = state.sums + row * kVector;

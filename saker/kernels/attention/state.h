@@ -67,8 +67,17 @@ inline U32x16 seen_mask(const BlockKeys& keys, int v) {
   );
 }
 
+// Lanes of vector v, zero where the row does not see the key.
+inline F32x16 seen_lanes(const BlockKeys& keys, int v, F32x16 lanes) {
+  return as_float(bit_and(seen_mask(keys, v), as_u32(lanes)));
+}
+
 inline bool sees(const BlockKeys& keys) {
   return has_first(keys) || has_second(keys);
+}
+
+inline bool sees_whole_block(const BlockKeys& keys) {
+  return keys.second == 0 && keys.second_end == kBlock;
 }
 
 // Views into the floats of a state, see bodies.h.

@@ -67,8 +67,8 @@ struct TileProducts : PairOperands {
       const Block& block, int row, const F32x16 (&weights)[4]
   ) {
     std::uint32_t* to = block.weights + row * kBlock / 2;
-    store_u32(to, round_to_bf16(weights[0], weights[1]));
-    store_u32(to + kVector, round_to_bf16(weights[2], weights[3]));
+    store_u32(to, bf16_pairs(weights[0], weights[1]));
+    store_u32(to + kVector, bf16_pairs(weights[2], weights[3]));
   }
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {

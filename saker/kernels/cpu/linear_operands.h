@@ -16,6 +16,9 @@ struct FloatOperand {
   using Input = float;
   static constexpr int kPerOperand = 1;  // k that one operand stands for.
 
+  // x as it is multiplied.
+  static F32x16 round(F32x16 x) { return x; }
+
   static F32x16 step(F32x16 acc, Weight w, Input x) { return fma(w, broadcast(x), acc); }
 
   static Weight load_panel(const float* p) { return load(p); }
@@ -29,6 +32,8 @@ struct PairOperand {
   using Weight = U32x16;
   using Input = std::uint32_t;
   static constexpr int kPerOperand = 2;
+
+  static F32x16 round(F32x16 x) { return round_to_bf16(x); }
 
   static F32x16 step(F32x16 acc, Weight w, Input x) {
     return dot_bf16_pairs(acc, w, broadcast_u32(x));

@@ -67,10 +67,7 @@ template <typename Format>
 [[gnu::always_inline]] inline F32x16 convert_inputs(const float* from, int count, float* values) {
   F32x16 sum = zero();
   for (int i = 0; i < count; i += 16) {
-    F32x16 lanes = load(from + i);
-    if constexpr (Format::Operand::kPerOperand == 2) {
-      lanes = as_float(shift_left<16>(to_bf16(lanes)));
-    }
+    const F32x16 lanes = Format::Operand::round(load(from + i));
     sum = add(sum, lanes);
     store(values + i, input_lanes<Format>(lanes));
   }

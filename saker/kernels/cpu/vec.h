@@ -31,6 +31,11 @@
 //                                                   bits of each half name: only where kBf16Dot
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
+//   bf16_pairs(f, g)                                as dot_bf16_pairs: the nearest bf16 of the
+//   lanes
+//                                                   of f, then of g, two neighbours a word
+//   round_to_bf16(f)                                as dot_bf16_pairs: the nearest bf16 as float32;
+//                                                   of both, numbers below 2^-126 may become 0
 //   to_int(f)                                       AVX-512 only: the nearest whole number, to
 //                                                   even; -2^31 for NaN and what is out of range
 //   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that

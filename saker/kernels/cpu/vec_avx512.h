@@ -293,26 +293,13 @@ template <int kFirst>
   return {__builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(high, low))};
 }
 
-// Pairs of the 32 bf16 in the low halves of two vectors' lanes, as to_bf16 gives them: in every
-// 2 * kDistance of them, number i goes with number i + kDistance.
-template <int kDistance>
-[[gnu::always_inline]] inline U32x16 pair_bf16(U32x16 first, U32x16 second) {
-  struct Numbers {
-    std::uint32_t at[16];
-  };
+inline U32x16 bf16_pairs(F32x16 first, F32x16 second) {
+  return {__builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(second.v, first.v))};
+}
 
-  alignas(64) static constexpr Numbers kLow = [] {
-    Numbers low = {};
-    for (int pair = 0; pair < 16; ++pair) {
-      low.at[pair] =
-          static_cast<std::uint32_t>(pair / kDistance * 2 * kDistance + pair % kDistance);
-    }
-    return low;
-  }();
-  const U32x16 low = load_u32(kLow.at);
-  const U32x16 high = add_u32(low, broadcast_u32(kDistance));
-  const U32x16 upper = shift_left<16>(permute_two(first, high, second));
-  return bit_or(permute_two(first, low, second), upper);
+inline F32x16 round_to_bf16(F32x16 a) {
+  const __m256i halves = _mm512_castsi512_si256(bf16_pairs(a, a).v);
+  return as_float(shift_left<16>({_mm512_cvtepu16_epi32(halves)}));
 }
 #endif
 

@@ -75,22 +75,22 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   );
 }
 
-// Pairs of the 32 bf16 in the low halves of two vectors' lanes, as to_bf16 gives them: neighbours
-// go together.
-template <int kDistance>
-[[gnu::always_inline]] inline U32x16 pair_bf16(U32x16 first, U32x16 second) {
-  static_assert(kDistance == 1);
-  const auto pairs = [](U32x4 a, U32x4 b) {
-    const U32x4 low = vuzp1q_u32(a, b);
-    const U32x4 high = vuzp2q_u32(a, b);
-    return low | high << 16;
+inline U32x16 bf16_pairs(F32x16 first, F32x16 second) {
+  const U32x16 a = to_bf16(first);
+  const U32x16 b = to_bf16(second);
+  const auto neighbours = [](U32x4 low, U32x4 high) {
+    return vuzp1q_u32(low, high) | vuzp2q_u32(low, high) << 16;
   };
   return {{
-      pairs(first.part[0], first.part[1]),
-      pairs(first.part[2], first.part[3]),
-      pairs(second.part[0], second.part[1]),
-      pairs(second.part[2], second.part[3]),
+      neighbours(a.part[0], a.part[1]),
+      neighbours(a.part[2], a.part[3]),
+      neighbours(b.part[0], b.part[1]),
+      neighbours(b.part[2], b.part[3]),
   }};
+}
+
+inline F32x16 round_to_bf16(F32x16 a) {
+  return as_float(shift_left<16>(to_bf16(a)));
 }
 #endif
 
