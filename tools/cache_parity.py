@@ -63,7 +63,7 @@ def difference(cache, other):
 
 
 def exchange(program, name, seed):
-    _, config, weights, golden = goldens.make_case(name, seed)
+    _, config, weights, golden = goldens.make_case(name, seed, goldens.MLX)
     ids, truth = np.array(golden["ids"]).tolist(), np.array(golden["greedy"]).tolist()
     prefix, last = ids[:PREFIX], ids[PREFIX]
     with tempfile.TemporaryDirectory() as temporary:

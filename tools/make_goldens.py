@@ -254,8 +254,10 @@ def one_by_one(weights):
     return result
 
 
-def make_case(name, seed):
-    reference, changes, options = CASES[name]
+def make_case(name, seed, reference=None):
+    """A case and what its references give, or only the one that is named."""
+    references, changes, options = CASES[name]
+    reference = reference or references
     config = dict(changes) if "text_config" in changes else {**BASE, **changes}
     if isinstance(config.get("text_config"), dict):
         config["text_config"] = drop_none(config["text_config"])

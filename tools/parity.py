@@ -62,7 +62,7 @@ def narrow_logits(config: dict, options: dict, weights: dict, ids: np.ndarray) -
 
 
 def compare(program: str, name: str, seed: int) -> list[tuple[str, bool, str]]:
-    gap, config, weights, golden = goldens.make_case(name, seed)
+    gap, config, weights, golden = goldens.make_case(name, seed, goldens.MLX)
     ids = np.array(golden["ids"])
     truth = log_probabilities(np.array(golden["logits"]), ids)
     options = goldens.CASES[name][2]
@@ -98,10 +98,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102])
     args = parser.parse_args()
     passed = failed = 0
-    for name, (reference, changes, options) in list(goldens.CASES.items()):
+    for name, (reference, _, _) in goldens.CASES.items():
         if reference == goldens.HF or (args.names and name not in args.names):
             continue
-        goldens.CASES[name] = (goldens.MLX, changes, options)  # Without the second witness.
         for seed in args.seeds:
             for check, good, note in compare(args.saker, name, seed):
                 passed, failed = passed + good, failed + (not good)
