@@ -81,11 +81,17 @@ class PagedAttention {
     const int tiles = static_cast<int>(plan_.tiles.size());
     std::vector<std::vector<ChunkPages>> chunks(tiles);
     std::size_t chunk_count = 0;
+    std::int64_t work = 0;
+    std::int64_t most = 0;  // Of one tile.
     for (int i = 0; i < tiles; ++i) {
       chunks[i] = chunks_of(plan_.tiles[i]);
       chunk_count += chunks[i].size();
+      const std::int64_t of_tile = work_of(plan_.tiles[i], chunks[i]);
+      work += of_tile;
+      most = std::max(most, of_tile);
     }
-    if (tiles < 2 * workers && chunk_count > plan_.tiles.size()) {
+    // One thread would end late with such a tile.
+    if (most * 2 * workers > work && chunk_count > plan_.tiles.size()) {
       compute_by_chunk(workers, chunks, chunk_count);
     } else {
       compute_by_tile(std::min(workers, tiles), chunks);
@@ -93,6 +99,15 @@ class PagedAttention {
   }
 
  private:
+  // Blocks of keys times rows, those of all its heads.
+  static std::int64_t work_of(const TilePlan& tile, const std::vector<ChunkPages>& chunks) {
+    std::int64_t pages = 0;
+    for (const ChunkPages& chunk : chunks) {
+      pages += chunk.chunk.count;
+    }
+    return pages * tile.kv_heads * tile.count;
+  }
+
   AttendTile task(const TilePlan& tile) const {
     const SpanPlan& span = plan_.spans[tile.span];
     const std::ptrdiff_t out_row =
@@ -104,6 +119,7 @@ class PagedAttention {
         out_ + span.first_row * out_row,
         span.seen.data(),
         tile.kv_head,
+        tile.kv_heads,
         tile.first,
         tile.count,
     };

@@ -81,9 +81,11 @@ void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
   }
 }
 
+constexpr int kPiecesPerThread = 4;  // That it should get at least, to even out threads.
+
 // Tiles of many rows read the cache less often; but each thread should get several.
 int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
-  const std::int64_t enough = 4 * thread_pool().size();
+  const std::int64_t enough = kPiecesPerThread * thread_pool().size();
   int rows = kAttendTileRows;
   const auto tiles = [&] {
     std::int64_t count = 0;
@@ -96,6 +98,44 @@ int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
     rows /= 2;
   }
   return rows;
+}
+
+// Kv heads of a tile of one span. A page's heads follow each other, so few rows, which wait for
+// memory, take as many as leave each thread several pieces, which are tiles by chunks. Codes wait
+// for arithmetic: one head's rows stay in the first cache.
+int tile_heads(const AttendPlan& plan, const SpanPlan& span) {
+  if (plan.shape.key_codes.is_quantized()) {
+    return 1;
+  }
+  std::int64_t pages = 0;
+  for (const SpanPlan& any : plan.spans) {
+    pages += static_cast<std::int64_t>(any.pages.size());
+  }
+  const int all = plan.layout.kv_heads;
+  const std::int64_t piece = pages * all / (kPiecesPerThread * thread_pool().size());
+  const auto chunk = std::min<std::int64_t>(std::ssize(span.pages), kAttendChunkBlocks);
+  const int rows = span.row_count * plan.shape.group;
+  int heads = all;
+  while (heads > 1 && (all % heads != 0 || heads * rows > kAttendBatchRows || chunk * heads > piece)
+  ) {
+    heads /= 2;
+  }
+  return heads;
+}
+
+// Late rows see the most keys: first, so that no thread ends with a long tile.
+void add_tiles(AttendPlan& plan, int span_index, int most_rows) {
+  const SpanPlan& span = plan.spans[span_index];
+  const int rows = span.row_count * plan.shape.group;
+  const int heads = tile_heads(plan, span);
+  for (int head = 0; head < plan.layout.kv_heads; head += heads) {
+    for (int first = (rows - 1) / most_rows * most_rows; first >= 0; first -= most_rows) {
+      const int count = std::min(most_rows, rows - first);
+      plan.tiles.push_back({span_index, head, heads, first, count});
+      plan.state_floats = std::max(plan.state_floats, heads * state_floats(plan.shape, count));
+      plan.scratch_floats = std::max(plan.scratch_floats, scratch_floats(plan.shape, heads * count));
+    }
+  }
 }
 
 std::size_t whole_lines(std::size_t floats) {
@@ -111,8 +151,6 @@ AttendPlan plan_attention(
   const AttendShape shape = attend_shape(layout, heads, options.scale, options.softcap);
   AttendPlan plan{layout, shape, {}, {}, {}, kernel_table().attend};
   plan.spans.reserve(spans.size());
-  int largest = 0;
-  const int most_rows = tile_rows(layout.kv_heads, shape.group, spans);
   for (const AttendSpan& span : spans) {
     require(
         span.first_position + span.row_count <= span.store->storage().pages()->end(),
@@ -121,22 +159,12 @@ AttendPlan plan_attention(
         span.first_position + span.row_count - 1
     );
     plan.spans.push_back(plan_span(span, options));
-    const int flat_rows = span.row_count * plan.shape.group;
-    const int span_index = static_cast<int>(plan.spans.size()) - 1;
-    for (int head = 0; head < layout.kv_heads; ++head) {
-      // Late rows see the most keys: first, so that no thread ends with a long tile.
-      const int tiles = (flat_rows + most_rows - 1) / most_rows;
-      for (int tile = tiles - 1; tile >= 0; --tile) {
-        const int first = tile * most_rows;
-        const int count = std::min(most_rows, flat_rows - first);
-        plan.tiles.push_back({span_index, head, first, count});
-        largest = std::max(largest, count);
-      }
-    }
   }
-  const auto rows = static_cast<std::size_t>(largest);
-  plan.state_floats = whole_lines(rows * (plan.shape.value_chunks * kLanes + kLanes + 1));
-  plan.scratch_floats = whole_lines(scratch_floats(plan.shape, largest));
+  const int most_rows = tile_rows(layout.kv_heads, shape.group, spans);
+  for (int span = 0; span < std::ssize(plan.spans); ++span) {
+    add_tiles(plan, span, most_rows);
+  }
+  plan.scratch_floats = whole_lines(plan.scratch_floats);
   return plan;
 }
 

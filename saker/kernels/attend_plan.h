@@ -34,6 +34,7 @@ struct SpanPlan {
 struct TilePlan {
   int span;
   int kv_head;
+  int kv_heads;
   int first;
   int count;
 };

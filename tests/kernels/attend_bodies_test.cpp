@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -97,18 +98,23 @@ class Attention {
     }
   }
 
-  // Flat rows [first, first + count) of a kv head into `out` [rows, heads, value_head_dim].
-  void run(int kv_head, int first, int count, std::vector<float>& out) const {
+  // Kv heads [first, first + count).
+  struct Heads {
+    int first;
+    int count = 1;
+  };
+
+  // Flat rows [first, first + count) of some kv heads into `out` [rows, heads, value_head_dim].
+  void run(Heads kv, int first, int count, std::vector<float>& out) const {
     const AttendBodies& bodies = *kernel_table().attend;
     const HeadRows q{
         q_.data(),
         static_cast<std::ptrdiff_t>(case_.heads()) * case_.pages.head_dim,
         case_.pages.head_dim,
     };
-    const AttendTile tile{q, out.data(), seen_.data(), kv_head, first, count};
-    std::vector<float> scratch(scratch_floats(shape_, count));
-    const int row_floats = shape_.value_chunks * kLanes + kLanes + 1;
-    std::vector<float> state(static_cast<std::size_t>(count) * row_floats);
+    const AttendTile tile{q, out.data(), seen_.data(), kv.first, kv.count, first, count};
+    std::vector<float> scratch(scratch_floats(shape_, kv.count * count));
+    std::vector<float> state(kv.count * state_floats(shape_, count));
     std::vector<float> total(state.size());
     bodies.load_queries(shape_, tile, scratch.data());
     for (std::size_t at = 0; at < list_.size(); at += kAttendChunkBlocks) {
@@ -119,6 +125,13 @@ class Attention {
       bodies.merge(shape_, tile, index, state.data(), total.data());
     }
     bodies.finish(shape_, tile, total.data());
+  }
+
+  // Into one value of a kv head's first row.
+  void write_infinity(int kv_head) {
+    std::vector<float> value(static_cast<std::size_t>(case_.pages.value_head_dim), 1.0F);
+    value.back() = std::numeric_limits<float>::infinity();
+    write_value(pages_.layout(), pages_.find_private(0), kv_head, 0, value.data());
   }
 
   int flat_rows() const { return case_.rows * case_.group; }
@@ -223,7 +236,7 @@ TEST_P(AttendBodiesTest, IsNearTheTruth) {
     const Attention attention(c);
     auto out = attention.output();
     const int kv_head = c.pages.kv_heads - 1;
-    attention.run(kv_head, 0, attention.flat_rows(), out);
+    attention.run({kv_head}, 0, attention.flat_rows(), out);
     // Weights are rounded to bf16 where pairs are multiplied; no value is larger than 5.
     const bool pairs = multiplies_pairs(c);
     const double limit = (c.pages.bits == 16 ? 2e-5 : 1e-4) + (pairs ? 5 * 0x1p-9 : 0);
@@ -247,13 +260,32 @@ TEST_P(AttendBodiesTest, RowsAreIndependent) {
     auto together = attention.output();
     auto alone = attention.output();
     for (int kv_head = 0; kv_head < c.pages.kv_heads; ++kv_head) {
-      attention.run(kv_head, 0, attention.flat_rows(), together);
+      attention.run({kv_head}, 0, attention.flat_rows(), together);
       for (int flat = 0; flat < attention.flat_rows();) {
         const int left = attention.flat_rows() - flat;
         const int count = std::min(left, 1 + static_cast<int>(random_() % 3));
-        attention.run(kv_head, flat, count, alone);
+        attention.run({kv_head}, flat, count, alone);
         flat += count;
       }
+    }
+    ASSERT_TRUE(same_bits(alone.data(), together.data(), alone.size())) << "trial " << trial;
+  }
+}
+
+// Nor do other heads of the tile change them, also where some of its values are infinite.
+TEST_P(AttendBodiesTest, HeadsAreIndependent) {
+  for (int trial = 0; trial < 40; ++trial) {
+    const Case c = random_case(random_);
+    Attention attention(c);
+    const int heads = c.pages.kv_heads;
+    if (trial % 2 == 0 && c.pages.bits == 16) {
+      attention.write_infinity(static_cast<int>(random_() % heads));
+    }
+    auto together = attention.output();
+    auto alone = attention.output();
+    attention.run({0, heads}, 0, attention.flat_rows(), together);
+    for (int kv_head = 0; kv_head < heads; ++kv_head) {
+      attention.run({kv_head}, 0, attention.flat_rows(), alone);
     }
     ASSERT_TRUE(same_bits(alone.data(), together.data(), alone.size())) << "trial " << trial;
   }

@@ -24,9 +24,8 @@ using Bf16Products = PairProducts;
 using Bf16Products = FloatProducts<true>;
 #endif
 
-void clear(const AttendShape& shape, const AttendTile& tile, float* floats) {
-  const State state = state_of(shape, tile, floats);
-  for (int row = 0; row < tile.count; ++row) {
+void clear(const State& state, int rows) {
+  for (int row = 0; row < rows; ++row) {
     state.maxima[row] = kFloor;
     store(state.sums + row * kVector, zero());
     for (int i = 0; i < state.stride; i += kVector) {
@@ -35,24 +34,26 @@ void clear(const AttendShape& shape, const AttendTile& tile, float* floats) {
   }
 }
 
-// The tile's scratch memory, see scratch_floats.
+// The tile's scratch memory, see scratch_floats; queries and their sums kv head by kv head.
 struct Scratch {
   float* queries;
   float* scores;
   std::uint32_t* weights;
   std::uint32_t* clean;
   CodeScratch codes;
+  float* query_sums;
 };
 
 Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
-  float* scores = floats + tile.count * shape.query_stride;
+  float* scores = floats + tile.kv_heads * tile.count * shape.query_stride;
   float* weights = scores + kAttendBatchRows * kBlock;
   auto* clean = reinterpret_cast<std::uint32_t*>(weights + kAttendBatchRows * kBlock / 2);
   std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
   float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
   // Quantized values need no cleaning, so their pairs lie there.
-  const CodeScratch codes{keys, clean, part, part + kAttendGroupRows * kBlock};
-  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes};
+  float* query_sums = part + kAttendGroupRows * kBlock;
+  const CodeScratch codes{keys, clean, part};
+  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes, query_sums};
 }
 
 // Works on rows of a tile and one block: all scores, then all weights, then all values. So products
@@ -60,10 +61,10 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
 template <typename Products>
 class Batch {
  public:
-  Batch(const AttendShape& shape, const State& state) : shape_(shape), state_(state) {}
+  explicit Batch(const AttendShape& shape) : shape_(shape) {}
 
   // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
-  void start(const Block& block, const std::byte* values) {
+  void start(const Block& block, const std::byte* values, const State& state) {
     if constexpr (Products::kUnpacks) {
       // What was just written to memory is slow to load as a tile: other work comes between.
       Products::unpack_block_keys(shape_, block);
@@ -71,6 +72,7 @@ class Batch {
     finish();
     block_ = block;
     values_ = values;
+    state_ = state;
     count_ = 0;
     rows_ = 0;
   }
@@ -98,15 +100,16 @@ class Batch {
 
   // Ends what was run; without effect where nothing is left.
   void finish() {
+    const State state = state_;
     each_group([&](const Block& block, const RowGroup& group) {
-      soften<Products>(shape_, block, group, state_);
+      soften<Products>(shape_, block, group, state);
     });
     each_group([&](const Block& block, const RowGroup& group) {
       registers_.set_rows(group.rows);
-      Products::add_values(shape_, block, group, state_);
+      Products::add_values(shape_, block, group, state);
       if constexpr (Products::kWholeBlocks) {
         if (values_ != block.values) {
-          add_values_left_out(shape_, block, group, state_, values_);
+          add_values_left_out(shape_, block, group, state, values_);
         }
       }
     });
@@ -125,7 +128,7 @@ class Batch {
   }
 
   const AttendShape& shape_;
-  const State& state_;
+  State state_{};
   Block block_{};
   const std::byte* values_ = nullptr;
   RowGroup groups_[kAttendBatchRows] = {};
@@ -191,47 +194,78 @@ void add_groups(
   }
 }
 
+// Kv heads [first, end) of the tile.
+struct HeadRange {
+  int first;
+  int end;
+};
+
+// Page by page, in each page head by head.
 template <typename Products>
-void attend_blocks(
-    const AttendShape& shape,
-    const AttendTile& tile,
-    const AttendChunk& chunk,
-    Scratch& scratch,
-    const State& state,
-    bool clean
-) {
-  Batch<Products> batch(shape, state);
-  // Unpacked blocks serve all rows; else few rows stay close while keys and values pass by.
-  const int together = Products::kUnpacks ? tile.count : kAttendBatchRows;
-  for (int begin = 0; begin < tile.count; begin += together) {
-    const int end = begin + together < tile.count ? begin + together : tile.count;
-    for (int i = 0; i < chunk.count; ++i) {
-      const std::byte* keys = chunk.pages[i].data + tile.kv_head * shape.head_bytes;
-      const std::byte* values = keys + shape.key_bytes;
-      if (clean) {
-        clean_values(shape, values, scratch.clean);
-      }
-      const bool is_last = i + 1 == chunk.count;
-      const Block block{
-          chunk.pages[i].index * kBlock,
-          keys,
-          clean ? reinterpret_cast<const std::byte*>(scratch.clean) : values,
-          is_last ? values : chunk.pages[i + 1].data + tile.kv_head * shape.head_bytes,
-          scratch.queries,
-          scratch.scores,
-          scratch.weights,
-          &scratch.codes,
-      };
-      for (int row = begin; row < end; row += kAttendBatchRows) {
-        batch.start(block, values);
-        const int last = row + kAttendBatchRows < end ? row + kAttendBatchRows : end;
-        add_groups(shape, tile, block.begin, row, last, batch);
-        batch.run();
+class ChunkWalk {
+ public:
+  ChunkWalk(
+      const AttendShape& shape, const AttendTile& tile, const AttendChunk& chunk, Scratch& scratch
+  )
+      : shape_(shape), tile_(tile), chunk_(chunk), scratch_(scratch) {}
+
+  // Adds the chunk to the heads' states in `floats`; `clean`: values that are not finite as zeros.
+  void run(HeadRange heads, float* floats, bool clean) {
+    Batch<Products> batch(shape_);
+    // Unpacked blocks serve all rows; else few rows stay close while keys and values pass by.
+    const int together = Products::kUnpacks ? tile_.count : kAttendBatchRows;
+    for (int begin = 0; begin < tile_.count; begin += together) {
+      const int end = begin + together < tile_.count ? begin + together : tile_.count;
+      for (int page = 0; page < chunk_.count; ++page) {
+        for (int head = heads.first; head < heads.end; ++head) {
+          const State state = state_of(shape_, tile_, head, floats);
+          const Block block = block_of(page, head, heads, clean);
+          for (int row = begin; row < end; row += kAttendBatchRows) {
+            batch.start(block, keys_of(page, head) + shape_.key_bytes, state);
+            const int last = row + kAttendBatchRows < end ? row + kAttendBatchRows : end;
+            add_groups(shape_, tile_, block.begin, row, last, batch);
+            batch.run();
+          }
+        }
       }
     }
+    batch.finish();
   }
-  batch.finish();
-}
+
+ private:
+  const std::byte* keys_of(int page, int head) const {
+    return chunk_.pages[page].data + (tile_.kv_head + head) * shape_.head_bytes;
+  }
+
+  Block block_of(int page, int head, HeadRange heads, bool clean) const {
+    const std::byte* values = keys_of(page, head) + shape_.key_bytes;
+    const std::byte* next = values;
+    if (head + 1 < heads.end) {
+      next = keys_of(page, head + 1);
+    } else if (page + 1 < chunk_.count) {
+      next = keys_of(page + 1, heads.first);
+    }
+    if (clean) {
+      clean_values(shape_, values, scratch_.clean);
+    }
+    return {
+        chunk_.pages[page].index * kBlock,
+        keys_of(page, head),
+        clean ? reinterpret_cast<const std::byte*>(scratch_.clean) : values,
+        next,
+        scratch_.queries + head * tile_.count * query_words<Products>(shape_),
+        scratch_.query_sums + head * tile_.count * shape_.key_codes.groups,
+        scratch_.scores,
+        scratch_.weights,
+        &scratch_.codes,
+    };
+  }
+
+  const AttendShape& shape_;
+  const AttendTile& tile_;
+  const AttendChunk& chunk_;
+  Scratch& scratch_;
+};
 
 template <typename Products>
 void attend_chunk_by(
@@ -242,16 +276,21 @@ void attend_chunk_by(
     float* floats
 ) {
   Scratch scratch = scratch_of(shape, tile, scratch_floats);
-  const State state = state_of(shape, tile, floats);
   if constexpr (Products::kUnpacks) {
     scratch.codes.in_place = Products::reads_codes(tile.count);
   }
-  clear(shape, tile, floats);
-  attend_blocks<Products>(shape, tile, chunk, scratch, state, false);
+  for (int head = 0; head < tile.kv_heads; ++head) {
+    clear(state_of(shape, tile, head, floats), tile.count);
+  }
+  ChunkWalk<Products> walk(shape, tile, chunk, scratch);
+  walk.run({0, tile.kv_heads}, floats, false);
   if constexpr (Products::kWholeBlocks) {
-    if (!is_finite(state, tile.count)) {
-      clear(shape, tile, floats);
-      attend_blocks<Products>(shape, tile, chunk, scratch, state, true);
+    for (int head = 0; head < tile.kv_heads; ++head) {
+      const State state = state_of(shape, tile, head, floats);
+      if (!is_finite(state, tile.count)) {
+        clear(state, tile.count);
+        walk.run({head, head + 1}, floats, true);
+      }
     }
   }
 }
@@ -276,14 +315,24 @@ void attend_chunk(
   }
 }
 
+// Where a row of the tile, counted through all its kv heads, comes from and goes to.
+struct TileRow {
+  std::ptrdiff_t row;  // Of the span.
+  int head;            // Of all query heads.
+
+  TileRow(const AttendShape& shape, const AttendTile& tile, int index) {
+    const int flat = tile.first + index % tile.count;
+    row = flat / shape.group;
+    head = (tile.kv_head + index / tile.count) * shape.group + flat % shape.group;
+  }
+};
+
 template <typename Products>
 void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* scratch) {
-  const CodeScratch codes = scratch_of(shape, tile, scratch).codes;
-  for (int j = 0; j < tile.count; ++j) {
-    const int flat = tile.first + j;
-    const int head = tile.kv_head * shape.group + flat % shape.group;
-    const float* from =
-        tile.q.data + flat / shape.group * tile.q.row_stride + head * tile.q.head_stride;
+  float* query_sums = scratch_of(shape, tile, scratch).query_sums;
+  for (int j = 0; j < tile.kv_heads * tile.count; ++j) {
+    const TileRow of(shape, tile, j);
+    const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
     // Rounded queries take half of this: the next one begins in its second half.
     float* to = scratch + j * query_words<Products>(shape);
     for (int d = 0; d < shape.head_dim; ++d) {
@@ -293,7 +342,7 @@ void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* s
       to[d] = 0.0F;
     }
     Products::round_query(to, shape.query_stride);
-    sum_groups<Products>(shape.key_codes, to, codes.query_sums + j * shape.key_codes.groups);
+    sum_groups<Products>(shape.key_codes, to, query_sums + j * shape.key_codes.groups);
   }
 }
 
@@ -305,16 +354,15 @@ void load_queries(const AttendShape& shape, const AttendTile& tile, float* scrat
   }
 }
 
-void merge(
+// Merges the state `part` of a chunk into `total`, both of a kv head's rows.
+void merge_head(
     const AttendShape& shape,
     const AttendTile& tile,
     std::int64_t chunk_index,
-    const float* state_floats,
-    float* total_floats
+    const State& part,
+    const State& total
 ) {
   constexpr std::int64_t kChunkKeys = kAttendChunkBlocks * kBlock;
-  const State part = state_of(shape, tile, const_cast<float*>(state_floats));
-  const State total = state_of(shape, tile, total_floats);
   const std::int64_t begin = chunk_index * kChunkKeys;
   const std::int64_t end = begin + kChunkKeys;
   for (int j = 0; j < tile.count; ++j) {
@@ -352,17 +400,29 @@ void merge(
   }
 }
 
+void merge(
+    const AttendShape& shape,
+    const AttendTile& tile,
+    std::int64_t chunk_index,
+    const float* state,
+    float* total
+) {
+  for (int head = 0; head < tile.kv_heads; ++head) {
+    const State part = state_of(shape, tile, head, const_cast<float*>(state));
+    merge_head(shape, tile, chunk_index, part, state_of(shape, tile, head, total));
+  }
+}
+
 void finish(const AttendShape& shape, const AttendTile& tile, const float* floats) {
-  const State total = state_of(shape, tile, const_cast<float*>(floats));
-  for (int j = 0; j < tile.count; ++j) {
-    const int flat = tile.first + j;
-    const int head = tile.kv_head * shape.group + flat % shape.group;
-    const std::ptrdiff_t row = flat / shape.group;
-    float* out = tile.out + (row * shape.heads + head) * shape.value_head_dim;
-    const F32x16 sum = broadcast(reduce_add(load(total.sums + j * kVector)));
+  for (int j = 0; j < tile.kv_heads * tile.count; ++j) {
+    const int row = j % tile.count;
+    const State total = state_of(shape, tile, j / tile.count, const_cast<float*>(floats));
+    const TileRow of(shape, tile, j);
+    float* out = tile.out + (of.row * shape.heads + of.head) * shape.value_head_dim;
+    const F32x16 sum = broadcast(reduce_add(load(total.sums + row * kVector)));
     for (int i = 0; i < shape.value_head_dim; i += kVector) {
       const int left = shape.value_head_dim - i;
-      const F32x16 value = div(load(total.values + j * total.stride + i), sum);
+      const F32x16 value = div(load(total.values + row * total.stride + i), sum);
       store_part(out + i, value, left < kVector ? left : kVector);
     }
   }

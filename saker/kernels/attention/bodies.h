@@ -18,6 +18,7 @@
 
 #include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/cpu/code_block.h"
+#include "saker/kernels/cpu/lanes.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -63,14 +64,16 @@ struct AttendShape {
   float softcap;
 };
 
-// Some query rows of one span and kv head. Flat row j is head j % group of the span's row j /
-// group.
+// Some query rows of one span and of kv heads [kv_head, kv_head + kv_heads). Flat row j of a kv head
+// is its head j % group of the span's row j / group. A page's heads follow each other: few rows of
+// several heads read memory in order, many rows of one head keep its keys and values close.
 struct AttendTile {
   HeadRows q;            // Of the span: row 0 is its first.
   float* out;            // Of the span: [row_count, heads, value_head_dim].
   const SeenKeys* seen;  // Of the span, by row.
   int kv_head;
-  int first;  // Flat rows [first, first + count).
+  int kv_heads;
+  int first;  // Flat rows [first, first + count) of each kv head.
   int count;
 };
 
@@ -80,10 +83,10 @@ struct AttendChunk {
   int count;
 };
 
-// The scratch memory of a tile of `rows` rows, floats: queries [rows][query_stride], scores
-// [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a copy of one block's values in
-// bf16; and for quantized pages, a block's keys in bf16, a group's scores or weights
-// [kAttendGroupRows][64], the queries' sums by group [rows][groups].
+// The scratch memory of a tile of `rows` rows, those of all its kv heads together, floats: queries
+// [rows][query_stride], scores [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a
+// copy of one block's values in bf16; and for quantized pages, a block's keys in bf16, a group's
+// scores or weights [kAttendGroupRows][64], the queries' sums by group [rows][groups].
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
   int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
                shape.value_chunks * kAttendBlock * 8;
@@ -94,8 +97,13 @@ struct AttendChunk {
   return static_cast<std::size_t>(floats);
 }
 
-// A tile's online softmax, floats: values [count][value_chunks * 16], sums [count][16], maxima
-// [count].
+// The online softmax of `rows` rows of one kv head, floats: values [rows][value_chunks * 16], sums
+// [rows][16], maxima [rows], padded to cache lines. A tile's state is those of its kv heads.
+[[gnu::always_inline]] inline std::size_t state_floats(const AttendShape& shape, int rows) {
+  const int floats = rows * (shape.value_chunks * kLanes + kLanes + 1);
+  return static_cast<std::size_t>((floats + kLanes - 1) / kLanes * kLanes);
+}
+
 struct AttendBodies {
   // Scales the tile's queries into the scratch memory; before the others.
   void (*load_queries)(const AttendShape& shape, const AttendTile& tile, float* scratch);

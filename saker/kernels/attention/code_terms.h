@@ -54,7 +54,7 @@ inline void add_scores(const AttendShape& shape, const Block& block, const RowGr
     const TermLanes terms = load_terms(codes, block.keys, g, v);
     const F32x16 bias = fma(offset, terms.scale, terms.bias);
     for (int r = 0; r < group.rows; ++r) {
-      const F32x16 sum = broadcast(scratch.query_sums[(group.first + r) * codes.groups + g]);
+      const F32x16 sum = broadcast(block.query_sums[(group.first + r) * codes.groups + g]);
       float* score = block.scores + r * kBlock + v * kVector;
       const F32x16 rest = g == 0 ? mul(bias, sum) : fma(bias, sum, load(score));
       store(score, fma(load(scratch.part + r * kBlock + v * kVector), terms.scale, rest));

@@ -22,7 +22,6 @@ struct CodeScratch {
   std::uint32_t* keys;  // A block's codes as pairs of bf16, unless they are multiplied in place.
   std::uint32_t* values;
   float* part;                         // [kAttendGroupRows][64]
-  float* query_sums;                   // By row and group of elements.
   const std::byte* keys_of = nullptr;  // Whose codes these are.
   const std::byte* values_of = nullptr;
   bool in_place = false;
@@ -34,7 +33,8 @@ struct Block {
   const std::byte* keys;
   const std::byte* values;
   const std::byte* next_keys;  // Of the block that comes next, or `values`.
-  const float* queries;        // Of the tile, query_words apart.
+  const float* queries;        // Of the tile's rows of this kv head, query_words apart.
+  const float* query_sums;     // Of the same rows by group of elements, of quantized pages only.
   float* scores;               // [rows][64]
   std::uint32_t* weights;      // [rows][32] pairs
   CodeScratch* codes;          // Of quantized pages only.

@@ -22,6 +22,7 @@ template <typename Products>
 struct QuantizedProducts {
   using Registers = typename Products::Registers;
   static constexpr int kGroupRows = Products::kGroupRows;
+  static constexpr int kQueryElements = Products::kQueryElements;
   static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
   static constexpr bool kUnpacks = true;
 

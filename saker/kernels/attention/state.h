@@ -80,7 +80,7 @@ inline bool sees_whole_block(const BlockKeys& keys) {
   return keys.second == 0 && keys.second_end == kBlock;
 }
 
-// Views into the floats of a state, see bodies.h.
+// Views into the floats of one kv head's state, see state_floats.
 struct State {
   float* values;
   float* sums;
@@ -88,8 +88,10 @@ struct State {
   int stride;  // Of values.
 };
 
-inline State state_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
+// Kv head number `head` of the tile.
+inline State state_of(const AttendShape& shape, const AttendTile& tile, int head, float* floats) {
   const int stride = shape.value_chunks * kVector;
+  floats += head * state_floats(shape, tile.count);
   float* sums = floats + tile.count * stride;
   return {floats, sums, sums + tile.count * kVector, stride};
 }
