@@ -133,7 +133,8 @@ void add_tiles(AttendPlan& plan, int span_index, int most_rows) {
       const int count = std::min(most_rows, rows - first);
       plan.tiles.push_back({span_index, head, heads, first, count});
       plan.state_floats = std::max(plan.state_floats, heads * state_floats(plan.shape, count));
-      plan.scratch_floats = std::max(plan.scratch_floats, scratch_floats(plan.shape, heads * count));
+      plan.scratch_floats =
+          std::max(plan.scratch_floats, scratch_floats(plan.shape, heads * count));
     }
   }
 }

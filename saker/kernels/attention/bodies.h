@@ -64,9 +64,9 @@ struct AttendShape {
   float softcap;
 };
 
-// Some query rows of one span and of kv heads [kv_head, kv_head + kv_heads). Flat row j of a kv head
-// is its head j % group of the span's row j / group. A page's heads follow each other: few rows of
-// several heads read memory in order, many rows of one head keep its keys and values close.
+// Some query rows of one span and of kv heads [kv_head, kv_head + kv_heads). Flat row j of a kv
+// head is its head j % group of the span's row j / group. A page's heads follow each other: few
+// rows of several heads read memory in order, many rows of one head keep its keys and values close.
 struct AttendTile {
   HeadRows q;            // Of the span: row 0 is its first.
   float* out;            // Of the span: [row_count, heads, value_head_dim].
