@@ -100,8 +100,8 @@ struct AttendChunk {
 // The online softmax of `rows` rows of one kv head, floats: values [rows][value_chunks * 16], sums
 // [rows][16], maxima [rows], padded to cache lines. A tile's state is those of its kv heads.
 [[gnu::always_inline]] inline std::size_t state_floats(const AttendShape& shape, int rows) {
-  const int floats = rows * (shape.value_chunks * kLanes + kLanes + 1);
-  return static_cast<std::size_t>((floats + kLanes - 1) / kLanes * kLanes);
+  const auto floats = static_cast<std::size_t>(rows) * (shape.value_chunks * kLanes + kLanes + 1);
+  return (floats + kLanes - 1) / kLanes * kLanes;
 }
 
 struct AttendBodies {
