@@ -218,14 +218,9 @@ class ChunkWalk {
       const int end = begin + together < tile_.count ? begin + together : tile_.count;
       for (int page = 0; page < chunk_.count; ++page) {
         for (int head = heads.first; head < heads.end; ++head) {
-          const State state = state_of(shape_, tile_, head, floats);
           const Block block = block_of(page, head, heads, clean);
-          for (int row = begin; row < end; row += kAttendBatchRows) {
-            batch.start(block, keys_of(page, head) + shape_.key_bytes, state);
-            const int last = row + kAttendBatchRows < end ? row + kAttendBatchRows : end;
-            add_groups(shape_, tile_, block.begin, row, last, batch);
-            batch.run();
-          }
+          const std::byte* values = keys_of(page, head) + shape_.key_bytes;
+          add_rows(begin, end, block, values, state_of(shape_, tile_, head, floats), batch);
         }
       }
     }
@@ -233,6 +228,23 @@ class ChunkWalk {
   }
 
  private:
+  // Rows [begin, end) of the tile and one block.
+  void add_rows(
+      int begin,
+      int end,
+      const Block& block,
+      const std::byte* values,
+      const State& state,
+      Batch<Products>& batch
+  ) const {
+    for (int row = begin; row < end; row += kAttendBatchRows) {
+      batch.start(block, values, state);
+      const int last = row + kAttendBatchRows < end ? row + kAttendBatchRows : end;
+      add_groups(shape_, tile_, block.begin, row, last, batch);
+      batch.run();
+    }
+  }
+
   const std::byte* keys_of(int page, int head) const {
     return chunk_.pages[page].data + (tile_.kv_head + head) * shape_.head_bytes;
   }
