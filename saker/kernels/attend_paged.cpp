@@ -86,12 +86,13 @@ class PagedAttention {
     for (int i = 0; i < tiles; ++i) {
       chunks[i] = chunks_of(plan_.tiles[i]);
       chunk_count += chunks[i].size();
-      const std::int64_t of_tile = work_of(plan_.tiles[i], chunks[i]);
+      const std::int64_t of_tile = blocks_of(plan_.tiles[i], chunks[i]);
       work += of_tile;
       most = std::max(most, of_tile);
     }
     // One thread would end late with such a tile.
-    if (most * 2 * workers > work && chunk_count > plan_.tiles.size()) {
+    const bool uneven = most * 2 * workers > work;
+    if (workers > 1 && uneven && chunk_count > plan_.tiles.size()) {
       compute_by_chunk(workers, chunks, chunk_count);
     } else {
       compute_by_tile(std::min(workers, tiles), chunks);
@@ -100,12 +101,16 @@ class PagedAttention {
 
  private:
   // Blocks of keys times rows, those of all its heads.
-  static std::int64_t work_of(const TilePlan& tile, const std::vector<ChunkPages>& chunks) {
+  static std::int64_t blocks_of(const TilePlan& tile, const std::vector<ChunkPages>& chunks) {
     std::int64_t pages = 0;
     for (const ChunkPages& chunk : chunks) {
       pages += chunk.chunk.count;
     }
     return pages * tile.kv_heads * tile.count;
+  }
+
+  std::size_t state_floats_of(const TilePlan& tile) const {
+    return tile.kv_heads * state_floats(plan_.shape, tile.count);
   }
 
   AttendTile task(const TilePlan& tile) const {
@@ -179,38 +184,37 @@ class PagedAttention {
     struct Job {
       int tile;
       const ChunkPages* chunk;
+      std::size_t state;  // In the states' floats.
     };
 
+    // Each tile's states take what they need: tiles of one row may stand beside a prompt's.
     std::vector<Job> jobs;
-    std::vector<std::size_t> first_job;
     jobs.reserve(chunk_count);
+    std::size_t floats = 0;
     for (std::size_t tile = 0; tile < chunks.size(); ++tile) {
-      first_job.push_back(jobs.size());
       for (const ChunkPages& chunk : chunks[tile]) {
-        jobs.push_back({static_cast<int>(tile), &chunk});
+        jobs.push_back({static_cast<int>(tile), &chunk, floats});
+        floats += state_floats_of(plan_.tiles[tile]);
       }
     }
-    float* const scratch = kept_floats(
-        plan_.scratch_floats * workers + plan_.state_floats * (chunk_count + chunks.size())
-    );
-    float* const states = scratch + plan_.scratch_floats * workers;
-    float* const totals = states + plan_.state_floats * chunk_count;
+    float* const scratch =
+        kept_floats(plan_.scratch_floats * workers + plan_.state_floats + floats);
+    float* const total = scratch + plan_.scratch_floats * workers;
+    float* const states = total + plan_.state_floats;
     const AttendBodies& bodies = *plan_.bodies;
     each_job(workers, static_cast<int>(jobs.size()), [&](int worker, int job) {
       float* own = scratch + plan_.scratch_floats * worker;
       const AttendTile tile = task(plan_.tiles[jobs[job].tile]);
-      float* state = states + plan_.state_floats * job;
       bodies.load_queries(plan_.shape, tile, own);
-      bodies.attend_chunk(plan_.shape, tile, jobs[job].chunk->chunk, own, state);
+      bodies.attend_chunk(plan_.shape, tile, jobs[job].chunk->chunk, own, states + jobs[job].state);
     });
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      const AttendTile tile = task(plan_.tiles[i]);
-      float* total = totals + plan_.state_floats * i;
-      for (std::size_t c = 0; c < chunks[i].size(); ++c) {
-        const float* state = states + plan_.state_floats * (first_job[i] + c);
-        bodies.merge(plan_.shape, tile, chunks[i][c].index, state, total);
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      const AttendTile tile = task(plan_.tiles[jobs[job].tile]);
+      const float* state = states + jobs[job].state;
+      bodies.merge(plan_.shape, tile, jobs[job].chunk->index, state, total);
+      if (job + 1 == jobs.size() || jobs[job + 1].tile != jobs[job].tile) {
+        bodies.finish(plan_.shape, tile, total);
       }
-      bodies.finish(plan_.shape, tile, total);
     }
   }
 

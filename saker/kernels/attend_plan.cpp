@@ -100,19 +100,23 @@ int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
   return rows;
 }
 
+// Blocks of keys, head by head, that a piece of the pass's work should have at most.
+std::int64_t piece_blocks(const AttendPlan& plan) {
+  std::int64_t pages = 0;
+  for (const SpanPlan& span : plan.spans) {
+    pages += std::ssize(span.pages);
+  }
+  return pages * plan.layout.kv_heads / (kPiecesPerThread * thread_pool().size());
+}
+
 // Kv heads of a tile of one span. A page's heads follow each other, so few rows, which wait for
-// memory, take as many as leave each thread several pieces, which are tiles by chunks. Codes wait
-// for arithmetic: one head's rows stay in the first cache.
-int tile_heads(const AttendPlan& plan, const SpanPlan& span) {
+// memory, take as many as leave pieces, which are tiles by chunks, small enough. Codes wait for
+// arithmetic: one head's rows stay in the first cache.
+int tile_heads(const AttendPlan& plan, const SpanPlan& span, std::int64_t piece) {
   if (plan.shape.key_codes.is_quantized()) {
     return 1;
   }
-  std::int64_t pages = 0;
-  for (const SpanPlan& any : plan.spans) {
-    pages += static_cast<std::int64_t>(any.pages.size());
-  }
   const int all = plan.layout.kv_heads;
-  const std::int64_t piece = pages * all / (kPiecesPerThread * thread_pool().size());
   const auto chunk = std::min<std::int64_t>(std::ssize(span.pages), kAttendChunkBlocks);
   const int rows = span.row_count * plan.shape.group;
   int heads = all;
@@ -124,10 +128,10 @@ int tile_heads(const AttendPlan& plan, const SpanPlan& span) {
 }
 
 // Late rows see the most keys: first, so that no thread ends with a long tile.
-void add_tiles(AttendPlan& plan, int span_index, int most_rows) {
+void add_tiles(AttendPlan& plan, int span_index, int most_rows, std::int64_t piece) {
   const SpanPlan& span = plan.spans[span_index];
   const int rows = span.row_count * plan.shape.group;
-  const int heads = tile_heads(plan, span);
+  const int heads = tile_heads(plan, span, piece);
   for (int head = 0; head < plan.layout.kv_heads; head += heads) {
     for (int first = (rows - 1) / most_rows * most_rows; first >= 0; first -= most_rows) {
       const int count = std::min(most_rows, rows - first);
@@ -162,8 +166,9 @@ AttendPlan plan_attention(
     plan.spans.push_back(plan_span(span, options));
   }
   const int most_rows = tile_rows(layout.kv_heads, shape.group, spans);
+  const std::int64_t piece = piece_blocks(plan);
   for (int span = 0; span < std::ssize(plan.spans); ++span) {
-    add_tiles(plan, span, most_rows);
+    add_tiles(plan, span, most_rows, piece);
   }
   plan.scratch_floats = whole_lines(plan.scratch_floats);
   return plan;

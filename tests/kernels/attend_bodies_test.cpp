@@ -274,17 +274,18 @@ TEST_P(AttendBodiesTest, RowsAreIndependent) {
 
 // Nor do other heads of the tile change them, also where some of its values are infinite.
 TEST_P(AttendBodiesTest, HeadsAreIndependent) {
+  constexpr int kHeads = 3;
   for (int trial = 0; trial < 40; ++trial) {
-    const Case c = random_case(random_);
+    Case c = random_case(random_);
+    c.pages.kv_heads = kHeads;
     Attention attention(c);
-    const int heads = c.pages.kv_heads;
     if (trial % 2 == 0 && c.pages.bits == 16) {
-      attention.write_infinity(static_cast<int>(random_() % heads));
+      attention.write_infinity(static_cast<int>(random_() % kHeads));
     }
     auto together = attention.output();
     auto alone = attention.output();
-    attention.run({0, heads}, 0, attention.flat_rows(), together);
-    for (int kv_head = 0; kv_head < heads; ++kv_head) {
+    attention.run({0, kHeads}, 0, attention.flat_rows(), together);
+    for (int kv_head = 0; kv_head < kHeads; ++kv_head) {
       attention.run({kv_head}, 0, attention.flat_rows(), alone);
     }
     ASSERT_TRUE(same_bits(alone.data(), together.data(), alone.size())) << "trial " << trial;

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/same_bits.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -172,6 +173,47 @@ TEST_F(AttendTest, LongContextsGiveTheSameBitsInAnySplit) {
     for (const int row : {1023, 1024, 2099}) {
       const auto expected = reference_row(c, inputs, row, multiplies_pairs(c));
       EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), limit(c)) << row;
+    }
+  }
+}
+
+// Tiles of several heads, and tiles of unlike sizes whose chunks go to different threads.
+TEST_F(AttendTest, ALongSequenceAndShortOnesGiveTheSameBitsTogether) {
+  AttendCase c;
+  c.kv_heads = 4;
+  c.group = 2;
+  c.head_dim = 16;
+  c.value_head_dim = 16;
+  c.options.scale = 0.25F;
+  std::vector<AttendSpan> spans;
+  std::vector<AttendInputs> last;
+  std::vector<std::vector<float>> alone;
+  int rows = 0;
+  set_threads(1);
+  for (const int length : {3, 4500, 70, 40, 1, 200, 64, 130}) {
+    const int taken = length == 200 ? 5 : 1;
+    c.rows = length;
+    c.seed += 1;
+    const AttendInputs inputs = random_inputs(c);
+    auto store = std::make_shared<KvStore>(c.shape(), KvLayout::kPaged);
+    store->prepare(0, length);
+    store->write(0, mx::transpose(inputs.k, {1, 0, 2}), mx::transpose(inputs.v, {1, 0, 2}));
+    const AttendInputs part = part_of(inputs, length - taken, taken);
+    const AttendSpan span = span_of(c, 0, taken, length - taken, store);
+    alone.push_back(floats_of(attend(part.q, part.k, part.v, {span}, c.options)));
+    spans.push_back(span);
+    spans.back().first_row = rows;
+    last.push_back(part);
+    rows += taken;
+  }
+  const AttendInputs all = joined(last);
+  for (const int threads : {1, 2, 3, 8}) {
+    set_threads(threads);
+    const auto out = floats_of(attend(all.q, all.k, all.v, spans, c.options));
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const float* got = out.data() + spans[i].first_row * row_floats(c);
+      EXPECT_TRUE(kernels::same_bits(got, alone[i].data(), alone[i].size()))
+          << threads << " threads, sequence " << i;
     }
   }
 }
