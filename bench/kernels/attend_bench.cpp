@@ -39,9 +39,16 @@ std::shared_ptr<KvStore> filled_store(int rows, int bits) {
   return store;
 }
 
-// One token after `context` others in a cache of some bits, through eight layers in one evaluation.
+constexpr int kLayers = 8;  // That follow each other in one evaluation.
+
+// Of the cached rows of one layer, with scales and biases.
+std::int64_t cache_bytes(int rows, int bits) {
+  const std::int64_t terms = bits == 16 ? 0 : 2L * kKvHeads * kDim / 64 * 2 * 2;
+  return (2L * kKvHeads * kDim * bits / 8 + terms) * rows;
+}
+
+// One token after `context` others in a cache of some bits.
 void decode(benchmark::State& state) {
-  constexpr int kLayers = 8;
   const int context = static_cast<int>(state.range(0));
   const int bits = static_cast<int>(state.range(1));
   const auto q = random_rows(1, kHeads);
@@ -57,9 +64,32 @@ void decode(benchmark::State& state) {
     }
     mx::eval(outputs);
   }
-  const std::int64_t terms = bits == 16 ? 0 : 2L * kKvHeads * kDim / 64 * 2 * 2;
-  const std::int64_t bytes = (2L * kKvHeads * kDim * bits / 8 + terms) * (context + 1) * kLayers;
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
+  state.SetBytesProcessed(state.iterations() * kLayers * cache_bytes(context + 1, bits));
+}
+
+// One token of each of some sequences, after 512 others.
+void decode_many(benchmark::State& state) {
+  constexpr int kContext = 512;
+  const int sequences = static_cast<int>(state.range(0));
+  const int bits = static_cast<int>(state.range(1));
+  const auto q = random_rows(sequences, kHeads);
+  const auto k = random_rows(sequences, kKvHeads);
+  std::vector<std::vector<AttendSpan>> layers(kLayers);
+  for (auto& spans : layers) {
+    for (int i = 0; i < sequences; ++i) {
+      spans.push_back({i, 1, kContext, filled_store(kContext, bits)});
+    }
+  }
+  for (auto _ : state) {
+    std::vector<mx::array> outputs;
+    for (const auto& spans : layers) {
+      outputs.push_back(attend(q, k, k, spans, options()));
+    }
+    mx::eval(outputs);
+  }
+  state.SetBytesProcessed(
+      state.iterations() * kLayers * sequences * cache_bytes(kContext + 1, bits)
+  );
 }
 
 // `rows` tokens after `context` others.
@@ -82,6 +112,10 @@ void prefill(benchmark::State& state) {
 
 BENCHMARK(decode)
     ->ArgsProduct({{64, 512, 4096, 32768}, {16, 8, 4}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(decode_many)
+    ->ArgsProduct({{8}, {16, 8, 4}})
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(prefill)

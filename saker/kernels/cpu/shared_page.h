@@ -5,9 +5,10 @@
 // of std::shared_ptr, `is_private` orders threads: who is told that nobody else holds the page also
 // sees it as the others left it. Handles may be copied and end on any thread.
 
+#include "saker/kernels/cpu/page_memory.h"
+
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -15,15 +16,9 @@ namespace saker::kernels {
 
 class SharedPage {
  public:
-  // Not filled, 64-byte aligned. Throws std::bad_alloc.
-  explicit SharedPage(std::size_t bytes) {
-    const std::size_t whole = (bytes + sizeof(Head) - 1) / sizeof(Head) * sizeof(Head);
-    void* memory = std::aligned_alloc(alignof(Head), sizeof(Head) + whole);
-    if (memory == nullptr) {
-      throw std::bad_alloc();
-    }
-    head_ = new (memory) Head();
-  }
+  // Not filled, 64-byte aligned. Throws as take_page does.
+  explicit SharedPage(std::size_t bytes)
+      : head_(new(take_page(sizeof(Head) + bytes)) Head(sizeof(Head) + bytes)) {}
 
   SharedPage(const SharedPage& other) noexcept : head_(other.head_) {
     if (head_ != nullptr) {
@@ -40,8 +35,9 @@ class SharedPage {
 
   ~SharedPage() {
     if (head_ != nullptr && head_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      const std::size_t bytes = head_->bytes;
       head_->~Head();
-      std::free(head_);
+      give_page_back(reinterpret_cast<std::byte*>(head_), bytes);
     }
   }
 
@@ -55,7 +51,10 @@ class SharedPage {
  private:
   // The rows follow it.
   struct alignas(64) Head {
+    explicit Head(std::size_t taken) : bytes(taken) {}
+
     std::atomic<int> holders{1};
+    std::size_t bytes;  // Taken, with this head.
   };
 
   Head* head_ = nullptr;
