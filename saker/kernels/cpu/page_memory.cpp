@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -43,7 +42,7 @@ struct PageBuffer {
   std::vector<std::byte*> free;  // The next one last, at first in order of address.
 };
 
-using Buffers = std::map<const std::byte*, PageBuffer, std::less<>>;  // By where they begin.
+using Buffers = std::map<const std::byte*, PageBuffer>;  // By where they begin.
 
 std::byte* take_single(std::size_t bytes) {
   void* const memory = std::aligned_alloc(kLine, bytes);
