@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/cpu/page_memory.h"
 
+#include "saker/base/error.h"
 #include "saker/kernels/cpu/aligned_bytes.h"
 
 #include <algorithm>
@@ -52,12 +53,20 @@ std::byte* take_single(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
+Buffers::iterator add_buffer(Buffers& buffers, std::size_t page_bytes) {
+  try {
+    PageBuffer fresh(page_bytes);
+    const std::byte* const begin = fresh.memory.data();
+    return buffers.emplace(begin, std::move(fresh)).first;
+  } catch (const Error&) {
+    throw std::bad_alloc();  // Caches know what they wanted the memory for, and say so.
+  }
+}
+
 std::byte* take_from(Buffers& buffers, std::size_t bytes) {
   auto found = std::ranges::find_if(buffers, [](const auto& b) { return !b.second.free.empty(); });
   if (found == buffers.end()) {
-    PageBuffer fresh(bytes);
-    const std::byte* const begin = fresh.memory.data();
-    found = buffers.emplace(begin, std::move(fresh)).first;
+    found = add_buffer(buffers, bytes);
   }
   std::byte* const page = found->second.free.back();
   found->second.free.pop_back();

@@ -10,7 +10,7 @@
 
 namespace saker::kernels {
 
-// Not filled, 64-byte aligned. Throws std::bad_alloc, or kCapacity where a buffer's memory lacks.
+// Not filled, 64-byte aligned. Throws std::bad_alloc.
 std::byte* take_page(std::size_t bytes);
 
 // Of the size that was taken.
