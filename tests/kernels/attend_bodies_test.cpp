@@ -34,6 +34,7 @@ struct Case {
   int window = 0;  // 0: none. Rows see positions > their own - window, and those < keep.
   int keep = 0;
   float softcap = 0.0F;
+  float query_size = 3.0F;
   std::uint64_t seed = 0;
 
   int heads() const { return pages.kv_heads * group; }
@@ -45,7 +46,7 @@ Case random_case(std::mt19937& random) {
   };
   Case c;
   c.pages.kv_heads = of({1, 2});
-  c.pages.head_dim = of({10, 13, 16, 64, 80, 96, 128});
+  c.pages.head_dim = of({10, 13, 16, 33, 64, 80, 96, 128});
   c.pages.value_head_dim = of({c.pages.head_dim, 1, 17, 48, 64});
   c.pages.bf16 = of({0, 1, 1}) == 1;
   c.pages.bits = of({16, 16, 8, 4});
@@ -55,6 +56,7 @@ Case random_case(std::mt19937& random) {
   c.window = of({0, 0, 5, 70, 128});
   c.keep = of({0, 4, 66});
   c.softcap = of({0, 0, 5}) == 5 ? 5.0F : 0.0F;
+  c.query_size = of({0, 1, 1, 1}) == 0 ? 1e-30F : 3.0F;
   c.seed = random();
   return c;
 }
@@ -71,7 +73,7 @@ class Attention {
             1.0F / std::sqrt(static_cast<float>(c.pages.head_dim)),
             c.softcap
         )),
-        q_(normal_floats(floats(c.rows, c.heads(), c.pages.head_dim), c.seed, 3.0F)) {
+        q_(normal_floats(floats(c.rows, c.heads(), c.pages.head_dim), c.seed, c.query_size)) {
     const auto k = normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.head_dim), c.seed + 1);
     const auto v =
         normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.value_head_dim), c.seed + 2);
@@ -215,11 +217,6 @@ class AttendBodiesTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { select_kernel_table(GetParam()); }
 
-  bool multiplies_pairs(const Case& c) const {
-    const std::string& set = GetParam();
-    return c.pages.bf16 && (set.find("bf16") != std::string::npos || set.starts_with("amx"));
-  }
-
   std::mt19937 random_{11};  // NOLINT: the same in every run.
 };
 
@@ -237,9 +234,9 @@ TEST_P(AttendBodiesTest, IsNearTheTruth) {
     auto out = attention.output();
     const int kv_head = c.pages.kv_heads - 1;
     attention.run({kv_head}, 0, attention.flat_rows(), out);
-    // Weights are rounded to bf16 where pairs are multiplied; no value is larger than 5.
-    const bool pairs = multiplies_pairs(c);
-    const double limit = (c.pages.bits == 16 ? 2e-5 : 1e-4) + (pairs ? 5 * 0x1p-9 : 0);
+    const auto rounding = attend_rounding(GetParam(), c.pages.bf16, c.pages.bits);
+    const bool pairs = rounding == AttendRounding::kBf16;
+    const double limit = attend_limit(GetParam(), c.pages.bf16, c.pages.bits);
     for (const int flat : {0, attention.flat_rows() / 2, attention.flat_rows() - 1}) {
       const auto expected = attention.truth(kv_head, flat, pairs);
       const int head = kv_head * c.group + flat % c.group;

@@ -107,10 +107,13 @@ std::vector<float> run_in_parts(
   return all;
 }
 
-bool multiplies_pairs(const AttendCase& c) {
-  const std::string_view set = instruction_set();
-  const bool has_pairs = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
-  return has_pairs && c.dtype == mx::bfloat16;
+bool rounds_queries(const AttendCase& c) {
+  const bool bf16 = c.dtype == mx::bfloat16;
+  return attend_rounding(instruction_set(), bf16, c.bits) == AttendRounding::kBf16;
+}
+
+double limit(const AttendCase& c) {
+  return attend_limit(instruction_set(), c.dtype == mx::bfloat16, c.bits);
 }
 
 mx::array stored_rows(const AttendCase& c, const mx::array& rows) {

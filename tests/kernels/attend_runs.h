@@ -79,9 +79,10 @@ std::vector<float> run_in_parts(
     const AttendCase& c, const std::vector<int>& sizes, KvLayout layout = KvLayout::kPaged
 );
 
-// Whether the instruction set in use multiplies the pages' bf16 as pairs, and so rounds queries and
-// weights to bf16.
-bool multiplies_pairs(const AttendCase& c);
+// Whether the instruction set in use rounds queries over the case's pages to bf16.
+bool rounds_queries(const AttendCase& c);
+// See attend_limit.
+double limit(const AttendCase& c);
 
 // Rows [n, H_kv, D] as a store of the case gives them back, in float32: rounded to its dtype, and
 // what MLX's codes of that stand for. Short groups are filled up, which changes no range.

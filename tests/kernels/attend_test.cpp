@@ -32,13 +32,6 @@ double largest_difference(const float* a, const std::vector<float>& b) {
   return largest;
 }
 
-// How far a row may be from its reference: float32 sums, and weights rounded to bf16 (by 2^-9 of
-// themselves at most; no value is larger than 5) where pairs are multiplied. Sums of codes are
-// larger than those of the elements that they stand for.
-double limit(const AttendCase& c) {
-  return (c.bits == 16 ? 2e-5 : 1e-4) + (multiplies_pairs(c) ? 5 * 0x1p-9 : 0);
-}
-
 std::size_t row_floats(const AttendCase& c) {
   return static_cast<std::size_t>(c.kv_heads) * c.group * c.value_head_dim;
 }
@@ -50,7 +43,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, PagesAgreeWithTheReference, ()) {
   const AttendInputs inputs = random_inputs(c);
   for (int i = 0; i < 4; ++i) {
     const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
-    const auto expected = reference_row(c, inputs, row, multiplies_pairs(c));
+    const auto expected = reference_row(c, inputs, row, rounds_queries(c));
     RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < limit(c));
   }
 }
@@ -74,7 +67,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
   const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kContiguous);
   const bool paged = layout == KvLayout::kPaged;
   c.bits = paged ? c.bits : 16;
-  const bool rounds_query = paged && multiplies_pairs(c);
+  const bool rounds_query = paged && rounds_queries(c);
   const int span = *rc::gen::element(1, 5, 16, 70, 150);
   const auto got = run_in_parts(c, {span}, layout);
   const AttendInputs inputs = random_inputs(c);
@@ -171,7 +164,7 @@ TEST_F(AttendTest, LongContextsGiveTheSameBitsInAnySplit) {
     EXPECT_TRUE(same_bits(run_in_parts(c, {700, 512}), alone)) << window;
     const AttendInputs inputs = random_inputs(c);
     for (const int row : {1023, 1024, 2099}) {
-      const auto expected = reference_row(c, inputs, row, multiplies_pairs(c));
+      const auto expected = reference_row(c, inputs, row, rounds_queries(c));
       EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), limit(c)) << row;
     }
   }
@@ -229,7 +222,7 @@ TEST_F(AttendTest, KeptRowsAreSeenBesideALongWindow) {
   EXPECT_TRUE(same_bits(run_in_parts(c, {500, 3, 300}), alone));
   const AttendInputs inputs = random_inputs(c);
   for (const int row : {69, 99, 100, 169, 170, 171, 400, 1299}) {
-    const auto expected = reference_row(c, inputs, row, multiplies_pairs(c));
+    const auto expected = reference_row(c, inputs, row, rounds_queries(c));
     EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), limit(c)) << row;
   }
 }
@@ -264,10 +257,17 @@ TEST_F(AttendTest, CopiesOfAStoreDivergeWithoutTouchingEachOther) {
   EXPECT_TRUE(same_bits(run_rest(second, store), forked));
 }
 
-TEST_F(AttendTest, ANanStaysInItsRowAndItsKeys) {
+class AttendBitsTest : public AttendTest, public testing::WithParamInterface<int> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Caches, AttendBitsTest, testing::Values(16, 8, 4), testing::PrintToStringParamName()
+);
+
+TEST_P(AttendBitsTest, ANanStaysInItsRowAndItsKeys) {
   for (const std::string& name : instruction_sets()) {
     select_instruction_set(name);
     AttendCase c;
+    c.bits = GetParam();
     c.head_dim = 32;
     c.value_head_dim = 32;
     c.group = 2;
@@ -302,8 +302,9 @@ TEST_F(AttendTest, ANanStaysInItsRowAndItsKeys) {
 }
 
 // Forgotten rows may hold anything.
-TEST_F(AttendTest, RowsBehindTheEndAreNeverRead) {
+TEST_P(AttendBitsTest, RowsBehindTheEndAreNeverRead) {
   AttendCase c;
+  c.bits = GetParam();
   c.options.scale = 0.25F;
   c.rows = 40;
   const auto expected = run_in_parts(c, {40});

@@ -52,4 +52,6 @@ inline __m512i dpbusd_epi32(__m512i acc, __m512i a, __m512i b) {
 #define _mm512_cvtps_epi32 saker::emulate::cvtps_epi32
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32 saker::emulate::dpbusd_epi32
+#undef _mm512_madd_epi16
+#define _mm512_madd_epi16 simde_mm512_madd_epi16
 // NOLINTEND(readability-identifier-naming)

@@ -64,4 +64,24 @@ bool multiplies_bf16(std::string_view set, const WeightFormat& format) {
   return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
 }
 
+AttendRounding attend_rounding(std::string_view set, bool bf16, int bits) {
+  if (bf16 && bits != 16 && set.starts_with("avx")) {
+    return AttendRounding::kInt16;
+  }
+  const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
+  return bf16 && has_bf16 ? AttendRounding::kBf16 : AttendRounding::kNone;
+}
+
+double attend_limit(std::string_view set, bool bf16, int bits) {
+  const double sums = bits == 16 ? 2e-5 : 1e-4;
+  switch (attend_rounding(set, bf16, bits)) {
+    case AttendRounding::kBf16:
+      return sums + 5 * 0x1p-9;
+    case AttendRounding::kInt16:
+      return sums + 2e-4;
+    default:
+      return sums;
+  }
+}
+
 }  // namespace saker::kernels

@@ -120,6 +120,32 @@ void run_round_to_bf16(const VecInput& in, VecOutput& out) {
   }
 }
 
+template <typename Floats>
+void run_to_int(const VecInput& in, VecOutput& out) {
+  if constexpr (kInt16Dot) {
+    const Floats x = load(in.x);
+    store_u32(out.lanes, to_int(x));
+  }
+}
+
+template <typename Words>
+void run_int16_pairs(const VecInput& in, VecOutput& out) {
+  if constexpr (kInt16Dot) {
+    const Words a = load_u32(in.a);
+    store_u32(
+        out.lanes, int16_pairs(shift_right_signed<16>(a), shift_right_signed<16>(load_u32(in.b)))
+    );
+  }
+}
+
+template <typename Words>
+void run_dot_int16_pairs(const VecInput& in, VecOutput& out) {
+  if constexpr (kInt16Dot) {
+    const Words acc = as_u32(load(in.z));
+    store_u32(out.lanes, dot_int16_pairs(acc, load_u32(in.a), load_u32(in.b)));
+  }
+}
+
 constexpr VecOperation kOperations[] = {
     {"store", run_store},
     {"load_part", run_load_part},
@@ -152,10 +178,13 @@ constexpr VecOperation kOperations[] = {
     {"reduce_add", reduce<reduce_add>},
     {"reduce_max", reduce<reduce_max>},
     {"where_nan", of_xyz<where_nan>},
-    {"look_up_pairs", run_look_up_pairs<U32x16>},  // From here on not every set has them.
-    {"dot_bf16_pairs", run_dot_bf16_pairs<F32x16>},
-    {"bf16_pairs", run_bf16_pairs<F32x16>},
-    {"round_to_bf16", run_round_to_bf16<F32x16>},
+    {"to_int", kInt16Dot ? run_to_int<F32x16> : nullptr},
+    {"int16_pairs", kInt16Dot ? run_int16_pairs<U32x16> : nullptr},
+    {"dot_int16_pairs", kInt16Dot ? run_dot_int16_pairs<U32x16> : nullptr},
+    {"look_up_pairs", kBf16Dot ? run_look_up_pairs<U32x16> : nullptr},
+    {"dot_bf16_pairs", kBf16Dot ? run_dot_bf16_pairs<F32x16> : nullptr},
+    {"bf16_pairs", kBf16Dot ? run_bf16_pairs<F32x16> : nullptr},
+    {"round_to_bf16", kBf16Dot ? run_round_to_bf16<F32x16> : nullptr},
 };
 
 }  // namespace
@@ -163,7 +192,7 @@ constexpr VecOperation kOperations[] = {
 extern const VecOperations vec_operations;
 const VecOperations vec_operations{
     kOperations,
-    sizeof(kOperations) / sizeof(kOperations[0]) - (kBf16Dot ? 0 : 4),
+    sizeof(kOperations) / sizeof(kOperations[0]),
     kFusedMultiplyAdd,
 };
 

@@ -24,7 +24,7 @@ struct VecOutput {
 
 struct VecOperation {
   const char* name;
-  void (*run)(const VecInput& in, VecOutput& out);
+  void (*run)(const VecInput& in, VecOutput& out);  // Null where the set lacks it.
 };
 
 struct VecOperations {

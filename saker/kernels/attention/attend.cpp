@@ -2,6 +2,7 @@
 // Attention of one instruction set; bodies.h states the order of additions.
 #include "saker/kernels/attention/bodies.h"
 #include "saker/kernels/attention/clean_values.h"
+#include "saker/kernels/attention/code_products.h"
 #include "saker/kernels/attention/pair_products.h"
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/attention/quantized.h"
@@ -24,6 +25,29 @@ using Bf16Products = PairProducts;
 using Bf16Products = FloatProducts<true>;
 #endif
 
+// Of pages whose scales and biases are bf16. Tiles take their codes as bf16.
+#if defined(SAKER_INT16_DOT) && !defined(__AMX_BF16__) && !defined(SAKER_EMULATE_AMX)
+using Bf16CodeProducts = CodeProducts;
+#else
+using Bf16CodeProducts = QuantizedProducts<Bf16Products>;
+#endif
+
+// Calls function<Products>() with those of the pages.
+template <typename Function>
+void with_products(const AttendShape& shape, const Function& function) {
+  if (shape.key_codes.is_quantized()) {
+    if (shape.bf16) {
+      function.template operator()<Bf16CodeProducts>();
+    } else {
+      function.template operator()<QuantizedProducts<FloatProducts<true>>>();
+    }
+  } else if (shape.bf16) {
+    function.template operator()<Bf16Products>();
+  } else {
+    function.template operator()<FloatProducts<false>>();
+  }
+}
+
 void clear(const State& state, int rows) {
   for (int row = 0; row < rows; ++row) {
     state.maxima[row] = kFloor;
@@ -34,14 +58,14 @@ void clear(const State& state, int rows) {
   }
 }
 
-// The tile's scratch memory, see scratch_floats; queries and their sums kv head by kv head.
+// The tile's scratch memory, see scratch_floats; queries and their terms kv head by kv head.
 struct Scratch {
   float* queries;
   float* scores;
   std::uint32_t* weights;
   std::uint32_t* clean;
   CodeScratch codes;
-  float* query_sums;
+  float* query_terms;
 };
 
 Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floats) {
@@ -51,9 +75,9 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
   float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
   // Quantized values need no cleaning, so their pairs lie there.
-  float* query_sums = part + kAttendGroupRows * kBlock;
+  float* query_terms = part + kAttendGroupRows * kBlock;
   const CodeScratch codes{keys, clean, part};
-  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes, query_sums};
+  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes, query_terms};
 }
 
 // Works on rows of a tile and one block: all scores, then all weights, then all values. So products
@@ -266,7 +290,7 @@ class ChunkWalk {
         clean ? reinterpret_cast<const std::byte*>(scratch_.clean) : values,
         next,
         scratch_.queries + head * tile_.count * query_words<Products>(shape_),
-        scratch_.query_sums + head * tile_.count * shape_.key_codes.groups,
+        scratch_.query_terms + head * tile_.count * query_terms(shape_.key_codes),
         scratch_.scores,
         scratch_.weights,
         &scratch_.codes,
@@ -314,17 +338,9 @@ void attend_chunk(
     float* scratch,
     float* state
 ) {
-  if (shape.key_codes.is_quantized()) {
-    if (shape.bf16) {
-      attend_chunk_by<QuantizedProducts<Bf16Products>>(shape, tile, chunk, scratch, state);
-    } else {
-      attend_chunk_by<QuantizedProducts<FloatProducts<true>>>(shape, tile, chunk, scratch, state);
-    }
-  } else if (shape.bf16) {
-    attend_chunk_by<Bf16Products>(shape, tile, chunk, scratch, state);
-  } else {
-    attend_chunk_by<FloatProducts<false>>(shape, tile, chunk, scratch, state);
-  }
+  with_products(shape, [&]<typename Products>() {
+    attend_chunk_by<Products>(shape, tile, chunk, scratch, state);
+  });
 }
 
 // Where a row of the tile, counted through all its kv heads, comes from and goes to.
@@ -341,7 +357,7 @@ struct TileRow {
 
 template <typename Products>
 void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* scratch) {
-  float* query_sums = scratch_of(shape, tile, scratch).query_sums;
+  float* terms = scratch_of(shape, tile, scratch).query_terms;
   for (int j = 0; j < tile.kv_heads * tile.count; ++j) {
     const TileRow of(shape, tile, j);
     const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
@@ -353,17 +369,14 @@ void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* s
     for (int d = shape.head_dim; d < shape.query_stride; ++d) {
       to[d] = 0.0F;
     }
-    Products::round_query(to, shape.query_stride);
-    sum_groups<Products>(shape.key_codes, to, query_sums + j * shape.key_codes.groups);
+    Products::load_query(shape, to, terms + j * query_terms(shape.key_codes));
   }
 }
 
 void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
-  if (shape.bf16) {
-    load_queries_for<Bf16Products>(shape, tile, scratch);
-  } else {
-    load_queries_for<FloatProducts<true>>(shape, tile, scratch);
-  }
+  with_products(shape, [&]<typename Products>() {
+    load_queries_for<Products>(shape, tile, scratch);
+  });
 }
 
 // Merges the state `part` of a chunk into `total`, both of a kv head's rows.

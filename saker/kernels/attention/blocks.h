@@ -22,8 +22,21 @@ inline constexpr int kMaxRows = kWideRegisters ? 6 : 5;
 // How far ahead of the loads memory is asked for, in bytes: what 100 ns of latency need at 20 GB/s.
 inline constexpr int kPrefetchBytes = 2048;
 
+// Into the second cache: the first one can wait for a few lines only.
 inline void prefetch(const std::byte* p) {
-  __builtin_prefetch(p);
+  __builtin_prefetch(p, 0, 2);
+}
+
+// Calls function<rows>() for 1 to most rows.
+template <int most, typename Function>
+[[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
+  if constexpr (most > 1) {
+    if (rows != most) {
+      with_rows<most - 1>(rows, function);
+      return;
+    }
+  }
+  function.template operator()<most>();
 }
 
 // acc[r][v] += q[r] * keys[v]. Where registers are few, keys are widened one vector at a time.

@@ -10,11 +10,12 @@
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //   state row     the chunks' states merged in order
-// Quantized pages give one product for each group of elements, see quantized.h.
-// Sets that multiply pairs of bf16 take elements and keys by two, or by 32 on AMX, as matrix
-// products do (see linear_bodies.h), and the unseen keys of a block with a weight of zero.
-// Blocks and chunks that a row does not see are skipped by position, so they cannot change a bit.
-// Chunks may run on different threads, which keeps long contexts with few heads fast.
+// Quantized pages give one product for each group of elements, see quantized.h; x86 without AMX
+// takes them in integers, see code_products.h. Sets that multiply pairs of bf16 take elements and
+// keys by two, or by 32 on AMX, as matrix products do (see linear_bodies.h), and the unseen keys of
+// a block with a weight of zero. Blocks and chunks that a row does not see are skipped by position,
+// so they cannot change a bit. Chunks may run on different threads, which keeps long contexts with
+// few heads fast.
 
 #include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/cpu/code_block.h"
@@ -83,16 +84,22 @@ struct AttendChunk {
   int count;
 };
 
+// What a query needs beside itself where keys are codes: the sums of its elements by group, and
+// what one of its steps stands for where they are rounded to integers.
+[[gnu::always_inline]] inline int query_terms(const CodeBlock& codes) {
+  return codes.groups + 1;
+}
+
 // The scratch memory of a tile of `rows` rows, those of all its kv heads together, floats: queries
 // [rows][query_stride], scores [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a
 // copy of one block's values in bf16; and for quantized pages, a block's keys in bf16, a group's
-// scores or weights [kAttendGroupRows][64], the queries' sums by group [rows][groups].
+// scores or weights [kAttendGroupRows][64], the queries' terms [rows][query_terms()].
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
   int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
                shape.value_chunks * kAttendBlock * 8;
   if (shape.key_codes.is_quantized()) {
     floats += shape.query_stride / 2 * kAttendBlock + kAttendGroupRows * kAttendBlock +
-              rows * shape.key_codes.groups;
+              rows * query_terms(shape.key_codes);
   }
   return static_cast<std::size_t>(floats);
 }

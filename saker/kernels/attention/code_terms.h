@@ -15,14 +15,22 @@ struct TermLanes {
   F32x16 bias;
 };
 
-inline TermLanes load_terms(const CodeBlock& codes, const std::byte* from, int g, int vector) {
-  const std::byte* scales = from + codes.code_bytes;
+inline TermLanes load_bf16_terms(const CodeBlock& codes, const std::byte* from, int g, int vector) {
+  const auto* scales = reinterpret_cast<const std::uint16_t*>(from + codes.code_bytes);
+  const auto* biases =
+      reinterpret_cast<const std::uint16_t*>(from + codes.code_bytes + codes.term_bytes);
   const int at = g * kBlock + vector * kVector;
-  const auto lanes = [&](const std::byte* terms) {
-    return codes.bf16 ? load_bf16(reinterpret_cast<const std::uint16_t*>(terms) + at)
-                      : load(reinterpret_cast<const float*>(terms) + at);
-  };
-  return {lanes(scales), lanes(scales + codes.term_bytes)};
+  return {load_bf16(scales + at), load_bf16(biases + at)};
+}
+
+inline TermLanes load_terms(const CodeBlock& codes, const std::byte* from, int g, int vector) {
+  if (codes.bf16) {
+    return load_bf16_terms(codes, from, g, vector);
+  }
+  const auto* scales = reinterpret_cast<const float*>(from + codes.code_bytes);
+  const auto* biases = reinterpret_cast<const float*>(from + codes.code_bytes + codes.term_bytes);
+  const int at = g * kBlock + vector * kVector;
+  return {load(scales + at), load(biases + at)};
 }
 
 // The sums of a query's groups, the query as the products read it.
@@ -54,7 +62,7 @@ inline void add_scores(const AttendShape& shape, const Block& block, const RowGr
     const TermLanes terms = load_terms(codes, block.keys, g, v);
     const F32x16 bias = fma(offset, terms.scale, terms.bias);
     for (int r = 0; r < group.rows; ++r) {
-      const F32x16 sum = broadcast(block.query_sums[(group.first + r) * codes.groups + g]);
+      const F32x16 sum = broadcast(block.query_terms[(group.first + r) * query_terms(codes) + g]);
       float* score = block.scores + r * kBlock + v * kVector;
       const F32x16 rest = g == 0 ? mul(bias, sum) : fma(bias, sum, load(score));
       store(score, fma(load(scratch.part + r * kBlock + v * kVector), terms.scale, rest));

@@ -17,27 +17,24 @@ inline void round_to_pairs(float* values, int count) {
   }
 }
 
-// Calls function<rows>() for 1 to most rows.
-template <int most, typename Function>
-[[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
-  if constexpr (most > 1) {
-    if (rows != most) {
-      with_rows<most - 1>(rows, function);
-      return;
-    }
-  }
-  function.template operator()<most>();
-}
-
 // What products of pairs have in common, on vectors or tiles.
 struct PairOperands {
   static constexpr bool kWholeBlocks = true;
   static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = 2;
 
-  static void round_query(float* query, int count) { round_to_pairs(query, count); }
+  static void load_query(const AttendShape& shape, float* query, float*) {
+    round_to_pairs(query, shape.query_stride);
+  }
 
   static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
+};
+
+// Sums that lie in memory meanwhile.
+struct InPlace {
+  static F32x16 start(const float* sums, int) { return load(sums); }
+
+  static void finish(float* sums, int, F32x16 products) { store(sums, products); }
 };
 
 struct PairProducts : PairOperands {
@@ -75,7 +72,19 @@ struct PairProducts : PairOperands {
         block.scores,
         block.values - block.keys,
     };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { score_pairs<Words, rows>(task); });
+    const auto store_scores =
+        [&]<int kRows, int kVectors>(const F32x16(&sums)[kRows][kVectors], int key) {
+#pragma GCC unroll 8
+          for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v) {
+              store(block.scores + r * kBlock + key + v * kVector, sums[r][v]);
+            }
+          }
+        };
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() {
+      score_pairs<Words, rows>(task, store_scores);
+    });
   }
 
   template <typename Words>
@@ -90,7 +99,9 @@ struct PairProducts : PairOperands {
         state.stride,
         block.next_keys - block.values,
     };
-    with_rows<kMaxRows>(group.rows, [&]<int rows>() { add_value_pairs<Words, rows>(task); });
+    with_rows<kMaxRows>(group.rows, [&]<int rows>() {
+      add_value_pairs<Words, rows>(task, InPlace());
+    });
   }
 };
 #endif

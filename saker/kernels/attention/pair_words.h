@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Words of a page as pairs of bf16: the elements themselves, or codes of a quantized page, which
-// code_block.h lays out. Small integers are bf16 numbers, so nothing is rounded.
+// Words of a page as the pairs that a set multiplies: elements in bf16, or codes of a quantized
+// page, which code_block.h lays out, in bf16 or as integers of 16 bits. Nothing is rounded.
 
 #include "saker/kernels/cpu/vec.h"
 
@@ -28,8 +28,19 @@ constexpr float code_middle(int bits) {
   return code_offset(bits) + static_cast<float>((1 << bits) - 1) / 2;
 }
 
+// How pairs of bf16 are multiplied, and a row's sums of sixteen lanes.
+struct Bf16Dot {
+  using Sum = F32x16;
+
+#if defined(SAKER_BF16_DOT)
+  [[gnu::always_inline]] static Sum add(Sum sum, U32x16 pairs, U32x16 factors) {
+    return dot_bf16_pairs(sum, pairs, factors);
+  }
+#endif
+};
+
 // Words that hold one pair each.
-struct PlainWords {
+struct PlainWords : Bf16Dot {
   static constexpr int kPairs = 1;
 
   template <int kPair>
@@ -41,7 +52,7 @@ struct PlainWords {
 // Words of codes. Those of 4 bits become the first bits behind the leading one of 16 + code: two
 // instructions for 32 codes.
 template <int kBits>
-struct CodeWords {
+struct CodeWords : Bf16Dot {
   static constexpr int kPairs = 16 / kBits;
 
   template <int kPair>
@@ -62,28 +73,58 @@ struct CodeWords {
   }
 };
 
-#if defined(SAKER_BF16_DOT)
-// Adds the products of some pairs and of one row's factor to the row's sums.
-template <int kVectors>
-[[gnu::always_inline]] inline void add_pairs(
-    F32x16 (&sums)[kVectors], const U32x16 (&pairs)[kVectors], std::uint32_t factor
-) {
-  const U32x16 wide = broadcast_u32(factor);
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) {
-    sums[v] = dot_bf16_pairs(sums[v], pairs[v], wide);
+#if defined(SAKER_INT16_DOT)
+// The same as integers.
+template <int kBits>
+struct IntegerCodes {
+  using Sum = U32x16;
+  static constexpr int kPairs = 16 / kBits;
+
+  template <int kPair>
+  [[gnu::always_inline]] static U32x16 pair(U32x16 words) {
+    const U32x16 mask = broadcast_u32(kBits == 4 ? 0x000f000fU : 0x00ff00ffU);
+    return bit_and(kPair == 0 ? words : shift_right<kBits * kPair>(words), mask);
   }
-}
+
+  [[gnu::always_inline]] static Sum add(Sum sum, U32x16 pairs, U32x16 factors) {
+    return dot_int16_pairs(sum, pairs, factors);
+  }
+};
 #endif
 
-// Calls function<Words>() for codes of 4 or 8 bits.
-template <typename Function>
+// Calls function<Words<bits>>() for codes of 4 or 8 bits.
+template <template <int> typename Words, typename Function>
 [[gnu::always_inline]] inline void with_code_words(int bits, const Function& function) {
   if (bits == 4) {
-    function.template operator()<CodeWords<4>>();
+    function.template operator()<Words<4>>();
   } else {
-    function.template operator()<CodeWords<8>>();
+    function.template operator()<Words<8>>();
   }
+}
+
+// acc[r][v] += the products of vector v's words and row r's factors, one for each pair of a word.
+template <typename Words, int kRows, int kVectors>
+[[gnu::always_inline]] inline void add_word_products(
+    typename Words::Sum (&acc)[kRows][kVectors],
+    const U32x16 (&words)[kVectors],
+    const std::uint32_t* factors,
+    int stride
+) {
+  each_index<Words::kPairs>([&]<int part>() {
+    U32x16 pairs[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      pairs[v] = Words::template pair<part>(words[v]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const U32x16 factor = broadcast_u32(factors[r * stride + part]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        acc[r][v] = Words::add(acc[r][v], pairs[v], factor);
+      }
+    }
+  });
 }
 
 }  // namespace saker::kernels::SAKER_ISA

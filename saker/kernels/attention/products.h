@@ -34,7 +34,7 @@ struct Block {
   const std::byte* values;
   const std::byte* next_keys;  // Of the block that comes next, or `values`.
   const float* queries;        // Of the tile's rows of this kv head, query_words apart.
-  const float* query_sums;     // Of the same rows by group of elements, of quantized pages only.
+  const float* query_terms;    // Of the same rows, see query_terms(), of quantized pages only.
   float* scores;               // [rows][64]
   std::uint32_t* weights;      // [rows][32] pairs
   CodeScratch* codes;          // Of quantized pages only.
@@ -111,7 +111,9 @@ struct FloatProducts {
   static constexpr bool kReadsCodes = false;
   static constexpr int kQueryElements = 1;  // In one word of a query.
 
-  static void round_query(float*, int) {}
+  // Brings a scaled query into the form that is multiplied, and what quantized pages need beside
+  // it.
+  static void load_query(const AttendShape&, float*, float*) {}
 
   static F32x16 rounded_weight(F32x16 weight) { return weight; }
 

@@ -26,6 +26,11 @@ struct QuantizedProducts {
   static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
   static constexpr bool kUnpacks = true;
 
+  static void load_query(const AttendShape& shape, float* query, float* terms) {
+    Products::load_query(shape, query, terms);
+    sum_groups<Products>(shape.key_codes, query, terms);
+  }
+
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]
   ) {
@@ -97,7 +102,7 @@ struct QuantizedProducts {
         const std::ptrdiff_t offset = kBlock * first * shape.key_codes.bits / 8;
         part.keys = block.keys + offset;
         part.values = block.values + offset;
-        with_code_words(shape.key_codes.bits, [&]<typename Words>() {
+        with_code_words<CodeWords>(shape.key_codes.bits, [&]<typename Words>() {
           Products::template score_words<Words>(shape, part, group);
         });
         return;
@@ -122,7 +127,7 @@ struct QuantizedProducts {
         const std::ptrdiff_t offset = kBlock * first * shape.value_codes.bits / 8;
         part.values = block.values + offset;
         part.next_keys = block.next_keys + offset;
-        with_code_words(shape.value_codes.bits, [&]<typename Words>() {
+        with_code_words<CodeWords>(shape.value_codes.bits, [&]<typename Words>() {
           Products::template add_value_words<Words>(shape, part, group, state);
         });
         return;

@@ -113,19 +113,12 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
   }
 }
 
-#if defined(SAKER_BF16_DOT)
-// The same where the set multiplies pairs of bf16, which the keys' words hold or stand for. Queries
-// are padded with zeros to whole words.
-template <typename Words, int kRows, int kVectors>
-inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
-  F32x16 acc[kRows][kVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = zero();
-    }
-  }
+// The same for words that hold or stand for pairs, a product for each of them. Queries are padded
+// with zeros to whole words. finish(sums, key) takes the sums of a number of rows and of vectors of
+// keys from `key` on.
+template <typename Words, int kRows, int kVectors, typename Finish>
+inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key, const Finish& finish) {
+  typename Words::Sum acc[kRows][kVectors] = {};
   const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
   const std::uint32_t* q = task.q;
   for (int pair = 0; pair < task.head_dim / 2; pair += Words::kPairs, keys += kBlock) {
@@ -135,35 +128,18 @@ inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key) {
       prefetch(reinterpret_cast<const std::byte*>(keys + v * kVector) + task.ahead);
       loaded[v] = load_u32(keys + v * kVector);
     }
-    each_index<Words::kPairs>([&]<int part>() {
-      U32x16 pairs[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        pairs[v] = Words::template pair<part>(loaded[v]);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        add_pairs(acc[r], pairs, q[r * task.stride + part]);
-      }
-    });
+    add_word_products<Words>(acc, loaded, q, task.stride);
     q += Words::kPairs;
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      store(task.scores + r * kBlock + key + v * kVector, acc[r][v]);
-    }
-  }
+  finish(acc, key);
 }
 
-template <typename Words, int kRows>
-inline void score_pairs(const ScoreTask<std::uint32_t>& task) {
+template <typename Words, int kRows, typename Finish>
+inline void score_pairs(const ScoreTask<std::uint32_t>& task, const Finish& finish) {
   constexpr int kVectors = kWideRegisters || kRows == 1 ? 4 : 1;
   for (int key = 0; key < kBlock; key += kVectors * kVector) {
-    score_key_pairs<Words, kRows, kVectors>(task, key);
+    score_key_pairs<Words, kRows, kVectors>(task, key, finish);
   }
 }
-#endif
 
 }  // namespace saker::kernels::SAKER_ISA

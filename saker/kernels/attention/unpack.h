@@ -33,7 +33,7 @@ void unpack_rows(const std::uint32_t* words, int rows, std::uint32_t* pairs) {
 inline void unpack_keys(const CodeBlock& codes, const std::byte* from, std::uint32_t* pairs) {
   const auto* words = reinterpret_cast<const std::uint32_t*>(from);
   const int rows = (codes.dim + codes.codes_per_word() - 1) / codes.codes_per_word();
-  with_code_words(codes.bits, [&]<typename Words>() {
+  with_code_words<CodeWords>(codes.bits, [&]<typename Words>() {
     unpack_rows<Words, kBlock>(words, rows, pairs);
   });
 }
@@ -42,7 +42,7 @@ inline void unpack_values(const CodeBlock& codes, const std::byte* from, std::ui
   const auto* words = reinterpret_cast<const std::uint32_t*>(from);
   const int chunks = (codes.dim + kVector - 1) / kVector;
   const int rows = chunks * kBlock / codes.codes_per_word();
-  with_code_words(codes.bits, [&]<typename Words>() {
+  with_code_words<CodeWords>(codes.bits, [&]<typename Words>() {
     unpack_rows<Words, kVector>(words, rows, pairs);
   });
 }

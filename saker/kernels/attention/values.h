@@ -121,21 +121,23 @@ inline void add_values(const ValueTask<float>& task, int rows, int from, int to)
   }
 }
 
-#if defined(SAKER_BF16_DOT)
-// The same where the set multiplies pairs of bf16, which the values' words hold or stand for: all
-// keys of the block, the unseen ones with a weight of zero.
-template <typename Words, int kRows, int kChunks>
-inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
-  constexpr int kPairs = kBlock / 2;
-  constexpr int kWords = kPairs / Words::kPairs;
-  F32x16 acc[kRows][kChunks];
+// The same for words that hold or stand for pairs: all keys of the block, the unseen ones with a
+// weight of zero. Ends::start(sums, row) and finish(sums, row, products) say what sixteen sums
+// start from and where they go.
+template <typename Words, int kRows, int kChunks, typename Ends>
+inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk, const Ends& ends) {
+  constexpr int kWords = kBlock / 2 / Words::kPairs;
+  typename Words::Sum acc[kRows][kChunks];
+  const auto each_sum = [&](const auto& function) {
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      acc[r][c] = load(task.sums + r * task.stride + (chunk + c) * kVector);
+      for (int c = 0; c < kChunks; ++c) {
+        function(r, task.sums + r * task.stride + (chunk + c) * kVector, acc[r][c]);
+      }
     }
-  }
+  };
+  each_sum([&](int r, const float* sums, auto& sum) { sum = ends.start(sums, r); });
   const auto* values = reinterpret_cast<const std::uint32_t*>(task.values);
   const std::uint32_t* weights = task.weights;
   for (int word = 0; word < kWords; ++word, weights += Words::kPairs) {
@@ -147,38 +149,21 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk) {
       prefetch(reinterpret_cast<const std::byte*>(line) + task.ahead);
       loaded[c] = load_u32(values + ((chunk + c) * kWords + word) * kVector);
     }
-    each_index<Words::kPairs>([&]<int part>() {
-      U32x16 pairs[kChunks];
-#pragma GCC unroll 8
-      for (int c = 0; c < kChunks; ++c) {
-        pairs[c] = Words::template pair<part>(loaded[c]);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        add_pairs(acc[r], pairs, weights[r * kPairs + part]);
-      }
-    });
+    add_word_products<Words>(acc, loaded, weights, kBlock / 2);
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      store(task.sums + r * task.stride + (chunk + c) * kVector, acc[r][c]);
-    }
-  }
+  each_sum([&](int r, float* sums, const auto& sum) { ends.finish(sums, r, sum); });
 }
 
-template <typename Words, int kRows>
-inline void add_value_pairs(const ValueTask<std::uint32_t>& task) {
+template <typename Words, int kRows, typename Ends>
+inline void add_value_pairs(const ValueTask<std::uint32_t>& task, const Ends& ends) {
   constexpr int kChunks = chunks_for(kRows);
   int chunk = 0;
   for (; chunk + kChunks <= task.chunks; chunk += kChunks) {
-    add_value_pairs<Words, kRows, kChunks>(task, chunk);
+    add_value_pairs<Words, kRows, kChunks>(task, chunk, ends);
   }
   for (; chunk < task.chunks; ++chunk) {
-    add_value_pairs<Words, kRows, 1>(task, chunk);
+    add_value_pairs<Words, kRows, 1>(task, chunk, ends);
   }
 }
-#endif
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -36,8 +36,13 @@
 //                                                   of f, then of g, two neighbours a word
 //   round_to_bf16(f)                                as dot_bf16_pairs: the nearest bf16 as float32;
 //                                                   of both, numbers below 2^-126 may become 0
-//   to_int(f)                                       AVX-512 only: the nearest whole number, to
-//                                                   even; -2^31 for NaN and what is out of range
+//   to_int(f)                                       only where SAKER_INT16_DOT: the nearest whole
+//                                                   number, to even; -2^31 for NaN and what is out
+//                                                   of range
+//   int16_pairs(u, v)                               as to_int: the lanes of u, then of v, which are
+//                                                   whole numbers of 16 bits, two neighbours a word
+//   dot_int16_pairs(acc, a, b)                      as to_int: acc + the products of the two signed
+//                                                   halves of each lane
 //   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that
 //                                                   index names
 //   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
@@ -67,6 +72,12 @@
 #endif
 
 namespace saker::kernels::SAKER_ISA {
+
+#if defined(SAKER_INT16_DOT)
+inline constexpr bool kInt16Dot = true;
+#else
+inline constexpr bool kInt16Dot = false;
+#endif
 
 // Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.
 inline constexpr bool kWideRegisters = alignof(F32x16) == 64;

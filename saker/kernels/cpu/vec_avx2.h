@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#define SAKER_INT16_DOT
+
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr bool kFusedMultiplyAdd = true;
@@ -172,6 +174,24 @@ inline F32x16 look_up(const float (&table)[16], U32x16 v) {
 
 inline F32x16 to_float(U32x16 v) {
   return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)};
+}
+
+inline U32x16 to_int(F32x16 v) {
+  return {_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high)};
+}
+
+inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
+  const auto halves = [](U32x16 v) {
+    return _mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0b11011000);
+  };
+  return {halves(a), halves(b)};
+}
+
+inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
+  return {
+      _mm256_add_epi32(acc.low, _mm256_madd_epi16(a.low, b.low)),
+      _mm256_add_epi32(acc.high, _mm256_madd_epi16(a.high, b.high)),
+  };
 }
 
 inline F32x16 even_bf16(U32x16 v) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#define SAKER_INT16_DOT
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
 #define SAKER_PICKS_BYTES
@@ -166,6 +167,19 @@ inline F32x16 to_float(U32x16 a) {
 
 inline U32x16 to_int(F32x16 a) {
   return {_mm512_cvtps_epi32(a.v)};
+}
+
+inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
+  const __m512i first = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(a.v));
+  return {_mm512_inserti64x4(first, _mm512_cvtepi32_epi16(b.v), 1)};
+}
+
+inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
+#if defined(SAKER_BF16_DOT)
+  return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)};
+#else
+  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))};
+#endif
 }
 
 inline F32x16 even_bf16(U32x16 a) {
