@@ -12,7 +12,8 @@ constexpr int rows_at_once(int inputs) {
 }
 
 // The products of rows [n, n + kAtOnce) of a panel and kRows rows of x, lane by lane. What lies
-// `ahead` bytes further is asked for meanwhile.
+// `ahead` bytes further is asked for meanwhile, into the second cache: the first one can wait for a
+// few lines only.
 template <int kRows, int kAtOnce>
 [[gnu::always_inline]] inline void multiply_panel_rows(
     const Panel& panel,
@@ -30,7 +31,7 @@ template <int kRows, int kAtOnce>
     unroll<kAtOnce>([&](auto i) {
       const std::byte* at = words + i.kValue * panel.row_bytes;
       w[i.kValue] = load_pairs(at);
-      __builtin_prefetch(at + ahead);
+      __builtin_prefetch(at + ahead, 0, 2);
     });
     unroll<kRows>([&](auto r) {
       const U32x16 input = load_pairs(x + r.kValue * x_row_bytes);
