@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Queries and weights as integers of 16 bits, see code_products.h.
+
+#include "saker/kernels/attention/code_terms.h"
+#include "saker/kernels/attention/products.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+#if defined(SAKER_INT16_DOT)
+// Rows that are multiplied together: with more, sums fall out of the registers where codes are
+// unpacked, and those of four are work enough to hide it.
+inline constexpr int kCodeRows = 4;
+inline constexpr float kLargestInt16 = 32767.0F;
+
+// The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
+// taken for zeros, so that both are finite.
+struct Int16Step {
+  float step;
+  float inverse;
+
+  explicit Int16Step(float largest) {
+    const float bounded = largest > 0x1p-96F ? largest : 0x1p-96F;
+    step = bounded / kLargestInt16;
+    inverse = kLargestInt16 / bounded;
+  }
+};
+
+inline F32x16 magnitude(F32x16 a) {
+  return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
+}
+
+// Turns `count` floats, a multiple of 32, into pairs of integers in their place. Returns their step,
+// NaN where one of them is not finite.
+inline float round_to_int16_pairs(float* values, int count) {
+  F32x16 largest = zero();
+  F32x16 zeros = zero();
+  for (int i = 0; i < count; i += kVector) {
+    largest = max(largest, magnitude(load(values + i)));
+    zeros = fma(load(values + i), zero(), zeros);
+  }
+  const Int16Step of(reduce_max(largest));
+  const F32x16 inverse = broadcast(of.inverse);
+  auto* pairs = reinterpret_cast<std::uint32_t*>(values);
+  for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
+    const U32x16 first = to_int(mul(load(values + i), inverse));
+    store_u32(pairs, int16_pairs(first, to_int(mul(load(values + i + kVector), inverse))));
+  }
+  return of.step + reduce_add(zeros);
+}
+
+// The weights of a group of rows as a group of elements meets them.
+struct CodeWeights {
+  float steps[kCodeRows];
+  float rests[kCodeRows];  // What does not depend on the codes.
+};
+
+// Sets the block's weights to what the codes of group g meet.
+inline CodeWeights round_weights(
+    const CodeBlock& codes, const Block& block, const RowGroup& group, int g
+) {
+  constexpr int kVectors = kBlock / kVector;
+  const float middle = static_cast<float>((1 << codes.bits) - 1) / 2;
+  F32x16 scales[kVectors];
+  F32x16 middles[kVectors];  // What the middle of all codes stands for.
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const TermLanes terms = load_bf16_terms(codes, block.values, g, v);
+    scales[v] = terms.scale;
+    middles[v] = fma(broadcast(middle), terms.scale, terms.bias);
+  }
+  CodeWeights weights;
+  for (int r = 0; r < group.rows; ++r) {
+    const BlockKeys& keys = group.keys[r];
+    const bool whole = sees_whole_block(keys);
+    F32x16 rest = zero();
+    F32x16 largest = zero();
+    F32x16 scaled[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
+      scaled[v] = mul(weight, whole ? scales[v] : seen_lanes(keys, v, scales[v]));
+      rest = fma(weight, whole ? middles[v] : seen_lanes(keys, v, middles[v]), rest);
+      largest = max(largest, magnitude(scaled[v]));
+    }
+    const Int16Step of(reduce_max(largest));
+    U32x16 integers[kVectors];
+    F32x16 sum = zero();
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      integers[v] = to_int(mul(scaled[v], broadcast(of.inverse)));
+      sum = add(sum, to_float(integers[v]));
+    }
+    std::uint32_t* pairs = block.weights + r * kBlock / 2;
+    store_u32(pairs, int16_pairs(integers[0], integers[1]));
+    store_u32(pairs + kVector, int16_pairs(integers[2], integers[3]));
+    weights.steps[r] = of.step;
+    weights.rests[r] = reduce_add(fma(sum, broadcast(-middle * of.step), rest));
+  }
+  return weights;
+}
+
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA
