@@ -31,8 +31,8 @@ inline F32x16 magnitude(F32x16 a) {
   return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
 }
 
-// Turns `count` floats, a multiple of 32, into pairs of integers in their place. Returns their step,
-// NaN where one of them is not finite.
+// Turns `count` floats, a multiple of 32, into pairs of integers in their place. Returns their
+// step, NaN where one of them is not finite.
 inline float round_to_int16_pairs(float* values, int count) {
   F32x16 largest = zero();
   F32x16 zeros = zero();
