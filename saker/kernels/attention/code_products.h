@@ -4,10 +4,10 @@
 // The products of attention over quantized pages in integers: queries q, and weights w times scales
 // s, are rounded to 16 bits, each with the step that its largest element asks for, and multiplied
 // by the codes c as the page has them. Sums of integers are exact, so their order does not matter.
-//   score   sum over g of  s * (step * (q . c)) + b * (step * sum(q))   b: biases of a key's group
-//   g values  step * (r . c - middle * sum(r)) + w . (b + s * middle),   r = w * s / step
-// With the middle of all codes taken off, what r was rounded by meets no more than half their
-// range.
+// Scales and biases of a key's group g are s and b:
+//   score   sum over g of  s * (step * (q . c)) + b * (step * sum(q))
+//   values  step * (r . c - middle * sum(r)) + w . (b + s * middle),   r = w * s / step
+// With the middle of all codes taken off, what r was rounded by meets half their range at most.
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/int16_rounding.h"

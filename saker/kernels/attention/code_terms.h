@@ -70,6 +70,22 @@ inline void add_scores(const AttendShape& shape, const Block& block, const RowGr
   }
 }
 
+// What weights of a block meet beside the codes of group g.
+struct ValueTerms {
+  F32x16 scales[kBlock / kVector];
+  F32x16 middles[kBlock / kVector];  // What the middle of all codes stands for.
+
+  [[gnu::always_inline]] ValueTerms(const CodeBlock& codes, const std::byte* values, int g) {
+    const F32x16 middle = broadcast(middle_code(codes.bits));
+#pragma GCC unroll 4
+    for (int v = 0; v < kBlock / kVector; ++v) {
+      const TermLanes terms = load_terms(codes, values, g, v);
+      scales[v] = terms.scale;
+      middles[v] = fma(middle, terms.scale, terms.bias);
+    }
+  }
+};
+
 // Sets the weights of `part` that the group's codes meet, and adds to the values what does not
 // depend on codes.
 template <typename Products>
@@ -84,16 +100,8 @@ void scale_weights(
   constexpr int kVectors = kBlock / kVector;
   const CodeBlock& codes = shape.value_codes;
   const int chunks = (codes.group_dim(g) + kVector - 1) / kVector;
-  const F32x16 middle = broadcast(-code_middle(codes.bits));
-  const F32x16 to_middle = broadcast(code_middle(codes.bits) - code_offset(codes.bits));
-  F32x16 scales[kVectors];
-  F32x16 middles[kVectors];  // What the middle of all codes stands for.
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const TermLanes terms = load_terms(codes, block.values, g, v);
-    scales[v] = terms.scale;
-    middles[v] = fma(to_middle, terms.scale, terms.bias);
-  }
+  const F32x16 middle = broadcast(-(code_offset(codes.bits) + middle_code(codes.bits)));
+  const ValueTerms terms(codes, block.values, g);
   for (int r = 0; r < group.rows; ++r) {
     const BlockKeys& keys = group.keys[r];
     const bool whole = sees_whole_block(keys);
@@ -102,8 +110,8 @@ void scale_weights(
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
-      const F32x16 scale = whole ? scales[v] : seen_lanes(keys, v, scales[v]);
-      const F32x16 value = whole ? middles[v] : seen_lanes(keys, v, middles[v]);
+      const F32x16 scale = whole ? terms.scales[v] : seen_lanes(keys, v, terms.scales[v]);
+      const F32x16 value = whole ? terms.middles[v] : seen_lanes(keys, v, terms.middles[v]);
       const F32x16 scaled = Products::rounded_weight(mul(weight, scale));
       all_scaled[v] = scaled;
       rest = fma(weight, value, rest);

@@ -61,15 +61,7 @@ inline CodeWeights round_weights(
     const CodeBlock& codes, const Block& block, const RowGroup& group, int g
 ) {
   constexpr int kVectors = kBlock / kVector;
-  const float middle = static_cast<float>((1 << codes.bits) - 1) / 2;
-  F32x16 scales[kVectors];
-  F32x16 middles[kVectors];  // What the middle of all codes stands for.
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const TermLanes terms = load_bf16_terms(codes, block.values, g, v);
-    scales[v] = terms.scale;
-    middles[v] = fma(broadcast(middle), terms.scale, terms.bias);
-  }
+  const ValueTerms terms(codes, block.values, g);
   CodeWeights weights;
   for (int r = 0; r < group.rows; ++r) {
     const BlockKeys& keys = group.keys[r];
@@ -80,8 +72,10 @@ inline CodeWeights round_weights(
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
-      scaled[v] = mul(weight, whole ? scales[v] : seen_lanes(keys, v, scales[v]));
-      rest = fma(weight, whole ? middles[v] : seen_lanes(keys, v, middles[v]), rest);
+      const F32x16 scale = whole ? terms.scales[v] : seen_lanes(keys, v, terms.scales[v]);
+      const F32x16 value = whole ? terms.middles[v] : seen_lanes(keys, v, terms.middles[v]);
+      scaled[v] = mul(weight, scale);
+      rest = fma(weight, value, rest);
       largest = max(largest, magnitude(scaled[v]));
     }
     const Int16Step of(reduce_max(largest));
@@ -96,7 +90,7 @@ inline CodeWeights round_weights(
     store_u32(pairs, int16_pairs(integers[0], integers[1]));
     store_u32(pairs + kVector, int16_pairs(integers[2], integers[3]));
     weights.steps[r] = of.step;
-    weights.rests[r] = reduce_add(fma(sum, broadcast(-middle * of.step), rest));
+    weights.rests[r] = reduce_add(fma(sum, broadcast(-middle_code(codes.bits) * of.step), rest));
   }
   return weights;
 }

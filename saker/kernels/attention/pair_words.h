@@ -19,13 +19,13 @@ template <int count, typename Function>
   }(std::make_integer_sequence<int, count>{});
 }
 
-// What is added to codes of `bits` bits where they are unpacked, and the middle of what that gives.
-constexpr float code_offset(int bits) {
-  return bits == 4 ? 16.0F : 0.0F;
+// The middle of all codes of `bits` bits, and what is added to codes where they become bf16.
+constexpr float middle_code(int bits) {
+  return static_cast<float>((1 << bits) - 1) / 2;
 }
 
-constexpr float code_middle(int bits) {
-  return code_offset(bits) + static_cast<float>((1 << bits) - 1) / 2;
+constexpr float code_offset(int bits) {
+  return bits == 4 ? 16.0F : 0.0F;
 }
 
 // How pairs of bf16 are multiplied, and a row's sums of sixteen lanes.
