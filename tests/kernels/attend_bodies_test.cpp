@@ -142,18 +142,19 @@ class Attention {
     return std::vector<float>(floats(case_.rows, case_.heads(), case_.pages.value_head_dim));
   }
 
-  // What flat row `flat` of a kv head should be; `rounds`: the set rounds queries to bf16.
-  std::vector<double> truth(int kv_head, int flat, bool rounds) const {
+  // What flat row `flat` of a kv head should be for a query that the set rounds.
+  std::vector<double> truth(int kv_head, int flat, AttendRounding rounding) const {
     const SeenKeys& seen = seen_[flat / case_.group];
     const int head = kv_head * case_.group + flat % case_.group;
     const float* q = q_.data() + floats(flat / case_.group, case_.heads(), case_.pages.head_dim) +
                      static_cast<std::ptrdiff_t>(head) * case_.pages.head_dim;
+    const std::vector<double> asked = rounded_query(q, rounding);
     std::vector<double> scores;
     std::vector<std::int64_t> keys;
     for (std::int64_t key = 0; key < seen.end; ++key) {
       if (key >= seen.begin || key < seen.keep_end) {
         keys.push_back(key);
-        scores.push_back(score(q, kv_head, key, rounds));
+        scores.push_back(score(asked, kv_head, key));
       }
     }
     const double top = *std::max_element(scores.begin(), scores.end());
@@ -177,12 +178,29 @@ class Attention {
     return static_cast<std::size_t>(rows) * heads * width;
   }
 
-  double score(const float* q, int kv_head, std::int64_t key, bool rounds) const {
+  // A query, scaled.
+  std::vector<double> rounded_query(const float* q, AttendRounding rounding) const {
+    std::vector<float> scaled(q, q + case_.pages.head_dim);
+    float largest = 0x1p-96F;
+    for (float& element : scaled) {
+      element *= shape_.scale;
+      largest = std::max(largest, std::abs(element));
+    }
+    std::vector<double> result(scaled.begin(), scaled.end());
+    for (std::size_t d = 0; d < result.size(); ++d) {
+      if (rounding == AttendRounding::kBf16) {
+        result[d] = from_bf16(to_bf16(scaled[d]));
+      } else if (rounding == AttendRounding::kInt16) {
+        result[d] = std::nearbyint(scaled[d] * (32767 / largest)) * (largest / 32767.0);
+      }
+    }
+    return result;
+  }
+
+  double score(const std::vector<double>& asked, int kv_head, std::int64_t key) const {
     double sum = 0;
     for (int d = 0; d < case_.pages.head_dim; ++d) {
-      const float scaled = q[d] * shape_.scale;
-      const float asked = rounds ? from_bf16(to_bf16(scaled)) : scaled;
-      sum += static_cast<double>(asked) * element(CodeSide::kKeys, kv_head, key, d);
+      sum += asked[static_cast<std::size_t>(d)] * element(CodeSide::kKeys, kv_head, key, d);
     }
     const double cap = case_.softcap;
     return cap > 0 ? cap * std::tanh(sum / cap) : sum;
@@ -235,10 +253,9 @@ TEST_P(AttendBodiesTest, IsNearTheTruth) {
     const int kv_head = c.pages.kv_heads - 1;
     attention.run({kv_head}, 0, attention.flat_rows(), out);
     const auto rounding = attend_rounding(GetParam(), c.pages.bf16, c.pages.bits);
-    const bool pairs = rounding == AttendRounding::kBf16;
     const double limit = attend_limit(GetParam(), c.pages.bf16, c.pages.bits);
     for (const int flat : {0, attention.flat_rows() / 2, attention.flat_rows() - 1}) {
-      const auto expected = attention.truth(kv_head, flat, pairs);
+      const auto expected = attention.truth(kv_head, flat, rounding);
       const int head = kv_head * c.group + flat % c.group;
       const std::size_t at = (static_cast<std::size_t>(flat / c.group) * c.heads() + head) *
                              static_cast<std::size_t>(c.pages.value_head_dim);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/attend_runs.h"
 
-#include "tests/kernels/instruction_sets.h"
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -107,9 +106,8 @@ std::vector<float> run_in_parts(
   return all;
 }
 
-bool rounds_queries(const AttendCase& c) {
-  const bool bf16 = c.dtype == mx::bfloat16;
-  return attend_rounding(instruction_set(), bf16, c.bits) == AttendRounding::kBf16;
+AttendRounding rounding(const AttendCase& c) {
+  return attend_rounding(instruction_set(), c.dtype == mx::bfloat16, c.bits);
 }
 
 double limit(const AttendCase& c) {
@@ -132,8 +130,25 @@ mx::array stored_rows(const AttendCase& c, const mx::array& rows) {
   return mx::slice(all, {0, 0, 0}, {rows.shape(0), rows.shape(1), dim});
 }
 
+namespace {
+
+mx::array rounded(const mx::array& queries, AttendRounding rounding) {
+  if (rounding == AttendRounding::kBf16) {
+    return mx::astype(mx::astype(queries, mx::bfloat16), mx::float32);
+  }
+  const auto largest = mx::max(mx::abs(queries), -1, true);
+  const auto integers = mx::round(queries * (mx::array(32767.0F) / largest));
+  return integers * (largest / mx::array(32767.0F));
+}
+
+}  // namespace
+
 std::vector<float> reference_row(
-    const AttendCase& c, const AttendInputs& inputs, int position, bool rounds_query, int span_end
+    const AttendCase& c,
+    const AttendInputs& inputs,
+    int position,
+    AttendRounding rounding,
+    int span_end
 ) {
   std::vector<int> seen;
   for (int key = 0; key < std::max(position + 1, span_end); ++key) {
@@ -151,8 +166,8 @@ std::vector<float> reference_row(
   AttendOptions options = c.options;
   options.window = 0;
   options.bidirectional = false;
-  if (rounds_query) {
-    q = mx::astype(mx::astype(q * mx::array(options.scale), mx::bfloat16), mx::float32);
+  if (rounding != AttendRounding::kNone) {
+    q = rounded(q * mx::array(options.scale), rounding);
     options.scale = 1.0F;
   }
   return floats_of(

@@ -6,6 +6,7 @@
 #include "saker/kernels/attend.h"
 #include "saker/kernels/backend.h"
 
+#include "tests/kernels/instruction_sets.h"
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -79,8 +80,8 @@ std::vector<float> run_in_parts(
     const AttendCase& c, const std::vector<int>& sizes, KvLayout layout = KvLayout::kPaged
 );
 
-// Whether the instruction set in use rounds queries over the case's pages to bf16.
-bool rounds_queries(const AttendCase& c);
+// Of the instruction set in use over the case's pages.
+AttendRounding rounding(const AttendCase& c);
 // See attend_limit.
 double limit(const AttendCase& c);
 
@@ -88,13 +89,13 @@ double limit(const AttendCase& c);
 // what MLX's codes of that stand for. Short groups are filled up, which changes no range.
 mx::array stored_rows(const AttendCase& c, const mx::array& rows);
 
-// The row at `position` by attend_reference, from stored rows, the scaled query rounded to bf16 if
-// asked to. `span_end`: of the row's span, where rows see later ones.
+// The row at `position` by attend_reference, from stored rows, the scaled query rounded as the
+// set does it. `span_end`: of the row's span, where rows see later ones.
 std::vector<float> reference_row(
     const AttendCase& c,
     const AttendInputs& inputs,
     int position,
-    bool rounds_query,
+    AttendRounding rounding,
     int span_end = 0
 );
 

@@ -43,7 +43,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, PagesAgreeWithTheReference, ()) {
   const AttendInputs inputs = random_inputs(c);
   for (int i = 0; i < 4; ++i) {
     const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
-    const auto expected = reference_row(c, inputs, row, rounds_queries(c));
+    const auto expected = reference_row(c, inputs, row, rounding(c));
     RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < limit(c));
   }
 }
@@ -55,7 +55,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ContiguousRowsAgreeWithTheReference, ()) {
   const AttendInputs inputs = random_inputs(c);
   for (int i = 0; i < 3; ++i) {
     const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
-    const auto expected = reference_row(c, inputs, row, false);
+    const auto expected = reference_row(c, inputs, row, AttendRounding::kNone);
     RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < 2e-5);
   }
 }
@@ -67,14 +67,14 @@ RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
   const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kContiguous);
   const bool paged = layout == KvLayout::kPaged;
   c.bits = paged ? c.bits : 16;
-  const bool rounds_query = paged && rounds_queries(c);
+  const auto rounds = paged ? rounding(c) : AttendRounding::kNone;
   const int span = *rc::gen::element(1, 5, 16, 70, 150);
   const auto got = run_in_parts(c, {span}, layout);
   const AttendInputs inputs = random_inputs(c);
   for (int i = 0; i < 4; ++i) {
     const int row = i == 0 ? 0 : *rc::gen::inRange(0, c.rows);
     const int end = std::min((row / span + 1) * span, c.rows);
-    const auto expected = reference_row(c, inputs, row, rounds_query, end);
+    const auto expected = reference_row(c, inputs, row, rounds, end);
     RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < limit(c));
   }
 }
@@ -164,7 +164,7 @@ TEST_F(AttendTest, LongContextsGiveTheSameBitsInAnySplit) {
     EXPECT_TRUE(same_bits(run_in_parts(c, {700, 512}), alone)) << window;
     const AttendInputs inputs = random_inputs(c);
     for (const int row : {1023, 1024, 2099}) {
-      const auto expected = reference_row(c, inputs, row, rounds_queries(c));
+      const auto expected = reference_row(c, inputs, row, rounding(c));
       EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), limit(c)) << row;
     }
   }
@@ -222,7 +222,7 @@ TEST_F(AttendTest, KeptRowsAreSeenBesideALongWindow) {
   EXPECT_TRUE(same_bits(run_in_parts(c, {500, 3, 300}), alone));
   const AttendInputs inputs = random_inputs(c);
   for (const int row : {69, 99, 100, 169, 170, 171, 400, 1299}) {
-    const auto expected = reference_row(c, inputs, row, rounds_queries(c));
+    const auto expected = reference_row(c, inputs, row, rounding(c));
     EXPECT_LT(largest_difference(alone.data() + row * row_floats(c), expected), limit(c)) << row;
   }
 }

@@ -78,7 +78,7 @@ double attend_limit(std::string_view set, bool bf16, int bits) {
     case AttendRounding::kBf16:
       return sums + 5 * 0x1p-9;
     case AttendRounding::kInt16:
-      return sums + 2e-4;
+      return sums + 5e-4;
     default:
       return sums;
   }

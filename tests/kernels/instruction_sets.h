@@ -24,10 +24,10 @@ enum class AttendRounding { kNone, kBf16, kInt16 };
 // `bf16`: the pages' dtype, else float32; bits 16: not quantized.
 AttendRounding attend_rounding(std::string_view set, bool bf16, int bits);
 
-// How far an element of normal values may then be from the truth for rounded queries (of bf16) or
-// exact ones. Float32 sums, larger ones of codes than of the elements that they stand for; bf16
-// weights by 2^-9 of themselves, and no value is larger than 5; integers by half of 2^-15 of the
-// largest one.
+// How far an element of normal values may then be from the truth for queries rounded in the same
+// way. Float32 sums, larger ones of codes than of the elements that they stand for; bf16 weights by
+// 2^-9 of themselves, and no value is larger than 5; 64 integers for weights by 2^-16 of the
+// largest each, which makes standard deviations of 8e-5 at most, six of which are allowed.
 double attend_limit(std::string_view set, bool bf16, int bits);
 
 }  // namespace saker::kernels
