@@ -83,7 +83,8 @@ void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int
   store_results(weight, tile, block, y);
 }
 
-// kGroups groups of kBlocks blocks are in flight.
+// kGroups groups of kBlocks blocks are in flight. Their sums take the registers; y, which each
+// group adds to once, lies in memory.
 template <typename Format, int kGroups, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_groups(
     const PackedMatrix& weight,
@@ -91,7 +92,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     const typename Format::Operand::Input* inputs,
     const float* group_sums,
     Ahead& ahead,
-    F32x16 (&y)[kRows][kBlocks]
+    float (&y)[kRows][kBlocks][kBlockRows]
 ) {
   const std::size_t group_bytes = weight.read_group_bytes();
   const int group_inputs = weight.group / Format::Operand::kPerOperand;
@@ -119,8 +120,8 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
       const auto terms = load_terms<Format>(weight, scales);
       unroll<kRows>([&](auto r) {
         const float sum = group_sums[g.kValue * kRows + r.kValue];
-        F32x16& to = y[r.kValue][b.kValue];
-        to = add_group<Format>(to, a[g.kValue][r.kValue][b.kValue], sum, terms);
+        float* to = y[r.kValue][b.kValue];
+        store(to, add_group<Format>(load(to), a[g.kValue][r.kValue][b.kValue], sum, terms));
       });
     });
   });
@@ -141,8 +142,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   };
   alignas(64) std::byte wide[kWideGroups * kBlocks * kWideGroupBytes];
   const int at_once = weight.in_planes() ? kWideGroups : weight.groups();
-  F32x16 y[kRows][kBlocks];
-  clear(y);
+  alignas(64) float y[kRows][kBlocks][kBlockRows] = {};
   for (int first = 0; first < weight.groups(); first += at_once) {
     const int end = smaller(first + at_once, weight.groups());
     BlockWords words = {weight.block(block), weight.block_bytes()};
@@ -165,7 +165,11 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       sums += kRows;
     }
   }
-  store_results(weight, tile, block, y);
+  unroll<kRows>([&](auto r) {
+    unroll<kBlocks>([&](auto b) {
+      store_result(weight, tile, r.kValue, block + b.kValue, load(y[r.kValue][b.kValue]));
+    });
+  });
 }
 
 template <typename Format, int kRows, int kBlocks>
