@@ -9,6 +9,27 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+// Sums of kRows rows, between registers and memory.
+template <int kRows>
+[[gnu::always_inline]] inline void load_sums(
+    const float (*sums)[kBlockStep][kBlockRows], F32x16 (&acc)[kRows][kBlockStep]
+) {
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = load(sums[row.kValue][b.kValue]); }
+    );
+  });
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void store_sums(
+    const F32x16 (&acc)[kRows][kBlockStep], float (*sums)[kBlockStep][kBlockRows]
+) {
+  unroll<kRows>([&](auto row) {
+    unroll<kBlockStep>([&](auto b) { store(sums[row.kValue][b.kValue], acc[row.kValue][b.kValue]); }
+    );
+  });
+}
+
 // sums += panel[first ..][..] * inputs for kRows rows, the chains kept in registers.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void multiply_panel(

@@ -8,19 +8,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Blocks in flight: a power of two, so that tiles hold whole multiples. Blocks of codes are read
-// side by side only where rows make chains enough of each: memory is read fastest in order.
-template <typename Format>
-constexpr int blocks_for(int rows) {
-  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kRowBlocks) : kRowBlocks;
-  constexpr int kSums = kGrouped<Format> ? kFewGroupSums : kFewSums;
-  int blocks = kRowBlocks;
-  while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
-    blocks /= 2;
-  }
-  return blocks;
-}
-
 // Adds one step to the chains: word[b] of each block times inputs of each row. Operand by operand,
 // so that links of different chains stand side by side.
 template <typename Format, int kCount, int kRows, int kBlocks>

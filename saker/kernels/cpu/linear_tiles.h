@@ -19,7 +19,7 @@ constexpr int kTileSlivers = 86;
 constexpr int kBlockStep = 4;
 constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
-constexpr int kFewGroupSums = 20;     // Of a group, beside as many of all groups.
+constexpr int kFewGroupSums = 20;     // Of a group: those of all groups lie in memory.
 constexpr bool kCodesInOrder = true;  // See blocks_for.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kSliverRows = 6;
@@ -123,6 +123,19 @@ auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
 template <typename Format>
 constexpr bool kGrouped = Format::kCodes != Codes::kNone;
 
+// Blocks in flight: a power of two, so that tiles hold whole multiples. Blocks of codes are read
+// side by side only where rows make chains enough of each: memory is read fastest in order.
+template <typename Format>
+constexpr int blocks_for(int rows) {
+  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kRowBlocks) : kRowBlocks;
+  constexpr int kSums = kGrouped<Format> ? kFewGroupSums : kFewSums;
+  int blocks = kRowBlocks;
+  while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
+    blocks /= 2;
+  }
+  return blocks;
+}
+
 // Of a group's sixteen rows: their scales, and what the sum of its x is multiplied by: the bias,
 // less what the operands' offset added to the codes.
 struct GroupTerms {
@@ -169,27 +182,6 @@ inline void store_result(
   } else {
     store_part(out, tile.bias == nullptr ? y : add(y, load_part(tile.bias + column, count)), count);
   }
-}
-
-// Sums of kRows rows, between registers and memory.
-template <int kRows>
-[[gnu::always_inline]] inline void load_sums(
-    const float (*sums)[kBlockStep][kBlockRows], F32x16 (&acc)[kRows][kBlockStep]
-) {
-  unroll<kRows>([&](auto row) {
-    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = load(sums[row.kValue][b.kValue]); }
-    );
-  });
-}
-
-template <int kRows>
-[[gnu::always_inline]] inline void store_sums(
-    const F32x16 (&acc)[kRows][kBlockStep], float (*sums)[kBlockStep][kBlockRows]
-) {
-  unroll<kRows>([&](auto row) {
-    unroll<kBlockStep>([&](auto b) { store(sums[row.kValue][b.kValue], acc[row.kValue][b.kValue]); }
-    );
-  });
 }
 
 }  // namespace saker::kernels::SAKER_ISA
