@@ -152,6 +152,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       sums += kRows;
     }
   }
+  // Not by store_results: with it g++ 12 takes y back into registers, which 8 rows pay with 7 %.
   unroll<kRows>([&](auto r) {
     unroll<kBlocks>([&](auto b) {
       store_result(weight, tile, r.kValue, block + b.kValue, load(y[r.kValue][b.kValue]));
