@@ -16,6 +16,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND SAKER_ISA_FLAGS_avx512_bf16 -Wno-uninitialized)
   list(APPEND SAKER_ISA_FLAGS_amx -Wno-uninitialized)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A vector of sixteen lanes is two registers there. Copied through memory by halves of a register,
+  # as g++ does by default, it can't be forwarded from the stores: answers at 4 bits took twice as
+  # long.
+  list(APPEND SAKER_ISA_FLAGS_avx2 -mmove-max=256 -mstore-max=256)
+endif()
 set(isa_sets_x86 avx2 avx512 avx512_bf16 amx)
 set(isa_sets_arm neon neon_bf16)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
