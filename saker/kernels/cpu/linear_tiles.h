@@ -38,11 +38,10 @@ constexpr int kFewSums = 2;
 constexpr int kFewGroupSums = kFewSums;
 constexpr bool kCodesInOrder = false;
 #endif
-// Rows of x times codes, more than kFewRows and at most kPassRows of them: in passes of kPass rows
-// at most, which is faster than to unpack a panel for so few. No passes where that was not
-// measured.
-constexpr int kPass = 8;
-constexpr int kPassRows = kBf16Dot && kPass <= kFewRows ? 4 * kPass : 0;
+// Rows of x times codes, more than kFewRows and at most kPassRows of them, take passes of kPass
+// rows at most, which is faster than to unpack a panel for so few; but not passes of two.
+constexpr int kPass = kBf16Dot && kFewRows > 8 ? 8 : kFewRows;
+constexpr int kPassRows = kPass >= 6 ? 4 * kPass : 0;
 constexpr int kRowBlocks = 4;              // Blocks in flight for few rows, at most.
 constexpr std::size_t kAheadBytes = 8192;  // Memory's latency at its speed, with room to spare.
 // Of __builtin_prefetch: into the first cache, or, on sets where that was not measured, the second.
