@@ -7,6 +7,7 @@
 // Each row's and each key's chain of additions is the same for every number of rows; only the
 // registers are shared.
 
+#include "saker/kernels/cpu/unroll.h"
 #include "saker/kernels/cpu/vec.h"
 
 #include <cstddef>
@@ -46,24 +47,18 @@ template <int kRows, int kVectors, typename Keys>
 ) {
   if constexpr (kRows == 1) {
     const F32x16 factor = broadcast(*q);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      acc[0][v] = fma(factor, keys(v), acc[0][v]);
-    }
+    unroll<kVectors>([&](auto v) {
+      acc[0][v.kValue] = fma(factor, keys(v.kValue), acc[0][v.kValue]);
+    });
   } else {
     F32x16 loaded[kVectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      loaded[v] = keys(v);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const F32x16 factor = broadcast(q[r * stride]);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        acc[r][v] = fma(factor, loaded[v], acc[r][v]);
-      }
-    }
+    unroll<kVectors>([&](auto v) { loaded[v.kValue] = keys(v.kValue); });
+    unroll<kRows>([&](auto r) {
+      const F32x16 factor = broadcast(q[r.kValue * stride]);
+      unroll<kVectors>([&](auto v) {
+        acc[r.kValue][v.kValue] = fma(factor, loaded[v.kValue], acc[r.kValue][v.kValue]);
+      });
+    });
   }
 }
 

@@ -24,49 +24,57 @@ struct ValueTask {
   std::ptrdiff_t ahead = 0;  // From the values to what is asked for meanwhile, as many bytes.
 };
 
+// Where a page of bf16 has the pairs of a chunk that hold a key.
+[[gnu::always_inline]] inline const std::uint32_t* pairs_of(
+    const ValueTask<float>& task, int chunk, int key
+) {
+  constexpr int kChunkPairs = kBlock * kVector / 2;
+  return reinterpret_cast<const std::uint32_t*>(task.values) + chunk * kChunkPairs +
+         key / 2 * kVector;
+}
+
+// Adds one key of a page of bf16, the second of its pairs or the first.
+template <bool kSecond, int kRows, int kChunks>
+[[gnu::always_inline]] inline void add_bf16_key(
+    const ValueTask<float>& task, int chunk, int key, F32x16 (&acc)[kRows][kChunks]
+) {
+  add_products(acc, task.weights + key, kBlock, [&](int c) {
+    const U32x16 pairs = load_u32(pairs_of(task, chunk + c, key));
+    return kSecond ? odd_bf16(pairs) : even_bf16(pairs);
+  });
+}
+
 // kChunks chunks of 16 value elements from `chunk` on, keys [from, to).
 template <bool kBf16, int kRows, int kChunks>
 inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, int to) {
   F32x16 acc[kRows][kChunks];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      acc[r][c] = load(task.sums + r * task.stride + (chunk + c) * kVector);
-    }
-  }
-  constexpr int kChunkElements = kBlock * kVector;
+  const auto each_sum = [&](const auto& function) {
+    unroll<kRows>([&](auto r) {
+      unroll<kChunks>([&](auto c) {
+        float* sums = task.sums + r.kValue * task.stride + (chunk + c.kValue) * kVector;
+        function(sums, acc[r.kValue][c.kValue]);
+      });
+    });
+  };
+  each_sum([](const float* sums, F32x16& sum) { sum = load(sums); });
   if constexpr (kBf16) {
-    const auto* pairs = reinterpret_cast<const std::uint32_t*>(task.values);
-    const auto at = [&](int c, int key) {
-      return pairs + (chunk + c) * kChunkElements / 2 + key / 2 * kVector;
-    };
-    const auto add_even = [&](int key) {
-      add_products(acc, task.weights + key, kBlock, [&](int c) {
-        return even_bf16(load_u32(at(c, key)));
-      });
-    };
-    const auto add_odd = [&](int key) {
-      add_products(acc, task.weights + key, kBlock, [&](int c) {
-        return odd_bf16(load_u32(at(c, key)));
-      });
-    };
     int key = from;
     if (key % 2 != 0) {
-      add_odd(key++);
+      add_bf16_key<true>(task, chunk, key++, acc);
     }
     for (; key + 1 < to; key += 2) {
-#pragma GCC unroll 8
-      for (int c = 0; c < kChunks; ++c) {
-        prefetch(reinterpret_cast<const std::byte*>(at(kChunks + c, key)));
-      }
-      add_even(key);
-      add_odd(key + 1);
+      unroll<kChunks>([&](auto c) {
+        prefetch(reinterpret_cast<const std::byte*>(pairs_of(task, chunk + kChunks + c.kValue, key))
+        );
+      });
+      add_bf16_key<false>(task, chunk, key, acc);
+      add_bf16_key<true>(task, chunk, key + 1, acc);
     }
     if (key < to) {
-      add_even(key);
+      add_bf16_key<false>(task, chunk, key, acc);
     }
   } else {
+    constexpr int kChunkElements = kBlock * kVector;
     const auto* values = reinterpret_cast<const float*>(task.values);
     for (int key = from; key < to; ++key) {
       add_products(acc, task.weights + key, kBlock, [&](int c) {
@@ -74,13 +82,7 @@ inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, 
       });
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int c = 0; c < kChunks; ++c) {
-      store(task.sums + r * task.stride + (chunk + c) * kVector, acc[r][c]);
-    }
-  }
+  each_sum([](float* sums, const F32x16& sum) { store(sums, sum); });
 }
 
 // Chunks whose sums for so many rows stay in registers.
