@@ -143,7 +143,7 @@ class Attention {
   }
 
   // What flat row `flat` of a kv head should be for a query that the set rounds.
-  std::vector<double> truth(int kv_head, int flat, AttendRounding rounding) const {
+  std::vector<double> truth(int kv_head, int flat, Rounding rounding) const {
     const SeenKeys& seen = seen_[flat / case_.group];
     const int head = kv_head * case_.group + flat % case_.group;
     const float* q = q_.data() + floats(flat / case_.group, case_.heads(), case_.pages.head_dim) +
@@ -179,7 +179,7 @@ class Attention {
   }
 
   // A query, scaled.
-  std::vector<double> rounded_query(const float* q, AttendRounding rounding) const {
+  std::vector<double> rounded_query(const float* q, Rounding rounding) const {
     std::vector<float> scaled(q, q + case_.pages.head_dim);
     float largest = 0x1p-96F;
     for (float& element : scaled) {
@@ -188,9 +188,9 @@ class Attention {
     }
     std::vector<double> result(scaled.begin(), scaled.end());
     for (std::size_t d = 0; d < result.size(); ++d) {
-      if (rounding == AttendRounding::kBf16) {
+      if (rounding == Rounding::kBf16) {
         result[d] = from_bf16(to_bf16(scaled[d]));
-      } else if (rounding == AttendRounding::kInt16) {
+      } else if (rounding == Rounding::kInt16) {
         result[d] = std::nearbyint(scaled[d] * (32767 / largest)) * (largest / 32767.0);
       }
     }

@@ -106,7 +106,7 @@ std::vector<float> run_in_parts(
   return all;
 }
 
-AttendRounding rounding(const AttendCase& c) {
+Rounding rounding(const AttendCase& c) {
   return attend_rounding(instruction_set(), c.dtype == mx::bfloat16, c.bits);
 }
 
@@ -132,8 +132,8 @@ mx::array stored_rows(const AttendCase& c, const mx::array& rows) {
 
 namespace {
 
-mx::array rounded(const mx::array& queries, AttendRounding rounding) {
-  if (rounding == AttendRounding::kBf16) {
+mx::array rounded(const mx::array& queries, Rounding rounding) {
+  if (rounding == Rounding::kBf16) {
     return mx::astype(mx::astype(queries, mx::bfloat16), mx::float32);
   }
   const auto largest = mx::max(mx::abs(queries), -1, true);
@@ -144,11 +144,7 @@ mx::array rounded(const mx::array& queries, AttendRounding rounding) {
 }  // namespace
 
 std::vector<float> reference_row(
-    const AttendCase& c,
-    const AttendInputs& inputs,
-    int position,
-    AttendRounding rounding,
-    int span_end
+    const AttendCase& c, const AttendInputs& inputs, int position, Rounding rounding, int span_end
 ) {
   std::vector<int> seen;
   for (int key = 0; key < std::max(position + 1, span_end); ++key) {
@@ -166,7 +162,7 @@ std::vector<float> reference_row(
   AttendOptions options = c.options;
   options.window = 0;
   options.bidirectional = false;
-  if (rounding != AttendRounding::kNone) {
+  if (rounding != Rounding::kNone) {
     q = rounded(q * mx::array(options.scale), rounding);
     options.scale = 1.0F;
   }

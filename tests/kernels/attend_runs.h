@@ -81,7 +81,7 @@ std::vector<float> run_in_parts(
 );
 
 // Of the instruction set in use over the case's pages.
-AttendRounding rounding(const AttendCase& c);
+Rounding rounding(const AttendCase& c);
 // See attend_limit.
 double limit(const AttendCase& c);
 
@@ -95,7 +95,7 @@ std::vector<float> reference_row(
     const AttendCase& c,
     const AttendInputs& inputs,
     int position,
-    AttendRounding rounding,
+    Rounding rounding,
     int span_end = 0
 );
 

@@ -55,7 +55,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, ContiguousRowsAgreeWithTheReference, ()) {
   const AttendInputs inputs = random_inputs(c);
   for (int i = 0; i < 3; ++i) {
     const int row = i == 0 ? c.rows - 1 : *rc::gen::inRange(0, c.rows);
-    const auto expected = reference_row(c, inputs, row, AttendRounding::kNone);
+    const auto expected = reference_row(c, inputs, row, Rounding::kNone);
     RC_ASSERT(largest_difference(got.data() + row * row_floats(c), expected) < 2e-5);
   }
 }
@@ -67,7 +67,7 @@ RC_GTEST_FIXTURE_PROP(AttendTest, BidirectionalRowsSeeTheirWholeSpan, ()) {
   const auto layout = *rc::gen::element(KvLayout::kPaged, KvLayout::kContiguous);
   const bool paged = layout == KvLayout::kPaged;
   c.bits = paged ? c.bits : 16;
-  const auto rounds = paged ? rounding(c) : AttendRounding::kNone;
+  const auto rounds = paged ? rounding(c) : Rounding::kNone;
   const int span = *rc::gen::element(1, 5, 16, 70, 150);
   const auto got = run_in_parts(c, {span}, layout);
   const AttendInputs inputs = random_inputs(c);

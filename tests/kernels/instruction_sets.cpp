@@ -59,25 +59,31 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-bool multiplies_bf16(std::string_view set, const WeightFormat& format) {
-  const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
-  return has_bf16 && format.kind != WeightKind::kFloat32 && format.kind != WeightKind::kFloat16;
+Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
+  if (format.kind == WeightKind::kFloat32 || format.kind == WeightKind::kFloat16) {
+    return Rounding::kNone;
+  }
+  if (set.find("bf16") != std::string_view::npos || set.starts_with("amx")) {
+    return Rounding::kBf16;
+  }
+  const bool integers = format.kind == WeightKind::kAffine && set.starts_with("avx");
+  return integers ? Rounding::kInt16 : Rounding::kNone;
 }
 
-AttendRounding attend_rounding(std::string_view set, bool bf16, int bits) {
+Rounding attend_rounding(std::string_view set, bool bf16, int bits) {
   if (bf16 && bits != 16 && set.starts_with("avx")) {
-    return AttendRounding::kInt16;
+    return Rounding::kInt16;
   }
   const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
-  return bf16 && has_bf16 ? AttendRounding::kBf16 : AttendRounding::kNone;
+  return bf16 && has_bf16 ? Rounding::kBf16 : Rounding::kNone;
 }
 
 double attend_limit(std::string_view set, bool bf16, int bits) {
   const double sums = bits == 16 ? 2e-5 : 1e-4;
   switch (attend_rounding(set, bf16, bits)) {
-    case AttendRounding::kBf16:
+    case Rounding::kBf16:
       return sums + 5 * 0x1p-9;
-    case AttendRounding::kInt16:
+    case Rounding::kInt16:
       return sums + 5e-4;
     default:
       return sums;

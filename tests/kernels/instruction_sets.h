@@ -15,14 +15,15 @@ namespace saker::kernels {
 // Names for select_kernel_table; the emulated ones are made selectable by the first call.
 std::vector<std::string> instruction_sets();
 
-// Whether this set takes operands of bf16 for weights of this format.
-bool multiplies_bf16(std::string_view set, const WeightFormat& format);
+// What a set rounds inputs of products to: bf16, or integers of 16 bits with a step for each group.
+enum class Rounding { kNone, kBf16, kInt16 };
 
-// What a set's attention over pages rounds queries and weights to.
-enum class AttendRounding { kNone, kBf16, kInt16 };
+// Rows of x that meet weights of this format.
+Rounding linear_rounding(std::string_view set, const WeightFormat& format);
 
+// Queries and weights of attention over pages.
 // `bf16`: the pages' dtype, else float32; bits 16: not quantized.
-AttendRounding attend_rounding(std::string_view set, bool bf16, int bits);
+Rounding attend_rounding(std::string_view set, bool bf16, int bits);
 
 // How far an element of normal values may then be from the truth for queries rounded in the same
 // way. Float32 sums, larger ones of codes than of the elements that they stand for; bf16 weights by

@@ -106,13 +106,34 @@ TEST_P(LinearBodiesTest, IsNearTheTruth) {
       const auto bias = normal_floats(static_cast<std::size_t>(weight.rows()), 1);
       const auto y = weight.times(x, 0, count, bias.data());
       const auto truth =
-          true_products(x, weight.values(), columns, multiplies_bf16(GetParam(), format));
+          true_products(x, weight.values(), columns, linear_rounding(GetParam(), format));
       for (std::size_t i = 0; i < y.size(); ++i) {
         const float added = bias[i % bias.size()];
         const double limit = truth.limits[i] + 0x1p-23 * std::abs(y[i]);
         ASSERT_NEAR(y[i], truth.sums[i] + added, limit) << format_name(format) << " at " << i;
       }
     }
+  }
+}
+
+// What the roundings of normal inputs leave of the results, and float32 sums: integers are finer
+// than bf16.
+TEST_P(LinearBodiesTest, RoundsInputsNoCoarserThanItSays) {
+  for (const int bits : {4, 8}) {
+    const WeightFormat format = {WeightKind::kAffine, bits, 64};
+    const Rounding rounding = linear_rounding(GetParam(), format);
+    const Weight weight(format, 64, 1024, 3);
+    const auto x = random_x(20, 1024, 5);
+    const auto truth = true_products(x, weight.values(), 1024, rounding);
+    const auto y = weight.times(x, 0, 20);
+    double size = 0;
+    double error = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      size += truth.sums[i] * truth.sums[i];
+      error += (y[i] - truth.sums[i]) * (y[i] - truth.sums[i]);
+    }
+    const double limits[] = {1e-6, 3e-3, 3e-5};  // kNone, kBf16, kInt16
+    EXPECT_LT(std::sqrt(error / size), limits[static_cast<int>(rounding)]) << format_name(format);
   }
 }
 

@@ -88,7 +88,7 @@ TEST_P(LinearTest, IsNearTheTruth) {
           to_vector(x),
           to_vector(weight.dequantized()),
           columns,
-          multiplies_bf16(GetParam(), format)
+          linear_rounding(GetParam(), format)
       );
       ASSERT_EQ(y.size(), truth.sums.size());
       for (std::size_t i = 0; i < y.size(); ++i) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tests/kernels/instruction_sets.h"
+
 #include <cstddef>
 #include <vector>
 
 namespace saker::kernels {
 
-// Products in float64; `limits` bound the error that float32 sums and, where the set multiplies
-// bf16, inputs rounded to 8 bits may have.
+// Products in float64; `limits` bound the error that float32 sums and rounded inputs may have.
 struct TrueProducts {
   std::vector<double> sums;
   std::vector<double> limits;
@@ -18,7 +19,7 @@ TrueProducts true_products(
     const std::vector<float>& rows,
     const std::vector<float>& weights,
     std::size_t columns,
-    bool bf16_inputs
+    Rounding rounding
 );
 
 }  // namespace saker::kernels

@@ -5,6 +5,7 @@
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/products.h"
+#include "saker/kernels/codes/steps.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -12,42 +13,22 @@ namespace saker::kernels::SAKER_ISA {
 // Rows that are multiplied together: with more, sums fall out of the registers where codes are
 // unpacked, and those of four are work enough to hide it.
 inline constexpr int kCodeRows = 4;
-inline constexpr float kLargestInt16 = 32767.0F;
-
-// The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
-// taken for zeros, so that both are finite.
-struct Int16Step {
-  float step;
-  float inverse;
-
-  explicit Int16Step(float largest) {
-    const float bounded = largest > 0x1p-96F ? largest : 0x1p-96F;
-    step = bounded / kLargestInt16;
-    inverse = kLargestInt16 / bounded;
-  }
-};
-
-inline F32x16 magnitude(F32x16 a) {
-  return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
-}
 
 // Turns `count` floats, a multiple of 32, into pairs of integers in their place. Returns their
 // step, NaN where one of them is not finite.
 inline float round_to_int16_pairs(float* values, int count) {
-  F32x16 largest = zero();
-  F32x16 zeros = zero();
+  Largest largest;
   for (int i = 0; i < count; i += kVector) {
-    largest = max(largest, magnitude(load(values + i)));
-    zeros = fma(load(values + i), zero(), zeros);
+    largest.add(load(values + i));
   }
-  const Int16Step of(reduce_max(largest));
+  const Int16Step of(largest.of_finite());
   const F32x16 inverse = broadcast(of.inverse);
   auto* pairs = reinterpret_cast<std::uint32_t*>(values);
   for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
     const U32x16 first = to_int(mul(load(values + i), inverse));
     store_u32(pairs, int16_pairs(first, to_int(mul(load(values + i + kVector), inverse))));
   }
-  return of.step + reduce_add(zeros);
+  return of.step + largest.flaw();
 }
 
 // The weights of a group of rows as a group of elements meets them.

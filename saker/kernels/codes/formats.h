@@ -41,7 +41,7 @@ struct CodeWord {
 
 // What all codes share: one word per lane and step.
 struct CodeFormat {
-  using Operand = Bf16Operand;
+  using Operand = CodeOperand;
   using Word = CodeWord;
   static constexpr int kStepBytes = 64;
 
@@ -55,7 +55,7 @@ struct NibbleFormat : CodeFormat {
   static constexpr Codes kCodes = Codes::kAffine;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
-  static constexpr float kOffset = Operand::kPerOperand == 2 ? 128.0F : 0.0F;
+  static constexpr float kOffset = kBf16Dot ? 128.0F : 0.0F;
 
   static float input_scale(int k) {
     constexpr float kScales[4] = {1.0F, 0x1p-4F, 0x1p-8F, 0x1p-12F};
@@ -65,10 +65,10 @@ struct NibbleFormat : CodeFormat {
   template <int index>
   static auto operand(Word word) {
     if constexpr (Operand::kPerOperand == 2) {
-      // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
       const U32x16 codes =
           bit_and(shift_right<4 * index>(word.whole()), broadcast_u32(0x000f000fU));
-      return bit_or(codes, broadcast_u32(0x43004300U));
+      // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
+      return kBf16Dot ? bit_or(codes, broadcast_u32(0x43004300U)) : codes;
     } else {
       const U32x16 half = index < 4 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xfU << (index % 4 * 4))));
@@ -88,8 +88,10 @@ struct ByteFormat : CodeFormat {
 
   template <int index>
   static auto operand(Word word) {
-    if constexpr (Operand::kPerOperand == 2) {
+    if constexpr (kBf16Dot) {
       return bf16_of_bytes<index>(word.whole());
+    } else if constexpr (Operand::kPerOperand == 2) {
+      return bit_and(shift_right<8 * index>(word.whole()), broadcast_u32(0x00ff00ffU));
     } else {
       const U32x16 half = index < 2 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xffU << (index % 2 * 8))));
@@ -99,6 +101,7 @@ struct ByteFormat : CodeFormat {
 
 // Codes of E2M1: what they mean is looked up.
 struct E2m1Format : CodeFormat {
+  using Operand = Bf16Operand;
   static constexpr Codes kCodes = Codes::kSmallFloats;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What one multiply-add of a product takes: a float32 weight, or a pair of bf16 where the
-// instruction set multiplies them.
+// What one multiply-add of a product takes: a float32 weight, or a pair of bf16 or of integers
+// where the instruction set multiplies them. Sum is a chain of them.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/cpu/unroll.h"
@@ -14,7 +14,9 @@ namespace saker::kernels::SAKER_ISA {
 struct FloatOperand {
   using Weight = F32x16;
   using Input = float;
+  using Sum = F32x16;
   static constexpr int kPerOperand = 1;  // k that one operand stands for.
+  static constexpr bool kSteps = false;  // Whether inputs are multiples of a group's step.
 
   // x as it is multiplied.
   static F32x16 round(F32x16 x) { return x; }
@@ -31,7 +33,9 @@ struct FloatOperand {
 struct PairOperand {
   using Weight = U32x16;
   using Input = std::uint32_t;
+  using Sum = F32x16;
   static constexpr int kPerOperand = 2;
+  static constexpr bool kSteps = false;
 
   static F32x16 round(F32x16 x) { return round_to_bf16(x); }
 
@@ -45,8 +49,44 @@ struct PairOperand {
 };
 
 using Bf16Operand = PairOperand;
+using CodeOperand = PairOperand;
+#elif defined(SAKER_INT16_DOT)
+// Multiplies pairs of integers of 16 bits: codes, and x in multiples of a group's step. Sums of a
+// group's 128 columns at most fit 32 bits.
+struct IntegerOperand {
+  using Weight = U32x16;
+  using Input = std::uint32_t;
+  using Sum = U32x16;
+  static constexpr int kPerOperand = 2;
+  static constexpr bool kSteps = true;
+
+  static U32x16 step(U32x16 acc, Weight w, Input x) {
+    return dot_int16_pairs(acc, w, broadcast_u32(x));
+  }
+
+  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
+
+  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
+};
+
+using Bf16Operand = FloatOperand;
+using CodeOperand = IntegerOperand;
 #else
 using Bf16Operand = FloatOperand;
+using CodeOperand = FloatOperand;
 #endif
+
+[[gnu::always_inline]] inline void clear(F32x16& sum) {
+  sum = zero();
+}
+
+[[gnu::always_inline]] inline void clear(U32x16& sum) {
+  sum = broadcast_u32(0);
+}
+
+template <typename Sum, int kRows, int kBlocks>
+[[gnu::always_inline]] inline void clear(Sum (&sums)[kRows][kBlocks]) {
+  unroll<kRows>([&](auto r) { unroll<kBlocks>([&](auto b) { clear(sums[r.kValue][b.kValue]); }); });
+}
 
 }  // namespace saker::kernels::SAKER_ISA

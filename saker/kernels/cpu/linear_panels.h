@@ -36,7 +36,7 @@ template <typename Format, int kRows>
     const typename Format::Operand::Input (*panel)[kBlockStep][kBlockRows],
     const typename Format::Operand::Input* inputs,
     int count,
-    F32x16 (&acc)[kRows][kBlockStep]
+    typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
 ) {
   using Operand = typename Format::Operand;
 #pragma GCC unroll 4
@@ -53,28 +53,21 @@ template <typename Format, int kRows>
   }
 }
 
-template <int kRows>
-[[gnu::always_inline]] inline void clear_sums(F32x16 (&acc)[kRows][kBlockStep]) {
-  unroll<kRows>([&](auto row) {
-    unroll<kBlockStep>([&](auto b) { acc[row.kValue][b.kValue] = zero(); });
-  });
-}
-
 // Adds the products of the panel's group g, summed in acc, to the sums of one sliver. These are the
 // compiler's to place: sums in memory, which each group read and wrote, cost prompts a tenth.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void add_group_products(
     const TileMemory<Format>& memory,
     int g,
-    const float* group_sums,
-    const F32x16 (&acc)[kRows][kBlockStep],
+    const float* numbers,
+    const typename Format::Operand::Sum (&acc)[kRows][kBlockStep],
     F32x16 (&y)[kRows][kBlockStep]
 ) {
   unroll<kBlockStep>([&](auto b) {
     const GroupTerms terms = {load(memory.scales[g][b.kValue]), load(memory.factors[g][b.kValue])};
     unroll<kRows>([&](auto row) {
       F32x16& sum = y[row.kValue][b.kValue];
-      sum = add_group<Format>(sum, acc[row.kValue][b.kValue], group_sums[row.kValue], terms);
+      sum = add_group<Format, kRows>(sum, acc[row.kValue][b.kValue], numbers, row.kValue, terms);
     });
   });
 }
@@ -89,7 +82,7 @@ void multiply_sliver(
     float (*sums)[kBlockStep][kBlockRows]
 ) {
   constexpr int kPerOperand = Format::Operand::kPerOperand;
-  F32x16 acc[kRows][kBlockStep];
+  typename Format::Operand::Sum acc[kRows][kBlockStep];
   const auto* inputs = x.inputs + range.first / kPerOperand * kRows;
   if constexpr (!kGrouped<Format>) {
     load_sums<kRows>(sums, acc);
@@ -101,12 +94,12 @@ void multiply_sliver(
     F32x16 y[kRows][kBlockStep];
     load_sums<kRows>(sums, y);
     for (int g = 0; g < range.count / weight.group; ++g) {
-      clear_sums(acc);
+      clear(acc);
       multiply_panel<Format, kRows>(
           memory.panel + g * group_inputs, inputs + g * group_inputs * kRows, group_inputs, acc
       );
-      const float* group_sums = x.sums + (first_group + g) * kRows;
-      add_group_products<Format, kRows>(memory, g, group_sums, acc, y);
+      const float* numbers = x.numbers + (first_group + g) * kGroupNumbers<Format> * kRows;
+      add_group_products<Format, kRows>(memory, g, numbers, acc, y);
     }
     store_sums<kRows>(y, sums);
   }

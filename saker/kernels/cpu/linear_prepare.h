@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x in the form that the products read: slivers of interleaved rows, sums of groups, bf16
-// pairs where those are multiplied.
+// Rows of x in the form that the products read: slivers of interleaved rows, sums of groups, pairs
+// of bf16 or of integers where those are multiplied.
 
+#include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/linear_tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -49,7 +50,7 @@ void store_inputs(const float* values, int count, int stride, float* inputs) {
   }
 }
 
-// Pairs of values that are bf16 already.
+// Pairs of values in the upper halves of words: bf16 already, or integers.
 template <typename Format>
 void store_inputs(const float* values, int count, int stride, std::uint32_t* inputs) {
   constexpr int kDistance = Format::kPairDistance;
@@ -61,18 +62,47 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
   }
 }
 
-// Brings `count` values, padded to a multiple of 16, into the form of operands; returns their sums
-// by lane.
+// Brings `count` values, padded to a multiple of 16, into the form of operands; numbers of a group
+// as Sliver has them, `stride` apart.
 template <typename Format>
-[[gnu::always_inline]] inline F32x16 convert_inputs(const float* from, int count, float* values) {
+[[gnu::always_inline]] inline void convert_inputs(
+    const float* from, int count, float* values, float* numbers, int
+) {
   F32x16 sum = zero();
   for (int i = 0; i < count; i += 16) {
     const F32x16 lanes = Format::Operand::round(load(from + i));
     sum = add(sum, lanes);
     store(values + i, input_lanes<Format>(lanes));
   }
-  return sum;
+  if constexpr (kGrouped<Format>) {
+    *numbers = reduce_add(sum);
+  }
 }
+
+#if defined(SAKER_INT16_DOT)
+// The same for integers, in the upper halves of `values`. The step is NaN where a value is not
+// finite.
+template <typename Format>
+  requires(Format::Operand::kSteps)
+[[gnu::always_inline]] inline void convert_inputs(
+    const float* from, int count, float* values, float* numbers, int stride
+) {
+  Largest largest;
+  for (int i = 0; i < count; i += 16) {
+    largest.add(load(from + i));
+  }
+  const Int16Step of(largest.of_finite());
+  F32x16 sum = zero();
+  for (int i = 0; i < count; i += 16) {
+    const U32x16 integers = to_int(mul(load(from + i), broadcast(of.inverse)));
+    sum = add(sum, to_float(integers));
+    store(values + i, as_float(shift_left<16>(integers)));
+  }
+  const float step = of.step + largest.flaw();
+  numbers[0] = step * reduce_add(sum);
+  numbers[stride] = step;
+}
+#endif
 
 template <typename Format>
 void prepare(
@@ -87,18 +117,16 @@ void prepare(
   const int first = slivers.first_row(sliver);
   const int rows = slivers.first_row(sliver + 1) - first;
   auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
-  auto* sums = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
+  auto* numbers = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
   const int chunk = kGrouped<Format> ? weight.group : 64;
   alignas(64) float values[128];
   for (int row = 0; row < rows; ++row) {
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
       const float* from = find_inputs(x, first + row, k, count, values);
-      const F32x16 sum = convert_inputs<Format>(from, count, values);
+      float* of = numbers + k / chunk * kGroupNumbers<Format> * rows + row;
+      convert_inputs<Format>(from, count, values, of, rows);
       store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
-      if constexpr (kGrouped<Format>) {
-        sums[k / weight.group * rows + row] = reduce_add(sum);
-      }
     }
   }
 }

@@ -14,7 +14,7 @@ template <typename Format, int kCount, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_step(
     const typename Format::Word (&word)[kBlocks],
     const typename Format::Operand::Input* inputs,
-    F32x16 (&sums)[kRows][kBlocks]
+    typename Format::Operand::Sum (&sums)[kRows][kBlocks]
 ) {
   using Operand = typename Format::Operand;
   unroll<kCount>([&](auto i) {
@@ -26,12 +26,6 @@ template <typename Format, int kCount, int kRows, int kBlocks>
       });
     });
   });
-}
-
-template <int kRows, int kBlocks>
-[[gnu::always_inline]] inline void clear(F32x16 (&sums)[kRows][kBlocks]) {
-  unroll<kRows>([&](auto r) { unroll<kBlocks>([&](auto b) { sums[r.kValue][b.kValue] = zero(); }); }
-  );
 }
 
 template <int kRows, int kBlocks>
@@ -77,13 +71,13 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     const PackedMatrix& weight,
     BlockWords words,
     const typename Format::Operand::Input* inputs,
-    const float* group_sums,
+    const float* numbers,
     Ahead& ahead,
     float (&y)[kRows][kBlocks][kBlockRows]
 ) {
   const std::size_t group_bytes = weight.read_group_bytes();
   const int group_inputs = weight.group / Format::Operand::kPerOperand;
-  F32x16 a[kGroups][kRows][kBlocks];
+  typename Format::Operand::Sum a[kGroups][kRows][kBlocks];
   unroll<kGroups>([&](auto g) { clear(a[g.kValue]); });
   for (int step = 0; step < group_inputs / Format::kOperands; ++step) {
     unroll<kGroups>([&](auto g) {
@@ -106,9 +100,10 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
       const std::byte* scales = words.at + b.kValue * words.stride + g.kValue * group_bytes;
       const auto terms = load_terms<Format>(weight, scales);
       unroll<kRows>([&](auto r) {
-        const float sum = group_sums[g.kValue * kRows + r.kValue];
+        const auto& products = a[g.kValue][r.kValue][b.kValue];
+        const float* of = numbers + g.kValue * kGroupNumbers<Format> * kRows;
         float* to = y[r.kValue][b.kValue];
-        store(to, add_group<Format>(load(to), a[g.kValue][r.kValue][b.kValue], sum, terms));
+        store(to, add_group<Format, kRows>(load(to), products, of, r.kValue, terms));
       });
     });
   });
@@ -137,19 +132,19 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       words = widen(weight, block, kBlocks, first, end - first, wide);
     }
     const auto* inputs = x.inputs + first * group_inputs;
-    const float* sums = x.sums + first * kRows;
+    const float* numbers = x.numbers + first * kGroupNumbers<Format> * kRows;
     int group = first;
     for (; group + kGroups <= end; group += kGroups) {
-      add_groups<Format, kGroups>(weight, words, inputs, sums, ahead, y);
+      add_groups<Format, kGroups>(weight, words, inputs, numbers, ahead, y);
       words.at += kGroups * group_bytes;
       inputs += kGroups * group_inputs;
-      sums += kGroups * kRows;
+      numbers += kGroups * kGroupNumbers<Format> * kRows;
     }
     for (; group < end; ++group) {
-      add_groups<Format, 1>(weight, words, inputs, sums, ahead, y);
+      add_groups<Format, 1>(weight, words, inputs, numbers, ahead, y);
       words.at += group_bytes;
       inputs += group_inputs;
-      sums += kRows;
+      numbers += kGroupNumbers<Format> * kRows;
     }
   }
   // Not by store_results: with it g++ 12 takes y back into registers, which 8 rows pay with 7 %.

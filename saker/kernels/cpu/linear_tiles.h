@@ -87,14 +87,17 @@ struct Ahead {
   }
 };
 
-// Where a sliver's prepared rows lie: inputs [K / kPerOperand][rows], then sums of groups
-// [groups][rows].
+// Where a sliver's prepared rows lie: inputs [K / kPerOperand][rows], then of each group the sums
+// of its rows and, where operands have them, their steps [groups][kGroupNumbers][rows].
 template <typename Input>
 struct Sliver {
   const Input* inputs;
-  const float* sums;
+  const float* numbers;
   int rows;
 };
+
+template <typename Format>
+constexpr int kGroupNumbers = Format::Operand::kSteps ? 2 : 1;
 
 template <typename Format>
 constexpr int inputs_per_row(int columns) {
@@ -104,8 +107,8 @@ constexpr int inputs_per_row(int columns) {
 
 template <typename Format>
 std::size_t row_bytes(const PackedMatrix& weight) {
-  const int sums = weight.has_groups() ? weight.groups() : 0;
-  return 4 * static_cast<std::size_t>(inputs_per_row<Format>(weight.columns) + sums);
+  const int numbers = weight.has_groups() ? weight.groups() * kGroupNumbers<Format> : 0;
+  return 4 * static_cast<std::size_t>(inputs_per_row<Format>(weight.columns) + numbers);
 }
 
 template <typename Format>
@@ -156,16 +159,25 @@ template <typename Format>
   }
 }
 
-// Adds one group to y: a is its chain of products, sum the sum of its x.
-template <typename Format>
+// Adds one group to y: a is its chain of products, numbers those of row `row` of kRows.
+template <typename Format, int kRows>
 [[gnu::always_inline]] inline F32x16 add_group(
-    F32x16 y, F32x16 a, float sum, const GroupTerms& terms
+    F32x16 y,
+    typename Format::Operand::Sum a,
+    const float* numbers,
+    int row,
+    const GroupTerms& terms
 ) {
-  const F32x16 scaled = fma(terms.scale, a, y);
+  F32x16 scaled;
+  if constexpr (Format::Operand::kSteps) {
+    scaled = fma(terms.scale, mul(to_float(a), broadcast(numbers[kRows + row])), y);
+  } else {
+    scaled = fma(terms.scale, a, y);
+  }
   if constexpr (Format::kCodes == Codes::kSmallFloats) {
     return scaled;
   } else {
-    return fma(terms.factor, broadcast(sum), scaled);
+    return fma(terms.factor, broadcast(numbers[row]), scaled);
   }
 }
 

@@ -187,11 +187,18 @@ inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
   return {halves(a), halves(b)};
 }
 
+// acc + a.even * b.even + a.odd * b.odd. As one piece: a compiler that may put off the addition
+// needs a register for the product meanwhile, and pushes sums out to memory.
+inline __m256i dot_int16_pairs(__m256i acc, __m256i a, __m256i b) {
+  __m256i products;
+  asm("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[acc], %[acc]"
+      : [acc] "+x"(acc), [products] "=&x"(products)
+      : [a] "x"(a), [b] "x"(b));
+  return acc;
+}
+
 inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
-  return {
-      _mm256_add_epi32(acc.low, _mm256_madd_epi16(a.low, b.low)),
-      _mm256_add_epi32(acc.high, _mm256_madd_epi16(a.high, b.high)),
-  };
+  return {dot_int16_pairs(acc.low, a.low, b.low), dot_int16_pairs(acc.high, a.high, b.high)};
 }
 
 inline F32x16 even_bf16(U32x16 v) {

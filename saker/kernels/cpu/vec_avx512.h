@@ -177,8 +177,14 @@ inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
 inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
 #if defined(SAKER_BF16_DOT)
   return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)};
-#else
+#elif defined(SAKER_EMULATE_AVX512)
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))};
+#else
+  __m512i products;  // As one piece, see vec_avx2.h.
+  asm("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[acc], %[acc]"
+      : [acc] "+v"(acc.v), [products] "=&v"(products)
+      : [a] "v"(a.v), [b] "v"(b.v));
+  return acc;
 #endif
 }
 

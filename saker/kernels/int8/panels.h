@@ -10,6 +10,7 @@
 //
 // A row of x that is not finite somewhere gets the scale NaN, and results of NaN.
 
+#include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 
@@ -22,32 +23,6 @@ inline constexpr float kSmallestScale = 0x1p-100F;  // Below it numbers count as
 inline int panels(int columns) {
   return (columns + kPanel - 1) / kPanel;
 }
-
-// NaN in lanes that are not finite, else 0.
-[[gnu::always_inline]] inline F32x16 flaws(F32x16 a) {
-  return mul(a, zero());
-}
-
-[[gnu::always_inline]] inline F32x16 magnitude(F32x16 a) {
-  return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
-}
-
-// The largest magnitude of all lanes that were added, NaN where one was not finite.
-class Largest {
- public:
-  [[gnu::always_inline]] void add(F32x16 lanes) {
-    top_ = max(top_, magnitude(lanes));
-    flaw_ = SAKER_ISA::add(flaw_, flaws(lanes));
-  }
-
-  F32x16 by_lane() const { return SAKER_ISA::add(top_, flaw_); }
-
-  float of_all() const { return reduce_max(top_) + reduce_add(flaw_); }
-
- private:
-  F32x16 top_ = zero();
-  F32x16 flaw_ = zero();
-};
 
 // The columns [first, first + count) of a row of x, at most kPanel of them.
 class InputPanel {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What numbers are rounded by that become whole multiples of a step: the largest of them asks for
+// it.
+
+#include "saker/kernels/cpu/vec.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// NaN in lanes that are not finite, else 0.
+[[gnu::always_inline]] inline F32x16 flaws(F32x16 a) {
+  return mul(a, zero());
+}
+
+[[gnu::always_inline]] inline F32x16 magnitude(F32x16 a) {
+  return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
+}
+
+// The largest magnitude of all lanes that were added, NaN where one was not finite.
+class Largest {
+ public:
+  [[gnu::always_inline]] void add(F32x16 lanes) {
+    top_ = max(top_, magnitude(lanes));
+    flaw_ = SAKER_ISA::add(flaw_, flaws(lanes));
+  }
+
+  F32x16 by_lane() const { return SAKER_ISA::add(top_, flaw_); }
+
+  float of_finite() const { return reduce_max(top_); }
+
+  float flaw() const { return reduce_add(flaw_); }
+
+  float of_all() const { return of_finite() + flaw(); }
+
+ private:
+  F32x16 top_ = zero();
+  F32x16 flaw_ = zero();
+};
+
+#if defined(SAKER_INT16_DOT)
+inline constexpr float kLargestInt16 = 32767.0F;
+
+// The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
+// taken for zeros, so that both are finite.
+struct Int16Step {
+  float step;
+  float inverse;
+
+  explicit Int16Step(float largest) {
+    const float bounded = largest > 0x1p-96F ? largest : 0x1p-96F;
+    step = bounded / kLargestInt16;
+    inverse = kLargestInt16 / bounded;
+  }
+};
+#endif
+
+}  // namespace saker::kernels::SAKER_ISA
