@@ -8,7 +8,7 @@ objects=$(find "$1" -path '*saker_isa_*' -name '*.o' ! -path '*saker_isa_portabl
 [ -n "$objects" ] || exit 0
 # Weak text symbols, but for those in the sets' own namespaces.
 shared=$(echo "$objects" | xargs nm --demangle --defined-only | grep -E '^[0-9a-f]+ [Ww] ' |
-  grep -vE '(avx2|avx512|avx512_bf16|amx|neon|neon_bf16)::' | cut -d ' ' -f 3- | sort -u || true)
+  grep -vE '(avx2|avx512|avx512_vnni|avx512_bf16|amx|neon|neon_bf16)::' | cut -d ' ' -f 3- | sort -u || true)
 if [ -n "$shared" ]; then
   echo "functions that special instruction sets share with the rest:"
   echo "$shared"

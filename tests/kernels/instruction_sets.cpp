@@ -36,7 +36,7 @@ bool can_run(const std::string& name) {
 std::vector<std::string> find_instruction_sets() {
   std::vector<std::string> names;
   for (const char* name :
-       {"portable", "avx2", "avx512", "avx512_bf16", "amx", "neon", "neon_bf16"}) {
+       {"portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon", "neon_bf16"}) {
     if (can_run(name)) {
       names.emplace_back(name);
     }
@@ -63,11 +63,11 @@ Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
   if (format.kind == WeightKind::kFloat32 || format.kind == WeightKind::kFloat16) {
     return Rounding::kNone;
   }
-  if (set.find("bf16") != std::string_view::npos || set.starts_with("amx")) {
-    return Rounding::kBf16;
+  if (format.kind == WeightKind::kAffine && set.starts_with("avx")) {
+    return Rounding::kInt16;
   }
-  const bool integers = format.kind == WeightKind::kAffine && set.starts_with("avx");
-  return integers ? Rounding::kInt16 : Rounding::kNone;
+  const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
+  return has_bf16 ? Rounding::kBf16 : Rounding::kNone;
 }
 
 Rounding attend_rounding(std::string_view set, bool bf16, int bits) {

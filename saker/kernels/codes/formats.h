@@ -44,6 +44,7 @@ struct CodeFormat {
   using Operand = CodeOperand;
   using Word = CodeWord;
   static constexpr int kStepBytes = 64;
+  static constexpr bool kIntegers = Operand::kSteps;
 
   static Word load_word(const std::byte* p) { return Word::load(p); }
 };
@@ -55,7 +56,7 @@ struct NibbleFormat : CodeFormat {
   static constexpr Codes kCodes = Codes::kAffine;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
-  static constexpr float kOffset = kBf16Dot ? 128.0F : 0.0F;
+  static constexpr float kOffset = Operand::kPerOperand == 2 && !kIntegers ? 128.0F : 0.0F;
 
   static float input_scale(int k) {
     constexpr float kScales[4] = {1.0F, 0x1p-4F, 0x1p-8F, 0x1p-12F};
@@ -68,7 +69,7 @@ struct NibbleFormat : CodeFormat {
       const U32x16 codes =
           bit_and(shift_right<4 * index>(word.whole()), broadcast_u32(0x000f000fU));
       // bf16 bits 0x4300 are 128, and the last bit of its fraction is 1.
-      return kBf16Dot ? bit_or(codes, broadcast_u32(0x43004300U)) : codes;
+      return kIntegers ? codes : bit_or(codes, broadcast_u32(0x43004300U));
     } else {
       const U32x16 half = index < 4 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xfU << (index % 4 * 4))));
@@ -88,10 +89,10 @@ struct ByteFormat : CodeFormat {
 
   template <int index>
   static auto operand(Word word) {
-    if constexpr (kBf16Dot) {
-      return bf16_of_bytes<index>(word.whole());
-    } else if constexpr (Operand::kPerOperand == 2) {
+    if constexpr (kIntegers) {
       return bit_and(shift_right<8 * index>(word.whole()), broadcast_u32(0x00ff00ffU));
+    } else if constexpr (Operand::kPerOperand == 2) {
+      return bf16_of_bytes<index>(word.whole());
     } else {
       const U32x16 half = index < 2 ? word.whole() : word.upper();
       return to_float(bit_and(half, broadcast_u32(0xffU << (index % 2 * 8))));

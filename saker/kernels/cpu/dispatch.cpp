@@ -33,6 +33,12 @@ extern const KernelTable kernel_table;
 }
 #endif
 
+#if defined(SAKER_HAS_AVX512_VNNI)
+namespace avx512_vnni {
+extern const KernelTable kernel_table;
+}
+#endif
+
 #if defined(SAKER_HAS_AVX512_BF16)
 namespace avx512_bf16 {
 extern const KernelTable kernel_table;
@@ -90,6 +96,12 @@ std::deque<Entry> runnable_tables() {
                       __builtin_cpu_supports("avx512dq");
   if (avx512) {
     tables.push_back({"avx512", &avx512::kernel_table});
+  }
+#endif
+#if defined(SAKER_HAS_AVX512_VNNI)
+  const bool avx512_vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+  if (avx512_vnni) {
+    tables.push_back({"avx512_vnni", &avx512_vnni::kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AVX512_BF16) || defined(SAKER_HAS_AMX)

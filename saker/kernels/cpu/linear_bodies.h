@@ -8,13 +8,12 @@
 // Codes: per group a is such a chain of code * x from 0; then y = fma(scale, a, y) and
 // y = fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the
 // lanes as a tree.
-// Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and codes, and a link
-// of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
+// Where the set multiplies pairs of 16-bit integers, x is rounded for affine codes to such integers
+// times a step, a group's largest magnitude / 32767: a is the exact sum of code * integer as the
+// nearest float32, times the step, and the group's sum is that of the integers, times the step.
+// Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and other codes, and a
+// link of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.
-// Where it multiplies pairs of 16-bit integers and not of bf16, x is rounded for affine codes to
-// such integers times a step, a group's largest magnitude / 32767: a is the exact sum of code *
-// integer as the nearest float32, times the step, and the group's sum is that of the integers,
-// times the step.
 // Where weights of bf16 lie in rows (see dots/panels.h) each 1024 columns are sixteen such chains
 // from 0, of every sixteenth pair; vec.h's half_sums makes two numbers of them, each is added to
 // that of the 1024 columns before, and y is the sum of both.

@@ -49,8 +49,11 @@ struct PairOperand {
 };
 
 using Bf16Operand = PairOperand;
-using CodeOperand = PairOperand;
-#elif defined(SAKER_INT16_DOT)
+#else
+using Bf16Operand = FloatOperand;
+#endif
+
+#if defined(SAKER_INT16_DOT)
 // Multiplies pairs of integers of 16 bits: codes, and x in multiples of a group's step. Sums of a
 // group's 128 columns at most fit 32 bits.
 struct IntegerOperand {
@@ -69,11 +72,9 @@ struct IntegerOperand {
   static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
 };
 
-using Bf16Operand = FloatOperand;
 using CodeOperand = IntegerOperand;
 #else
-using Bf16Operand = FloatOperand;
-using CodeOperand = FloatOperand;
+using CodeOperand = Bf16Operand;
 #endif
 
 [[gnu::always_inline]] inline void clear(F32x16& sum) {

@@ -3,7 +3,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 
 // Sets with bodies of int8/. On tiles bf16 is as fast as the rest of a pass (docs/adr/0015).
-#if (defined(__AVX512VNNI__) && !defined(__AMX_TILE__)) || \
+#if (defined(__AVX512BF16__) && !defined(__AMX_TILE__)) || \
     (defined(SAKER_EMULATE_BF16) && !defined(SAKER_EMULATE_AMX))
 #define SAKER_INT8
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for AVX-512 (F, BW, VL, DQ), and BF16 with VNNI and VBMI where the set has them: one
+// vec.h for AVX-512 (F, BW, VL, DQ), VNNI, and BF16 with VBMI where the set has them: one
 // register of sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so
 // that this code is tested on any x86 machine.
 
@@ -175,10 +175,13 @@ inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
 }
 
 inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
-#if defined(SAKER_BF16_DOT)
+#if defined(SAKER_EMULATE_BF16)
   return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)};
 #elif defined(SAKER_EMULATE_AVX512)
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))};
+#elif defined(__AVX512VNNI__)
+  asm("vpdpwssd %[b], %[a], %[acc]" : [acc] "+v"(acc.v) : [a] "v"(a.v), [b] "v"(b.v));
+  return acc;
 #else
   __m512i products;  // As one piece, see vec_avx2.h.
   asm("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[acc], %[acc]"
