@@ -62,8 +62,8 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
   }
 }
 
-// Brings `count` values, padded to a multiple of 16, into the form of operands; numbers of a group
-// as Sliver has them, `stride` apart.
+// Brings `count` values, padded to a multiple of 16, into the form of operands; numbers of a group,
+// where there are groups, as Sliver has them, `stride` apart.
 template <typename Format>
 [[gnu::always_inline]] inline void convert_inputs(
     const float* from, int count, float* values, float* numbers, int
@@ -124,7 +124,8 @@ void prepare(
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
       const float* from = find_inputs(x, first + row, k, count, values);
-      float* of = numbers + k / chunk * kGroupNumbers<Format> * rows + row;
+      const int group = k / chunk;
+      float* of = kGrouped<Format> ? numbers + group * kGroupNumbers<Format> * rows + row : nullptr;
       convert_inputs<Format>(from, count, values, of, rows);
       store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
     }
