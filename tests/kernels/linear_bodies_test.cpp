@@ -32,8 +32,16 @@ class Weight {
  public:
   Weight(
       const WeightFormat& format, int rows, int columns, std::uint64_t seed, bool is_wide = false
+  )
+      : Weight(format, rows, columns, random_weight(format, rows, columns, seed), is_wide) {}
+
+  Weight(
+      const WeightFormat& format,
+      int rows,
+      int columns,
+      const WeightTensors& tensors,
+      bool is_wide = false
   ) {
-    const WeightTensors tensors = random_weight(format, rows, columns, seed);
     const DType scales = (tensors.scales ? *tensors.scales : tensors.weight).dtype;
     matrix_ = packed_layout(rows, columns, format, scales, kernel_table().linear->orders);
     if (is_wide) {
@@ -134,6 +142,23 @@ TEST_P(LinearBodiesTest, RoundsInputsNoCoarserThanItSays) {
     }
     const double limits[] = {1e-6, 3e-3, 3e-5};  // kNone, kBf16, kInt16
     EXPECT_LT(std::sqrt(error / size), limits[static_cast<int>(rounding)]) << format_name(format);
+  }
+}
+
+// All codes and all inputs as large as they get, of either sign, and inputs of any size.
+TEST_P(LinearBodiesTest, LargestSumsOfCodesFit) {
+  const WeightFormat format = {WeightKind::kAffine, 8, 128};
+  WeightTensors tensors = random_weight(format, 20, 256, 3);
+  const auto codes = std::make_shared<std::vector<std::byte>>(20 * 256, std::byte{255});
+  tensors.weight.data = std::shared_ptr<const std::byte>(codes, codes->data());
+  const Weight weight(format, 20, 256, tensors);
+  for (const float size : {1.0F, -1.0F, 1e-30F, 1e25F, 1e-44F}) {
+    const std::vector<float> x(std::size_t{20} * 256, size);
+    const auto y = weight.times(x, 0, 20);
+    const auto truth = true_products(x, weight.values(), 256, linear_rounding(GetParam(), format));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_NEAR(y[i], truth.sums[i], truth.limits[i] + 1e-30) << size << " at " << i;
+    }
   }
 }
 

@@ -21,7 +21,7 @@ inline float round_to_int16_pairs(float* values, int count) {
   for (int i = 0; i < count; i += kVector) {
     largest.add(load(values + i));
   }
-  const Int16Step of(largest.of_finite());
+  const Int16Step of(largest.top());
   const F32x16 inverse = broadcast(of.inverse);
   auto* pairs = reinterpret_cast<std::uint32_t*>(values);
   for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {

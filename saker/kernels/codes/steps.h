@@ -27,11 +27,13 @@ class Largest {
 
   F32x16 by_lane() const { return SAKER_ISA::add(top_, flaw_); }
 
-  float of_finite() const { return reduce_max(top_); }
+  // Undefined where a lane was not finite.
+  float top() const { return reduce_max(top_); }
 
+  // NaN where a lane was not finite, else 0.
   float flaw() const { return reduce_add(flaw_); }
 
-  float of_all() const { return of_finite() + flaw(); }
+  float of_all() const { return top() + flaw(); }
 
  private:
   F32x16 top_ = zero();

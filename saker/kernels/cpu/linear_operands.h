@@ -28,13 +28,21 @@ struct FloatOperand {
   static void store_panel(float* p, Weight w) { store(p, w); }
 };
 
-#if defined(SAKER_BF16_DOT)
-// Multiplies pairs of bf16.
-struct PairOperand {
+// What operands of two columns in one word share.
+struct WordOperand {
   using Weight = U32x16;
   using Input = std::uint32_t;
-  using Sum = F32x16;
   static constexpr int kPerOperand = 2;
+
+  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
+
+  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
+};
+
+#if defined(SAKER_BF16_DOT)
+// Multiplies pairs of bf16.
+struct PairOperand : WordOperand {
+  using Sum = F32x16;
   static constexpr bool kSteps = false;
 
   static F32x16 round(F32x16 x) { return round_to_bf16(x); }
@@ -42,10 +50,6 @@ struct PairOperand {
   static F32x16 step(F32x16 acc, Weight w, Input x) {
     return dot_bf16_pairs(acc, w, broadcast_u32(x));
   }
-
-  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
-
-  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
 };
 
 using Bf16Operand = PairOperand;
@@ -56,20 +60,13 @@ using Bf16Operand = FloatOperand;
 #if defined(SAKER_INT16_DOT)
 // Multiplies pairs of integers of 16 bits: codes, and x in multiples of a group's step. Sums of a
 // group's 128 columns at most fit 32 bits.
-struct IntegerOperand {
-  using Weight = U32x16;
-  using Input = std::uint32_t;
+struct IntegerOperand : WordOperand {
   using Sum = U32x16;
-  static constexpr int kPerOperand = 2;
   static constexpr bool kSteps = true;
 
   static U32x16 step(U32x16 acc, Weight w, Input x) {
     return dot_int16_pairs(acc, w, broadcast_u32(x));
   }
-
-  static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
-
-  static void store_panel(std::uint32_t* p, Weight w) { store_u32(p, w); }
 };
 
 using CodeOperand = IntegerOperand;

@@ -91,7 +91,7 @@ template <typename Format>
   for (int i = 0; i < count; i += 16) {
     largest.add(load(from + i));
   }
-  const Int16Step of(largest.of_finite());
+  const Int16Step of(largest.top());
   F32x16 sum = zero();
   for (int i = 0; i < count; i += 16) {
     const U32x16 integers = to_int(mul(load(from + i), broadcast(of.inverse)));
