@@ -31,19 +31,20 @@ bool is_mapped(std::size_t size) {
   return size >= 4 * kHugePage;
 }
 
-// Asks for huge pages, until one takes far longer than to clear it: a virtual machine that gave its
-// free memory back has to be lent each of them anew, while it has small ones at hand.
+// Asks for huge pages, until some took far longer than to clear them: a virtual machine that gave
+// its free memory back has to be lent each of them anew, while it has small ones at hand. One may
+// take long because the thread lost its processor.
 void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   constexpr std::chrono::milliseconds kLong(1);
-  static std::atomic<bool> at_hand = true;
-  if (!at_hand) {
+  constexpr int kSlowPages = 3;
+  static std::atomic<int> slow_pages = 0;
+  if (slow_pages >= kSlowPages) {
     return;
   }
   madvise(memory, size, MADV_HUGEPAGE);
   const auto start = std::chrono::steady_clock::now();
   *static_cast<volatile std::byte*>(memory) = std::byte{0};
-  if (std::chrono::steady_clock::now() - start > kLong) {
-    at_hand = false;
+  if (std::chrono::steady_clock::now() - start > kLong && ++slow_pages >= kSlowPages) {
     madvise(memory, size, MADV_NOHUGEPAGE);
   }
 }

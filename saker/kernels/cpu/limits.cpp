@@ -3,6 +3,7 @@
 
 #include "saker/base/processor.h"
 #include "saker/kernels/amx/limit.h"
+#include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/thread_pool.h"
 
@@ -11,7 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -46,12 +47,14 @@ double best_seconds(int tiles, Body&& body) {
 }
 
 double read_gbps() {
-  const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
-  const std::size_t tile_words = memory.size() / kReadTiles;
+  // Pages as large as those of weights: page walks are no limit of the machine.
+  AlignedBytes memory(kReadBytes);
+  std::memset(memory.data(), 1, memory.size());
+  constexpr std::size_t kTileWords = kReadBytes / sizeof(std::uint64_t) / kReadTiles;
   const double seconds = best_seconds(kReadTiles, [&](int tile) {
-    const std::uint64_t* words = memory.data() + static_cast<std::size_t>(tile) * tile_words;
+    const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data()) + tile * kTileWords;
     std::uint64_t sums[16] = {};
-    for (std::size_t i = 0; i < tile_words; i += 16) {
+    for (std::size_t i = 0; i < kTileWords; i += 16) {
       for (std::size_t lane = 0; lane < 16; ++lane) {
         sums[lane] ^= words[i + lane];
       }
