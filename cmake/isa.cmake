@@ -10,7 +10,7 @@ set(SAKER_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c)
 set(SAKER_ISA_FLAGS_avx512_vnni ${SAKER_ISA_FLAGS_avx512} -mavx512vnni)
 set(SAKER_ISA_FLAGS_avx512_bf16 ${SAKER_ISA_FLAGS_avx512_vnni} -mavx512bf16 -mavx512vbmi)
-set(SAKER_ISA_FLAGS_amx ${SAKER_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16)
+set(SAKER_ISA_FLAGS_amx ${SAKER_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mamx-int8)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   # False alarm of g++ 12 inside its own avx512fintrin.h.
   list(APPEND SAKER_ISA_FLAGS_avx512 -Wno-uninitialized)

@@ -91,4 +91,18 @@ void tile_add_products() {
   }
 }
 
+template <int sums, int left, int right>
+void tile_add_byte_products() {
+  TileFile& file = tile_file();
+  for (int m = 0; m < file.rows[left]; ++m) {
+    for (int n = 0; n < file.columns[right]; ++n) {
+      for (int i = 0; i < 4 * file.rows[right]; ++i) {
+        const auto x = static_cast<std::int8_t>(file.words[left][m][i / 4] >> (i % 4 * 8));
+        const auto w = static_cast<std::uint8_t>(file.words[right][i / 4][n] >> (i % 4 * 8));
+        file.words[sums][m][n] += static_cast<std::uint32_t>(x * w);
+      }
+    }
+  }
+}
+
 }  // namespace saker::emulate

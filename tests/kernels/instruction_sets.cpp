@@ -71,7 +71,7 @@ Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
 }
 
 Rounding attend_rounding(std::string_view set, bool bf16, int bits) {
-  if (bf16 && bits != 16 && set.starts_with("avx")) {
+  if (bf16 && bits != 16 && (set.starts_with("avx") || set.starts_with("amx"))) {
     return Rounding::kInt16;
   }
   const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");

@@ -2,8 +2,9 @@
 #pragma once
 
 // The tile registers of Intel AMX: eight of up to 16 rows of 64 bytes, numbered at compile time
-// (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS). Here 0 to 3
-// hold sums, 4 and 5 what stands left in a product, 6 and 7 what stands right, in pairs.
+// (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS and TDPBSUD).
+// Here 0 to 3 hold sums, 4 and 5 what stands left in a product, 6 and 7 what stands right: words of
+// two bf16 or of four bytes.
 //
 // With SAKER_EMULATE_AMX (tests only) plain code keeps the manual's order of additions.
 
@@ -27,6 +28,7 @@ inline constexpr int kLeft = 4;
 inline constexpr int kRight = 6;
 
 #if defined(SAKER_EMULATE_AMX)
+using emulate::tile_add_byte_products;
 using emulate::tile_add_products;
 using emulate::tile_clear;
 using emulate::tile_load;
@@ -84,6 +86,12 @@ template <int tile>
 template <int sums, int left, int right>
 [[gnu::always_inline]] inline void tile_add_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
+}
+
+// The same for signed bytes of `left` and unsigned ones of `right`, into integers of 32 bits.
+template <int sums, int left, int right>
+[[gnu::always_inline]] inline void tile_add_byte_products() {
+  asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 #endif
 

@@ -9,6 +9,7 @@
 #include "saker/kernels/attention/softmax.h"
 #include "saker/kernels/attention/state.h"
 #if defined(__AMX_BF16__) || defined(SAKER_EMULATE_AMX)
+#include "saker/kernels/attention/tile_code_products.h"
 #include "saker/kernels/attention/tile_products.h"
 #endif
 #include "saker/kernels/cpu/vec.h"
@@ -25,8 +26,10 @@ using Bf16Products = PairProducts;
 using Bf16Products = FloatProducts<true>;
 #endif
 
-// Of pages whose scales and biases are bf16. Tiles take their codes as bf16.
-#if defined(SAKER_INT16_DOT) && !defined(__AMX_BF16__) && !defined(SAKER_EMULATE_AMX)
+// Of pages whose scales and biases are bf16.
+#if defined(__AMX_INT8__) || defined(SAKER_EMULATE_AMX)
+using Bf16CodeProducts = TileCodeProducts;
+#elif defined(SAKER_INT16_DOT)
 using Bf16CodeProducts = CodeProducts;
 #else
 using Bf16CodeProducts = QuantizedProducts<Bf16Products>;

@@ -16,12 +16,14 @@
 namespace saker::kernels::SAKER_ISA {
 
 #if defined(SAKER_INT16_DOT)
-struct CodeProducts {
+// kElements: of a query that a word of its memory has room for, two or one.
+template <int kElements>
+struct IntegerProducts {
   using Registers = NoRegisters;
   static constexpr int kGroupRows = kCodeRows;
   static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
   static constexpr bool kUnpacks = false;
-  static constexpr int kQueryElements = 2;
+  static constexpr int kQueryElements = kElements;
 
   static void load_query(const AttendShape& shape, float* query, float* terms) {
     const CodeBlock& codes = shape.key_codes;
@@ -81,7 +83,7 @@ struct CodeProducts {
       const AttendShape& shape, const Block& block, const RowGroup& group, int g
   ) {
     const CodeBlock& codes = shape.key_codes;
-    const int stride = query_words<CodeProducts>(shape);
+    const int stride = query_words<IntegerProducts>(shape);
     const ScoreTask<std::uint32_t> task{
         reinterpret_cast<const std::uint32_t*>(block.queries) + group.first * stride +
             g * codes.group / 2,
@@ -117,7 +119,7 @@ struct CodeProducts {
   ) {
     const CodeBlock& codes = shape.value_codes;
     const std::ptrdiff_t offset = kBlock * g * codes.group * codes.bits / 8;
-    const CodeWeights weights = round_weights(codes, block, group, g);
+    const CodeWeights weights = round_weights(codes, block, group, g, store_int16_pairs);
     const ValueTask<std::uint32_t> task{
         block.weights,
         block.values + offset,
@@ -143,6 +145,8 @@ struct CodeProducts {
     }
   };
 };
+
+using CodeProducts = IntegerProducts<2>;
 #endif
 
 }  // namespace saker::kernels::SAKER_ISA

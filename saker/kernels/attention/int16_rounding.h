@@ -33,45 +33,66 @@ inline float round_to_int16_pairs(float* values, int count) {
 
 // The weights of a group of rows as a group of elements meets them.
 struct CodeWeights {
-  float steps[kCodeRows];
-  float rests[kCodeRows];  // What does not depend on the codes.
+  alignas(64) float steps[kAttendGroupRows];
+  float rests[kAttendGroupRows];  // What does not depend on the codes.
 };
 
-// Sets the block's weights to what the codes of group g meet.
-inline CodeWeights round_weights(
-    const CodeBlock& codes, const Block& block, const RowGroup& group, int g
+using BlockIntegers = U32x16[kBlock / kVector];  // Of one row.
+
+inline void store_int16_pairs(const BlockIntegers& integers, std::uint32_t* pairs) {
+  store_u32(pairs, int16_pairs(integers[0], integers[1]));
+  store_u32(pairs + kVector, int16_pairs(integers[2], integers[3]));
+}
+
+// Sets the block's weights to what the codes of group g meet; store_row(integers, to) writes a
+// row's.
+template <typename StoreRow>
+[[gnu::always_inline]] inline CodeWeights round_weights(
+    const CodeBlock& codes,
+    const Block& block,
+    const RowGroup& group,
+    int g,
+    const StoreRow& store_row
 ) {
   constexpr int kVectors = kBlock / kVector;
   const ValueTerms terms(codes, block.values, g);
-  CodeWeights weights;
+  alignas(64) float scaled[kAttendGroupRows][kBlock];
+  alignas(64) float tops[kAttendGroupRows] = {};
+  F32x16 rests[kAttendGroupRows];
   for (int r = 0; r < group.rows; ++r) {
     const BlockKeys& keys = group.keys[r];
     const bool whole = sees_whole_block(keys);
     F32x16 rest = zero();
     F32x16 largest = zero();
-    F32x16 scaled[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const F32x16 weight = load(block.scores + r * kBlock + v * kVector);
       const F32x16 scale = whole ? terms.scales[v] : seen_lanes(keys, v, terms.scales[v]);
       const F32x16 value = whole ? terms.middles[v] : seen_lanes(keys, v, terms.middles[v]);
-      scaled[v] = mul(weight, scale);
+      const F32x16 product = mul(weight, scale);
+      store(scaled[r] + v * kVector, product);
       rest = fma(weight, value, rest);
-      largest = max(largest, magnitude(scaled[v]));
+      largest = max(largest, magnitude(product));
     }
-    const Int16Step of(reduce_max(largest));
-    U32x16 integers[kVectors];
+    tops[r] = reduce_max(largest);
+    rests[r] = rest;
+  }
+  const Int16Steps of(load(tops));
+  CodeWeights weights;
+  store(weights.steps, of.step);
+  alignas(64) float inverses[kAttendGroupRows];
+  store(inverses, of.inverse);
+  for (int r = 0; r < group.rows; ++r) {
+    BlockIntegers integers;
     F32x16 sum = zero();
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      integers[v] = to_int(mul(scaled[v], broadcast(of.inverse)));
+      integers[v] = to_int(mul(load(scaled[r] + v * kVector), broadcast(inverses[r])));
       sum = add(sum, to_float(integers[v]));
     }
-    std::uint32_t* pairs = block.weights + r * kBlock / 2;
-    store_u32(pairs, int16_pairs(integers[0], integers[1]));
-    store_u32(pairs + kVector, int16_pairs(integers[2], integers[3]));
-    weights.steps[r] = of.step;
-    weights.rests[r] = reduce_add(fma(sum, broadcast(-middle_code(codes.bits) * of.step), rest));
+    store_row(integers, block.weights + r * kBlock / 2);
+    const F32x16 offset = broadcast(-middle_code(codes.bits) * weights.steps[r]);
+    weights.rests[r] = reduce_add(fma(sum, offset, rests[r]));
   }
   return weights;
 }

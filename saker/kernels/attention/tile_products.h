@@ -61,7 +61,6 @@ struct TileProducts : PairOperands {
   };
 
   static constexpr int kGroupRows = kTileHeight;
-  static constexpr bool kReadsCodes = false;
 
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]

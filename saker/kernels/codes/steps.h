@@ -41,7 +41,8 @@ class Largest {
 };
 
 #if defined(SAKER_INT16_DOT)
-inline constexpr float kLargestInt16 = 32767.0F;
+// Both bytes of such an integer are signed bytes, the lower one in -128 to 127.
+inline constexpr float kLargestInt16 = 127.0F * 256.0F + 127.0F;
 
 // The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
 // taken for zeros, so that both are finite.
@@ -53,6 +54,18 @@ struct Int16Step {
     const float bounded = largest > 0x1p-96F ? largest : 0x1p-96F;
     step = bounded / kLargestInt16;
     inverse = kLargestInt16 / bounded;
+  }
+};
+
+// The same for each lane.
+struct Int16Steps {
+  F32x16 step;
+  F32x16 inverse;
+
+  explicit Int16Steps(F32x16 largest) {
+    const F32x16 bounded = max(largest, broadcast(0x1p-96F));
+    step = div(bounded, broadcast(kLargestInt16));
+    inverse = div(broadcast(kLargestInt16), bounded);
   }
 };
 #endif

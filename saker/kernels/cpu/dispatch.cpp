@@ -116,7 +116,7 @@ std::deque<Entry> runnable_tables() {
 #endif
 #if defined(SAKER_HAS_AMX)
   if (avx512_bf16 && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-      request_tiles()) {
+      __builtin_cpu_supports("amx-int8") && request_tiles()) {
     tables.push_back({"amx", &amx::kernel_table});
   }
 #endif
