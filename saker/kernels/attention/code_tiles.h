@@ -14,7 +14,9 @@ inline constexpr int kTileElements = 4 * kTilePairs;  // Bytes of a row of a til
 
 // A row's integers as tiles read them: kTileElements upper bytes, then as many lower ones.
 template <int kBits>
-[[gnu::always_inline]] inline void store_byte_rows(const BlockIntegers& integers, std::uint32_t* to) {
+[[gnu::always_inline]] inline void store_byte_rows(
+    const BlockIntegers& integers, std::uint32_t* to
+) {
   store_bytes_apart<32 / kBits>(integers, reinterpret_cast<std::byte*>(to));
 }
 
@@ -55,9 +57,7 @@ using ByteSums = std::uint32_t[kTileHeight][kVector];
 // of the tiles 2 * turn and 2 * turn + 1, add(i, sums) takes it from there while tiles are at work
 // on the next one.
 template <typename Multiply, typename Add>
-[[gnu::always_inline]] inline void take_turns(
-    int count, const Multiply& multiply, const Add& add
-) {
+[[gnu::always_inline]] inline void take_turns(int count, const Multiply& multiply, const Add& add) {
   alignas(64) ByteSums sums[2][2];
   for (int i = 0; i < count; i += 2) {
     multiply(Index<0>(), i, sums[0]);

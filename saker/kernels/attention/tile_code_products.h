@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What code_products.h multiplies, for up to 16 rows at a time on AMX's tiles (code_tiles.h). Sums of
-// integers are exact, so no bit depends on who multiplied; few rows, and shapes that no tile has,
-// stay with vectors.
+// What code_products.h multiplies, for up to 16 rows at a time on AMX's tiles (code_tiles.h). Sums
+// of integers are exact, so no bit depends on who multiplied; few rows, and shapes that no tile
+// has, stay with vectors.
 
 #include "saker/kernels/attention/code_products.h"
 #include "saker/kernels/attention/code_tiles.h"
@@ -90,8 +90,8 @@ struct TileCodeProducts : IntegerProducts<1> {
     constexpr int kVectors = kBlock / kVector;
     const CodeBlock& codes = shape.key_codes;
     const std::ptrdiff_t stride = shape.query_stride * static_cast<std::ptrdiff_t>(sizeof(float));
-    const auto* queries = reinterpret_cast<const std::byte*>(block.queries) +
-                          group.first * stride + stride / 2;
+    const auto* queries =
+        reinterpret_cast<const std::byte*>(block.queries) + group.first * stride + stride / 2;
     alignas(64) std::byte scratch[kTileBytes];
     const auto multiply = [&](auto turn, int i, ByteSums(&sums)[2]) {
       const int v = i % kVectors;
