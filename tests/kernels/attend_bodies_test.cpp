@@ -266,11 +266,14 @@ TEST_P(AttendBodiesTest, IsNearTheTruth) {
   }
 }
 
-// The bits of a row are those of the row alone.
+// The bits of a row are those of the row alone, also where a value is infinite.
 TEST_P(AttendBodiesTest, RowsAreIndependent) {
   for (int trial = 0; trial < 40; ++trial) {
     const Case c = random_case(random_);
-    const Attention attention(c);
+    Attention attention(c);
+    if (trial % 4 == 0) {
+      attention.write_infinity(trial / 4 % c.pages.kv_heads);
+    }
     auto together = attention.output();
     auto alone = attention.output();
     for (int kv_head = 0; kv_head < c.pages.kv_heads; ++kv_head) {

@@ -65,34 +65,42 @@ template <int kQuarter>
   return {_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 
-// Which bytes a table of 64 places takes from two vectors.
-struct ByteIndex {
-  std::uint8_t at[64];
-};
+// The lower halves of the lanes of a, then of b.
+[[gnu::always_inline]] inline __m512i lower_halves(U32x16 a, U32x16 b) {
+  struct Halves {
+    std::uint16_t at[32];
+  };
+
+  alignas(64) static constexpr Halves kEven = [] {
+    Halves index = {};
+    for (int i = 0; i < 32; ++i) {
+      index.at[i] = static_cast<std::uint16_t>(2 * i);
+    }
+    return index;
+  }();
+  return _mm512_permutex2var_epi16(a.v, _mm512_load_si512(kEven.at), b.v);
+}
 
 // Cuts 64 integers of 16 bits into an upper and a lower signed byte: writes 64 upper bytes, then
 // the lower ones. Of every kEvery integers, the second half's lie between the first half's: as
 // codes lie in words (see code_block.h).
 template <int kEvery>
 [[gnu::always_inline]] inline void store_bytes_apart(const U32x16 (&integers)[4], std::byte* to) {
-  alignas(64) static constexpr ByteIndex kLower = [] {
-    ByteIndex index = {};
+  struct Bytes {
+    std::uint8_t at[64];
+  };
+
+  alignas(64) static constexpr Bytes kLower = [] {
+    Bytes index = {};
     for (int i = 0; i < 64; ++i) {
       const int from = i / kEvery * kEvery + i % kEvery / 2 + i % 2 * (kEvery / 2);
-      const int vector = from / kLanes;
-      const int lane = from % kLanes;
-      // Pairs of vectors are packed by fours of lanes.
-      const int half = vector / 2 * 32 + lane / 4 * 8 + vector % 2 * 4 + lane % 4;
-      index.at[i] = static_cast<std::uint8_t>(2 * half);
+      index.at[i] = static_cast<std::uint8_t>(2 * from);
     }
     return index;
   }();
   const __m512i rounding = _mm512_set1_epi16(0x80);
-  const auto pack = [&](U32x16 a, U32x16 b) {
-    return _mm512_add_epi16(_mm512_packs_epi32(a.v, b.v), rounding);
-  };
-  const __m512i first = pack(integers[0], integers[1]);
-  const __m512i second = pack(integers[2], integers[3]);
+  const __m512i first = _mm512_add_epi16(lower_halves(integers[0], integers[1]), rounding);
+  const __m512i second = _mm512_add_epi16(lower_halves(integers[2], integers[3]), rounding);
   const __m512i lower = _mm512_load_si512(kLower.at);
   const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi8(1));
   const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
