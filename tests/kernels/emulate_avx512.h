@@ -44,16 +44,6 @@ inline __m512i cvtepu16_epi32(__m256i v) {
   );
 }
 
-inline __m512i cvtepi16_epi32(__m256i v) {
-  return __builtin_bit_cast(
-      __m512i,
-      HalfPair{
-          _mm256_cvtepi16_epi32(_mm256_castsi256_si128(v)),
-          _mm256_cvtepi16_epi32(_mm256_extracti128_si256(v, 1)),
-      }
-  );
-}
-
 inline __m512 cvtph_ps(__m256i v) {
   return __builtin_bit_cast(
       __m512,
@@ -180,8 +170,6 @@ inline __m512i cvtne2ps_pbh(__m512 a, __m512 b) {
 #define _mm512_srai_epi32 saker::emulate::srai_epi32
 #undef _mm512_cvtepi32_epi16
 #define _mm512_cvtepi32_epi16 saker::emulate::cvtepi32_epi16
-#undef _mm512_cvtepi16_epi32
-#define _mm512_cvtepi16_epi32 saker::emulate::cvtepi16_epi32
 #undef _mm512_shuffle_f32x4
 #define _mm512_shuffle_f32x4 saker::emulate::shuffle_f32x4
 #undef _mm512_dpbf16_ps

@@ -60,11 +60,6 @@ template <int kQuarter>
   return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
 }
 
-// Sixteen integers of 16 bits.
-[[gnu::always_inline]] inline U32x16 load_int16(const std::int16_t* p) {
-  return {_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
-}
-
 // The lower halves of the lanes of a, then of b.
 [[gnu::always_inline]] inline __m512i lower_halves(U32x16 a, U32x16 b) {
   struct Halves {
@@ -81,9 +76,9 @@ template <int kQuarter>
   return _mm512_permutex2var_epi16(a.v, _mm512_load_si512(kEven.at), b.v);
 }
 
-// Cuts 64 integers of 16 bits into an upper and a lower signed byte: writes 64 upper bytes, then
-// the lower ones. Of every kEvery integers, the second half's lie between the first half's: as
-// codes lie in words (see code_block.h).
+// Cuts 64 integers of 16 bits, the lower halves of lanes, into an upper and a lower signed byte:
+// writes 64 upper bytes, then the lower ones. Of every kEvery integers, the second half's lie
+// between the first half's: as codes lie in words (see code_block.h).
 template <int kEvery>
 [[gnu::always_inline]] inline void store_bytes_apart(const U32x16 (&integers)[4], std::byte* to) {
   struct Bytes {

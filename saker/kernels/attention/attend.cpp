@@ -92,11 +92,6 @@ class Batch {
 
   // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
   void start(const Block& block, const std::byte* values, const State& state) {
-    if constexpr (Products::kUnpacks) {
-      // What was just written to memory is slow to load as a tile: other work comes between.
-      Products::unpack_block_keys(shape_, block);
-    }
-    finish();
     block_ = block;
     values_ = values;
     state_ = state;
@@ -118,15 +113,6 @@ class Batch {
       registers_.set_rows(group.rows);
       Products::score(shape_, block, group);
     });
-    if constexpr (Products::kUnpacks) {
-      Products::unpack_block_values(shape_, block_);
-    } else {
-      finish();
-    }
-  }
-
-  // Ends what was run; without effect where nothing is left.
-  void finish() {
     const State state = state_;
     each_group([&](const Block& block, const RowGroup& group) {
       soften<Products>(shape_, block, group, state);
@@ -140,7 +126,6 @@ class Batch {
         }
       }
     });
-    count_ = 0;
   }
 
  private:
@@ -251,7 +236,6 @@ class ChunkWalk {
         }
       }
     }
-    batch.finish();
   }
 
  private:

@@ -10,8 +10,8 @@
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //   state row     the chunks' states merged in order
-// Quantized pages give one product for each group of elements, see quantized.h; x86 without AMX
-// takes them in integers, see code_products.h. Sets that multiply pairs of bf16 take elements and
+// Quantized pages give one product for each group of elements, see quantized.h; x86 takes them in
+// integers, see code_products.h. Sets that multiply pairs of bf16 take elements and
 // keys by two, or by 32 on AMX, as matrix products do (see linear_bodies.h), and the unseen keys of
 // a block with a weight of zero. Blocks and chunks that a row does not see are skipped by position,
 // so they cannot change a bit. Chunks may run on different threads, which keeps long contexts with

@@ -42,23 +42,9 @@ struct QuantizedProducts {
     return Products::kReadsCodes && rows <= kGroupRows;
   }
 
-  static void unpack_block_keys(const AttendShape& shape, const Block& block) {
-    if (!block.codes->in_place && block.codes->keys_of != block.keys) {
-      unpack_keys(shape.key_codes, block.keys, block.codes->keys);
-      block.codes->keys_of = block.keys;
-    }
-  }
-
-  static void unpack_block_values(const AttendShape& shape, const Block& block) {
-    if (!block.codes->in_place && block.codes->values_of != block.values) {
-      unpack_values(shape.value_codes, block.values, block.codes->values);
-      block.codes->values_of = block.values;
-    }
-  }
-
-  // REQUIRES: the block's keys are unpacked, or read in place.
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const CodeBlock& codes = shape.key_codes;
+    unpack_block_keys(shape, block);
     const CodeScratch& scratch = *block.codes;
     AttendShape part_shape = shape;
     Block part = block;
@@ -72,11 +58,11 @@ struct QuantizedProducts {
     }
   }
 
-  // REQUIRES: the block's values are unpacked, or read in place.
   static void add_values(
       const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
   ) {
     const CodeBlock& codes = shape.value_codes;
+    unpack_block_values(shape, block);
     const CodeScratch& scratch = *block.codes;
     AttendShape part_shape = shape;
     Block part = block;
@@ -92,6 +78,20 @@ struct QuantizedProducts {
   }
 
  private:
+  static void unpack_block_keys(const AttendShape& shape, const Block& block) {
+    if (!block.codes->in_place && block.codes->keys_of != block.keys) {
+      unpack_keys(shape.key_codes, block.keys, block.codes->keys);
+      block.codes->keys_of = block.keys;
+    }
+  }
+
+  static void unpack_block_values(const AttendShape& shape, const Block& block) {
+    if (!block.codes->in_place && block.codes->values_of != block.values) {
+      unpack_values(shape.value_codes, block.values, block.codes->values);
+      block.codes->values_of = block.values;
+    }
+  }
+
   // The products of elements from `first` on with the block's keys, to part.scores.
   static void score_codes(
       const AttendShape& shape, const Block& block, Block& part, const RowGroup& group, int first

@@ -22,13 +22,13 @@ struct TileCodeProducts : IntegerProducts<1> {
     if (!has_tiles(shape.key_codes)) {
       return;
     }
-    const auto* integers = reinterpret_cast<const std::int16_t*>(query);
+    const auto* integers = reinterpret_cast<const std::uint16_t*>(query);
     auto* words = reinterpret_cast<std::uint32_t*>(query) + shape.query_stride / 2;
     with_bits(shape.key_codes.bits, [&]<int bits>() {
       for (int i = 0; i < shape.query_stride; i += kTileElements) {
         BlockIntegers lanes;
         for (int v = 0; v < kTileElements / kVector; ++v) {
-          lanes[v] = load_int16(integers + i + v * kVector);
+          lanes[v] = shift_right<16>(as_u32(load_bf16(integers + i + v * kVector)));
         }
         store_byte_rows<bits>(lanes, words + i / 2);
       }
