@@ -53,6 +53,11 @@ PackedWeight random_weight(const Shape& shape, const WeightFormat& format) {
     tensors.weight = random_tensor(DType::kUInt32, shape.rows, words, 0xffffffffU, 0);
     tensors.scales = random_bf16(shape.rows, groups);
     tensors.biases = random_bf16(shape.rows, groups);
+  } else if (format.bits != 0) {
+    const int groups = shape.columns / format.group_size;
+    const int words = shape.columns * format.bits / 32;
+    tensors.weight = random_tensor(DType::kUInt32, shape.rows, words, 0x77777777U, 0);
+    tensors.scales = random_tensor(DType::kUInt8, shape.rows, groups, 0, 0x38383838U);
   } else if (format.kind == WeightKind::kBFloat16) {
     tensors.weight = random_bf16(shape.rows, shape.columns);
   } else {
@@ -111,6 +116,9 @@ void row_counts(benchmark::internal::Benchmark* bench) {
 BENCHMARK_CAPTURE(run_layers, q4, WeightFormat{WeightKind::kAffine, 4, 64})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, q8, WeightFormat{WeightKind::kAffine, 8, 64})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, bf16, WeightFormat{WeightKind::kBFloat16, 0, 0})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, mxfp4, WeightFormat{WeightKind::kMxfp4, 4, 32})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, nvfp4, WeightFormat{WeightKind::kNvfp4, 4, 16})->Apply(row_counts);
+BENCHMARK_CAPTURE(run_layers, mxfp8, WeightFormat{WeightKind::kMxfp8, 8, 32})->Apply(row_counts);
 BENCHMARK_CAPTURE(run_layers, f32, WeightFormat{WeightKind::kFloat32, 0, 0})->Apply(row_counts);
 
 }  // namespace

@@ -63,7 +63,9 @@ Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
   if (format.kind == WeightKind::kFloat32 || format.kind == WeightKind::kFloat16) {
     return Rounding::kNone;
   }
-  if (format.kind == WeightKind::kAffine && set.starts_with("avx")) {
+  const bool is_whole = format.kind == WeightKind::kAffine || format.kind == WeightKind::kMxfp4 ||
+                        format.kind == WeightKind::kNvfp4;
+  if (is_whole && set.starts_with("avx")) {
     return Rounding::kInt16;
   }
   const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");

@@ -127,8 +127,11 @@ TEST_P(LinearBodiesTest, IsNearTheTruth) {
 // What the roundings of normal inputs leave of the results, and float32 sums: integers are finer
 // than bf16.
 TEST_P(LinearBodiesTest, RoundsInputsNoCoarserThanItSays) {
-  for (const int bits : {4, 8}) {
-    const WeightFormat format = {WeightKind::kAffine, bits, 64};
+  for (const WeightFormat& format :
+       {WeightFormat{WeightKind::kAffine, 4, 64},
+        WeightFormat{WeightKind::kAffine, 8, 64},
+        WeightFormat{WeightKind::kMxfp4, 4, 32},
+        WeightFormat{WeightKind::kNvfp4, 4, 16}}) {
     const Rounding rounding = linear_rounding(GetParam(), format);
     const Weight weight(format, 64, 1024, 3);
     const auto x = random_x(20, 1024, 5);

@@ -88,11 +88,21 @@ void run_constants(const VecInput& in, VecOutput& out) {
   give(add(zero(), as_float(broadcast_u32(in.a[0]))), out);
 }
 
+constexpr bool kPairTables = kBf16Dot && !kInt16Dot;
+
 template <typename Words>
 void run_look_up_pairs(const VecInput& in, VecOutput& out) {
-  if constexpr (kBf16Dot) {
+  if constexpr (kPairTables) {
     const Words index = load_u32(in.a);
     store_u32(out.lanes, look_up_pairs(in.halves, index));
+  }
+}
+
+template <int n, typename Words>
+void run_look_up_integers(const VecInput& in, VecOutput& out) {
+  if constexpr (kInt16Dot) {
+    const Words index = load_u32(in.a);
+    store_u32(out.lanes, look_up_integers<n>(kByteTable, index));
   }
 }
 
@@ -181,7 +191,11 @@ constexpr VecOperation kOperations[] = {
     {"to_int", kInt16Dot ? run_to_int<F32x16> : nullptr},
     {"int16_pairs", kInt16Dot ? run_int16_pairs<U32x16> : nullptr},
     {"dot_int16_pairs", kInt16Dot ? run_dot_int16_pairs<U32x16> : nullptr},
-    {"look_up_pairs", kBf16Dot ? run_look_up_pairs<U32x16> : nullptr},
+    {"look_up_integers<0>", kInt16Dot ? run_look_up_integers<0, U32x16> : nullptr},
+    {"look_up_integers<1>", kInt16Dot ? run_look_up_integers<1, U32x16> : nullptr},
+    {"look_up_integers<2>", kInt16Dot ? run_look_up_integers<2, U32x16> : nullptr},
+    {"look_up_integers<3>", kInt16Dot ? run_look_up_integers<3, U32x16> : nullptr},
+    {"look_up_pairs", kPairTables ? run_look_up_pairs<U32x16> : nullptr},
     {"dot_bf16_pairs", kBf16Dot ? run_dot_bf16_pairs<F32x16> : nullptr},
     {"bf16_pairs", kBf16Dot ? run_bf16_pairs<F32x16> : nullptr},
     {"round_to_bf16", kBf16Dot ? run_round_to_bf16<F32x16> : nullptr},

@@ -18,6 +18,11 @@ struct VecInput {
   int n;
 };
 
+// What look_up_integers looks up.
+inline constexpr std::int8_t kByteTable[16] = {
+    0, 1, -1, 2, -2, 5, -7, 12, -12, 64, -65, 100, -101, 126, 127, -128
+};
+
 struct VecOutput {
   std::uint32_t lanes[16];
 };

@@ -141,6 +141,16 @@ Expected of_ab(Function function) {
   return [function](const VecInput& in, int i) { return function(in.a[i], in.b[i]); };
 }
 
+// Of both halves of a.
+Expected of_nibble(int n) {
+  return [n](const VecInput& in, int i) {
+    const auto integer = [&](std::uint32_t half) {
+      return static_cast<std::uint16_t>(kByteTable[half >> (4 * n) & 15U]);
+    };
+    return integer(in.a[i] & 0xffffU) | std::uint32_t{integer(in.a[i] >> 16U)} << 16U;
+  };
+}
+
 float lesser(float x, float y) {
   return x < y ? x : y;
 }
@@ -201,6 +211,10 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
        }},
       {"dot_int16_pairs",
        [=](const VecInput& in, int i) { return dot_int16(as_bits(in.z[i]), in.a[i], in.b[i]); }},
+      {"look_up_integers<0>", of_nibble(0)},
+      {"look_up_integers<1>", of_nibble(1)},
+      {"look_up_integers<2>", of_nibble(2)},
+      {"look_up_integers<3>", of_nibble(3)},
       {"look_up_pairs",
        [](const VecInput& in, int i) {
          return in.halves[in.a[i] & 15U] | in.halves[in.a[i] >> 16U & 15U] << 16U;

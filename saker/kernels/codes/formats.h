@@ -100,10 +100,10 @@ struct ByteFormat : CodeFormat {
   }
 };
 
-// Codes of E2M1: what they mean is looked up.
+// Codes of E2M1: what they mean is looked up. Twice that is a whole number.
 struct E2m1Format : CodeFormat {
-  using Operand = Bf16Operand;
   static constexpr Codes kCodes = Codes::kSmallFloats;
+  static constexpr float kUnit = kIntegers ? 0.5F : 1.0F;  // Of operands.
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
   static constexpr float kValues[16] = {
@@ -125,6 +125,18 @@ struct E2m1Format : CodeFormat {
       -6.0F
   };
 
+  struct Integers {
+    std::int8_t values[16];
+  };
+
+  static constexpr Integers kIntegerValues = [] {
+    Integers table = {};
+    for (int i = 0; i < 16; ++i) {
+      table.values[i] = static_cast<std::int8_t>(2 * kValues[i]);
+    }
+    return table;
+  }();
+
   struct Bf16Values {
     std::uint16_t values[16];
   };
@@ -142,7 +154,9 @@ struct E2m1Format : CodeFormat {
 
   template <int index>
   static auto operand(Word word) {
-    if constexpr (Operand::kPerOperand == 2) {
+    if constexpr (kIntegers) {
+      return look_up_integers<index>(kIntegerValues.values, word.whole());
+    } else if constexpr (Operand::kPerOperand == 2) {
       return look_up_pairs(kBf16.values, shift_right<4 * index>(word.whole()));
     } else {
       return look_up(kValues, shift_right<4 * index>(word.whole()));

@@ -8,9 +8,10 @@
 // Codes: per group a is such a chain of code * x from 0; then y = fma(scale, a, y) and
 // y = fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the
 // lanes as a tree.
-// Where the set multiplies pairs of 16-bit integers, x is rounded for affine codes to such integers
-// times a step, a group's largest magnitude / 32639: a is the exact sum of code * integer as the
-// nearest float32, times the step, and the group's sum is that of the integers, times the step.
+// Where the set multiplies pairs of 16-bit integers, x is rounded for codes to such integers times
+// a step, a group's largest magnitude / 32639: a is the exact sum of code * integer as the nearest
+// float32, times the step, and the group's sum is that of the integers, times the step. Codes of
+// E2M1 are twice what they mean, and scales half of what they are.
 // Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and other codes, and a
 // link of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.

@@ -151,7 +151,7 @@ template <typename Format>
 ) {
   const F32x16 scale = load_scales(weight.scale_kind, scales);
   if constexpr (Format::kCodes == Codes::kSmallFloats) {
-    return {scale, zero()};
+    return {mul(scale, broadcast(Format::kUnit)), zero()};
   } else {
     const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
     const F32x16 bias = load_scales(weight.scale_kind, biases);

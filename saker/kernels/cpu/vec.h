@@ -28,7 +28,7 @@
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
 //   look_up_pairs(table, u)                         of 16 values of 2 bytes those that the low 4
-//                                                   bits of each half name: only where kBf16Dot
+//                                                   bits of each half name: only ARM with bf16
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
 //   bf16_pairs(f, g)                                as dot_bf16_pairs: the nearest bf16 of the
@@ -43,6 +43,10 @@
 //                                                   whole numbers of 16 bits, two neighbours a word
 //   dot_int16_pairs(acc, a, b)                      as to_int: acc + the products of the two signed
 //                                                   halves of each lane
+//   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes, the first of
+//   them
+//                                                   0, those that bits 4 n to 4 n + 3 of each half
+//                                                   name, as integers of 16 bits
 //   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that
 //                                                   index names
 //   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of

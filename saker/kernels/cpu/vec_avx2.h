@@ -201,6 +201,24 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
   return {dot_int16_pairs(acc.low, a.low, b.low), dot_int16_pairs(acc.high, a.high, b.high)};
 }
 
+// Looked up as the upper byte of each half, which a shift brings down with its sign.
+template <int n>
+inline U32x16 look_up_integers(const std::int8_t (&table)[16], U32x16 v) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  const __m256i values = _mm256_broadcastsi128_si256(bytes);
+  U32x16 index = v;
+  if constexpr (n < 2) {
+    index = shift_left<8 - 4 * n>(v);
+  } else if constexpr (n > 2) {
+    index = shift_right<4 * n - 8>(v);
+  }
+  index = bit_and(index, broadcast_u32(0x0f000f00U));
+  return {
+      _mm256_srai_epi16(_mm256_shuffle_epi8(values, index.low), 8),
+      _mm256_srai_epi16(_mm256_shuffle_epi8(values, index.high), 8),
+  };
+}
+
 inline F32x16 even_bf16(U32x16 v) {
   return as_float(shift_left<16>(v));
 }

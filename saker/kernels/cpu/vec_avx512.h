@@ -191,6 +191,14 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
 #endif
 }
 
+// The table twice, as the processor reads five bits of each half.
+template <int n>
+inline U32x16 look_up_integers(const std::int8_t (&table)[16], U32x16 a) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  const __m512i values = _mm512_cvtepi8_epi16(_mm256_broadcastsi128_si256(bytes));
+  return {_mm512_permutexvar_epi16(shift_right<4 * n>(a).v, values)};
+}
+
 inline F32x16 even_bf16(U32x16 a) {
   return as_float(shift_left<16>(a));
 }
@@ -244,12 +252,6 @@ inline float reduce_max(F32x16 a) {
 }
 
 #if defined(SAKER_BF16_DOT)
-// The table twice, as the processor reads five bits of each half.
-inline U32x16 look_up_pairs(const std::uint16_t (&table)[16], U32x16 index) {
-  const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(table));
-  return {_mm512_permutexvar_epi16(index.v, _mm512_broadcast_i64x4(values))};
-}
-
 inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   return {
       _mm512_dpbf16_ps(acc.v, __builtin_bit_cast(__m512bh, a.v), __builtin_bit_cast(__m512bh, b.v))
