@@ -16,8 +16,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <random>
@@ -287,6 +289,46 @@ class PartsInPlace {
   std::vector<WeightTensors> parts_;
   PackedMatrix matrix_;
 };
+
+std::vector<std::string> sets_on_tiles() {
+  std::vector<std::string> sets = instruction_sets();
+  std::erase_if(sets, [](const std::string& set) { return !set.starts_with("amx"); });
+  return sets;
+}
+
+using TilesTest = LinearBodiesTest;
+
+INSTANTIATE_TEST_SUITE_P(Sets, TilesTest, testing::ValuesIn(sets_on_tiles()), [](const auto& set) {
+  return set.param;
+});
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TilesTest);  // A processor without AVX2.
+
+// On tiles small floats become bf16, which has all of them: such weights give the same bits.
+TEST_P(TilesTest, SmallFloatsGiveTheBitsOfTheirValues) {
+  for (const WeightFormat& format :
+       {WeightFormat{WeightKind::kMxfp4, 4, 32}, WeightFormat{WeightKind::kNvfp4, 4, 16}}) {
+    for (const int count : {1, 7, 16, 17, 40}) {
+      const int columns = 7 * format.group_size + 128 * count;
+      const Weight weight(format, 50, columns, 3);
+      const std::vector<float> values = weight.values();
+      auto bits = std::make_shared<std::vector<std::uint16_t>>();
+      for (const float value : values) {
+        bits->push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
+      }
+      WeightTensors plain;
+      plain.weight.dtype = DType::kBFloat16;
+      plain.weight.shape = {50, columns};
+      plain.weight.data = {bits, reinterpret_cast<const std::byte*>(bits->data())};
+      const Weight same({WeightKind::kBFloat16, 0, 0}, 50, columns, plain);
+      ASSERT_EQ(same.values(), values);
+      const auto x = random_x(count, columns, 5);
+      const auto expected = same.times(x, 0, count);
+      const auto got = weight.times(x, 0, count);
+      ASSERT_TRUE(same_bits(got.data(), expected.data(), got.size()))
+          << format_name(format) << ", " << count << " rows";
+    }
+  }
+}
 
 std::vector<std::string> sets_in_place() {
   std::vector<std::string> sets = instruction_sets();

@@ -65,7 +65,7 @@ class SlowPacking {
     for (; row_ % kBlockRows != 0; ++row_) {
       for (int group = 0; group < matrix_.groups(); ++group) {
         const int lane = row_ % kBlockRows;
-        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_scale(group, lane, 0)
+        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_scale(group, lane, e8m0_value(0))
                                                : add_small_scale(group, lane, e8m0_value(0));
       }
     }
@@ -98,7 +98,7 @@ class SlowPacking {
         return;
       default:
         if (matrix_.has_groups()) {
-          matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, row, k)
+          matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, format, row, k)
                                                  : add_small_code(tensors, format, row, k);
           return;
         }
@@ -138,19 +138,22 @@ class SlowPacking {
     chunk[at + bit / 8] |= static_cast<std::byte>(code << (bit % 8));
   }
 
-  void add_tiled_small_code(const WeightTensors& tensors, int row, int k) {
+  void add_tiled_small_code(
+      const WeightTensors& tensors, const WeightFormat& format, int row, int k
+  ) {
     add_tiled_nibble(code_at(row_of(tensors.weight, row), k, 4), k);
-    add_tiled_small_scale(
-        k / 32, row_ % kBlockRows, std::to_integer<unsigned>(row_of(*tensors.scales, row)[k / 32])
-    );
+    const int group = k / format.group_size;
+    const auto code = std::to_integer<unsigned>(row_of(*tensors.scales, row)[group]);
+    const float scale = format.kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
+    add_tiled_small_scale(group, row_ % kBlockRows, scale);
   }
 
-  void add_tiled_small_scale(int group, int lane, unsigned code) {
-    const auto bits =
-        static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(e8m0_value(code)) >> 16);
-    const std::size_t chunk = static_cast<std::size_t>(group / 4) * matrix_.chunk_bytes();
-    const int pair = lane * 4 + group % 4;
-    std::memcpy(block() + chunk + kBlockRows * 64 + 4 * pair + 2, &bits, sizeof(bits));
+  void add_tiled_small_scale(int group, int lane, float scale) {
+    const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scale) >> 16);
+    const int groups = 128 / matrix_.group;  // Of a chunk.
+    const std::size_t chunk = static_cast<std::size_t>(group / groups) * matrix_.chunk_bytes();
+    const int at = lane * groups + group % groups;
+    std::memcpy(block() + chunk + kBlockRows * 64 + 2 * at, &bits, sizeof(bits));
   }
 
   void add_tiled_code(const WeightTensors& tensors, unsigned code, int row, int k) {

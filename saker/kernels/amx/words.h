@@ -27,6 +27,22 @@ template <int half>
   return {_mm512_shuffle_i32x4(a.v, a.v, half == 0 ? 0x44 : 0xee)};
 }
 
+// The low four bits of each word, and as bit 4 whether the word lies in the second half.
+[[gnu::always_inline]] inline U32x16 name_halves(U32x16 a) {
+  struct Lanes {
+    std::uint32_t bits[kLanes];
+  };
+
+  alignas(64) static constexpr Lanes kSecond = [] {
+    Lanes lanes = {};
+    for (int lane = kLanes / 2; lane < kLanes; ++lane) {
+      lanes.bits[lane] = 0x00100010U;
+    }
+    return lanes;
+  }();
+  return bit_or(bit_and(a, broadcast_u32(0x000f000fU)), load_u32(kSecond.bits));
+}
+
 // a, b, a, b and so on.
 [[gnu::always_inline]] inline F32x16 alternate(float a, float b) {
   return {_mm512_unpacklo_ps(broadcast(a).v, broadcast(b).v)};

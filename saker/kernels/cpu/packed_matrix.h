@@ -28,7 +28,7 @@
 //   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
 //   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
 //   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
-//   e2m1      as nibble, in groups of 32, with biases of 0.
+//   e2m1      per chunk of 128 columns: words as of nibble; then [16][128 / group] scales.
 
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +93,11 @@ struct PackedMatrix {
   }
 
   // Of a group's scales and biases.
-  [[gnu::always_inline]] std::size_t term_bytes() const {
-    return (kind == PackedKind::kE2m1 ? 1 : 2) * kBlockRows * scale_bytes(scale_kind);
+  [[gnu::always_inline]] std::size_t term_bytes() const { return kBlockRows * row_term_bytes(); }
+
+  // Of a row's scale and bias.
+  [[gnu::always_inline]] std::size_t row_term_bytes() const {
+    return (kind == PackedKind::kE2m1 ? 1 : 2) * scale_bytes(scale_kind);
   }
 
   [[gnu::always_inline]] std::size_t read_word_bytes() const { return code_bytes(field_bits()); }
@@ -103,8 +106,7 @@ struct PackedMatrix {
     return read_word_bytes() + term_bytes();
   }
 
-  // Chunks of a block, the bytes of a chunk's codes, of one row's pairs, and of both: kInTiles
-  // only.
+  // Chunks of a block, the bytes of a chunk's codes, of one row's terms, and of all: kInTiles only.
   [[gnu::always_inline]] int chunks() const {
     return (columns + kChunkColumns - 1) / kChunkColumns;
   }
@@ -113,12 +115,12 @@ struct PackedMatrix {
     return std::size_t{kBlockRows} * kChunkColumns * field_bits() / 8;
   }
 
-  [[gnu::always_inline]] std::size_t chunk_pair_bytes() const {
-    return kChunkColumns / static_cast<std::size_t>(group) * 2 * scale_bytes(scale_kind);
+  [[gnu::always_inline]] std::size_t chunk_term_bytes() const {
+    return kChunkColumns / static_cast<std::size_t>(group) * row_term_bytes();
   }
 
   [[gnu::always_inline]] std::size_t chunk_bytes() const {
-    return chunk_code_bytes() + kBlockRows * chunk_pair_bytes();
+    return chunk_code_bytes() + kBlockRows * chunk_term_bytes();
   }
 
   [[gnu::always_inline]] std::size_t block_bytes() const {

@@ -5,6 +5,8 @@
 // stands on. E2M1, E4M3 and E8M0 are the OCP microscaling formats
 // (https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf).
 
+#include "saker/kernels/weight_format.h"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +38,11 @@ constexpr float e8m0_value(unsigned code) {
     return std::bit_cast<float>(0x7fc00000U);
   }
   return code == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<std::uint32_t>(code) << 23);
+}
+
+// Of a group's scale: E4M3 of nvfp4, else E8M0.
+constexpr float scale_value(WeightKind kind, unsigned code) {
+  return kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
 }
 
 // The upper half of a value's float32.

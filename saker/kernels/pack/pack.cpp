@@ -146,20 +146,12 @@ void pack_small_floats(
     const std::size_t groups = static_cast<std::size_t>(k) / format.group_size;
     for (int lane = 0; lane < kBlockRows; ++lane) {
       widen_small_floats(
-          rows.weight.at[lane] + offset,
-          rows.scales.at[lane] + groups,
-          format,
-          columns,
-          wide.words[lane]
+          rows.weight.at[lane] + offset, rows.scales.at[lane] + groups, columns, wide.words[lane]
       );
     }
     pack_values<std::uint32_t>(wide.places(), columns / 2, to);
     to += static_cast<std::size_t>(columns) / 2 * kBlockRows * sizeof(std::uint32_t);
   }
-}
-
-float scale_value(WeightKind kind, unsigned code) {
-  return kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
 }
 
 // Codes of small floats; their scales as bf16, which holds them exactly.
@@ -200,7 +192,7 @@ void pack_block(
   }
 }
 
-PackedKind packed_kind(const WeightFormat& format, PackedOrder order) {
+PackedKind packed_kind(const WeightFormat& format) {
   switch (format.kind) {
     case WeightKind::kFloat32:
       return PackedKind::kFloat32;
@@ -209,9 +201,8 @@ PackedKind packed_kind(const WeightFormat& format, PackedOrder order) {
     case WeightKind::kAffine:
       return format.bits <= 4 ? PackedKind::kNibble : PackedKind::kByte;
     case WeightKind::kMxfp4:
-      return PackedKind::kE2m1;
     case WeightKind::kNvfp4:
-      return order == PackedOrder::kInLanes ? PackedKind::kE2m1 : PackedKind::kBFloat16;
+      return PackedKind::kE2m1;
     default:
       return PackedKind::kBFloat16;
   }
@@ -223,7 +214,7 @@ PackedMatrix packed_layout(
     int rows, int columns, const WeightFormat& format, DType scales, const PackedOrders& orders
 ) {
   PackedMatrix matrix;
-  matrix.kind = packed_kind(format, orders.codes);
+  matrix.kind = packed_kind(format);
   matrix.rows = rows;
   matrix.columns = columns;
   matrix.order = matrix.has_groups()                    ? orders.codes

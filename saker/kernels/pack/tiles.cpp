@@ -133,27 +133,31 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
   }
 }
 
-// Pairs of mxfp4: scales as bf16, and no biases.
-void pack_small_pairs(const BlockRows& rows, const PackedMatrix& matrix, int chunk, std::byte* to) {
-  constexpr int kGroups = kChunkColumns / 32;
+// Scales of small floats as bf16, which holds them exactly.
+void pack_small_scales(
+    const BlockRows& rows, const PackedMatrix& matrix, WeightKind kind, int chunk, std::byte* to
+) {
+  const int groups = kChunkColumns / matrix.group;
   for (const std::byte* row : rows.scales.at) {
-    for (int i = 0; i < kGroups; ++i) {
-      const int group = chunk * kGroups + i;
+    for (int i = 0; i < groups; ++i) {
+      const int group = chunk * groups + i;
       const bool known = group < matrix.groups();
-      const float scale = known ? e8m0_value(std::to_integer<unsigned>(row[group])) : 0.0F;
-      const std::uint16_t pair[2] = {0, bf16_of(scale)};
-      std::memcpy(to, pair, sizeof(pair));
-      to += sizeof(pair);
+      const float scale = known ? scale_value(kind, std::to_integer<unsigned>(row[group])) : 0.0F;
+      const std::uint16_t bits = bf16_of(scale);
+      std::memcpy(to, &bits, sizeof(bits));
+      to += sizeof(bits);
     }
   }
 }
 
-void pack_small_codes(const BlockRows& rows, const PackedMatrix& matrix, std::byte* to) {
+void pack_small_codes(
+    const BlockRows& rows, const PackedMatrix& matrix, WeightKind kind, std::byte* to
+) {
   for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
     const int k = chunk * kChunkColumns;
     const RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) / 2);
     pack_chunk_codes(words, matrix, std::min(kChunkColumns, matrix.columns - k), to);
-    pack_small_pairs(rows, matrix, chunk, to + matrix.chunk_code_bytes());
+    pack_small_scales(rows, matrix, kind, chunk, to + matrix.chunk_code_bytes());
     to += matrix.chunk_bytes();
   }
 }
@@ -168,7 +172,6 @@ void pack_small_floats(
       widen_small_floats(
           rows.weight.at[lane] + static_cast<std::size_t>(k) * format.bits / 8,
           rows.scales.at[lane] + static_cast<std::size_t>(k) / format.group_size,
-          format,
           columns,
           wide.words[lane]
       );
@@ -189,7 +192,8 @@ void pack_tiled_block(
     case WeightKind::kAffine:
       return pack_codes(rows, matrix, format.bits, to);
     case WeightKind::kMxfp4:
-      return pack_small_codes(rows, matrix, to);
+    case WeightKind::kNvfp4:
+      return pack_small_codes(rows, matrix, format.kind, to);
     default:
       return pack_small_floats(rows, matrix, format, to);
   }

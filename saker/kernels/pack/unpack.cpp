@@ -51,22 +51,23 @@ void unpack_tiled_codes(
 ) {
   const bool nibbles = matrix.field_bits() == 4;
   const std::size_t row_codes = kChunkColumns / (nibbles ? 2 : 1);
-  const auto size = static_cast<int>(scale_bytes(matrix.scale_kind));
   for (int k = 0; k < matrix.columns; ++k) {
     const int column = k % kChunkColumns;
     const std::byte* chunk =
         block + static_cast<std::size_t>(k / kChunkColumns) * matrix.chunk_bytes();
     const std::byte* codes = chunk + static_cast<std::size_t>(lane) * row_codes;
-    const std::byte* pairs = chunk + matrix.chunk_code_bytes() +
-                             static_cast<std::size_t>(lane) * matrix.chunk_pair_bytes();
-    const std::byte* pair = pairs + column / matrix.group * 2 * size;
+    const std::byte* terms = chunk + matrix.chunk_code_bytes() +
+                             static_cast<std::size_t>(lane) * matrix.chunk_term_bytes() +
+                             column / matrix.group * matrix.row_term_bytes();
     const int step = column / kStepColumns;
     const unsigned code =
         nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
                       0xfU
                 : std::to_integer<unsigned>(codes[column]);
-    values[k] = scale_at(matrix.scale_kind, pair, 1) * value_of(matrix, code) +
-                scale_at(matrix.scale_kind, pair, 0);
+    const bool has_bias = matrix.kind != PackedKind::kE2m1;
+    const float bias = has_bias ? scale_at(matrix.scale_kind, terms, 0) : 0.0F;
+    values[k] =
+        scale_at(matrix.scale_kind, terms, has_bias ? 1 : 0) * value_of(matrix, code) + bias;
   }
 }
 

@@ -60,18 +60,7 @@ void widen_runs(const std::byte* from, int columns, std::uint32_t* words) {
 }
 
 using Floats [[gnu::vector_size(16)]] = float;
-using Pairs [[gnu::vector_size(16)]] = std::uint64_t;
 using Halves [[gnu::vector_size(16)]] = std::uint16_t;
-
-// The bits of both values of a byte of E2M1, those of the low code first.
-constexpr auto kE2m1Pairs = [] {
-  std::array<std::uint64_t, 256> pairs = {};
-  for (unsigned byte = 0; byte < pairs.size(); ++byte) {
-    const std::uint64_t second = std::bit_cast<std::uint32_t>(e2m1_value(byte >> 4));
-    pairs[byte] = second << 32 | std::bit_cast<std::uint32_t>(e2m1_value(byte & 15U));
-  }
-  return pairs;
-}();
 
 constexpr auto kE4m3Values = [] {
   std::array<float, 256> values = {};
@@ -81,37 +70,9 @@ constexpr auto kE4m3Values = [] {
   return values;
 }();
 
-template <int kBits>
 Floats four_values(const std::byte* from) {
-  const auto byte = [from](int i) { return std::to_integer<std::size_t>(from[i]); };
-  if constexpr (kBits == 4) {
-    return std::bit_cast<Floats>(Pairs{kE2m1Pairs[byte(0)], kE2m1Pairs[byte(1)]});
-  } else {
-    return Floats{
-        kE4m3Values[byte(0)], kE4m3Values[byte(1)], kE4m3Values[byte(2)], kE4m3Values[byte(3)]
-    };
-  }
-}
-
-template <WeightKind kKind>
-void widen_groups(
-    const std::byte* from, const std::byte* scales, int columns, std::uint32_t* words
-) {
-  constexpr int kGroup = kKind == WeightKind::kNvfp4 ? 16 : 32;
-  constexpr int kBits = kKind == WeightKind::kMxfp8 ? 8 : 4;
-  for (int k = 0; k < columns; k += kGroup) {
-    const auto code = std::to_integer<unsigned>(*scales++);
-    const float scale = kKind == WeightKind::kNvfp4 ? kE4m3Values[code] : e8m0_value(code);
-    for (int i = 0; i < kGroup; i += 8) {
-      const auto first = std::bit_cast<Halves>(four_values<kBits>(from) * scale);
-      const auto second = std::bit_cast<Halves>(four_values<kBits>(from + kBits / 2) * scale);
-      // Upper halves: the odd ones.
-      const Halves upper = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
-      std::memcpy(words, &upper, sizeof(upper));
-      words += sizeof(upper) / sizeof(*words);
-      from += kBits;
-    }
-  }
+  const auto value = [from](int i) { return kE4m3Values[std::to_integer<std::size_t>(from[i])]; };
+  return Floats{value(0), value(1), value(2), value(3)};
 }
 
 }  // namespace
@@ -130,19 +91,17 @@ void widen_codes(const std::byte* from, int bits, int columns, std::uint32_t* wo
 }
 
 void widen_small_floats(
-    const std::byte* from,
-    const std::byte* scales,
-    const WeightFormat& format,
-    int columns,
-    std::uint32_t* words
+    const std::byte* from, const std::byte* scales, int columns, std::uint32_t* words
 ) {
-  switch (format.kind) {
-    case WeightKind::kMxfp4:
-      return widen_groups<WeightKind::kMxfp4>(from, scales, columns, words);
-    case WeightKind::kNvfp4:
-      return widen_groups<WeightKind::kNvfp4>(from, scales, columns, words);
-    default:
-      return widen_groups<WeightKind::kMxfp8>(from, scales, columns, words);
+  constexpr int kGroup = 32;
+  for (int k = 0; k < columns; k += 8) {
+    const float scale = e8m0_value(std::to_integer<unsigned>(scales[k / kGroup]));
+    const auto first = std::bit_cast<Halves>(four_values(from + k) * scale);
+    const auto second = std::bit_cast<Halves>(four_values(from + k + 4) * scale);
+    // Upper halves: the odd ones.
+    const Halves upper = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
+    std::memcpy(words, &upper, sizeof(upper));
+    words += sizeof(upper) / sizeof(*words);
   }
 }
 
