@@ -306,7 +306,9 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TilesTest);  // A processor withou
 // On tiles small floats become bf16, which has all of them: such weights give the same bits.
 TEST_P(TilesTest, SmallFloatsGiveTheBitsOfTheirValues) {
   for (const WeightFormat& format :
-       {WeightFormat{WeightKind::kMxfp4, 4, 32}, WeightFormat{WeightKind::kNvfp4, 4, 16}}) {
+       {WeightFormat{WeightKind::kMxfp4, 4, 32},
+        WeightFormat{WeightKind::kNvfp4, 4, 16},
+        WeightFormat{WeightKind::kMxfp8, 8, 32}}) {
     for (const int count : {1, 7, 16, 17, 40}) {
       const int columns = 7 * format.group_size + 128 * count;
       const Weight weight(format, 50, columns, 3);
@@ -383,6 +385,24 @@ void expect_bad_rows_alone(const WeightFormat& format, int rows) {
       EXPECT_TRUE(std::isnan(y[at])) << format_name(format) << ", " << rows << " rows";
     } else if (row != 5) {
       EXPECT_EQ(y[at], expected[at]) << format_name(format) << ", " << rows << " rows";
+    }
+  }
+}
+
+// A code of mxfp8 that is NaN, as no quantizer writes it.
+TEST_P(LinearBodiesTest, CodesThatAreNoNumbersMakeNone) {
+  const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
+  WeightTensors tensors = random_weight(format, 20, 96, 3);
+  auto codes = std::make_shared<std::vector<std::byte>>(
+      tensors.weight.data.get(), tensors.weight.data.get() + std::ptrdiff_t{20} * 96
+  );
+  (*codes)[7 * 96 + 40] = std::byte{0xff};
+  tensors.weight.data = {codes, codes->data()};
+  const Weight weight(format, 20, 96, tensors);
+  for (const int rows : {1, 20}) {
+    const auto y = weight.times(random_x(rows, 96, 4), 0, rows);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      EXPECT_EQ(std::isnan(y[i]), i % 20 == 7) << i;
     }
   }
 }

@@ -30,17 +30,8 @@ unsigned code_at(const std::byte* row, int index, int bits) {
   return code;
 }
 
-std::uint16_t small_float(
-    const WeightTensors& tensors, const WeightFormat& format, int row, int k
-) {
-  assert(format.group_size > 0);  // Of all kinds with scales.
-  const auto scale_code =
-      std::to_integer<unsigned>(row_of(*tensors.scales, row)[k / format.group_size]);
-  const unsigned code = code_at(row_of(tensors.weight, row), k, format.bits);
-  const float scale =
-      format.kind == WeightKind::kNvfp4 ? e4m3_value(scale_code) : e8m0_value(scale_code);
-  const float value = format.bits == 4 ? e2m1_value(code) : e4m3_value(code);
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value * scale) >> 16);
+float scale_of(const WeightFormat& format, unsigned code) {
+  return format.kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
 }
 
 // The layout of packed_matrix.h value by value.
@@ -59,7 +50,7 @@ class SlowPacking {
 
   // Rows past the end, whose codes are 0, have the scale of code 0.
   void pad(const WeightFormat& format) {
-    if (matrix_.kind != PackedKind::kE2m1 || format.kind != WeightKind::kMxfp4) {
+    if (format.kind != WeightKind::kMxfp4 && format.kind != WeightKind::kMxfp8) {
       return;
     }
     for (; row_ % kBlockRows != 0; ++row_) {
@@ -97,13 +88,8 @@ class SlowPacking {
             : add_code(tensors, code_at(from, k, format.bits), row, k);
         return;
       default:
-        if (matrix_.has_groups()) {
-          matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, format, row, k)
-                                                 : add_small_code(tensors, format, row, k);
-          return;
-        }
-        const std::uint16_t value = small_float(tensors, format, row, k);
-        std::memcpy(bf16_place(lane, k), &value, 2);
+        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, format, row, k)
+                                               : add_small_code(tensors, format, row, k);
     }
   }
 
@@ -118,17 +104,24 @@ class SlowPacking {
     const int group = k / format.group_size;
     const int in_group = k % format.group_size;
     std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
-    at[4 * (in_group / 8 * kBlockRows + lane) + in_group % 8 / 2] |=
-        static_cast<std::byte>(code_at(row_of(tensors.weight, row), k, 4) << (k % 2 * 4));
+    const int codes = 32 / format.bits;  // Of a word.
+    const int bit = in_group % codes * format.bits;
+    at[4 * (in_group / codes * kBlockRows + lane) + bit / 8] |=
+        static_cast<std::byte>(code_at(row_of(tensors.weight, row), k, format.bits) << (bit % 8));
     const auto code = std::to_integer<unsigned>(row_of(*tensors.scales, row)[group]);
-    const float scale = format.kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
-    add_small_scale(group, lane, scale);
+    add_small_scale(group, lane, scale_of(format, code));
   }
 
   void add_small_scale(int group, int lane, float scale) {
     const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scale) >> 16);
     const std::size_t at = static_cast<std::size_t>(group) * matrix_.group_bytes();
-    std::memcpy(block() + at + matrix_.group / 2 * kBlockRows + 2 * lane, &bits, sizeof(bits));
+    const int words = matrix_.group * matrix_.code_bits / 8 * kBlockRows;
+    std::memcpy(block() + at + words + 2 * lane, &bits, sizeof(bits));
+  }
+
+  void add_tiled_byte(unsigned code, int k) {
+    std::byte* chunk = block() + static_cast<std::size_t>(k / 128) * matrix_.chunk_bytes();
+    chunk[row_ % kBlockRows * 128 + k % 128] = static_cast<std::byte>(code);
   }
 
   void add_tiled_nibble(unsigned code, int k) {
@@ -141,11 +134,11 @@ class SlowPacking {
   void add_tiled_small_code(
       const WeightTensors& tensors, const WeightFormat& format, int row, int k
   ) {
-    add_tiled_nibble(code_at(row_of(tensors.weight, row), k, 4), k);
+    const unsigned value = code_at(row_of(tensors.weight, row), k, format.bits);
+    format.bits == 4 ? add_tiled_nibble(value, k) : add_tiled_byte(value, k);
     const int group = k / format.group_size;
     const auto code = std::to_integer<unsigned>(row_of(*tensors.scales, row)[group]);
-    const float scale = format.kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
-    add_tiled_small_scale(group, row_ % kBlockRows, scale);
+    add_tiled_small_scale(group, row_ % kBlockRows, scale_of(format, code));
   }
 
   void add_tiled_small_scale(int group, int lane, float scale) {
@@ -153,7 +146,8 @@ class SlowPacking {
     const int groups = 128 / matrix_.group;  // Of a chunk.
     const std::size_t chunk = static_cast<std::size_t>(group / groups) * matrix_.chunk_bytes();
     const int at = lane * groups + group % groups;
-    std::memcpy(block() + chunk + kBlockRows * 64 + 2 * at, &bits, sizeof(bits));
+    const int codes = kBlockRows * 128 * matrix_.code_bits / 8;
+    std::memcpy(block() + chunk + codes + 2 * at, &bits, sizeof(bits));
   }
 
   void add_tiled_code(const WeightTensors& tensors, unsigned code, int row, int k) {
@@ -165,7 +159,7 @@ class SlowPacking {
       pairs = chunk + kBlockRows * 64;
       add_tiled_nibble(code, k);
     } else {
-      chunk[lane * 128 + column] = static_cast<std::byte>(code);
+      add_tiled_byte(code, k);
     }
     const auto size = static_cast<int>(scale_bytes(matrix_.scale_kind));
     std::byte* pair = pairs + 2 * size * (lane * (128 / matrix_.group) + column / matrix_.group);

@@ -97,7 +97,8 @@ TEST(PackedWeight, ReadsEveryCodeAndScaleOfSmallFloats) {
     const std::size_t groups = 256 / static_cast<std::size_t>(format.group_size);
     for (std::size_t row = 0; row < 255; ++row) {
       for (std::size_t i = 0; i < row_bytes; ++i) {
-        codes[row * row_bytes + i] = static_cast<std::byte>(i);
+        const bool is_nan = format.bits == 8 && i % 128 == 127;
+        codes[row * row_bytes + i] = static_cast<std::byte>(is_nan ? i - 1 : i);
       }
       const bool nvfp4 = format.kind == WeightKind::kNvfp4;
       const auto scale = nvfp4 ? row % 127 : 10 + row % 230;
@@ -109,6 +110,26 @@ TEST(PackedWeight, ReadsEveryCodeAndScaleOfSmallFloats) {
       ASSERT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
           << format_name(format) << " row " << i / 256 << " code " << i % 256 << ": " << got[i]
           << ", expected " << expected[i];
+    }
+  }
+}
+
+// Products multiply a group's codes as numbers, so its scale says that one is none.
+TEST(PackedWeight, ACodeThatIsNoNumberMakesItsGroupNone) {
+  const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
+  const auto tensors = random_weight(format, 40, 160, 1);
+  auto* codes = const_cast<std::byte*>(tensors.weight.data.get());
+  for (const int at : {3 * 160 + 32, 3 * 160 + 63, 39 * 160 + 159}) {
+    codes[at] = std::byte{0x7f};
+  }
+  const auto got = to_vector(PackedWeight::pack({tensors}, format).dequantized());
+  const auto expected = mlx_values(tensors, format);
+  for (int i = 0; i < 40 * 160; ++i) {
+    const int group = i / 32;
+    if (group == 3 * 5 + 1 || group == 39 * 5 + 4) {
+      EXPECT_TRUE(std::isnan(got[i])) << i;
+    } else {
+      EXPECT_EQ(got[i], expected[i]) << i;
     }
   }
 }

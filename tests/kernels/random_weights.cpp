@@ -115,7 +115,9 @@ WeightTensors random_weight(const WeightFormat& format, int rows, int columns, s
   // Codes of E4M3 without its NaN.
   tensors.weight =
       format.bits == 4 ? words() : fill<std::uint32_t>(DType::kUInt32, rows, columns / 4, [&] {
-        return random() & 0xf7f7f7f7U;
+        const auto codes = static_cast<std::uint32_t>(random());
+        const std::uint32_t is_nan = ((codes & 0x7f7f7f7fU) + 0x01010101U) & 0x80808080U;
+        return codes & ~(is_nan >> 7U);
       });
   tensors.scales = fill<std::uint8_t>(DType::kUInt8, rows, columns / format.group_size, [&] {
     return e8m0 ? 120 + random() % 12 : random() % 0x50;

@@ -140,4 +140,31 @@ struct ByteChunk {
   }
 };
 
+// Codes of E4M3 with scales, in groups of one step.
+struct SmallByteChunk {
+  static constexpr int kCodeBytes = kChunkColumns;
+  static constexpr int kTerms = kChunkSteps;
+  static constexpr int kTermBytes = scale_bytes(ScaleKind::kBFloat16);
+
+  [[gnu::always_inline]] static F32x16 load_terms(const std::byte* scales) {
+    return load_bf16(reinterpret_cast<const std::uint16_t*>(scales));
+  }
+
+  [[gnu::always_inline]] static void unpack_row(
+      const std::byte* codes, const float* terms, std::byte* to
+  ) {
+    unroll<kChunkSteps>([&](auto step) {
+      constexpr int kQuarter = step.kValue % 2 * 2;  // Of 64 codes.
+      const F32x16 scale = broadcast(terms[step.kValue]);
+      const U32x16 words =
+          load_u32(reinterpret_cast<const std::uint32_t*>(codes + step.kValue / 2 * 64));
+      const F32x16 first = mul(scale, e4m3_values(upper_bytes<kQuarter>(words)));
+      const F32x16 second = mul(scale, e4m3_values(upper_bytes<kQuarter + 1>(words)));
+      store_u32(
+          reinterpret_cast<std::uint32_t*>(to + step.kValue * kTileBytes), bf16_pairs(first, second)
+      );
+    });
+  }
+};
+
 }  // namespace saker::kernels::SAKER_ISA

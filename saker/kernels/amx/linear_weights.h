@@ -81,6 +81,8 @@ void with_chunk(const PackedMatrix& weight, const Function& function) {
       return with_scale_kind<NibbleChunk>(weight, function);
     case PackedKind::kE2m1:
       return weight.group == 16 ? function(SmallFloatChunk<8>()) : function(SmallFloatChunk<4>());
+    case PackedKind::kE4m3:
+      return function(SmallByteChunk());
     default:
       return with_scale_kind<ByteChunk>(weight, function);
   }

@@ -76,6 +76,25 @@ template <int kQuarter>
   return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
 }
 
+// Bytes 16 * kQuarter and so on of the words as the upper bytes of lanes, zeros below.
+template <int kQuarter>
+[[gnu::always_inline]] inline U32x16 upper_bytes(U32x16 words) {
+  struct Lanes {
+    std::uint8_t at[64];
+  };
+
+  alignas(64) static constexpr Lanes kFrom = [] {
+    Lanes from = {};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      from.at[4 * lane + 3] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
+    }
+    return from;
+  }();
+  constexpr std::uint64_t kUpperBytes = 0x8888888888888888U;
+  const __m512i from = _mm512_load_si512(kFrom.at);
+  return {_mm512_maskz_permutexvar_epi8(kUpperBytes, from, words.v)};
+}
+
 // The lower halves of the lanes of a, then of b.
 [[gnu::always_inline]] inline __m512i lower_halves(U32x16 a, U32x16 b) {
   struct Halves {

@@ -3,6 +3,7 @@
 
 // How the products of one instruction set read words of codes, see linear_formats.h.
 
+#include "saker/kernels/codes/e4m3.h"
 #include "saker/kernels/cpu/linear_operands.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -160,6 +161,33 @@ struct E2m1Format : CodeFormat {
       return look_up_pairs(kBf16.values, shift_right<4 * index>(word.whole()));
     } else {
       return look_up(kValues, shift_right<4 * index>(word.whole()));
+    }
+  }
+};
+
+// Codes of E4M3. They are bf16 as well.
+struct E4m3Format : CodeFormat {
+  using Operand = Bf16Operand;
+  static constexpr Codes kCodes = Codes::kSmallFloats;
+  static constexpr float kUnit = 1.0F;
+  static constexpr int kOperands = 4 / Operand::kPerOperand;
+  static constexpr int kPairDistance = 2;
+
+  static float input_scale(int) { return 1.0F; }
+
+  template <int index>
+  static F32x16 column(U32x16 word) {
+    return e4m3_values(shift_left<24 - 8 * index>(word));
+  }
+
+  template <int index>
+  static auto operand(Word word) {
+    const U32x16 whole = word.whole();
+    if constexpr (Operand::kPerOperand == 2) {
+      const U32x16 first = shift_right<16>(as_u32(column<index>(whole)));
+      return bit_or(first, as_u32(column<index + kPairDistance>(whole)));
+    } else {
+      return column<index>(whole);
     }
   }
 };

@@ -115,6 +115,8 @@ template <typename Function>
       return function(ByteFormat());
     case PackedKind::kE2m1:
       return function(E2m1Format());
+    case PackedKind::kE4m3:
+      return function(E4m3Format());
     default:
       return function(Float32Format());
   }

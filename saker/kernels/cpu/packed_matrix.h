@@ -15,6 +15,8 @@
 //   code of column i of 4.
 //   e2m1      per group: [group / 8][16] words, then 16 scales. Nibble i of a word is the code of
 //   column i of 8.
+//   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
+//   column i of 4. The scale of a group one of whose codes is NaN is NaN, also in kInTiles.
 // Where codes of nibble or byte have fewer bits than these, their words lie in planes: each 32
 // columns, as many lines of 16 words as a field has bits, become `code_bits` lines. The lower half
 // of a field of B bits: line i holds it of lines 2 i and, shifted left by B / 2, 2 i + 1. Then the
@@ -29,6 +31,7 @@
 //   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
 //   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
 //   e2m1      per chunk of 128 columns: words as of nibble; then [16][128 / group] scales.
+//   e4m3      per chunk of 128 columns: codes as of byte; then the scales.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +43,15 @@ inline constexpr int kStepColumns = 32;    // Of a row that one tile holds.
 inline constexpr int kChunkColumns = 128;  // Of codes, four steps.
 inline constexpr int kLargestGroup = 128;
 
-enum class PackedKind : std::uint8_t { kFloat32, kFloat16, kBFloat16, kNibble, kByte, kE2m1 };
+enum class PackedKind : std::uint8_t {
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kNibble,
+  kByte,
+  kE2m1,
+  kE4m3,
+};
 enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
 
 // Those of a set's products. Float32 and float16 always lie in lanes.
@@ -74,7 +85,12 @@ struct PackedMatrix {
   [[gnu::always_inline]] bool in_place() const { return block_places != nullptr; }
 
   [[gnu::always_inline]] bool has_groups() const {
-    return kind == PackedKind::kNibble || kind == PackedKind::kByte || kind == PackedKind::kE2m1;
+    return kind == PackedKind::kNibble || kind == PackedKind::kByte || has_small_floats();
+  }
+
+  // Codes with scales and no biases.
+  [[gnu::always_inline]] bool has_small_floats() const {
+    return kind == PackedKind::kE2m1 || kind == PackedKind::kE4m3;
   }
 
   [[gnu::always_inline]] int blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
@@ -82,7 +98,9 @@ struct PackedMatrix {
   [[gnu::always_inline]] int groups() const { return columns / group; }
 
   // Of a word's codes.
-  [[gnu::always_inline]] int field_bits() const { return kind == PackedKind::kByte ? 8 : 4; }
+  [[gnu::always_inline]] int field_bits() const {
+    return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
+  }
 
   [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
 
@@ -97,7 +115,7 @@ struct PackedMatrix {
 
   // Of a row's scale and bias.
   [[gnu::always_inline]] std::size_t row_term_bytes() const {
-    return (kind == PackedKind::kE2m1 ? 1 : 2) * scale_bytes(scale_kind);
+    return (has_small_floats() ? 1 : 2) * scale_bytes(scale_kind);
   }
 
   [[gnu::always_inline]] std::size_t read_word_bytes() const { return code_bytes(field_bits()); }

@@ -35,6 +35,15 @@ struct E2m1Columns {
   }
 };
 
+struct E4m3Columns {
+  static constexpr int kColumns = 4;
+
+  template <int index>
+  static F32x16 column(U32x16 word) {
+    return E4m3Format::column<index>(word);
+  }
+};
+
 struct PairColumns {
   static constexpr int kColumns = 2;
 
@@ -62,7 +71,7 @@ struct ScaleAndBias {
   ScaleAndBias(const PackedMatrix& weight, const std::byte* group) {
     const std::byte* scales = group + weight.read_word_bytes();
     scale = load_scales(weight.scale_kind, scales);
-    if (weight.kind != PackedKind::kE2m1) {
+    if (!weight.has_small_floats()) {
       bias = load_scales(weight.scale_kind, scales + kBlockRows * scale_bytes(weight.scale_kind));
     }
   }

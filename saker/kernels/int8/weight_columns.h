@@ -31,15 +31,16 @@ inline F32x16 largest_meaning(const PackedMatrix& weight, const PanelWords& word
 }
 
 // Of a panel of small floats.
-inline F32x16 largest_small_float(const PackedMatrix& weight, const PanelWords& words) {
+template <typename Columns>
+F32x16 largest_small_float(const PackedMatrix& weight, const PanelWords& words) {
   Largest largest;
   const std::byte* group = words.at;
   for (int k = 0; k < words.count; k += weight.group, group += weight.group_bytes()) {
     const ScaleAndBias terms(weight, group);
     const PanelWords codes = {group, weight.group};
-    for (int i = 0; i < weight.group / E2m1Columns::kColumns; ++i) {
-      unroll<E2m1Columns::kColumns>([&](auto column) {
-        largest.add(mul(E2m1Columns::column<column.kValue>(codes.word(i)), terms.scale));
+    for (int i = 0; i < weight.group / Columns::kColumns; ++i) {
+      unroll<Columns::kColumns>([&](auto column) {
+        largest.add(mul(Columns::template column<column.kValue>(codes.word(i)), terms.scale));
       });
     }
   }
@@ -54,6 +55,18 @@ inline F32x16 largest_value(const PanelWords& words) {
     largest.add(odd_bf16(words.word(i)));
   }
   return largest.by_lane();
+}
+
+// Of any panel.
+inline F32x16 largest_of(const PackedMatrix& weight, const PanelWords& words) {
+  switch (weight.kind) {
+    case PackedKind::kE2m1:
+      return largest_small_float<E2m1Columns>(weight, words);
+    case PackedKind::kE4m3:
+      return largest_small_float<E4m3Columns>(weight, words);
+    default:
+      return weight.has_groups() ? largest_meaning(weight, words) : largest_value(words);
+  }
 }
 
 // Puts codes of a block's panel together, column by column.
@@ -158,9 +171,7 @@ inline void find_codes(
   alignas(64) std::byte memory[kWordBytes];
   for (int b = 0; b < blocks; ++b) {
     const PanelWords words = words_at(weight, block + b, k, memory);
-    const F32x16 largest = weight.kind == PackedKind::kE2m1 ? largest_small_float(weight, words)
-                           : weight.has_groups()            ? largest_meaning(weight, words)
-                                                            : largest_value(words);
+    const F32x16 largest = largest_of(weight, words);
     const F32x16 scale = div(largest, broadcast(kLargest));
     const F32x16 inverse = div(broadcast(1.0F), max(scale, broadcast(kSmallestScale)));
     store(panel.scales[b], scale);
@@ -171,6 +182,8 @@ inline void find_codes(
       write_groups<ByteColumns>(weight, words, inverse, writer);
     } else if (weight.kind == PackedKind::kE2m1) {
       write_groups<E2m1Columns>(weight, words, inverse, writer);
+    } else if (weight.kind == PackedKind::kE4m3) {
+      write_groups<E4m3Columns>(weight, words, inverse, writer);
     } else {
       write_pairs(words, inverse, writer);
     }

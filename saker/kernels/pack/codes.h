@@ -40,9 +40,18 @@ constexpr float e8m0_value(unsigned code) {
   return code == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<std::uint32_t>(code) << 23);
 }
 
-// Of a group's scale: E4M3 of nvfp4, else E8M0.
-constexpr float scale_value(WeightKind kind, unsigned code) {
-  return kind == WeightKind::kNvfp4 ? e4m3_value(code) : e8m0_value(code);
+// A group's scale: E4M3 of nvfp4, else E8M0. NaN also where one of the group's codes is: products
+// take such a code for a number.
+inline float group_scale(const WeightFormat& format, const std::byte* codes, std::byte scale) {
+  const auto code = std::to_integer<unsigned>(scale);
+  if (format.kind == WeightKind::kNvfp4) {
+    return e4m3_value(code);
+  }
+  bool is_nan = false;
+  for (int k = 0; format.kind == WeightKind::kMxfp8 && k < format.group_size; ++k) {
+    is_nan |= (std::to_integer<unsigned>(codes[k]) & 0x7fU) == 0x7fU;
+  }
+  return e8m0_value(is_nan ? 0xffU : code);
 }
 
 // The upper half of a value's float32.

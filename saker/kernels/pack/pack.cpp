@@ -136,34 +136,17 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
   pack_scales(rows.biases, matrix, scales + kBlockRows * scale_bytes(matrix.scale_kind));
 }
 
-void pack_small_floats(
-    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
-) {
-  WideRows wide;
-  for (int k = 0; k < matrix.columns; k += kChunk) {
-    const int columns = std::min(kChunk, matrix.columns - k);
-    const std::size_t offset = static_cast<std::size_t>(k) * format.bits / 8;
-    const std::size_t groups = static_cast<std::size_t>(k) / format.group_size;
-    for (int lane = 0; lane < kBlockRows; ++lane) {
-      widen_small_floats(
-          rows.weight.at[lane] + offset, rows.scales.at[lane] + groups, columns, wide.words[lane]
-      );
-    }
-    pack_values<std::uint32_t>(wide.places(), columns / 2, to);
-    to += static_cast<std::size_t>(columns) / 2 * kBlockRows * sizeof(std::uint32_t);
-  }
-}
-
 // Codes of small floats; their scales as bf16, which holds them exactly.
 void pack_small_codes(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
   for (int g = 0; g < matrix.groups(); ++g) {
-    pack_group(rows.weight.moved(static_cast<std::size_t>(g) * matrix.group / 2), matrix, to);
+    const std::size_t offset = static_cast<std::size_t>(g) * matrix.group * format.bits / 8;
+    const RowPlaces words = rows.weight.moved(offset);
+    pack_group(words, matrix, to);
     std::uint16_t scales[kBlockRows];
     for (int lane = 0; lane < kBlockRows; ++lane) {
-      const auto code = std::to_integer<unsigned>(rows.scales.at[lane][g]);
-      scales[lane] = bf16_of(scale_value(format.kind, code));
+      scales[lane] = bf16_of(group_scale(format, words.at[lane], rows.scales.at[lane][g]));
     }
     std::memcpy(to + matrix.read_word_bytes(), scales, sizeof(scales));
     to += matrix.group_bytes();
@@ -187,8 +170,7 @@ void pack_block(
     case WeightKind::kAffine:
       return pack_codes(rows, matrix, format.bits, block);
     default:
-      return matrix.has_groups() ? pack_small_codes(rows, matrix, format, block)
-                                 : pack_small_floats(rows, matrix, format, block);
+      return pack_small_codes(rows, matrix, format, block);
   }
 }
 
@@ -203,6 +185,8 @@ PackedKind packed_kind(const WeightFormat& format) {
     case WeightKind::kMxfp4:
     case WeightKind::kNvfp4:
       return PackedKind::kE2m1;
+    case WeightKind::kMxfp8:
+      return PackedKind::kE4m3;
     default:
       return PackedKind::kBFloat16;
   }
@@ -225,7 +209,7 @@ PackedMatrix packed_layout(
   }
   matrix.group = format.group_size;
   matrix.code_bits = matrix.order == PackedOrder::kInLanes ? format.bits : matrix.field_bits();
-  if (matrix.kind == PackedKind::kE2m1) {
+  if (matrix.has_small_floats()) {
     matrix.scale_kind = ScaleKind::kBFloat16;
   } else {
     matrix.largest_code = (1 << format.bits) - 1;

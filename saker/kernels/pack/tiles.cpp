@@ -135,14 +135,21 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
 
 // Scales of small floats as bf16, which holds them exactly.
 void pack_small_scales(
-    const BlockRows& rows, const PackedMatrix& matrix, WeightKind kind, int chunk, std::byte* to
+    const BlockRows& rows,
+    const PackedMatrix& matrix,
+    const WeightFormat& format,
+    int chunk,
+    std::byte* to
 ) {
   const int groups = kChunkColumns / matrix.group;
-  for (const std::byte* row : rows.scales.at) {
+  for (int lane = 0; lane < kBlockRows; ++lane) {
     for (int i = 0; i < groups; ++i) {
       const int group = chunk * groups + i;
-      const bool known = group < matrix.groups();
-      const float scale = known ? scale_value(kind, std::to_integer<unsigned>(row[group])) : 0.0F;
+      float scale = 0;
+      if (group < matrix.groups()) {
+        const std::size_t offset = static_cast<std::size_t>(group) * matrix.group * format.bits / 8;
+        scale = group_scale(format, rows.weight.at[lane] + offset, rows.scales.at[lane][group]);
+      }
       const std::uint16_t bits = bf16_of(scale);
       std::memcpy(to, &bits, sizeof(bits));
       to += sizeof(bits);
@@ -151,33 +158,14 @@ void pack_small_scales(
 }
 
 void pack_small_codes(
-    const BlockRows& rows, const PackedMatrix& matrix, WeightKind kind, std::byte* to
+    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
   for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
     const int k = chunk * kChunkColumns;
-    const RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) / 2);
+    const RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) * format.bits / 8);
     pack_chunk_codes(words, matrix, std::min(kChunkColumns, matrix.columns - k), to);
-    pack_small_scales(rows, matrix, kind, chunk, to + matrix.chunk_code_bytes());
+    pack_small_scales(rows, matrix, format, chunk, to + matrix.chunk_code_bytes());
     to += matrix.chunk_bytes();
-  }
-}
-
-void pack_small_floats(
-    const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
-) {
-  WideRows wide;
-  for (int k = 0; k < matrix.columns; k += kChunk) {
-    const int columns = std::min(kChunk, matrix.columns - k);
-    for (int lane = 0; lane < kBlockRows; ++lane) {
-      widen_small_floats(
-          rows.weight.at[lane] + static_cast<std::size_t>(k) * format.bits / 8,
-          rows.scales.at[lane] + static_cast<std::size_t>(k) / format.group_size,
-          columns,
-          wide.words[lane]
-      );
-    }
-    pack_values(wide.places(), columns, to);
-    to += static_cast<std::size_t>(columns) * kValueBytes * kBlockRows;
   }
 }
 
@@ -191,11 +179,8 @@ void pack_tiled_block(
       return pack_values(rows.weight, matrix.columns, to);
     case WeightKind::kAffine:
       return pack_codes(rows, matrix, format.bits, to);
-    case WeightKind::kMxfp4:
-    case WeightKind::kNvfp4:
-      return pack_small_codes(rows, matrix, format.kind, to);
     default:
-      return pack_small_floats(rows, matrix, format, to);
+      return pack_small_codes(rows, matrix, format, to);
   }
 }
 

@@ -18,7 +18,14 @@ float scale_at(ScaleKind kind, const std::byte* scales, int index) {
 }
 
 float value_of(const PackedMatrix& matrix, std::uint32_t code) {
-  return matrix.kind == PackedKind::kE2m1 ? e2m1_value(code) : static_cast<float>(code);
+  switch (matrix.kind) {
+    case PackedKind::kE2m1:
+      return e2m1_value(code);
+    case PackedKind::kE4m3:
+      return e4m3_value(code);
+    default:
+      return static_cast<float>(code);
+  }
 }
 
 // The code of column k of a group.
@@ -36,9 +43,8 @@ void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, 
   for (int g = 0; g < matrix.groups(); ++g) {
     const std::byte* scales = block + matrix.group_bytes() - matrix.term_bytes();
     const float scale = scale_at(matrix.scale_kind, scales, lane);
-    const float bias = matrix.kind == PackedKind::kE2m1
-                           ? 0.0F
-                           : scale_at(matrix.scale_kind, scales, kBlockRows + lane);
+    const float bias =
+        matrix.has_small_floats() ? 0.0F : scale_at(matrix.scale_kind, scales, kBlockRows + lane);
     for (int i = 0; i < matrix.group; ++i) {
       *values++ = scale * value_of(matrix, code_at(matrix, block, i, lane)) + bias;
     }
@@ -64,7 +70,7 @@ void unpack_tiled_codes(
         nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
                       0xfU
                 : std::to_integer<unsigned>(codes[column]);
-    const bool has_bias = matrix.kind != PackedKind::kE2m1;
+    const bool has_bias = !matrix.has_small_floats();
     const float bias = has_bias ? scale_at(matrix.scale_kind, terms, 0) : 0.0F;
     values[k] =
         scale_at(matrix.scale_kind, terms, has_bias ? 1 : 0) * value_of(matrix, code) + bias;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/pack/widen.h"
 
-#include "saker/kernels/pack/codes.h"
-
 #include <array>
-#include <bit>
 #include <cstring>
 
 namespace saker::kernels {
@@ -59,22 +56,6 @@ void widen_runs(const std::byte* from, int columns, std::uint32_t* words) {
   }
 }
 
-using Floats [[gnu::vector_size(16)]] = float;
-using Halves [[gnu::vector_size(16)]] = std::uint16_t;
-
-constexpr auto kE4m3Values = [] {
-  std::array<float, 256> values = {};
-  for (unsigned byte = 0; byte < values.size(); ++byte) {
-    values[byte] = e4m3_value(byte);
-  }
-  return values;
-}();
-
-Floats four_values(const std::byte* from) {
-  const auto value = [from](int i) { return kE4m3Values[std::to_integer<std::size_t>(from[i])]; };
-  return Floats{value(0), value(1), value(2), value(3)};
-}
-
 }  // namespace
 
 void widen_codes(const std::byte* from, int bits, int columns, std::uint32_t* words) {
@@ -87,21 +68,6 @@ void widen_codes(const std::byte* from, int bits, int columns, std::uint32_t* wo
       return widen_runs<5>(from, columns, words);
     default:
       return widen_runs<6>(from, columns, words);
-  }
-}
-
-void widen_small_floats(
-    const std::byte* from, const std::byte* scales, int columns, std::uint32_t* words
-) {
-  constexpr int kGroup = 32;
-  for (int k = 0; k < columns; k += 8) {
-    const float scale = e8m0_value(std::to_integer<unsigned>(scales[k / kGroup]));
-    const auto first = std::bit_cast<Halves>(four_values(from + k) * scale);
-    const auto second = std::bit_cast<Halves>(four_values(from + k + 4) * scale);
-    // Upper halves: the odd ones.
-    const Halves upper = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
-    std::memcpy(words, &upper, sizeof(upper));
-    words += sizeof(upper) / sizeof(*words);
   }
 }
 
