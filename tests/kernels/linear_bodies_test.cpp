@@ -389,6 +389,30 @@ void expect_bad_rows_alone(const WeightFormat& format, int rows) {
   }
 }
 
+// Rows of x with a single one take single weights out: the small ones too, which larger ones hide
+// from sums.
+TEST_P(LinearBodiesTest, EveryCodeOfMxfp8IsMultiplied) {
+  constexpr int kColumns = 256;
+  const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
+  WeightTensors tensors = random_weight(format, 3, kColumns, 3);
+  auto codes = std::make_shared<std::vector<std::byte>>();
+  for (int i = 0; i < 3 * kColumns; ++i) {
+    const bool is_nan = i % 128 == 127;
+    codes->push_back(static_cast<std::byte>(is_nan ? 0 : i));
+  }
+  tensors.weight.data = {codes, codes->data()};
+  const Weight weight(format, 3, kColumns, tensors);
+  std::vector<float> x(std::size_t{kColumns} * kColumns);
+  for (std::size_t k = 0; k < kColumns; ++k) {
+    x[k * (kColumns + 1)] = 1;
+  }
+  const auto y = weight.times(x, 0, kColumns);
+  const auto values = weight.values();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_EQ(y[i], values[i % 3 * kColumns + i / 3]) << i;
+  }
+}
+
 // A code of mxfp8 that is NaN, as no quantizer writes it.
 TEST_P(LinearBodiesTest, CodesThatAreNoNumbersMakeNone) {
   const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
