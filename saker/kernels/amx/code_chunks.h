@@ -88,16 +88,20 @@ struct NibbleChunk {
   }
 };
 
-// Codes of E2M1 with scales.
-template <int kGroups>
-struct SmallFloatChunk {
-  static constexpr int kCodeBytes = kChunkColumns / 2;
-  static constexpr int kTerms = kGroups;
+// Scales without biases.
+struct Bf16Scales {
   static constexpr int kTermBytes = scale_bytes(ScaleKind::kBFloat16);
 
   [[gnu::always_inline]] static F32x16 load_terms(const std::byte* scales) {
     return load_bf16(reinterpret_cast<const std::uint16_t*>(scales));
   }
+};
+
+// Codes of E2M1 with scales.
+template <int kGroups>
+struct SmallFloatChunk : Bf16Scales {
+  static constexpr int kCodeBytes = kChunkColumns / 2;
+  static constexpr int kTerms = kGroups;
 
   [[gnu::always_inline]] static void unpack_row(
       const std::byte* codes, const float* terms, std::byte* to
@@ -141,14 +145,9 @@ struct ByteChunk {
 };
 
 // Codes of E4M3 with scales, in groups of one step.
-struct SmallByteChunk {
+struct SmallByteChunk : Bf16Scales {
   static constexpr int kCodeBytes = kChunkColumns;
   static constexpr int kTerms = kChunkSteps;
-  static constexpr int kTermBytes = scale_bytes(ScaleKind::kBFloat16);
-
-  [[gnu::always_inline]] static F32x16 load_terms(const std::byte* scales) {
-    return load_bf16(reinterpret_cast<const std::uint16_t*>(scales));
-  }
 
   [[gnu::always_inline]] static void unpack_row(
       const std::byte* codes, const float* terms, std::byte* to

@@ -56,42 +56,36 @@ template <int half>
 // What byte numbers are added to: their bits are then the second byte of a float32.
 inline constexpr float kByteBase = 0x1p15F;
 
+struct ByteLanes {
+  std::uint8_t at[64];
+};
+
+// Where byte kPlace of each lane comes from: bytes 16 * kQuarter and so on of a vector.
+template <int kQuarter, int kPlace>
+alignas(64) inline constexpr ByteLanes kQuarterBytes = [] {
+  ByteLanes from = {};
+  for (int lane = 0; lane < kLanes; ++lane) {
+    from.at[4 * lane + kPlace] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
+  }
+  return from;
+}();
+
 // kByteBase + byte, of bytes 16 * kQuarter and so on of the words.
 template <int kQuarter>
 [[gnu::always_inline]] inline F32x16 above_byte_base(U32x16 words) {
-  struct Lanes {
-    std::uint8_t at[64];
-  };
-
-  alignas(64) static constexpr Lanes kFrom = [] {
-    Lanes from = {};
-    for (int lane = 0; lane < kLanes; ++lane) {
-      from.at[4 * lane + 1] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
-    }
-    return from;
-  }();
   constexpr std::uint64_t kSecondBytes = 0x2222222222222222U;
   const __m512i base = _mm512_castps_si512(broadcast(kByteBase).v);
-  const __m512i from = _mm512_load_si512(kFrom.at);
+  const ByteLanes& lanes = kQuarterBytes<kQuarter, 1>;
+  const __m512i from = _mm512_load_si512(lanes.at);
   return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
 }
 
 // Bytes 16 * kQuarter and so on of the words as the upper bytes of lanes, zeros below.
 template <int kQuarter>
 [[gnu::always_inline]] inline U32x16 upper_bytes(U32x16 words) {
-  struct Lanes {
-    std::uint8_t at[64];
-  };
-
-  alignas(64) static constexpr Lanes kFrom = [] {
-    Lanes from = {};
-    for (int lane = 0; lane < kLanes; ++lane) {
-      from.at[4 * lane + 3] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
-    }
-    return from;
-  }();
   constexpr std::uint64_t kUpperBytes = 0x8888888888888888U;
-  const __m512i from = _mm512_load_si512(kFrom.at);
+  const ByteLanes& lanes = kQuarterBytes<kQuarter, 3>;
+  const __m512i from = _mm512_load_si512(lanes.at);
   return {_mm512_maskz_permutexvar_epi8(kUpperBytes, from, words.v)};
 }
 
