@@ -27,10 +27,10 @@ inline TileFile& tile_file() {
 
 class Tiles {
  public:
-  explicit Tiles(int rows, int columns = 16) {
+  explicit Tiles(int rows, int columns = 16, int words = 16) {
     for (int tile = 0; tile < 8; ++tile) {
-      tile_file().rows[tile] = tile < 6 ? rows : 16;
-      tile_file().columns[tile] = tile == 4 || tile == 5 ? 16 : columns;
+      tile_file().rows[tile] = tile < 6 ? rows : words;
+      tile_file().columns[tile] = tile == 4 || tile == 5 ? words : columns;
     }
   }
 

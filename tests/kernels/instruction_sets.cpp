@@ -63,12 +63,14 @@ Rounding linear_rounding(std::string_view set, const WeightFormat& format) {
   if (format.kind == WeightKind::kFloat32 || format.kind == WeightKind::kFloat16) {
     return Rounding::kNone;
   }
-  const bool is_whole = format.kind == WeightKind::kAffine || format.kind == WeightKind::kMxfp4 ||
-                        format.kind == WeightKind::kNvfp4;
-  if (is_whole && set.starts_with("avx")) {
+  const bool on_tiles = set.starts_with("amx");
+  const bool has_vectors = set.starts_with("avx");
+  const bool is_affine = format.kind == WeightKind::kAffine;
+  const bool is_e2m1 = format.kind == WeightKind::kMxfp4 || format.kind == WeightKind::kNvfp4;
+  if ((is_affine && (has_vectors || on_tiles)) || (is_e2m1 && has_vectors)) {
     return Rounding::kInt16;
   }
-  const bool has_bf16 = set.find("bf16") != std::string_view::npos || set.starts_with("amx");
+  const bool has_bf16 = set.find("bf16") != std::string_view::npos || on_tiles;
   return has_bf16 ? Rounding::kBf16 : Rounding::kNone;
 }
 

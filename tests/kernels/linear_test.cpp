@@ -190,7 +190,7 @@ TEST(Linear, RefusesWeightsOfAnotherSet) {
   if (std::find(sets.begin(), sets.end(), "amx_emulated") == sets.end()) {
     GTEST_SKIP() << "this machine runs no set with tiles";
   }
-  const WeightFormat format = {WeightKind::kAffine, 4, 32};
+  const WeightFormat format = {WeightKind::kMxfp4, 4, 32};
   select_instruction_set("amx_emulated");
   const auto weight = PackedWeight::pack({random_weight(format, 16, 64, 1)}, format);
   EXPECT_NO_THROW(linear(mx::zeros({1, 64}), weight));

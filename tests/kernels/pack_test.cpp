@@ -83,9 +83,7 @@ class SlowPacking {
         std::memcpy(bf16_place(lane, k), from + 2 * k, 2);
         return;
       case WeightKind::kAffine:
-        matrix_.order == PackedOrder::kInTiles
-            ? add_tiled_code(tensors, code_at(from, k, format.bits), row, k)
-            : add_code(tensors, code_at(from, k, format.bits), row, k);
+        add_code(tensors, code_at(from, k, format.bits), row, k);
         return;
       default:
         matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, format, row, k)
@@ -101,8 +99,8 @@ class SlowPacking {
 
   void add_small_code(const WeightTensors& tensors, const WeightFormat& format, int row, int k) {
     const int lane = row_ % kBlockRows;
-    const int group = k / format.group_size;
-    const int in_group = k % format.group_size;
+    const int group = k / matrix_.group;
+    const int in_group = k % matrix_.group;
     std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
     const int codes = 32 / format.bits;  // Of a word.
     const int bit = in_group % codes * format.bits;
@@ -148,24 +146,6 @@ class SlowPacking {
     const int at = lane * groups + group % groups;
     const int codes = kBlockRows * 128 * matrix_.code_bits / 8;
     std::memcpy(block() + chunk + codes + 2 * at, &bits, sizeof(bits));
-  }
-
-  void add_tiled_code(const WeightTensors& tensors, unsigned code, int row, int k) {
-    const int lane = row_ % kBlockRows;
-    std::byte* chunk = block() + static_cast<std::size_t>(k / 128) * matrix_.chunk_bytes();
-    const int column = k % 128;
-    std::byte* pairs = chunk + kBlockRows * 128;
-    if (matrix_.kind == PackedKind::kNibble) {
-      pairs = chunk + kBlockRows * 64;
-      add_tiled_nibble(code, k);
-    } else {
-      add_tiled_byte(code, k);
-    }
-    const auto size = static_cast<int>(scale_bytes(matrix_.scale_kind));
-    std::byte* pair = pairs + 2 * size * (lane * (128 / matrix_.group) + column / matrix_.group);
-    const int group = k / matrix_.group;
-    std::memcpy(pair, row_of(*tensors.biases, row) + group * size, size);
-    std::memcpy(pair + size, row_of(*tensors.scales, row) + group * size, size);
   }
 
   void add_code(const WeightTensors& tensors, unsigned code, int row, int k) {
@@ -243,9 +223,10 @@ void expect_layout(
 
 void expect_layouts(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
   using enum PackedOrder;
-  expect_layout(format, part_rows, columns, {.codes = kInLanes, .bf16 = kInLanes});
-  expect_layout(format, part_rows, columns, {.codes = kInLanes, .bf16 = kInTiles});
-  expect_layout(format, part_rows, columns, {.codes = kInTiles, .bf16 = kInTiles});
+  for (const PackedOrder order : {kInLanes, kInTiles}) {
+    const PackedOrders orders = {.small_floats = order, .bf16 = order};
+    expect_layout(format, part_rows, columns, orders);
+  }
 }
 
 TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {

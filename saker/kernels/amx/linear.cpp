@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on AMX's tiles; where weights are float32 or float16, on vectors. linear_bodies.h
-// states the order of additions.
+// Matrix products on AMX's tiles; where weights are float32 or float16, or affine codes and rows of
+// x few, on vectors. linear_bodies.h states the order of additions.
+#include "saker/kernels/amx/code_panels.h"
 #include "saker/kernels/amx/linear_panels.h"
 #include "saker/kernels/amx/linear_rows.h"
 #include "saker/kernels/cpu/linear_bodies.h"
@@ -14,29 +15,60 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-bool on_tiles(const PackedMatrix& weight) {
-  return weight.order == PackedOrder::kInTiles;
+// More rows of x times affine codes are faster on tiles: bytes meet vectors with less to unpack.
+template <typename Format>
+constexpr int kFewCodeRows = Format::kPairDistance == NibbleFormat::kPairDistance ? 5 : 8;
+
+// How a weight times so many rows is multiplied.
+enum class Path { kTiles, kCodeTiles, kVectors };
+
+template <typename Function>
+auto with_code_format(const PackedMatrix& weight, const Function& function) {
+  return weight.kind == PackedKind::kNibble ? function(NibbleFormat()) : function(ByteFormat());
 }
 
-// Calls function with the format of a weight that is not on tiles.
+Path path_of(const PackedMatrix& weight, int rows) {
+  if (weight.order == PackedOrder::kInTiles) {
+    return Path::kTiles;
+  }
+  if (!weight.has_groups()) {
+    return Path::kVectors;
+  }
+  return with_code_format(weight, [rows](auto format) {
+    return rows > kFewCodeRows<decltype(format)> ? Path::kCodeTiles : Path::kVectors;
+  });
+}
+
+// Calls function with the format of a weight that vectors multiply.
 template <typename Function>
 auto with_vector_format(const PackedMatrix& weight, const Function& function) {
-  return weight.kind == PackedKind::kFloat16 ? function(Float16Format())
-                                             : function(Float32Format());
+  switch (weight.kind) {
+    case PackedKind::kFloat32:
+      return function(Float32Format());
+    case PackedKind::kFloat16:
+      return function(Float16Format());
+    default:
+      return with_code_format(weight, function);
+  }
 }
 
 int sliver_count(const PackedMatrix& weight, int rows) {
-  return on_tiles(weight) ? (rows + kTileHeight - 1) / kTileHeight : slivers_for(rows);
+  return path_of(weight, rows) == Path::kVectors ? slivers_for(rows)
+                                                 : (rows + kTileHeight - 1) / kTileHeight;
 }
 
 std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
-  if (on_tiles(weight)) {
-    const auto steps = static_cast<std::size_t>(slivers.count) * tile_steps(weight);
-    return steps * kTilePairs * line_bytes(slivers);
+  const auto count = static_cast<std::size_t>(slivers.count);
+  switch (path_of(weight, slivers.rows)) {
+    case Path::kTiles:
+      return count * tile_steps(weight) * kTilePairs * line_bytes(slivers);
+    case Path::kCodeTiles:
+      return count * code_sliver_bytes(weight, slivers.first_row(1));
+    default:
+      return with_vector_format(weight, [&](auto format) {
+        return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
+      });
   }
-  return with_vector_format(weight, [&](auto format) {
-    return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
-  });
 }
 
 void prepare_sliver(
@@ -46,25 +78,44 @@ void prepare_sliver(
     int sliver,
     std::byte* prepared
 ) {
-  if (on_tiles(weight)) {
-    prepare_tiles(weight, x, slivers, sliver, prepared);
-    return;
+  switch (path_of(weight, slivers.rows)) {
+    case Path::kTiles:
+      return prepare_tiles(weight, x, slivers, sliver, prepared);
+    case Path::kCodeTiles:
+      return with_code_format(weight, [&](auto format) {
+        prepare_code_tiles<decltype(format)>(weight, x, slivers, sliver, prepared);
+      });
+    default:
+      return with_vector_format(weight, [&](auto format) {
+        prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
+      });
   }
+}
+
+void multiply_on_vectors(const PackedMatrix& weight, const LinearTile& tile) {
   with_vector_format(weight, [&](auto format) {
-    prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
+    using Format = decltype(format);
+    if constexpr (kGrouped<Format>) {
+      multiply_few<Format, kFewCodeRows<Format>>(weight, tile);
+    } else {
+      tile.slivers.count == 1 ? multiply_few<Format>(weight, tile)
+                              : multiply_many<Format>(weight, tile);
+    }
   });
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  const bool few = tile.slivers.count == 1;
-  if (on_tiles(weight)) {
-    few ? multiply_few_tiled(weight, tile) : multiply_many_tiled(weight, tile);
-    return;
+  switch (path_of(weight, tile.slivers.rows)) {
+    case Path::kTiles:
+      return tile.slivers.count == 1 ? multiply_few_tiled(weight, tile)
+                                     : multiply_many_tiled(weight, tile);
+    case Path::kCodeTiles:
+      return with_code_format(weight, [&](auto format) {
+        multiply_codes<decltype(format)>(weight, tile);
+      });
+    default:
+      return multiply_on_vectors(weight, tile);
   }
-  with_vector_format(weight, [&](auto format) {
-    using Format = decltype(format);
-    few ? multiply_few<Format>(weight, tile) : multiply_many<Format>(weight, tile);
-  });
 }
 
 }  // namespace
@@ -73,7 +124,7 @@ const LinearBodies linear_bodies = {
     sliver_count,
     kPanelSlivers,
     kBlockStep,
-    {.codes = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
+    {.small_floats = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
     true,
     prepared_bytes,
     prepare_sliver,

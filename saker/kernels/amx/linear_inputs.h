@@ -12,6 +12,8 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+inline constexpr int kPanelSlivers = 20;  // That a tile of the result has at most.
+
 // Whole chunks for codes, whose padding is multiplied too.
 inline int tile_steps(const PackedMatrix& weight) {
   return weight.has_groups() ? weight.chunks() * (kChunkColumns / kStepColumns)

@@ -9,7 +9,6 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kPanelSlivers = 20;  // That a tile of the result has at most.
 inline constexpr int kPanelChunks = 8;
 inline constexpr int kPanelSteps = kPanelChunks * kChunkSteps;
 

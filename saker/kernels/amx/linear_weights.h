@@ -2,7 +2,7 @@
 #pragma once
 
 // Weights as tiles: one step of a block is sixteen rows of 32 bf16. bf16 weights lie like that;
-// codes are unpacked, chunk by chunk, see code_chunks.h.
+// small floats are unpacked, chunk by chunk, see code_chunks.h.
 
 #include "saker/kernels/amx/code_chunks.h"
 #include "saker/kernels/amx/linear_inputs.h"
@@ -49,42 +49,15 @@ class Unpacking {
   alignas(64) float terms_[kTerms];
 };
 
-template <template <ScaleKind, int> typename Chunk, ScaleKind kKind, typename Function>
-void with_group_count(const PackedMatrix& weight, const Function& function) {
-  switch (weight.group) {
-    case 32:
-      return function(Chunk<kKind, 4>());
-    case 64:
-      return function(Chunk<kKind, 2>());
-    default:
-      return function(Chunk<kKind, 1>());
-  }
-}
-
-template <template <ScaleKind, int> typename Chunk, typename Function>
-void with_scale_kind(const PackedMatrix& weight, const Function& function) {
-  switch (weight.scale_kind) {
-    case ScaleKind::kBFloat16:
-      return with_group_count<Chunk, ScaleKind::kBFloat16>(weight, function);
-    case ScaleKind::kFloat16:
-      return with_group_count<Chunk, ScaleKind::kFloat16>(weight, function);
-    default:
-      return with_group_count<Chunk, ScaleKind::kFloat32>(weight, function);
-  }
-}
-
-// Calls function with the chunk type of a weight of codes.
+// Calls function with the chunk type of a weight of small floats.
 template <typename Function>
 void with_chunk(const PackedMatrix& weight, const Function& function) {
-  switch (weight.kind) {
-    case PackedKind::kNibble:
-      return with_scale_kind<NibbleChunk>(weight, function);
-    case PackedKind::kE2m1:
-      return weight.group == 16 ? function(SmallFloatChunk<8>()) : function(SmallFloatChunk<4>());
-    case PackedKind::kE4m3:
-      return function(SmallByteChunk());
-    default:
-      return with_scale_kind<ByteChunk>(weight, function);
+  if (weight.kind == PackedKind::kE4m3) {
+    function(SmallByteChunk());
+  } else if (weight.group == 16) {
+    function(SmallFloatChunk<8>());
+  } else {
+    function(SmallFloatChunk<4>());
   }
 }
 

@@ -36,16 +36,16 @@ using emulate::tile_store;
 using emulate::Tiles;
 #else
 // Sets up the registers of this thread: sums of `rows` rows and `columns` columns, what stands left
-// of as many rows of 32 bf16, and what stands right of 16 rows of as many pairs. The kernel must
-// have granted AMX to the process (see dispatch.cpp).
+// of as many rows of `words` words, and what stands right of so many rows of `columns` words. The
+// kernel must have granted AMX to the process (see dispatch.cpp).
 class Tiles {
  public:
-  explicit Tiles(int rows, int columns = kTilePairs) {
+  explicit Tiles(int rows, int columns = kTileHeight, int words = kTilePairs) {
     Configuration configuration;
     for (int tile = 0; tile < 8; ++tile) {
       const bool left = tile == kLeft || tile == kLeft + 1;
-      configuration.column_bytes[tile] = static_cast<std::uint16_t>(left ? 64 : 4 * columns);
-      configuration.rows[tile] = static_cast<std::uint8_t>(tile < kRight ? rows : kTileHeight);
+      configuration.column_bytes[tile] = static_cast<std::uint16_t>(4 * (left ? words : columns));
+      configuration.rows[tile] = static_cast<std::uint8_t>(tile < kRight ? rows : words);
     }
     asm volatile("ldtilecfg %0" ::"m"(configuration));
   }

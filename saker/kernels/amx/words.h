@@ -43,48 +43,25 @@ template <int half>
   return bit_or(bit_and(a, broadcast_u32(0x000f000fU)), load_u32(kSecond.bits));
 }
 
-// a, b, a, b and so on.
-[[gnu::always_inline]] inline F32x16 alternate(float a, float b) {
-  return {_mm512_unpacklo_ps(broadcast(a).v, broadcast(b).v)};
-}
-
-// Lanes 2 i and 2 i + 1 change places.
-[[gnu::always_inline]] inline F32x16 swap_pairs(F32x16 a) {
-  return {_mm512_shuffle_ps(a.v, a.v, 0xb1)};
-}
-
-// What byte numbers are added to: their bits are then the second byte of a float32.
-inline constexpr float kByteBase = 0x1p15F;
-
 struct ByteLanes {
   std::uint8_t at[64];
 };
 
-// Where byte kPlace of each lane comes from: bytes 16 * kQuarter and so on of a vector.
-template <int kQuarter, int kPlace>
+// Where the upper byte of each lane comes from: bytes 16 * kQuarter and so on of a vector.
+template <int kQuarter>
 alignas(64) inline constexpr ByteLanes kQuarterBytes = [] {
   ByteLanes from = {};
   for (int lane = 0; lane < kLanes; ++lane) {
-    from.at[4 * lane + kPlace] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
+    from.at[4 * lane + 3] = static_cast<std::uint8_t>(kLanes * kQuarter + lane);
   }
   return from;
 }();
-
-// kByteBase + byte, of bytes 16 * kQuarter and so on of the words.
-template <int kQuarter>
-[[gnu::always_inline]] inline F32x16 above_byte_base(U32x16 words) {
-  constexpr std::uint64_t kSecondBytes = 0x2222222222222222U;
-  const __m512i base = _mm512_castps_si512(broadcast(kByteBase).v);
-  const ByteLanes& lanes = kQuarterBytes<kQuarter, 1>;
-  const __m512i from = _mm512_load_si512(lanes.at);
-  return {_mm512_castsi512_ps(_mm512_mask_permutexvar_epi8(base, kSecondBytes, from, words.v))};
-}
 
 // Bytes 16 * kQuarter and so on of the words as the upper bytes of lanes, zeros below.
 template <int kQuarter>
 [[gnu::always_inline]] inline U32x16 upper_bytes(U32x16 words) {
   constexpr std::uint64_t kUpperBytes = 0x8888888888888888U;
-  const ByteLanes& lanes = kQuarterBytes<kQuarter, 3>;
+  const ByteLanes& lanes = kQuarterBytes<kQuarter>;
   const __m512i from = _mm512_load_si512(lanes.at);
   return {_mm512_maskz_permutexvar_epi8(kUpperBytes, from, words.v)};
 }
@@ -106,19 +83,15 @@ template <int kQuarter>
 }
 
 // Cuts 64 integers of 16 bits, the lower halves of lanes, into an upper and a lower signed byte:
-// writes 64 upper bytes, then the lower ones. Of every kEvery integers, the second half's lie
-// between the first half's: as codes lie in words (see code_block.h).
-template <int kEvery>
-[[gnu::always_inline]] inline void store_bytes_apart(const U32x16 (&integers)[4], std::byte* to) {
-  struct Bytes {
-    std::uint8_t at[64];
-  };
-
-  alignas(64) static constexpr Bytes kLower = [] {
-    Bytes index = {};
+// writes 64 upper bytes and 64 lower ones. Byte i is that of integer number Order::from(i).
+template <typename Order>
+[[gnu::always_inline]] inline void store_bytes_apart(
+    const U32x16 (&integers)[4], std::byte* upper_bytes, std::byte* lower_bytes
+) {
+  alignas(64) static constexpr ByteLanes kLower = [] {
+    ByteLanes index = {};
     for (int i = 0; i < 64; ++i) {
-      const int from = i / kEvery * kEvery + i % kEvery / 2 + i % 2 * (kEvery / 2);
-      index.at[i] = static_cast<std::uint8_t>(2 * from);
+      index.at[i] = static_cast<std::uint8_t>(2 * Order::from(i));
     }
     return index;
   }();
@@ -128,10 +101,15 @@ template <int kEvery>
   const __m512i lower = _mm512_load_si512(kLower.at);
   const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi8(1));
   const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-  _mm512_storeu_si512(to, _mm512_permutex2var_epi8(first, upper, second));
-  _mm512_storeu_si512(
-      to + 64, _mm512_xor_si512(_mm512_permutex2var_epi8(first, lower, second), sign)
-  );
+  const __m512i above = _mm512_permutex2var_epi8(first, upper, second);
+  const __m512i below = _mm512_permutex2var_epi8(first, lower, second);
+  _mm512_storeu_si512(upper_bytes, above);
+  _mm512_storeu_si512(lower_bytes, _mm512_xor_si512(below, sign));
+}
+
+// Of whole numbers without a sign.
+[[gnu::always_inline]] inline U32x16 larger(U32x16 a, U32x16 b) {
+  return {_mm512_max_epu32(a.v, b.v)};
 }
 
 // Lane j of line i changes places with lane i of line j.

@@ -12,12 +12,22 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kTileElements = 4 * kTilePairs;  // Bytes of a row of a tile.
 
+// As codes lie in words (see code_block.h): the second half's between the first half's.
+template <int kBits>
+struct WordOrder {
+  static constexpr int from(int i) {
+    constexpr int kCodes = 32 / kBits;
+    return i / kCodes * kCodes + i % kCodes / 2 + i % 2 * (kCodes / 2);
+  }
+};
+
 // A row's integers as tiles read them: kTileElements upper bytes, then as many lower ones.
 template <int kBits>
 [[gnu::always_inline]] inline void store_byte_rows(
     const BlockIntegers& integers, std::uint32_t* to
 ) {
-  store_bytes_apart<32 / kBits>(integers, reinterpret_cast<std::byte*>(to));
+  auto* bytes = reinterpret_cast<std::byte*>(to);
+  store_bytes_apart<WordOrder<kBits>>(integers, bytes, bytes + kTileElements);
 }
 
 // Where a tile of codes lies, line by line.

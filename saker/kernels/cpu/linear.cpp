@@ -88,7 +88,7 @@ const LinearBodies linear_bodies = {
     sliver_count,
     kTileSlivers,
     kBlockStep,
-    {.codes = PackedOrder::kInLanes, .bf16 = kBf16Order},
+    {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
     kInPlace,
     prepared_bytes,
     prepare_sliver,

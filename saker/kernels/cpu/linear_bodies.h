@@ -18,10 +18,11 @@
 // Where weights of bf16 lie in rows (see dots/panels.h) each 1024 columns are sixteen such chains
 // from 0, of every sixteenth pair; vec.h's half_sums makes two numbers of them, each is added to
 // that of the 1024 columns before, and y is the sum of both.
-// On tiles codes are weights of bf16 too, scale * code + bias in one rounding to float32 and then
+// On tiles small floats are weights of bf16 too, scale * value in one rounding to float32 and then
 // one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in
-// one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h). Neither
-// the rows beside a row, nor tiles, nor panels of unpacked weights change this order.
+// one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h). Affine
+// codes are multiplied as integers there too. Neither the rows beside a row, nor tiles, nor panels
+// of unpacked weights change this order.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 

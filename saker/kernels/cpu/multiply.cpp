@@ -131,10 +131,8 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
 }  // namespace
 
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight) {
-  const bool any = weight.kind == PackedKind::kFloat32 || weight.kind == PackedKind::kFloat16;
-  const bool bf16 = weight.kind == PackedKind::kBFloat16;
   require(
-      any || weight.order == (bf16 ? bodies.orders.bf16 : bodies.orders.codes),
+      weight.order == bodies.orders.of(weight.kind),
       ErrorCode::kInternal,
       "[linear] got a weight that was packed for another instruction set"
   );

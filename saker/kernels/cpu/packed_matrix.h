@@ -23,15 +23,13 @@
 // E bits above: a line holds them of B / E lines, number i of these shifted left by E i, at the
 // field's lowest bit.
 //
-// In the order kInTiles, of bf16 and codes only, rows lie as tile registers load them (amx/tile.h)
-// and vectors along a row do (dots/panels.h), zero behind the last column:
+// In the order kInTiles, of bf16 and small floats only, rows lie as tile registers load them
+// (amx/tile.h) and vectors along a row do (dots/panels.h), zero behind the last column:
 //   bf16      [ceil(K / 32)][16][32] values; or, where `block_places` is set, sixteen rows of K
 //   values as the checkpoint has them
-//   nibble    per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
-//   of column 32 i + j; then [16][128 / group] pairs of a bias and a scale.
-//   byte      per chunk of 128 columns: [16][128] codes; then the pairs.
-//   e2m1      per chunk of 128 columns: words as of nibble; then [16][128 / group] scales.
-//   e4m3      per chunk of 128 columns: codes as of byte; then the scales.
+//   e2m1      per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
+//   of column 32 i + j; then [16][128 / group] scales.
+//   e4m3      per chunk of 128 columns: [16][128] codes; then the scales.
 
 #include <cstddef>
 #include <cstdint>
@@ -54,10 +52,18 @@ enum class PackedKind : std::uint8_t {
 };
 enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
 
-// Those of a set's products. Float32 and float16 always lie in lanes.
+// Those of a set's products. All other weights lie in lanes.
 struct PackedOrders {
-  PackedOrder codes;
+  PackedOrder small_floats;  // E2M1 and E4M3.
   PackedOrder bf16;
+
+  [[gnu::always_inline]] constexpr PackedOrder of(PackedKind kind) const {
+    if (kind == PackedKind::kBFloat16) {
+      return bf16;
+    }
+    const bool is_small = kind == PackedKind::kE2m1 || kind == PackedKind::kE4m3;
+    return is_small ? small_floats : PackedOrder::kInLanes;
+  }
 };
 
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
@@ -124,7 +130,8 @@ struct PackedMatrix {
     return read_word_bytes() + term_bytes();
   }
 
-  // Chunks of a block, the bytes of a chunk's codes, of one row's terms, and of all: kInTiles only.
+  // Chunks of a block, the bytes of a chunk's codes, of one row's scales, and of all: kInTiles
+  // only.
   [[gnu::always_inline]] int chunks() const {
     return (columns + kChunkColumns - 1) / kChunkColumns;
   }

@@ -184,7 +184,7 @@ const LinearBodies int8_linear_bodies = {
     int8::sliver_count,
     kTileSlivers,
     kBlockStep,
-    {.codes = PackedOrder::kInLanes, .bf16 = kBf16Order},
+    {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
     true,
     int8::prepared_bytes,
     int8::prepare_sliver,

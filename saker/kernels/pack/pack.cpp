@@ -201,9 +201,7 @@ PackedMatrix packed_layout(
   matrix.kind = packed_kind(format);
   matrix.rows = rows;
   matrix.columns = columns;
-  matrix.order = matrix.has_groups()                    ? orders.codes
-                 : matrix.kind == PackedKind::kBFloat16 ? orders.bf16
-                                                        : PackedOrder::kInLanes;
+  matrix.order = orders.of(matrix.kind);
   if (!matrix.has_groups()) {
     return matrix;
   }

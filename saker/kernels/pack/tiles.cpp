@@ -2,7 +2,6 @@
 #include "saker/kernels/pack/tiles.h"
 
 #include "saker/kernels/pack/codes.h"
-#include "saker/kernels/pack/widen.h"
 
 #include <algorithm>
 #include <cstring>
@@ -93,48 +92,8 @@ void pack_chunk_codes(
   }
 }
 
-// The pairs of a chunk: of each row, bias and scale of each group; zeros for groups behind the
-// last.
-void pack_chunk_pairs(const BlockRows& rows, const PackedMatrix& matrix, int chunk, std::byte* to) {
-  const std::size_t size = scale_bytes(matrix.scale_kind);
-  const int chunk_groups = kChunkColumns / matrix.group;
-  const int first = chunk * chunk_groups;
-  const int count = std::min(chunk_groups, matrix.groups() - first);
-  for (int lane = 0; lane < kBlockRows; ++lane) {
-    const std::byte* bias = rows.biases.at[lane] + static_cast<std::size_t>(first) * size;
-    const std::byte* scale = rows.scales.at[lane] + static_cast<std::size_t>(first) * size;
-    for (int group = 0; group < count; ++group) {
-      std::memcpy(to, bias + static_cast<std::size_t>(group) * size, size);
-      std::memcpy(to + size, scale + static_cast<std::size_t>(group) * size, size);
-      to += 2 * size;
-    }
-    const std::size_t rest = static_cast<std::size_t>(chunk_groups - count) * 2 * size;
-    std::memset(to, 0, rest);
-    to += rest;
-  }
-}
-
-void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std::byte* to) {
-  const bool as_they_are = bits == 4 || bits == 8;
-  WideRows wide;
-  for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
-    const int k = chunk * kChunkColumns;
-    const int columns = std::min(kChunkColumns, matrix.columns - k);
-    RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) * bits / 8);
-    if (!as_they_are) {
-      for (int lane = 0; lane < kBlockRows; ++lane) {
-        widen_codes(words.at[lane], bits, columns, wide.words[lane]);
-      }
-      words = wide.places();
-    }
-    pack_chunk_codes(words, matrix, columns, to);
-    pack_chunk_pairs(rows, matrix, chunk, to + matrix.chunk_code_bytes());
-    to += matrix.chunk_bytes();
-  }
-}
-
 // Scales of small floats as bf16, which holds them exactly.
-void pack_small_scales(
+void pack_scales(
     const BlockRows& rows,
     const PackedMatrix& matrix,
     const WeightFormat& format,
@@ -157,14 +116,14 @@ void pack_small_scales(
   }
 }
 
-void pack_small_codes(
+void pack_codes(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
   for (int chunk = 0; chunk < matrix.chunks(); ++chunk) {
     const int k = chunk * kChunkColumns;
     const RowPlaces words = rows.weight.moved(static_cast<std::size_t>(k) * format.bits / 8);
     pack_chunk_codes(words, matrix, std::min(kChunkColumns, matrix.columns - k), to);
-    pack_small_scales(rows, matrix, format, chunk, to + matrix.chunk_code_bytes());
+    pack_scales(rows, matrix, format, chunk, to + matrix.chunk_code_bytes());
     to += matrix.chunk_bytes();
   }
 }
@@ -174,13 +133,10 @@ void pack_small_codes(
 void pack_tiled_block(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
-  switch (format.kind) {
-    case WeightKind::kBFloat16:
-      return pack_values(rows.weight, matrix.columns, to);
-    case WeightKind::kAffine:
-      return pack_codes(rows, matrix, format.bits, to);
-    default:
-      return pack_small_codes(rows, matrix, format, to);
+  if (format.kind == WeightKind::kBFloat16) {
+    pack_values(rows.weight, matrix.columns, to);
+  } else {
+    pack_codes(rows, matrix, format, to);
   }
 }
 

@@ -70,10 +70,7 @@ void unpack_tiled_codes(
         nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
                       0xfU
                 : std::to_integer<unsigned>(codes[column]);
-    const bool has_bias = !matrix.has_small_floats();
-    const float bias = has_bias ? scale_at(matrix.scale_kind, terms, 0) : 0.0F;
-    values[k] =
-        scale_at(matrix.scale_kind, terms, has_bias ? 1 : 0) * value_of(matrix, code) + bias;
+    values[k] = scale_at(matrix.scale_kind, terms, 0) * value_of(matrix, code);
   }
 }
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of x as tiles read them that meet affine codes: integers of 16 bits, each cut into an upper
+// and a lower signed byte. Of each sliver: for each step of 64 columns the upper bytes of its rows,
+// then the lower ones; behind all steps, for each group, the numbers of its rows (see
+// linear_tiles.h's Sliver) as if there were sixteen. Slivers are equally wide: where they differ by
+// a row, the smaller ones have zeros, and so have the columns behind the last.
+
+#include "saker/kernels/amx/linear_inputs.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kByteColumns = 64;                // Of a step.
+inline constexpr int kRowNumbers = 2 * kTileHeight;    // Of a group.
+
+inline std::size_t byte_step_bytes(int width) {
+  return std::size_t{2} * kByteColumns * static_cast<std::size_t>(width);
+}
+
+inline std::size_t byte_input_bytes(const PackedMatrix& weight, int width) {
+  const int steps = (weight.columns + kByteColumns - 1) / kByteColumns;
+  return steps * byte_step_bytes(width);
+}
+
+inline std::size_t code_sliver_bytes(const PackedMatrix& weight, int width) {
+  return byte_input_bytes(weight, width) + sizeof(float) * weight.groups() * kRowNumbers;
+}
+
+struct CodeSliver {
+  const std::byte* inputs;  // Step after step.
+  const float* numbers;     // [groups][2][16]
+  int width;                // Rows.
+
+  // The upper bytes from column k on, row after row at kTileStride.
+  const std::byte* upper(int k) const {
+    return inputs + k / kByteColumns * byte_step_bytes(width) + k % kByteColumns;
+  }
+
+  // From the upper bytes of a step to the lower ones.
+  std::ptrdiff_t upper_bytes() const {
+    return static_cast<std::ptrdiff_t>(byte_step_bytes(width) / 2);
+  }
+};
+
+inline CodeSliver code_sliver(
+    const PackedMatrix& weight, const Slivers& slivers, const std::byte* prepared, int sliver
+) {
+  const int width = slivers.first_row(1);
+  const std::byte* inputs = prepared + sliver * code_sliver_bytes(weight, width);
+  const std::byte* numbers = inputs + byte_input_bytes(weight, width);
+  return {inputs, reinterpret_cast<const float*>(numbers), width};
+}
+
+// Calls function<group>() with that of the weight.
+template <typename Function>
+void with_group(const PackedMatrix& weight, const Function& function) {
+  switch (weight.group) {
+    case 32:
+      return function.template operator()<32>();
+    case 64:
+      return function.template operator()<64>();
+    default:
+      return function.template operator()<128>();
+  }
+}
+
+// The order in which bytes of a word of a tile name the columns of a word of codes.
+template <typename Format>
+struct CodeOrder {
+  static constexpr int from(int i) {
+    constexpr int kCodes = 2 * Format::kPairDistance;  // Of a word.
+    // Codes of 4 bits: those of even columns are one line, those of odd ones the next.
+    return kCodes == 4 ? i : i / kCodes * kCodes + i % 4 * 2 + i % kCodes / 4;
+  }
+};
+
+inline constexpr int kGroupsAtOnce = kLanes;  // A lane of what is worked out for groups each.
+
+// Whole numbers without a sign: lane i of the result is the larger, or the sum, of all lanes of
+// lines[i], which are lost.
+inline U32x16 largest_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
+  transpose(lines);
+  for (int i = 1; i < kGroupsAtOnce; ++i) {
+    lines[0] = larger(lines[0], lines[i]);
+  }
+  return lines[0];
+}
+
+inline U32x16 sums_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
+  transpose(lines);
+  for (int i = 1; i < kGroupsAtOnce; ++i) {
+    lines[0] = add_u32(lines[0], lines[i]);
+  }
+  return lines[0];
+}
+
+// The steps of some groups of a row, NaN where a number is not finite (see codes/steps.h).
+template <int kGroup>
+Int16Steps group_steps(const float* from, int groups) {
+  U32x16 tops[kGroupsAtOnce] = {};
+  for (int g = 0; g < groups; ++g, from += kGroup) {
+    U32x16 top = broadcast_u32(0);
+#pragma GCC unroll 8
+    for (int i = 0; i < kGroup; i += kLanes) {
+      // Magnitudes have the order of their bits.
+      top = larger(top, as_u32(magnitude(load(from + i))));
+    }
+    tops[g] = top;
+  }
+  const F32x16 largest = as_float(largest_of_lines(tops));
+  Int16Steps steps(largest);
+  steps.step = add(steps.step, flaws(largest));
+  return steps;
+}
+
+// 64 columns of a row, which begin with a group or in it, as integers, cut into bytes; adds the
+// integers up by group. Of `groups` groups, zeros behind the last.
+template <typename Format, int kGroup>
+[[gnu::always_inline]] inline void prepare_step(
+    const float* from,
+    const float* inverses,
+    int groups,
+    U32x16* sums,
+    std::byte* upper,
+    std::byte* lower
+) {
+  U32x16 integers[kByteColumns / kLanes] = {};
+#pragma GCC unroll 4
+  for (int v = 0; v < kByteColumns / kLanes; ++v) {
+    const int group = v * kLanes / kGroup;
+    if (group == 0 || group < groups) {
+      const F32x16 x = load(from + v * kLanes);
+      integers[v] = to_int(mul(x, broadcast(inverses[group])));
+      sums[group] = add_u32(sums[group], integers[v]);
+    }
+  }
+  store_bytes_apart<CodeOrder<Format>>(integers, upper, lower);
+}
+
+// Some groups of a row, as many as there are at once or fewer, from column k on.
+template <typename Format, int kGroup>
+void prepare_groups(const float* from, int k, int groups, const CodeSliver& to, int row) {
+  constexpr int kStepGroups = kGroup < kByteColumns ? kByteColumns / kGroup : 1;
+  const Int16Steps steps = group_steps<kGroup>(from, groups);
+  alignas(64) float inverses[kGroupsAtOnce];
+  store(inverses, steps.inverse);
+  U32x16 sums[kGroupsAtOnce] = {};
+  for (int g = 0; g < groups; g += kStepGroups) {
+#pragma GCC unroll 2
+    for (int i = 0; i < kGroup; i += kByteColumns) {
+      const int column = g * kGroup + i;
+      auto* upper = const_cast<std::byte*>(to.upper(k + column)) + row * kTileStride;
+      std::byte* lower = upper + to.upper_bytes();
+      prepare_step<Format, kGroup>(
+          from + column, inverses + g, groups - g, sums + g, upper, lower
+      );
+    }
+  }
+  alignas(64) float values[2][kGroupsAtOnce];
+  store(values[0], mul(steps.step, to_float(sums_of_lines(sums))));
+  store(values[1], steps.step);
+  auto* numbers = const_cast<float*>(to.numbers) + k / kGroup * kRowNumbers + row;
+  for (int g = 0; g < groups; ++g, numbers += kRowNumbers) {
+    numbers[0] = values[0][g];
+    numbers[kTileHeight] = values[1][g];
+  }
+}
+
+template <typename Format>
+void prepare_code_tiles(
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
+) {
+  const CodeSliver to = code_sliver(weight, slivers, prepared, sliver);
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
+  if (rows < to.width) {
+    __builtin_memset(const_cast<std::byte*>(to.inputs), 0, code_sliver_bytes(weight, to.width));
+  }
+  alignas(64) float values[kGroupsAtOnce * kLargestGroup];
+  with_group(weight, [&]<int kGroup>() {
+    constexpr int kColumns = kGroupsAtOnce * kGroup;
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < weight.columns; k += kColumns) {
+        const int columns = smaller(kColumns, weight.columns - k);
+        const float* from = find_inputs(x, first + row, k, columns, values);
+        prepare_groups<Format, kGroup>(from, k, columns / kGroup, to, row);
+      }
+    }
+  });
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Affine codes on their way from memory to tiles: bytes, as many columns at a time as the first
+// cache holds beside what they are multiplied with.
+
+#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/codes/widen.h"
+#include "saker/kernels/cpu/linear_tiles.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+inline constexpr int kCodeBlocks = 4;           // That are multiplied together, which share x.
+inline constexpr int kCodePanelColumns = 128;   // The first cache holds all of them.
+inline constexpr int kCodePanelGroups = kCodePanelColumns / 32;
+
+// Some groups of some blocks.
+struct CodePanel {
+  int first_group;
+  int groups;
+  int first_block;
+  int blocks;
+};
+
+// Where they are multiplied: the bytes of each block as tiles, group after group, and the terms of
+// its groups (see GroupTerms).
+struct PanelCodes {
+  alignas(64) std::byte bytes[kCodeBlocks][kCodePanelColumns * kBlockRows];
+  alignas(64) float terms[kCodePanelGroups][kCodeBlocks][2][kBlockRows];
+  alignas(64) std::byte wide[kCodeBlocks * kCodePanelGroups * kWideGroupBytes];  // See widen().
+};
+
+// Asks for the codes that come after a panel's: the blocks' next groups or, behind the last, the
+// blocks that the thread mostly takes next.
+inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel) {
+  const int group = panel.first_group + panel.groups;
+  const bool more = group < weight.groups();
+  const std::size_t first = more ? group * weight.group_bytes() : 0;
+  for (int b = 0; b < panel.blocks; ++b) {
+    const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
+    if (block < weight.blocks()) {
+      ask_for(weight.block(block) + first, panel.groups * weight.group_bytes());
+    }
+  }
+}
+
+// A group's lines of words as lines of a tile; of codes of 4 bits those of even columns, then those
+// of odd ones.
+template <typename Format, int kGroup>
+[[gnu::always_inline]] inline void unpack_lines(const std::byte* from, std::byte* to) {
+  constexpr int kLines = kGroup / (2 * Format::kPairDistance);
+  const U32x16 nibbles = broadcast_u32(0x0f0f0f0fU);
+#pragma GCC unroll 32
+  for (int line = 0; line < kLines; ++line) {
+    const U32x16 words = load_line(from, line);
+    if constexpr (Format::kPairDistance == 4) {
+      store_line(to, 2 * line, bit_and(words, nibbles));
+      store_line(to, 2 * line + 1, bit_and(shift_right<4>(words), nibbles));
+    } else {
+      store_line(to, line, words);
+    }
+  }
+}
+
+template <typename Format, int kGroup>
+void unpack_codes(const PackedMatrix& weight, const CodePanel& panel, PanelCodes& to) {
+  ask_for_codes(weight, panel);
+  BlockWords words = {
+      weight.block(panel.first_block) + panel.first_group * weight.group_bytes(),
+      weight.block_bytes(),
+  };
+  if (weight.in_planes()) {
+    words =
+        widen(weight, panel.first_block, panel.blocks, panel.first_group, panel.groups, to.wide);
+  }
+  for (int b = 0; b < panel.blocks; ++b) {
+    const std::byte* at = words.at + b * words.stride;
+    for (int g = 0; g < panel.groups; ++g, at += weight.read_group_bytes()) {
+      unpack_lines<Format, kGroup>(at, to.bytes[b] + g * kGroup * kBlockRows);
+      const GroupTerms terms = load_terms<Format>(weight, at + weight.read_word_bytes());
+      store(to.terms[g][b][0], terms.scale);
+      store(to.terms[g][b][1], terms.factor);
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
