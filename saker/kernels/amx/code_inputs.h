@@ -11,8 +11,8 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kByteColumns = 64;                // Of a step.
-inline constexpr int kRowNumbers = 2 * kTileHeight;    // Of a group.
+inline constexpr int kByteColumns = 64;              // Of a step.
+inline constexpr int kRowNumbers = 2 * kTileHeight;  // Of a group.
 
 inline std::size_t byte_step_bytes(int width) {
   return std::size_t{2} * kByteColumns * static_cast<std::size_t>(width);
@@ -152,9 +152,7 @@ void prepare_groups(const float* from, int k, int groups, const CodeSliver& to, 
       const int column = g * kGroup + i;
       auto* upper = const_cast<std::byte*>(to.upper(k + column)) + row * kTileStride;
       std::byte* lower = upper + to.upper_bytes();
-      prepare_step<Format, kGroup>(
-          from + column, inverses + g, groups - g, sums + g, upper, lower
-      );
+      prepare_step<Format, kGroup>(from + column, inverses + g, groups - g, sums + g, upper, lower);
     }
   }
   alignas(64) float values[2][kGroupsAtOnce];

@@ -137,6 +137,9 @@ void multiply_panel(
         constexpr int kBlock = b.kValue;
         const std::byte* codes = memory.codes.bytes[kBlock] + g * kGroup * kBlockRows;
         CodeTile* const products = memory.products[turn];
+        if (s == 0) {
+          ask_for_codes(weight, panel, kBlock, g);
+        }
         multiply_block<Format, kGroup, kBlocks, kBlock, kWhole>(rows, codes, products, done);
         const float* numbers = x.numbers + group * kRowNumbers;
         done = {products, memory.codes.terms[g][kBlock], numbers, sums[kBlock], x.width};

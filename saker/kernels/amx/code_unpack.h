@@ -10,8 +10,8 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kCodeBlocks = 4;           // That are multiplied together, which share x.
-inline constexpr int kCodePanelColumns = 128;   // The first cache holds all of them.
+inline constexpr int kCodeBlocks = 4;          // That are multiplied together, which share x.
+inline constexpr int kCodePanelColumns = 128;  // The first cache holds all of them.
 inline constexpr int kCodePanelGroups = kCodePanelColumns / 32;
 
 // Some groups of some blocks.
@@ -30,17 +30,15 @@ struct PanelCodes {
   alignas(64) std::byte wide[kCodeBlocks * kCodePanelGroups * kWideGroupBytes];  // See widen().
 };
 
-// Asks for the codes that come after a panel's: the blocks' next groups or, behind the last, the
-// blocks that the thread mostly takes next.
-inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel) {
-  const int group = panel.first_group + panel.groups;
+// Asks for the codes that come after those of a group of a panel's block: the block's next groups
+// or, behind the last, a block that the thread mostly takes next.
+inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel, int b, int g) {
+  const int group = panel.first_group + panel.groups + g;
   const bool more = group < weight.groups();
-  const std::size_t first = more ? group * weight.group_bytes() : 0;
-  for (int b = 0; b < panel.blocks; ++b) {
-    const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
-    if (block < weight.blocks()) {
-      ask_for(weight.block(block) + first, panel.groups * weight.group_bytes());
-    }
+  const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
+  if (block < weight.blocks()) {
+    const std::size_t bytes = weight.group_bytes();
+    ask_for(weight.block(block) + (more ? group : g) * bytes, bytes);
   }
 }
 
@@ -64,7 +62,6 @@ template <typename Format, int kGroup>
 
 template <typename Format, int kGroup>
 void unpack_codes(const PackedMatrix& weight, const CodePanel& panel, PanelCodes& to) {
-  ask_for_codes(weight, panel);
   BlockWords words = {
       weight.block(panel.first_block) + panel.first_group * weight.group_bytes(),
       weight.block_bytes(),
