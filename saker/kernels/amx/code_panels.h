@@ -23,7 +23,7 @@ struct CodeMemory {
 // A block whose products with a group of a sliver lie in memory; null before the first one.
 struct DoneBlock {
   const CodeTile* products = nullptr;
-  const float (*terms)[kBlockRows] = nullptr;  // See CodePanel.
+  const float (*terms)[kBlockRows] = nullptr;  // See PanelCodes.
   const float* numbers = nullptr;              // Of the rows of x.
   float (*sums)[kBlockRows] = nullptr;         // [rows of x]
   int width = 0;
