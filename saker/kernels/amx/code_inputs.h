@@ -7,6 +7,7 @@
 // linear_tiles.h's Sliver) as if there were sixteen. Slivers are equally wide: where they differ by
 // a row, the smaller ones have zeros, and so have the columns behind the last.
 
+#include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/linear_inputs.h"
 
 namespace saker::kernels::SAKER_ISA {

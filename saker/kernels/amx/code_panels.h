@@ -11,18 +11,16 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-using CodeTile = std::uint32_t[kTileHeight][kBlockRows];  // Sums of rows of x by a block.
-
 // The working memory of a thread.
 struct CodeMemory {
   PanelCodes codes;
-  alignas(64) CodeTile products[2][2];  // In turn: those of upper bytes, those of lower ones.
+  alignas(64) ByteSums products[2][2];  // In turn: those of upper bytes, those of lower ones.
   alignas(64) float sums[kPanelSlivers][kTileBlocks][kTileHeight][kBlockRows];
 };
 
 // A block whose products with a group of a sliver lie in memory; null before the first one.
 struct DoneBlock {
-  const CodeTile* products = nullptr;
+  const ByteSums* products = nullptr;
   const float (*terms)[kBlockRows] = nullptr;  // See PanelCodes.
   const float* numbers = nullptr;              // Of the rows of x.
   float (*sums)[kBlockRows] = nullptr;         // [rows of x]
@@ -33,8 +31,7 @@ template <typename Format>
 [[gnu::always_inline]] inline void add_row(
     const DoneBlock& done, const GroupTerms& terms, int row
 ) {
-  const U32x16 upper = load_u32(done.products[0][row]);
-  const U32x16 sum = add_u32(shift_left<8>(upper), load_u32(done.products[1][row]));
+  const U32x16 sum = integer_sums(done.products, row);
   float* to = done.sums[row];
   store(to, add_group<Format, kTileHeight>(load(to), sum, done.numbers, row, terms));
 }
@@ -83,7 +80,7 @@ template <int kGroup, int kPart, int kParts, bool kWhole>
 // of x stay in their registers from block to block.
 template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
 [[gnu::always_inline]] inline void multiply_block(
-    const GroupRows& x, const std::byte* codes, CodeTile* products, const DoneBlock& done
+    const GroupRows& x, const std::byte* codes, ByteSums* products, const DoneBlock& done
 ) {
   constexpr int kSteps = kGroup > kByteColumns ? kGroup / kByteColumns : 1;
   constexpr bool kLoads = kBlock == 0 || kSteps > 1;
@@ -136,7 +133,7 @@ void multiply_panel(
       unroll<kBlocks>([&](auto b) {
         constexpr int kBlock = b.kValue;
         const std::byte* codes = memory.codes.bytes[kBlock] + g * kGroup * kBlockRows;
-        CodeTile* const products = memory.products[turn];
+        ByteSums* const products = memory.products[turn];
         if (s == 0) {
           ask_for_codes(weight, panel, kBlock, g);
         }

@@ -4,7 +4,7 @@
 // Affine codes on their way from memory to tiles: bytes, as many columns at a time as the first
 // cache holds beside what they are multiplied with.
 
-#include "saker/kernels/amx/tile.h"
+#include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/codes/widen.h"
 #include "saker/kernels/cpu/linear_tiles.h"
 
@@ -47,13 +47,11 @@ inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel, in
 template <typename Format, int kGroup>
 [[gnu::always_inline]] inline void unpack_lines(const std::byte* from, std::byte* to) {
   constexpr int kLines = kGroup / (2 * Format::kPairDistance);
-  const U32x16 nibbles = broadcast_u32(0x0f0f0f0fU);
 #pragma GCC unroll 32
   for (int line = 0; line < kLines; ++line) {
     const U32x16 words = load_line(from, line);
     if constexpr (Format::kPairDistance == 4) {
-      store_line(to, 2 * line, bit_and(words, nibbles));
-      store_line(to, 2 * line + 1, bit_and(shift_right<4>(words), nibbles));
+      store_nibbles(words, reinterpret_cast<std::uint32_t*>(to) + 2 * line * kLanes);
     } else {
       store_line(to, line, words);
     }

@@ -66,47 +66,6 @@ template <int kQuarter>
   return {_mm512_maskz_permutexvar_epi8(kUpperBytes, from, words.v)};
 }
 
-// The lower halves of the lanes of a, then of b.
-[[gnu::always_inline]] inline __m512i lower_halves(U32x16 a, U32x16 b) {
-  struct Halves {
-    std::uint16_t at[32];
-  };
-
-  alignas(64) static constexpr Halves kEven = [] {
-    Halves index = {};
-    for (int i = 0; i < 32; ++i) {
-      index.at[i] = static_cast<std::uint16_t>(2 * i);
-    }
-    return index;
-  }();
-  return _mm512_permutex2var_epi16(a.v, _mm512_load_si512(kEven.at), b.v);
-}
-
-// Cuts 64 integers of 16 bits, the lower halves of lanes, into an upper and a lower signed byte:
-// writes 64 upper bytes and 64 lower ones. Byte i is that of integer number Order::from(i).
-template <typename Order>
-[[gnu::always_inline]] inline void store_bytes_apart(
-    const U32x16 (&integers)[4], std::byte* upper_bytes, std::byte* lower_bytes
-) {
-  alignas(64) static constexpr ByteLanes kLower = [] {
-    ByteLanes index = {};
-    for (int i = 0; i < 64; ++i) {
-      index.at[i] = static_cast<std::uint8_t>(2 * Order::from(i));
-    }
-    return index;
-  }();
-  const __m512i rounding = _mm512_set1_epi16(0x80);
-  const __m512i first = _mm512_add_epi16(lower_halves(integers[0], integers[1]), rounding);
-  const __m512i second = _mm512_add_epi16(lower_halves(integers[2], integers[3]), rounding);
-  const __m512i lower = _mm512_load_si512(kLower.at);
-  const __m512i upper = _mm512_or_si512(lower, _mm512_set1_epi8(1));
-  const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-  const __m512i above = _mm512_permutex2var_epi8(first, upper, second);
-  const __m512i below = _mm512_permutex2var_epi8(first, lower, second);
-  _mm512_storeu_si512(upper_bytes, above);
-  _mm512_storeu_si512(lower_bytes, _mm512_xor_si512(below, sign));
-}
-
 // Of whole numbers without a sign.
 [[gnu::always_inline]] inline U32x16 larger(U32x16 a, U32x16 b) {
   return {_mm512_max_epu32(a.v, b.v)};

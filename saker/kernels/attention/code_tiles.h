@@ -4,8 +4,8 @@
 // Integers of 16 bits times codes of a page on AMX's tiles: codes are unsigned bytes there, an
 // integer an upper and a lower signed byte, whose products are added up apart.
 
+#include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/tile.h"
-#include "saker/kernels/amx/words.h"
 #include "saker/kernels/attention/int16_rounding.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -44,23 +44,13 @@ template <int kBits>
   if constexpr (kBits == 8) {
     return {words, stride};
   } else {
-    const U32x16 mask = broadcast_u32(0x0f0f0f0fU);
     auto* to = reinterpret_cast<std::uint32_t*>(scratch);
 #pragma GCC unroll 8
     for (int line = 0; line < kTilePairs / 2; ++line, words += stride, to += 2 * kVector) {
-      const U32x16 both = load_u32(reinterpret_cast<const std::uint32_t*>(words));
-      store_u32(to, bit_and(both, mask));
-      store_u32(to + kVector, bit_and(shift_right<4>(both), mask));
+      store_nibbles(load_u32(reinterpret_cast<const std::uint32_t*>(words)), to);
     }
     return {scratch, kTileStride};
   }
-}
-
-using ByteSums = std::uint32_t[kTileHeight][kVector];
-
-// Sums of the upper bytes' products and of the lower ones' as those of the integers.
-[[gnu::always_inline]] inline U32x16 integer_sums(const ByteSums (&sums)[2], int row) {
-  return add_u32(shift_left<8>(load_u32(sums[0][row])), load_u32(sums[1][row]));
 }
 
 // Takes `count` products in turn: multiply(Index<turn>, i, sums) leaves number i in `sums` by way
