@@ -128,15 +128,15 @@ void multiply_panel(
     auto* const sums = memory.sums[s] + (panel.first_block - tile.first_block);
     for (int g = 0; g < panel.groups; ++g) {
       const int group = panel.first_group + g;
+      if (s == 0) {
+        ask_for_codes(weight, panel, g);
+      }
       const std::byte* upper = x.upper(group * kGroup);
       const GroupRows rows = {upper, x.upper_bytes(), upper + sliver_bytes};
       unroll<kBlocks>([&](auto b) {
         constexpr int kBlock = b.kValue;
         const std::byte* codes = memory.codes.bytes[kBlock] + g * kGroup * kBlockRows;
         ByteSums* const products = memory.products[turn];
-        if (s == 0) {
-          ask_for_codes(weight, panel, kBlock, g);
-        }
         multiply_block<Format, kGroup, kBlocks, kBlock, kWhole>(rows, codes, products, done);
         const float* numbers = x.numbers + group * kRowNumbers;
         done = {products, memory.codes.terms[g][kBlock], numbers, sums[kBlock], x.width};

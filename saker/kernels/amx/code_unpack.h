@@ -30,15 +30,17 @@ struct PanelCodes {
   alignas(64) std::byte wide[kCodeBlocks * kCodePanelGroups * kWideGroupBytes];  // See widen().
 };
 
-// Asks for the codes that come after those of a group of a panel's block: the block's next groups
-// or, behind the last, a block that the thread mostly takes next.
-inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel, int b, int g) {
+// Asks for the codes that come after those of a panel's group: the blocks' next groups or, behind
+// the last, blocks that the thread mostly takes next.
+inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel, int g) {
   const int group = panel.first_group + panel.groups + g;
   const bool more = group < weight.groups();
-  const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
-  if (block < weight.blocks()) {
-    const std::size_t bytes = weight.group_bytes();
-    ask_for(weight.block(block) + (more ? group : g) * bytes, bytes);
+  const std::size_t bytes = weight.group_bytes();
+  for (int b = 0; b < panel.blocks; ++b) {
+    const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
+    if (block < weight.blocks()) {
+      ask_for(weight.block(block) + (more ? group : g) * bytes, bytes);
+    }
   }
 }
 
