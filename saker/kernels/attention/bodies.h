@@ -18,7 +18,7 @@
 // few heads fast.
 
 #include "saker/kernels/attention/head_rows.h"
-#include "saker/kernels/cpu/code_block.h"
+#include "saker/kernels/codes/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // Rows as codes: quantizing as mx::quantize does in affine mode (MLX's affine_quantize on CPU), and
 // reading and writing them in a page. code_block.h says how they lie.
 
-#include "saker/kernels/cpu/code_block.h"
+#include "saker/kernels/codes/code_block.h"
 
 #include <cstddef>
 #include <cstdint>

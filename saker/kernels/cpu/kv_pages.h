@@ -11,7 +11,7 @@
 // scales and biases in the same order, see code_block.h. Pages are shared by reference count
 // between copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
 
-#include "saker/kernels/cpu/code_block.h"
+#include "saker/kernels/codes/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/shared_page.h"
 #include "saker/kernels/kv_block.h"

@@ -4,6 +4,7 @@
 // What the products of one instruction set share: sizes of tiles, prepared rows, the end of a sum.
 
 #include "saker/kernels/codes/widen.h"
+#include "saker/kernels/cpu/ahead.h"
 #include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_formats.h"
 
@@ -42,18 +43,7 @@ constexpr bool kCodesInOrder = false;
 // rows at most, which is faster than to unpack a panel for so few; but not passes of two.
 constexpr int kPass = kBf16Dot && kFewRows > 8 ? 8 : kFewRows;
 constexpr int kPassRows = kPass >= 6 ? 4 * kPass : 0;
-constexpr int kRowBlocks = 4;              // Blocks in flight for few rows, at most.
-constexpr std::size_t kAheadBytes = 8192;  // Memory's latency at its speed, with room to spare.
-// Weights are asked for that far ahead into the second cache, which can wait for many lines; where
-// kSoonBytes is not 0, once more that short before they are read into the first. Zen 4 and Zen 5
-// (bf16 without tiles) read fastest when they are asked into the first cache at once.
-#if defined(__AMX_TILE__) || (defined(__AVX512F__) && !defined(__AVX512BF16__))
-constexpr bool kAheadIntoFirst = false;
-constexpr std::size_t kSoonBytes = 2048;
-#else
-constexpr bool kAheadIntoFirst = kBf16Dot;
-constexpr std::size_t kSoonBytes = 0;
-#endif
+constexpr int kRowBlocks = 4;       // Blocks in flight for few rows, at most.
 constexpr int kPanelColumns = 256;  // A multiple of every group.
 constexpr int kTileRows = kTileSlivers * kSliverRows;
 static_assert(kTileBlocks % kBlockStep == 0);
@@ -70,33 +60,6 @@ constexpr int slivers_for(int rows) {
 [[gnu::always_inline]] inline bool takes_passes(const PackedMatrix& weight, int rows) {
   return weight.has_groups() && !weight.in_planes() && rows > kFewRows && rows <= kPassRows;
 }
-
-constexpr std::size_t kLineBytes = 64;
-
-// Asks for memory that will be read soon: into the second cache, since the first one can wait for a
-// few lines only.
-[[gnu::always_inline]] inline void ask_for(const std::byte* at, std::size_t bytes) {
-  for (std::size_t line = 0; line < bytes; line += kLineBytes) {
-    __builtin_prefetch(at + line, 0, 2);
-  }
-}
-
-// Asks for the weights after those in flight, as many bytes as are read meanwhile: blocks and
-// groups in flight are more streams than a processor follows by itself, and each of them is short.
-struct Ahead {
-  const std::byte* at;
-  std::size_t step = kLineBytes;  // In memory for each line that is read: less of narrow weights.
-
-  [[gnu::always_inline]] void ask(std::size_t bytes) {
-    for (std::size_t line = 0; line < bytes; line += kLineBytes) {
-      __builtin_prefetch(at, 0, kAheadIntoFirst ? 3 : 2);
-      if constexpr (kSoonBytes > 0) {
-        __builtin_prefetch(at - (kAheadBytes - kSoonBytes), 0, 3);
-      }
-      at += step;
-    }
-  }
-};
 
 // Where a sliver's prepared rows lie: inputs [K / kPerOperand][rows], then of each group the sums
 // of its rows and, where operands have them, their steps [groups][kGroupNumbers][rows].
