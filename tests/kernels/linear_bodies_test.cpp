@@ -420,26 +420,54 @@ void expect_bad_rows_alone(const WeightFormat& format, int rows) {
 
 // Rows of x with a single one take single weights out: the small ones too, which larger ones hide
 // from sums.
+void expect_every_weight(const WeightTensors& tensors, int outputs, int columns) {
+  const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
+  const Weight weight(format, outputs, columns, tensors);
+  const auto width = static_cast<std::size_t>(columns);
+  const auto height = static_cast<std::size_t>(outputs);
+  std::vector<float> x(width * width);
+  for (std::size_t k = 0; k < width; ++k) {
+    x[k * (width + 1)] = 1;
+  }
+  const auto y = weight.times(x, 0, columns);
+  const auto values = weight.values();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_EQ(y[i], values[i % height * width + i / height]) << i;
+  }
+}
+
 TEST_P(LinearBodiesTest, EveryCodeOfMxfp8IsMultiplied) {
   constexpr int kColumns = 256;
-  const WeightFormat format = {WeightKind::kMxfp8, 8, 32};
-  WeightTensors tensors = random_weight(format, 3, kColumns, 3);
-  auto codes = std::make_shared<std::vector<std::byte>>();
+  WeightTensors tensors = random_weight({WeightKind::kMxfp8, 8, 32}, 3, kColumns, 3);
+  const auto codes = std::make_shared<std::vector<std::byte>>();
   for (int i = 0; i < 3 * kColumns; ++i) {
     const bool is_nan = i % 128 == 127;
     codes->push_back(static_cast<std::byte>(is_nan ? 0 : i));
   }
   tensors.weight.data = {codes, codes->data()};
-  const Weight weight(format, 3, kColumns, tensors);
-  std::vector<float> x(std::size_t{kColumns} * kColumns);
-  for (std::size_t k = 0; k < kColumns; ++k) {
-    x[k * (kColumns + 1)] = 1;
+  expect_every_weight(tensors, 3, kColumns);
+}
+
+// The smallest and the largest scales, each with codes whose products are normal numbers or zeros.
+TEST_P(LinearBodiesTest, EveryScaleOfMxfp8IsMultiplied) {
+  constexpr int kColumns = 256;
+  constexpr unsigned kScales[kColumns / 32] = {1, 10, 127, 247, 245, 246, 250, 254};
+  WeightTensors tensors = random_weight({WeightKind::kMxfp8, 8, 32}, 3, kColumns, 3);
+  const auto codes = std::make_shared<std::vector<std::byte>>();
+  const auto scales = std::make_shared<std::vector<std::byte>>();
+  for (int i = 0; i < 3 * kColumns; ++i) {
+    const unsigned scale = kScales[i % kColumns / 32];
+    const unsigned sign = i % 3 == 0 ? 0x80 : 0;
+    // From 1 on for small scales, below 2^-6 for large ones.
+    const unsigned magnitude = scale < 128 ? 0x38 + i % 32 : i % 8;
+    codes->push_back(static_cast<std::byte>(i % 5 == 0 ? sign : sign | magnitude));
+    if (i % 32 == 0) {
+      scales->push_back(static_cast<std::byte>(scale));
+    }
   }
-  const auto y = weight.times(x, 0, kColumns);
-  const auto values = weight.values();
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    EXPECT_EQ(y[i], values[i % 3 * kColumns + i / 3]) << i;
-  }
+  tensors.weight.data = {codes, codes->data()};
+  tensors.scales->data = {scales, scales->data()};
+  expect_every_weight(tensors, 3, kColumns);
 }
 
 // A code of mxfp8 that is NaN, as no quantizer writes it.

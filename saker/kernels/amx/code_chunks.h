@@ -4,6 +4,7 @@
 // A row's small floats of a chunk of 128 columns to four steps of 32 bf16: scale times what a code
 // means, rounded to float32 and then to bf16.
 
+#include "saker/kernels/amx/e4m3_words.h"
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/amx/words.h"
 #include "saker/kernels/codes/formats.h"
@@ -63,7 +64,8 @@ struct SmallFloatChunk : Bf16Scales {
   }
 };
 
-// Codes of E4M3, in groups of one step.
+// Codes of E4M3, in groups of one step. Scales are powers of two, so that products are exact: where
+// none leaves the range of bf16, codes are looked up and scales added to their exponents.
 struct SmallByteChunk : Bf16Scales {
   static constexpr int kCodeBytes = kChunkColumns;
   static constexpr int kTerms = kChunkSteps;
@@ -71,6 +73,36 @@ struct SmallByteChunk : Bf16Scales {
   [[gnu::always_inline]] static void unpack_row(
       const std::byte* codes, const float* terms, std::byte* to
   ) {
+    constexpr float kEnd = 2 * E4m3Words::kUnit;
+    bool fits = true;
+    for (int i = 0; i < kTerms; ++i) {
+      fits &= terms[i] < kEnd;  // Not so for NaN.
+    }
+    if (fits) {
+      look_up_row(codes, terms, to);
+    } else {
+      multiply_row(codes, terms, to);
+    }
+  }
+
+ private:
+  [[gnu::always_inline]] static void look_up_row(
+      const std::byte* codes, const float* terms, std::byte* to
+  ) {
+    unroll<kChunkSteps / 2>([&](auto pair) {
+      const auto* at = reinterpret_cast<const std::uint32_t*>(codes + pair.kValue * 64);
+      const E4m3Words words(load_u32(at));
+      unroll<2>([&](auto half) {
+        constexpr int kStep = 2 * pair.kValue + half.kValue;
+        store_u32(
+            reinterpret_cast<std::uint32_t*>(to + kStep * kTileBytes),
+            words.times<half.kValue>(terms[kStep])
+        );
+      });
+    });
+  }
+
+  static void multiply_row(const std::byte* codes, const float* terms, std::byte* to) {
     unroll<kChunkSteps>([&](auto step) {
       constexpr int kQuarter = step.kValue % 2 * 2;  // Of 64 codes.
       const F32x16 scale = broadcast(terms[step.kValue]);
