@@ -27,8 +27,8 @@ alignas(64) inline constexpr std::array<std::uint8_t, 128> kE4m3Bytes = [] {
 
 class E4m3Words {
  public:
-  // The largest scale whose products with all codes are finite. Magnitudes are looked up times this,
-  // so that smaller scales only subtract from exponents: what is below all numbers becomes 0.
+  // The largest scale whose products with all codes are finite. Magnitudes are looked up times
+  // this, so that smaller scales only subtract from exponents: what is below all numbers becomes 0.
   static constexpr float kUnit = 0x1p119F;
 
   [[gnu::always_inline]] explicit E4m3Words(U32x16 codes) {
