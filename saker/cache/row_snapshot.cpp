@@ -12,8 +12,10 @@ LayerSnapshotPtr RowSnapshot::slice(std::int64_t from, std::int64_t to) const {
 LayerSnapshotPtr RowSnapshot::joined(const LayerSnapshot& next) const {
   const auto& other = dynamic_cast<const RowSnapshot&>(next);
   kernels::KvStore rows(rows_);
-  // The page at the border holds our last rows too.
-  rows.adopt(other.rows_, next.first() / kernels::kPageRows * kernels::kPageRows);
+  // A page at the border holds our last rows too.
+  const bool pages = rows.layout() == kernels::KvLayout::kPaged;
+  const std::int64_t border = next.first() / kernels::kPageRows * kernels::kPageRows;
+  rows.adopt(other.rows_, pages ? border : next.first());
   return std::make_shared<RowSnapshot>(std::move(rows), first(), next.last());
 }
 

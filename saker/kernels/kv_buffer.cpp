@@ -62,7 +62,11 @@ void KvBuffer::drop_before(std::int64_t position, int keep) {
 }
 
 void KvBuffer::drop_from(std::int64_t position) {
-  end_ = std::min(end_, std::max(position, base_));
+  if (position <= base_) {
+    *this = KvBuffer(shape_);  // Nothing is left: rows can start anywhere again.
+    return;
+  }
+  end_ = std::min(end_, position);
   dead_ = std::min(dead_, end_);
 }
 

@@ -187,6 +187,10 @@ KvStore::KvStore(KvStore&&) noexcept = default;
 KvStore& KvStore::operator=(KvStore&&) noexcept = default;
 KvStore::~KvStore() = default;
 
+KvLayout KvStore::layout() const {
+  return storage_->pages() != nullptr ? KvLayout::kPaged : KvLayout::kContiguous;
+}
+
 void KvStore::prepare(std::int64_t first, int count) {
   std::visit([&](auto& rows) { rows.prepare(first, count); }, storage_->rows);
 }

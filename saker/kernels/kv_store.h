@@ -74,6 +74,8 @@ class KvStore {
 
   const KvShape& shape() const { return shape_; }
 
+  KvLayout layout() const;
+
   // Makes rows [first, first + count) writable: allocates and un-shares pages. Throws kCapacity
   // without memory, and then nothing has changed.
   void prepare(std::int64_t first, int count);

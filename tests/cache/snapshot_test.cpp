@@ -6,6 +6,7 @@
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
 #include "saker/cache/rotating.h"
+#include "saker/cache/row_snapshot.h"
 #include "saker/cache/speculation.h"
 
 #include "tests/cache/rows.h"
@@ -142,6 +143,26 @@ TEST(Snapshot, K9MemoryGrowsByPages) {
   EXPECT_EQ(cache->nbytes(), page);
   update(*cache, 61);
   EXPECT_EQ(cache->nbytes(), 2 * page);
+}
+
+// In both layouts of rows, wherever a page's border is.
+TEST(Snapshot, RowsOfEitherLayoutJoinAsTheyWereSplit) {
+  const auto rows = numbered_rows(numbers(0, 200));
+  const auto per_head = [](const mx::array& x) { return mx::squeeze(x, 0); };
+  for (const auto layout : {kernels::KvLayout::kPaged, kernels::KvLayout::kContiguous}) {
+    kernels::KvStore store(test_shape(), layout);
+    store.prepare(0, 200);
+    store.write(0, per_head(rows.keys), per_head(rows.values));
+    const LayerSnapshotPtr whole = std::make_shared<RowSnapshot>(store.slice(0, 200), 0, 200);
+    for (const int border : {1, 63, 64, 65, 130, 199}) {
+      const auto [parent, child] = split(whole, border);
+      const auto joined = std::dynamic_pointer_cast<const RowSnapshot>(merge(parent, child));
+      ASSERT_TRUE(joined->rows().holds(0, 200)) << border;
+      EXPECT_TRUE(mx::array_equal(joined->rows().keys(0, 200), store.keys(0, 200)).item<bool>());
+      EXPECT_TRUE(mx::array_equal(joined->rows().values(0, 200), store.values(0, 200)).item<bool>()
+      );
+    }
+  }
 }
 
 TEST(Snapshot, SplitsAtItsEndsAndMergesOfNothing) {

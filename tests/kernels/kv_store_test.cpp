@@ -187,6 +187,21 @@ TEST_P(KvStoreTest, ForgottenRowsAreAnError) {
   EXPECT_THROW(store.keys(INT64_MAX, 3), Error);
 }
 
+// As a ring does that goes back behind everything it still has.
+TEST_P(KvStoreTest, StartsAnewWhereNoRowIsLeft) {
+  KvStore store(kShape, GetParam());
+  fill(store, 0, 600, 1);
+  store.drop_before(500, 0);
+  fill(store, 600, 300, 2);  // More than there is room for: what was dropped makes some.
+  store.drop_from(0);
+  fill(store, 0, 100, 3);
+  EXPECT_TRUE(store.holds(0, 100));
+  EXPECT_FALSE(store.holds(0, 101));
+  EXPECT_TRUE(
+      same_rows(store.keys(0, 100), mx::astype(random_rows(kShape, 100, 16, 3), mx::bfloat16))
+  );
+}
+
 TEST_P(KvStoreTest, RowsMustBePreparedAndFit) {
   KvStore store(kShape, GetParam());
   const auto rows = random_rows(kShape, 3, 16, 1);
