@@ -7,6 +7,7 @@
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/fused/linear_task.h"
+#include "saker/kernels/fused/one_kernel.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -165,6 +166,27 @@ mx::array activated(const mx::array& x, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
+// Inputs gate, up -> activation(gate) * up, of up's dtype.
+template <Activation kKind>
+std::vector<mx::array> gate_with(const std::vector<mx::array>& inputs) {
+  const auto gate = activated(mx::astype(inputs[0], mx::float32), kKind);
+  return {mx::astype(gate * mx::astype(inputs[1], mx::float32), inputs[1].dtype())};
+}
+
+mx::array gated_plain(const mx::array& gate, const mx::array& up, Activation activation) {
+  switch (activation) {
+    case Activation::kLogistic:
+      return one_kernel(gate_with<Activation::kLogistic>, {gate, up}).front();
+    case Activation::kSilu:
+      return one_kernel(gate_with<Activation::kSilu>, {gate, up}).front();
+    case Activation::kGeluTanh:
+      return one_kernel(gate_with<Activation::kGeluTanh>, {gate, up}).front();
+    case Activation::kGelu:
+      return one_kernel(gate_with<Activation::kGelu>, {gate, up}).front();
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
 }  // namespace
 
 mx::array gated_activation(const mx::array& joined, Activation activation) {
@@ -190,8 +212,7 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
       up.size()
   );
   if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
-    const auto wide = activated(mx::astype(gate, mx::float32), activation);
-    return mx::astype(wide * mx::astype(up, mx::float32), up.dtype());
+    return gated_plain(gate, up, activation);
   }
   const GatedPairBody body{body_of(*kernel_table().rows, activation)};
   return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
@@ -200,10 +221,9 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
 mx::array gated_activation_reference(const mx::array& joined, Activation activation) {
   check(joined);
   const int width = joined.shape(1) / 2;
-  const auto wide = mx::astype(joined, mx::float32);
-  const auto gate = mx::slice(wide, {0, 0}, {joined.shape(0), width});
-  const auto up = mx::slice(wide, {0, width}, joined.shape());
-  return mx::astype(activated(gate, activation) * up, joined.dtype());
+  const auto gate = mx::slice(joined, {0, 0}, {joined.shape(0), width});
+  const auto up = mx::slice(joined, {0, width}, joined.shape());
+  return gated_plain(gate, up, activation);
 }
 
 mx::array softcap(const mx::array& x, float cap) {

@@ -153,9 +153,12 @@ mx::array attend_contiguous(
   if (options.softcap > 0) {
     return composed(q, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
   }
+  // A GPU adds in float32 whatever the rows are; to match wider queries it would widen all rows.
+  const bool gpu = mx::default_device() == mx::Device::gpu;
+  const auto queries = gpu ? mx::astype(q, rows.keys.dtype()) : q;
   const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
   auto out = mx::fast::scaled_dot_product_attention(
-      mx::expand_dims(mx::transpose(q, {1, 0, 2}), 0),
+      mx::expand_dims(mx::transpose(queries, {1, 0, 2}), 0),
       rows.keys,
       rows.values,
       options.scale,

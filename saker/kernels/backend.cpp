@@ -5,15 +5,23 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/thread_pool.h"
 
+#include <atomic>
+
 namespace saker::kernels {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 
+std::atomic<bool> pretends_gpu = false;
+
 }  // namespace
 
 bool on_cpu() {
-  return mx::default_device() == mx::Device::cpu;
+  return !pretends_gpu && mx::default_device() == mx::Device::cpu;
+}
+
+void pretend_gpu(bool pretend) {
+  pretends_gpu = pretend;
 }
 
 void select_device(std::string_view name) {

@@ -12,6 +12,9 @@ namespace saker::kernels {
 
 // True when MLX's default device is the CPU: operations then run our bodies.
 bool on_cpu();
+// For tests: until it is taken back, `on_cpu` says no and operations are MLX's own, as on a GPU.
+// Models are loaded, and caches made, between two calls.
+void pretend_gpu(bool pretend);
 
 // Selects "cpu" or "gpu"; throws kUnsupported when this MLX has no GPU.
 void select_device(std::string_view name);

@@ -79,6 +79,13 @@ mx::array cpu_expert_linear(
   return mx::astype(y, x.dtype());
 }
 
+// [P, K] -> [P, 1, K] of the strides of such an array: sorted gather_mm of MLX 0.32.4 reads rows
+// that got their axis by expand_dims wrongly on a GPU
+// (https://github.com/ml-explore/mlx/issues/4253).
+mx::array one_row_each(const mx::array& x) {
+  return mx::reshape(mx::contiguous(x), {x.shape(0), 1, x.shape(1)});
+}
+
 mx::array gpu_expert_linear(
     const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
 ) {
@@ -87,7 +94,7 @@ mx::array gpu_expert_linear(
   const auto stacked = [&](const mx::array& array) {
     return mx::reshape(array, {weights.experts(), weights.rows(), array.shape(1)});
   };
-  const auto rows = mx::expand_dims(x, 1);
+  const auto rows = one_row_each(x);
   const auto product =
       arrays.scales ? mx::gather_qmm(
                           rows,
@@ -192,7 +199,7 @@ mx::array expert_linear_reference(
 ) {
   check_rows(x, sorted, weights);
   const auto product = mx::gather_mm(
-      mx::expand_dims(mx::astype(x, mx::float32), 1),
+      one_row_each(mx::astype(x, mx::float32)),
       mx::swapaxes(weights.dequantized(), 1, 2),
       std::nullopt,
       sorted.experts,

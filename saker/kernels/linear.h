@@ -47,7 +47,7 @@ mx::array linear_reference(
     const std::optional<mx::array>& bias = std::nullopt
 );
 
-// Rows `ids` (int32, [M], each in [0, N)) of the weight -> [M, K], dequantized to float32 on CPU.
+// Rows `ids` (int32, [M], each in [0, N)) of the weight -> [M, K], dequantized to float32.
 mx::array embed(const mx::array& ids, const PackedWeight& weight);
 
 }  // namespace saker::kernels

@@ -6,6 +6,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/one_kernel.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -58,12 +59,39 @@ struct RopeBody {
   }
 };
 
+// Inputs x [N, H, R], cos, sin [N, R / 2]: each half of x times cos, and the other one times sin.
+std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
+  const mx::array& x = inputs[0];
+  const int half = inputs[1].shape(1);
+  const mx::Shape halves = {x.shape(0), x.shape(1), 2, half};
+  const auto straight = mx::reshape(x, halves);
+  const auto swapped =
+      mx::slice(straight, {0, 0, 1, 0}, {halves[0], halves[1], -3, half}, {1, 1, -1, 1});
+  const auto by_row = [&](const mx::array& table) { return mx::expand_dims(table, {1, 2}); };
+  const auto sign = mx::array({-1.0F, 1.0F}, {2, 1});
+  const auto wide = [](const mx::array& y) { return mx::astype(y, mx::float32); };
+  const auto turned =
+      wide(straight) * by_row(inputs[1]) + wide(swapped) * (sign * by_row(inputs[2]));
+  return {mx::reshape(mx::astype(turned, x.dtype()), x.shape())};
+}
+
+// MLX's operations, few of them.
+mx::array rope_plain(const mx::array& x, const mx::array& cos, const mx::array& sin) {
+  const int rotated = 2 * cos.shape(1);
+  const auto part = [&](int from, int to) {
+    return mx::slice(x, {0, 0, from}, {x.shape(0), x.shape(1), to});
+  };
+  const bool whole = rotated == x.shape(2);
+  const auto turned = one_kernel(rotate, {whole ? x : part(0, rotated), cos, sin}).front();
+  return whole ? turned : mx::concatenate({turned, part(rotated, x.shape(2))}, 2);
+}
+
 }  // namespace
 
 mx::array rope(const mx::array& x, const mx::array& cos, const mx::array& sin) {
   check(x, cos, sin);
   if (!on_cpu() || x.dtype() != mx::float32) {
-    return rope_reference(x, cos, sin);
+    return rope_plain(x, cos, sin);
   }
   const std::vector<mx::array> inputs = {
       x, mx::astype(cos, mx::float32), mx::astype(sin, mx::float32)

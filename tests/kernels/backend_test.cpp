@@ -46,6 +46,14 @@ TEST(Backend, SelectsInstructionSets) {
   select_instruction_set(before);
 }
 
+TEST(Backend, PretendsToBeAGpuUntilItIsTakenBack) {
+  const bool before = on_cpu();
+  pretend_gpu(true);
+  EXPECT_FALSE(on_cpu());
+  pretend_gpu(false);
+  EXPECT_EQ(on_cpu(), before);
+}
+
 TEST(Backend, RefusesDevicesThatAreAbsent) {
   EXPECT_EQ(code_of([] { select_device("tpu"); }), ErrorCode::kInvalidArgument);
   if (!mx::is_available(mx::Device::gpu)) {

@@ -53,6 +53,22 @@ TEST_P(RopeTest, AgreesWithTheReference) {
   }
 }
 
+// MLX's operations, which run on a GPU and for rows of other dtypes.
+TEST(RopePlain, HasTheBitsOfTheReference) {
+  const auto joined = mx::random::normal({9, 400}, mx::bfloat16, mx::random::key(3));
+  for (const int half : {1, 5, 32, 64}) {
+    for (const int rest : {0, 3}) {
+      const int width = 2 * half + rest;
+      const auto x = mx::reshape(mx::slice(joined, {0, 7}, {9, 7 + 2 * width}), {9, 2, width});
+      const Tables t = tables(9, half);
+      const auto got = rope(x, t.cos, t.sin);
+      EXPECT_EQ(got.dtype(), mx::bfloat16);
+      EXPECT_TRUE(mx::array_equal(got, rope_reference(x, t.cos, t.sin)).item<bool>())
+          << half << " " << rest;
+    }
+  }
+}
+
 // Turning keeps the length of each pair, and position 0 turns nothing.
 TEST_P(RopeTest, Rotates) {
   const auto x = mx::random::normal({20, 2, 32}, mx::float32, mx::random::key(1));
