@@ -94,7 +94,7 @@ mx::array gpu_expert_linear(
   const auto stacked = [&](const mx::array& array) {
     return mx::reshape(array, {weights.experts(), weights.rows(), array.shape(1)});
   };
-  const auto rows = one_row_each(x);
+  const auto rows = one_row_each(mx::astype(x, operand_dtype(arrays)));
   const auto product =
       arrays.scales ? mx::gather_qmm(
                           rows,
@@ -112,7 +112,7 @@ mx::array gpu_expert_linear(
                       )
                     : mx::gather_mm(
                           rows,
-                          mx::swapaxes(stacked(mx::astype(arrays.weight, x.dtype())), 1, 2),
+                          mx::swapaxes(stacked(mx::astype(arrays.weight, rows.dtype())), 1, 2),
                           std::nullopt,
                           sorted.experts,
                           true

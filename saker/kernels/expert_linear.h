@@ -48,7 +48,8 @@ class ExpertWeights {
   std::shared_ptr<const std::vector<PackedWeight>> packed_;
 };
 
-// x [P, K], one row per sorted pair -> [P, N], in x's dtype: each row times its expert's weight.
+// x [P, K], one row per sorted pair -> [P, N], of the dtype that `linear` gives: each row times its
+// expert's weight.
 mx::array expert_linear(
     const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
 );

@@ -50,12 +50,6 @@ mx::array cpu_linear(
   return mx::astype(y, x.dtype());
 }
 
-// What a GPU multiplies these weights with: bf16, which it is fast with, where they are no finer.
-mx::Dtype operand_dtype(const MlxWeight& arrays) {
-  const mx::Dtype dtype = arrays.scales ? arrays.scales->dtype() : arrays.weight.dtype();
-  return dtype == mx::bfloat16 || dtype == mx::uint8 ? mx::bfloat16 : mx::float32;
-}
-
 mx::array gpu_linear(
     const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
 ) {

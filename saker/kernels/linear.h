@@ -3,10 +3,11 @@
 
 // Matrix products with packed weights, and embedding look-up.
 //
-// x is [M, K]; results are [M, N], in x's dtype (float32 on CPU). Sums are float32. On CPU the
-// operands are bf16 where the machine multiplies bf16 (weights bf16 or quantized), else float32;
-// weights are never rounded but on tiles. The bits of a row do not depend on M, on the rows beside
-// it or on the number of threads.
+// x is [M, K]; results are [M, N], in x's dtype (float32 on CPU), on a GPU in the operands'. Sums
+// are float32. On CPU the operands are bf16 where the machine multiplies bf16 (weights bf16 or
+// quantized), else float32; weights are never rounded but on tiles. The bits of a row do not depend
+// on M, on the rows beside it or on the number of threads. On a GPU the operands are bf16 where
+// weights or their scales are (docs/adr/0028), else float32.
 //
 // Rows may be named that take int8 operands (int8/panels.h): faster, and less precise. Where the
 // device has no product of int8, or the weight is float32 or float16, they are as other rows.

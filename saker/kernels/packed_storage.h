@@ -35,6 +35,10 @@ struct PackedWeight::Storage {
 // MLX's name of a quantized kind.
 const char* mlx_mode(WeightKind kind);
 
+// What a GPU multiplies these weights with: bf16, which it is fast with, where they are no finer,
+// else float32.
+mx::Dtype operand_dtype(const MlxWeight& arrays);
+
 // In float32, [N, K].
 mx::array dequantize_arrays(const MlxWeight& arrays, const WeightFormat& format);
 

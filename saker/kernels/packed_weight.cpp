@@ -249,6 +249,11 @@ const char* mlx_mode(WeightKind kind) {
   }
 }
 
+mx::Dtype operand_dtype(const MlxWeight& arrays) {
+  const mx::Dtype dtype = arrays.scales ? arrays.scales->dtype() : arrays.weight.dtype();
+  return dtype == mx::bfloat16 || dtype == mx::uint8 ? mx::bfloat16 : mx::float32;
+}
+
 mx::array dequantize_arrays(const MlxWeight& arrays, const WeightFormat& format) {
   if (!is_quantized(format.kind)) {
     return mx::astype(arrays.weight, mx::float32);

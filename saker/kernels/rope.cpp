@@ -64,9 +64,10 @@ std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
   const mx::array& x = inputs[0];
   const int half = inputs[1].shape(1);
   const mx::Shape halves = {x.shape(0), x.shape(1), 2, half};
+  constexpr int kBeforeFirst = -3;  // Of two, counted from the end.
   const auto straight = mx::reshape(x, halves);
   const auto swapped =
-      mx::slice(straight, {0, 0, 1, 0}, {halves[0], halves[1], -3, half}, {1, 1, -1, 1});
+      mx::slice(straight, {0, 0, 1, 0}, {halves[0], halves[1], kBeforeFirst, half}, {1, 1, -1, 1});
   const auto by_row = [&](const mx::array& table) { return mx::expand_dims(table, {1, 2}); };
   const auto sign = mx::array({-1.0F, 1.0F}, {2, 1});
   const auto wide = [](const mx::array& y) { return mx::astype(y, mx::float32); };
