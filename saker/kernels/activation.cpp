@@ -173,16 +173,16 @@ std::vector<mx::array> gate_with(const std::vector<mx::array>& inputs) {
   return {mx::astype(gate * mx::astype(inputs[1], mx::float32), inputs[1].dtype())};
 }
 
-mx::array gated_plain(const mx::array& gate, const mx::array& up, Activation activation) {
+Operations gate_of(Activation activation) {
   switch (activation) {
     case Activation::kLogistic:
-      return one_kernel(gate_with<Activation::kLogistic>, {gate, up}).front();
+      return gate_with<Activation::kLogistic>;
     case Activation::kSilu:
-      return one_kernel(gate_with<Activation::kSilu>, {gate, up}).front();
+      return gate_with<Activation::kSilu>;
     case Activation::kGeluTanh:
-      return one_kernel(gate_with<Activation::kGeluTanh>, {gate, up}).front();
+      return gate_with<Activation::kGeluTanh>;
     case Activation::kGelu:
-      return one_kernel(gate_with<Activation::kGelu>, {gate, up}).front();
+      return gate_with<Activation::kGelu>;
   }
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
@@ -212,7 +212,7 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
       up.size()
   );
   if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
-    return gated_plain(gate, up, activation);
+    return one_kernel(gate_of(activation), {gate, up}).front();
   }
   const GatedPairBody body{body_of(*kernel_table().rows, activation)};
   return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
@@ -223,7 +223,7 @@ mx::array gated_activation_reference(const mx::array& joined, Activation activat
   const int width = joined.shape(1) / 2;
   const auto gate = mx::slice(joined, {0, 0}, {joined.shape(0), width});
   const auto up = mx::slice(joined, {0, width}, joined.shape());
-  return gated_plain(gate, up, activation);
+  return one_kernel(gate_of(activation), {gate, up}).front();
 }
 
 mx::array softcap(const mx::array& x, float cap) {
