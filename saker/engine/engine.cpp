@@ -163,7 +163,7 @@ class Engine::Impl {
     load::LoadedCheckpoint loaded = load_weights(model_dir, options);
     const models::ModelInfo& info = loaded.model->info();
     facts_.model_type = info.model_type;
-    facts_.instruction_set = kernels::instruction_set();
+    facts_.instruction_set = kernels::on_cpu() ? kernels::instruction_set() : "gpu";
     facts_.vocab_size = info.vocab_size;
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;

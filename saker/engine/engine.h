@@ -62,7 +62,7 @@ struct EngineOptions {
 // What a model is, for `inspect`, `bench` and logs.
 struct ModelFacts {
   std::string model_type;
-  std::string instruction_set;
+  std::string instruction_set;  // Of the CPU kernels; "gpu" on a GPU.
   int vocab_size = 0;
   std::int64_t context_length = 0;
   std::size_t weight_bytes = 0;  // Read by one decode step.

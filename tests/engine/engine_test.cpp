@@ -3,6 +3,7 @@
 #include "saker/engine/engine.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/backend.h"
 
 #include "tests/engine/model_folder.h"
 #include <gmock/gmock.h>
@@ -137,6 +138,22 @@ TEST(Engine, ScoresOfABatchAreThoseOfSingleRuns) {
   }
   EXPECT_TRUE(engine->score(std::span<const ScoreRequest>{}).empty());
   EXPECT_THROW(engine->score(ScoreRequest{.tokens = Ids{}}), Error);
+}
+
+// What runs on a GPU does not claim the CPU's kernels.
+TEST(Engine, SaysThatAGpuRuns) {
+  const ModelFolder folder("qwen3");
+  GenerateRequest request;
+  request.tokens = Ids{3, 14, 15};
+  request.max_tokens = 4;
+  request.ignore_eos = true;
+  kernels::pretend_gpu(true);
+  {
+    const auto engine = folder.load();
+    EXPECT_EQ(engine->facts().instruction_set, "gpu");
+    EXPECT_EQ(engine->generate(request).tokens.size(), 4U);
+  }
+  kernels::pretend_gpu(false);
 }
 
 // Each token's score is that of the first window that has it; windows end where the stride says.
