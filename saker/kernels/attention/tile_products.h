@@ -15,6 +15,22 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kMostTiles = 4;  // Sums at a time.
 
+// How far ahead of the tiles memory is asked for, in bytes: tiles are loaded one after the other,
+// and each of them waits for all of its lines.
+inline constexpr std::ptrdiff_t kTilesAhead = 4096;
+
+// Asks for what is read that far behind `bytes` bytes from `offset` on of the block's keys and
+// values, which lie side by side; what comes next follows them.
+[[gnu::always_inline]] inline void ask_ahead(
+    const AttendShape& shape, const Block& block, std::ptrdiff_t offset, std::ptrdiff_t bytes
+) {
+  const auto end = static_cast<std::ptrdiff_t>(shape.head_bytes);
+  const std::ptrdiff_t first = offset + kTilesAhead;
+  for (std::ptrdiff_t at = first; at < first + bytes; at += kTileStride) {
+    __builtin_prefetch(at < end ? block.keys + at : block.next_keys + (at - end), 0, 3);
+  }
+}
+
 // Sixteen pairs of the block's keys from pair `first` on, zeros behind the last.
 struct KeyStep {
   alignas(64) std::uint32_t pairs[kTilePairs][kBlock];
@@ -79,6 +95,9 @@ struct TileProducts : PairOperands {
     unroll<kMostTiles>([](auto i) { tile_clear<i.kValue>(); });
     int pair = 0;
     for (; pair + kTilePairs <= pairs; pair += kTilePairs) {
+      if (is_first_to_read(group)) {
+        ask_ahead(shape, block, pair * kPairBytes, kMostTiles * kTileBytes);
+      }
       add_tiles<kMostTiles>(
           query + pair, stride, block.keys + pair * kPairBytes, kTileStride, kPairBytes
       );
@@ -99,30 +118,41 @@ struct TileProducts : PairOperands {
     float* sums = state.values + group.first * state.stride;
     int chunk = 0;
     for (; chunk + kMostTiles <= shape.value_chunks; chunk += kMostTiles) {
-      add_chunks<kMostTiles>(block, chunk, sums, state.stride);
+      add_chunks<kMostTiles>(shape, block, group, chunk, sums);
     }
     for (; chunk < shape.value_chunks; ++chunk) {
-      add_chunks<1>(block, chunk, sums, state.stride);
+      add_chunks<1>(shape, block, group, chunk, sums);
     }
   }
 
  private:
+  // The tile's other rows find the block in a cache.
+  static bool is_first_to_read(const RowGroup& group) { return group.first == 0; }
+
+  // Chunk by chunk, which is how memory has them.
   template <int kChunks>
-  static void add_chunks(const Block& block, int chunk, float* sums, int stride) {
+  static void add_chunks(
+      const AttendShape& shape, const Block& block, const RowGroup& group, int chunk, float* sums
+  ) {
     constexpr std::ptrdiff_t kChunkBytes = kBlock * kVector * 2;
-    const std::ptrdiff_t sum_stride = stride * static_cast<std::ptrdiff_t>(sizeof(float));
+    static_assert(kChunkBytes == 2 * kTileBytes);
+    const std::ptrdiff_t sum_stride =
+        shape.value_chunks * kVector * static_cast<std::ptrdiff_t>(sizeof(float));
     unroll<kChunks>([&](auto c) {
       tile_load<c.kValue>(sums + (chunk + c.kValue) * kVector, sum_stride);
     });
-    for (int step = 0; step < kBlock / kTileColumns; ++step) {
-      add_tiles<kChunks>(
-          block.weights + step * kTilePairs,
-          kBlock * 2,
-          block.values + chunk * kChunkBytes + step * kTileBytes,
-          kChunkBytes,
-          kTileStride
-      );
-    }
+    tile_load<kLeft>(block.weights, kBlock * 2);
+    tile_load<kLeft + 1>(block.weights + kTilePairs, kBlock * 2);
+    unroll<kChunks>([&](auto c) {
+      const std::ptrdiff_t at = (chunk + c.kValue) * kChunkBytes;
+      if (is_first_to_read(group)) {
+        ask_ahead(shape, block, static_cast<std::ptrdiff_t>(shape.key_bytes) + at, kChunkBytes);
+      }
+      tile_load<kRight>(block.values + at, kTileStride);
+      tile_add_products<c.kValue, kLeft, kRight>();
+      tile_load<kRight + 1>(block.values + at + kTileBytes, kTileStride);
+      tile_add_products<c.kValue, kLeft + 1, kRight + 1>();
+    });
     unroll<kChunks>([&](auto c) {
       tile_store<c.kValue>(sums + (chunk + c.kValue) * kVector, sum_stride);
     });
