@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace saker::kernels {
@@ -72,18 +73,23 @@ struct GatedBody {
 
 // The same of a product, whose inputs these are.
 struct LinearGatedBody {
+  static constexpr bool kFeedsProduct = true;
+
   LinearBody product;
   GatedFunction function;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
     const int width = outputs[0].shape(1);
     const int rows = outputs[0].shape(0);
-    mx::array joined({rows, 2 * width}, mx::float32, nullptr, {});
-    joined.set_data(mx::allocator::malloc(joined.nbytes()));
-    const LinearTask task = product.task.of(inputs.data(), inputs.size(), joined.data<float>());
-    return [function = function, task, joined, rows, width, out = outputs[0].data<float>()] {
+    mx::array joined = memory_for({rows, 2 * width});
+    return [function = function,
+            task = product.start(inputs, joined.data<float>()),
+            joined,
+            rows,
+            width,
+            out = outputs[0].data<float>()] {
       task();
-      activate(function, {task.out, 2 * width, 0}, rows, width, out);
+      activate(function, {joined.data<float>(), 2 * width, 0}, rows, width, out);
     };
   }
 };
@@ -196,9 +202,9 @@ mx::array gated_activation(const mx::array& joined, Activation activation) {
   }
   const GatedFunction function = body_of(*kernel_table().rows, activation);
   const mx::Shape shape = {joined.shape(0), joined.shape(1) / 2};
-  if (const LinearBody* product = pending_linear(joined)) {
-    const LinearGatedBody body{*product, function};
-    return cpu_operation("SakerLinearGated", shape, joined.inputs(), body);
+  if (auto product = pending_linear(joined)) {
+    const LinearGatedBody body{product->body, function};
+    return cpu_operation("SakerLinearGated", shape, std::move(product->inputs), body);
   }
   return cpu_operation("SakerGated", shape, {joined}, GatedBody{function});
 }

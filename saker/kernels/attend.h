@@ -70,7 +70,7 @@ struct JoinedHeads {
 bool attends_joined(const std::vector<AttendSpan>& spans);
 
 // What rms_norm, rope and attend of the heads' slices give, to the bit, in one operation -> [N, H *
-// D] float32.
+// D] float32. A `joined` that is a product not yet computed becomes a part of it.
 mx::array attend_joined(
     const mx::array& joined,
     const JoinedHeads& heads,

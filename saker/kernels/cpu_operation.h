@@ -13,6 +13,7 @@
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -20,8 +21,27 @@
 
 namespace saker::kernels {
 
+// An operation that another one may run as a part of its own.
+class CpuPart {
+ public:
+  virtual ~CpuPart() = default;
+
+  // The task that fills `outputs`, whose memory is assigned.
+  virtual std::function<void()> start(
+      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
+  ) const = 0;
+
+  // Whether nobody but the product that comes next reads the result.
+  virtual bool feeds_product() const = 0;
+
+ protected:
+  CpuPart() = default;
+  CpuPart(const CpuPart&) = default;
+  CpuPart& operator=(const CpuPart&) = default;
+};
+
 template <typename Body>
-class CpuOperation : public mx::Primitive {
+class CpuOperation : public mx::Primitive, public CpuPart {
  public:
   // `updates`: the first result may take the memory of the first input.
   CpuOperation(mx::Stream stream, const char* name, Body body, bool updates = false)
@@ -36,6 +56,15 @@ class CpuOperation : public mx::Primitive {
       outputs[first].set_data(mx::allocator::malloc(outputs[first].nbytes()));
     }
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
+  }
+
+  std::function<void()> start(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs)
+      const override {
+    return body_(inputs, outputs);
+  }
+
+  bool feeds_product() const override {
+    return requires { Body::kFeedsProduct; };
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {

@@ -39,6 +39,7 @@ mx::array cpu_linear(
   const LinearBodies* bodies = kernel_table().linear;
   check_order(*bodies, weight.storage().matrix);
   LinearBody body;
+  body.has_bias = bias.has_value();
   body.task.storage = weight.shared_storage();
   body.task.bodies = bodies;
   if (has_int8(weight.storage().matrix)) {

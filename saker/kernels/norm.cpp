@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -82,7 +83,7 @@ struct LinearNormBody {
     return [bodies = bodies,
             eps = eps,
             scale = scale,
-            product = product.task.of(inputs.data() + 2, inputs.size() - 2, normed),
+            product = product.start(std::span(inputs).subspan(2), normed),
             residual = StridedRows(inputs[0]),
             weight = StridedRows(inputs[1]),
             sum = outputs[0].data<float>(),
@@ -102,16 +103,15 @@ struct LinearNormBody {
 };
 
 std::vector<mx::array> linear_norm(
-    const LinearBody& product,
-    const mx::array& y,
+    const PendingLinear& product,
     const mx::array& residual,
     const NormBody& norm,
     const mx::array& weight
 ) {
   std::vector<mx::array> inputs = {residual, weight};
-  inputs.insert(inputs.end(), y.inputs().begin(), y.inputs().end());
-  const LinearNormBody body{product, norm.bodies, norm.eps, norm.scale};
-  return cpu_operation("SakerLinearNorm", {y.shape(), y.shape()}, inputs, body);
+  inputs.insert(inputs.end(), product.inputs.begin(), product.inputs.end());
+  const LinearNormBody body{product.body, norm.bodies, norm.eps, norm.scale};
+  return cpu_operation("SakerLinearNorm", {residual.shape(), residual.shape()}, inputs, body);
 }
 
 }  // namespace
@@ -147,13 +147,12 @@ ResidualNorm rms_norm_residual(
   }
   const NormBody body{kernel_table().rows, eps, scale};
   const auto weights = mx::astype(weight, mx::float32);
-  const LinearBody* product = pending_linear(residual);
+  const auto product = pending_linear(residual);
   auto outputs =
-      product != nullptr
-          ? linear_norm(*product, residual, x, body, weights)
-          : cpu_operation(
-                "SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body
-            );
+      product ? linear_norm(*product, x, body, weights)
+              : cpu_operation(
+                    "SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body
+                );
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 

@@ -17,7 +17,8 @@ struct ResidualNorm {
 };
 
 // Adds and normalises in one pass over memory. x, residual [N, D]. On CPU a `residual` that is a
-// product not yet computed becomes a part of the same operation.
+// product not yet computed becomes a part of the same operation, with what gives its rows (see
+// fused/linear_task.h).
 ResidualNorm rms_norm_residual(
     const mx::array& x,
     const mx::array& residual,

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention from a joined projection: one task norms and rotates the heads, then does what
-// attend_paged does.
+// Attention from a joined projection: one task computes the projection where that has not begun,
+// norms and rotates the heads, then does what attend_paged does.
 
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/attend_plan.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/linear_task.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,47 +53,83 @@ struct HeadPreparation {
   }
 };
 
-// Inputs joined, cos, sin and, where there are norms, those of q and k; output [N, H * D].
-struct JoinedBody {
+// What becomes of rows [N, (H + 2 H_kv) D].
+struct JoinedTask {
   std::shared_ptr<const AttendPlan> plan;
   float eps;
+  StridedRows cos;
+  StridedRows sin;
+  std::optional<StridedRows> q_norm;
+  std::optional<StridedRows> k_norm;
+  float* out;
 
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    const int heads = plan->shape.heads + plan->layout.kv_heads;
-    mx::array ready({inputs[0].shape(0), heads, plan->shape.head_dim}, mx::float32, nullptr, {});
-    ready.set_data(mx::allocator::malloc(ready.nbytes()));
-    const bool has_norms = inputs.size() > 3;
-    return [plan = plan,
-            eps = eps,
-            ready,
-            joined = StridedRows(inputs[0]),
-            cos = StridedRows(inputs[1]),
-            sin = StridedRows(inputs[2]),
-            q_norm = has_norms ? std::optional(StridedRows(inputs[3])) : std::nullopt,
-            k_norm = has_norms ? std::optional(StridedRows(inputs[4])) : std::nullopt,
-            out = outputs[0].data<float>()]() mutable {
-      const AttendShape& of = plan->shape;
-      const HeadRows rows = joined.resolve();
-      const HeadPreparation prepare{
-          .bodies = kernel_table().rows,
-          .joined = {rows.data, rows.row_stride, of.head_dim},
-          .cos = cos.resolve(),
-          .sin = sin.resolve(),
-          .q_norm = q_norm ? q_norm->resolve().data : nullptr,
-          .k_norm = k_norm ? k_norm->resolve().data : nullptr,
-          .eps = eps,
-          .query_heads = of.heads,
-          .heads = of.heads + plan->layout.kv_heads,
-          .dim = of.head_dim,
-          .half = cos.width(),
+  void operator()(const HeadRows& joined, int rows) {
+    const AttendShape& of = plan->shape;
+    const HeadPreparation prepare{
+        .bodies = kernel_table().rows,
+        .joined = {joined.data, joined.row_stride, of.head_dim},
+        .cos = cos.resolve(),
+        .sin = sin.resolve(),
+        .q_norm = q_norm ? q_norm->resolve().data : nullptr,
+        .k_norm = k_norm ? k_norm->resolve().data : nullptr,
+        .eps = eps,
+        .query_heads = of.heads,
+        .heads = of.heads + plan->layout.kv_heads,
+        .dim = of.head_dim,
+        .half = cos.width(),
+    };
+    mx::array ready = memory_for({rows, prepare.heads, of.head_dim});
+    float* data = ready.data<float>();
+    prepare(rows, data);
+    const std::ptrdiff_t stride = std::ptrdiff_t{prepare.heads} * of.head_dim;
+    const HeadRows q{data, stride, of.head_dim};
+    const HeadRows k{data + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
+    const HeadRows v{joined.data + stride, joined.row_stride, of.value_head_dim};
+    run_attention(*plan, q, PagedRows{k, v, rows}, out);
+  }
+};
+
+// Inputs cos, sin, where there are norms those of q and k, then joined or, with a product, its
+// inputs; output [N, H * D].
+struct JoinedBody {
+  static constexpr bool kFeedsProduct = true;
+
+  std::shared_ptr<const AttendPlan> plan;
+  bool has_norms;
+  float eps;
+  int rows;
+  std::optional<LinearBody> product;
+
+  std::function<void()> operator()(
+      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
+  ) const {
+    const auto norm = [&](int i) {
+      return has_norms ? std::optional(StridedRows(inputs[i])) : std::nullopt;
+    };
+    JoinedTask task{
+        plan,
+        eps,
+        StridedRows(inputs[0]),
+        StridedRows(inputs[1]),
+        norm(2),
+        norm(3),
+        outputs[0].data<float>(),
+    };
+    const auto rest = std::span(inputs).subspan(has_norms ? 4 : 2);
+    if (!product) {
+      return [task = std::move(task), joined = StridedRows(rest[0])]() mutable {
+        task(joined.resolve(), joined.rows());
       };
-      float* data = ready.data<float>();
-      prepare(joined.rows(), data);
-      const std::ptrdiff_t stride = std::ptrdiff_t{prepare.heads} * of.head_dim;
-      const HeadRows q{data, stride, of.head_dim};
-      const HeadRows k{data + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
-      const HeadRows v{rows.data + stride, rows.row_stride, of.value_head_dim};
-      run_attention(*plan, q, PagedRows{k, v, joined.rows()}, out);
+    }
+    const int width = (plan->shape.heads + 2 * plan->layout.kv_heads) * plan->shape.head_dim;
+    mx::array joined = memory_for({rows, width});
+    return [task = std::move(task),
+            multiply = product->start(rest, joined.data<float>()),
+            joined,
+            rows = rows,
+            width]() mutable {
+      multiply();
+      task({joined.data<float>(), width, 0}, rows);
     };
   }
 };
@@ -105,16 +144,24 @@ mx::array attend_joined_paged(
 ) {
   AttendPlan made = plan_attention(heads.query_heads, spans, options);
   add_writes(made, spans);
-  std::vector<mx::array> inputs = {joined, heads.cos, heads.sin};
+  std::vector<mx::array> inputs = {heads.cos, heads.sin};
   if (heads.norms) {
     inputs.insert(inputs.end(), {heads.norms->q, heads.norms->k});
   }
   for (mx::array& input : inputs) {
     input = mx::astype(input, mx::float32);
   }
+  const auto rows = mx::astype(joined, mx::float32);
+  auto product = pending_linear(rows);
+  const std::vector<mx::array> last = product ? std::move(product->inputs) : std::vector{rows};
+  inputs.insert(inputs.end(), last.begin(), last.end());
   mx::Shape shape = {joined.shape(0), heads.query_heads * made.shape.value_head_dim};
   JoinedBody body{
-      std::make_shared<const AttendPlan>(std::move(made)), heads.norms ? heads.norms->eps : 0.0F
+      std::make_shared<const AttendPlan>(std::move(made)),
+      heads.norms.has_value(),
+      heads.norms ? heads.norms->eps : 0.0F,
+      joined.shape(0),
+      product ? std::optional(std::move(product->body)) : std::nullopt,
   };
   return cpu_operation("SakerAttendJoined", std::move(shape), std::move(inputs), std::move(body));
 }

@@ -5,14 +5,14 @@
 #include "saker/kernels/packed_storage.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace saker::kernels {
 
-LinearTask LinearTask::of(const mx::array* inputs, std::size_t count, float* result) const {
+LinearTask LinearTask::of(const mx::array& rows, const mx::array* rows_bias, float* result) const {
   LinearTask ready = *this;
-  const mx::array& rows = inputs[0];
   ready.x = {rows.data<float>(), rows.strides()[0], rows.strides()[1], rows.shape(0)};
-  ready.bias = count > 1 ? inputs[1].data<float>() : nullptr;
+  ready.bias = rows_bias != nullptr ? rows_bias->data<float>() : nullptr;
   ready.out = result;
   return ready;
 }
@@ -41,18 +41,69 @@ void LinearTask::operator()() const {
   }
 }
 
-LinearTask LinearBody::operator()(
-    const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
-) const {
-  return task.of(inputs.data(), inputs.size(), outputs[0].data<float>());
+mx::array memory_for(mx::Shape shape) {
+  mx::array memory(std::move(shape), mx::float32, nullptr, {});
+  memory.set_data(mx::allocator::malloc(memory.nbytes()));
+  return memory;
 }
 
-const LinearBody* pending_linear(const mx::array& y) {
-  if (!y.has_primitive() || y.status() != mx::array::Status::unscheduled) {
-    return nullptr;
+mx::array RowsBefore::compute(const std::vector<mx::array>& inputs) const {
+  std::vector<mx::array> outputs = {memory_for(shape)};
+  dynamic_cast<const CpuPart&>(*operation).start(inputs, outputs)();
+  return outputs[0];
+}
+
+std::function<void()> LinearBody::start(std::span<const mx::array> inputs, float* result) const {
+  if (!before) {
+    return task.of(inputs[0], has_bias ? &inputs[1] : nullptr, result);
+  }
+  const auto first = inputs.begin() + (has_bias ? 1 : 0);
+  return [task = task,
+          before = *before,
+          bias = std::vector<mx::array>(inputs.begin(), first),
+          row_inputs = std::vector<mx::array>(first, inputs.end()),
+          result] {
+    const mx::array rows = before.compute(row_inputs);
+    task.of(rows, bias.empty() ? nullptr : bias.data(), result)();
+  };
+}
+
+namespace {
+
+bool has_begun(const mx::array& x) {
+  return !x.has_primitive() || x.status() != mx::array::Status::unscheduled;
+}
+
+// What gives x, if a product may take it over.
+std::optional<RowsBefore> rows_before(const mx::array& x) {
+  if (has_begun(x)) {
+    return std::nullopt;
+  }
+  const auto* part = dynamic_cast<const CpuPart*>(&x.primitive());
+  if (part == nullptr || !part->feeds_product()) {
+    return std::nullopt;
+  }
+  return RowsBefore{x.primitive_ptr(), x.shape()};
+}
+
+}  // namespace
+
+std::optional<PendingLinear> pending_linear(const mx::array& y) {
+  if (has_begun(y)) {
+    return std::nullopt;
   }
   const auto* operation = dynamic_cast<const CpuOperation<LinearBody>*>(&y.primitive());
-  return operation == nullptr ? nullptr : &operation->body();
+  if (operation == nullptr) {
+    return std::nullopt;
+  }
+  PendingLinear pending{operation->body(), y.inputs()};
+  const mx::array rows = pending.inputs[0];
+  pending.body.before = rows_before(rows);
+  if (pending.body.before) {
+    pending.inputs.erase(pending.inputs.begin());
+    pending.inputs.insert(pending.inputs.end(), rows.inputs().begin(), rows.inputs().end());
+  }
+  return pending;
 }
 
 }  // namespace saker::kernels

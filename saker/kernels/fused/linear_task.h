@@ -9,7 +9,11 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace saker::kernels {
@@ -24,24 +28,52 @@ struct LinearTask {
   const float* bias = nullptr;
   float* out = nullptr;
 
-  // The same with the inputs of the operation: x [N, K] and, where there is one, a bias [outputs].
-  LinearTask of(const mx::array* inputs, std::size_t count, float* result) const;
+  // The same with rows [N, K], a bias [outputs] or null, and memory for the product.
+  LinearTask of(const mx::array& rows, const mx::array* bias, float* result) const;
   void operator()() const;
 
  private:
   RowProduct product(RowRange rows) const;
 };
 
-// The operation that linear() makes on CPU.
-struct LinearBody {
-  LinearTask task;
+// An operation that gives a product's rows and that nobody else waits for.
+struct RowsBefore {
+  std::shared_ptr<const mx::Primitive> operation;
+  mx::Shape shape;
 
-  LinearTask operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs)
-      const;
+  // Its rows, from its inputs, once these hold their values. The memory lasts as long as a product
+  // needs it: so all layers use the same.
+  mx::array compute(const std::vector<mx::array>& inputs) const;
 };
 
-// The product that gives y, where nothing has begun to compute it: whoever takes it over gives its
-// own operation the inputs of y's. Null for all other arrays.
-const LinearBody* pending_linear(const mx::array& y);
+// The operation that linear() makes on CPU: inputs rows and, where there is one, a bias. With
+// `before`, inputs the bias, then those of the operation that gives the rows.
+struct LinearBody {
+  LinearTask task;
+  bool has_bias = false;
+  std::optional<RowsBefore> before;
+
+  // The task that leaves the product in `result`.
+  std::function<void()> start(std::span<const mx::array> inputs, float* result) const;
+
+  std::function<void()> operator()(
+      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
+  ) const {
+    return start(inputs, outputs[0].data<float>());
+  }
+};
+
+// A product that nothing has begun to compute, with what gives its rows if that has kFeedsProduct,
+// and their inputs: for the operation that reads its result, and takes both over.
+struct PendingLinear {
+  LinearBody body;
+  std::vector<mx::array> inputs;
+};
+
+// The product that gives y; none for all other arrays.
+std::optional<PendingLinear> pending_linear(const mx::array& y);
+
+// Not filled, float32.
+mx::array memory_for(mx::Shape shape);
 
 }  // namespace saker::kernels
