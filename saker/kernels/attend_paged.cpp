@@ -62,22 +62,8 @@ class PagedAttention {
   PagedAttention(const AttendPlan& plan, const HeadRows& q, float* out)
       : plan_(plan), q_(q), out_(out) {}
 
-  void write(const HeadRows& k, const HeadRows& v, int workers) const {
-    const int heads = plan_.layout.kv_heads;
-    const int jobs = static_cast<int>(plan_.writes.size()) * heads;
-    each_job(std::min(workers, jobs), jobs, [&](int, int job) {
-      const PageWrite& write = plan_.writes[job / heads];
-      const int head = job % heads;
-      for (int i = 0; i < write.row_count; ++i) {
-        const int row = write.first_row + i;
-        const int slot = write.slot + i;
-        write_key(plan_.layout, write.page, head, slot, StridedRows::at(k, row, head));
-        write_value(plan_.layout, write.page, head, slot, StridedRows::at(v, row, head));
-      }
-    });
-  }
-
-  void compute(int workers) const {
+  // `rows`: those to write first.
+  void run(int workers, const std::optional<PagedRows>& rows) const {
     const int tiles = static_cast<int>(plan_.tiles.size());
     std::vector<std::vector<ChunkPages>> chunks(tiles);
     std::size_t chunk_count = 0;
@@ -92,14 +78,47 @@ class PagedAttention {
     }
     // One thread would end late with such a tile.
     const bool uneven = most * 2 * workers > work;
-    if (workers > 1 && uneven && chunk_count > plan_.tiles.size()) {
+    const bool by_chunk = workers > 1 && uneven && chunk_count > plan_.tiles.size();
+    const bool in_tiles = !by_chunk && plan_.tiles_write;
+    if (rows && !in_tiles) {
+      write(*rows, rows->count > 1 ? workers : 1);
+    }
+    if (by_chunk) {
       compute_by_chunk(workers, chunks, chunk_count);
     } else {
-      compute_by_tile(std::min(workers, tiles), chunks);
+      compute_by_tile(std::min(workers, tiles), chunks, in_tiles ? rows : std::nullopt);
     }
   }
 
  private:
+  void write_head(const PagedRows& rows, const PageWrite& write, int head) const {
+    for (int i = 0; i < write.row_count; ++i) {
+      const int row = write.first_row + i;
+      const int slot = write.slot + i;
+      write_key(plan_.layout, write.page, head, slot, StridedRows::at(rows.k, row, head));
+      write_value(plan_.layout, write.page, head, slot, StridedRows::at(rows.v, row, head));
+    }
+  }
+
+  // All of the pass's rows.
+  void write(const PagedRows& rows, int workers) const {
+    const int heads = plan_.layout.kv_heads;
+    const int jobs = static_cast<int>(plan_.writes.size()) * heads;
+    each_job(std::min(workers, jobs), jobs, [&](int, int job) {
+      write_head(rows, plan_.writes[job / heads], job % heads);
+    });
+  }
+
+  // The rows of the tile's span, for its heads.
+  void write_tile(const PagedRows& rows, const TilePlan& tile) const {
+    const SpanPlan& span = plan_.spans[tile.span];
+    for (int head = tile.kv_head; head < tile.kv_head + tile.kv_heads; ++head) {
+      for (int i = 0; i < span.write_count; ++i) {
+        write_head(rows, plan_.writes[span.first_write + i], head);
+      }
+    }
+  }
+
   // Blocks of keys times rows, those of all its heads.
   static std::int64_t blocks_of(const TilePlan& tile, const std::vector<ChunkPages>& chunks) {
     std::int64_t pages = 0;
@@ -156,7 +175,11 @@ class PagedAttention {
   }
 
   // One thread computes all of a tile.
-  void compute_by_tile(int workers, const std::vector<std::vector<ChunkPages>>& chunks) const {
+  void compute_by_tile(
+      int workers,
+      const std::vector<std::vector<ChunkPages>>& chunks,
+      const std::optional<PagedRows>& rows
+  ) const {
     const std::size_t floats = plan_.scratch_floats + 2 * plan_.state_floats;
     float* const memory = kept_floats(floats * std::max(workers, 1));
     const AttendBodies& bodies = *plan_.bodies;
@@ -165,6 +188,9 @@ class PagedAttention {
       float* state = scratch + plan_.scratch_floats;
       float* total = state + plan_.state_floats;
       const AttendTile tile = task(plan_.tiles[job]);
+      if (rows) {
+        write_tile(*rows, plan_.tiles[job]);
+      }
       bodies.load_queries(plan_.shape, tile, scratch);
       const bool one_chunk = chunks[job].size() == 1;
       for (const ChunkPages& chunk : chunks[job]) {
@@ -240,11 +266,7 @@ void run_attention(
     const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
 ) {
   const int workers = work_of(plan) < kSerialWork ? 1 : thread_pool().size();
-  const PagedAttention attention(plan, q, out);
-  if (rows) {
-    attention.write(rows->k, rows->v, rows->count > 1 ? workers : 1);
-  }
-  attention.compute(workers);
+  PagedAttention(plan, q, out).run(workers, rows);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 namespace saker::kernels {
@@ -154,7 +155,7 @@ AttendPlan plan_attention(
 ) {
   const KvPageLayout& layout = spans[0].store->storage().pages()->layout();
   const AttendShape shape = attend_shape(layout, heads, options.scale, options.softcap);
-  AttendPlan plan{layout, shape, {}, {}, {}, kernel_table().attend};
+  AttendPlan plan{layout, shape, {}, {}, {}, false, kernel_table().attend};
   plan.spans.reserve(spans.size());
   for (const AttendSpan& span : spans) {
     require(
@@ -175,9 +176,17 @@ AttendPlan plan_attention(
 }
 
 void add_writes(AttendPlan& plan, const std::vector<AttendSpan>& spans) {
-  for (const AttendSpan& span : spans) {
-    add_span_writes(span, plan.writes);
+  std::set<const KvStore*> stores;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    plan.spans[i].first_write = static_cast<int>(plan.writes.size());
+    add_span_writes(spans[i], plan.writes);
+    plan.spans[i].write_count = static_cast<int>(plan.writes.size()) - plan.spans[i].first_write;
+    stores.insert(spans[i].store.get());
   }
+  const auto has_all_rows = [&](const TilePlan& tile) {
+    return tile.count == plan.spans[tile.span].row_count * plan.shape.group;
+  };
+  plan.tiles_write = stores.size() == spans.size() && std::ranges::all_of(plan.tiles, has_all_rows);
 }
 
 }  // namespace saker::kernels

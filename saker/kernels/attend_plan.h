@@ -28,6 +28,8 @@ struct SpanPlan {
   std::vector<SeenKeys> seen;     // By row.
   std::vector<AttendPage> pages;  // Seen by any row, by index.
   std::shared_ptr<KvStore> store;
+  int first_write = 0;  // Of the plan's writes.
+  int write_count = 0;
 };
 
 // Flat rows of a span, see AttendTile.
@@ -45,6 +47,9 @@ struct AttendPlan {
   std::vector<SpanPlan> spans;
   std::vector<PageWrite> writes;
   std::vector<TilePlan> tiles;
+  // Each tile sees no new rows but its own span's, and is the only one with its heads: it may write
+  // them itself.
+  bool tiles_write = false;
   const AttendBodies* bodies = nullptr;
 
   // Floats of the largest tile's state and scratch, rounded up to cache lines.
