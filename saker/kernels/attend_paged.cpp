@@ -92,11 +92,20 @@ class PagedAttention {
 
  private:
   void write_head(const PagedRows& rows, const PageWrite& write, int head) const {
+    const auto value = [&](int i) { return StridedRows::at(rows.v, write.first_row + i, head); };
     for (int i = 0; i < write.row_count; ++i) {
-      const int row = write.first_row + i;
+      const float* key = StridedRows::at(rows.k, write.first_row + i, head);
+      write_key(plan_.layout, write.page, head, write.slot + i, key);
+    }
+    for (int i = 0; i < write.row_count;) {
       const int slot = write.slot + i;
-      write_key(plan_.layout, write.page, head, slot, StridedRows::at(rows.k, row, head));
-      write_value(plan_.layout, write.page, head, slot, StridedRows::at(rows.v, row, head));
+      if (slot % 2 == 0 && i + 1 < write.row_count) {
+        write_value_pair(plan_.layout, write.page, head, slot, value(i), value(i + 1));
+        i += 2;
+      } else {
+        write_value(plan_.layout, write.page, head, slot, value(i));
+        ++i;
+      }
     }
   }
 

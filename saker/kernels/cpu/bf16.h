@@ -17,6 +17,11 @@ inline std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
+// Both rounded, the first in the lower half.
+inline std::uint32_t bf16_pair(float first, float second) {
+  return static_cast<std::uint32_t>(to_bf16(second)) << 16 | to_bf16(first);
+}
+
 inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }

@@ -7,6 +7,7 @@
 #include "saker/kernels/cpu/kv_codes.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <iterator>
@@ -104,9 +105,15 @@ void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, 
   }
   auto* pairs = elements<std::uint32_t>(base) + slot;
   const int whole = layout.head_dim / 2;
-  for (int i = 0; i < whole; ++i) {
-    const std::uint32_t high = to_bf16(row[2 * i + 1]);
-    pairs[static_cast<std::size_t>(i) * kPageRows] = high << 16 | to_bf16(row[2 * i]);
+  std::array<std::uint32_t, kLanes> words;  // Rounded together, then far apart in memory.
+  for (int first = 0; first < whole; first += kLanes) {
+    const int count = std::min(kLanes, whole - first);
+    for (int i = 0; i < count; ++i) {
+      words[i] = bf16_pair(row[2 * (first + i)], row[2 * (first + i) + 1]);
+    }
+    for (int i = 0; i < count; ++i) {
+      pairs[static_cast<std::size_t>(first + i) * kPageRows] = words[i];
+    }
   }
   if (layout.head_dim % 2 != 0) {
     pairs[static_cast<std::size_t>(whole) * kPageRows] = to_bf16(row[2 * whole]);
@@ -130,6 +137,30 @@ void write_value(
       }
     } else {
       std::memcpy(elements<float>(base) + value_index(slot, d), row + d, lanes * sizeof(float));
+    }
+  }
+}
+
+void write_value_pair(
+    const KvPageLayout& layout,
+    std::byte* page,
+    int head,
+    int slot,
+    const float* first,
+    const float* second
+) {
+  assert(slot % 2 == 0);
+  if (layout.value_codes.is_quantized() || !layout.bf16) {
+    write_value(layout, page, head, slot, first);
+    write_value(layout, page, head, slot + 1, second);
+    return;
+  }
+  std::byte* base = page + layout.values_at(head);
+  for (int d = 0; d < layout.value_head_dim; d += kLanes) {
+    const int lanes = std::min(kLanes, layout.value_head_dim - d);
+    std::uint32_t* to = elements<std::uint32_t>(base) + paired_value_index(slot, d) / 2;
+    for (int i = 0; i < lanes; ++i) {
+      to[i] = bf16_pair(first[d + i], second[d + i]);
     }
   }
 }

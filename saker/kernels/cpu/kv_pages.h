@@ -55,6 +55,15 @@ struct KvPageLayout {
 // for bf16, and then to codes of a quantized cache.
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
 void write_value(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
+// The values of an even slot and of the next one, to the bits that they have one by one.
+void write_value_pair(
+    const KvPageLayout& layout,
+    std::byte* page,
+    int head,
+    int slot,
+    const float* first,
+    const float* second
+);
 // Reads one row into `row`, elements of the layout's dtype.
 void read_key(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
