@@ -8,6 +8,7 @@
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 #include <mlx/primitives.h>
 
@@ -19,15 +20,7 @@
 namespace saker::kernels {
 namespace {
 
-class ActivationTest : public testing::TestWithParam<std::string> {
- public:
-  ActivationTest() { select_instruction_set(GetParam()); }
-
-  ~ActivationTest() override { select_instruction_set(before_); }
-
- private:
-  std::string before_{instruction_set()};
-};
+class ActivationTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,
@@ -140,12 +133,10 @@ TEST_P(ActivationTest, ExtremesAreQuiet) {
 }
 
 TEST_P(ActivationTest, RowsAreIndependent) {
-  const int threads_before = threads();
   const auto joined = mx::random::normal({50, 600}, mx::float32, mx::random::key(4));
   for (const Activation activation : kAll) {
     set_threads(4);
     const auto together = floats_of(gated_activation(joined, activation));
-    set_threads(threads_before);
     for (const int row : {0, 31, 49}) {
       const auto alone =
           floats_of(gated_activation(mx::slice(joined, {row, 0}, {row + 1, 600}), activation));

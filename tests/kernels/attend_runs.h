@@ -4,9 +4,9 @@
 // Random sequences and the ways to run them through attend(): whole, in parts, beside others.
 
 #include "saker/kernels/attend.h"
-#include "saker/kernels/backend.h"
 
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -35,15 +35,7 @@ struct AttendCase {
 
 // Restores the instruction set and the threads.
 class AttendTest : public testing::Test {
- public:
-  ~AttendTest() override {
-    select_instruction_set(set_);
-    set_threads(threads_);
-  }
-
- private:
-  std::string set_{instruction_set()};
-  int threads_ = threads();
+  SavedMachine saved_;
 };
 
 // By rapidcheck, inside of a property: a case of fewer than `max_rows` rows; an instruction set and

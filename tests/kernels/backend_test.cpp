@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ TEST(Backend, SetsThreads) {
 }
 
 TEST(Backend, SelectsInstructionSets) {
-  const std::string before(instruction_set());
+  const SavedMachine saved;
   const auto names = instruction_sets();
   ASSERT_NE(std::find(names.begin(), names.end(), "portable"), names.end());
   for (const std::string& name : names) {
@@ -43,7 +44,6 @@ TEST(Backend, SelectsInstructionSets) {
   }
   EXPECT_EQ(code_of([] { select_instruction_set("sse5"); }), ErrorCode::kUnsupported);
   EXPECT_EQ(instruction_set(), names.back());
-  select_instruction_set(before);
 }
 
 TEST(Backend, PretendsToBeAGpuUntilItIsTakenBack) {

@@ -8,6 +8,7 @@
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/rows.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -57,12 +58,7 @@ mx::array mixture(
   );
 }
 
-class ExpertLinearTest : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { select_instruction_set(GetParam()); }
-
-  void TearDown() override { set_threads(2); }
-};
+class ExpertLinearTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,

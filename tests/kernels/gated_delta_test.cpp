@@ -6,6 +6,7 @@
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/rows.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
 #include <string>
@@ -48,12 +49,7 @@ DeltaInputs cut(const DeltaInputs& inputs, int first, int count) {
   return {rows(inputs.rows), rows(inputs.a), rows(inputs.b)};
 }
 
-class GatedDeltaTest : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { select_instruction_set(GetParam()); }
-
-  void TearDown() override { set_threads(2); }
-};
+class GatedDeltaTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,

@@ -7,6 +7,7 @@
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/rows.h"
 #include "tests/kernels/same_bits.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -35,12 +36,7 @@ std::vector<float> multiply_int8(const mx::array& x, const PackedWeight& weight)
   return multiply_int8(x, weight, {{0, x.shape(0)}});
 }
 
-class Int8LinearTest : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { select_instruction_set(GetParam()); }
-
-  void TearDown() override { set_threads(2); }
-};
+class Int8LinearTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,
@@ -58,6 +54,7 @@ TEST_P(Int8LinearTest, SetsWithInt8SaySo) {
 class Int8ProductTest : public Int8LinearTest {};
 
 std::vector<std::string> int8_sets() {
+  const SavedMachine saved;
   std::vector<std::string> names = instruction_sets();
   std::erase_if(names, [](const std::string& name) {
     select_instruction_set(name);

@@ -8,6 +8,7 @@
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/rows.h"
 #include "tests/kernels/same_bits.h"
+#include "tests/kernels/saved_machine.h"
 #include "tests/kernels/true_products.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -32,12 +33,7 @@ std::vector<float> multiply_part(
   return to_vector(linear(mx::slice(x, {first, 0}, {first + count, x.shape(1)}), weight, bias));
 }
 
-class LinearTest : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { select_instruction_set(GetParam()); }
-
-  void TearDown() override { set_threads(2); }
-};
+class LinearTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,
@@ -154,6 +150,7 @@ TEST_P(LinearTest, ReadsStridedInputsAndKeepsTheirDtype) {
 
 // What tests say about an emulated set holds for the processor's, where it has it.
 TEST(Linear, EmulationGivesTheProcessorsBits) {
+  const SavedMachine saved;
   const auto sets = instruction_sets();
   for (const std::string name : {"avx512", "avx512_bf16", "amx"}) {
     if (std::find(sets.begin(), sets.end(), name) == sets.end()) {
@@ -186,6 +183,7 @@ TEST(Linear, EmbedGivesDequantizedRows) {
 }
 
 TEST(Linear, RefusesWeightsOfAnotherSet) {
+  const SavedMachine saved;
   const auto sets = instruction_sets();
   if (std::find(sets.begin(), sets.end(), "amx_emulated") == sets.end()) {
     GTEST_SKIP() << "this machine runs no set with tiles";

@@ -9,6 +9,7 @@
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/same_bits.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 #include <mlx/primitives.h>
 #include <rapidcheck/gtest.h>
@@ -28,15 +29,7 @@ mx::array random(const mx::Shape& shape, std::uint64_t seed) {
 }
 
 // Runs each test with every instruction set.
-class NormTest : public testing::TestWithParam<std::string> {
- public:
-  NormTest() { select_instruction_set(GetParam()); }
-
-  ~NormTest() override { select_instruction_set(before_); }
-
- private:
-  std::string before_{instruction_set()};
-};
+class NormTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets, NormTest, testing::ValuesIn(instruction_sets()), [](const auto& set) { return set.param; }
@@ -89,7 +82,6 @@ TEST_P(NormTest, RowsOfHeadsMayHaveGaps) {
 }
 
 TEST_P(NormTest, RowsAreIndependent) {
-  const int threads_before = threads();
   const auto x = random({300, 200}, 8);
   const auto residual = random({300, 200}, 9);
   const auto weight = random({200}, 10);
@@ -97,7 +89,6 @@ TEST_P(NormTest, RowsAreIndependent) {
   const auto together = rms_norm_residual(x, residual, weight, kEps);
   const auto sums = floats_of(together.sum);
   const auto normed = floats_of(together.normed);
-  set_threads(threads_before);
   EXPECT_EQ(sums, floats_of(x + residual));
   for (const int row : {0, 1, 17, 299}) {
     const auto cut = [&](const mx::array& rows) {

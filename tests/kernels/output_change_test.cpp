@@ -6,6 +6,7 @@
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
 #include "tests/kernels/rows.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,12 +82,8 @@ ChangedColumns on_some_rows(OutputChange change) {
   return on_rows(std::move(change), std::move(rows), std::move(strengths));
 }
 
-class OutputChangeTest : public testing::TestWithParam<std::string> {
+class OutputChangeTest : public InstructionSetTest {
  protected:
-  void SetUp() override { select_instruction_set(GetParam()); }
-
-  void TearDown() override { set_threads(2); }
-
   mx::array x_ = random_rows(kRows, kInputs, 10);
   mx::array y_ = random_rows(kRows, kWidth, 11);
 };

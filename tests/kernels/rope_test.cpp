@@ -6,6 +6,7 @@
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,15 +27,7 @@ Tables tables(int rows, int half) {
   return {mx::cos(angles), mx::sin(angles)};
 }
 
-class RopeTest : public testing::TestWithParam<std::string> {
- public:
-  RopeTest() { select_instruction_set(GetParam()); }
-
-  ~RopeTest() override { select_instruction_set(before_); }
-
- private:
-  std::string before_{instruction_set()};
-};
+class RopeTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets, RopeTest, testing::ValuesIn(instruction_sets()), [](const auto& set) { return set.param; }
@@ -84,13 +77,11 @@ TEST_P(RopeTest, Rotates) {
 }
 
 TEST_P(RopeTest, RowsAreIndependentAndMayHaveGaps) {
-  const int threads_before = threads();
   const auto joined = mx::random::normal({200, 300}, mx::float32, mx::random::key(2));
   const auto x = mx::reshape(mx::slice(joined, {0, 40}, {200, 240}), {200, 4, 50});
   const Tables t = tables(200, 20);
   set_threads(4);
   const auto together = floats_of(rope(x, t.cos, t.sin));
-  set_threads(threads_before);
   for (const int row : {0, 7, 199}) {
     const auto cut = [&](const mx::array& rows) {
       return mx::slice(rows, {row, 0}, {row + 1, 20});

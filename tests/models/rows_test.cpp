@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
 
+#include "tests/kernels/saved_machine.h"
 #include "tests/models/random_model.h"
 #include <gtest/gtest.h>
 
@@ -184,14 +185,7 @@ void check_rows(unsigned seed) {
 }
 
 class Rows : public ::testing::TestWithParam<const char*> {
- protected:
-  void TearDown() override {
-    kernels::select_instruction_set(default_set_);
-    kernels::set_threads(default_threads_);
-  }
-
-  std::string default_set_{kernels::instruction_set()};
-  int default_threads_ = kernels::threads();
+  kernels::SavedMachine saved_;
 };
 
 TEST_P(Rows, AreIndependentOfTheirNeighbours) {

@@ -10,6 +10,7 @@
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"
+#include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
 #include <mlx/primitives.h>
 
@@ -53,15 +54,7 @@ bool is_one_operation(const ResidualNorm& result) {
   });
 }
 
-class JoinedProductsTest : public testing::TestWithParam<std::string> {
- public:
-  JoinedProductsTest() { select_instruction_set(GetParam()); }
-
-  ~JoinedProductsTest() override { select_instruction_set(before_); }
-
- private:
-  std::string before_{instruction_set()};
-};
+class JoinedProductsTest : public InstructionSetTest {};
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,
