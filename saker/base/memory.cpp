@@ -4,8 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
+#include <string_view>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -38,6 +43,16 @@ bool keep_freed_memory([[maybe_unused]] int bytes) {
 #else
   return false;
 #endif
+}
+
+bool ran_out_of_memory(const std::exception& error) {
+  const std::string_view text = error.what();
+  const std::array<std::string_view, 4> starts = {
+      std::bad_alloc().what(), "[memory] ", "[malloc] ", "[metal::malloc] "
+  };
+  return std::ranges::any_of(starts, [&](std::string_view start) {
+    return text.starts_with(start);
+  });
 }
 
 }  // namespace saker

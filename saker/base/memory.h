@@ -4,6 +4,7 @@
 // The machine's memory and what this process uses of it.
 
 #include <cstddef>
+#include <exception>
 
 namespace saker {
 
@@ -18,5 +19,9 @@ std::size_t physical_memory_bytes();
 // next one. For programs, before they start threads, since it holds for the whole process. Returns
 // whether there is such a setting (glibc).
 bool keep_freed_memory(int bytes);
+
+// Whether memory that ran out made this error: std::bad_alloc, a buffer's kCapacity, or the same
+// from a thread or allocator of MLX, which gives the text only.
+bool ran_out_of_memory(const std::exception& error);
 
 }  // namespace saker

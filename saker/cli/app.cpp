@@ -2,6 +2,7 @@
 #include "saker/cli/app.h"
 
 #include "saker/base/error.h"
+#include "saker/base/memory.h"
 #include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
@@ -13,7 +14,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <sstream>
 #include <string_view>
 
@@ -85,10 +85,11 @@ int run(int argc, char** argv) {
     }
   } catch (const Error& error) {
     return fail(error.what());
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory");
   } catch (const std::exception& error) {
-    return fail(fmt::format("internal: {}", error.what()));
+    return fail(
+        ran_out_of_memory(error) ? "there is not enough memory"
+                                 : fmt::format("internal: {}", error.what())
+    );
   }
 }
 

@@ -6,7 +6,6 @@
 #include "saker/cache/summary.h"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,9 +32,10 @@ std::exception_ptr typed_error(std::exception_ptr error) {
     std::rethrow_exception(std::move(error));
   } catch (const Error&) {
     return std::current_exception();
-  } catch (const std::bad_alloc&) {
-    return std::make_exception_ptr(Error(ErrorCode::kCapacity, "there is not enough memory"));
   } catch (const std::exception& other) {
+    if (ran_out_of_memory(other)) {
+      return std::make_exception_ptr(Error(ErrorCode::kCapacity, "there is not enough memory"));
+    }
     return std::make_exception_ptr(Error(ErrorCode::kInternal, other.what()));
   } catch (...) {
     return std::make_exception_ptr(Error(ErrorCode::kInternal, "unknown failure"));

@@ -53,7 +53,7 @@ class CpuOperation : public mx::Primitive, public CpuPart {
       outputs[first++].copy_shared_buffer(inputs[0]);
     }
     for (; first < outputs.size(); ++first) {
-      outputs[first].set_data(mx::allocator::malloc(outputs[first].nbytes()));
+      outputs[first].set_data(mx_memory(outputs[first].nbytes()));
     }
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }

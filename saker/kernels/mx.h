@@ -6,8 +6,23 @@
 
 #include "mlx/mlx.h"
 
+#include <cstddef>
+#include <new>
+
 namespace saker {
 
 namespace mx = mlx::core;
 
+namespace kernels {
+
+// MLX's memory for an array, not filled. Throws std::bad_alloc, where MLX itself gives null on CPU.
+inline mx::allocator::Data mx_memory(std::size_t bytes) {
+  auto memory = mx::allocator::malloc(bytes);
+  if (bytes > 0 && memory.buffer().ptr() == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace kernels
 }  // namespace saker

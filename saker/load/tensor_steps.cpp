@@ -353,7 +353,7 @@ void run_steps(
   const Work work = cut(steps, made);
   std::mutex mutex;  // Guards what follows.
   std::int64_t done = 0;
-  kernels::run_until_failure(static_cast<int>(work.slices.size()), [&](int index) {
+  kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];
     SliceRun(slice, made, writer).run();
     work.pages[static_cast<std::size_t>(index)]->finish_slice();

@@ -26,7 +26,7 @@ bool RowReader::wants(int job, int row) const {
 
 void RowReader::read(std::span<const WantedRow> rows, std::span<const float> logits) {
   const std::size_t width = logits.size() / rows.size();
-  kernels::run_until_failure(static_cast<int>(rows.size()), [&](int tile) {
+  kernels::thread_pool().run(static_cast<int>(rows.size()), [&](int tile) {
     const auto index = static_cast<std::size_t>(tile);
     read_row(rows[index], logits.subspan(index * width, width));
   });

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 namespace saker {
 namespace {
@@ -41,6 +43,13 @@ TEST(Memory, FreedMemoryIsUsedAgain) {
   EXPECT_LT(faults_of(kBytes, 8), pages);
 }
 #endif
+
+TEST(Memory, ErrorsOfThreadsThatRanOutOfIt) {
+  EXPECT_TRUE(ran_out_of_memory(std::bad_alloc()));
+  EXPECT_TRUE(ran_out_of_memory(std::runtime_error("std::bad_alloc")));
+  EXPECT_TRUE(ran_out_of_memory(std::runtime_error("[malloc] Unable to allocate 5 bytes.")));
+  EXPECT_FALSE(ran_out_of_memory(std::runtime_error("[matmul] shapes")));
+}
 
 TEST(Memory, TheMachineHasMoreThanThisProcessUses) {
   EXPECT_GT(peak_memory_bytes(), std::size_t{1} << 20);

@@ -326,6 +326,7 @@ TEST(Runner, ErrorsAreTyped) {
     return ErrorCode::kNotFound;
   };
   EXPECT_EQ(code([] { throw std::bad_alloc(); }), ErrorCode::kCapacity);
+  EXPECT_EQ(code([] { throw std::runtime_error("std::bad_alloc"); }), ErrorCode::kCapacity);
   EXPECT_EQ(code([] { throw std::runtime_error("x"); }), ErrorCode::kInternal);
   EXPECT_EQ(code([] { throw Error(ErrorCode::kUnsupported, "x"); }), ErrorCode::kUnsupported);
   EXPECT_EQ(runner->call([](const models::Model& model) { return model.info().layer_count; }), 1);

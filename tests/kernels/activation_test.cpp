@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -174,6 +175,12 @@ TEST(ActivationChecksTest, WrongCallsAreErrors) {
   );
   EXPECT_THROW(softcap(mx::zeros({8}), 0.0F), Error);
   EXPECT_THROW(softcap(mx::zeros({8}), std::nanf("")), Error);
+}
+
+// No machine has so many addresses.
+TEST(Activation, AResultWithoutMemoryIsAnError) {
+  const auto x = mx::broadcast_to(mx::array(1.0F), {1 << 30, 1 << 26});
+  EXPECT_THROW(mx::eval(gated_activation(x, Activation::kSilu)), std::bad_alloc);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -68,6 +69,26 @@ TEST(ThreadPool, ResizesBetweenJobs) {
     std::atomic<int> sum = 0;
     pool.run(10, [&](int tile) { sum.fetch_add(tile); });
     EXPECT_EQ(sum, 45);
+  }
+}
+
+TEST(ThreadPool, ThrowsWhatATileThrew) {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (int job = 0; job < 200; ++job) {
+      std::atomic<int> calls = 0;
+      const auto body = [&](int tile) {
+        calls.fetch_add(1);
+        if (tile >= job % 7) {
+          throw std::runtime_error("a tile");
+        }
+      };
+      ASSERT_THROW(pool.run(1000, body), std::runtime_error);
+      ASSERT_LT(calls, 1000);
+      std::atomic<int> sum = 0;
+      pool.run(5, [&](int tile) { sum.fetch_add(tile); });
+      ASSERT_EQ(sum, 10);
+    }
   }
 }
 

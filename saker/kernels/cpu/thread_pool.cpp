@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <system_error>
+#include <utility>
 
 #if defined(__linux__)
 #include <sched.h>
@@ -95,6 +97,10 @@ void ThreadPool::run_tiles(int count, TileFunction function, const void* context
       done_.wait(seen, std::memory_order_acquire);
     }
   }
+  if (failed_.load(std::memory_order_relaxed)) {
+    failed_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
 }
 
 bool ThreadPool::run_one_tile() {
@@ -107,13 +113,26 @@ bool ThreadPool::run_one_tile() {
       claims, claims - 1, std::memory_order_acquire, std::memory_order_acquire
   ));
   const int count = count_;
-  function_(context_, count - static_cast<int>(static_cast<std::uint32_t>(claims)));
+  call(count - static_cast<int>(static_cast<std::uint32_t>(claims)));
   // After the last tile the caller may return and start another job: only done_ is touched from
   // here on.
   if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
     done_.notify_one();
   }
   return true;
+}
+
+void ThreadPool::call(int tile) {
+  if (failed_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  try {
+    function_(context_, tile);
+  } catch (...) {
+    if (!failed_.exchange(true, std::memory_order_relaxed)) {
+      failure_ = std::current_exception();
+    }
+  }
 }
 
 void ThreadPool::work() {

@@ -8,7 +8,7 @@
 // all tiles are done; it never waits for a worker that has not claimed one. Idle threads spin for
 // some microseconds, then sleep in the kernel: no core is kept from other programs. Which thread
 // runs a tile must not matter to the result. Threading: `run` and `resize` may be called from any
-// thread, one at a time (others wait); a tile must not call them and must not throw.
+// thread, one at a time (others wait); a tile must not call them.
 
 #include <atomic>
 #include <cstdint>
@@ -33,7 +33,8 @@ class ThreadPool {
 
   void resize(int threads);
 
-  // Calls body(tile) once for each tile in [0, count).
+  // Calls body(tile) once for each tile in [0, count). After an exception no further tile begins,
+  // and the first one is thrown again when those that run have ended.
   template <typename Body>
   void run(int count, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -54,6 +55,7 @@ class ThreadPool {
   void stop_workers();
   void work();
   bool run_one_tile();
+  void call(int tile);
 
   std::mutex run_mutex_;  // Held during run and resize.
   std::atomic<int> size_{1};
@@ -64,6 +66,10 @@ class ThreadPool {
   TileFunction function_ = nullptr;
   const void* context_ = nullptr;
   int count_ = 0;
+
+  // What the job's first failing tile threw, written by the thread that sets `failed_`.
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
 
   // High half: the job's number, low half: tiles not yet claimed. A claim is a compare-and-swap of
   // the whole word, so that a late thread cannot claim a tile of a job that it does not know.
@@ -76,29 +82,5 @@ class ThreadPool {
 
 // The pool of all CPU kernels. Starts with the processors that this process may use.
 ThreadPool& thread_pool();
-
-// thread_pool().run for bodies that may throw: after an exception no further tile begins, and the
-// first one is thrown again when those that run have ended.
-template <typename Body>
-void run_until_failure(int count, Body&& body) {
-  std::mutex mutex;
-  std::exception_ptr failure;  // Guarded by the mutex.
-  std::atomic<bool> stopped = false;
-  thread_pool().run(count, [&](int tile) {
-    if (stopped) {
-      return;
-    }
-    try {
-      body(tile);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = failure ? failure : std::current_exception();
-      stopped = true;
-    }
-  });
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
-}
 
 }  // namespace saker::kernels

@@ -43,7 +43,7 @@ void LinearTask::operator()() const {
 
 mx::array memory_for(mx::Shape shape) {
   mx::array memory(std::move(shape), mx::float32, nullptr, {});
-  memory.set_data(mx::allocator::malloc(memory.nbytes()));
+  memory.set_data(mx_memory(memory.nbytes()));
   return memory;
 }
 

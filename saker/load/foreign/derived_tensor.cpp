@@ -67,7 +67,7 @@ void run_slices(
   Work work = cut(model);
   std::mutex mutex;  // Guards what follows.
   std::int64_t done = 0;
-  kernels::run_until_failure(static_cast<int>(work.slices.size()), [&](int index) {
+  kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];
     const DerivedTensor& tensor = model.tensors[slice.tensor];
     body(slice);
