@@ -72,19 +72,24 @@ TEST(ThreadPool, ResizesBetweenJobs) {
   }
 }
 
+// Runs a thousand tiles, of which all from number `first` on fail.
+void fail_from(ThreadPool& pool, int first) {
+  std::atomic<int> calls = 0;
+  const auto body = [&](int tile) {
+    calls.fetch_add(1);
+    if (tile >= first) {
+      throw std::runtime_error("a tile");
+    }
+  };
+  EXPECT_THROW(pool.run(1000, body), std::runtime_error);
+  EXPECT_LT(calls, 1000);
+}
+
 TEST(ThreadPool, ThrowsWhatATileThrew) {
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
     for (int job = 0; job < 200; ++job) {
-      std::atomic<int> calls = 0;
-      const auto body = [&](int tile) {
-        calls.fetch_add(1);
-        if (tile >= job % 7) {
-          throw std::runtime_error("a tile");
-        }
-      };
-      ASSERT_THROW(pool.run(1000, body), std::runtime_error);
-      ASSERT_LT(calls, 1000);
+      fail_from(pool, job % 7);
       std::atomic<int> sum = 0;
       pool.run(5, [&](int tile) { sum.fetch_add(tile); });
       ASSERT_EQ(sum, 10);

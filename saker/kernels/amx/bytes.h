@@ -62,8 +62,10 @@ template <typename Order>
 using ByteSums = std::uint32_t[kTileHeight][kLanes];
 
 // Sums of the upper bytes' products and of the lower ones' as those of the integers.
-[[gnu::always_inline]] inline U32x16 integer_sums(const ByteSums* sums, int row) {
-  return add_u32(shift_left<8>(load_u32(sums[0][row])), load_u32(sums[1][row]));
+[[gnu::always_inline]] inline U32x16 integer_sums(
+    const std::uint32_t* upper, const std::uint32_t* lower
+) {
+  return add_u32(shift_left<8>(load_u32(upper)), load_u32(lower));
 }
 
 }  // namespace saker::kernels::SAKER_ISA

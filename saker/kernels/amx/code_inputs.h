@@ -4,8 +4,7 @@
 // Rows of x as tiles read them that meet affine codes: integers of 16 bits, each cut into an upper
 // and a lower signed byte. Of each sliver: for each step of 64 columns the upper bytes of its rows,
 // then the lower ones; behind all steps, for each group, the numbers of its rows (see
-// linear_tiles.h's Sliver) as if there were sixteen. Slivers are equally wide: where they differ by
-// a row, the smaller ones have zeros, and so have the columns behind the last.
+// linear_tiles.h's Sliver) as if there were sixteen. Rows and columns that are missing are zeros.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/linear_inputs.h"
@@ -28,6 +27,12 @@ inline std::size_t code_sliver_bytes(const PackedMatrix& weight, int width) {
   return byte_input_bytes(weight, width) + sizeof(float) * weight.groups() * kRowNumbers;
 }
 
+// Rows that slivers have room for. One alone fills half of a tile or a whole one (see code_rows.h).
+inline int code_width(const Slivers& slivers) {
+  const int alone = slivers.rows <= kTileHeight / 2 ? kTileHeight / 2 : kTileHeight;
+  return slivers.count == 1 ? alone : slivers.first_row(1);
+}
+
 struct CodeSliver {
   const std::byte* inputs;  // Step after step.
   const float* numbers;     // [groups][2][16]
@@ -47,10 +52,9 @@ struct CodeSliver {
 inline CodeSliver code_sliver(
     const PackedMatrix& weight, const Slivers& slivers, const std::byte* prepared, int sliver
 ) {
-  const int width = slivers.first_row(1);
+  const int width = code_width(slivers);
   const std::byte* inputs = prepared + sliver * code_sliver_bytes(weight, width);
-  const std::byte* numbers = inputs + byte_input_bytes(weight, width);
-  return {inputs, reinterpret_cast<const float*>(numbers), width};
+  return {inputs, reinterpret_cast<const float*>(inputs + byte_input_bytes(weight, width)), width};
 }
 
 // Calls function<group>() with that of the weight.

@@ -31,7 +31,7 @@ template <typename Format>
 [[gnu::always_inline]] inline void add_row(
     const DoneBlock& done, const GroupTerms& terms, int row
 ) {
-  const U32x16 sum = integer_sums(done.products, row);
+  const U32x16 sum = integer_sums(done.products[0][row], done.products[1][row]);
   float* to = done.sums[row];
   store(to, add_group<Format, kTileHeight>(load(to), sum, done.numbers, row, terms));
 }

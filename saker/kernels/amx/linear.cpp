@@ -2,6 +2,7 @@
 // Matrix products on AMX's tiles; where weights are float32 or float16, or affine codes and rows of
 // x few, on vectors. linear_bodies.h states the order of additions.
 #include "saker/kernels/amx/code_panels.h"
+#include "saker/kernels/amx/code_rows.h"
 #include "saker/kernels/amx/linear_panels.h"
 #include "saker/kernels/amx/linear_rows.h"
 #include "saker/kernels/cpu/linear_bodies.h"
@@ -16,8 +17,7 @@ extern const LinearBodies linear_bodies;
 namespace {
 
 // More rows of x times affine codes are faster on tiles: bytes meet vectors with less to unpack.
-template <typename Format>
-constexpr int kFewCodeRows = Format::kPairDistance == NibbleFormat::kPairDistance ? 5 : 8;
+constexpr int kFewCodeRows = 2;
 
 // How a weight times so many rows is multiplied.
 enum class Path { kTiles, kCodeTiles, kVectors };
@@ -31,12 +31,7 @@ Path path_of(const PackedMatrix& weight, int rows) {
   if (weight.order == PackedOrder::kInTiles) {
     return Path::kTiles;
   }
-  if (!weight.has_groups()) {
-    return Path::kVectors;
-  }
-  return with_code_format(weight, [rows](auto format) {
-    return rows > kFewCodeRows<decltype(format)> ? Path::kCodeTiles : Path::kVectors;
-  });
+  return weight.has_groups() && rows > kFewCodeRows ? Path::kCodeTiles : Path::kVectors;
 }
 
 // Calls function with the format of a weight that vectors multiply.
@@ -63,7 +58,7 @@ std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
     case Path::kTiles:
       return count * tile_steps(weight) * kTilePairs * line_bytes(slivers);
     case Path::kCodeTiles:
-      return count * code_sliver_bytes(weight, slivers.first_row(1));
+      return count * code_sliver_bytes(weight, code_width(slivers));
     default:
       return with_vector_format(weight, [&](auto format) {
         return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
@@ -96,7 +91,7 @@ void multiply_on_vectors(const PackedMatrix& weight, const LinearTile& tile) {
   with_vector_format(weight, [&](auto format) {
     using Format = decltype(format);
     if constexpr (kGrouped<Format>) {
-      multiply_few<Format, kFewCodeRows<Format>>(weight, tile);
+      multiply_few<Format, kFewCodeRows>(weight, tile);
     } else {
       tile.slivers.count == 1 ? multiply_few<Format>(weight, tile)
                               : multiply_many<Format>(weight, tile);
@@ -111,7 +106,8 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
                                      : multiply_many_tiled(weight, tile);
     case Path::kCodeTiles:
       return with_code_format(weight, [&](auto format) {
-        multiply_codes<decltype(format)>(weight, tile);
+        tile.slivers.count == 1 ? multiply_code_rows<decltype(format)>(weight, tile)
+                                : multiply_codes<decltype(format)>(weight, tile);
       });
     default:
       return multiply_on_vectors(weight, tile);

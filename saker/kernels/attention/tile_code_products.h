@@ -108,7 +108,8 @@ struct TileCodeProducts : IntegerProducts<1> {
       const TermLanes keys = load_bf16_terms(codes, block.keys, g, v);
       for (int r = 0; r < group.rows; ++r) {
         const float* row = block.query_terms + (group.first + r) * query_terms(codes);
-        const F32x16 products = mul(to_float(integer_sums(sums, r)), broadcast(row[codes.groups]));
+        const F32x16 products =
+            mul(to_float(integer_sums(sums[0][r], sums[1][r])), broadcast(row[codes.groups]));
         float* score = block.scores + r * kBlock + v * kVector;
         const F32x16 before = g == 0 ? zero() : load(score);
         const F32x16 rest = fma(keys.bias, broadcast(row[g]), before);
@@ -137,7 +138,10 @@ struct TileCodeProducts : IntegerProducts<1> {
       for (int r = 0; r < group.rows; ++r) {
         float* sum = to + r * state.stride + i * kVector;
         const F32x16 rest = SAKER_ISA::add(load(sum), broadcast(weights.rests[r]));
-        store(sum, fma(to_float(integer_sums(sums, r)), broadcast(weights.steps[r]), rest));
+        store(
+            sum,
+            fma(to_float(integer_sums(sums[0][r], sums[1][r])), broadcast(weights.steps[r]), rest)
+        );
       }
     };
     take_turns((codes.group_dim(g) + kVector - 1) / kVector, multiply, add);
