@@ -39,7 +39,7 @@ class PageMemory : public ::testing::Test {
   void TearDown() override { give_back(singles_, kMegabyte); }
 
  private:
-  std::vector<std::byte*> singles_ = take_pages(kMegabyte, 128);
+  std::vector<std::byte*> singles_ = take_pages(kMegabyte, 8);
 };
 
 bool holds_only(const std::byte* page, std::size_t bytes, std::byte value) {

@@ -21,7 +21,7 @@ constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 // Larger pages would leave too much of a buffer over.
 constexpr std::size_t kMostBytes = kBufferBytes / 4;
 // What buffers leave over and huge pages round up to must not count beside what is used.
-constexpr std::size_t kSingleBytes = std::size_t{128} << 20;
+constexpr std::size_t kSingleBytes = kBufferBytes;
 
 std::size_t whole_lines(std::size_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
