@@ -5,6 +5,7 @@
 // of bf16 or of integers where those are multiplied.
 
 #include "saker/kernels/codes/steps.h"
+#include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/linear_tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -50,14 +51,25 @@ void store_inputs(const float* values, int count, int stride, float* inputs) {
   }
 }
 
-// Pairs of values in the upper halves of words: bf16 already, or integers.
+// Pairs of values in the upper halves of words: bf16 already, or integers. Reads kPairDistance
+// values behind the last, which mean nothing.
 template <typename Format>
 void store_inputs(const float* values, int count, int stride, std::uint32_t* inputs) {
   constexpr int kDistance = Format::kPairDistance;
-  for (int i = 0; i < count; i += 2 * kDistance) {
-    for (int j = 0; j < kDistance; ++j) {
-      inputs[(i / 2 + j) * stride] = __builtin_bit_cast(std::uint32_t, values[i + j]) >> 16 |
-                                     __builtin_bit_cast(std::uint32_t, values[i + j + kDistance]);
+  alignas(64) std::uint32_t pairs[kLanes];
+  for (int i = 0; i < count; i += kLanes) {
+    const U32x16 first = shift_right<16>(as_u32(load(values + i)));
+    store_u32(pairs, bit_or(first, as_u32(load(values + i + kDistance))));
+    // The other lanes pair what does not belong together.
+    for (int lane = 0; lane < kLanes && i + lane < count; lane += 2 * kDistance) {
+      std::uint32_t* to = inputs + (i + lane) / 2 * stride;
+      if (stride == 1) {
+        __builtin_memcpy(to, pairs + lane, sizeof(*pairs) * kDistance);
+        continue;
+      }
+      for (int j = 0; j < kDistance; ++j) {
+        to[j * stride] = pairs[lane + j];
+      }
     }
   }
 }
@@ -119,7 +131,7 @@ void prepare(
   auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
   auto* numbers = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
   const int chunk = kGrouped<Format> ? weight.group : 64;
-  alignas(64) float values[128];
+  alignas(64) float values[128 + kLanes];
   for (int row = 0; row < rows; ++row) {
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
