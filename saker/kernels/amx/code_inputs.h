@@ -8,6 +8,7 @@
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/linear_inputs.h"
+#include "saker/kernels/codes/group_steps.h"
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -57,67 +58,11 @@ inline CodeSliver code_sliver(
   return {inputs, reinterpret_cast<const float*>(inputs + byte_input_bytes(weight, width)), width};
 }
 
-// Calls function<group>() with that of the weight.
-template <typename Function>
-void with_group(const PackedMatrix& weight, const Function& function) {
-  switch (weight.group) {
-    case 32:
-      return function.template operator()<32>();
-    case 64:
-      return function.template operator()<64>();
-    default:
-      return function.template operator()<128>();
-  }
-}
-
-// The order in which bytes of a word of a tile name the columns of a word of codes.
+// Which column byte i of a tile's row is.
 template <typename Format>
 struct CodeOrder {
-  static constexpr int from(int i) {
-    constexpr int kCodes = 2 * Format::kPairDistance;  // Of a word.
-    // Codes of 4 bits: those of even columns are one line, those of odd ones the next.
-    return kCodes == 4 ? i : i / kCodes * kCodes + i % 4 * 2 + i % kCodes / 4;
-  }
+  static constexpr int from(int i) { return i / 8 * 8 + FewRows<Format>::Type::column(i % 8); }
 };
-
-inline constexpr int kGroupsAtOnce = kLanes;  // A lane of what is worked out for groups each.
-
-// Whole numbers without a sign: lane i of the result is the larger, or the sum, of all lanes of
-// lines[i], which are lost.
-inline U32x16 largest_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
-  transpose(lines);
-  for (int i = 1; i < kGroupsAtOnce; ++i) {
-    lines[0] = larger(lines[0], lines[i]);
-  }
-  return lines[0];
-}
-
-inline U32x16 sums_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
-  transpose(lines);
-  for (int i = 1; i < kGroupsAtOnce; ++i) {
-    lines[0] = add_u32(lines[0], lines[i]);
-  }
-  return lines[0];
-}
-
-// The steps of some groups of a row, NaN where a number is not finite (see codes/steps.h).
-template <int kGroup>
-Int16Steps group_steps(const float* from, int groups) {
-  U32x16 tops[kGroupsAtOnce] = {};
-  for (int g = 0; g < groups; ++g, from += kGroup) {
-    U32x16 top = broadcast_u32(0);
-#pragma GCC unroll 8
-    for (int i = 0; i < kGroup; i += kLanes) {
-      // Magnitudes have the order of their bits.
-      top = larger(top, as_u32(magnitude(load(from + i))));
-    }
-    tops[g] = top;
-  }
-  const F32x16 largest = as_float(largest_of_lines(tops));
-  Int16Steps steps(largest);
-  steps.step = add(steps.step, flaws(largest));
-  return steps;
-}
 
 // 64 columns of a row, which begin with a group or in it, as integers, cut into bytes; adds the
 // integers up by group. Of `groups` groups, zeros behind the last.
@@ -160,14 +105,8 @@ void prepare_groups(const float* from, int k, int groups, const CodeSliver& to, 
       prepare_step<Format, kGroup>(from + column, inverses + g, groups - g, sums + g, upper, lower);
     }
   }
-  alignas(64) float values[2][kGroupsAtOnce];
-  store(values[0], mul(steps.step, to_float(sums_of_lines(sums))));
-  store(values[1], steps.step);
-  auto* numbers = const_cast<float*>(to.numbers) + k / kGroup * kRowNumbers + row;
-  for (int g = 0; g < groups; ++g, numbers += kRowNumbers) {
-    numbers[0] = values[0][g];
-    numbers[kTileHeight] = values[1][g];
-  }
+  float* numbers = const_cast<float*>(to.numbers) + k / kGroup * kRowNumbers + row;
+  store_numbers(steps, sums, groups, kTileHeight, numbers);
 }
 
 template <typename Format>

@@ -5,6 +5,7 @@
 #include "saker/kernels/amx/code_rows.h"
 #include "saker/kernels/amx/linear_panels.h"
 #include "saker/kernels/amx/linear_rows.h"
+#include "saker/kernels/codes/integer_inputs.h"
 #include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_panels.h"
 #include "saker/kernels/cpu/linear_prepare.h"
@@ -16,8 +17,8 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-// More rows of x times affine codes are faster on tiles: bytes meet vectors with less to unpack.
-constexpr int kFewCodeRows = 2;
+// Of affine codes: more rows of x are faster on tiles.
+constexpr int kVectorRows = 3;
 
 // How a weight times so many rows is multiplied.
 enum class Path { kTiles, kCodeTiles, kVectors };
@@ -31,7 +32,7 @@ Path path_of(const PackedMatrix& weight, int rows) {
   if (weight.order == PackedOrder::kInTiles) {
     return Path::kTiles;
   }
-  return weight.has_groups() && rows > kFewCodeRows ? Path::kCodeTiles : Path::kVectors;
+  return weight.has_groups() && rows > kVectorRows ? Path::kCodeTiles : Path::kVectors;
 }
 
 // Calls function with the format of a weight that vectors multiply.
@@ -42,8 +43,10 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
       return function(Float32Format());
     case PackedKind::kFloat16:
       return function(Float16Format());
+    case PackedKind::kNibble:
+      return function(NibbleBytesFormat());
     default:
-      return with_code_format(weight, function);
+      return function(ByteBytesFormat());
   }
 }
 
@@ -91,7 +94,7 @@ void multiply_on_vectors(const PackedMatrix& weight, const LinearTile& tile) {
   with_vector_format(weight, [&](auto format) {
     using Format = decltype(format);
     if constexpr (kGrouped<Format>) {
-      multiply_few<Format, kFewCodeRows>(weight, tile);
+      multiply_few<Format, kVectorRows>(weight, tile);
     } else {
       tile.slivers.count == 1 ? multiply_few<Format>(weight, tile)
                               : multiply_many<Format>(weight, tile);

@@ -6,7 +6,7 @@
 // where they differ by a row, the smaller ones have zeros.
 
 #include "saker/kernels/amx/tile.h"
-#include "saker/kernels/amx/words.h"
+#include "saker/kernels/codes/transpose_lanes.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 

@@ -5,6 +5,9 @@
 #include "saker/kernels/cpu/linear_prepare.h"
 #include "saker/kernels/cpu/linear_rows.h"
 
+#if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
+#include "saker/kernels/codes/integer_inputs.h"
+#endif
 #if defined(SAKER_IN_PLACE)
 #include "saker/kernels/dots/format.h"
 #endif
@@ -40,8 +43,17 @@ void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
   }
 }
 
-std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+// Calls function with the format by which so many rows of x are multiplied.
+template <typename Function>
+auto with_format_for(const PackedMatrix& weight, int rows, const Function& function) {
   return with_format(weight, [&](auto format) {
+    using Format = decltype(format);
+    return rows <= kByteRows ? function(typename FewRows<Format>::Type()) : function(format);
+  });
+}
+
+std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+  return with_format_for(weight, slivers.rows, [&](auto format) {
     using Format = decltype(format);
     const auto rows = static_cast<std::size_t>(slivers.rows);
     if constexpr (has_own_products<Format>()) {
@@ -59,7 +71,7 @@ void prepare_sliver(
     int sliver,
     std::byte* prepared
 ) {
-  with_format(weight, [&](auto format) {
+  with_format_for(weight, slivers.rows, [&](auto format) {
     using Format = decltype(format);
     if constexpr (has_own_products<Format>()) {
       Format::prepare(weight, x, slivers, sliver, prepared);
@@ -70,10 +82,12 @@ void prepare_sliver(
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  with_format(weight, [&](auto format) {
+  with_format_for(weight, tile.slivers.rows, [&](auto format) {
     using Format = decltype(format);
     if constexpr (has_own_products<Format>()) {
       Format::multiply(weight, tile);
+    } else if constexpr (kIsOfBytes<Format>) {
+      multiply_few<Format, kByteRows>(weight, tile);
     } else if (tile.slivers.count == 1 || takes_passes(weight, tile.slivers.rows)) {
       multiply_passes<Format>(weight, tile);
     } else {

@@ -5,7 +5,7 @@
 // gives operands, each of which stands for one k (float32) or for a pair of k (bf16). See
 // packed_matrix.h for the words.
 
-#include "saker/kernels/codes/formats.h"
+#include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/cpu/linear_bodies.h"
 #include "saker/kernels/cpu/linear_operands.h"
 #include "saker/kernels/cpu/packed_matrix.h"

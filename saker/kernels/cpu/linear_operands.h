@@ -17,6 +17,7 @@ struct FloatOperand {
   using Sum = F32x16;
   static constexpr int kPerOperand = 1;  // k that one operand stands for.
   static constexpr bool kSteps = false;  // Whether inputs are multiples of a group's step.
+  static constexpr int kSums = 1;        // Vectors of a Sum.
 
   // x as it is multiplied.
   static F32x16 round(F32x16 x) { return x; }
@@ -33,6 +34,7 @@ struct WordOperand {
   using Weight = U32x16;
   using Input = std::uint32_t;
   static constexpr int kPerOperand = 2;
+  static constexpr int kSums = 1;
 
   static Weight load_panel(const std::uint32_t* p) { return load_u32(p); }
 
@@ -67,11 +69,48 @@ struct IntegerOperand : WordOperand {
   static U32x16 step(U32x16 acc, Weight w, Input x) {
     return dot_int16_pairs(acc, w, broadcast_u32(x));
   }
+
+  static U32x16 whole(Sum sum) { return sum; }
 };
 
 using CodeOperand = IntegerOperand;
 #else
 using CodeOperand = Bf16Operand;
+#endif
+
+#if defined(SAKER_BYTE_DOT)
+// Multiplies codes as bytes, four to an operand, by the two signed bytes of such integers. Codes of
+// a word are bytes with less work than pairs: that counts where a word meets few rows.
+struct ByteOperand {
+  using Weight = U32x16;
+
+  struct Input {
+    std::uint32_t upper;
+    std::uint32_t lower;
+  };
+
+  struct Sum {
+    U32x16 upper;
+    U32x16 lower;
+  };
+
+  static constexpr int kPerOperand = 4;
+  static constexpr int kSums = 2;
+  static constexpr bool kSteps = true;
+
+  static Sum step(const Sum& acc, Weight w, const Input& x) {
+    return {
+        dot_bytes(acc.upper, w, broadcast_u32(x.upper)),
+        dot_bytes(acc.lower, w, broadcast_u32(x.lower)),
+    };
+  }
+
+  static U32x16 whole(const Sum& sum) { return add_u32(shift_left<8>(sum.upper), sum.lower); }
+};
+
+[[gnu::always_inline]] inline void clear(ByteOperand::Sum& sum) {
+  sum = {broadcast_u32(0), broadcast_u32(0)};
+}
 #endif
 
 [[gnu::always_inline]] inline void clear(F32x16& sum) {

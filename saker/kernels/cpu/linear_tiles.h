@@ -43,7 +43,8 @@ constexpr bool kCodesInOrder = false;
 // rows at most, which is faster than to unpack a panel for so few; but not passes of two.
 constexpr int kPass = kBf16Dot && kFewRows > 8 ? 8 : kFewRows;
 constexpr int kPassRows = kPass >= 6 ? 4 * kPass : 0;
-constexpr int kRowBlocks = 4;       // Blocks in flight for few rows, at most.
+constexpr int kByteRows = 4;   // Of x, at most, that are faster with codes as bytes, see FewRows.
+constexpr int kRowBlocks = 4;  // Blocks in flight for few rows, at most.
 constexpr int kPanelColumns = 256;  // A multiple of every group.
 constexpr int kTileRows = kTileSlivers * kSliverRows;
 static_assert(kTileBlocks % kBlockStep == 0);
@@ -82,7 +83,9 @@ constexpr int inputs_per_row(int columns) {
 template <typename Format>
 std::size_t row_bytes(const PackedMatrix& weight) {
   const int numbers = weight.has_groups() ? weight.groups() * kGroupNumbers<Format> : 0;
-  return 4 * static_cast<std::size_t>(inputs_per_row<Format>(weight.columns) + numbers);
+  return sizeof(typename Format::Operand::Input) *
+             static_cast<std::size_t>(inputs_per_row<Format>(weight.columns)) +
+         sizeof(float) * static_cast<std::size_t>(numbers);
 }
 
 template <typename Format>
@@ -104,7 +107,7 @@ constexpr bool kGrouped = Format::kCodes != Codes::kNone;
 template <typename Format>
 constexpr int blocks_for(int rows) {
   const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kRowBlocks) : kRowBlocks;
-  constexpr int kSums = kGrouped<Format> ? kFewGroupSums : kFewSums;
+  constexpr int kSums = kGrouped<Format> ? kFewGroupSums / Format::Operand::kSums : kFewSums;
   int blocks = kRowBlocks;
   while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
     blocks /= 2;
@@ -144,7 +147,9 @@ template <typename Format, int kRows>
 ) {
   F32x16 scaled;
   if constexpr (Format::Operand::kSteps) {
-    scaled = fma(terms.scale, mul(to_float(a), broadcast(numbers[kRows + row])), y);
+    scaled = fma(
+        terms.scale, mul(to_float(Format::Operand::whole(a)), broadcast(numbers[kRows + row])), y
+    );
   } else {
     scaled = fma(terms.scale, a, y);
   }

@@ -51,8 +51,9 @@
 //                                                   index names
 //   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
 //                                                   eight vectors added, 2 apart, 1, 8, then 4
-//   dot_bytes(acc, a, b)                            AVX-512 with VNNI only: acc + the products of
-//                                                   four unsigned bytes of a and signed ones of b
+//   dot_bytes(acc, a, b)                            only where SAKER_BYTE_DOT: acc + the products
+//                                                   of four unsigned bytes of a and signed ones of
+//                                                   b
 //
 // dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even with numbers below 2^-126 as 0. AVX-512
 // fuses one product after the other, the odd one first, to the nearest; ARM rounds each product,

@@ -14,6 +14,9 @@
 #include <cstdint>
 
 #define SAKER_INT16_DOT
+#if defined(SAKER_EMULATE_BF16) || defined(__AVX512VNNI__)
+#define SAKER_BYTE_DOT
+#endif
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
 #define SAKER_PICKS_BYTES
@@ -191,6 +194,17 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
 #endif
 }
 
+#if defined(SAKER_BYTE_DOT)
+inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {
+#if defined(SAKER_EMULATE_AVX512)
+  return {_mm512_dpbusd_epi32(acc.v, a.v, b.v)};
+#else
+  asm("vpdpbusd %[b], %[a], %[acc]" : [acc] "+v"(acc.v) : [a] "v"(a.v), [b] "v"(b.v));
+  return acc;
+#endif
+}
+#endif
+
 // The table twice, as the processor reads five bits of each half.
 template <int n>
 inline U32x16 look_up_integers(const std::int8_t (&table)[16], U32x16 a) {
@@ -286,10 +300,6 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
       _mm512_shuffle_f32x4(halves.v, halves.v, 0b10001000),
       _mm512_shuffle_f32x4(halves.v, halves.v, 0b11011101)
   )};
-}
-
-inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {
-  return {_mm512_dpbusd_epi32(acc.v, a.v, b.v)};
 }
 
 // Floats of bytes kFirst and kFirst + 2 of lanes [kLane, kLane + 8), one after the other.

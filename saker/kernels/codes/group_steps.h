@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A row of x as integers of 16 bits in multiples of a step for each group, sixteen groups at a
+// time: AVX-512.
+
+#include "saker/kernels/codes/steps.h"
+#include "saker/kernels/codes/transpose_lanes.h"
+#include "saker/kernels/cpu/lanes.h"
+#include "saker/kernels/cpu/packed_matrix.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// Calls function<group>() with that of the weight, kSmallest or more.
+template <int kSmallest = 32, typename Function>
+void with_group(const PackedMatrix& weight, const Function& function) {
+  if constexpr (kSmallest == 16) {
+    if (weight.group == 16) {
+      return function.template operator()<16>();
+    }
+  }
+  switch (weight.group) {
+    case 32:
+      return function.template operator()<32>();
+    case 64:
+      return function.template operator()<64>();
+    default:
+      return function.template operator()<128>();
+  }
+}
+
+inline constexpr int kGroupsAtOnce = kLanes;  // A lane of what is worked out for groups each.
+
+// Of whole numbers without a sign.
+[[gnu::always_inline]] inline U32x16 larger(U32x16 a, U32x16 b) {
+  return {_mm512_max_epu32(a.v, b.v)};
+}
+
+// Whole numbers without a sign: lane i of the result is the larger, or the sum, of all lanes of
+// lines[i], which are lost.
+inline U32x16 largest_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
+  transpose(lines);
+  for (int i = 1; i < kGroupsAtOnce; ++i) {
+    lines[0] = larger(lines[0], lines[i]);
+  }
+  return lines[0];
+}
+
+inline U32x16 sums_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
+  transpose(lines);
+  for (int i = 1; i < kGroupsAtOnce; ++i) {
+    lines[0] = add_u32(lines[0], lines[i]);
+  }
+  return lines[0];
+}
+
+// The steps of some groups of a row, NaN where a number is not finite (see codes/steps.h).
+template <int kGroup>
+Int16Steps group_steps(const float* from, int groups) {
+  U32x16 tops[kGroupsAtOnce] = {};
+  for (int g = 0; g < groups; ++g, from += kGroup) {
+    U32x16 top = broadcast_u32(0);
+#pragma GCC unroll 8
+    for (int i = 0; i < kGroup; i += kLanes) {
+      // Magnitudes have the order of their bits.
+      top = larger(top, as_u32(magnitude(load(from + i))));
+    }
+    tops[g] = top;
+  }
+  const F32x16 largest = as_float(largest_of_lines(tops));
+  Int16Steps steps(largest);
+  steps.step = add(steps.step, flaws(largest));
+  return steps;
+}
+
+// What products need of each group of a row: its step times the sum of its integers, and `stride`
+// behind it the step; those of the next group 2 * stride behind. The sums' lanes are lost.
+inline void store_numbers(
+    const Int16Steps& steps, U32x16 (&sums)[kGroupsAtOnce], int groups, int stride, float* numbers
+) {
+  alignas(64) float values[2][kGroupsAtOnce];
+  store(values[0], mul(steps.step, to_float(sums_of_lines(sums))));
+  store(values[1], steps.step);
+  for (int g = 0; g < groups; ++g, numbers += 2 * stride) {
+    numbers[0] = values[0][g];
+    numbers[stride] = values[1][g];
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rows of x as operands of integers read them, sixteen groups at a time: AVX-512. The same bits as
+// by linear_prepare.h's prepare, whose place it takes.
+
+#include "saker/kernels/codes/byte_formats.h"
+#include "saker/kernels/codes/group_steps.h"
+#include "saker/kernels/cpu/linear_prepare.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// Inputs of sixteen columns.
+template <typename Format>
+inline constexpr int kLaneInputs = kLanes / Format::Operand::kPerOperand;
+
+// Where each byte of the inputs of eight columns comes from, of the columns' integers of 16 bits.
+struct ByteSources {
+  std::uint8_t at[16];
+};
+
+template <typename Format>
+constexpr ByteSources byte_sources() {
+  ByteSources from = {};
+  for (int i = 0; i < 16; ++i) {
+    if constexpr (kIsOfBytes<Format>) {
+      // Upper bytes of four columns, their lower ones, those of the other four.
+      const int column = Format::column(i / 8 * 4 + i % 4);
+      from.at[i] = static_cast<std::uint8_t>(2 * column + (i % 8 < 4 ? 1 : 0));
+    } else {
+      // Pairs of columns.
+      constexpr int kDistance = Format::kPairDistance;
+      const int pair = i / 4;
+      const int column = pair / kDistance * 2 * kDistance + pair % kDistance;
+      from.at[i] = static_cast<std::uint8_t>(2 * (column + i % 4 / 2 * kDistance) + i % 2);
+    }
+  }
+  return from;
+}
+
+// Sixteen integers of 16 bits, the lower halves of lanes, as inputs that follow each other.
+template <typename Format>
+[[gnu::always_inline]] inline void store_lane_inputs(
+    U32x16 integers, typename Format::Operand::Input* inputs
+) {
+  alignas(16) static constexpr ByteSources kFrom = byte_sources<Format>();
+  __m256i words;
+  if constexpr (kIsOfBytes<Format>) {
+    // Adding 128 rounds the upper byte and flips the sign of the lower one.
+    const U32x16 rounded = add_u32(integers, broadcast_u32(0x80U));
+    words = _mm256_xor_si256(_mm512_cvtepi32_epi16(rounded.v), _mm256_set1_epi16(0x80));
+  } else {
+    words = _mm512_cvtepi32_epi16(integers.v);
+  }
+  const __m128i from = _mm_load_si128(reinterpret_cast<const __m128i*>(kFrom.at));
+  words = _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(from));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(inputs), words);
+}
+
+// The same, `stride` apart.
+template <typename Format>
+[[gnu::always_inline]] inline void store_lane_inputs(
+    U32x16 integers, int stride, typename Format::Operand::Input* inputs
+) {
+  if (stride == 1) {
+    store_lane_inputs<Format>(integers, inputs);
+    return;
+  }
+  typename Format::Operand::Input side_by_side[kLaneInputs<Format>];
+  store_lane_inputs<Format>(integers, side_by_side);
+  for (int i = 0; i < kLaneInputs<Format>; ++i) {
+    inputs[i * stride] = side_by_side[i];
+  }
+}
+
+// Some groups of a row, as many as there are at once or fewer. Inputs and numbers of rows lie side
+// by side, `rows` of them.
+template <typename Format, int kGroup>
+void prepare_groups(
+    const float* from, int groups, int rows, typename Format::Operand::Input* inputs, float* numbers
+) {
+  const Int16Steps steps = group_steps<kGroup>(from, groups);
+  alignas(64) float inverses[kGroupsAtOnce];
+  store(inverses, steps.inverse);
+  U32x16 sums[kGroupsAtOnce] = {};
+  for (int g = 0; g < groups; ++g) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kGroup; i += kLanes) {
+      const U32x16 integers = to_int(mul(load(from), broadcast(inverses[g])));
+      sums[g] = add_u32(sums[g], integers);
+      from += kLanes;
+      store_lane_inputs<Format>(integers, rows, inputs);
+      inputs += kLaneInputs<Format> * rows;
+    }
+  }
+  store_numbers(steps, sums, groups, rows, numbers);
+}
+
+template <typename Format>
+  requires(Format::Operand::kSteps)
+void prepare(
+    const PackedMatrix& weight,
+    const InputRows& x,
+    const Slivers& slivers,
+    int sliver,
+    std::byte* prepared
+) {
+  using Input = typename Format::Operand::Input;
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
+  auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
+  auto* numbers = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
+  alignas(64) float values[kGroupsAtOnce * kLargestGroup];
+  with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {
+    constexpr int kColumns = kGroupsAtOnce * kGroup;
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < weight.columns; k += kColumns) {
+        const int columns = smaller(kColumns, weight.columns - k);
+        prepare_groups<Format, kGroup>(
+            find_inputs(x, first + row, k, columns, values),
+            columns / kGroup,
+            rows,
+            inputs + k / Format::Operand::kPerOperand * rows + row,
+            numbers + k / kGroup * kGroupNumbers<Format> * rows + row
+        );
+      }
+    }
+  });
+}
+
+}  // namespace saker::kernels::SAKER_ISA
