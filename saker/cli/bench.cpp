@@ -78,18 +78,23 @@ void print_report(const Report& report, const engine::ModelFacts& facts, const B
   const double steps = median / args.request.batch;
   const double bytes = static_cast<double>(facts.weight_bytes) +
                        static_cast<double>(report.cache_bytes) * args.request.batch;
+  std::string share;
+  if (facts.instruction_set != "gpu") {  // Limits are the processor's.
+    print(fmt::format(
+        "limits       read {:.1f} GB/s, f32 {:.0f} GFLOP/s, bf16 {:.0f} GFLOP/s, int8 {:.0f} "
+        "GOP/s\n",
+        report.limits.read_gbps,
+        report.limits.f32_gflops,
+        report.limits.bf16_gflops,
+        report.limits.int8_gops
+    ));
+    const double limit_bytes = report.limits.read_gbps * 1e9;
+    share = fmt::format(": {:.0f} % of the read limit", 100 * bytes * steps / limit_bytes);
+  }
   print(fmt::format(
-      "limits       read {:.1f} GB/s, f32 {:.0f} GFLOP/s, bf16 {:.0f} GFLOP/s, int8 {:.0f} GOP/s\n",
-      report.limits.read_gbps,
-      report.limits.f32_gflops,
-      report.limits.bf16_gflops,
-      report.limits.int8_gops
-  ));
-  print(fmt::format(
-      "a step reads {:.1f} MB: {:.0f} % of the read limit; loaded in {:.2f} s; peak memory {:.0f} "
-      "MB\n",
+      "a step reads {:.1f} MB{}; loaded in {:.2f} s; peak memory {:.0f} MB\n",
       bytes / 1e6,
-      100 * bytes * steps / 1e9 / report.limits.read_gbps,
+      share,
       facts.load_s,
       static_cast<double>(peak_memory_bytes()) / 1e6
   ));
