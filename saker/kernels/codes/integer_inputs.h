@@ -105,23 +105,19 @@ void prepare(
     int sliver,
     std::byte* prepared
 ) {
-  using Input = typename Format::Operand::Input;
-  const int first = slivers.first_row(sliver);
-  const int rows = slivers.first_row(sliver + 1) - first;
-  auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
-  auto* numbers = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
+  const auto to = sliver_room<Format>(weight, slivers, sliver, prepared);
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
   with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {
     constexpr int kColumns = kGroupsAtOnce * kGroup;
-    for (int row = 0; row < rows; ++row) {
+    for (int row = 0; row < to.rows; ++row) {
       for (int k = 0; k < weight.columns; k += kColumns) {
         const int columns = smaller(kColumns, weight.columns - k);
         prepare_groups<Format, kGroup>(
-            find_inputs(x, first + row, k, columns, values),
+            find_inputs(x, to.first + row, k, columns, values),
             columns / kGroup,
-            rows,
-            inputs + k / Format::Operand::kPerOperand * rows + row,
-            numbers + k / kGroup * kGroupNumbers<Format> * rows + row
+            to.rows,
+            to.inputs + k / Format::Operand::kPerOperand * to.rows + row,
+            to.numbers + k / kGroup * kGroupNumbers<Format> * to.rows + row
         );
       }
     }

@@ -124,22 +124,19 @@ void prepare(
     int sliver,
     std::byte* prepared
 ) {
-  using Input = typename Format::Operand::Input;
   constexpr int kPerOperand = Format::Operand::kPerOperand;
-  const int first = slivers.first_row(sliver);
-  const int rows = slivers.first_row(sliver + 1) - first;
-  auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
-  auto* numbers = reinterpret_cast<float*>(inputs + inputs_per_row<Format>(weight.columns) * rows);
+  const auto to = sliver_room<Format>(weight, slivers, sliver, prepared);
   const int chunk = kGrouped<Format> ? weight.group : 64;
   alignas(64) float values[128 + kLanes];
-  for (int row = 0; row < rows; ++row) {
+  for (int row = 0; row < to.rows; ++row) {
     for (int k = 0; k < weight.columns; k += chunk) {
       const int count = smaller(chunk, weight.columns - k);
-      const float* from = find_inputs(x, first + row, k, count, values);
+      const float* from = find_inputs(x, to.first + row, k, count, values);
       const int group = k / chunk;
-      float* of = kGrouped<Format> ? numbers + group * kGroupNumbers<Format> * rows + row : nullptr;
-      convert_inputs<Format>(from, count, values, of, rows);
-      store_inputs<Format>(values, count, rows, inputs + k / kPerOperand * rows + row);
+      float* of =
+          kGrouped<Format> ? to.numbers + group * kGroupNumbers<Format> * to.rows + row : nullptr;
+      convert_inputs<Format>(from, count, values, of, to.rows);
+      store_inputs<Format>(values, count, to.rows, to.inputs + k / kPerOperand * to.rows + row);
     }
   }
 }

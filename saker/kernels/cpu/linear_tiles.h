@@ -88,15 +88,32 @@ std::size_t row_bytes(const PackedMatrix& weight) {
          sizeof(float) * static_cast<std::size_t>(numbers);
 }
 
+// The same to be written.
+template <typename Input>
+struct SliverRoom {
+  Input* inputs;
+  float* numbers;
+  int first;  // Row of x.
+  int rows;
+};
+
+template <typename Format>
+auto sliver_room(
+    const PackedMatrix& weight, const Slivers& slivers, int sliver, std::byte* prepared
+) {
+  using Input = typename Format::Operand::Input;
+  const int first = slivers.first_row(sliver);
+  const int rows = slivers.first_row(sliver + 1) - first;
+  auto* inputs = reinterpret_cast<Input*>(prepared + first * row_bytes<Format>(weight));
+  const int count = inputs_per_row<Format>(weight.columns) * rows;
+  return SliverRoom<Input>{inputs, reinterpret_cast<float*>(inputs + count), first, rows};
+}
+
 template <typename Format>
 auto sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
-  using Input = typename Format::Operand::Input;
-  const int first = tile.slivers.first_row(sliver);
-  const int rows = tile.slivers.first_row(sliver + 1) - first;
-  const std::byte* at = tile.prepared + first * row_bytes<Format>(weight);
-  const auto* inputs = reinterpret_cast<const Input*>(at);
-  const int count = inputs_per_row<Format>(weight.columns) * rows;
-  return Sliver<Input>{inputs, reinterpret_cast<const float*>(inputs + count), rows};
+  auto* prepared = const_cast<std::byte*>(tile.prepared);
+  const auto room = sliver_room<Format>(weight, tile.slivers, sliver, prepared);
+  return Sliver<typename Format::Operand::Input>{room.inputs, room.numbers, room.rows};
 }
 
 template <typename Format>
