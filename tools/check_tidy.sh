@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/check_tidy.sh [BASE | --all]: clang-tidy on the sources that differ from BASE, or on all of
-# them. Without an argument BASE is where this branch left main, as the remote has it, or where it
+# them; of each header that differs, on one source that includes it. Without an argument BASE is where this branch left main, as the remote has it, or where it
 # has not, the commit 20 before. Takes the tidy preset's compile commands, so that nothing has to be
 # built; JOBS is how many run at a time (default: one a processor).
 set -eu
@@ -20,11 +20,25 @@ default_base() {
   git rev-parse --quiet --verify 'HEAD~20^{commit}' || git hash-object -t tree /dev/null
 }
 
+# Paths that differ from $base and match the patterns given.
+changed() {
+  git diff --name-only --diff-filter=d "$base" -- "$@"
+}
+
+one_source_of() {
+  git grep --name-only --fixed-strings "#include \"$1\"" -- 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' | head -n 1
+}
+
 if [ "${1:-}" = --all ]; then
   files=$(git ls-files 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
 else
   base=${1:-$(default_base)}
-  files=$(git diff --name-only --diff-filter=d "$base" -- 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp')
+  files=$({
+    changed 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp'
+    for header in $(changed 'saker/*.h' 'tests/*.h'); do
+      one_source_of "$header"
+    done
+  } | sort -u)
 fi
 [ -n "$files" ] || exit 0
 
