@@ -11,6 +11,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/rope.h"
+#include "saker/nn/started_layers.h"
 
 #include <cstdint>
 #include <map>
@@ -79,6 +80,9 @@ class ForwardContext {
   // kInvalidArgument for a layer that the model lacks.
   std::vector<int> tap_layers;
   std::map<int, mx::array> taps;
+
+  // What the decoder stack began to compute; the context waits for it before it goes.
+  StartedLayers started;
 
   // What the tapped layers gave for these rows of the pass: beside each other in the order of
   // `tap_layers`, [n, taps * hidden]. No taps: their final normed rows, out of `final_rows` [N,
