@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,16 @@ GatedFunction body_of(const RowBodies& bodies, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
-// joined [rows, 2 width] -> out [rows, width].
-void activate(GatedFunction function, const HeadRows& joined, int rows, int width, float* out) {
+// joined [rows, 2 width] -> out [rows, width], whose rows are `stride` apart: the gates' place,
+// too.
+void activate(
+    GatedFunction function,
+    const HeadRows& joined,
+    int rows,
+    int width,
+    float* out,
+    std::ptrdiff_t stride
+) {
   const int pieces = pieces_of(width);
   each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
     const int row = index / pieces;
@@ -54,7 +63,7 @@ void activate(GatedFunction function, const HeadRows& joined, int rows, int widt
     const GatedRow task{
         gate,
         gate + width,
-        out + static_cast<std::ptrdiff_t>(row) * width + first,
+        out + row * stride + first,
     };
     function(task, std::min(kPiece, width - first));
   });
@@ -65,9 +74,11 @@ struct GatedBody {
   GatedFunction function;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return
-        [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
-        ) mutable { activate(function, joined.resolve(), joined.rows(), joined.width() / 2, out); };
+    return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable {
+      const int width = joined.width() / 2;
+      activate(function, joined.resolve(), joined.rows(), width, out, width);
+    };
   }
 };
 
@@ -81,15 +92,30 @@ struct LinearGatedBody {
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
     const int width = outputs[0].shape(1);
     const int rows = outputs[0].shape(0);
-    mx::array joined = memory_for({rows, 2 * width});
+    return task(inputs, memory_for({rows, 2 * width}), outputs[0].data<float>(), width);
+  }
+
+  // Long prompts wait for memory here: the results take the gates' place.
+  std::function<void()> start_part(const std::vector<mx::array>& inputs, mx::array& rows) const {
+    const int stride = 2 * rows.shape(1);
+    const mx::array joined = memory_for({rows.shape(0), stride});
+    rows.copy_shared_buffer(joined, {stride, 1}, {}, joined.data_size());
+    return task(inputs, joined, rows.data<float>(), stride);
+  }
+
+ private:
+  std::function<void()> task(
+      const std::vector<mx::array>& inputs, mx::array joined, float* out, std::ptrdiff_t stride
+  ) const {
+    auto multiply = product.start(inputs, joined.data<float>());
     return [function = function,
-            task = product.start(inputs, joined.data<float>()),
-            joined,
-            rows,
-            width,
-            out = outputs[0].data<float>()] {
-      task();
-      activate(function, {joined.data<float>(), 2 * width, 0}, rows, width, out);
+            multiply = std::move(multiply),
+            joined = std::move(joined),
+            out,
+            stride] {
+      multiply();
+      const int width = joined.shape(1);
+      activate(function, {joined.data<float>(), width, 0}, joined.shape(0), width / 2, out, stride);
     };
   }
 };

@@ -26,10 +26,9 @@ class CpuPart {
  public:
   virtual ~CpuPart() = default;
 
-  // The task that fills `outputs`, whose memory is assigned.
-  virtual std::function<void()> start(
-      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
-  ) const = 0;
+  // The task that fills the one result, `rows`, which has no memory yet and may get strides.
+  virtual std::function<void()> start(const std::vector<mx::array>& inputs, mx::array& rows)
+      const = 0;
 
   // Whether nobody but the product that comes next reads the result.
   virtual bool feeds_product() const = 0;
@@ -58,9 +57,15 @@ class CpuOperation : public mx::Primitive, public CpuPart {
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }
 
-  std::function<void()> start(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs)
+  std::function<void()> start(const std::vector<mx::array>& inputs, mx::array& rows)
       const override {
-    return body_(inputs, outputs);
+    if constexpr (requires { body_.start_part(inputs, rows); }) {
+      return body_.start_part(inputs, rows);
+    } else {
+      rows.set_data(mx_memory(rows.nbytes()));
+      std::vector<mx::array> outputs = {rows};
+      return body_(inputs, outputs);
+    }
   }
 
   bool feeds_product() const override {

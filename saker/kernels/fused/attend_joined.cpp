@@ -23,7 +23,7 @@
 namespace saker::kernels {
 namespace {
 
-// Brings rows of q and k heads, which lie side by side, into memory of their own [N, heads, D].
+// Norms and rotates q and k heads, which lie side by side.
 struct HeadPreparation {
   const RowBodies* bodies;
   HeadRows joined;  // Row by row and head by head.
@@ -37,12 +37,13 @@ struct HeadPreparation {
   int dim;
   int half;  // Rotated pairs of a head.
 
-  void operator()(int rows, float* out) const {
+  // Into out [rows, stride], which may be the joined rows themselves.
+  void operator()(int rows, float* out, std::ptrdiff_t stride) const {
     each_row(rows * heads, 6L * dim, [&](int index) {
       const int row = index / heads;
       const int head = index % heads;
       const float* from = StridedRows::at(joined, row, head);
-      float* to = out + static_cast<std::ptrdiff_t>(index) * dim;
+      float* to = out + row * stride + std::ptrdiff_t{head} * dim;
       if (const float* weight = head < query_heads ? q_norm : k_norm) {
         bodies->rms_norm({from, nullptr, weight, nullptr, to}, dim, eps);
         from = to;
@@ -63,7 +64,21 @@ struct JoinedTask {
   std::optional<StridedRows> k_norm;
   float* out;
 
+  // Leaves the joined rows as they are.
   void operator()(const HeadRows& joined, int rows) {
+    const int heads = plan->shape.heads + plan->layout.kv_heads;
+    mx::array ready = memory_for({rows, heads, plan->shape.head_dim});
+    run(joined, rows, ready.data<float>(), ready.strides()[0]);
+  }
+
+  // Overwrites them.
+  void operator()(float* joined, std::ptrdiff_t stride, int rows) {
+    run({joined, stride, 0}, rows, joined, stride);
+  }
+
+ private:
+  // `ready` [rows, stride] takes the heads of q and k.
+  void run(const HeadRows& joined, int rows, float* ready, std::ptrdiff_t stride) {
     const AttendShape& of = plan->shape;
     const HeadPreparation prepare{
         .bodies = kernel_table().rows,
@@ -78,13 +93,11 @@ struct JoinedTask {
         .dim = of.head_dim,
         .half = cos.width(),
     };
-    mx::array ready = memory_for({rows, prepare.heads, of.head_dim});
-    float* data = ready.data<float>();
-    prepare(rows, data);
-    const std::ptrdiff_t stride = std::ptrdiff_t{prepare.heads} * of.head_dim;
-    const HeadRows q{data, stride, of.head_dim};
-    const HeadRows k{data + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
-    const HeadRows v{joined.data + stride, joined.row_stride, of.value_head_dim};
+    prepare(rows, ready, stride);
+    const HeadRows q{ready, stride, of.head_dim};
+    const HeadRows k{ready + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
+    const std::ptrdiff_t values = std::ptrdiff_t{prepare.heads} * of.head_dim;
+    const HeadRows v{joined.data + values, joined.row_stride, of.value_head_dim};
     run_attention(*plan, q, PagedRows{k, v, rows}, out);
   }
 };
@@ -129,7 +142,7 @@ struct JoinedBody {
             rows = rows,
             width]() mutable {
       multiply();
-      task({joined.data<float>(), width, 0}, rows);
+      task(joined.data<float>(), width, rows);
     };
   }
 };

@@ -73,7 +73,9 @@ struct PendingLinear {
 // The product that gives y; none for all other arrays.
 std::optional<PendingLinear> pending_linear(const mx::array& y);
 
-// Not filled, float32.
+// Without memory, float32.
+mx::array result_of(mx::Shape shape);
+// The same with memory, not filled.
 mx::array memory_for(mx::Shape shape);
 
 }  // namespace saker::kernels
