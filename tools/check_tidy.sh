@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/check_tidy.sh [BASE | --all]: clang-tidy on the sources that differ from BASE, or on all of
-# them; of each header that differs, on one source that includes it. Without an argument BASE is where this branch left main, as the remote has it, or where it
-# has not, the commit 20 before. Takes the tidy preset's compile commands, so that nothing has to be
-# built; JOBS is how many run at a time (default: one a processor).
+# them; of each header that differs, on one source that includes it. Without an argument BASE is
+# where this branch left main, as the remote has it, or where it has not, the commit 20 before.
+# Takes the tidy preset's compile commands, so that nothing has to be built; JOBS is how many run at
+# a time (default: one a processor).
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."

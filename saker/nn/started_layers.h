@@ -20,13 +20,13 @@ class StartedLayers {
   // Waits for all: what runs writes rows of caches, which a pass that failed gives back next.
   ~StartedLayers();
 
-  // Begins to compute a layer's results, which are one operation's.
+  // Begins to compute a layer's results, `normed` the last of them.
   void start(const mx::array& sum, const mx::array& normed);
   // Waits until at most `count` layers are left that may still run.
   void wait_until(std::size_t count);
 
  private:
-  std::vector<mx::array> running_;  // One result of each.
+  std::vector<mx::array> running_;  // The last result of each.
 };
 
 }  // namespace saker::nn
