@@ -29,19 +29,21 @@ void check_taps(const ForwardContext& context, std::size_t layer_count) {
 }
 
 // MLX builds a whole pass before it runs anything, and the processor waits meanwhile. So few rows
-// begin once two layers are there. Many go layer by layer, the next one being built while one runs:
-// MLX allocates an operation's result when it queues it, on CPU up to a hundred operations ahead of
-// the one that runs, which is many layers' worth of memory.
-void start_layers(ForwardContext& context, const kernels::ResidualNorm& state, int layer) {
+// begin once two layers are there, of more. Many go layer by layer, the next one being built while
+// one runs: MLX allocates an operation's result when it queues it, on CPU up to a hundred
+// operations ahead of the one that runs, which is many layers' worth of memory.
+void start_layers(
+    ForwardContext& context, const kernels::ResidualNorm& state, std::size_t built, std::size_t all
+) {
   constexpr int kLongPass = 64;
-  constexpr int kFirstLayers = 2;
+  constexpr std::size_t kFirstLayers = 2;
   if (!kernels::on_cpu()) {
     return;
   }
   if (context.row_count() >= kLongPass) {
     context.started.start(state.sum, state.normed);
     context.started.wait_until(1);
-  } else if (layer + 1 == kFirstLayers) {
+  } else if (built == kFirstLayers && built < all) {
     context.started.start(state.sum, state.normed);
   }
 }
@@ -111,7 +113,7 @@ mx::array DecoderStack::operator()(
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
     state = next.add(state.sum, fed, adapters, layer.scale);
     keep_tap(context, index, state.sum);
-    start_layers(context, state, index);
+    start_layers(context, state, i + 1, layers_.size());
   }
   keep_tap(context, static_cast<int>(layers_.size()), state.normed);
   return state.normed;
