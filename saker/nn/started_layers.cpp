@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/started_layers.h"
 
+#include <exception>
+
 namespace saker::nn {
 
 StartedLayers::~StartedLayers() {
-  wait_until(0);
+  while (!running_.empty()) {
+    mx::array layer = running_.back();
+    running_.pop_back();
+    try {
+      layer.wait();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // Whoever evaluated the pass has been told.
+    }
+  }
 }
 
 void StartedLayers::start(const mx::array& sum, const mx::array& normed) {

@@ -17,12 +17,13 @@ class StartedLayers {
   StartedLayers& operator=(StartedLayers&&) = delete;
   StartedLayers(const StartedLayers&) = delete;
   StartedLayers& operator=(const StartedLayers&) = delete;
-  // Waits for all: what runs writes rows of caches, which a pass that failed gives back next.
+  // Waits for all: what runs writes rows of caches, which a pass that failed gives back next. Says
+  // nothing of those that failed.
   ~StartedLayers();
 
   // Begins to compute a layer's results, `normed` the last of them.
   void start(const mx::array& sum, const mx::array& normed);
-  // Waits until at most `count` layers are left that may still run.
+  // Waits until at most `count` layers are left that may still run. Throws what a layer threw.
   void wait_until(std::size_t count);
 
  private:

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/started_layers.h"
 
+#include "saker/kernels/cpu_operation.h"
+
 #include <gtest/gtest.h>
 
+#include <exception>
+#include <functional>
+#include <new>
 #include <utility>
+#include <vector>
 
 namespace saker::nn {
 namespace {
@@ -45,6 +51,44 @@ TEST(StartedLayers, AMovedOneWaits) {
     const StartedLayers other(std::move(started));
   }
   EXPECT_TRUE(sum.is_available());
+}
+
+// Fails once it runs, as what finds no memory does.
+struct FailingBody {
+  std::function<void()> operator()(
+      const std::vector<mx::array>& /*inputs*/, std::vector<mx::array>& /*outputs*/
+  ) const {
+    return [] { throw std::bad_alloc(); };
+  }
+};
+
+mx::array failing() {
+  return kernels::cpu_operation("Fails", mx::Shape{4}, {}, FailingBody{});
+}
+
+TEST(StartedLayers, ThrowsWhatALayerThrew) {
+  const mx::array x = failing();
+  StartedLayers started;
+  started.start(x, x);
+  EXPECT_THROW(started.wait_until(0), std::exception);
+}
+
+TEST(StartedLayers, WhatALayerThrewGoesToWhoEvaluatesThePass) {
+  const mx::array first = failing();
+  const mx::array second = slow();
+  {
+    StartedLayers started;
+    started.start(first, first);
+    started.start(second, second);
+    EXPECT_THROW(mx::eval(mx::add(first, first)), std::exception);
+  }
+  EXPECT_TRUE(second.is_available());
+}
+
+TEST(StartedLayers, GoesAfterAFailureThatNobodyAskedFor) {
+  const mx::array x = failing();
+  StartedLayers started;
+  started.start(x, x);
 }
 
 }  // namespace
