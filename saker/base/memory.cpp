@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string_view>
+#include <system_error>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -45,14 +47,21 @@ bool keep_freed_memory([[maybe_unused]] int bytes) {
 #endif
 }
 
-bool ran_out_of_memory(const std::exception& error) {
+std::optional<std::string_view> shortage(const std::exception& error) {
+  if (const auto* refused = dynamic_cast<const std::system_error*>(&error);
+      refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {
+    return "the system gives this process no more threads (ulimit -u, or a container's limit)";
+  }
   const std::string_view text = error.what();
   const std::array<std::string_view, 4> starts = {
       std::bad_alloc().what(), "[memory] ", "[malloc] ", "[metal::malloc] "
   };
-  return std::ranges::any_of(starts, [&](std::string_view start) {
-    return text.starts_with(start);
-  });
+  if (std::ranges::any_of(starts, [&](std::string_view start) {
+        return text.starts_with(start);
+      })) {
+    return "there is not enough memory";
+  }
+  return std::nullopt;
 }
 
 }  // namespace saker

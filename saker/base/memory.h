@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The machine's memory and what this process uses of it.
+// The machine's memory, what this process uses of it, and errors for want of it.
 
 #include <cstddef>
 #include <exception>
+#include <optional>
+#include <string_view>
 
 namespace saker {
 
@@ -20,8 +22,9 @@ std::size_t physical_memory_bytes();
 // whether there is such a setting (glibc).
 bool keep_freed_memory(int bytes);
 
-// Whether memory that ran out made this error: std::bad_alloc, a buffer's kCapacity, or the same
-// from a thread or allocator of MLX, which gives the text only.
-bool ran_out_of_memory(const std::exception& error);
+// A line for people where the machine had no more memory (std::bad_alloc, a buffer's kCapacity, or
+// the same from a thread or allocator of MLX, which gives the text only) or no more threads to
+// give; none for other errors.
+std::optional<std::string_view> shortage(const std::exception& error);
 
 }  // namespace saker

@@ -86,10 +86,8 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::exception& error) {
-    return fail(
-        ran_out_of_memory(error) ? "there is not enough memory"
-                                 : fmt::format("internal: {}", error.what())
-    );
+    const auto what = shortage(error);
+    return fail(what ? std::string(*what) : fmt::format("internal: {}", error.what()));
   }
 }
 

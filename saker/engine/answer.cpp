@@ -33,8 +33,8 @@ std::exception_ptr typed_error(std::exception_ptr error) {
   } catch (const Error&) {
     return std::current_exception();
   } catch (const std::exception& other) {
-    if (ran_out_of_memory(other)) {
-      return std::make_exception_ptr(Error(ErrorCode::kCapacity, "there is not enough memory"));
+    if (const auto what = shortage(other)) {
+      return std::make_exception_ptr(Error(ErrorCode::kCapacity, std::string(*what)));
     }
     return std::make_exception_ptr(Error(ErrorCode::kInternal, other.what()));
   } catch (...) {

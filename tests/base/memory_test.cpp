@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/memory.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,7 +9,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 namespace saker {
 namespace {
@@ -44,11 +48,16 @@ TEST(Memory, FreedMemoryIsUsedAgain) {
 }
 #endif
 
-TEST(Memory, ErrorsOfThreadsThatRanOutOfIt) {
-  EXPECT_TRUE(ran_out_of_memory(std::bad_alloc()));
-  EXPECT_TRUE(ran_out_of_memory(std::runtime_error("std::bad_alloc")));
-  EXPECT_TRUE(ran_out_of_memory(std::runtime_error("[malloc] Unable to allocate 5 bytes.")));
-  EXPECT_FALSE(ran_out_of_memory(std::runtime_error("[matmul] shapes")));
+TEST(Memory, ErrorsSayWhatTheMachineRanOutOf) {
+  constexpr std::string_view kMemory = "there is not enough memory";
+  EXPECT_EQ(shortage(std::bad_alloc()), kMemory);
+  EXPECT_EQ(shortage(std::runtime_error("std::bad_alloc")), kMemory);
+  EXPECT_EQ(shortage(std::runtime_error("[malloc] Unable to allocate 5 bytes.")), kMemory);
+  EXPECT_EQ(shortage(std::runtime_error("[matmul] shapes")), std::nullopt);
+  const auto threads = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_THAT(shortage(std::system_error(threads)).value_or(""), ::testing::HasSubstr("threads"));
+  const auto other = std::make_error_code(std::errc::permission_denied);
+  EXPECT_EQ(shortage(std::system_error(other)), std::nullopt);
 }
 
 TEST(Memory, TheMachineHasMoreThanThisProcessUses) {

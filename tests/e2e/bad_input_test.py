@@ -4,7 +4,7 @@ import json
 import struct
 import unittest
 
-from saker import DEMO, SakerTest
+from saker import DEMO, SakerTest, run
 
 
 class Prompts(SakerTest):
@@ -109,6 +109,25 @@ class Models(SakerTest):
         self.fails("generate", model, "-p", "hi", says="tokenizer.json")
         (model / "tokenizer.json").unlink()
         self.fails("tokenize", model, "-t", "hi", says="tokenizer.json")
+
+
+class Memory(SakerTest):
+    def test_any_limit_is_a_clear_line(self):
+        """From what the program needs to begin up to what it needs to answer, and beyond."""
+        mega = 1 << 20
+        starts = [size for size in range(40, 401, 20) if run("--version", addresses=size * mega).returncode == 0]
+        if not starts:
+            self.skipTest("sanitizers reserve addresses")
+        codes = []
+        for size in range(starts[0], 1000, 20):
+            with self.subTest(size):
+                done = run("generate", DEMO, "-p", "Once", "--max-tokens", "8", addresses=size * mega)
+                codes.append(done.returncode)
+                self.assertIn(done.returncode, (0, 1))
+                message = done.stderr.decode()
+                self.assertEqual(message.startswith("error: ") and len(message.splitlines()) == 1, done.returncode == 1, message)
+                self.assertNotIn("internal", message)
+        self.assertEqual((codes[0], codes[-1]), (1, 0))
 
 
 class Templates(SakerTest):

@@ -15,12 +15,15 @@ PROGRAM = os.environ["SAKER_PROGRAM"]
 DEMO = ROOT / "models" / "demo"
 
 
-def run(*args, stdin=b"", timeout=120, env=None, largest_file=None):
-    """The finished process; stdin is closed when empty. `largest_file`: bytes after which writing to a file fails, as on a full disk."""
+def run(*args, stdin=b"", timeout=120, env=None, largest_file=None, addresses=None):
+    """The finished process; stdin is closed when empty. `largest_file`: bytes after which writing to a file fails, as on a full disk;
+    `addresses`: bytes that it can have in memory or map."""
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        for kind, most in ((resource.RLIMIT_FSIZE, largest_file), (resource.RLIMIT_AS, addresses)):
+            if most is not None:
+                resource.setrlimit(kind, (most, most))
 
     return subprocess.run(
         [PROGRAM, *map(str, args)],
@@ -29,7 +32,7 @@ def run(*args, stdin=b"", timeout=120, env=None, largest_file=None):
         timeout=timeout,
         env={**os.environ, **(env or {})},
         cwd=tempfile.gettempdir(),
-        preexec_fn=limit if largest_file else None,
+        preexec_fn=limit if largest_file or addresses else None,
     )
 
 
