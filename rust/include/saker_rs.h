@@ -132,6 +132,7 @@ typedef enum SakerRsLine {
   kSakerRsLineInterrupted = 1,  // Ctrl-C
   kSakerRsLineEnd = 2,          // Ctrl-D or end of input
   kSakerRsLineError = 3,        // `error` says why
+  kSakerRsLineNotUtf8 = 4,      // what was typed is lost, the next line can be read
 } SakerRsLine;
 
 // `history_path` names the history file; a missing file is an empty history, an empty path means

@@ -4,6 +4,7 @@
 use crate::ffi::{borrow_text, guard, SakerRsBytes};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
+use std::io::ErrorKind;
 
 pub struct SakerRsEditor {
     editor: DefaultEditor,
@@ -16,6 +17,7 @@ pub enum SakerRsLine {
     Interrupted = 1,
     End = 2,
     Error = 3,
+    NotUtf8 = 4,
 }
 
 const MAX_HISTORY: usize = 1000;
@@ -81,6 +83,7 @@ pub unsafe extern "C" fn saker_rs_editor_read(
             }
             Err(ReadlineError::Interrupted) => SakerRsLine::Interrupted,
             Err(ReadlineError::Eof) => SakerRsLine::End,
+            Err(ReadlineError::Io(e)) if e.kind() == ErrorKind::InvalidData => SakerRsLine::NotUtf8,
             Err(other) => return Err(other.to_string()),
         };
         Ok(())

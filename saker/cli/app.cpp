@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
+#include "saker/base/utf8.h"
 #include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
@@ -12,9 +13,13 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <sstream>
+#include <string>
 #include <string_view>
 
 namespace saker::cli {
@@ -25,7 +30,11 @@ constexpr int kWrongUsage = 2;
 
 // Logs never mix with answers.
 void log_to_stderr() {
-  auto logger = spdlog::stderr_color_st("saker");
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool plain = no_color != nullptr && *no_color != '\0';
+  auto logger = spdlog::stderr_color_st(
+      "saker", plain ? spdlog::color_mode::never : spdlog::color_mode::automatic
+  );
   logger->set_pattern("%^%l:%$ %v");
   logger->set_level(spdlog::level::warn);
   spdlog::set_default_logger(std::move(logger));
@@ -39,12 +48,36 @@ int fail(std::string_view message) {
 
 // Help and version when the command line asked for them, else what is wrong with it.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (app.get_subcommands().empty() && !app.remaining().empty()) {
+    print_error(
+        fmt::format("{} is no command; `saker --help` lists them\n", quote(app.remaining().front()))
+    );
+    return kWrongUsage;
+  }
   std::ostringstream asked;
   std::ostringstream wrong;
   const bool success = app.exit(error, asked, wrong) == static_cast<int>(CLI::ExitCodes::Success);
   print_error(wrong.str());
   print(asked.str());
   return success ? 0 : kWrongUsage;
+}
+
+// Names of files must not be empty: most such are a script's variable that was never set.
+void refuse_empty_names(CLI::App& app) {
+  constexpr std::array<std::string_view, 2> kTypes{"FILE", "DIR"};
+  constexpr std::array<std::string_view, 2> kPositionals{"FILE", "OUTPUT"};
+  const auto not_empty = [](const std::string& name) {
+    return name.empty() ? "the name is empty" : "";
+  };
+  for (CLI::App* command : app.get_subcommands({})) {
+    refuse_empty_names(*command);
+    for (CLI::Option* option : command->get_options({})) {
+      if (std::ranges::find(kTypes, option->get_type_name()) != kTypes.end() ||
+          std::ranges::find(kPositionals, option->get_single_name()) != kPositionals.end()) {
+        option->check(CLI::Validator(not_empty, ""));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -75,6 +108,7 @@ int run(int argc, char** argv) {
   add_list(app, action);
   add_rm(app, action);
   add_pull_flags(app);
+  refuse_empty_names(app);
   try {
     try {
       app.parse(argc, argv);

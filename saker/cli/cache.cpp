@@ -36,7 +36,7 @@ struct SaveArgs {
 int run_save(const SaveArgs& args) {
   engine::GenerateRequest request;
   if (!args.tokens.empty()) {
-    request.tokens = parse_token_list(args.tokens);
+    request.tokens = parse_token_list("--tokens", args.tokens);
   } else {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }

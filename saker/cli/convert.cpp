@@ -9,16 +9,17 @@
 #include "saker/cli/command.h"
 #include "saker/cli/convert_model.h"
 #include "saker/cli/output.h"
-#include "saker/cli/progress.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/writing_progress.h"
 #include "saker/engine/views.h"
 #include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,19 +41,13 @@ struct ConvertArgs {
 int run_fuse(const ConvertArgs& args) {
   const std::string& output = args.paths.back();
   const auto model = load::resolve_model(args.paths.size() == 2 ? args.paths.front() : "");
-  std::optional<Progress> bar;
+  WritingProgress progress("writing");
   const adapters::FuseOptions options{
       .strength = static_cast<float>(args.scale),
-      .progress =
-          [&](std::size_t done, std::size_t total) {
-            if (!bar) {
-              bar.emplace(total, "writing");
-            }
-            bar->set(done);
-          },
+      .progress = [&](std::size_t done, std::size_t total) { progress.set(done, total); },
   };
   const auto report = adapters::fuse(model, args.adapter, output, options);
-  bar.reset();
+  progress.end();
   if (args.json) {
     print(dump_line({
         {"output", output},
@@ -192,6 +187,9 @@ void add_convert(CLI::App& app, Action& action) {
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] {
     const auto& model = args->model;
+    if (std::ranges::any_of(args->paths, &std::string::empty)) {
+      throw CLI::ValidationError("paths", "the name is empty");
+    }
     if (args->adapter.empty() && args->paths.size() != (model.modelfile.empty() ? 2 : 1)) {
       throw CLI::ValidationError(
           "paths", model.modelfile.empty() ? "expected SRC and DST" : "with --file expected DST"

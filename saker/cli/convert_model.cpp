@@ -4,10 +4,9 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/interrupt.h"
 #include "saker/cli/output.h"
-#include "saker/cli/progress.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/writing_progress.h"
 #include "saker/load/convert_model.h"
 #include "saker/load/foreign/modelfile.h"
 #include "saker/load/model_dir.h"
@@ -15,10 +14,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -174,19 +171,12 @@ int run_convert_model(
   load::ConvertOptions options = options_of(args);
   const auto model =
       args.modelfile.empty() ? source_path(source) : read_modelfile(args.modelfile, options);
-  std::atomic<bool> interrupted = false;
-  InterruptWatcher watcher;
-  watcher.set_handler([&] { interrupted = true; });
-  std::optional<Progress> bar;
+  WritingProgress progress("converting");
   options.progress = [&](std::int64_t done, std::int64_t total) {
-    require(!interrupted, ErrorCode::kCancelled, "interrupted; nothing was written");
-    if (!bar) {
-      bar.emplace(static_cast<std::uint64_t>(total), "converting");
-    }
-    bar->set(static_cast<std::uint64_t>(done));
+    progress.set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
   const auto report = load::convert_model(model, target, options);
-  bar.reset();
+  progress.end();
   print_report(report, target, json);
   return 0;
 }

@@ -45,12 +45,10 @@ int generate_one(
   const engine::GenerateResult result = stream_request(engine, std::move(request), hooks);
   if (args.json) {
     print(dump_line(to_json(result, with_logprobs)));
-    return 0;
-  }
-  if (!result.text.ends_with('\n')) {
+  } else if (!result.text.ends_with('\n')) {
     print("\n");
   }
-  if (args.verbose || isatty(STDERR_FILENO) == 1) {
+  if (args.verbose || (!args.json && isatty(STDERR_FILENO) == 1)) {
     print_error(describe(result.stats) + "\n");
   }
   if (args.verbose) {
@@ -63,7 +61,7 @@ int run_generate(const GenerateArgs& args) {
   const bool records = args.file.ends_with(".jsonl");
   engine::GenerateRequest request;
   if (!args.tokens.empty()) {
-    request.tokens = parse_token_list(args.tokens);
+    request.tokens = parse_token_list("--tokens", args.tokens);
   } else if (!records) {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
@@ -109,15 +107,19 @@ void add_generate(CLI::App& app, Action& action) {
           "answered a line each"
       )
       ->type_name("FILE");
-  prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
-      ->type_name("IDS");
+  auto* tokens = prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3");
+  tokens->type_name("IDS");
   prompt->require_option(1);
   add_model_args(command, args->model);
   add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
-  command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template");
-  command.add_option("--system", args->system, "System message, with --chat")->type_name("TEXT");
+  auto* chat =
+      command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template")
+          ->excludes(tokens);
+  command.add_option("--system", args->system, "System message, with --chat")
+      ->needs(chat)
+      ->type_name("TEXT");
   command.add_option("--batch", args->model.engine.max_batch, "Records that run together [8]")
       ->check(CLI::Range(1, 1024))
       ->type_name("INT");

@@ -59,7 +59,7 @@ void add_inspect(CLI::App& app, Action& action) {
       "inspect", "What a model, adapter or tensor file holds, and whether it can run"
   );
   command.add_option(
-      "PATH", args->path, "A folder, a .safetensors file, or a repo id [the demo model]"
+      "PATH", args->path, "A folder, a .safetensors or GGUF file, or a repo id [the demo model]"
   );
   command
       .add_option(

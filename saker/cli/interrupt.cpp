@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <functional>
 #include <mutex>
@@ -38,6 +40,23 @@ InterruptWatcher::~InterruptWatcher() {
 void InterruptWatcher::set_handler(std::function<void()> handler) {
   const std::lock_guard lock(mutex_);
   handler_ = std::move(handler);
+}
+
+void InterruptWatcher::end_program() {
+  set_handler([] {
+    termios terminal{};
+    const bool reads_keys =
+        tcgetattr(STDIN_FILENO, &terminal) == 0 && (terminal.c_lflag & ICANON) == 0;
+    if (!reads_keys) {
+      // Blocked in all threads but taken out of the block in this one.
+      ::signal(SIGINT, SIG_DFL);
+      sigset_t interrupt;
+      sigemptyset(&interrupt);
+      sigaddset(&interrupt, SIGINT);
+      pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
+      raise(SIGINT);
+    }
+  });
 }
 
 void InterruptWatcher::watch() {

@@ -23,6 +23,10 @@ class InterruptWatcher {
   // What Ctrl-C does from now on; empty: nothing. The handler runs on the watcher's thread.
   void set_handler(std::function<void()> handler);
 
+  // Ctrl-C ends the program from now on, as without a watcher; not where a line editor reads keys
+  // itself, which would leave the terminal as it set it.
+  void end_program();
+
  private:
   void watch();
 

@@ -27,9 +27,16 @@ std::size_t parse_size(const std::string& flag, std::string text) {
     return 0;
   }
   const std::string given = text;
-  std::string error = CLI::AsSizeValue(false)(text);
   std::int64_t bytes = -1;
-  if (!error.empty() || !CLI::detail::lexical_cast(text, bytes) || bytes < 0) {
+  try {
+    const std::string error = CLI::AsSizeValue(false)(text);
+    if (!error.empty() || !CLI::detail::lexical_cast(text, bytes)) {
+      bytes = -1;
+    }
+  } catch (const CLI::ValidationError&) {
+    // A unit that is none.
+  }
+  if (bytes < 0) {
     throw CLI::ValidationError(
         flag, "got " + given + ", expected bytes, a size such as 512M or 2G, or off"
     );
@@ -43,7 +50,8 @@ void add_model_positional(CLI::App& command, std::string& model) {
   command.add_option(
       "MODEL",
       model,
-      "Model: a directory, or a Hugging Face repo id in the local cache [the bundled demo model]"
+      "Model: a directory, a GGUF file, or a Hugging Face repo id in the local cache [the bundled "
+      "demo model]"
   );
 }
 

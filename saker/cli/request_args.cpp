@@ -2,13 +2,20 @@
 #include "saker/cli/request_args.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/request_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace saker::cli {
@@ -36,15 +43,23 @@ Json parse_object(const std::string& flag, const std::string& text) {
   throw CLI::ValidationError(flag, "expected a JSON object, got " + text.substr(0, 40));
 }
 
-Json parse_integer_or_auto(const std::string& flag, const std::string& text) {
-  std::int64_t number = 0;
-  if (text == "auto") {
-    return text;
+template <typename Integer>
+std::optional<Integer> whole_number(std::string_view text) {
+  Integer number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+// In base 10; signed or not, as JSON has them.
+Json parse_integer(const std::string& flag, const std::string& text, std::string_view expected) {
+  if (const auto number = whole_number<std::uint64_t>(text)) {
+    return *number;
   }
-  if (!CLI::detail::lexical_cast(text, number)) {
-    throw CLI::ValidationError(flag, "got " + text.substr(0, 40) + ", expected an integer or auto");
+  if (const auto number = whole_number<std::int64_t>(text)) {
+    return *number;
   }
-  return number;
+  throw CLI::ValidationError(flag, fmt::format("got {}, expected {}", quote(text, 40), expected));
 }
 
 }  // namespace
@@ -58,9 +73,15 @@ void RequestArgs::add_to(CLI::App& command) {
     CLI::Option* option = nullptr;
     switch (field.kind) {
       case Kind::kInteger:
-        option = command.add_option_function<std::int64_t>(
-            flag, [&value](const std::int64_t& number) { value = number; }, help
-        );
+        option = command
+                     .add_option_function<std::string>(
+                         flag,
+                         [&value, &field](const std::string& text) {
+                           value = parse_integer(flag_of(field), text, "an integer of 64 bits");
+                         },
+                         help
+                     )
+                     ->type_name("INT");
         break;
       case Kind::kNumber:
         option = command.add_option_function<double>(
@@ -103,7 +124,9 @@ void RequestArgs::add_to(CLI::App& command) {
                      .add_option_function<std::string>(
                          flag,
                          [&value, &field](const std::string& text) {
-                           value = parse_integer_or_auto(flag_of(field), text);
+                           value = text == "auto"
+                                       ? Json(text)
+                                       : parse_integer(flag_of(field), text, "an integer or auto");
                          },
                          help
                      )

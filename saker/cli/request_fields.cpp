@@ -38,9 +38,14 @@ void set_number(GenerateRequest& request, const Json& value) {
   request.sampling.*member = value.get<double>();
 }
 
+// Of the option that `set` sets.
+std::string_view name_of(void (*set)(GenerateRequest&, const Json&)) {
+  return std::ranges::find(request_fields(), set, &RequestField::set)->name;
+}
+
 template <int SamplingOptions::* member>
 void set_integer(GenerateRequest& request, const Json& value) {
-  request.sampling.*member = as_int(value, "an integer option");
+  request.sampling.*member = as_int(value, name_of(&set_integer<member>));
 }
 
 void set_logit_bias(GenerateRequest& request, const Json& value) {
@@ -392,7 +397,7 @@ void apply_record(const Json& record, GenerateRequest& request) {
   }
 }
 
-std::vector<std::int32_t> parse_token_list(std::string_view text) {
+std::vector<std::int32_t> parse_token_list(std::string_view flag, std::string_view text) {
   std::vector<std::int32_t> tokens;
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -403,7 +408,8 @@ std::vector<std::int32_t> parse_token_list(std::string_view text) {
     require(
         error == std::errc() && ends_well,
         ErrorCode::kInvalidArgument,
-        "--tokens: got {} at character {}, expected ids with commas between, as in 1,2,3",
+        "{}: got {} at character {}, expected ids with commas between, as in 1,2,3",
+        flag,
         quote({at, static_cast<std::size_t>(end - at)}, 12),
         at - text.data() + 1
     );

@@ -31,7 +31,7 @@ std::span<const RequestField> request_fields();
 // and when an option and its alias differ. "id" is skipped.
 void apply_record(const Json& record, engine::GenerateRequest& request);
 
-// "1,2,3" as token ids; throws kInvalidArgument.
-std::vector<std::int32_t> parse_token_list(std::string_view text);
+// "1,2,3", which `flag` was given, as token ids; throws kInvalidArgument.
+std::vector<std::int32_t> parse_token_list(std::string_view flag, std::string_view text);
 
 }  // namespace saker::cli

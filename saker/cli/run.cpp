@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker run`: a chat on a terminal; one answer with -p or when standard input is no terminal.
 #include "saker/base/error.h"
+#include "saker/cli/chat/conversation.h"
+#include "saker/cli/chat/repl.h"
 #include "saker/cli/command.h"
-#include "saker/cli/conversation.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
-#include "saker/cli/repl.h"
 #include "saker/cli/request_args.h"
 
 #include <CLI/CLI.hpp>
@@ -53,6 +53,7 @@ int run_chat(const RunArgs& args) {
   std::string question;
   if (interactive) {
     watcher.emplace();
+    watcher->end_program();
   } else {
     question = args.prompt ? *args.prompt : piped_question();
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");

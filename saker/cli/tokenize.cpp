@@ -52,8 +52,9 @@ int run_tokenize(const TokenizeArgs& args) {
 
 int run_detokenize(const TokenizeArgs& args) {
   const auto tokenizer = load_tokenizer(args.model);
-  const std::string text =
-      tokenizer->decode(parse_token_list(args.tokens), {.skip_special_tokens = args.skip_special});
+  const std::string text = tokenizer->decode(
+      parse_token_list("--tokens", args.tokens), {.skip_special_tokens = args.skip_special}
+  );
   print(args.json ? dump_line({{"text", text}}) : text + "\n");
   return 0;
 }

@@ -104,14 +104,14 @@ TEST(RequestFields, NameWhatIsWrong) {
 }
 
 TEST(TokenList, ReadsIds) {
-  EXPECT_EQ(parse_token_list("1,2,30"), (std::vector<std::int32_t>{1, 2, 30}));
-  EXPECT_EQ(parse_token_list("7"), (std::vector<std::int32_t>{7}));
-  EXPECT_TRUE(parse_token_list("").empty());
+  EXPECT_EQ(parse_token_list("--tokens", "1,2,30"), (std::vector<std::int32_t>{1, 2, 30}));
+  EXPECT_EQ(parse_token_list("--tokens", "7"), (std::vector<std::int32_t>{7}));
+  EXPECT_TRUE(parse_token_list("--tokens", "").empty());
 }
 
 TEST(TokenList, RefusesAnythingElse) {
   for (const char* text : {",", "1,", "1,,2", "a", "1 2", " 1", "1.5", "99999999999"}) {
-    EXPECT_THROW(parse_token_list(text), Error) << text;
+    EXPECT_THROW(parse_token_list("--tokens", text), Error) << text;
   }
 }
 

@@ -44,6 +44,23 @@ class Prompts(SakerTest):
             with self.subTest(flag):
                 self.fails("generate", DEMO, "-p", "hi", flag, value, says="")
 
+    def test_whole_numbers(self):
+        for flag, value in [("--seed", "99999999999999999999999"), ("--seed", "0x10"), ("--max-tokens", "5x"), ("--top-k", ""),
+                            ("--draft-depth", "1.5")]:
+            with self.subTest(f"{flag} {value}"):
+                self.fails("generate", DEMO, "-p", "hi", flag, value, says=f"{flag}: got '{value}'", code=2)
+        self.fails("generate", DEMO, "-p", "hi", "--top-k", "99999999999", says="top_k = 99999999999 is out of range")
+        self.assertEqual(self.json("generate", DEMO, "-p", "hi", "--ignore-eos", "--max-tokens", "010", "--json")["stats"]["generation_tokens"], 10)
+
+    def test_empty_names(self):
+        for command in (("generate", DEMO, "-p", "hi", "--cache-out", ""), ("cache", "save", DEMO, "-p", "hi", "-o", ""),
+                        ("tokenize", DEMO, "-f", ""), ("convert", DEMO, ""), ("score", DEMO, "--text", "hi", "--trace", "")):
+            with self.subTest(command):
+                self.fails(*command, says="the name is empty", code=2)
+
+    def test_commands(self):
+        self.fails("generat", "-p", "hi", says="'generat' is no command", code=2)
+
     def test_missing_files(self):
         self.fails("generate", DEMO, "-f", "/nonexistent/p.txt", says="/nonexistent/p.txt")
         self.fails("generate", DEMO, "-f", "/nonexistent/p.jsonl", says="/nonexistent/p.jsonl")

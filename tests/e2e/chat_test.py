@@ -26,9 +26,9 @@ class OneAnswer(SakerTest):
 class Terminal:
     """The program on a terminal of its own."""
 
-    def __init__(self, *args, state):
+    def __init__(self, *args, state, term="xterm"):
         self.master, slave = pty.openpty()
-        env = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm"}
+        env = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": term}
         self.process = subprocess.Popen(
             [PROGRAM, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True,
             preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
@@ -52,7 +52,7 @@ class Terminal:
         return seen + text
 
     def type(self, text):
-        os.write(self.master, text.encode())
+        os.write(self.master, text if isinstance(text, bytes) else text.encode())
 
     def close(self):
         if self.process.poll() is None:
@@ -65,8 +65,8 @@ class Repl(SakerTest):
     def terminal(self, *args):
         return self.started("run", DEMO, "--temp", "0", *args)
 
-    def started(self, *args):
-        terminal = Terminal(*args, state=self.folder)
+    def started(self, *args, term="xterm"):
+        terminal = Terminal(*args, state=self.folder, term=term)
         self.addCleanup(terminal.close)
         terminal.expect("> ")
         return terminal
@@ -135,6 +135,28 @@ class Repl(SakerTest):
         terminal.expect("> ")
         terminal.type("\x03")
         self.assertEqual(terminal.process.wait(timeout=30), 0)
+
+    def test_interrupt_at_the_prompt_of_a_plain_terminal_leaves(self):
+        terminal = self.started("run", DEMO, term="dumb")
+        terminal.type("\x03")
+        self.assertEqual(terminal.process.wait(timeout=30), -signal.SIGINT)
+
+    def test_a_line_that_is_not_utf8_is_refused_alone(self):
+        for term in ("xterm", "dumb"):
+            with self.subTest(term):
+                terminal = self.started("run", DEMO, "--temp", "0", term=term)
+                terminal.type(b"caf\xe9\r")
+                terminal.expect("error: the line is not UTF-8")
+                terminal.expect("> ")
+                terminal.type("/stats\r")
+                terminal.expect("no answer yet")
+                terminal.type("/quit\r")
+                self.assertEqual(terminal.process.wait(timeout=30), 0)
+
+    def test_an_answer_cut_where_the_context_ends(self):
+        terminal = self.terminal("--ignore-eos", "--max-tokens", "100000")
+        terminal.type("hello\r")
+        terminal.expect("/reset begins anew", timeout=300)
 
 
 if __name__ == "__main__":

@@ -158,19 +158,29 @@ class Convert(SakerTest):
     def test_an_interrupt_leaves_nothing(self):
         work = self.folder / "work"
         draw = random.Random(1)
-        for signal_number in (signal.SIGINT, signal.SIGKILL) * 8:
-            work.mkdir(exist_ok=True)
-            process = subprocess.Popen([PROGRAM, "convert", DEMO, work / "out", "--dequantize", "--dtype", "float32"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            time.sleep(draw.uniform(0, 0.1))
-            process.send_signal(signal_number)
-            _, message = process.communicate()
-            if (work / "out").exists():
-                self.assertEqual(len(tensors_of(work / "out")), len(json.loads((work / "out" / INDEX).read_text())["weight_map"]))
-            elif signal_number == signal.SIGINT and process.returncode == 1:
-                self.assertIn(b"interrupted", message)
-                self.assertEqual(list(work.iterdir()), [])
+        out = work / "out"
+        for command, longest in ((("convert", DEMO, out, "--dequantize", "--dtype", "float32"), 0.1),
+                                 (("convert", GOLDEN / "llama", out, "--adapter", GOLDEN / "adapters" / "peft_llama", "--fuse"), 0.04)):
+            self.ok(*command)
+            whole = tensors_of(out)
             shutil.rmtree(work)
+            for signal_number in (signal.SIGINT, signal.SIGKILL) * 8:
+                self.interrupt(command, signal_number, draw.uniform(0, longest), whole)
+
+    def interrupt(self, command, signal_number, after, whole):
+        """What is there afterwards is whole, else nothing, as far as the program could take it back."""
+        work = command[2].parent
+        work.mkdir()
+        process = subprocess.Popen([PROGRAM, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(after)
+        process.send_signal(signal_number)
+        _, message = process.communicate()
+        if command[2].exists():
+            self.assertEqual(tensors_of(command[2]), whole)
+        elif signal_number == signal.SIGINT and process.returncode == 1:
+            self.assertIn(b"interrupted", message)
+            self.assertEqual(list(work.iterdir()), [])
+        shutil.rmtree(work)
 
 
 if __name__ == "__main__":

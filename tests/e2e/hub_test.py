@@ -133,6 +133,7 @@ class Pull(HubTest):
         for name, commit in ((REPO, new), (f"{REPO}@v1", old), (f"{REPO}@{old[:10]}", old)):
             self.json("inspect", name, "--json", env=self.env())
         self.refused("rm", f"{REPO}@v1", says="give --yes")
+        self.refused("rm", REPO, f"{REPO}@v1", "--yes", says="is there twice")
         removed = self.json("rm", f"{REPO}@v1", "--yes", "--json", env=self.env())
         self.assertEqual(removed["bytes"], len(FILES["config.json"]))
         self.json("inspect", REPO, "--json", env=self.env())

@@ -17,15 +17,18 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace saker::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kDraftOption = "--draft";
 // How commands call what may be the name of a model.
-constexpr std::array kModelOptions{"MODEL", "PATH", "paths", "--draft"};
+constexpr std::array kModelOptions{"MODEL", "PATH", "paths", kDraftOption};
 // DIR or NAME=DIR, any number of them.
 constexpr const char* kAdapterOption = "--adapter";
 constexpr const char* kPullFlag = "--pull";
@@ -61,15 +64,22 @@ void fetch_if_missing(const std::string& text) {
   }
 }
 
+// Of two paths the first is the model, what follows is written; one alone is written too.
+bool names_a_model(std::string_view option, const std::vector<std::string>& values) {
+  if (option == "paths") {
+    return values.size() == 2;
+  }
+  return !values.empty() && !(option == kDraftOption && values.front() == "none");
+}
+
 void fetch_for(const CLI::App& command) {
   const CLI::Option* flag = command.get_option_no_throw(kPullFlag);
-  if (flag == nullptr || flag->count() == 0 || is_about_the_cache(command)) {
+  if (flag == nullptr || flag->count() == 0) {
     return;
   }
   for (const char* option : kModelOptions) {
     const CLI::Option* given = command.get_option_no_throw(option);
-    if (given != nullptr && given->count() > 0) {
-      // Of several paths the first is the model, what follows is written.
+    if (given != nullptr && names_a_model(option, given->results())) {
       fetch_if_missing(given->results().front());
     }
   }

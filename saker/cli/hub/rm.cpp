@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -38,6 +39,11 @@ hub::ModelName parse_name(const std::string& text) {
       quote(text)
   );
   return *name;
+}
+
+// Whether one of them takes what the other one names.
+bool overlap(const hub::ModelName& a, const hub::ModelName& b) {
+  return a.repo == b.repo && (a.revision == b.revision || a.revision.empty() || b.revision.empty());
 }
 
 // What is asked about, or told afterwards.
@@ -70,8 +76,15 @@ int run_rm(const RmArgs& args) {
   // All names are looked up before anything goes.
   std::vector<hub::ModelName> names;
   for (const std::string& text : args.models) {
-    names.push_back(parse_name(text));
-    hub::plan_removal(cache, names.back());
+    const hub::ModelName name = parse_name(text);
+    require(
+        std::ranges::none_of(names, [&](const auto& other) { return overlap(name, other); }),
+        ErrorCode::kInvalidArgument,
+        "{} is there twice",
+        quote(name.repo)
+    );
+    hub::plan_removal(cache, name);
+    names.push_back(name);
   }
   Json removed = Json::array();
   std::uintmax_t bytes = 0;

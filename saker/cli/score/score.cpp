@@ -173,10 +173,10 @@ int run_score(const ScoreArgs& given) {
   request.prompt = args.prompt;
   request.completion = args.completion;
   if (!args.tokens.empty()) {
-    request.tokens = parse_token_list(args.tokens);
+    request.tokens = parse_token_list("--tokens", args.tokens);
   }
   if (!args.prompt_tokens.empty()) {
-    request.prompt_tokens = parse_token_list(args.prompt_tokens);
+    request.prompt_tokens = parse_token_list("--prompt-tokens", args.prompt_tokens);
   }
   const auto outcomes = engine->score({&request, 1}, instruments);
   if (const Error* error = std::get_if<Error>(&outcomes.front())) {
@@ -218,6 +218,7 @@ void add_score(CLI::App& app, Action& action) {
                      )
                      ->type_name("TEXT");
   completion->needs(prompt);
+  prompt->excludes(file);
   auto* prompt_tokens = command
                             .add_option(
                                 "--prompt-tokens",
@@ -225,6 +226,7 @@ void add_score(CLI::App& app, Action& action) {
                                 "Ids before --tokens, not scored; alone: only their next token"
                             )
                             ->excludes(prompt)
+                            ->excludes(file)
                             ->type_name("IDS");
   command
       .add_option("--top-k", args->options.top_k, "Next-token candidates to report; 0: none [10]")

@@ -8,10 +8,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <set>
+#include <utility>
 
 namespace saker::cli {
 namespace {
@@ -98,7 +100,17 @@ std::vector<engine::View> parse_views(const ViewArgs& args) {
   std::vector<engine::NamedAdapter> adapters;
   adapters.reserve(args.adapters.size());
   for (const std::string& text : args.adapters) {
-    adapters.push_back(parse_adapter(text));
+    auto adapter = parse_adapter(text);
+    const bool is_taken =
+        adapter.name == "base" ||
+        std::ranges::find(adapters, adapter.name, &engine::NamedAdapter::name) != adapters.end();
+    require(
+        !is_taken,
+        ErrorCode::kInvalidArgument,
+        "--adapter {}: no view can name it, expected NAME=DIR with a name of its own",
+        quote(text)
+    );
+    adapters.push_back(std::move(adapter));
   }
   std::vector<std::string> keys = args.keys;
   if (keys.empty()) {

@@ -13,7 +13,7 @@ struct SakerRsEditor;
 namespace saker::cli {
 
 struct Line {
-  enum class Kind { kText, kInterrupted, kEnd };
+  enum class Kind { kText, kInterrupted, kEnd, kNotUtf8 };
 
   Kind kind = Kind::kEnd;
   std::string text;
@@ -25,7 +25,8 @@ class LineEditor {
   // none.
   explicit LineEditor(const std::filesystem::path& history);
 
-  // Ctrl-C is kInterrupted, Ctrl-D kEnd. Throws kInternal when the terminal fails.
+  // Ctrl-C is kInterrupted, Ctrl-D kEnd; a line that is not UTF-8 is lost. Throws kInternal when
+  // the terminal fails.
   Line read(std::string_view prompt);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/conversation.h"
+#include "saker/cli/chat/conversation.h"
 
 #include <string>
 #include <string_view>

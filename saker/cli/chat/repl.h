@@ -3,7 +3,7 @@
 
 // The chat on a terminal: lines in, answers streamed, commands with '/'.
 
-#include "saker/cli/conversation.h"
+#include "saker/cli/chat/conversation.h"
 #include "saker/cli/interrupt.h"
 #include "saker/engine/engine.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/repl.h"
+#include "saker/cli/chat/repl.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/line_editor.h"
+#include "saker/cli/chat/line_editor.h"
 #include "saker/cli/output.h"
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -74,6 +75,7 @@ void answer(
     engine::Engine& engine,
     InterruptWatcher& watcher
 ) {
+  watcher.set_handler({});
   StreamHooks hooks;
   hooks.on_text = [](std::string_view piece) { print(piece); };
   hooks.on_started = [&](std::uint64_t id) {
@@ -81,15 +83,20 @@ void answer(
   };
   try {
     const engine::GenerateResult result = conversation.ask(question, hooks);
-    watcher.set_handler({});
+    watcher.end_program();
     print(result.text.ends_with('\n') ? "" : "\n");
     if (result.finish_reason == engine::FinishReason::kCancelled) {
       print("[stopped]\n");
     } else if (result.finish_reason == engine::FinishReason::kLength) {
-      print("[cut at the token limit; --max-tokens raises it]\n");
+      const std::size_t rows = result.prompt_tokens.size() + result.tokens.size();
+      print(
+          rows >= static_cast<std::size_t>(engine.facts().context_length)
+              ? "[cut where the model's context ends; /reset begins anew]\n"
+              : "[cut at the token limit; --max-tokens raises it]\n"
+      );
     }
   } catch (const Error& error) {
-    watcher.set_handler({});
+    watcher.end_program();
     if (error.code() == ErrorCode::kInternal) {
       throw;
     }
@@ -111,7 +118,9 @@ int run_repl(Conversation& conversation, engine::Engine& engine, InterruptWatche
       return 0;
     }
     interrupted = line.kind == Line::Kind::kInterrupted;
-    if (interrupted) {
+    if (line.kind == Line::Kind::kNotUtf8) {
+      print("error: the line is not UTF-8\n");
+    } else if (interrupted) {
       print("(Ctrl-C again or Ctrl-D to leave)\n");
     } else if (line.text.starts_with('/')) {
       if (!run_command(line.text, conversation)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/line_editor.h"
+#include "saker/cli/chat/line_editor.h"
 
 #include "saker/base/error.h"
 
@@ -44,6 +44,8 @@ Line LineEditor::read(std::string_view prompt) {
       return {Line::Kind::kInterrupted, {}};
     case kSakerRsLineEnd:
       return {Line::Kind::kEnd, {}};
+    case kSakerRsLineNotUtf8:
+      return {Line::Kind::kNotUtf8, {}};
     case kSakerRsLineError:
       break;
   }

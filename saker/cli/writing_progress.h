@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Progress of a command that writes a new folder, which appears when it is complete: a bar, and
+// Ctrl-C as an error that lets the writer take back what it began. One thread at a time.
+
+#include "saker/cli/interrupt.h"
+#include "saker/cli/progress.h"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace saker::cli {
+
+class WritingProgress {
+ public:
+  explicit WritingProgress(std::string label);
+
+  // Throws kCancelled once Ctrl-C was pressed.
+  void set(std::uint64_t done, std::uint64_t total);
+
+  // Takes the bar away: what follows is printed.
+  void end() { bar_.reset(); }
+
+ private:
+  std::string label_;
+  std::optional<Progress> bar_;
+  std::atomic<bool> interrupted_ = false;
+  InterruptWatcher watcher_;
+};
+
+}  // namespace saker::cli
