@@ -115,7 +115,7 @@ std::filesystem::path adapter_folder(const std::filesystem::path& name) {
 }
 
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions) {
-  const bool shaped = tensor.shape.size() == dimensions &&
+  const bool shaped = dimensions > 0 && tensor.shape.size() == dimensions &&
                       std::ranges::all_of(tensor.shape, [](auto extent) { return extent > 0; });
   require(
       shaped,
@@ -123,7 +123,7 @@ Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t
       "[{}] shape {}, expected {} extents of at least 1",
       name,
       load::shape_text(tensor.shape),
-      dimensions
+      std::max(dimensions, std::size_t{1})
   );
   const auto is_float = [](DType dtype) {
     return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||

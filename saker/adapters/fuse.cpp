@@ -6,6 +6,7 @@
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/load/model_dir.h"
 #include "saker/load/safetensors_writer.h"
 
 #include <algorithm>
@@ -81,6 +82,9 @@ void add_texts(const fs::path& dir, std::map<std::string, fs::path>& texts) {
       texts[entry.path().filename().string()] = entry.path();
     }
   }
+  for (const fs::path& path : load::additional_chat_templates(dir)) {
+    texts[path.lexically_relative(dir).string()] = path;
+  }
 }
 
 }  // namespace
@@ -97,11 +101,12 @@ FuseReport fuse(
       "strength: got {}, expected a finite number",
       options.strength
   );
-  AtomicFolder folder(output);
   Fusion fusion(model, adapter, options.strength);
+  AtomicFolder folder(output);
   FuseReport report = write_weights(fusion, folder.path(), options);
   for (const auto& [name, file] : fused_texts(model, adapter)) {
     constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+    fs::create_directories((folder.path() / name).parent_path());
     write_text(folder.path() / name, read_file(file, kMostBytes));
   }
   folder.commit();

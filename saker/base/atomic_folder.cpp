@@ -20,10 +20,12 @@ std::string show(const fs::path& path) {
   return quote(path.native(), path.native().size());
 }
 
-// Without the slash that names of folders may end with.
+// Without the slash that names of folders may end with; where a link leads.
 fs::path plain_name(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();
+  const fs::path name = whole.has_filename() ? whole : whole.parent_path();
+  std::error_code failed;
+  return fs::is_symlink(name, failed) ? fs::weakly_canonical(name) : name;
 }
 
 // Makes names in a folder durable, where the file system can.

@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -43,6 +44,17 @@ struct Header {
 };
 
 static_assert(sizeof(Header) == 56);
+
+// What a process that ended while it wrote left behind (see AtomicFile).
+bool is_left_over(const fs::path& path) {
+  constexpr auto kLongestWrite = std::chrono::hours(1);
+  const std::string name = path.filename().string();
+  std::error_code failed;
+  const auto written = fs::last_write_time(path, failed);
+  return name.starts_with('.') && name.ends_with(".tmp") &&
+         name.find(std::string(kSuffix) + ".") != std::string::npos && !failed &&
+         fs::file_time_type::clock::now() - written > kLongestWrite;
+}
 
 template <typename T>
 std::span<const std::byte> bytes_of(const T* data, std::size_t count) {
@@ -169,6 +181,9 @@ void PrefixStore::scan() {
   std::error_code failed;
   for (const auto& item : fs::directory_iterator(folder_, failed)) {
     const fs::path& path = item.path();
+    if (is_left_over(path)) {
+      fs::remove(path, failed);
+    }
     if (path.extension() != kSuffix || path.filename().string().starts_with('.') ||
         !item.is_regular_file(failed)) {
       continue;

@@ -100,6 +100,13 @@ std::shared_ptr<const nn::Adapter> Adapters::keep(
 std::shared_ptr<const nn::Adapter> Adapters::null_adapter(
     const View& view, const models::Model& model
 ) {
+  require(
+      std::isfinite(view.null->init_scale) && std::isfinite(view.null->rank_scale),
+      ErrorCode::kInvalidArgument,
+      "null adapter: scales {} and {}, expected finite numbers",
+      view.null->init_scale,
+      view.null->rank_scale
+  );
   const NullKey key{view.adapter, view.null->seed, view.null->init_scale, view.null->rank_scale};
   return keep(nulls_, key, [&] {
     const adapters::NullOptions options{

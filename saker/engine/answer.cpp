@@ -5,7 +5,10 @@
 #include "saker/base/memory.h"
 #include "saker/cache/summary.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,18 +72,34 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
   return !stopped_;
 }
 
-void Answer::on_end(generate::SequenceEnd end) {
+void Answer::on_end(generate::SequenceEnd end) noexcept {
+  try {
+    tell_end(std::move(end));
+  } catch (const std::exception& error) {
+    spdlog::error("engine: a handler threw at its request's end: {}", error.what());
+  } catch (...) {
+    spdlog::error("engine: a handler threw at its request's end");
+  }
+}
+
+void Answer::tell_end(generate::SequenceEnd end) {
   result_.stats = stats(end);
   release_(end);
   const generate::EndReason reason = end.reason;
   std::exception_ptr error = end.error;
-  if (reason == generate::EndReason::kFailed) {
+  if (reason != generate::EndReason::kFailed) {
+    try {
+      flush();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (error != nullptr) {
     if (handler_.on_error) {
       handler_.on_error(typed_error(std::move(error)));
     }
     return;
   }
-  flush();
   if (stopped_ || reason == generate::EndReason::kStopToken) {
     result_.finish_reason = FinishReason::kStop;
   } else if (reason == generate::EndReason::kCancelled) {

@@ -38,13 +38,14 @@ class Answer : public generate::Listener {
 
   void on_prompt(int done, int total) override;
   bool on_token(const generate::GeneratedToken& token) override;
-  void on_end(generate::SequenceEnd end) override;
+  void on_end(generate::SequenceEnd end) noexcept override;
 
  private:
   // Shows what is safe; whether a stop string was met.
   bool push(std::string_view piece);
   void show(const std::string& text);
   void flush();
+  void tell_end(generate::SequenceEnd end);
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
   std::optional<text::Detokenizer> detokenizer_;

@@ -63,13 +63,12 @@ void add_z_scores(Differences& all, std::span<const View> views) {
 }
 
 void add_ablation(Differences& all, std::span<const View> views) {
-  std::vector<double> strengths;
-  std::vector<double> divergences;
-  std::filesystem::path adapter;
-  if (views.front().adapter.empty()) {
-    strengths.push_back(0.0);
-    divergences.push_back(0.0);
+  if (!views.front().adapter.empty()) {
+    return;  // Divergences from something else.
   }
+  std::vector<double> strengths{0.0};
+  std::vector<double> divergences{0.0};
+  std::filesystem::path adapter;
   for (std::size_t i = 1; i < views.size(); ++i) {
     if (views[i].adapter.empty() || views[i].null || !all.views[i - 1].next) {
       continue;

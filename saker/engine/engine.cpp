@@ -29,14 +29,18 @@ namespace saker::engine {
 namespace {
 
 // A folder that is no model at all is told apart from a model that lacks a file.
-std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
-  const load::TextFolder texts(model_dir);
+void check_is_model(const std::filesystem::path& model_dir, const load::TextFolder& texts) {
   require(
       load::open_model_dir(texts.path()).config.has_value(),
       ErrorCode::kNotFound,
       "{}: no model folder, config.json is missing",
       model_dir.string()
   );
+}
+
+std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
+  const load::TextFolder texts(model_dir);
+  check_is_model(model_dir, texts);
   return Prompts::load(texts.path());
 }
 
@@ -52,6 +56,7 @@ std::shared_ptr<const Prompts> load_prompts(
   auto texts = adapters::fused_texts(model_dir, fused_adapter);
   texts["config.json"] = load::config_of(load::open_model_dir(model_dir));
   for (const auto& [name, file] : texts) {
+    fs::create_directories((folder.path() / name).parent_path());
     fs::create_symlink(fs::absolute(file), folder.path() / name);
   }
   try {
@@ -91,7 +96,13 @@ Runner::PrefixOptions prefix_options(
   Runner::PrefixOptions result;
   result.cache.byte_budget = options.prefix_cache_bytes;
   result.cache.interval = options.prefix_cache_interval;
-  if (!options.prefix_cache_dir.empty() && options.prefix_cache_bytes > 0) {
+  if (!options.prefix_cache_dir.empty()) {
+    require(
+        options.prefix_cache_bytes > 0,
+        ErrorCode::kInvalidArgument,
+        "prefix_cache_dir: rows are kept in files only where some are in memory, got a prefix "
+        "cache of 0 bytes"
+    );
     require(
         options.device == "cpu",
         ErrorCode::kUnsupported,
@@ -194,7 +205,7 @@ class Engine::Impl {
         return load::LoadedDraft{.mtp = std::move(mtp_)};
       };
     }
-    load_prompts(options.draft);
+    check_is_model(options.draft, load::TextFolder(options.draft));
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
       auto own_head = std::move(mtp_);
@@ -249,6 +260,7 @@ void Engine::cancel(std::uint64_t id) {
 }
 
 GenerateResult Engine::generate(GenerateRequest request) {
+  impl_->runner().check_caller();
   // Shared, since the engine's thread may still be leaving it when the caller has its value.
   const auto promise = std::make_shared<std::promise<GenerateResult>>();
   EventHandler handler;

@@ -72,33 +72,42 @@ void check(
   );
 }
 
-// What the scorer sees and what it scores of one window.
-std::vector<ScoreRequest> cut_windows(
-    std::span<const std::int32_t> tokens, const PerplexityOptions& options
-) {
+// Tokens [begin, end) of the text, of which those from `scored` on are scored.
+struct Window {
+  std::size_t begin = 0;
+  std::size_t scored = 0;
+  std::size_t end = 0;
+};
+
+std::vector<Window> cut_windows(std::size_t count, const PerplexityOptions& options) {
   const auto context = static_cast<std::size_t>(options.context);
   const std::size_t stride =
       options.stride > 0 ? static_cast<std::size_t>(options.stride) : context;
-  std::vector<ScoreRequest> windows;
+  std::vector<Window> windows;
   std::size_t scored = 0;  // Tokens of the text so far.
-  for (std::size_t begin = 0; scored < tokens.size(); begin += stride) {
-    const std::size_t end = std::min(begin + context, tokens.size());
-    const auto window = tokens.subspan(begin, end - begin);
-    const std::size_t seen = scored > begin ? scored - begin : 0;
-    scored = end;
-    if (window.size() < 2) {
-      continue;
+  for (std::size_t begin = 0; scored < count; begin += stride) {
+    const std::size_t end = std::min(begin + context, count);
+    if (end - begin >= 2) {
+      windows.push_back({begin, std::max(scored, begin), end});
     }
-    ScoreRequest request;
-    request.prompt_tokens.assign(
-        window.begin(), window.begin() + static_cast<std::ptrdiff_t>(seen)
-    );
-    request.tokens.emplace(window.begin() + static_cast<std::ptrdiff_t>(seen), window.end());
-    request.kv_bits = options.kv_bits;
-    request.views = {options.view};
-    windows.push_back(std::move(request));
+    scored = end;
   }
   return windows;
+}
+
+ScoreRequest request_of(
+    const Window& window, std::span<const std::int32_t> tokens, const PerplexityOptions& options
+) {
+  const auto part = [&](std::size_t first, std::size_t last) {
+    const auto some = tokens.subspan(first, last - first);
+    return std::vector<std::int32_t>(some.begin(), some.end());
+  };
+  ScoreRequest request;
+  request.prompt_tokens = part(window.begin, window.scored);
+  request.tokens = part(window.scored, window.end);
+  request.kv_bits = options.kv_bits;
+  request.views = {options.view};
+  return request;
 }
 
 void add_losses(const ScoreOutcome& outcome, Moments& losses) {
@@ -118,14 +127,19 @@ PerplexityResult measure_perplexity(
     Engine& engine, std::span<const std::int32_t> tokens, const PerplexityOptions& options
 ) {
   check(tokens, options, engine.facts().context_length);
-  const auto windows = cut_windows(tokens, options);
+  const auto windows = cut_windows(tokens.size(), options);
   const auto total = static_cast<std::int64_t>(windows.size());
   Moments losses;
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t at = 0; at < windows.size();) {
     const std::size_t count =
         std::min(windows.size() - at, static_cast<std::size_t>(options.batch));
-    for (const ScoreOutcome& outcome : engine.score(std::span(windows).subspan(at, count))) {
+    std::vector<ScoreRequest> requests;
+    requests.reserve(count);
+    for (const Window& window : std::span(windows).subspan(at, count)) {
+      requests.push_back(request_of(window, tokens, options));
+    }
+    for (const ScoreOutcome& outcome : engine.score(requests)) {
       add_losses(outcome, losses);
     }
     at += count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/runner.h"
 
+#include "saker/base/error.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
 #include "saker/generate/drafters/gemma4_mtp.h"
@@ -11,6 +12,7 @@
 
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -147,6 +149,14 @@ cache::PrefixCacheStats Runner::prefix_stats() {
   });
 }
 
+void Runner::check_caller() const {
+  require(
+      std::this_thread::get_id() != thread_.get_id(),
+      ErrorCode::kInvalidArgument,
+      "a handler waits for its own engine: only submit, cancel and sessions are for handlers"
+  );
+}
+
 generate::Drafters Runner::make_drafters() const {
   generate::Drafters drafters;
   if (draft_.model) {
@@ -207,7 +217,7 @@ void Runner::serve() {
         generator_->step();
       }
     } catch (const std::exception& error) {
-      // A handler threw: it has ended its own request, others go on.
+      // A handler of a request that could not begin threw: others go on.
       spdlog::error("engine: {}", error.what());
     }
   }
@@ -282,6 +292,7 @@ void Runner::start(Submission& submission) {
   const EventHandler handler = submission.handler;
   const std::uint64_t session = request.session;
   bool taken = false;
+  std::optional<cache::SequenceCache> kept;  // The session's rows until the request has begun.
   try {
     generate::SequenceRequest sequence = make_sequence(submission);
     const std::size_t file_rows = sequence.prompt.size() - submission.prompt.size();
@@ -293,9 +304,12 @@ void Runner::start(Submission& submission) {
           nn::adapter_identity(sequence.adapter)
       );
       taken = true;
+      if (sequence.cache) {
+        kept = sequence.cache->copy();
+      }
     }
     Answer::Setup setup{
-        .prompt = std::move(submission.prompt),
+        .prompt = submission.prompt,
         .rows_before = static_cast<int>(file_rows),
         .stop = request.stop,
         .with_logprobs = request.logprobs >= 0,
@@ -309,7 +323,9 @@ void Runner::start(Submission& submission) {
                         .unknown_rows = sequence.unknown_rows,
                     }](generate::SequenceEnd& end) {
       running_.erase(id);
-      if (!out.path.empty() && end.cache) {
+      const bool whole = end.reason != generate::EndReason::kFailed &&
+                         end.reason != generate::EndReason::kCancelled;
+      if (!out.path.empty() && end.cache && whole) {
         save_cache(out, end);
       }
       if (session != 0) {
@@ -322,7 +338,7 @@ void Runner::start(Submission& submission) {
     running_[submission.id] = generator_->add(std::move(sequence), std::move(answer));
   } catch (...) {
     if (taken) {
-      sessions_.give_back(session, {}, std::nullopt);
+      sessions_.give_back(session, submission.prompt, std::move(kept));
     }
     if (handler.on_error) {
       handler.on_error(typed_error(std::current_exception()));

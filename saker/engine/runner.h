@@ -62,6 +62,9 @@ class Runner {
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
 
+  // For what waits for the engine's thread: throws kInvalidArgument there, in a handler.
+  void check_caller() const;
+
   // REQUIRES: on the engine's thread, as jobs of `call` are.
   Adapters& adapters() { return adapters_; }
 
@@ -69,6 +72,7 @@ class Runner {
   template <typename Job>
   auto call(Job job) {
     using Value = decltype(job(std::declval<const models::Model&>()));
+    check_caller();
     // Shared, since the engine's thread may still be leaving it when the caller has its value.
     const auto promise = std::make_shared<std::promise<Value>>();
     std::future<Value> future = promise->get_future();

@@ -4,9 +4,31 @@
 #include "saker/base/error.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 namespace saker::engine {
+namespace {
+
+// Trims the cache, whose rows are those of `tokens`, to the rows that `prompt` begins with; false
+// where none are left. One token is left to run, since its row gives the first logits.
+bool keep_prefix(
+    std::optional<cache::SequenceCache>& cache,
+    std::span<const std::int32_t> tokens,
+    std::span<const std::int32_t> prompt
+) {
+  if (!cache || prompt.empty()) {
+    return false;
+  }
+  const auto limit = std::min(tokens.size(), prompt.size() - 1);
+  const auto [end, ignored] = std::ranges::mismatch(tokens.first(limit), prompt);
+  const auto rows = static_cast<std::int64_t>(end - tokens.begin());
+  const std::int64_t surplus = cache->offset() - rows;
+  return rows > 0 && (surplus <= 0 || cache->trim(surplus));
+}
+
+}  // namespace
 
 void Sessions::open(std::uint64_t id) {
   sessions_.try_emplace(id);
@@ -28,24 +50,14 @@ std::optional<cache::SequenceCache> Sessions::take(
   require(
       !session.busy, ErrorCode::kInvalidArgument, "session {} is still answering a request", id
   );
-  session.busy = true;
   std::optional<cache::SequenceCache> cache = std::exchange(session.cache, std::nullopt);
   const std::vector<std::int32_t> tokens = std::exchange(session.tokens, {});
   const models::CacheOptions old_options = std::exchange(session.options, options);
   const std::string old_adapter = std::exchange(session.adapter, adapter);
-  if (!cache || old_options != options || old_adapter != adapter || prompt.empty()) {
-    return std::nullopt;
+  if (old_options != options || old_adapter != adapter || !keep_prefix(cache, tokens, prompt)) {
+    cache.reset();
   }
-  // One token is left to run, since its row gives the first logits.
-  const auto limit = std::min(tokens.size(), prompt.size() - 1);
-  const auto same = std::mismatch(
-      tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit), prompt.begin()
-  );
-  const auto rows = same.first - tokens.begin();
-  const std::int64_t surplus = cache->offset() - rows;
-  if (rows == 0 || (surplus > 0 && !cache->trim(surplus))) {
-    return std::nullopt;
-  }
+  session.busy = true;
   return cache;
 }
 

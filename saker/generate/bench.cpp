@@ -27,7 +27,7 @@ class SlotListener : public Listener {
 
   bool on_token(const GeneratedToken& /*token*/) override { return true; }
 
-  void on_end(SequenceEnd end) override {
+  void on_end(SequenceEnd end) noexcept override {
     slot_.context = std::move(end.context);
     slot_.cache = std::move(end.cache);
     slot_.error = end.error;

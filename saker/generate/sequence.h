@@ -126,7 +126,8 @@ class Listener {
 
   // Returns whether the answer goes on.
   virtual bool on_token(const GeneratedToken& token) = 0;
-  virtual void on_end(SequenceEnd end) = 0;
+  // Throws nothing: the sequence has ended, and others of its pass have not.
+  virtual void on_end(SequenceEnd end) noexcept = 0;
 };
 
 }  // namespace saker::generate

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/generate/drafters/prompt_lookup.h"
+#include "saker/nn/gated_delta_net.h"
 
 #include <spdlog/spdlog.h>
 
@@ -19,6 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostAutoDepth = 16;
+// A pass that checks drafts has the last token's row beside them.
+static_assert(kMaxDraftDepth + 1 <= nn::GatedDeltaNet::kReplayedRows);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

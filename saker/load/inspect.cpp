@@ -90,6 +90,7 @@ Headers derived_headers(const foreign::ForeignModel& model) {
     entry.dtype = output.dtype;
     entry.shape = output.shape;
     entry.element_count = static_cast<std::int64_t>(output.nbytes() / dtype_size(output.dtype));
+    entry.end = output.nbytes();
     headers.emplace(output.name, std::move(entry));
   }
   return headers;
@@ -189,19 +190,22 @@ std::string describe_sampling(const ModelDir& dir) {
   return text;
 }
 
-bool has_chat_template(const ModelDir& dir) {
-  if (dir.chat_template) {
-    return true;
-  }
-  if (!dir.tokenizer_config) {
+bool names_a_template(const fs::path& file) {
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed)) {
     return false;
   }
-  const Json config = read_json_file(*dir.tokenizer_config);
-  if (!config.is_object()) {
-    return false;
-  }
+  const Json config = read_json_file(file);
   const auto found = config.find("chat_template");
-  return found != config.end() && (found->is_string() || found->is_array()) && !found->empty();
+  return config.is_object() && found != config.end() && (found->is_string() || found->is_array()) &&
+         !found->empty();
+}
+
+// Where text::ChatTemplate looks.
+bool has_chat_template(const ModelDir& dir) {
+  return dir.chat_template || !additional_chat_templates(dir.path).empty() ||
+         names_a_template(dir.path / "chat_template.json") ||
+         names_a_template(dir.path / "tokenizer_config.json");
 }
 
 ModelSummary summarise_config(const Json& config) {

@@ -39,11 +39,9 @@ const Json& text_part(const Json& config) {
 
 // Its head is the embedding: a head tensor is a copy that nobody reads.
 bool is_tied(const Json& config) {
-  const auto text = config.find("text_config");
-  const bool nested = text != config.end() && text->is_object() &&
-                      text->contains("tie_word_embeddings") &&
-                      !config.contains("tie_word_embeddings");
-  return json_bool(nested ? *text : config, "tie_word_embeddings", false);
+  const Json& text = text_part(config);
+  const bool nested = text.contains("tie_word_embeddings");
+  return json_bool(nested ? text : config, "tie_word_embeddings", false);
 }
 
 bool is_of_images(std::string_view name) {

@@ -5,6 +5,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/model_dir.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -172,21 +173,23 @@ void ModelWriter::write_text(std::string_view name, std::string_view text) const
 
 std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
   std::vector<std::string> copied;
+  const auto copy = [&](const fs::path& from) {
+    const fs::path name = from.lexically_relative(source);
+    std::error_code failed;
+    fs::create_directories((folder_.path() / name).parent_path(), failed);
+    fs::copy_file(from, folder_.path() / name, failed);
+    require(
+        !failed, ErrorCode::kCapacity, "{}: cannot be copied: {}", show(from), failed.message()
+    );
+    copied.push_back(name.string());
+  };
   for (const std::string_view name : kCopied) {
     std::error_code failed;
-    if (!fs::is_regular_file(source / name, failed)) {
-      continue;
+    if (fs::is_regular_file(source / name, failed)) {
+      copy(source / name);
     }
-    fs::copy_file(source / name, folder_.path() / name, failed);
-    require(
-        !failed,
-        ErrorCode::kCapacity,
-        "{}: cannot be copied: {}",
-        show(source / name),
-        failed.message()
-    );
-    copied.emplace_back(name);
   }
+  std::ranges::for_each(additional_chat_templates(source), copy);
   return copied;
 }
 

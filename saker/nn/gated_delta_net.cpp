@@ -9,10 +9,6 @@
 namespace saker::nn {
 namespace {
 
-// Rows of a pass from which any number may be taken back: as many as are ever tried, since their
-// inputs are kept until then.
-constexpr int kReplayedRows = 64;
-
 // The kernel of a depthwise convolution, [C, taps, 1] or [C, 1, taps] in checkpoints.
 mx::array convolution(const Weights& weights, const kernels::DeltaShape& shape) {
   const bool last = weights.tensor("weight").shape.back() == shape.taps;

@@ -24,6 +24,10 @@ struct GatedDeltaOptions {
 
 class GatedDeltaNet {
  public:
+  // Rows of a pass from which any number may be taken back: the last token's and the most drafts,
+  // whose inputs are kept until then.
+  static constexpr int kReplayedRows = 65;
+
   GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& options);
 
   // x [N, hidden] -> [N, hidden]; moves this layer's caches on, which are recurrent ones of

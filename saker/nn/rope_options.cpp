@@ -25,12 +25,8 @@ const Json* object_member(const Json& object, std::string_view key) {
   return found->empty() ? nullptr : &*found;
 }
 
-// The object that describes the rope of such layers; null: the default kind.
-const Json* find_parameters(const Json& config, const RopeKeys& keys) {
-  const auto* scaling = object_member(config, "rope_scaling");
-  if (scaling != nullptr) {
-    return keys.scaled ? scaling : nullptr;
-  }
+// What `rope_parameters` says of such layers.
+const Json* parameters_of(const Json& config, const RopeKeys& keys) {
   const auto* parameters = object_member(config, "rope_parameters");
   if (parameters == nullptr) {
     return nullptr;
@@ -39,6 +35,15 @@ const Json* find_parameters(const Json& config, const RopeKeys& keys) {
     return object_member(*parameters, keys.layer_type);
   }
   return keys.scaled ? parameters : nullptr;
+}
+
+// The object that describes the rope of such layers; null: the default kind.
+const Json* find_parameters(const Json& config, const RopeKeys& keys) {
+  const auto* scaling = object_member(config, "rope_scaling");
+  if (scaling != nullptr) {
+    return keys.scaled ? scaling : nullptr;
+  }
+  return parameters_of(config, keys);
 }
 
 double number_above(const Json& object, std::string_view key, double fallback, double low) {
@@ -52,6 +57,14 @@ double number_above(const Json& object, std::string_view key, double fallback, d
       low
   );
   return value;
+}
+
+// Theta where the configuration itself has none: that of `rope_parameters`, also where
+// `rope_scaling`, added by hand for longer contexts, says the rest.
+double default_theta(const Json& config, const RopeKeys& keys) {
+  const auto* parameters = parameters_of(config, keys);
+  return parameters == nullptr ? keys.default_theta
+                               : number_above(*parameters, "rope_theta", keys.default_theta, 1.0);
 }
 
 double required_factor(const Json& parameters) {
@@ -127,7 +140,7 @@ double read_part(const Json& object, const RopeKeys& keys, double fallback) {
 
 RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
   RopeOptions options;
-  options.theta = number_above(config, keys.theta, keys.default_theta, 1.0);
+  options.theta = number_above(config, keys.theta, default_theta(config, keys), 1.0);
   options.part = read_part(config, keys, keys.default_part);
   require(
       !json_bool(config, "rope_traditional", false),

@@ -230,6 +230,8 @@ TEST_F(BadAdapter, ReplacedWeightsMustFit) {
   refuse_peft(ErrorCode::kInvalidArgument, {"model.norm", "33"}, peft_config(), tensors);
   tensors.back() = tensor(norm + "weight", {kHidden, 1});
   refuse_peft(ErrorCode::kCorruptData, {"model.norm", "[32, 1]"}, peft_config(), tensors);
+  tensors.back() = tensor(norm + "weight", {});
+  refuse_peft(ErrorCode::kCorruptData, {"model.norm", "[]"}, peft_config(), tensors);
   tensors.back() = tensor(norm + "bias", {kHidden});
   refuse_peft(ErrorCode::kUnsupported, {"model.norm"}, peft_config(), tensors);
   tensors = peft_tensors();

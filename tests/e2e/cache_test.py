@@ -221,6 +221,16 @@ class BadFiles(CacheTest):
 class PowerLoss(CacheTest):
     """kill -9 while a file is written; SAKER_KILLS sets how often."""
 
+    def test_an_answer_that_fails_leaves_the_file(self):
+        file = self.folder / "rows.safetensors"
+        self.ok("generate", DEMO, "-p", "Once upon a time", "--max-tokens", "5", "--cache-out", file)
+        rows = file.read_bytes()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PROGRAM, "generate", DEMO, "-p", "A fox", "--max-tokens", "500", "--ignore-eos", "--cache-out", file],
+                                  stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(file.read_bytes(), rows)
+
     def test_a_file_is_whole_or_absent(self):
         kills = int(os.environ.get("SAKER_KILLS", "40"))
         tokens = ids(i % 90 for i in range(400))

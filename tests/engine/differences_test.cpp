@@ -65,6 +65,16 @@ TEST(Differences, NullsAndStrengthsGiveScoresAndACurve) {
   EXPECT_EQ(all.ablation->linearity, score::ablation_curve(strengths, js).linearity);
 }
 
+TEST(Differences, ACurveStartsAtTheBase) {
+  ScoreResult result;
+  std::vector<View> views;
+  for (const double strength : {1.0, 0.25, 0.5, 0.75}) {
+    result.views.push_back(scores(std::to_string(strength), {std::nullopt, -2.0}, strength));
+    views.push_back({.key = std::to_string(strength), .adapter = "a", .strength = strength});
+  }
+  EXPECT_FALSE(differences(result, views).ablation);
+}
+
 TEST(Differences, OfABrokenModelHaveNoDivergence) {
   ScoreResult result;
   result.views.push_back(scores("base", {std::nullopt}, 0.5));

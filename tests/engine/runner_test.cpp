@@ -257,6 +257,46 @@ TEST(Runner, AFailedRequestLeavesItsSessionUsable) {
   EXPECT_EQ(run(*runner, request).tokens, alone.tokens);
 }
 
+TEST(Runner, ARefusedRequestLeavesItsSessionsRows) {
+  const auto runner = make_runner();
+  GenerateRequest request = request_of({1, 2, 3, 4}, 5);
+  request.session = runner->open_session();
+  run(*runner, request);
+  request.sampling.top_p = 5.0;
+  EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
+  request.sampling = {};
+  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 3);
+}
+
+TEST(Runner, AHandlerThatThrowsAtTheEndEndsNothingElse) {
+  const auto runner = make_runner();
+  const GenerateResult alone = run(*runner, request_of({1}, 20));
+  EventHandler throwing;
+  throwing.on_done = [](const GenerateResult&) { throw std::runtime_error("mine"); };
+  runner->submit(request_of({7}, 20), throwing);
+  Running beside(*runner, request_of({1}, 20));
+  EXPECT_EQ(beside.wait().tokens, alone.tokens);
+  const std::uint64_t cancelled = runner->submit(request_of({7}, 4000), throwing);
+  runner->cancel(cancelled);
+  EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens, alone.tokens);
+}
+
+TEST(Runner, AHandlerCannotWaitForItsEngine) {
+  const auto runner = make_runner();
+  std::promise<std::string> said;
+  EventHandler handler;
+  handler.on_done = [&](const GenerateResult&) {
+    try {
+      runner->prefix_stats();
+      said.set_value("nothing");
+    } catch (const Error& error) {
+      said.set_value(error.what());
+    }
+  };
+  runner->submit(request_of({1}, 2), handler);
+  EXPECT_THAT(said.get_future().get(), HasSubstr("handler"));
+}
+
 TEST(Runner, CancelEndsWithWhatIsThere) {
   const auto runner = make_runner();
   std::promise<void> begun;

@@ -78,7 +78,7 @@ class Triples : public Listener {
     return true;
   }
 
-  void on_end(SequenceEnd /*end*/) override {
+  void on_end(SequenceEnd /*end*/) noexcept override {
     int cell = 0;
     for (std::size_t i = 0; i < 3; ++i) {
       cell = cell * kDrawnVocabulary + tokens_.at(i);

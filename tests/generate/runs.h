@@ -56,7 +56,7 @@ class Recorder : public Listener {
     return static_cast<int>(outcome_.tokens.size()) != stop_after_;
   }
 
-  void on_end(SequenceEnd end) override {
+  void on_end(SequenceEnd end) noexcept override {
     ++outcome_.ends;
     outcome_.end = std::move(end);
   }

@@ -167,6 +167,24 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param); }
 );
 
+TEST(SpeculationModels, TheDeepestDraftsAreTakenBackInPart) {
+  const auto model = models::random_model(config_of("qwen3_5"), {});
+  SequenceRequest request = request_of({3, 1, 4, 1, 5}, 150);
+  const Outcome plain = run_alone(*model, copy_of(request));
+  ScriptedDrafter::Log log;
+  const auto often_wrong = [](std::size_t place) { return place % 40 == 0; };
+  BatchGenerator generator(*model, {}, nullptr, scripted({plain.end.context}, often_wrong, log)());
+  request.speculation = {DrafterKind::kDraftModel, kMaxDraftDepth};
+  Outcome outcome;
+  generator.add(std::move(request), std::make_unique<Recorder>(outcome));
+  while (!generator.idle()) {
+    generator.step();
+  }
+  expect_same(outcome, plain);
+  EXPECT_EQ(std::ranges::max(log.proposed), kMaxDraftDepth);
+  EXPECT_LT(outcome.end.speculation.accepted, outcome.end.speculation.drafted);
+}
+
 // The answer to one request, ended by its listener after `stop_after` tokens (-1: not).
 Outcome run_drafted(
     const models::Model& model, SequenceRequest request, Drafters drafters, int stop_after

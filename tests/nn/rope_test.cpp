@@ -139,6 +139,15 @@ TEST(RopeOptions, BothSpellingsMeanTheSame) {
   EXPECT_EQ(old.factor, fresh.factor);
 }
 
+TEST(RopeOptions, ThetaStaysWhereScalingIsAddedBesideParameters) {
+  const auto options =
+      options_of(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+      "rope_scaling": {"rope_type": "linear", "factor": 4}})");
+  EXPECT_EQ(options.kind, RopeKind::kLinear);
+  EXPECT_EQ(options.factor, 4.0);
+  EXPECT_EQ(options.theta, 1e6);
+}
+
 TEST(RopeOptions, LayerTypesHaveTheirOwn) {
   constexpr std::string_view kJson = R"({"rope_parameters": {
       "full_attention": {"rope_type": "linear", "factor": 8, "rope_theta": 1e6},

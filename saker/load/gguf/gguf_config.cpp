@@ -240,9 +240,27 @@ void add_rope_factors(const Header& header, std::span<const float> factors, Json
   }
 }
 
+// What YaRN has beside its factor; what we don't run must be as by default.
+void add_yarn(const Keys& keys, Json& scaling) {
+  for (const char* name : {"beta_fast", "beta_slow"}) {
+    if (const auto beta = keys.number(fmt::format("rope.scaling.yarn_{}", name))) {
+      scaling[name] = *beta;
+    }
+  }
+  for (const char* name :
+       {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"
+       }) {
+    const double value = keys.number(name).value_or(1.0);
+    keys.expect(value == 1.0, name, fmt::format("{}", value), "1");
+  }
+}
+
 void add_rope_scaling(const Keys& keys, Json& config) {
-  const std::string_view type = keys.string("rope.scaling.type").value_or("none");
-  const double factor = keys.number("rope.scaling.factor").value_or(1.0);
+  // The first files named a linear factor alone, under another key.
+  const double factor =
+      keys.number("rope.scaling.factor").value_or(keys.number("rope.scale_linear").value_or(1.0));
+  const std::string_view type =
+      keys.string("rope.scaling.type").value_or(factor == 1.0 ? "none" : "linear");
   keys.expect(
       type == "none" || type == "linear" || type == "yarn",
       "rope.scaling.type",
@@ -256,6 +274,7 @@ void add_rope_scaling(const Keys& keys, Json& config) {
   if (type == "yarn") {
     config["rope_scaling"]["original_max_position_embeddings"] =
         keys.required("rope.scaling.original_context_length");
+    add_yarn(keys, config["rope_scaling"]);
   }
 }
 

@@ -27,6 +27,8 @@ using std::string_view_literals::operator""sv;
 
 // Pieces that are longer have no merges: no vocabulary has them, and their merges would be many.
 constexpr std::size_t kMaxMergedBytes = 512;
+// Of all ways to make pieces: vocabularies have some ten for each piece.
+constexpr std::size_t kMaxMerges = std::size_t{1} << 22;
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // What pieces have for a space.
 
 constexpr std::array kEndings = {
@@ -206,6 +208,13 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
         found.push_back({merge, scores[id]});
       }
     }
+    require(
+        found.size() <= kMaxMerges,
+        ErrorCode::kCorruptData,
+        "{}: pieces of the vocabulary can be made in more than {} ways",
+        header.what(),
+        kMaxMerges
+    );
   }
   std::ranges::stable_sort(found, std::ranges::greater(), [](const Scored& scored) {
     return std::tuple(scored.score, scored.merge.left.size(), scored.merge.right.size());

@@ -252,6 +252,15 @@ TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   );
   refused(
       ErrorCode::kUnsupported,
+      {"rope.scaling.attn_factor", "1.5", "1"},
+      llama()
+          .string("llama.rope.scaling.type", "yarn")
+          .number("llama.rope.scaling.factor", 4.0F)
+          .integer("llama.rope.scaling.original_context_length", 2048)
+          .number("llama.rope.scaling.attn_factor", 1.5F)
+  );
+  refused(
+      ErrorCode::kUnsupported,
       {"rope_freqs"},
       llama().tensor("rope_freqs.weight", {8}, kF32, f32(8))
   );
@@ -295,6 +304,26 @@ TEST(GgufModelTest, ConvertsToAFolderThatRuns) {
   for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
     EXPECT_FALSE(entry.path().filename().native().starts_with('.')) << entry.path();
   }
+}
+
+TEST(GgufModel, AFactorAloneScalesPositionsLinearly) {
+  const TemporaryDir dir;
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    const Json config = open(dir, llama().number(key, 4.0F).file()).config;
+    EXPECT_EQ(config["rope_scaling"]["rope_type"], "linear") << key;
+    EXPECT_EQ(config["rope_scaling"]["factor"], 4.0) << key;
+  }
+  const Json yarn = open(
+                        dir,
+                        llama()
+                            .string("llama.rope.scaling.type", "yarn")
+                            .number("llama.rope.scaling.factor", 4.0F)
+                            .number("llama.rope.scaling.yarn_beta_fast", 8.0F)
+                            .integer("llama.rope.scaling.original_context_length", 2048)
+                            .file()
+  )
+                        .config;
+  EXPECT_EQ(yarn["rope_scaling"]["beta_fast"], 8.0);
 }
 
 }  // namespace
