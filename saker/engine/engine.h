@@ -8,7 +8,8 @@
 //
 // One thread of the engine owns MLX and all caches; requests go to it through a queue and run
 // together in one batch, joining and leaving at any step. All members may be called from any
-// thread. Answers do not depend on what else runs.
+// thread; in handlers, which run on that one, those that wait for it throw kInvalidArgument.
+// Answers do not depend on what else runs.
 
 #include "saker/engine/request.h"
 #include "saker/engine/score_instruments.h"

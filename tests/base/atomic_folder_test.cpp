@@ -39,6 +39,17 @@ TEST(AtomicFolder, LeavesNothingUnlessCommitted) {
   EXPECT_EQ(entries(dir.path()), 0);
 }
 
+TEST(AtomicFolder, ALinkLeadsToItsFolder) {
+  const TemporaryDir dir;
+  std::filesystem::create_directory(dir.path() / "real");
+  std::filesystem::create_directory_symlink("real", dir.path() / "link");
+  AtomicFolder folder(dir.path() / "link");
+  std::ofstream(folder.path() / "file") << "text";
+  folder.commit();
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / "real" / "file"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.path() / "link"));
+}
+
 TEST(AtomicFolder, ReplacesOnlyEmptyFolders) {
   const TemporaryDir dir;
   std::filesystem::create_directory(dir.path() / "empty");

@@ -155,6 +155,22 @@ TEST_F(Store, OtherFilesAreNotTouched) {
   EXPECT_THROW(PrefixStore(folder_.path() / "file", 1), Error);
 }
 
+TEST_F(Store, WhatAWriterLeftBehindGoesAfterAWhile) {
+  const fs::path fresh = folder_.path() / ".x.saker-prefix.1-1.tmp";
+  const fs::path old = folder_.path() / ".y.saker-prefix.1-2.tmp";
+  const fs::path other = folder_.path() / ".y.txt.1-2.tmp";
+  for (const fs::path& path : {fresh, old, other}) {
+    std::ofstream(path) << "half";
+  }
+  for (const fs::path& path : {old, other}) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  open();
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(other));
+}
+
 TEST_F(Store, LongestUnusedGoesFirst) {
   const std::string rows(1000, 'x');
   PrefixStore store = open(3300);

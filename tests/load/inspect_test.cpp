@@ -91,6 +91,17 @@ TEST_F(InspectTest, AModel) {
   EXPECT_EQ(json["tensors"].size(), 2U);
 }
 
+TEST_F(InspectTest, FindsTemplatesWhereAChatDoes) {
+  write_config(llama_config());
+  dir_.write("model.safetensors", safetensors_file({f32_tensor("a", {1}, {0.0F})}));
+  EXPECT_FALSE(inspect_dir().model->has_chat_template);
+  dir_.write("chat_template.json", R"({"chat_template":"{{ messages }}"})");
+  EXPECT_TRUE(inspect_dir().model->has_chat_template);
+  std::filesystem::remove(dir_.path() / "chat_template.json");
+  dir_.write("additional_chat_templates/default.jinja", "{{ messages }}");
+  EXPECT_TRUE(inspect_dir().model->has_chat_template);
+}
+
 TEST_F(InspectTest, CachesOfAModel) {
   Json config = llama_config();
   config["model_type"] = "qwen2";

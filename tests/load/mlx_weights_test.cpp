@@ -88,6 +88,11 @@ TEST(MlxWeightsTest, NamesNestedModelsAsMlxLmDoes) {
   EXPECT_EQ(
       names(tensors, {{"text_config", {{"tie_word_embeddings", true}}}}), Names{expected.back()}
   );
+  // The text part's word counts, as for the models.
+  const Json contrary = {
+      {"tie_word_embeddings", true}, {"text_config", {{"tie_word_embeddings", false}}}
+  };
+  EXPECT_EQ(names(tensors, contrary), expected);
   const TensorMap bare = {{"embed_tokens.weight", tensor({4, 2})}, {"norm.weight", tensor({2})}};
   EXPECT_EQ(names(bare, Json::object()), (Names{"model.embed_tokens.weight", "model.norm.weight"}));
 }

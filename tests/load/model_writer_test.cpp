@@ -167,18 +167,24 @@ TEST(ModelWriterTest, CopiesTheTokenizer) {
   const TemporaryDir dir;
   dir.write("source/tokenizer.json", "tokens");
   dir.write("source/chat_template.jinja", "template");
+  dir.write("source/additional_chat_templates/tool_use.jinja", "tools");
   dir.write("source/config.json", "not this");
   dir.write("source/model.safetensors", "nor this");
   ModelWriter writer(dir.path() / "model", {});
   EXPECT_EQ(
       writer.copy_files(dir.path() / "source"),
-      (std::vector<std::string>{"tokenizer.json", "chat_template.jinja"})
+      (std::vector<std::string>{
+          "tokenizer.json", "chat_template.jinja", "additional_chat_templates/tool_use.jinja"
+      })
   );
   writer.commit(0);
   EXPECT_EQ(
       names_in(dir.path() / "model"),
       (std::set<std::string>{
-          "chat_template.jinja", "model.safetensors.index.json", "tokenizer.json"
+          "additional_chat_templates",
+          "chat_template.jinja",
+          "model.safetensors.index.json",
+          "tokenizer.json"
       })
   );
 }

@@ -27,8 +27,10 @@ using std::string_view_literals::operator""sv;
 
 // Pieces that are longer have no merges: no vocabulary has them, and their merges would be many.
 constexpr std::size_t kMaxMergedBytes = 512;
-// Of all ways to make pieces: vocabularies have some ten for each piece.
-constexpr std::size_t kMaxMerges = std::size_t{1} << 22;
+// Ways to make pieces, and their bytes together: vocabularies of 256 thousand pieces have half a
+// million of some eight bytes.
+constexpr std::size_t kMaxMerges = std::size_t{1} << 21;
+constexpr std::size_t kMaxMergeBytes = std::size_t{1} << 26;
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // What pieces have for a space.
 
 constexpr std::array kEndings = {
@@ -194,6 +196,7 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
       vocabulary.size()
   );
   std::vector<Scored> found;
+  std::size_t bytes = 0;
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view piece = vocabulary.token(id);
     const TokenKind kind = vocabulary.kind(id);
@@ -206,14 +209,16 @@ std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabul
       if (starts_character(piece[cut]) && vocabulary.has(merge.left) &&
           vocabulary.has(merge.right)) {
         found.push_back({merge, scores[id]});
+        bytes += piece.size();
       }
     }
     require(
-        found.size() <= kMaxMerges,
+        found.size() <= kMaxMerges && bytes <= kMaxMergeBytes,
         ErrorCode::kCorruptData,
-        "{}: pieces of the vocabulary can be made in more than {} ways",
+        "{}: the vocabulary's pieces are made of each other in more than {} ways or {} bytes",
         header.what(),
-        kMaxMerges
+        kMaxMerges,
+        kMaxMergeBytes
     );
   }
   std::ranges::stable_sort(found, std::ranges::greater(), [](const Scored& scored) {

@@ -145,6 +145,29 @@ TEST(GgufTokenizerTest, LeavesOutWhatCannotBe) {
   EXPECT_NO_THROW(text::Tokenizer::parse(files.texts.at("tokenizer.json"), "tokenizer.json"));
 }
 
+// All pieces a...ab...b up to these lengths: each cut of each is a way to make it.
+TEST(GgufTokenizerTest, BoundsTheWaysToMakePieces) {
+  constexpr std::size_t kLongest = 120;
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  for (std::size_t a = 0; a <= kLongest; ++a) {
+    for (std::size_t b = a == 0 ? 1 : 0; b <= kLongest; ++b) {
+      tokens.push_back(std::string(a, 'a') + std::string(b, 'b'));
+    }
+  }
+  std::vector<std::int32_t> types(tokens.size(), 1);
+  types[0] = 2;
+  types[1] = types[2] = 3;
+  const std::string file = GgufBuilder()
+                               .string("tokenizer.ggml.model", "llama")
+                               .strings("tokenizer.ggml.tokens", tokens)
+                               .floats("tokenizer.ggml.scores", std::vector<float>(tokens.size()))
+                               .integers("tokenizer.ggml.token_type", types)
+                               .integer("tokenizer.ggml.bos_token_id", 1)
+                               .integer("tokenizer.ggml.eos_token_id", 2)
+                               .file();
+  expect_error(ErrorCode::kCorruptData, {"pieces", "ways"}, [&] { files_of(file); });
+}
+
 TEST(GgufTokenizerTest, RefusesByName) {
   const auto refused =
       [](ErrorCode code, const std::vector<std::string_view>& words, const GgufBuilder& file) {
