@@ -62,7 +62,7 @@ class Keep final : public Listener {
     return true;
   }
 
-  void on_end(SequenceEnd end) override {
+  void on_end(SequenceEnd end) noexcept override {
     if (end.error) {
       std::rethrow_exception(end.error);
     }

@@ -74,8 +74,6 @@ class PrefixTrie {
 
   std::size_t bytes() const { return memory_.bytes(); }
 
-  std::size_t byte_budget() const { return byte_budget_; }
-
   std::int64_t evictions() const { return evictions_; }
 
   // Nodes with rows.

@@ -38,7 +38,6 @@ std::string piped_question() {
 }
 
 int answer_one(Conversation& conversation, const std::string& question) {
-  require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   const auto result =
       conversation.ask(question, {[](std::string_view piece) { print(piece); }, {}});
   if (!result.text.ends_with('\n')) {

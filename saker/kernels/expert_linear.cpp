@@ -18,8 +18,6 @@
 namespace saker::kernels {
 namespace {
 
-using SharedWeights = std::shared_ptr<const std::vector<PackedWeight>>;
-
 // One product per run of equal experts. Rows of an expert that does not exist become NaN.
 void multiply_runs(
     const LinearBodies& bodies,

@@ -54,8 +54,6 @@ class Sampler {
       std::int64_t position
   ) const;
 
-  const SamplingOptions& options() const { return options_; }
-
  private:
   Noise noise(std::int64_t position, NoiseRole role) const {
     return {options_.seed, choice_, position, role};
