@@ -21,6 +21,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::cli {
 namespace {
@@ -48,9 +49,9 @@ int fail(std::string_view message) {
 
 // Help and version when the command line asked for them, else what is wrong with it.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
-  if (app.get_subcommands().empty() && !app.remaining().empty()) {
-    print_error(
-        fmt::format("{} is no command; `saker --help` lists them\n", quote(app.remaining().front()))
+  const std::vector<std::string> unknown = app.remaining();
+  if (app.get_subcommands().empty() && !unknown.empty() && !unknown.front().starts_with('-')) {
+    print_error(fmt::format("{} is no command; `saker --help` lists them\n", quote(unknown.front()))
     );
     return kWrongUsage;
   }

@@ -27,16 +27,15 @@ std::size_t parse_size(const std::string& flag, std::string text) {
     return 0;
   }
   const std::string given = text;
-  std::int64_t bytes = -1;
-  try {
-    const std::string error = CLI::AsSizeValue(false)(text);
-    if (!error.empty() || !CLI::detail::lexical_cast(text, bytes)) {
-      bytes = -1;
+  const auto is_size = [&] {
+    try {
+      return CLI::AsSizeValue(false)(text).empty();
+    } catch (const CLI::ValidationError&) {
+      return false;  // Of a unit that is none.
     }
-  } catch (const CLI::ValidationError&) {
-    // A unit that is none.
-  }
-  if (bytes < 0) {
+  };
+  std::int64_t bytes = -1;
+  if (!is_size() || !CLI::detail::lexical_cast(text, bytes) || bytes < 0) {
     throw CLI::ValidationError(
         flag, "got " + given + ", expected bytes, a size such as 512M or 2G, or off"
     );
