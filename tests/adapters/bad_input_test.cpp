@@ -188,22 +188,23 @@ TEST_F(BadAdapter, OfAnotherBase) {
 
 // Of several adapters it says which one, and says it once.
 TEST_F(BadAdapter, ErrorsNameTheFolder) {
-  const auto refuse = [](ErrorCode code, std::string_view word, const Json& config, auto tensors) {
-    const TemporaryDir dir;
-    dir.write("adapter_config.json", config.dump());
-    dir.write("adapter_model.safetensors", testing::safetensors_file(tensors));
-    const std::string folder = dir.path().string();
-    try {
-      load(dir);
-      ADD_FAILURE() << "nothing was thrown, expected " << word;
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      EXPECT_EQ(error_code_name(error.code()), error_code_name(code)) << text;
-      EXPECT_NE(text.find(word), std::string::npos) << text;
-      EXPECT_EQ(text.find(folder), text.rfind(folder)) << text;
-      EXPECT_NE(text.find(folder), std::string::npos) << text;
-    }
-  };
+  const auto refuse =
+      [](ErrorCode code, std::string_view word, const Json& config, const auto& tensors) {
+        const TemporaryDir dir;
+        dir.write("adapter_config.json", config.dump());
+        dir.write("adapter_model.safetensors", testing::safetensors_file(tensors));
+        const std::string folder = dir.path().string();
+        try {
+          load(dir);
+          ADD_FAILURE() << "nothing was thrown, expected " << word;
+        } catch (const Error& error) {
+          const std::string text = error.what();
+          EXPECT_EQ(error_code_name(error.code()), error_code_name(code)) << text;
+          EXPECT_NE(text.find(word), std::string::npos) << text;
+          EXPECT_EQ(text.find(folder), text.rfind(folder)) << text;
+          EXPECT_NE(text.find(folder), std::string::npos) << text;
+        }
+      };
   Json config = peft_config();
   config["peft_type"] = "LOHA";
   refuse(ErrorCode::kUnsupported, "LOHA", config, peft_tensors());
