@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }
   try {
-    static_cast<void>(saker::cli::parse_token_list(text));
+    static_cast<void>(saker::cli::parse_token_list("--tokens", text));
   } catch (const saker::Error&) {
   }
   return 0;
