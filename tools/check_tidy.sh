@@ -51,6 +51,6 @@ fi
 # fuzz programs, is left out.
 for file in $files; do
   ! grep -q "\"file\": \".*/$file\"" build/tidy/compile_commands.json || echo "$file"
-done | xargs -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -n 1 sh -c '
+done | xargs -r -P "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" -n 1 sh -c '
   echo "$1"
   found=$(clang-tidy-19 --quiet -p build/tidy "$1" 2>&1) || { echo "$found" && exit 1; }' check
