@@ -6,8 +6,8 @@
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
-#include "saker/load/model_dir.h"
 #include "saker/load/safetensors_writer.h"
+#include "saker/text/chat_template.h"
 
 #include <algorithm>
 #include <array>
@@ -82,7 +82,7 @@ void add_texts(const fs::path& dir, std::map<std::string, fs::path>& texts) {
       texts[entry.path().filename().string()] = entry.path();
     }
   }
-  for (const fs::path& path : load::additional_chat_templates(dir)) {
+  for (const fs::path& path : text::additional_chat_templates(dir)) {
     texts[path.lexically_relative(dir).string()] = path;
   }
 }

@@ -14,6 +14,7 @@
 #include "saker/load/weight_files.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
+#include "saker/text/chat_template.h"
 
 #include <fmt/format.h>
 
@@ -192,10 +193,7 @@ std::string describe_sampling(const ModelDir& dir) {
 
 bool names_a_template(const fs::path& file) {
   std::error_code failed;
-  if (!fs::is_regular_file(file, failed)) {
-    return false;
-  }
-  const Json config = read_json_file(file);
+  const Json config = fs::is_regular_file(file, failed) ? read_json_file(file) : Json();
   const auto found = config.find("chat_template");
   return config.is_object() && found != config.end() && (found->is_string() || found->is_array()) &&
          !found->empty();
@@ -203,7 +201,7 @@ bool names_a_template(const fs::path& file) {
 
 // Where text::ChatTemplate looks.
 bool has_chat_template(const ModelDir& dir) {
-  return dir.chat_template || !additional_chat_templates(dir.path).empty() ||
+  return dir.chat_template || !text::additional_chat_templates(dir.path).empty() ||
          names_a_template(dir.path / "chat_template.json") ||
          names_a_template(dir.path / "tokenizer_config.json");
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -70,20 +69,6 @@ ModelDir open_model_dir(const fs::path& path) {
 fs::path config_of(const ModelDir& dir) {
   require(dir.config.has_value(), ErrorCode::kNotFound, "{}: holds no config.json", show(dir.path));
   return *dir.config;
-}
-
-std::vector<fs::path> additional_chat_templates(const fs::path& model_dir) {
-  std::vector<fs::path> found;
-  std::error_code no_folder;
-  for (const auto& entry :
-       fs::directory_iterator(model_dir / "additional_chat_templates", no_folder)) {
-    std::error_code failed;
-    if (entry.path().extension() == ".jinja" && entry.is_regular_file(failed)) {
-      found.push_back(entry.path());
-    }
-  }
-  std::ranges::sort(found);
-  return found;
 }
 
 std::optional<fs::path> find_draft(const fs::path& model_dir) {

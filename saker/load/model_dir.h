@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace saker::load {
 
@@ -26,10 +25,6 @@ struct ModelDir {
 ModelDir open_model_dir(const std::filesystem::path& path);
 // Its config.json. Throws kNotFound without one.
 std::filesystem::path config_of(const ModelDir& dir);
-
-// The files of additional_chat_templates, in order; each is named for its template.
-std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
-);
 
 // The draft that a model's folder brings: `draft` or `drafter` inside of it with a configuration.
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);

@@ -5,7 +5,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
-#include "saker/load/model_dir.h"
+#include "saker/text/chat_template.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -189,7 +189,7 @@ std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
       copy(source / name);
     }
   }
-  std::ranges::for_each(additional_chat_templates(source), copy);
+  std::ranges::for_each(text::additional_chat_templates(source), copy);
   return copied;
 }
 

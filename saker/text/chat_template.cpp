@@ -15,6 +15,7 @@
 #include <mutex>
 #include <ranges>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace saker::text {
@@ -36,12 +37,8 @@ Sources read_jinja_files(const std::filesystem::path& model_dir) {
   if (const auto path = model_dir / "chat_template.jinja"; is_present(path)) {
     sources.emplace(kDefault, read_file(path, kMaxTemplateBytes));
   }
-  std::error_code no_folder;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(model_dir / "additional_chat_templates", no_folder)) {
-    if (entry.path().extension() == ".jinja") {
-      sources.emplace(entry.path().stem().string(), read_file(entry.path(), kMaxTemplateBytes));
-    }
+  for (const auto& path : additional_chat_templates(model_dir)) {
+    sources.emplace(path.stem().string(), read_file(path, kMaxTemplateBytes));
   }
   return sources;
 }
@@ -168,6 +165,20 @@ class ChatTemplate::Compiled {
 ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens)
     : special_tokens_(std::move(special_tokens)) {
   templates_.emplace(kDefault, std::make_shared<Compiled>(std::move(source)));
+}
+
+std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
+) {
+  std::vector<std::filesystem::path> found;
+  std::error_code failed;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(model_dir / "additional_chat_templates", failed)) {
+    if (entry.path().extension() == ".jinja" && entry.is_regular_file(failed)) {
+      found.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& model_dir) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace saker::text {
 
@@ -23,6 +24,10 @@ struct RenderOptions {
   Json kwargs =
       Json::object();  // More variables, such as enable_thinking; they replace special tokens.
 };
+
+// The files additional_chat_templates/*.jinja, in order; each is named for its template.
+std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
+);
 
 class ChatTemplate {
  public:
