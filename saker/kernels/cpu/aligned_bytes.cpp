@@ -33,19 +33,26 @@ bool is_mapped(std::size_t size) {
 
 // Asks for huge pages, until some took far longer than to clear them: a virtual machine that gave
 // its free memory back has to be lent each of them anew, while it has small ones at hand. One may
-// take long because the thread lost its processor.
+// take long because the thread lost its processor, so the next ones are looked at too. Where the
+// first was at hand others need not be, but not all of a buffer is used: few are touched for that.
 void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   constexpr std::chrono::milliseconds kLong(1);
   constexpr int kSlowPages = 3;
+  constexpr std::size_t kNextLook = 16 * kHugePage;
   static std::atomic<int> slow_pages = 0;
   if (slow_pages >= kSlowPages) {
     return;
   }
   madvise(memory, size, MADV_HUGEPAGE);
-  const auto start = std::chrono::steady_clock::now();
-  *static_cast<volatile std::byte*>(memory) = std::byte{0};
-  if (std::chrono::steady_clock::now() - start > kLong && ++slow_pages >= kSlowPages) {
-    madvise(memory, size, MADV_NOHUGEPAGE);
+  for (std::size_t at = 0; at < size;) {
+    const auto start = std::chrono::steady_clock::now();
+    *static_cast<volatile std::byte*>(memory + at) = std::byte{0};
+    const bool slow = std::chrono::steady_clock::now() - start > kLong;
+    if (slow && ++slow_pages >= kSlowPages) {
+      madvise(memory, size, MADV_NOHUGEPAGE);
+      return;
+    }
+    at += slow ? kHugePage : kNextLook;
   }
 }
 
