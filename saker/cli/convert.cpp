@@ -149,8 +149,7 @@ void add_convert(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "convert",
       "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it, or a "
-      "model "
-      "with an adapter fused in"
+      "model with an adapter fused in"
   );
   command
       .add_option(
@@ -159,7 +158,6 @@ void add_convert(CLI::App& app, Action& action) {
           "The model or GGUF file and the new folder; with --file the folder; with --adapter the "
           "folder, or nothing: the cache"
       )
-      ->expected(0, 2)
       ->type_name("[SRC] DST");
   const auto weights = add_weight_options(command, args->model);
   auto* adapter = command.add_option("--adapter", args->adapter, "The adapter's folder");
@@ -202,6 +200,9 @@ void add_convert(CLI::App& app, Action& action) {
     }
     if (!args->adapter.empty() && !args->fuse && args->paths.size() > 1) {
       throw CLI::ValidationError("paths", "with --adapter expected DST; SRC is only for --fuse");
+    }
+    if (args->paths.size() > 2) {
+      throw CLI::ValidationError("paths", "with --fuse expected [SRC] DST");
     }
     if (args->paths.empty() && (args->fuse || !args->null.empty())) {
       throw CLI::ValidationError("paths", "expected DST");

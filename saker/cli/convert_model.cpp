@@ -124,9 +124,11 @@ std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs&
   );
   file->type_name("FILE")->excludes(draft);
   command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   command.add_option("--draft-group-size", args.draft_group_size, "As --group-size, of the draft")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   command.add_option("--draft-mode", args.draft_mode, "As --mode, of the draft")
       ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
   return {draft, file};
@@ -151,8 +153,8 @@ std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs
       "'*.mlp.down_proj=8'"
   );
   rules->allow_extra_args(false)->type_name("RULE");
-  bits->type_name("N");
-  group->type_name("N");
+  bits->type_name("N")->check(CLI::PositiveNumber);
+  group->type_name("N")->check(CLI::PositiveNumber);
   auto* dtype = command.add_option("--dtype", args.dtype, "Of what is not quantized")
                     ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
   auto* dequantize =

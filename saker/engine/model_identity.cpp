@@ -30,7 +30,10 @@ std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
   std::vector<std::filesystem::path> files;
   for (const auto& item : std::filesystem::directory_iterator(model_dir)) {
     const auto& path = item.path();
-    if (path.extension() == ".safetensors" || path.filename() == "config.json") {
+    const auto name = path.filename();
+    // The latter two say what the weights mean.
+    if (path.extension() == ".safetensors" || name == "config.json" ||
+        name == "hf_quant_config.json") {
       files.push_back(path);
     }
   }
@@ -59,7 +62,7 @@ std::uint64_t build_checksum() {
 
 std::string model_identity(const std::filesystem::path& model_dir) {
   return fmt::format(
-      "model={:016x} build={:016x} kernels={} prefill=exact adapter=none ",
+      "model={:016x} build={:016x} kernels={} ",
       model_checksum(model_dir),
       build_checksum(),
       kernels::instruction_set()

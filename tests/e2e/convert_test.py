@@ -121,6 +121,9 @@ class Convert(SakerTest):
         self.fails("convert", self.folder, out, says="holds no config.json")
         self.fails("convert", llama, out, "--mode", "int4", says="int4", code=2)
         self.fails("convert", llama, out, "--dequantize", "--bits", "4", says="--dequantize", code=2)
+        for flag in ("--bits", "--group-size", "--draft-bits", "--draft-group-size"):
+            self.fails("convert", llama, out, flag, "0", says=flag, code=2)
+        self.fails("convert", llama, out, "more", says="expected SRC and DST", code=2)
         self.fails("convert", llama, says="SRC", code=2)
         self.fails("convert", llama, out, "--adapter", GOLDEN / "adapters/peft_llama", says="adapter", code=2)
         self.fails("convert", llama, out, "--adapter", llama, "--bits", "4", says="--bits", code=2)
