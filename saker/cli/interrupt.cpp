@@ -13,28 +13,34 @@
 namespace saker::cli {
 namespace {
 
-// SIGINT, and SIGUSR1 that ends the watcher.
-sigset_t watched_signals() {
+bool is_ignored(int signal) {
+  struct sigaction action{};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t signals_of(WatchedSignals watched) {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if ((signal == SIGINT || watched == WatchedSignals::kAllEnds) && !is_ignored(signal)) {
+      sigaddset(&signals, signal);
+    }
+  }
   sigaddset(&signals, SIGUSR1);
   return signals;
 }
 
 }  // namespace
 
-InterruptWatcher::InterruptWatcher() {
-  const sigset_t signals = watched_signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+InterruptWatcher::InterruptWatcher(WatchedSignals watched) : signals_(signals_of(watched)) {
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   thread_ = std::thread([this] { watch(); });
 }
 
 InterruptWatcher::~InterruptWatcher() {
   pthread_kill(thread_.native_handle(), SIGUSR1);
   thread_.join();
-  const sigset_t signals = watched_signals();
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
 void InterruptWatcher::set_handler(std::function<void()> handler) {
@@ -60,9 +66,8 @@ void InterruptWatcher::end_program() {
 }
 
 void InterruptWatcher::watch() {
-  const sigset_t signals = watched_signals();
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal != SIGUSR1) {
+  while (sigwait(&signals_, &signal) == 0 && signal != SIGUSR1) {
     const std::lock_guard lock(mutex_);
     if (handler_) {
       handler_();

@@ -5,17 +5,26 @@
 //
 // While an object lives, SIGINT is blocked in the thread that made it and in threads started
 // afterwards; a thread of its own waits for the signal and calls the current handler. Make it
-// before the engine.
+// before the engine. Signals that the program was started to ignore stay ignored, as `nohup` and
+// shells' background jobs ask.
 
+#include <signal.h>
+
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
 
 namespace saker::cli {
 
+enum class WatchedSignals : std::uint8_t {
+  kInterrupt,
+  kAllEnds,  // SIGTERM and SIGHUP too: for work that must be taken back.
+};
+
 class InterruptWatcher {
  public:
-  InterruptWatcher();
+  explicit InterruptWatcher(WatchedSignals watched = WatchedSignals::kInterrupt);
   ~InterruptWatcher();
   InterruptWatcher(const InterruptWatcher&) = delete;
   InterruptWatcher& operator=(const InterruptWatcher&) = delete;
@@ -30,6 +39,7 @@ class InterruptWatcher {
  private:
   void watch();
 
+  sigset_t signals_;  // And SIGUSR1, which ends the watcher.
   std::mutex mutex_;
   std::function<void()> handler_;
   std::thread thread_;

@@ -2,7 +2,8 @@
 #pragma once
 
 // Progress of a command that writes a new folder, which appears when it is complete: a bar, and
-// Ctrl-C as an error that lets the writer take back what it began. One thread at a time.
+// Ctrl-C, SIGTERM and SIGHUP as an error that lets the writer take back what it began. One thread
+// at a time.
 
 #include "saker/cli/interrupt.h"
 #include "saker/cli/progress.h"
@@ -18,7 +19,7 @@ class WritingProgress {
  public:
   explicit WritingProgress(std::string label);
 
-  // Throws kCancelled once Ctrl-C was pressed.
+  // Throws kCancelled once a signal came.
   void set(std::uint64_t done, std::uint64_t total);
 
   // Takes the bar away: what follows is printed.
@@ -28,7 +29,7 @@ class WritingProgress {
   std::string label_;
   std::optional<Progress> bar_;
   std::atomic<bool> interrupted_ = false;
-  InterruptWatcher watcher_;
+  InterruptWatcher watcher_ = InterruptWatcher(WatchedSignals::kAllEnds);
 };
 
 }  // namespace saker::cli

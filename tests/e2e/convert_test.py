@@ -167,7 +167,7 @@ class Convert(SakerTest):
             self.ok(*command)
             whole = tensors_of(out)
             shutil.rmtree(work)
-            for signal_number in (signal.SIGINT, signal.SIGKILL) * 8:
+            for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL) * 6:
                 self.interrupt(command, signal_number, draw.uniform(0, longest), whole)
 
     def interrupt(self, command, signal_number, after, whole):
@@ -180,10 +180,22 @@ class Convert(SakerTest):
         _, message = process.communicate()
         if command[2].exists():
             self.assertEqual(tensors_of(command[2]), whole)
-        elif signal_number == signal.SIGINT and process.returncode == 1:
-            self.assertIn(b"interrupted", message)
+        elif signal_number != signal.SIGKILL:
             self.assertEqual(list(work.iterdir()), [])
+            self.assertTrue(process.returncode == -signal_number or b"interrupted" in message, message)
         shutil.rmtree(work)
+
+    def test_ignored_signals_stay_ignored(self):
+        out = self.folder / "out"
+        for signal_number in (signal.SIGINT, signal.SIGHUP):
+            process = subprocess.Popen([PROGRAM, "convert", DEMO, out, "--dequantize", "--dtype", "float32"],
+                                       stdout=subprocess.DEVNULL,
+                                       preexec_fn=lambda ignored=signal_number: signal.signal(ignored, signal.SIG_IGN))
+            while process.poll() is None:
+                process.send_signal(signal_number)
+                time.sleep(0.002)
+            self.assertEqual(process.returncode, 0)
+            shutil.rmtree(out)
 
 
 if __name__ == "__main__":
