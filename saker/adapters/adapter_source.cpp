@@ -36,7 +36,7 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
       std::filesystem::exists(dir / kAdapterConfig),
       ErrorCode::kNotFound,
       "{}: holds {} but no {}",
-      quote(dir.native(), dir.native().size()),
+      quote_path(dir),
       weights,
       kAdapterConfig
   );
@@ -57,7 +57,7 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
 
 // Why a folder without weights that we read can't be used.
 [[noreturn]] void refuse_folder(const std::filesystem::path& dir) {
-  const std::string where = quote(dir.native(), dir.native().size());
+  const std::string where = quote_path(dir);
   require(
       !std::filesystem::exists(dir / "adapters.npz"),
       ErrorCode::kUnsupported,
@@ -108,7 +108,7 @@ std::filesystem::path adapter_folder(const std::filesystem::path& name) {
       snapshot.has_value(),
       ErrorCode::kNotFound,
       "{}: no folder with an adapter{}",
-      quote(name.native(), name.native().size()),
+      quote_path(name),
       repo ? ", and not in the hub cache; 'saker pull' fetches it, or --pull" : ""
   );
   return *snapshot;

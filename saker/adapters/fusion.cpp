@@ -53,7 +53,7 @@ load::LoadedCheckpoint load_base(const fs::path& model) {
       !load::foreign::is_foreign(model),
       ErrorCode::kUnsupported,
       "{}: is in another program's format, expected a folder of MLX's; 'saker convert' writes one",
-      quote(model.native(), model.native().size())
+      quote_path(model)
   );
   return load::load_checkpoint(model);
 }

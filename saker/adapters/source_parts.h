@@ -24,7 +24,7 @@ auto naming_folder(const std::filesystem::path& dir, Make make) {
     return make();
   } catch (const Error& error) {
     const std::string_view message = error.what();
-    const std::string where = quote(dir.native(), dir.native().size());
+    const std::string where = quote_path(dir);
     if (dir.empty() || message.starts_with(dir.native()) || message.starts_with(where)) {
       throw;
     }

@@ -19,10 +19,6 @@
 namespace saker {
 namespace {
 
-std::string show(const std::filesystem::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
@@ -54,11 +50,15 @@ AtomicFile::AtomicFile(const std::filesystem::path& path)
       !std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
       ErrorCode::kInvalidArgument,
       "{}: is not a regular file",
-      show(path)
+      quote_path(path)
   );
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   require(
-      descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be written: {}", show(path), reason(errno)
+      descriptor_ >= 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      quote_path(path),
+      reason(errno)
   );
 }
 
@@ -76,7 +76,11 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
       continue;
     }
     require(
-        written > 0, ErrorCode::kCapacity, "{}: cannot be written: {}", show(path_), reason(errno)
+        written > 0,
+        ErrorCode::kCapacity,
+        "{}: cannot be written: {}",
+        quote_path(path_),
+        reason(errno)
     );
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -91,14 +95,14 @@ void AtomicFile::commit() {
       ::fsync(descriptor_) == 0,
       ErrorCode::kCapacity,
       "{}: cannot be flushed: {}",
-      show(path_),
+      quote_path(path_),
       reason(errno)
   );
   require(
       ::rename(temporary_.c_str(), path_.c_str()) == 0,
       ErrorCode::kNotFound,
       "{}: cannot be replaced: {}",
-      show(path_),
+      quote_path(path_),
       reason(errno)
   );
   ::close(descriptor_);

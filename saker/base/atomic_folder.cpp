@@ -16,10 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 // Without the slash that names of folders may end with; where a link leads.
 fs::path plain_name(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
@@ -47,13 +43,15 @@ AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
           (fs::is_directory(path_, failed) && fs::is_empty(path_, failed)),
       ErrorCode::kInvalidArgument,
       "{}: exists and is no empty folder",
-      show(path)
+      quote_path(path)
   );
   temporary_ = path_.parent_path() /
                fmt::format(".{}.{}-{}.tmp", path_.filename().native(), ::getpid(), ++last);
   failed.clear();
   fs::create_directories(temporary_, failed);
-  require(!failed, ErrorCode::kNotFound, "{}: cannot be made: {}", show(path), failed.message());
+  require(
+      !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(path), failed.message()
+  );
 }
 
 AtomicFolder::~AtomicFolder() {
@@ -67,7 +65,9 @@ void AtomicFolder::commit() {
   std::error_code failed;
   sync_folder(temporary_);
   fs::rename(temporary_, path_, failed);
-  require(!failed, ErrorCode::kNotFound, "{}: cannot be made: {}", show(path_), failed.message());
+  require(
+      !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(path_), failed.message()
+  );
   committed_ = true;
   sync_folder(path_.parent_path());
 }

@@ -244,8 +244,12 @@ Json parse_json(std::string_view text, std::string_view what, RepeatedKeys repea
 }
 
 Json read_json_file(const std::filesystem::path& path) {
-  const std::string what = quote(path.native(), path.native().size());
+  const std::string what = quote_path(path);
   return parse_json(read_file(path, kMaxJsonBytes), what);
+}
+
+bool json_has(const Json& object, std::string_view key) {
+  return member(object, key) != nullptr;
 }
 
 std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback) {

@@ -35,6 +35,9 @@ Json parse_json(
 // Throws kNotFound, kInvalidArgument (no regular file) or kCorruptData.
 Json read_json_file(const std::filesystem::path& path);
 
+// Whether the object has the key, with another value than null.
+bool json_has(const Json& object, std::string_view key);
+
 // Typed members of an object; `fallback` where the key is absent or null. Throw kCorruptData
 // otherwise.
 std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback);

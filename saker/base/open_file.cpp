@@ -24,7 +24,7 @@ std::string reason(int error) {
 OpenFile::OpenFile(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  const std::string name = quote(path.native(), path.native().size());
+  const std::string name = quote_path(path);
   require(descriptor_ >= 0, ErrorCode::kNotFound, "{}: cannot be opened: {}", name, reason(errno));
   struct stat status{};
   const int failed = ::fstat(descriptor_, &status);

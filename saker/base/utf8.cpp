@@ -102,4 +102,8 @@ std::string quote(std::string_view text, std::size_t limit) {
   return result + (at < text.size() ? "...'" : "'");
 }
 
+std::string quote_path(const std::filesystem::path& path) {
+  return quote(path.native(), path.native().size());
+}
+
 }  // namespace saker

@@ -5,6 +5,7 @@
 // above U+10FFFF) and a safe way to quote foreign bytes in messages.
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,5 +24,8 @@ void require_utf8(std::string_view text, std::string_view what);
 // The text in single quotes, control characters and invalid bytes as \xNN, cut to `limit` bytes of
 // input with "...".
 std::string quote(std::string_view text, std::size_t limit = kMaxQuotedBytes);
+
+// A path whole: cut, it names nothing.
+std::string quote_path(const std::filesystem::path& path);
 
 }  // namespace saker

@@ -93,7 +93,7 @@ CacheFiles::Rows CacheFiles::load(
     const std::string& adapter
 ) {
   const load::PromptCache file = load::read_prompt_cache(path);
-  const std::string what = quote(path.native(), path.native().size());
+  const std::string what = quote_path(path);
   OwnMetadata known;  // Nothing of other programs' files, whose rows are the base's.
   if (const auto own = file.metadata.find(kOwnKey); own != file.metadata.end()) {
     known = parse_own(own->second, what);
@@ -136,7 +136,7 @@ CacheFiles::Rows CacheFiles::load(
           "{}: was made with model {}, which may be another than {}",
           what,
           quote(name->second),
-          quote(model_dir_.native())
+          quote_path(model_dir_)
       );
     }
     return rows;

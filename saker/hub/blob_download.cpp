@@ -32,10 +32,6 @@ namespace fs = std::filesystem;
 // longer for large pages to put them in than they save.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
@@ -105,13 +101,15 @@ void BlobDownload::begin_turn() {
 void BlobDownload::open_part() {
   const fs::path path = repo_.part(file_.digest);
   part_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-  require(part_ >= 0, ErrorCode::kNotFound, "{}: cannot be written: {}", show(path), reason(errno));
+  require(
+      part_ >= 0, ErrorCode::kNotFound, "{}: cannot be written: {}", quote_path(path), reason(errno)
+  );
   struct stat status{};
   require(
       ::fstat(part_, &status) == 0 && S_ISREG(status.st_mode),
       ErrorCode::kNotFound,
       "{}: is not a regular file",
-      show(path)
+      quote_path(path)
   );
   have_ = static_cast<std::uintmax_t>(status.st_size);
   if (have_ > file_.size) {
@@ -136,7 +134,7 @@ void BlobDownload::start_over() {
       ::ftruncate(part_, 0) == 0 && ::lseek(part_, 0, SEEK_SET) == 0,
       ErrorCode::kNotFound,
       "{}: cannot be written: {}",
-      show(path),
+      quote_path(path),
       reason(errno)
   );
 }
@@ -215,7 +213,7 @@ void BlobDownload::write_piece() {
     const std::string why = reason(errno);
     throw Error(
         ErrorCode::kCapacity,
-        fmt::format("{}: cannot be written: {}", show(repo_.part(file_.digest)), why)
+        fmt::format("{}: cannot be written: {}", quote_path(repo_.part(file_.digest)), why)
     );
   }
   written_ += static_cast<std::size_t>(count);
@@ -254,7 +252,9 @@ void BlobDownload::keep() {
   const fs::path part = repo_.part(file_.digest);
   std::error_code failed;
   fs::rename(part, repo_.blob(file_.digest), failed);
-  require(!failed, ErrorCode::kNotFound, "{}: cannot be renamed: {}", show(part), failed.message());
+  require(
+      !failed, ErrorCode::kNotFound, "{}: cannot be renamed: {}", quote_path(part), failed.message()
+  );
   ::close(std::exchange(part_, -1));
   lock_.reset();
   state_ = FileState::kDone;

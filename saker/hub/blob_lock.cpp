@@ -37,7 +37,7 @@ std::optional<BlobLock> BlobLock::try_lock(const std::filesystem::path& path) {
       descriptor >= 0,
       ErrorCode::kNotFound,
       "{}: cannot be made: {}",
-      quote(path.native(), path.native().size()),
+      quote_path(path),
       std::generic_category().message(errno)
   );
   BlobLock lock(descriptor);

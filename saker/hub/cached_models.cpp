@@ -139,11 +139,7 @@ void remove_tree(const fs::path& path) {
   std::error_code failed;
   fs::remove_all(path, failed);
   require(
-      !failed,
-      ErrorCode::kNotFound,
-      "{}: cannot be removed: {}",
-      quote(path.native(), path.native().size()),
-      failed.message()
+      !failed, ErrorCode::kNotFound, "{}: cannot be removed: {}", quote_path(path), failed.message()
   );
 }
 
@@ -167,7 +163,7 @@ std::vector<CachedModel> cached_models(const fs::path& cache) {
 
 Removal plan_removal(const fs::path& cache, const ModelName& name) {
   const RepoCache repo(cache, name.repo);
-  const std::string where = quote(cache.native(), cache.native().size());
+  const std::string where = quote_path(cache);
   std::error_code ignored;
   require(
       fs::is_directory(repo.path(), ignored) && !fs::is_symlink(repo.path(), ignored),

@@ -45,7 +45,7 @@ std::size_t read_at(
       count > 0,
       ErrorCode::kNotFound,
       "{}: cannot be read: {}",
-      quote(path.native(), path.native().size()),
+      quote_path(path),
       count == 0 ? "it became shorter" : std::generic_category().message(errno)
   );
   return static_cast<std::size_t>(count);

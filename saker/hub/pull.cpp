@@ -172,7 +172,7 @@ void Downloads::require_space() const {
       "{} needs {} bytes in {}, where {} are free",
       to_string(name_),
       needed,
-      quote(repo_.path().native(), repo_.path().native().size()),
+      quote_path(repo_.path()),
       space.available
   );
 }

@@ -31,10 +31,6 @@ constexpr std::size_t kMaxRefBytes = 4096;
 // Digits that a commit may be shortened to.
 constexpr std::size_t kMinCommitDigits = 7;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -43,7 +39,9 @@ bool is_folder(const fs::path& path) {
 void make_folder(const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path, failed);
-  require(!failed, ErrorCode::kNotFound, "{}: cannot be made: {}", show(path), failed.message());
+  require(
+      !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(path), failed.message()
+  );
 }
 
 // Gives a temporary file its name.
@@ -54,7 +52,8 @@ void replace(const fs::path& temporary, const fs::path& place) {
     std::error_code ignored;
     fs::remove(temporary, ignored);
     throw Error(
-        ErrorCode::kNotFound, fmt::format("{}: cannot be made: {}", show(place), failed.message())
+        ErrorCode::kNotFound,
+        fmt::format("{}: cannot be made: {}", quote_path(place), failed.message())
     );
   }
 }
@@ -143,7 +142,9 @@ void RepoCache::link(std::string_view commit, std::string_view path, std::string
   const fs::path temporary = temporary_name();
   failed.clear();
   fs::create_symlink(target, temporary, failed);
-  require(!failed, ErrorCode::kNotFound, "{}: cannot be made: {}", show(place), failed.message());
+  require(
+      !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(place), failed.message()
+  );
   replace(temporary, place);
 }
 
@@ -157,7 +158,7 @@ void RepoCache::write_ref(std::string_view revision, std::string_view commit) co
   std::ofstream file(temporary, std::ios::binary);
   file << commit;
   file.close();
-  require(!file.fail(), ErrorCode::kCapacity, "{}: cannot be written", show(ref));
+  require(!file.fail(), ErrorCode::kCapacity, "{}: cannot be written", quote_path(ref));
   replace(temporary, ref);
 }
 

@@ -39,10 +39,6 @@ namespace fs = std::filesystem;
 
 using Headers = std::map<std::string, SafetensorsEntry, std::less<>>;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 // Fields are shown where they make sense: a strange value is the loader's to refuse, not ours.
 std::int64_t lenient_int(const Json& object, std::string_view key) {
   const auto found = object.find(std::string(key));
@@ -267,7 +263,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
       config.is_object(),
       ErrorCode::kCorruptData,
       "{}: is {}, expected an object",
-      show(*dir.config),
+      quote_path(*dir.config),
       describe_json(config)
   );
   result.model = summarise_config(config);
@@ -362,7 +358,7 @@ Inspection inspect_adapter(const fs::path& path) {
       config.is_object(),
       ErrorCode::kCorruptData,
       "{}: is {}, expected an object",
-      show(path / "adapter_config.json"),
+      quote_path(path / "adapter_config.json"),
       describe_json(config)
   );
   result.adapter = summarise_adapter(config);
@@ -378,7 +374,7 @@ Inspection inspect_adapter(const fs::path& path) {
   result.parameters = count_parameters(headers, {});
   result.runnable = !result.files.empty();
   if (!result.runnable) {
-    result.reason = fmt::format("{}: holds no adapters.safetensors", show(path));
+    result.reason = fmt::format("{}: holds no adapters.safetensors", quote_path(path));
   }
   return result;
 }
@@ -448,7 +444,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
       fs::exists(status),
       ErrorCode::kNotFound,
       "{}: {}",
-      show(path),
+      quote_path(path),
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
@@ -461,7 +457,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
       fs::exists(path / "config.json", failed),
       ErrorCode::kInvalidArgument,
       "{}: holds neither config.json nor adapter_config.json",
-      show(path)
+      quote_path(path)
   );
   return inspect_model(path, kv_bits);
 }
@@ -488,7 +484,7 @@ Inspection inspect(const fs::path& path, std::optional<int> kv_bits) {
       !kv_bits || result.kind == PathKind::kModel,
       ErrorCode::kInvalidArgument,
       "{}: is of kind {}, expected a model to tell its caches",
-      show(path),
+      quote_path(path),
       path_kind_name(result.kind)
   );
   result.path = path;

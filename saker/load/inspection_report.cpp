@@ -246,7 +246,7 @@ Json inspection_json(const Inspection& inspection) {
 std::string inspection_text(const Inspection& inspection) {
   std::string text = fmt::format(
       "{}: {}\n",
-      quote(inspection.path.native(), inspection.path.native().size()),
+      quote_path(inspection.path),
       inspection.model ? fmt::format("{} model", inspection.model->model_type)
                        : std::string(path_kind_name(inspection.kind))
   );

@@ -26,10 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -55,7 +51,7 @@ fs::path program_path() {
 }  // namespace
 
 ModelDir open_model_dir(const fs::path& path) {
-  require(is_folder(path), ErrorCode::kNotFound, "{}: is not a folder", show(path));
+  require(is_folder(path), ErrorCode::kNotFound, "{}: is not a folder", quote_path(path));
   return {
       .path = path,
       .config = find_file(path, "config.json"),
@@ -67,7 +63,9 @@ ModelDir open_model_dir(const fs::path& path) {
 }
 
 fs::path config_of(const ModelDir& dir) {
-  require(dir.config.has_value(), ErrorCode::kNotFound, "{}: holds no config.json", show(dir.path));
+  require(
+      dir.config.has_value(), ErrorCode::kNotFound, "{}: holds no config.json", quote_path(dir.path)
+  );
   return *dir.config;
 }
 
@@ -93,7 +91,7 @@ fs::path demo_model_dir() {
   }
   throw Error(
       ErrorCode::kNotFound,
-      fmt::format("the bundled model is missing: {} holds no config.json", show(tried.back()))
+      fmt::format("the bundled model is missing: {} holds no config.json", quote_path(tried.back()))
   );
 }
 
@@ -134,7 +132,7 @@ fs::path resolve_model(std::string_view model) {
       "{} is neither a folder nor in the hub cache {}; 'saker pull {}' fetches it, or --pull with "
       "this command",
       name,
-      show(cache),
+      quote_path(cache),
       model
   );
   return *snapshot;

@@ -47,17 +47,14 @@ constexpr std::array<std::string_view, 10> kCopied = {
     "chat_template.jinja",
 };
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
 [[noreturn]] void fail_write(const fs::path& path, int error) {
   throw Error(
-      ErrorCode::kCapacity, fmt::format("{}: cannot be written: {}", show(path), reason(error))
+      ErrorCode::kCapacity,
+      fmt::format("{}: cannot be written: {}", quote_path(path), reason(error))
   );
 }
 
@@ -85,7 +82,7 @@ void require_room(const fs::path& dir, std::size_t bytes) {
       failed || space.available >= bytes,
       ErrorCode::kCapacity,
       "{}: {} bytes are free, expected at least {}",
-      show(dir),
+      quote_path(dir),
       space.available,
       bytes
   );
@@ -179,7 +176,11 @@ std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
     fs::create_directories((folder_.path() / name).parent_path(), failed);
     fs::copy_file(from, folder_.path() / name, failed);
     require(
-        !failed, ErrorCode::kCapacity, "{}: cannot be copied: {}", show(from), failed.message()
+        !failed,
+        ErrorCode::kCapacity,
+        "{}: cannot be copied: {}",
+        quote_path(from),
+        failed.message()
     );
     copied.push_back(name.string());
   };

@@ -266,7 +266,7 @@ PromptCache parse_prompt_cache(
 
 PromptCache read_prompt_cache(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  const std::string what = quote(path.native(), path.native().size());
+  const std::string what = quote_path(path);
   require(
       file->bytes().size() <= kMaxPromptCacheBytes,
       ErrorCode::kCorruptData,
@@ -300,7 +300,7 @@ void write_prompt_cache(const std::filesystem::path& path, const PromptCache& ca
       bytes <= kMaxPromptCacheBytes - kMaxSafetensorsHeader,
       ErrorCode::kCapacity,
       "{}: {} bytes of rows, a prompt-cache file holds at most {}",
-      quote(path.native(), path.native().size()),
+      quote_path(path),
       bytes,
       kMaxPromptCacheBytes - kMaxSafetensorsHeader
   );

@@ -278,7 +278,7 @@ SafetensorsHeader parse_safetensors(std::span<const std::byte> file, std::string
 
 SafetensorsHeader read_safetensors_header(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  return parse_safetensors(file->bytes(), quote(path.native(), path.native().size()));
+  return parse_safetensors(file->bytes(), quote_path(path));
 }
 
 Tensor map_tensor(const std::shared_ptr<const MappedFile>& file, const SafetensorsEntry& entry) {
@@ -306,7 +306,7 @@ Tensor map_tensor(const std::shared_ptr<const MappedFile>& file, const Safetenso
 
 TensorMap read_safetensors(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
-  const auto header = parse_safetensors(file->bytes(), quote(path.native(), path.native().size()));
+  const auto header = parse_safetensors(file->bytes(), quote_path(path));
   TensorMap tensors;
   for (const SafetensorsEntry& entry : header.entries) {
     tensors.emplace(entry.name, map_tensor(file, entry));

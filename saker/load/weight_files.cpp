@@ -34,10 +34,6 @@ constexpr std::string_view kDraftPrefix = "draft.";
 // Names that a message lists at most.
 constexpr std::size_t kListed = 3;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 std::string list_names(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kListed);
   std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
@@ -60,7 +56,9 @@ std::map<std::string, fs::path, std::less<>> read_index(const fs::path& dir) {
   if (!index.is_object() || map == index.end() || !map->is_object() || map->empty()) {
     throw Error(
         ErrorCode::kCorruptData,
-        fmt::format("{}: 'weight_map' must be an object that names at least one tensor", show(path))
+        fmt::format(
+            "{}: 'weight_map' must be an object that names at least one tensor", quote_path(path)
+        )
     );
   }
   std::map<std::string, fs::path, std::less<>> shard_of;
@@ -70,7 +68,7 @@ std::map<std::string, fs::path, std::less<>> read_index(const fs::path& dir) {
           ErrorCode::kCorruptData,
           fmt::format(
               "{}: the shard of {} is {}, expected the name of a file in the same folder",
-              show(path),
+              quote_path(path),
               quote(name),
               describe_json(file)
           )
@@ -92,7 +90,8 @@ std::vector<fs::path> glob_weights(const fs::path& dir) {
   }
   if (failed) {
     throw Error(
-        ErrorCode::kNotFound, fmt::format("{}: cannot be listed: {}", show(dir), failed.message())
+        ErrorCode::kNotFound,
+        fmt::format("{}: cannot be listed: {}", quote_path(dir), failed.message())
     );
   }
   std::sort(found.begin(), found.end());
@@ -121,13 +120,15 @@ std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
 
 WeightFiles without_index(const fs::path& dir) {
   WeightFiles files{.paths = glob_weights(dir), .shard_of = {}, .warnings = {}};
-  require(!files.paths.empty(), ErrorCode::kNotFound, "{}: holds no model*.safetensors", show(dir));
+  require(
+      !files.paths.empty(), ErrorCode::kNotFound, "{}: holds no model*.safetensors", quote_path(dir)
+  );
   const std::vector<std::string> missing = missing_siblings(files.paths);
   require(
       missing.empty(),
       ErrorCode::kNotFound,
       "{}: weights are missing: {}",
-      show(dir),
+      quote_path(dir),
       list_names(missing)
   );
   return files;
@@ -172,7 +173,7 @@ WeightFiles find_weight_files(const fs::path& dir) {
       missing.empty(),
       ErrorCode::kNotFound,
       "{}: weights that {} names are missing: {}",
-      show(dir),
+      quote_path(dir),
       kIndexName,
       list_names(missing)
   );
@@ -186,7 +187,7 @@ TensorMap read_weight_files(const WeightFiles& files) {
   for (std::size_t i = 0; i < files.paths.size(); ++i) {
     const fs::path& path = files.paths[i];
     const auto file = MappedFile::open(path);
-    const SafetensorsHeader header = parse_safetensors(file->bytes(), show(path));
+    const SafetensorsHeader header = parse_safetensors(file->bytes(), quote_path(path));
     for (const SafetensorsEntry& entry : header.entries) {
       const auto shard = files.shard_of.find(entry.name);
       if (shard != files.shard_of.end() && shard->second != path) {
@@ -199,8 +200,8 @@ TensorMap read_weight_files(const WeightFiles& files) {
             fmt::format(
                 "tensor {} is in both {} and {}",
                 quote(entry.name),
-                show(files.paths[other->second]),
-                show(path)
+                quote_path(files.paths[other->second]),
+                quote_path(path)
             )
         );
       }
@@ -212,7 +213,10 @@ TensorMap read_weight_files(const WeightFiles& files) {
       throw Error(
           ErrorCode::kCorruptData,
           fmt::format(
-              "{}: tensor {} is missing, which {} promises", show(path), quote(name), kIndexName
+              "{}: tensor {} is missing, which {} promises",
+              quote_path(path),
+              quote(name),
+              kIndexName
           )
       );
     }

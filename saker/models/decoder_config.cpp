@@ -18,13 +18,8 @@ constexpr std::int64_t kMaxHeads = 1 << 16;
 constexpr std::int64_t kMaxHeadDim = 1 << 14;
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 40;
 
-bool given(const Json& config, std::string_view key) {
-  const auto found = config.find(key);
-  return found != config.end() && !found->is_null();
-}
-
 HeadChoice read_head_choice(const Json& config) {
-  if (!given(config, "tie_word_embeddings")) {
+  if (!json_has(config, "tie_word_embeddings")) {
     return HeadChoice::kByTensor;
   }
   return json_bool(config, "tie_word_embeddings", false) ? HeadChoice::kTied : HeadChoice::kUntied;
@@ -42,7 +37,7 @@ void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfi
       kv_heads
   );
   std::int64_t head_dim = defaults.head_dim;
-  if (given(config, "head_dim") || head_dim > 0) {
+  if (json_has(config, "head_dim") || head_dim > 0) {
     head_dim = read_size(config, "head_dim", head_dim, kMaxHeadDim);
   } else {
     require(
@@ -79,7 +74,7 @@ void read_heads(const Json& config, const ConfigDefaults& defaults, DecoderConfi
 std::int64_t read_size(
     const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
 ) {
-  return fallback > 0 && !given(config, key) ? fallback : json_int_in(config, key, 1, high);
+  return fallback > 0 && !json_has(config, key) ? fallback : json_int_in(config, key, 1, high);
 }
 
 nn::AttentionOptions DecoderConfig::attention(int layer) const {
@@ -206,7 +201,7 @@ std::vector<bool> read_typed_layers(
     const Json& config, int layer_count, std::string_view type, LayerPattern pattern
 ) {
   std::vector<bool> flags;
-  if (!given(config, "layer_types")) {
+  if (!json_has(config, "layer_types")) {
     for (int layer = 0; layer < layer_count; ++layer) {
       flags.push_back(pattern(config, layer));
     }
@@ -264,7 +259,7 @@ int read_window(const Json& config, int fallback) {
   if (!config.contains("sliding_window")) {
     return fallback;
   }
-  if (!given(config, "sliding_window")) {
+  if (!json_has(config, "sliding_window")) {
     return 0;
   }
   return static_cast<int>(json_int_in(config, "sliding_window", 1, std::numeric_limits<int>::max())
@@ -272,7 +267,7 @@ int read_window(const Json& config, int fallback) {
 }
 
 float read_softcap(const Json& config, std::string_view key, float fallback) {
-  if (config.contains(key) && !given(config, key)) {
+  if (config.contains(key) && !json_has(config, key)) {
     return 0.0F;
   }
   return fallback == 0.0F && !config.contains(key)
@@ -295,7 +290,7 @@ double read_positive(const Json& config, std::string_view key, double fallback) 
 kernels::Activation read_activation(
     const Json& config, std::string_view key, kernels::Activation fallback
 ) {
-  if (!given(config, key)) {
+  if (!json_has(config, key)) {
     return fallback;
   }
   const auto name = json_string(config, key, "");

@@ -17,11 +17,6 @@ constexpr int kMaxTargetLayers = 4096;
 constexpr int kMaxTaps = 64;
 constexpr std::int64_t kRootVocabulary = 202048;  // Of files without a section of their own.
 
-bool given(const Json& config, std::string_view key) {
-  const auto found = config.find(key);
-  return found != config.end() && !found->is_null();
-}
-
 bool has_own_section(const Json& config) {
   const auto found = config.find("dflash_config");
   return found != config.end() && found->is_object();
@@ -41,7 +36,7 @@ Json own_numbers(const Json& config) {
 
 // A rope_theta at the root wins over those inside of other objects.
 Json with_one_theta(Json config) {
-  if (given(config, "rope_theta")) {
+  if (json_has(config, "rope_theta")) {
     for (const auto* key : {"rope_parameters", "rope_scaling"}) {
       const auto found = config.find(key);
       if (found != config.end() && found->is_object()) {
@@ -81,7 +76,7 @@ std::vector<int> read_target_layers(const Json& numbers, int draft_layers) {
 }
 
 std::vector<bool> read_causal(const Json& config, const DecoderConfig& decoder) {
-  const bool said = given(config, "is_causal");
+  const bool said = json_has(config, "is_causal");
   // Files without a section of their own hold drafts whose blocks are seen whole.
   const bool sliding_default = has_own_section(config);
   std::vector<bool> causal;
@@ -95,7 +90,7 @@ std::vector<bool> read_causal(const Json& config, const DecoderConfig& decoder) 
 }
 
 std::optional<Dflash2Options> read_second(const Json& numbers, const DecoderConfig& decoder) {
-  if (!given(numbers, "conv_kernel_size")) {
+  if (!json_has(numbers, "conv_kernel_size")) {
     return std::nullopt;
   }
   const auto size = [&](std::string_view key, int high) {
@@ -137,8 +132,8 @@ bool is_dflash_config(const Json& config) {
   if (has_own_section(config)) {
     return true;
   }
-  return given(config, "mask_token_id") &&
-         (given(config, "target_layer_ids") || given(config, "block_size"));
+  return json_has(config, "mask_token_id") &&
+         (json_has(config, "target_layer_ids") || json_has(config, "block_size"));
 }
 
 std::vector<int> default_target_layers(int layer_count, int tap_count) {
@@ -177,7 +172,7 @@ DflashConfig read_dflash_config(const Json& config) {
   set_windows(decoder, read_sliding_layers(config, layer_count, never), read_window(config, 0));
   result.causal = read_causal(config, decoder);
   result.block_size = static_cast<int>(
-      given(numbers, "block_size") ? json_int_in(numbers, "block_size", 2, kMaxBlock) : 16
+      json_has(numbers, "block_size") ? json_int_in(numbers, "block_size", 2, kMaxBlock) : 16
   );
   result.mask_token = static_cast<std::int32_t>(
       json_int_in(numbers, "mask_token_id", 0, std::numeric_limits<std::int32_t>::max())
@@ -190,7 +185,7 @@ DflashConfig read_dflash_config(const Json& config) {
       decoder.vocab_size
   );
   result.target_layers = read_target_layers(numbers, layer_count);
-  if (given(numbers, "num_target_layers")) {
+  if (json_has(numbers, "num_target_layers")) {
     result.target_layer_count =
         static_cast<int>(json_int_in(numbers, "num_target_layers", 1, kMaxTargetLayers));
   }

@@ -20,11 +20,6 @@ bool is_unified(const DecoderConfig& config) {
   return config.model_type.starts_with("gemma4_unified");
 }
 
-bool given(const Json& json, std::string_view key) {
-  const auto found = json.find(key);
-  return found != json.end() && !found->is_null();
-}
-
 // Like transformers, which has a full layer at the end in any case.
 bool slides(const Json& json, int layer) {
   const auto pattern = read_size(json, "sliding_window_pattern", 6, kMaxSize);
@@ -42,7 +37,7 @@ std::vector<bool> sliding_layers(const Json& json, int layers) {
 }
 
 nn::RopeOptions full_rope(const Json& json) {
-  if (given(json, "rope_parameters")) {
+  if (json_has(json, "rope_parameters")) {
     return nn::read_rope_options(json, {.default_theta = 1e6});
   }
   nn::RopeOptions options;
@@ -57,7 +52,7 @@ LayerConfig full_layer(const Json& json, const DecoderConfig& config) {
   LayerConfig layer;
   layer.rope = kFullRope;
   layer.head_dim = config.head_dim;
-  if (!json.contains("global_head_dim") || given(json, "global_head_dim")) {
+  if (!json.contains("global_head_dim") || json_has(json, "global_head_dim")) {
     layer.head_dim = static_cast<int>(read_size(json, "global_head_dim", 512, kMaxHeadDim));
   }
   require(
@@ -69,7 +64,7 @@ LayerConfig full_layer(const Json& json, const DecoderConfig& config) {
       config.heads
   );
   layer.keys_are_values = json_bool(json, "attention_k_eq_v", false);
-  if (layer.keys_are_values && given(json, "num_global_key_value_heads")) {
+  if (layer.keys_are_values && json_has(json, "num_global_key_value_heads")) {
     layer.kv_heads =
         static_cast<int>(read_size(json, "num_global_key_value_heads", 0, config.heads));
     require(
@@ -119,7 +114,7 @@ void share_rows(DecoderConfig& config, const Json& json, const std::vector<bool>
 
 void read_layer_inputs(DecoderConfig& config, const Json& json) {
   constexpr auto kKey = "hidden_size_per_layer_input";
-  if (given(json, kKey)) {
+  if (json_has(json, kKey)) {
     config.layer_input_size = static_cast<int>(json_int_in(json, kKey, 0, kMaxSize));
   } else if (!json.contains(kKey) && !is_unified(config)) {
     config.layer_input_size = 256;
@@ -144,7 +139,7 @@ void read_layer_inputs(DecoderConfig& config, const Json& json) {
 
 void refuse_unsupported(const Json& json) {
   refuse_flag(json, "enable_moe_block");
-  const auto bidirectional = given(json, "use_bidirectional_attention")
+  const auto bidirectional = json_has(json, "use_bidirectional_attention")
                                  ? json_string(json, "use_bidirectional_attention", "")
                                  : std::string();
   require(

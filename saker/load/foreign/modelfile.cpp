@@ -152,7 +152,7 @@ Modelfile parse_modelfile(std::string_view text, std::string_view what) {
 
 ModelfileFolders read_modelfile(const fs::path& path) {
   const std::string text = read_file(path, kMaxModelfileBytes);
-  Modelfile parsed = parse_modelfile(text, quote(path.native(), path.native().size()));
+  Modelfile parsed = parse_modelfile(text, quote_path(path));
   const fs::path beside = path.parent_path();
   return {
       .from = find_model(parsed.from, beside),

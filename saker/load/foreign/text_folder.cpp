@@ -17,12 +17,7 @@ void write(const std::filesystem::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  require(
-      !file.fail(),
-      ErrorCode::kNotFound,
-      "{}: cannot be written",
-      quote(path.native(), path.native().size())
-  );
+  require(!file.fail(), ErrorCode::kNotFound, "{}: cannot be written", quote_path(path));
 }
 
 }  // namespace

@@ -26,10 +26,6 @@ constexpr std::string_view kSuffix = ".gguf";
 // Names that a message lists at most.
 constexpr std::size_t kListed = 3;
 
-std::string show(const fs::path& path) {
-  return quote(path.native(), path.native().size());
-}
-
 // What a file's keys say of the model's files.
 struct Split {
   std::int64_t number = 0;  // From 0.
@@ -47,7 +43,7 @@ Split split_of(const Header& header) {
 Part open_part(const fs::path& path) {
   auto mapped = MappedFile::open(path);
   const auto bytes = mapped->bytes();
-  return {.what = show(path), .bytes = bytes, .mapped = std::move(mapped)};
+  return {.what = quote_path(path), .bytes = bytes, .mapped = std::move(mapped)};
 }
 
 void check_present(const fs::path& path, const PartName& name) {
@@ -65,7 +61,7 @@ void check_present(const fs::path& path, const PartName& name) {
       missing.empty(),
       ErrorCode::kNotFound,
       "{}: parts of the model are missing: {}{}",
-      show(path),
+      quote_path(path),
       fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
       more
   );
