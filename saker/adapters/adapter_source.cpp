@@ -22,7 +22,7 @@ namespace {
 
 std::string identity_of(const AdapterFiles& files) {
   Blake2b hash;
-  hash.add(nlohmann::json(files.config).dump());  // Keys in order.
+  hash.add(files.config.dump());  // In the file's order: the first pattern that fits counts.
   for (const auto& [name, tensor] : files.tensors) {
     hash.add(fmt::format("\n{} {} {}\n", Json(name).dump(), dtype_name(tensor.dtype), tensor.shape)
     );
@@ -32,8 +32,9 @@ std::string identity_of(const AdapterFiles& files) {
 }
 
 AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weights) {
+  std::error_code ignored;
   require(
-      std::filesystem::exists(dir / kAdapterConfig),
+      std::filesystem::exists(dir / kAdapterConfig, ignored),
       ErrorCode::kNotFound,
       "{}: holds {} but no {}",
       quote_path(dir),
@@ -97,7 +98,8 @@ void check_finite(const std::string& name, const Tensor& tensor) {
 }  // namespace
 
 std::filesystem::path adapter_folder(const std::filesystem::path& name) {
-  if (std::filesystem::is_directory(name)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored)) {
     return name;
   }
   const auto repo = hub::parse_model_name(name.native());
@@ -112,6 +114,10 @@ std::filesystem::path adapter_folder(const std::filesystem::path& name) {
       repo ? ", and not in the hub cache; 'saker pull' fetches it, or --pull" : ""
   );
   return *snapshot;
+}
+
+Tensor narrowed(const Tensor& tensor) {
+  return tensor.dtype == DType::kFloat64 ? float_tensor(tensor.shape, to_floats(tensor)) : tensor;
 }
 
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions) {
@@ -137,7 +143,7 @@ Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t
       dtype_name(tensor.dtype)
   );
   check_finite(name, tensor);
-  return tensor.dtype == DType::kFloat64 ? float_tensor(tensor.shape, to_floats(tensor)) : tensor;
+  return narrowed(tensor);
 }
 
 Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {

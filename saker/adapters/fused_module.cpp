@@ -4,6 +4,7 @@
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_norms.h"
 #include "saker/adapters/weight_rows.h"
+#include "saker/base/error.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_storage.h"
@@ -29,6 +30,16 @@ mx::Dtype mx_dtype(DType dtype) {
 // Exactly the adapter's at strength 1.
 float blend(float base, float adapted, float strength) {
   return strength == 1.0F ? adapted : base + strength * (adapted - base);
+}
+
+void require_finite(const mx::array& values, const FusedModule& module) {
+  require(
+      mx::all(mx::isfinite(values)).item<bool>(),
+      ErrorCode::kInvalidArgument,
+      "{}: with strength {} the adapter leaves numbers that the model's dtype can't hold",
+      module.change.name,
+      module.strength
+  );
 }
 
 // A tensor that is filled piece by piece.
@@ -118,12 +129,14 @@ class FusedRows {
 };
 
 // A vector in a tensor's dtype.
-Tensor vector_like(std::span<const float> values, DType dtype) {
+Tensor vector_like(std::span<const float> values, DType dtype, const FusedModule& module) {
   const auto size = static_cast<int>(values.size());
   Tensor like = float_tensor({size}, {});
   like.dtype = dtype;
   Pieces pieces(like, size);
-  pieces.add(mx::astype(mx::array(values.begin(), {size}, mx::float32), mx_dtype(dtype)));
+  const auto numbers = mx::astype(mx::array(values.begin(), {size}, mx::float32), mx_dtype(dtype));
+  require_finite(numbers, module);
+  pieces.add(numbers);
   return pieces.finish();
 }
 
@@ -133,7 +146,7 @@ kernels::WeightTensors fused_norm(const FusedModule& module, const kernels::Weig
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = blend(base[i], values[i], module.strength);
   }
-  return {vector_like(values, like.weight.dtype), std::nullopt, std::nullopt, like.name};
+  return {vector_like(values, like.weight.dtype, module), std::nullopt, std::nullopt, like.name};
 }
 
 }  // namespace
@@ -155,6 +168,7 @@ kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::We
   for (int first = 0; first < all_rows; first += kWeightRows) {
     const int count = std::min(kWeightRows, all_rows - first);
     const auto piece = mx::astype(rows.rows(first, count), mx_dtype(dtype));
+    require_finite(piece, module);
     if (!scales) {
       weight.add(piece);
       continue;
@@ -195,7 +209,7 @@ std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = blend(base[i], values[i], module.strength);
   }
-  return vector_like(values, dtype);
+  return vector_like(values, dtype, module);
 }
 
 ModuleSource without_equals(const ModuleSource& change, const nn::Module& base) {

@@ -109,7 +109,7 @@ AdapterSource read_mlx(AdapterFiles files) {
     ModuleSource& module = source.modules[std::string(module_name(path))];
     module.name = std::string(path);
     if (type == FineTune::kFull && part == "weight") {
-      module.weight = tensor;
+      module.weight = narrowed(tensor);
     } else if (type == FineTune::kFull && part == "bias") {
       module.bias = checked_tensor(name, tensor, 1);
     } else {

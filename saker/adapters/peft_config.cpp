@@ -151,7 +151,15 @@ std::int64_t PeftConfig::rank(std::string_view module) const {
 float PeftConfig::scale(std::string_view module) const {
   const double alpha = alphas.find(module, default_alpha);
   const auto r = static_cast<double>(rank(module));
-  return static_cast<float>(alpha / (rank_stabilized ? std::sqrt(r) : r));
+  const double scale = alpha / (rank_stabilized ? std::sqrt(r) : r);
+  require(
+      std::isfinite(static_cast<float>(scale)),
+      ErrorCode::kCorruptData,
+      "adapter_config.json: the scale of {} is {}, which float32 can't hold",
+      quote(module),
+      scale
+  );
+  return static_cast<float>(scale);
 }
 
 PeftConfig read_peft_config(const Json& config) {

@@ -121,7 +121,7 @@ void add_tensor(
       low_rank_of(module).magnitude = checked_tensor(name, tensor, 1);
       break;
     case Part::kWeight:
-      module.weight = tensor;
+      module.weight = narrowed(tensor);
       break;
     case Part::kBias:
       module.bias = checked_tensor(name, tensor, 1);

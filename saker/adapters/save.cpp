@@ -4,6 +4,7 @@
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
 #include "saker/base/atomic_file.h"
+#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/load/safetensors_writer.h"
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -100,13 +102,21 @@ void note_head(
   }
 }
 
-Tensor scaled(const Tensor& tensor, float factor) {
+// That of a module, times the ratio of its scale to that of all.
+Tensor scaled(const Tensor& tensor, float factor, std::string_view module) {
   if (factor == 1.0F) {
     return tensor;
   }
   auto values = to_floats(tensor);
   for (float& value : values) {
     value *= factor;
+    require(
+        std::isfinite(value),
+        ErrorCode::kUnsupported,
+        "{}: its scale is {} times the first module's, and lora_b can't hold that",
+        module,
+        factor
+    );
   }
   return float_tensor(tensor.shape, std::move(values));
 }
@@ -141,8 +151,6 @@ void write_folder(
     const load::NamedTensors& tensors,
     const Json& config
 ) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
   load::write_safetensors(dir / weights, tensors, {{"format", "pt"}});
   AtomicFile file(dir / kAdapterConfig);
   file.write(config.dump(2) + "\n");
@@ -205,7 +213,7 @@ MlxAdapter to_mlx(const AdapterSource& source) {
     const std::string path = mlx_path(module.name);
     // [K, R] (of an embedding [V, R]) and [R, N].
     const Tensor a = low_rank.embedding ? low_rank.down : transposed(low_rank.down);
-    const Tensor b = scaled(low_rank.up, low_rank.scale / common.scale);
+    const Tensor b = scaled(low_rank.up, low_rank.scale / common.scale, module.name);
     tensors.emplace_back(path + ".lora_a", widened(a, common.rank));
     tensors.emplace_back(path + ".lora_b", transposed(widened(b, common.rank)));
     if (low_rank.magnitude) {
@@ -237,12 +245,15 @@ void write_mlx(const MlxAdapter& adapter, const std::filesystem::path& dir) {
 }
 
 ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir) {
+  AtomicFolder folder(dir);
   const MlxAdapter adapter = to_mlx(source);
-  write_mlx(adapter, dir);
+  write_mlx(adapter, folder.path());
+  folder.commit();
   return adapter.report;
 }
 
 ConversionReport save_peft(const AdapterSource& source, const std::filesystem::path& dir) {
+  AtomicFolder folder(dir);
   const Common common = common_of(source);
   ConversionReport report;
   load::NamedTensors tensors;
@@ -281,7 +292,7 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
   require_some(report);
   report.tensors = tensors.size();
   write_folder(
-      dir,
+      folder.path(),
       kPeftWeights,
       tensors,
       {
@@ -298,6 +309,7 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
           {"alpha_pattern", alphas},
       }
   );
+  folder.commit();
   return report;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Adapters as folders that other tools read. Files are written whole or not at all, the
-// configuration last.
+// Adapters as folders that other tools read.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/load/safetensors_writer.h"
@@ -34,10 +33,10 @@ struct MlxAdapter {
 // no place there and are skipped. Throws kUnsupported when nothing is left.
 MlxAdapter to_mlx(const AdapterSource& source);
 
-// Throws as AtomicFile does.
+// Its two files in a folder that is there. Throws as AtomicFile does.
 void write_mlx(const MlxAdapter& adapter, const std::filesystem::path& dir);
 
-// Both.
+// Both, in a new folder, which appears whole or not at all. Throws as AtomicFolder does.
 ConversionReport save_mlx(const AdapterSource& source, const std::filesystem::path& dir);
 
 // In PEFT's form. The same.

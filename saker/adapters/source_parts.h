@@ -39,6 +39,9 @@ struct AdapterFiles {
   Json config;
 };
 
+// float64 as float32, others as they are.
+Tensor narrowed(const Tensor& tensor);
+
 // A tensor with `dimensions` dimensions, none of them 0, and finite float values; in float32 unless
 // the file holds float32, bf16 or float16. Throws kCorruptData naming it.
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions);

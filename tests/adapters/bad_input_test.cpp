@@ -105,12 +105,23 @@ TEST_F(BadAdapter, TheGoodOnesLoad) {
   load_mlx(mlx_config(), mlx_tensors());
 }
 
+TEST_F(BadAdapter, ReplacedWeightsMayBeFloat64) {
+  auto tensors = peft_tensors();
+  const std::vector<double> ones(kHidden, 1.0);
+  tensors.push_back(
+      {"base_model.model.model.norm.weight", "F64", {kHidden}, testing::raw_bytes(ones)}
+  );
+  load_peft(peft_config(), tensors);
+}
+
 TEST_F(BadAdapter, FoldersWithoutAnAdapter) {
   const TemporaryDir dir;
   expect_error(ErrorCode::kNotFound, {"adapters.safetensors", "adapter_model"}, [&] { load(dir); });
-  expect_error(ErrorCode::kNotFound, {"no folder"}, [&] {
-    load_adapter(dir.path() / "nothing", *checkpoint.model);
-  });
+  for (const auto& name : {std::string("nothing"), std::string(5000, 'a')}) {
+    expect_error(ErrorCode::kNotFound, {"no folder"}, [&] {
+      load_adapter(dir.path() / name, *checkpoint.model);
+    });
+  }
   dir.write("adapter_model.bin", "x");
   expect_error(ErrorCode::kUnsupported, {"adapter_model.bin"}, [&] { load(dir); });
   dir.write("adapters.npz", "x");

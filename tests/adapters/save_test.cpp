@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 namespace saker::adapters {
@@ -102,13 +103,59 @@ TEST(SaveAdapter, ConfigurationAndReport) {
   EXPECT_EQ(config["lora_parameters"]["scale"], 1.5);
   EXPECT_EQ(config["lora_parameters"]["keys"][0], "mlp.down_proj");
 
-  const auto saved = save_mlx(golden("peft_saved"), dir.path());
+  const auto saved = save_mlx(golden("peft_saved"), dir.path() / "saved");
   EXPECT_THAT(
       saved.skipped, ElementsAre(HasSubstr("embed_tokens: a replaced weight"), HasSubstr("lm_head"))
   );
   // Only layer 1: mlx-lm's count from the end can't say that.
-  save_mlx(golden("peft_layers"), dir.path());
-  EXPECT_EQ(read_json_file(dir.path() / "adapter_config.json")["num_layers"], -1);
+  save_mlx(golden("peft_layers"), dir.path() / "layers");
+  EXPECT_EQ(read_json_file(dir.path() / "layers" / "adapter_config.json")["num_layers"], -1);
+}
+
+TEST(SaveAdapter, LeavesWhatIsThere) {
+  const TemporaryDir dir;
+  const auto file = dir.write("adapter_model.safetensors", "trained for days");
+  for (const auto& save : {save_mlx, save_peft}) {
+    expect_error(ErrorCode::kInvalidArgument, {dir.path().string()}, [&] {
+      save(golden("peft_llama"), dir.path());
+    });
+  }
+  EXPECT_EQ(std::filesystem::file_size(file), 16U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+// PEFT's with these alphas of modules, in this order.
+AdapterSource with_alphas(const Json& alphas) {
+  const TemporaryDir dir;
+  const auto original =
+      std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/adapters/peft_llama";
+  Json config = read_json_file(original / "adapter_config.json");
+  config["alpha_pattern"] = alphas;
+  dir.write("adapter_config.json", config.dump());
+  std::filesystem::copy(original / "adapter_model.safetensors", dir.path());
+  return read_adapter(dir.path());
+}
+
+// The first pattern that fits a module counts.
+TEST(AdapterIdentity, FollowsTheOrderOfPatterns) {
+  const auto one = with_alphas({{"q_proj", 4}, {"layers.0.self_attn.q_proj", 64}});
+  const auto other = with_alphas({{"layers.0.self_attn.q_proj", 64}, {"q_proj", 4}});
+  const auto scale_of = [](const AdapterSource& source) {
+    return source.modules.at("layers.0.self_attn.q_proj").low_rank->scale;
+  };
+  EXPECT_EQ(scale_of(one), 1.0F);
+  EXPECT_EQ(scale_of(other), 16.0F);
+  EXPECT_NE(one.identity, other.identity);
+}
+
+TEST(SaveAdapter, RefusesScalesThatNoFloatHolds) {
+  const TemporaryDir dir;
+  expect_error(ErrorCode::kCorruptData, {"q_proj", "1e+300"}, [] {
+    with_alphas({{"q_proj", 4e300}});
+  });
+  const auto wide = with_alphas({{"q_proj", 4e30}, {"down_proj", 4e-30}});
+  expect_error(ErrorCode::kUnsupported, {"its scale is"}, [&] { save_mlx(wide, dir.path()); });
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 // mlx-lm has a magnitude for each token, PEFT one for each number of a row.

@@ -94,7 +94,7 @@ class Adapters(SakerTest):
         before, after = self.generate("--adapter", DORA), self.generate("--adapter", out)
         self.assertEqual(before["tokens"], after["tokens"])
         self.assertAlmostEqual(before["logprobs"][0]["logprob"], after["logprobs"][0]["logprob"], 5)
-        saved = self.json("convert", "--adapter", ADAPTERS / "peft_saved", out, "--json")
+        saved = self.json("convert", "--adapter", ADAPTERS / "peft_saved", self.folder / "saved", "--json")
         self.assertEqual(len(saved["skipped"]), 2)
 
     def test_convert_without_a_folder_uses_the_cache(self):

@@ -124,6 +124,12 @@ class Convert(SakerTest):
         for flag in ("--bits", "--group-size", "--draft-bits", "--draft-group-size"):
             self.fails("convert", llama, out, flag, "0", says=flag, code=2)
         self.fails("convert", llama, out, "more", says="expected SRC and DST", code=2)
+        adapter = GOLDEN / "adapters" / "peft_llama"
+        self.fails("convert", "--adapter", adapter, adapter, says="peft_llama")
+        half = self.folder / "half"
+        self.ok("convert", llama, half, "--dtype", "float16")
+        self.fails("convert", half, out, "--adapter", adapter, "--fuse", "--adapter-scale", "1e12", says="with strength")
+        shutil.rmtree(half)
         self.fails("convert", llama, says="SRC", code=2)
         self.fails("convert", llama, out, "--adapter", GOLDEN / "adapters/peft_llama", says="adapter", code=2)
         self.fails("convert", llama, out, "--adapter", llama, "--bits", "4", says="--bits", code=2)
