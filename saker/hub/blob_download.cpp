@@ -250,6 +250,13 @@ void BlobDownload::verify() {
 void BlobDownload::keep() {
   digest_.reset();
   const fs::path part = repo_.part(file_.digest);
+  // Where the cache was emptied meanwhile, another pull may be writing a part of this name.
+  require(
+      is_in_place(part_, part),
+      ErrorCode::kNotFound,
+      "{}: was taken away while it was fetched",
+      quote_path(part)
+  );
   std::error_code failed;
   fs::rename(part, repo_.blob(file_.digest), failed);
   require(

@@ -21,15 +21,14 @@ namespace {
 // Users of one group may share a cache.
 constexpr mode_t kMode = 0664;
 
-// The name still leads to the file: nobody removed it between open and lock.
+}  // namespace
+
 bool is_in_place(int descriptor, const std::filesystem::path& path) {
   struct stat opened{};
   struct stat named{};
   return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
-
-}  // namespace
 
 std::optional<BlobLock> BlobLock::try_lock(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode);

@@ -9,6 +9,9 @@
 
 namespace saker::hub {
 
+// Whether the name still leads to the open file: nobody removed it meanwhile.
+bool is_in_place(int descriptor, const std::filesystem::path& path);
+
 class BlobLock {
  public:
   // None while another holder has it. Where the file system knows no locks nobody is kept out.

@@ -220,7 +220,6 @@ std::size_t HttpGet::take_body(char* bytes, std::size_t /*size*/, std::size_t co
   }
   try {
     self.receiver_.write(std::as_bytes(std::span(bytes, count)));
-    self.arrived_ += count;
     return count;
   } catch (...) {
     self.error_ = std::current_exception();
@@ -337,8 +336,10 @@ void HttpGet::redirect() {
 }
 
 void HttpGet::retry(const std::string& reason, std::chrono::seconds retry_after) {
-  failures_ = arrived_ >= kProgress ? 1 : failures_ + 1;
-  arrived_ = 0;
+  // What came before and comes again is no progress.
+  const bool progressed = receiver_.have() >= furthest_ + kProgress;
+  furthest_ = progressed ? receiver_.have() : furthest_;
+  failures_ = progressed ? 1 : failures_ + 1;
   redirects_ = 0;
   address_ = first_address_;
   if (failures_ >= kMaxFailures || retry_after > kLongestRetryAfter) {

@@ -78,8 +78,8 @@ class HttpGet {
   ResponseHead head_;
   std::exception_ptr error_;  // Thrown inside a callback.
   std::uintmax_t from_ = 0;
-  std::uintmax_t arrived_ = 0;  // Since the last failure.
-  std::size_t unread_ = 0;      // Of this answer's body.
+  std::uintmax_t furthest_ = 0;  // Of the body, when it last made progress.
+  std::size_t unread_ = 0;       // Of this answer's body.
   int redirects_ = 0;
   int failures_ = 0;
   bool running_ = false;

@@ -240,6 +240,27 @@ class Faults(HubTest):
         self.hub.faults[WEIGHTS] = []
         self.same(self.pull(REPO), FILES)
 
+    def test_bytes_that_come_again_are_no_progress(self):
+        self.hub.faults[WEIGHTS] = [{"cut": 100_000, "ignore_range": True}] * 100
+        self.refused("pull", REPO, says="gave up after")
+        self.nothing_final()
+
+    def test_a_part_that_is_no_longer_its_own_stays_a_part(self):
+        self.hub.faults[WEIGHTS] = [{"piece": 20_000, "pause": 0.02}]
+        process = subprocess.Popen([PROGRAM, "pull", REPO], env={**os.environ, **self.env()}, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        part = self.model() / "blobs" / (self.etag(WEIGHTS) + ".incomplete")
+        while not part.exists() or part.stat().st_size == 0:
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        part.unlink()
+        part.write_bytes(b"another pull's")
+        _, message = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b"was taken away while it was fetched", message)
+        self.assertEqual(part.read_bytes(), b"another pull's")
+        self.assertFalse(part.with_suffix("").exists())
+
     def test_wrong_bytes_never_get_a_name(self):
         self.hub.faults[WEIGHTS] = [{"flip": 100_000}] * 2
         self.refused("pull", REPO, says="has the digest")
