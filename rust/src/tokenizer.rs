@@ -3,27 +3,18 @@
 
 use crate::ffi::{borrow, borrow_text, guard, SakerRsBytes, SakerRsIds};
 use std::sync::Arc;
-use tokenizers::{PaddingStrategy, Tokenizer};
+use tokenizers::Tokenizer;
 
 pub struct SakerRsTokenizer {
     pub(crate) engine: Arc<Tokenizer>,
 }
 
-/// Padding beyond this is a broken file, not a wish: the engine would allocate it for each text.
-const MAX_PADDING: usize = 1 << 20;
-
+/// Truncation and padding are left from training: like transformers, which sets both for each call,
+/// we encode whole texts and nothing else.
 fn load(json: &[u8]) -> Result<Tokenizer, String> {
-    let engine = Tokenizer::from_bytes(json).map_err(|e| e.to_string())?;
-    if let Some(padding) = engine.get_padding() {
-        let fixed = match padding.strategy {
-            PaddingStrategy::Fixed(size) => size,
-            PaddingStrategy::BatchLongest => 0,
-        };
-        let size = fixed.max(padding.pad_to_multiple_of.unwrap_or(0));
-        if size > MAX_PADDING {
-            return Err(format!("padding to {size} tokens, at most {MAX_PADDING} expected"));
-        }
-    }
+    let mut engine = Tokenizer::from_bytes(json).map_err(|e| e.to_string())?;
+    engine.with_truncation(None).map_err(|e| e.to_string())?;
+    engine.with_padding(None);
     Ok(engine)
 }
 
