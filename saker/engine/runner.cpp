@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -28,6 +29,11 @@ struct Runner::Submission {
 };
 
 namespace {
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 generate::Speculation speculation_of(
     const GenerateRequest& request, const load::LoadedDraft& draft
@@ -71,7 +77,8 @@ Runner::Runner(
     std::filesystem::path model_dir,
     const LoadDraft& load_draft
 )
-    : prompts_(std::move(prompts)),
+    : id_(next_id()),
+      prompts_(std::move(prompts)),
       limits_(limits),
       prefix_key_(prefixes.key),
       cache_files_(std::move(model_dir)) {
@@ -219,6 +226,8 @@ void Runner::serve() {
     } catch (const std::exception& error) {
       // A handler of a request that could not begin threw: others go on.
       spdlog::error("engine: {}", error.what());
+    } catch (...) {
+      spdlog::error("engine: a handler threw");
     }
   }
 }

@@ -62,6 +62,9 @@ class Runner {
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
 
+  // Another one for each runner of the process.
+  std::uint64_t id() const { return id_; }
+
   // For what waits for the engine's thread: throws kInvalidArgument there, in a handler.
   void check_caller() const;
 
@@ -110,6 +113,7 @@ class Runner {
   generate::SequenceRequest make_sequence(const Submission& submission);
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
+  std::uint64_t id_;
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;
   std::atomic<std::uint64_t> last_id_{0};

@@ -3,9 +3,9 @@
 
 // What a program that scores a lot wants around it: results that were computed before, numbers of
 // what ran, and a trace of every call as JSON lines. An entry is the scores of one view for one
-// list of tokens; its key holds the adapter's hash, the exact strength, all numbers of a null
-// adapter and all token ids, so that different questions never share an answer. All members may be
-// called from any thread.
+// list of tokens; its key holds the engine, the adapter's hash, the exact strength, all numbers of
+// a null adapter and all token ids, so that different questions never share an answer. All members
+// may be called from any thread.
 
 #include "saker/engine/request.h"
 

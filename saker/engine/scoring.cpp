@@ -37,10 +37,13 @@ struct Plan {
 };
 
 // Everything that the scores depend on.
-std::string cache_key(const Plan& plan, const ScoreRequest& request, const nn::AdapterUse& use) {
+std::string cache_key(
+    std::uint64_t engine, const Plan& plan, const ScoreRequest& request, const nn::AdapterUse& use
+) {
   const auto& tokens = plan.prompt.tokens;
   std::string key = fmt::format(
-      "{}|{}|{}|{}|{}|",
+      "{}|{}|{}|{}|{}|{}|",
+      engine,
       nn::adapter_identity(use),
       request.kv_bits,
       request.top_k,
@@ -58,10 +61,12 @@ std::string_view operation_name(const ScoreRequest& request) {
                               : "next_token_dist";
 }
 
-void look_up(Plan& plan, const ScoreRequest& request, ScoreInstruments& instruments) {
+void look_up(
+    std::uint64_t engine, Plan& plan, const ScoreRequest& request, ScoreInstruments& instruments
+) {
   for (std::size_t i = 0; i < plan.views.size(); ++i) {
     plan.calls.push_back({
-        .key = cache_key(plan, request, plan.adapters[i]),
+        .key = cache_key(engine, plan, request, plan.adapters[i]),
         .view_id = view_id(plan.views[i]),
         .op = operation_name(request),
         .top_k = request.top_k,
@@ -187,12 +192,14 @@ ViewScores merge(const Plan& plan, const std::string& view, std::span<TokenScore
 class Batch {
  public:
   Batch(
+      std::uint64_t engine,
       const Prompts& prompts,
       int prefill_step,
       std::span<const ScoreRequest> requests,
       ScoreInstruments* instruments
   )
-      : prefill_step_(prefill_step),
+      : engine_(engine),
+        prefill_step_(prefill_step),
         instruments_(instruments),
         requests_(requests),
         plans_(requests.size()),
@@ -214,7 +221,7 @@ class Batch {
       try {
         finish_plan(plans_[i], requests_[i], model, adapters);
         if (instruments_ != nullptr && !plans_[i].windows.empty()) {
-          look_up(plans_[i], requests_[i], *instruments_);
+          look_up(engine_, plans_[i], requests_[i], *instruments_);
         }
         by_bits[requests_[i].kv_bits].push_back(i);
       } catch (...) {
@@ -286,6 +293,7 @@ class Batch {
     }
   }
 
+  std::uint64_t engine_;
   int prefill_step_;
   ScoreInstruments* instruments_;  // May be null.
   std::span<const ScoreRequest> requests_;
@@ -303,7 +311,7 @@ std::vector<ScoreOutcome> score_requests(
     std::span<const ScoreRequest> requests,
     ScoreInstruments* instruments
 ) {
-  Batch batch(prompts, prefill_step, requests, instruments);
+  Batch batch(runner.id(), prompts, prefill_step, requests, instruments);
   return runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); }
   );
 }

@@ -281,6 +281,18 @@ TEST(Runner, AHandlerThatThrowsAtTheEndEndsNothingElse) {
   EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens, alone.tokens);
 }
 
+TEST(Runner, AHandlerMayThrowAnything) {
+  const auto runner = make_runner();
+  EventHandler throwing;
+  throwing.on_error = [](const std::exception_ptr&) { throw 42; };
+  GenerateRequest nothing = request_of({7}, 20);
+  nothing.max_tokens = 0;
+  runner->submit(nothing, throwing);
+  nothing.prompt = "two prompts";
+  runner->submit(nothing, throwing);
+  EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens.size(), 20U);
+}
+
 TEST(Runner, AHandlerCannotWaitForItsEngine) {
   const auto runner = make_runner();
   std::promise<std::string> said;

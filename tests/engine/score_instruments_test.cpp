@@ -69,6 +69,19 @@ TEST(ScoreInstruments, KnownViewsDoNotRunAgain) {
   EXPECT_EQ(instruments.stats().cache_hits, 1);
 }
 
+TEST(ScoreInstruments, EnginesThatShareThemShareNoResults) {
+  const ModelFolder llama("llama");
+  const ModelFolder qwen("qwen2");
+  ScoreInstruments instruments;
+  const ScoreRequest question = request({3, 14, 15});
+  const auto one = llama.load();
+  const auto other = qwen.load();
+  one->score({&question, 1}, instruments);
+  const auto answer = other->score({&question, 1}, instruments);
+  EXPECT_EQ(instruments.stats().cache_hits, 0);
+  EXPECT_EQ(logprobs(answer.front()), logprobs(other->score({&question, 1}).front()));
+}
+
 TEST(ScoreInstruments, BatchesRunOnlyWhatIsNew) {
   const ModelFolder folder("llama");
   const auto engine = folder.load();

@@ -51,7 +51,7 @@ struct Dflash::State final : DraftState {
       }
     }
     kept.push(features);
-    if (owner.widest_ > 0 && kept.size() > 2 * owner.widest_) {
+    if (owner.widest_ > 0 && kept.size() > std::int64_t{2} * owner.widest_) {
       const mx::array newest = kept.pop(kept.size(), owner.widest_);
       restart();
       kept.push(newest);
