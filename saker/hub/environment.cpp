@@ -70,6 +70,13 @@ std::string checked_token(std::string_view text, std::string_view source) {
   return std::string(token);
 }
 
+bool is_yes(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text == "1" || text == "true" || text == "yes" || text == "on";
+}
+
 }  // namespace
 
 fs::path cache_dir() {
@@ -90,6 +97,9 @@ std::string endpoint() {
 }
 
 std::string token() {
+  if (is_yes(variable("HF_HUB_DISABLE_IMPLICIT_TOKEN").value_or(""))) {
+    return {};
+  }
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
     if (const auto text = variable(name)) {
       return checked_token(*text, name);
@@ -105,11 +115,8 @@ std::string token() {
 
 bool is_offline() {
   for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
-    if (auto text = variable(name)) {
-      std::transform(text->begin(), text->end(), text->begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      });
-      return *text == "1" || *text == "true" || *text == "yes" || *text == "on";
+    if (const auto text = variable(name)) {
+      return is_yes(*text);
     }
   }
   return false;

@@ -17,7 +17,8 @@ std::filesystem::path cache_dir();
 // $HF_ENDPOINT without slashes at its end [https://huggingface.co].
 std::string endpoint();
 
-// $HF_TOKEN, else the first line of $HF_TOKEN_PATH [$HF_HOME/token]; empty where there is none.
+// $HF_TOKEN, else the first line of $HF_TOKEN_PATH [$HF_HOME/token]; empty where there is none, or
+// where $HF_HUB_DISABLE_IMPLICIT_TOKEN is yes as below.
 // Throws kInvalidArgument for one that no HTTP header can hold.
 std::string token();
 

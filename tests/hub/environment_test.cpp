@@ -58,6 +58,12 @@ TEST(Environment, Token) {
     EXPECT_EQ(token(), "hf_file");
   }
   {
+    const HubEnvironment set(
+        {{"HF_TOKEN", "hf_variable"}, {"HF_HUB_DISABLE_IMPLICIT_TOKEN", "TRUE"}}
+    );
+    EXPECT_EQ(token(), "");
+  }
+  {
     const HubEnvironment set({{"HF_HOME", home.path()}, {"HF_TOKEN", " hf_variable\n"}});
     EXPECT_EQ(token(), "hf_variable");
   }

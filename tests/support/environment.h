@@ -24,6 +24,7 @@ class HubEnvironment {
           "HUGGING_FACE_HUB_TOKEN",
           "HF_TOKEN_PATH",
           "HF_ENDPOINT",
+          "HF_HUB_DISABLE_IMPLICIT_TOKEN",
           "HF_HUB_OFFLINE",
           "TRANSFORMERS_OFFLINE",
           "HF_HUB_DOWNLOAD_TIMEOUT"}) {
