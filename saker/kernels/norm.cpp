@@ -7,6 +7,7 @@
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/fused/linear_task.h"
+#include "saker/kernels/fused/one_kernel.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -114,6 +115,26 @@ std::vector<mx::array> linear_norm(
   return cpu_operation("SakerLinearNorm", {residual.shape(), residual.shape()}, inputs, body);
 }
 
+// Inputs x, residual and a factor: their scaled sum.
+std::vector<mx::array> scaled_sum(const std::vector<mx::array>& inputs) {
+  return {mx::multiply(mx::add(inputs[0], inputs[1]), inputs[2])};
+}
+
+std::vector<mx::array> plain_sum(const std::vector<mx::array>& inputs) {
+  return {mx::add(inputs[0], inputs[1])};
+}
+
+// MLX's operations, few of them.
+ResidualNorm rms_norm_residual_plain(
+    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale
+) {
+  auto sum = (scale == 1.0F ? one_kernel(plain_sum, {x, residual})
+                            : one_kernel(scaled_sum, {x, residual, mx::array(scale, x.dtype())}))
+                 .front();
+  auto normed = mx::fast::rms_norm(sum, mx::astype(weight, sum.dtype()), eps);
+  return {std::move(sum), std::move(normed)};
+}
+
 }  // namespace
 
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
@@ -141,9 +162,7 @@ ResidualNorm rms_norm_residual(
       x.size()
   );
   if (!has_body(x) || residual.dtype() != mx::float32) {
-    auto sum = scale == 1.0F ? x + residual : (x + residual) * mx::array(scale, x.dtype());
-    auto normed = mx::fast::rms_norm(sum, mx::astype(weight, sum.dtype()), eps);
-    return {std::move(sum), std::move(normed)};
+    return rms_norm_residual_plain(x, residual, weight, eps, scale);
   }
   const NormBody body{kernel_table().rows, eps, scale};
   const auto weights = mx::astype(weight, mx::float32);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/rms_norm.h"
 
+#include "saker/kernels/backend.h"
+
 namespace saker::nn {
 namespace {
 
@@ -22,6 +24,10 @@ RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options, i
     weight_ = mx::add(weight_, mx::array(options.weight_offset));
     mx::eval(weight_);
   }
+  if (!kernels::on_cpu()) {
+    half_weight_ = mx::astype(weight_, mx::bfloat16);
+    mx::eval(*half_weight_);
+  }
   weights.add_module({
       .path = module_.path,
       .inputs = size,
@@ -33,7 +39,8 @@ RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options, i
 }
 
 mx::array RmsNorm::operator()(const mx::array& x, const RowAdapters& adapters) const {
-  return changed(kernels::rms_norm(x, weight_, eps_), adapters, module_);
+  const bool half = half_weight_ && x.dtype() == mx::bfloat16;
+  return changed(kernels::rms_norm(x, half ? *half_weight_ : weight_, eps_), adapters, module_);
 }
 
 kernels::ResidualNorm RmsNorm::add(

@@ -8,6 +8,8 @@
 #include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 
+#include <optional>
+
 namespace saker::nn {
 
 struct NormOptions {
@@ -35,6 +37,8 @@ class RmsNorm {
 
  private:
   mx::array weight_;
+  std::optional<mx::array>
+      half_weight_;  // On a GPU: for rows of bf16, whatever the weight's dtype.
   float eps_;
   ModuleColumns module_;
 };
