@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/memory.h"
 
+#include "saker/base/control_group.h"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,10 +33,12 @@ std::size_t peak_memory_bytes() {
   return static_cast<std::size_t>(usage.ru_maxrss) * kUnit;
 }
 
-std::size_t physical_memory_bytes() {
+std::size_t usable_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page_bytes > 0 ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
+  const bool known = pages > 0 && page_bytes > 0;
+  const std::size_t machine = known ? static_cast<std::size_t>(pages) * page_bytes : SIZE_MAX;
+  return std::min(machine, group_memory_bytes("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
 bool keep_freed_memory([[maybe_unused]] int bytes) {

@@ -13,8 +13,9 @@ namespace saker {
 // The largest resident set so far, mapped file pages included, in bytes.
 std::size_t peak_memory_bytes();
 
-// Of the machine; SIZE_MAX where it does not say.
-std::size_t physical_memory_bytes();
+// What the machine has, or less where the process is in a container with a limit; SIZE_MAX where
+// neither says.
+std::size_t usable_memory_bytes();
 
 // Lets the C library keep up to so much freed memory for what any thread allocates next. Else the
 // arrays of each pass are given back to the system, and come back page by page, cleared, in the

@@ -278,7 +278,7 @@ void KvPages::prepare(std::int64_t first, int count) {
   const auto bytes = layout_.page_bytes();
   require(
       // A request beyond it fails before it touches a page.
-      static_cast<std::size_t>(end - begin) <= physical_memory_bytes() / bytes,
+      static_cast<std::size_t>(end - begin) <= usable_memory_bytes() / bytes,
       ErrorCode::kCapacity,
       "cache: {} rows need {} pages of {} bytes, more than this machine's memory",
       count,
