@@ -50,6 +50,18 @@ class ThreadQueue {
     ready_.notify_all();
   }
 
+  // The same, where nothing comes out after `last`.
+  void close_after(T last) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!closed_) {
+        values_.push_back(std::move(last));
+        closed_ = true;
+      }
+    }
+    ready_.notify_all();
+  }
+
  private:
   // REQUIRES: mutex_ is held.
   std::optional<T> take() {

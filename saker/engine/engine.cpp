@@ -22,6 +22,7 @@
 
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <utility>
 
 namespace saker::engine {
@@ -115,6 +116,19 @@ Runner::PrefixOptions prefix_options(
   return result;
 }
 
+// Destroys `engine` on another thread; the program's end waits for that.
+void destroy_elsewhere(std::shared_ptr<void> engine) {
+  static std::mutex mutex;
+  static std::vector<std::future<void>> leaving;
+  const std::lock_guard lock(mutex);
+  std::erase_if(leaving, [](const std::future<void>& gone) {
+    return gone.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  leaving.push_back(std::async(std::launch::async, [engine = std::move(engine)]() mutable {
+    engine.reset();
+  }));
+}
+
 }  // namespace
 
 class Engine::Impl {
@@ -162,15 +176,7 @@ class Engine::Impl {
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
     kernels::select_device(options.device);
-    require(
-        options.threads >= 0,
-        ErrorCode::kInvalidArgument,
-        "threads: got {}, expected 0 or more",
-        options.threads
-    );
-    if (options.threads > 0) {
-      kernels::set_threads(options.threads);
-    }
+    kernels::set_threads(options.threads);
     load::LoadedCheckpoint loaded = load_weights(model_dir, options);
     const models::ModelInfo& info = loaded.model->info();
     facts_.model_type = info.model_type;
@@ -234,7 +240,7 @@ class Engine::Impl {
 };
 
 std::size_t default_prefix_cache_bytes() {
-  return physical_memory_bytes() / 8;
+  return usable_memory_bytes() / 8;
 }
 
 std::unique_ptr<Engine> Engine::load(
@@ -249,7 +255,11 @@ std::unique_ptr<Engine> Engine::load(
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  if (impl_->runner().is_own_thread()) {
+    destroy_elsewhere(std::move(impl_));
+  }
+}
 
 std::uint64_t Engine::submit(GenerateRequest request, EventHandler handler) {
   return impl_->runner().submit(std::move(request), std::move(handler));
@@ -325,6 +335,14 @@ MachineLimits Engine::measure_limits() {
 }
 
 std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
+  require(
+      depth >= 0 && kernels::is_kv_bits(kv_bits),
+      ErrorCode::kInvalidArgument,
+      "cache_bytes: got {} rows of {} bits, expected 0 or more of 4, 8 or {}",
+      depth,
+      kv_bits,
+      kernels::kUnquantizedBits
+  );
   return impl_->runner().call([depth, kv_bits](const models::Model& model) {
     return model.cache_bytes(depth, kv_bits);
   });

@@ -32,7 +32,9 @@ namespace saker::engine {
 std::size_t default_prefix_cache_bytes();
 
 struct EngineOptions {
-  int threads = 0;  // Worker threads of CPU kernels; 0: the processors this process may use.
+  // Worker threads of CPU kernels; 0: the processors this process may use. All engines of a process
+  // share them, and the device: both are what the last one was loaded with.
+  int threads = 0;
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt rows of one pass.
   int max_batch = 8;       // Requests that run together; others wait.
@@ -48,7 +50,7 @@ struct EngineOptions {
   // asked for (docs/adr/0017); any other is left to the requests. Empty: none or several.
   std::filesystem::path adapter = {};
   // Memory for rows of earlier prompts and answers, which later prompts with the same beginning do
-  // not run again; 0: none are kept. Default: an eighth of the machine's memory.
+  // not run again; 0: none are kept. Default: an eighth of the memory that there is.
   std::size_t prefix_cache_bytes = default_prefix_cache_bytes();
   // A folder where those rows outlive the engine, bounded in bytes; empty: none. CPU only.
   std::filesystem::path prefix_cache_dir = {};
@@ -90,7 +92,9 @@ class Engine {
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  ~Engine();  // Cancels what still runs.
+  // Cancels what still runs and waits for it. A handler may be the last owner: then nothing waits
+  // but the end of the program.
+  ~Engine();
 
   // Queues a request; its handler is called on the engine's thread and must not block. Returns the
   // request's id.

@@ -47,7 +47,7 @@ std::vector<std::int32_t> suppressed_by(const Json& generation_config) {
     require(
         holds,
         ErrorCode::kCorruptData,
-        "generation_config.json: suppress_tokens: got {}, expected a list of token ids",
+        "suppress_tokens: got {}, expected a list of token ids",
         got.is_number() ? got.dump() : got.type_name()
     );
   };
@@ -59,9 +59,7 @@ std::vector<std::int32_t> suppressed_by(const Json& generation_config) {
   return ids;
 }
 
-}  // namespace
-
-sample::SamplingOptions sampling_from(const Json& generation_config) {
+sample::SamplingOptions read_sampling(const Json& generation_config) {
   sample::SamplingOptions options;
   if (!json_bool(generation_config, "do_sample", false)) {
     options.temperature = 0.0;
@@ -73,6 +71,7 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
   options.typical_p = json_double(generation_config, "typical_p", options.typical_p);
   options.repetition_penalty =
       json_double(generation_config, "repetition_penalty", options.repetition_penalty);
+  options.repetition_context_size = 0;  // Who writes these files means all tokens.
   const auto count = [&generation_config](std::string_view name) {
     const std::int64_t value = json_int(generation_config, name, 0);
     return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
@@ -80,12 +79,18 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
   options.top_k = count("top_k");
   options.min_tokens = count("min_new_tokens");
   options.suppress_tokens = suppressed_by(generation_config);
+  sample::check_options(options, std::numeric_limits<int>::max());
+  return options;
+}
+
+}  // namespace
+
+sample::SamplingOptions sampling_from(const Json& generation_config) {
   try {
-    sample::check_options(options, std::numeric_limits<int>::max());
+    return read_sampling(generation_config);
   } catch (const Error& error) {
     throw Error(ErrorCode::kCorruptData, fmt::format("generation_config.json: {}", error.what()));
   }
-  return options;
 }
 
 std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {

@@ -97,14 +97,14 @@ Runner::Runner(
 }
 
 Runner::~Runner() {
-  jobs_.push([this] {
+  // What a handler submits after that is refused: it would run to its end.
+  jobs_.close_after([this] {
     while (!running_.empty()) {
       const std::uint64_t id = running_.begin()->second;
       running_.erase(running_.begin());
       generator_->cancel(id);
     }
   });
-  jobs_.close();
   thread_.join();
 }
 
@@ -156,9 +156,13 @@ cache::PrefixCacheStats Runner::prefix_stats() {
   });
 }
 
+bool Runner::is_own_thread() const {
+  return std::this_thread::get_id() == thread_.get_id();
+}
+
 void Runner::check_caller() const {
   require(
-      std::this_thread::get_id() != thread_.get_id(),
+      !is_own_thread(),
       ErrorCode::kInvalidArgument,
       "a handler waits for its own engine: only submit, cancel and sessions are for handlers"
   );

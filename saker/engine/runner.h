@@ -53,7 +53,7 @@ class Runner {
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
-  ~Runner();  // Cancels what still runs.
+  ~Runner();  // Cancels what still runs and waits. REQUIRES: not on the engine's thread.
 
   // Requests that cannot run end by the handler's `on_error`, on the engine's thread.
   std::uint64_t submit(GenerateRequest request, EventHandler handler);
@@ -64,6 +64,9 @@ class Runner {
 
   // Another one for each runner of the process.
   std::uint64_t id() const { return id_; }
+
+  // Whether a handler asks.
+  bool is_own_thread() const;
 
   // For what waits for the engine's thread: throws kInvalidArgument there, in a handler.
   void check_caller() const;

@@ -91,6 +91,7 @@ double run_prompt(
 }
 
 void check_plan(const models::Model& model, const BenchPlan& plan) {
+  constexpr int kMaxBatch = 4096;
   const auto at_least = [](std::string_view name, int value, int low) {
     require(
         value >= low,
@@ -103,7 +104,13 @@ void check_plan(const models::Model& model, const BenchPlan& plan) {
   };
   at_least("prompt tokens", plan.prompt_tokens, 0);
   at_least("generation tokens", plan.generation_tokens, 0);
-  at_least("batch", plan.batch, 1);
+  require(
+      plan.batch >= 1 && plan.batch <= kMaxBatch,
+      ErrorCode::kInvalidArgument,
+      "batch: got {}, expected 1 to {}",
+      plan.batch,
+      kMaxBatch
+  );
   at_least("depth", plan.depth, 0);
   at_least("repetitions", plan.repetitions, 1);
   const std::int64_t rows =

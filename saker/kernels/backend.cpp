@@ -43,13 +43,13 @@ void select_device(std::string_view name) {
 
 void set_threads(int count) {
   require(
-      count >= 1 && count <= kMaxThreads,
+      count >= 0 && count <= kMaxThreads,
       ErrorCode::kInvalidArgument,
-      "[threads] got {}, expected 1 to {}",
+      "[threads] got {}, expected 0 to {}",
       count,
       kMaxThreads
   );
-  thread_pool().resize(count);
+  thread_pool().resize(count > 0 ? count : available_processors());
 }
 
 int threads() {

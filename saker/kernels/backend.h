@@ -19,8 +19,8 @@ void pretend_gpu(bool pretend);
 // Selects "cpu" or "gpu"; throws kUnsupported when this MLX has no GPU.
 void select_device(std::string_view name);
 
-// Worker threads of the CPU kernels, at least 1. Default: the processors this process may use.
-// Results do not depend on it.
+// Worker threads of the CPU kernels; 0, the default: one for each processor that this process may
+// use. Results do not depend on it.
 void set_threads(int count);
 int threads();
 

@@ -30,6 +30,17 @@ TEST(ThreadQueue, ClosedQueuesGiveWhatIsLeft) {
   EXPECT_FALSE(queue.pop());
 }
 
+TEST(ThreadQueue, TheLastValueIsTheLast) {
+  ThreadQueue<int> queue;
+  queue.push(1);
+  queue.close_after(2);
+  queue.close_after(3);
+  EXPECT_FALSE(queue.push(4));
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_EQ(queue.pop(), 2);
+  EXPECT_FALSE(queue.pop());
+}
+
 TEST(ThreadQueue, EveryValueComesOutOnce) {
   constexpr int kProducers = 4;
   constexpr int kConsumers = 3;

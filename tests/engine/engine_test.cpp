@@ -6,13 +6,17 @@
 #include "saker/kernels/backend.h"
 
 #include "tests/engine/model_folder.h"
+#include "tests/kernels/saved_machine.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -241,6 +245,34 @@ TEST(Engine, TextPromptsAndFacts) {
   EXPECT_EQ(engine->generate(request).prompt_tokens, engine->tokenizer()->encode("!"));
 }
 
+TEST(Engine, AHandlerMayBeItsLastOwner) {
+  const ModelFolder folder("qwen3");
+  std::promise<FinishReason> ended;
+  std::shared_ptr<Engine> engine = folder.load();
+  GenerateRequest request;
+  request.tokens = Ids{1};
+  request.max_tokens = 300;
+  EventHandler handler;
+  handler.on_text = [engine](std::string_view) mutable { engine.reset(); };
+  handler.on_done = [&ended](const GenerateResult& result) {
+    ended.set_value(result.finish_reason);
+  };
+  engine->submit(request, std::exchange(handler, {}));
+  engine.reset();
+  EXPECT_EQ(ended.get_future().get(), FinishReason::kCancelled);
+}
+
+TEST(Engine, ThreadsAreThoseOfTheLastLoad) {
+  const kernels::SavedMachine saved;
+  const ModelFolder folder("qwen3");
+  folder.load();
+  const int all = kernels::threads();
+  folder.load({.threads = all + 1});
+  EXPECT_EQ(kernels::threads(), all + 1);
+  folder.load();
+  EXPECT_EQ(kernels::threads(), all);
+}
+
 TEST(Engine, BenchMeasuresRates) {
   const ModelFolder folder("qwen3_q4");
   const auto engine = folder.load();
@@ -251,6 +283,9 @@ TEST(Engine, BenchMeasuresRates) {
   EXPECT_EQ(result.generation_tps.size(), 2U);
   EXPECT_GT(result.generation_tps[0], 0.0);
   EXPECT_THROW(engine->bench({.prompt_tokens = 1000}, {}), Error);
+  EXPECT_THROW(engine->bench({.batch = 1 << 30}, {}), Error);
+  EXPECT_THROW(engine->cache_bytes(-1, 16), Error);
+  EXPECT_THROW(engine->cache_bytes(1, 7), Error);
 }
 
 TEST(Engine, LimitsOfTheMachine) {

@@ -193,6 +193,7 @@ TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
   EXPECT_EQ(options.top_k, 20);
   EXPECT_EQ(options.min_p, 0.01);
   EXPECT_EQ(options.repetition_penalty, 1.05);
+  EXPECT_EQ(options.repetition_context_size, 0);
   EXPECT_EQ(options.suppress_tokens, (std::vector<std::int32_t>{258883, 7}));
   EXPECT_TRUE(sampling_from({{"suppress_tokens", nullptr}}).suppress_tokens.empty());
 }
@@ -222,13 +223,16 @@ TEST(SamplingFrom, WithoutSamplingIsGreedy) {
 }
 
 TEST(SamplingFrom, NonsenseNamesFileAndField) {
-  try {
-    sampling_from({{"do_sample", true}, {"top_p", 7}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
-    EXPECT_THAT(error.what(), HasSubstr("generation_config.json: top_p: got 7"));
-  }
+  saker::testing::expect_error(
+      ErrorCode::kCorruptData,
+      {"generation_config.json: top_p: got 7"},
+      [] { sampling_from({{"do_sample", true}, {"top_p", 7}}); }
+  );
+  saker::testing::expect_error(
+      ErrorCode::kCorruptData,
+      {"generation_config.json: ", "min_p", "hot"},
+      [] { sampling_from({{"min_p", "hot"}}); }
+  );
 }
 
 }  // namespace

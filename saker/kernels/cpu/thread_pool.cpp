@@ -40,6 +40,8 @@ bool spin_until(const Ready& ready) {
   return ready();
 }
 
+}  // namespace
+
 int available_processors() {
 #if defined(__linux__)
   cpu_set_t set;
@@ -49,8 +51,6 @@ int available_processors() {
 #endif
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
-
-}  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   start_workers(std::max(1, threads) - 1);

@@ -80,7 +80,10 @@ class ThreadPool {
   std::atomic<bool> stopping_{false};
 };
 
-// The pool of all CPU kernels. Starts with the processors that this process may use.
+// Those that this process may use, at least 1.
+int available_processors();
+
+// The pool of all CPU kernels. Starts with as many threads.
 ThreadPool& thread_pool();
 
 }  // namespace saker::kernels
