@@ -175,6 +175,11 @@ void bind_differences(nb::module_& module) {
       .def_prop_ro("sum", [](const ViewDifference& self) { return self.total.sum; })
       .def_prop_ro("mean", [](const ViewDifference& self) { return self.total.mean; })
       .def_prop_ro("count", [](const ViewDifference& self) { return self.total.count; })
+      .def_prop_ro(
+          "left_out",
+          [](const ViewDifference& self) { return self.total.left_out; },
+          "Deltas that are not finite: the numbers are of the others, NaN where there are none."
+      )
       .def_ro("mean_change", &ViewDifference::mean_change, "The mean of the deltas' sizes.")
       .def_prop_ro(
           "mean_interval",
@@ -196,7 +201,11 @@ void bind_differences(nb::module_& module) {
             return self.next ? std::optional(self.next->js) : std::nullopt;
           }
       )
-      .def_ro("z", &ViewDifference::z, "mean_change beside that of two or more null views.");
+      .def_ro(
+          "z",
+          &ViewDifference::z,
+          "mean_change beside that of two or more null views, of those where it is finite."
+      );
   nb::class_<score::AblationCurve>(
       module, "AblationCurve", "How the next-token divergence grows with the strength."
   )
@@ -206,7 +215,11 @@ void bind_differences(nb::module_& module) {
   nb::class_<Differences>(module, "Differences", "What views of one scored text differ by.")
       .def_ro("reference", &Differences::reference, "The first view.")
       .def_ro("views", &Differences::views, "The others.")
-      .def_ro("ablation", &Differences::ablation, "With three strengths, 0 of the base included.");
+      .def_ro(
+          "ablation",
+          &Differences::ablation,
+          "With three different strengths, 0 of the base included."
+      );
 }
 
 void bind_stats(nb::module_& module) {

@@ -106,6 +106,7 @@ Json to_json(const engine::Differences& differences) {
     }
     views[view.view] = {
         {"deltas", std::move(deltas)},
+        {"left_out", view.total.left_out},
         {"sum", number(view.total.sum)},
         {"mean", number(view.total.mean)},
         {"mean_interval", {number(view.mean_interval.low), number(view.mean_interval.high)}},

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -10,7 +11,6 @@ namespace saker::engine {
 namespace {
 
 constexpr std::size_t kFewestNulls = 2;
-constexpr std::size_t kFewestStrengths = 3;
 
 std::vector<double> finite_values(const score::TokenLogprobs& deltas) {
   std::vector<double> values;
@@ -22,18 +22,23 @@ std::vector<double> finite_values(const score::TokenLogprobs& deltas) {
   return values;
 }
 
+score::TokenLogprobs sizes(score::TokenLogprobs deltas) {
+  for (auto& delta : deltas) {
+    if (delta) {
+      delta = std::abs(*delta);
+    }
+  }
+  return deltas;
+}
+
 ViewDifference difference(const ViewScores& reference, const ViewScores& scores) {
   ViewDifference result{.view = scores.view};
   result.deltas = score::token_deltas(reference.logprobs, scores.logprobs);
   result.total = score::summary(result.deltas);
+  result.mean_change = score::summary(sizes(result.deltas)).mean;
   const std::vector<double> values = finite_values(result.deltas);
-  if (!values.empty()) {
-    result.mean_interval = score::bootstrap_interval(values, {});
-    for (const double value : values) {
-      result.mean_change += std::abs(value);
-    }
-    result.mean_change /= static_cast<double>(values.size());
-  }
+  result.mean_interval = values.empty() ? score::Interval{result.total.mean, result.total.mean}
+                                        : score::bootstrap_interval(values, {});
   if (reference.next && scores.next) {
     try {
       result.next = score::divergence(*reference.next, *scores.next);
@@ -47,7 +52,7 @@ ViewDifference difference(const ViewScores& reference, const ViewScores& scores)
 void add_z_scores(Differences& all, std::span<const View> views) {
   std::vector<double> nulls;
   for (std::size_t i = 1; i < views.size(); ++i) {
-    if (views[i].null) {
+    if (views[i].null && std::isfinite(all.views[i - 1].mean_change)) {
       nulls.push_back(all.views[i - 1].mean_change);
     }
   }
@@ -74,12 +79,14 @@ void add_ablation(Differences& all, std::span<const View> views) {
       continue;
     }
     adapter = adapter.empty() ? views[i].adapter : adapter;
-    if (views[i].adapter == adapter) {
+    // "ft" and "1" are one point.
+    const bool is_new = std::ranges::find(strengths, views[i].strength) == strengths.end();
+    if (views[i].adapter == adapter && is_new) {
       strengths.push_back(views[i].strength);
       divergences.push_back(all.views[i - 1].next->js);
     }
   }
-  if (strengths.size() >= kFewestStrengths) {
+  if (strengths.size() >= score::kFewestStrengths) {
     all.ablation = score::ablation_curve(strengths, divergences);
   }
 }

@@ -19,19 +19,23 @@ namespace saker::engine {
 struct ViewDifference {
   std::string view;
   score::TokenLogprobs deltas = {};  // Per token, in nats: positive where it became more probable.
-  score::Summary total = {};         // Of the deltas.
-  double mean_change = 0.0;          // Mean of their absolute values.
+  // Of the finite deltas, as all that follows; total.left_out says how many are not, and NaN that
+  // none is.
+  score::Summary total = {};
+  double mean_change = 0.0;            // Mean of their absolute values.
   score::Interval mean_interval = {};  // 95 % of the mean delta, by bootstrap over tokens.
   // Of the next-token distributions; none where they were not asked for or the model is broken.
   std::optional<score::Divergence> next = {};
-  // How far mean_change lies above that of the null views; none without two of them, or for one.
+  // How far mean_change lies above that of the null views; none without two of them whose
+  // mean_change is finite, or for one.
   std::optional<double> z = {};
 };
 
 struct Differences {
   std::string reference;              // The first view.
   std::vector<ViewDifference> views;  // The others.
-  // Of the next-token JS over the strengths of the first adapter, where three or more are there.
+  // Of the next-token JS over the strengths of the first adapter, where three or more
+  // different ones are there.
   std::optional<score::AblationCurve> ablation;
 };
 

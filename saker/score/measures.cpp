@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 namespace saker::score {
@@ -32,6 +34,7 @@ void check_values(std::span<const double> values, std::string_view what) {
   );
 }
 
+// REQUIRES: x differ.
 double r_squared(std::span<const double> x, std::span<const double> y) {
   const double x_mean = mean(x);
   const double y_mean = mean(y);
@@ -42,9 +45,6 @@ double r_squared(std::span<const double> x, std::span<const double> y) {
     xx += (x[i] - x_mean) * (x[i] - x_mean);
     xy += (x[i] - x_mean) * (y[i] - y_mean);
     yy += (y[i] - y_mean) * (y[i] - y_mean);
-  }
-  if (xx == 0.0) {
-    return 0.0;
   }
   if (yy == 0.0) {
     return 1.0;
@@ -143,9 +143,15 @@ Summary summary(const TokenLogprobs& values) {
     if (value && std::isfinite(*value)) {
       ++result.count;
       result.sum += *value;
+    } else if (value) {
+      ++result.left_out;
     }
   }
-  result.mean = result.count > 0 ? result.sum / static_cast<double>(result.count) : 0.0;
+  if (result.count > 0) {
+    result.mean = result.sum / static_cast<double>(result.count);
+  } else if (result.left_out > 0) {
+    result.sum = result.mean = std::numeric_limits<double>::quiet_NaN();
+  }
   return result;
 }
 
@@ -153,14 +159,22 @@ AblationCurve ablation_curve(
     std::span<const double> strengths, std::span<const double> divergences
 ) {
   require(
-      strengths.size() == divergences.size() && strengths.size() >= 2,
+      strengths.size() == divergences.size(),
       ErrorCode::kInvalidArgument,
-      "[ablation] got {} strengths and {} divergences, expected two or more of each",
+      "[ablation] got {} strengths and {} divergences, expected as many",
       strengths.size(),
       divergences.size()
   );
   check_values(strengths, "ablation strengths");
   check_values(divergences, "ablation divergences");
+  const std::size_t different = std::set<double>(strengths.begin(), strengths.end()).size();
+  require(
+      different >= kFewestStrengths,
+      ErrorCode::kInvalidArgument,
+      "[ablation] got {} different strengths, expected {} or more",
+      different,
+      kFewestStrengths
+  );
   return {
       .linearity = r_squared(strengths, divergences),
       .saturation = saturation(strengths, divergences),

@@ -20,11 +20,15 @@ TokenLogprobs token_deltas(const TokenLogprobs& base, const TokenLogprobs& tuned
 // Of the values that are there and finite.
 struct Summary {
   std::size_t count = 0;
-  double sum = 0.0;
+  std::size_t left_out = 0;  // Values that are there and not finite.
+  double sum = 0.0;          // As the mean: 0 without values, NaN when all were left out.
   double mean = 0.0;
 };
 
 Summary summary(const TokenLogprobs& values);
+
+// A line goes through any two points.
+inline constexpr std::size_t kFewestStrengths = 3;
 
 // How a divergence grows with the adapter's strength.
 struct AblationCurve {
@@ -35,7 +39,8 @@ struct AblationCurve {
   double overshoot = 1.0;  // Divergence at the largest strength over that at 1.
 };
 
-// Throws kInvalidArgument for different lengths, fewer than two points and non-finite numbers.
+// Throws kInvalidArgument for different lengths, fewer than three different strengths and
+// non-finite numbers.
 AblationCurve ablation_curve(
     std::span<const double> strengths, std::span<const double> divergences
 );

@@ -203,6 +203,13 @@ class Views(SakerTest):
         self.assertNotIn("-nan", text)
         self.assertEqual([line.split()[:2] for line in text.splitlines()[1:3]][0], ["-", "-"])
         self.assertEqual(text.splitlines()[2].split()[1], "nan")
+        self.assertIn("sum nan, mean nan", text.splitlines()[-1])
+        self.assertIn("1 not finite and left out", text.splitlines()[-1])
+        page = self.folder / "page.html"
+        got = self.json(*pair, "--text", "hello you", "--html", page, "--json")["diff"]["views"]["1e30"]
+        self.assertEqual(got, {"deltas": [None, None], "left_out": 1, "sum": None, "mean": None, "mean_interval": [None, None],
+                               "mean_change": None, "kl": None, "js": None, "z": None})
+        self.assertNotIn("nan", page.read_text(encoding="utf-8"))
 
     def test_bad_views(self):
         score = ["score", DEMO, "--text", "hello"]

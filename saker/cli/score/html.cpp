@@ -123,12 +123,14 @@ std::string minus(std::string text) {
   return text;
 }
 
+constexpr const char* kNoNumber = "\u2013";
+
 std::string number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? minus(fmt::format("{:.4f}", *value)) : "\u2013";
+  return value && std::isfinite(*value) ? minus(fmt::format("{:.4f}", *value)) : kNoNumber;
 }
 
 std::string change(double value) {
-  return minus(fmt::format("{:+.4f}", value));
+  return std::isfinite(value) ? minus(fmt::format("{:+.4f}", value)) : kNoNumber;
 }
 
 // Two views of the same tokens.
@@ -174,13 +176,15 @@ void add_table(std::string& page, const engine::Differences& all) {
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td><td>{}</td>"
         "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escape_html(view.view),
-        view.total.count,
+        view.total.left_out == 0
+            ? std::to_string(view.total.count)
+            : fmt::format("{} ({} not finite)", view.total.count, view.total.left_out),
         change(view.total.sum),
         change(view.total.mean),
         change(view.mean_interval.low),
         change(view.mean_interval.high),
         number(view.mean_change),
-        view.z ? minus(fmt::format("{:.1f}", *view.z)) : "\u2013",
+        view.z ? minus(fmt::format("{:.1f}", *view.z)) : kNoNumber,
         number(view.next ? std::optional(view.next->kl) : std::nullopt),
         number(view.next ? std::optional(view.next->js) : std::nullopt)
     );

@@ -39,6 +39,9 @@ void add_measures(std::string& table, const engine::Differences& all) {
         decimals(view.mean_interval.high, Sign::kAlways),
         decimals(view.mean_change)
     );
+    if (view.total.left_out > 0) {
+      table += fmt::format(", {} not finite and left out", view.total.left_out);
+    }
     if (view.z) {
       table += fmt::format(", z {:+.2f}", *view.z);
     }
