@@ -393,4 +393,8 @@ std::vector<std::int32_t> Engine::prompt_tokens(const GenerateRequest& request) 
   return impl_->prompts().encode(request);
 }
 
+ScorePrompt Engine::score_prompt(const ScoreRequest& request) const {
+  return impl_->prompts().encode(request);
+}
+
 }  // namespace saker::engine

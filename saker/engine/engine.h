@@ -11,6 +11,7 @@
 // thread; in handlers, which run on that one, those that wait for it throw kInvalidArgument.
 // Answers do not depend on what else runs.
 
+#include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
 #include "saker/engine/score_instruments.h"
 #include "saker/text/chat_template.h"
@@ -140,6 +141,8 @@ class Engine {
   sample::SamplingOptions recommended_sampling() const;
   // The prompt's ids as `generate` would run them.
   std::vector<std::int32_t> prompt_tokens(const GenerateRequest& request) const;
+  // What `score` would run, without running it. Throws what it throws for such a text.
+  ScorePrompt score_prompt(const ScoreRequest& request) const;
 
  private:
   class Impl;

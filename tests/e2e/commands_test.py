@@ -142,7 +142,7 @@ class Score(SakerTest):
         self.assertEqual(output.read_bytes(), whole)
 
     def test_resume_counts_the_failures_before_it(self):
-        lines = [{"id": {"error": {"code": "x"}}, "tokens": [5, 6]}, {"id": 2, "tokens": [-1]}, {"id": 3, "text": "hello"}]
+        lines = [{"id": {"error": {"code": "x"}}, "tokens": [5, 6]}, {"id": {"views": {}}, "tokens": [-1]}, {"id": 3, "text": "hello"}]
         path = self.write("r.jsonl", "\n".join(map(json.dumps, lines)))
         output = self.folder / "out.jsonl"
         run = ["score", DEMO, "-f", path, "-o", output]
@@ -178,6 +178,25 @@ class Score(SakerTest):
         self.assertEqual(output.read_bytes(), b'{"id": 2}\n')
         output.write_text('{"id": 1}\n{"id": 2}\n')
         self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="other input")
+        # Without ids, and with the same ones, the tokens and what of them is scored tell.
+        for ours, other in (
+            ({"tokens": [5, 6]}, {"tokens": [5, 7]}),
+            ({"id": 1, "text": "hello you"}, {"id": 1, "text": "hello all"}),
+            ({"text": "hello you all"}, {"prompt": "hello you", "completion": " all"}),
+            ({"tokens": [5, 6]}, {"tokens": [-1]}),
+        ):
+            path.write_text(f"{json.dumps(ours)}\n" + '{"tokens": [8, 9]}\n')
+            lines = run("score", DEMO, "-f", path).stdout.splitlines(keepends=True)
+            path.write_text(f"{json.dumps(other)}\n" + '{"tokens": [8, 9]}\n')
+            for kept in (lines[0], lines[0] + lines[1]):
+                output.write_bytes(kept)
+                self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="other input")
+                self.assertEqual(output.read_bytes(), kept)
+        output.write_text('{"tokens": [5, 6], "views": {}}\n')
+        path.write_text('{"tokens": [5, 6]}\n')
+        self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="other input")
+        output.write_text("scored\n")
+        self.fails("score", DEMO, "-f", path, "-o", output, "--resume", says="out.jsonl:1")
         self.fails("score", DEMO, "-f", path, "-o", path, says="input and output")
         self.fails("score", DEMO, "-f", path, "--resume", says="--output", code=2)
 

@@ -165,14 +165,17 @@ class Views(SakerTest):
         output = self.folder / "out.jsonl"
         whole = output.read_bytes()
         lines = whole.splitlines(keepends=True)
-        for part in (lines[0], lines[0] + lines[1], lines[0] + b'{"id":2,"error":{}}\n'):
+        for part in (lines[0], lines[0] + lines[1], lines[0] + b'{"id":2,"error":{"code":"x","message":"y","line":2}}\n'):
             for other in (
                 [*adapter, "--top-k", "2"], ["--top-k", "2"], [*options, "--views", "base,0.5"],
                 [*adapter, "--diff", "--top-k", "0"], [*adapter, "--diff", "--top-k", "3"]):
                 output.write_bytes(part)
                 self.fails(*resume, *other, says="other options")
                 self.assertEqual(output.read_bytes(), part)
-            self.ok(*resume, *options)
+            if b"error" in part:
+                self.fails(*resume, *options, says="1 records failed")
+            else:
+                self.ok(*resume, *options)
             self.assertEqual(output.read_bytes(), part + b"".join(lines[part.count(b"\n"):]))
 
     def test_preflight(self):

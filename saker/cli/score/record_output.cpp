@@ -8,20 +8,12 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <system_error>
 
 namespace saker::cli {
 namespace {
-
-// Those of an empty text say little of what was asked for.
-bool has_scores(std::string_view line) {
-  const std::size_t views = line.find(R"(],"views":{")");
-  return views != std::string_view::npos && views > 0 && line[views - 1] != '[';
-}
 
 void cut(const std::filesystem::path& path, std::uintmax_t size) {
   std::error_code error;
@@ -29,16 +21,9 @@ void cut(const std::filesystem::path& path, std::uintmax_t size) {
   require(!error, ErrorCode::kNotFound, "{}: can't be cut: {}", path.string(), error.message());
 }
 
-// One that says why its record could not be scored. Of an answer only the id could have such a
-// member: quotes within texts are escaped.
-bool is_failure(std::string_view line) {
-  return line.find(R"("views":{)") == std::string_view::npos &&
-         line.find(R"("error":{"code":)") != std::string_view::npos;
-}
-
 }  // namespace
 
-RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
+RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) : path_(path) {
   const bool resume = start == Start::kResume;
   require(
       !resume || !std::filesystem::exists(path) || std::filesystem::is_regular_file(path),
@@ -63,34 +48,26 @@ RecordOutput::RecordOutput(const std::filesystem::path& path, Start start) {
       "{}: another run writes it",
       path.string()
   );
-  cut(path, resume ? keep_whole_lines(path) : 0);
+  if (resume) {
+    kept_.open(path, std::ios::binary);
+  } else {
+    cut(path, 0);
+  }
 }
 
-std::uintmax_t RecordOutput::keep_whole_lines(const std::filesystem::path& path) {
-  std::uintmax_t whole = 0;
-  std::string last;
-  std::string scores;
-  int scores_line = 0;
-  {
-    std::ifstream file(path, std::ios::binary);
-    for (std::string line; std::getline(file, line) && !file.eof();) {
-      whole += line.size() + 1;
-      ++kept_lines_;
-      kept_failures_ += is_failure(line) ? 1 : 0;
-      if (has_scores(line)) {
-        scores = line;
-        scores_line = kept_lines_;
-      }
-      last = std::move(line);
-    }
+std::optional<Json> RecordOutput::next_kept() {
+  if (!kept_.is_open()) {
+    return std::nullopt;
   }
-  if (kept_lines_ > 0) {
-    last_kept_ = parse_json(last, fmt::format("{}:{}", path.string(), kept_lines_));
+  std::string line;
+  if (!std::getline(kept_, line) || kept_.eof()) {
+    kept_.close();
+    cut(path_, kept_bytes_);
+    return std::nullopt;
   }
-  if (scores_line > 0) {
-    last_scores_ = parse_json(scores, fmt::format("{}:{}", path.string(), scores_line));
-  }
-  return whole;
+  ++kept_lines_;
+  kept_bytes_ += line.size() + 1;
+  return parse_json(line, fmt::format("{}:{}", path_.string(), kept_lines_));
 }
 
 void RecordOutput::write(std::string_view line) {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace saker::cli {
@@ -18,34 +20,27 @@ class RecordOutput {
  public:
   // Writes to standard output.
   RecordOutput() = default;
-  // Creates or empties the file; with `Resume` keeps its whole lines. It is locked until the end.
-  // Throws kNotFound when it can't be opened, kInvalidArgument when another run writes it,
-  // kCorruptData when a kept line is no JSON object.
+  // Creates or empties the file; with `kResume` its whole lines stay. It is locked until the end.
+  // Throws kNotFound when it can't be opened, kInvalidArgument when another run writes it.
   enum class Start : std::uint8_t { kEmpty, kResume };
   RecordOutput(const std::filesystem::path& path, Start start);
 
-  // Lines of the earlier run, how many of them say that a record failed, the last of them, and the
-  // last of them with scores of tokens: null where there is none.
+  // The next whole line of the earlier run; none when there is no further one, and what follows is
+  // cut then. Throws kCorruptData when the line is no JSON.
+  std::optional<Json> next_kept();
+
+  // Of next_kept so far.
   int kept_lines() const { return kept_lines_; }
 
-  int kept_failures() const { return kept_failures_; }
-
-  const Json& last_kept() const { return last_kept_; }
-
-  const Json& last_scores() const { return last_scores_; }
-
-  // One line, with its line break, written and flushed.
+  // One line, with its line break, written and flushed. REQUIRES: next_kept gave none.
   void write(std::string_view line);
 
  private:
-  // Reads the earlier run's lines; how many bytes the whole ones have.
-  std::uintmax_t keep_whole_lines(const std::filesystem::path& path);
-
+  std::filesystem::path path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, std::fclose};
+  std::ifstream kept_;  // Open while the earlier run's lines are read.
   int kept_lines_ = 0;
-  int kept_failures_ = 0;
-  Json last_kept_;
-  Json last_scores_;
+  std::uintmax_t kept_bytes_ = 0;
 };
 
 }  // namespace saker::cli

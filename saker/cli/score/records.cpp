@@ -51,13 +51,51 @@ Json failure(const Record& record, const Error& error) {
   return answer;
 }
 
-bool answers(const Json& kept, const Record& record) {
-  const bool with_id = kept.is_object() && kept.contains("id");
-  return with_id ? kept["id"] == record.id : kept.is_object() && record.id.is_discarded();
+bool same_id(const Json& kept, const Record& record) {
+  return kept.contains("id") ? kept["id"] == record.id : record.id.is_discarded();
 }
 
-// Whether an answer of the earlier run has what these options ask for.
+bool is_failure(const Json& kept) {
+  return kept.contains("error");
+}
+
+// Whether the answer's first view is scored from there on. Numbers that are not finite can't tell.
+bool scored_from(const Json& view, int first_scored) {
+  const Json& logprobs = view.at("logprobs");
+  const auto number = std::ranges::find_if(logprobs, [](const Json& x) { return !x.is_null(); });
+  const auto wanted = std::min(std::max(first_scored, 1), static_cast<int>(logprobs.size()));
+  return view.at("sum").is_null() || number - logprobs.begin() == wanted;
+}
+
+// Whether a line of the earlier run can be the record's answer. Of a record that failed it has no
+// more than id and place.
+bool answers(const Json& kept, const Record& record, const engine::Engine& engine) {
+  try {
+    if (!kept.is_object() || !same_id(kept, record)) {
+      return false;
+    }
+    if (is_failure(kept)) {
+      return kept.at("error").at("line") == record.line;
+    }
+    if (record.error) {
+      return false;
+    }
+    const engine::ScorePrompt prompt = engine.score_prompt(record.request);
+    return kept.at("tokens") == Json(prompt.tokens) && !kept.at("views").empty() &&
+           scored_from(kept.at("views").front(), prompt.first_scored);
+  } catch (const Json::exception&) {
+    return false;  // No line of ours.
+  } catch (const Error&) {
+    return false;  // The record can't be scored.
+  }
+}
+
+// Whether an answer of the earlier run has what these options ask for. Failures, and answers to an
+// empty text, have nothing that tells.
 bool fits_options(const Json& kept, const engine::ScoreRequest& options, bool diff) {
+  if (is_failure(kept) || kept.at("tokens").empty()) {
+    return true;
+  }
   try {
     std::vector<std::string> keys;
     for (const auto& [key, scores] : kept.at("views").items()) {
@@ -75,7 +113,7 @@ bool fits_options(const Json& kept, const engine::ScoreRequest& options, bool di
                                  first.at("next").at("vocab_size").get<std::size_t>()
                              );
   } catch (const Json::exception&) {
-    return true;  // No answer of ours: it tells nothing.
+    return false;
   }
 }
 
@@ -107,11 +145,10 @@ class RecordsScorer {
   }
 
   int run() {
-    skip_answered();
+    int failures = skip_answered();
     std::error_code unknown;
     const std::uintmax_t size = std::filesystem::file_size(input_.file, unknown);
     Progress progress(unknown ? 0 : size, "scoring");
-    int failures = output_.kept_failures();
     for (auto records = read_batch(); !records.empty(); records = read_batch()) {
       failures += answer(records);
       progress.set(lines_.position());
@@ -127,27 +164,29 @@ class RecordsScorer {
   }
 
  private:
-  void skip_answered() {
-    for (int i = 1; i <= output_.kept_lines(); ++i) {
+  // Past the records that the earlier run has answered; how many of them failed.
+  int skip_answered() {
+    int failures = 0;
+    while (const std::optional<Json> kept = output_.next_kept()) {
       const std::optional<Record> record = read();
-      const Json& kept = output_.last_kept();
-      const bool same = i < output_.kept_lines() || (record && answers(kept, *record));
       require(
-          record && same,
+          record && answers(*kept, *record, engine_),
           ErrorCode::kInvalidArgument,
-          "{}: its line {} doesn't answer {}: it belongs to other input",
+          "{}: its line {} doesn't answer {}: it belongs to other input or another model",
           input_.output.string(),
-          i,
+          output_.kept_lines(),
           record ? lines_.where() : "anything"
       );
+      require(
+          fits_options(*kept, options_, input_.diff),
+          ErrorCode::kInvalidArgument,
+          "{}: its line {} has other views, candidates or differences: it belongs to other options",
+          input_.output.string(),
+          output_.kept_lines()
+      );
+      failures += is_failure(*kept) ? 1 : 0;
     }
-    const Json& scores = output_.last_scores();
-    require(
-        scores.is_null() || fits_options(scores, options_, input_.diff),
-        ErrorCode::kInvalidArgument,
-        "{}: its lines have other views, candidates or differences: it belongs to other options",
-        input_.output.string()
-    );
+    return failures;
   }
 
   std::optional<Record> read() {
