@@ -158,7 +158,7 @@ class View:
         self.key = key
         """As ``Model.score`` names it."""
         self.id = model._native.view_id(key)
-        """``base``, ``ft``, ``scaled_0.50``, ``null_7``, ``null_7_rank2.00``"""
+        """``base``, ``ft``, ``scaled_0.50``, ``null_7``, ``null_7_rank2.00``; ``ft:NAME`` of an adapter after the first."""
 
     def __repr__(self) -> str:
         return f"View({self.key!r})"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What dlm-sway's runner reads of a backend, its cache, statistics and trace, for views that are known exactly.
 
-dlm-sway's own keys hold 48 bits of a hash of the prompt and the view's id, which has two digits of a strength and no
-init_scale. Keys here hold the prompt itself and the view's key with all its numbers; the trace has the ids.
+dlm-sway's own keys hold 48 bits of a hash of the prompt and the view's id. Keys here hold the prompt itself and the view's key with all its numbers; the trace has the ids.
 """
 
 import threading

@@ -110,7 +110,8 @@ class Engine {
   // runs once; a request that fails does not keep the others from their results. Generation waits
   // until all are done.
   std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests);
-  // The same, where views whose scores `instruments` knows do not run again.
+  // The same, where views whose scores `instruments` knows do not run again. Throws kInternal when
+  // its trace can't be written.
   std::vector<ScoreOutcome> score(
       std::span<const ScoreRequest> requests, ScoreInstruments& instruments
   );

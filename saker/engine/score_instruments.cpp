@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <list>
 #include <map>
@@ -33,7 +35,8 @@ double ScoreStats::avg_batch_size() const {
 
 class ScoreInstruments::State {
  public:
-  explicit State(const ScoreInstrumentsOptions& options) : most_(options.cache_entries) {
+  explicit State(const ScoreInstrumentsOptions& options)
+      : most_(options.cache_entries), trace_path_(options.trace) {
     if (!options.trace.empty()) {
       trace_.open(options.trace, std::ios::app);
       require(
@@ -55,9 +58,21 @@ class ScoreInstruments::State {
     return stats_;
   }
 
+  void check_trace() const {
+    const std::lock_guard lock(mutex_);
+    require(
+        trace_error_ == 0,
+        ErrorCode::kInternal,
+        "{}: the trace takes no more: {}",
+        trace_path_.string(),
+        std::strerror(trace_error_)
+    );
+  }
+
   void close() {
     const std::lock_guard lock(mutex_);
     trace_.close();
+    trace_error_ = 0;
     index_.clear();
     entries_.clear();
     most_ = 0;
@@ -124,8 +139,10 @@ class ScoreInstruments::State {
         {"wall_ms", wall_s * 1e3},
         {"hit", hit},
     };
+    errno = 0;
     trace_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
     if (!trace_) {
+      trace_error_ = errno != 0 ? errno : EIO;
       trace_.close();
     }
   }
@@ -135,7 +152,9 @@ class ScoreInstruments::State {
   std::list<Entry> entries_;  // The latest used first.
   std::map<std::string, std::list<Entry>::iterator, std::less<>> index_;
   std::string probe_;
+  std::filesystem::path trace_path_;
   std::ofstream trace_;
+  int trace_error_ = 0;  // The errno of a line that could not be written.
   ScoreStats stats_;
 };
 
@@ -150,6 +169,10 @@ void ScoreInstruments::set_current_probe(std::string name) {
 
 ScoreStats ScoreInstruments::stats() const {
   return state_->stats();
+}
+
+void ScoreInstruments::check_trace() const {
+  state_->check_trace();
 }
 
 void ScoreInstruments::close() {

@@ -57,12 +57,15 @@ class ScoreInstruments {
   // Names what the following calls are for, in the trace; empty: nothing.
   void set_current_probe(std::string name);
   ScoreStats stats() const;
-  // Ends the trace and drops the results; scoring goes on without both. May be called again.
+  // Throws kInternal when the trace took a line no more; what is scored since then has none.
+  void check_trace() const;
+  // Ends the trace, be it broken, and drops the results; scoring goes on without both. May be
+  // called again.
   void close();
 
   // For the engine. A known result; its hit is counted and traced.
   std::optional<ViewScores> find(const ScoreCall& call);
-  // A computed one and its share of the time. The trace is given up when it can't be written.
+  // A computed one and its share of the time.
   void add(const ScoreCall& call, const ViewScores& scores, double wall_s);
   // A batch of so many requests reached the model.
   void count_batch(std::size_t requests, double wall_s);

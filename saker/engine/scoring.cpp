@@ -312,8 +312,12 @@ std::vector<ScoreOutcome> score_requests(
     ScoreInstruments* instruments
 ) {
   Batch batch(runner.id(), prompts, prefill_step, requests, instruments);
-  return runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); }
-  );
+  auto outcomes =
+      runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); });
+  if (instruments != nullptr) {
+    instruments->check_trace();
+  }
+  return outcomes;
 }
 
 }  // namespace saker::engine

@@ -94,6 +94,23 @@ NullView parse_null(std::string_view key) {
   return null;
 }
 
+// Two digits, more where these are another number.
+std::string digits(double value) {
+  std::string two = fmt::format("{:.2f}", value);
+  return parse_number<double>(two) == value ? two : fmt::format("{}", value);
+}
+
+std::string null_id(const NullView& null) {
+  std::string id = fmt::format("null_{}", null.seed);
+  if (null.init_scale != NullView().init_scale) {
+    id += "_init" + digits(null.init_scale);
+  }
+  if (null.rank_scale != NullView().rank_scale) {
+    id += "_rank" + digits(null.rank_scale);
+  }
+  return id;
+}
+
 }  // namespace
 
 View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
@@ -105,6 +122,7 @@ View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
   const auto named = std::ranges::find(adapters, key.substr(0, at), &NamedAdapter::name);
   if (named != adapters.end() && !named->name.empty()) {
     view.adapter = named->dir;
+    view.name = named == adapters.begin() ? "" : named->name;
     if (at != std::string_view::npos) {
       view.with_strength = true;
       view.strength = finite(key, parse_number<double>(key.substr(at + 1)));
@@ -125,13 +143,11 @@ std::string view_id(const View& view) {
   if (view.adapter.empty()) {
     return "base";
   }
-  if (view.null) {
-    return view.null->rank_scale == 1.0
-               ? fmt::format("null_{}", view.null->seed)
-               : fmt::format("null_{}_rank{:.2f}", view.null->seed, view.null->rank_scale);
-  }
   const bool whole = view.strength == 1.0 && !view.with_strength;
-  return whole ? "ft" : fmt::format("scaled_{:.2f}", view.strength);
+  std::string id = view.null ? null_id(*view.null)
+                   : whole   ? "ft"
+                             : "scaled_" + digits(view.strength);
+  return view.name.empty() ? id : id + ":" + view.name;
 }
 
 }  // namespace saker::engine

@@ -26,6 +26,7 @@ struct View {
   double strength = 1.0;               // Of the adapter's change; 0: the base's bits.
   bool with_strength = false;          // The key names one, be it 1.
   std::optional<NullView> null = {};
+  std::string name = {};  // Of the adapter; empty: it is the first one, or the only one.
 };
 
 struct NamedAdapter {
@@ -38,8 +39,8 @@ struct NamedAdapter {
 // others, for numbers that are not finite and for scales that are not positive.
 View parse_view(std::string_view key, std::span<const NamedAdapter> adapters);
 
-// "base", "ft", "scaled_0.50", "null_7", "null_7_rank2.00": as dlm-sway names views. Not unique:
-// two digits of a strength.
+// "base", "ft", "scaled_0.50", "null_7", "null_7_rank2.00": as dlm-sway names views. What it has no
+// names for is told apart by more digits, "null_7_init0.10", and the adapter's name: "ft:NAME".
 std::string view_id(const View& view);
 
 }  // namespace saker::engine

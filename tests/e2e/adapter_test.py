@@ -155,6 +155,7 @@ class Adapters(SakerTest):
         self.assertEqual([(call["view_id"], call["hit"]) for call in calls],
                          [("base", False), ("ft", False), ("base", True), ("ft", True), ("base", False), ("ft", False)])
         self.fails("score", MODEL, "-f", path, "--trace", self.folder / "no" / "file", says="trace")
+        self.fails("score", MODEL, "-f", path, "--trace", "/dev/full", says="/dev/full: the trace takes no more")
 
 
 if __name__ == "__main__":

@@ -144,6 +144,20 @@ TEST(ScoreInstruments, TracesEveryCallUntilClosed) {
   });
 }
 
+TEST(ScoreInstruments, ATraceThatTakesNoMoreIsAnErrorUntilItIsClosed) {
+  const ModelFolder folder("llama");
+  const auto engine = folder.load();
+  ScoreInstruments instruments({.trace = "/dev/full"});
+  const ScoreRequest question = request({3, 14, 15});
+  for (int i = 0; i < 2; ++i) {
+    expect_error(ErrorCode::kInternal, {"/dev/full", "trace", "No space left"}, [&] {
+      engine->score({&question, 1}, instruments);
+    });
+  }
+  instruments.close();
+  EXPECT_EQ(engine->score({&question, 1}, instruments).size(), 1U);
+}
+
 TEST(Preflight, NamesTheViewThatIsBroken) {
   const auto engine =
       Engine::load(std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden/llama", {});

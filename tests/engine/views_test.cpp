@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace saker::engine {
@@ -51,7 +53,24 @@ TEST(Views, NullsHaveAllTheirParameters) {
   EXPECT_EQ(all.null->seed, 18446744073709551615U);
   EXPECT_EQ(all.null->init_scale, 0.1);
   EXPECT_EQ(all.null->rank_scale, 2.0);
-  EXPECT_EQ(view_id(all), "null_18446744073709551615_rank2.00");
+  EXPECT_EQ(view_id(all), "null_18446744073709551615_init0.10_rank2.00");
+}
+
+TEST(Views, OfOtherNumbersAndAdaptersHaveOtherIds) {
+  const std::vector<NamedAdapter> both = {{"law", "/a/law"}, {"top", "/a/top"}};
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"law", "ft"},
+      {"top", "ft:top"},
+      {"0.501", "scaled_0.501"},
+      {"law@0.5", "scaled_0.50"},
+      {"top@0.5", "scaled_0.50:top"},
+      {"top@1", "scaled_1.00:top"},
+      {"null:7:0.1", "null_7_init0.10"},
+      {"null:7:0.001:2.0625", "null_7_init0.001_rank2.0625"},
+  };
+  for (const auto& [key, id] : expected) {
+    EXPECT_EQ(view_id(parse_view(key, both)), id);
+  }
 }
 
 TEST(Views, OthersAreRefused) {

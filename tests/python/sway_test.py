@@ -97,7 +97,7 @@ class Sway(DemoTest):
     def test_strengths_that_look_alike_are_kept_apart(self):
         backend = self.backend()
         with backend.as_scaled_adapter(0.501) as one, backend.as_scaled_adapter(0.504) as two:
-            self.assertEqual(one.id, two.id)
+            self.assertNotEqual(one.id, two.id)
             self.assertNotEqual(one.logprob_of("a", " b"), two.logprob_of("a", " b"))
 
     def test_different_prompts_never_share_a_result(self):
