@@ -30,6 +30,7 @@ std::vector<engine::NamedAdapter> named(
   for (const auto& [name, dir] : adapters) {
     result.push_back({name, dir});
   }
+  engine::check_adapter_names(result);
   return result;
 }
 

@@ -96,7 +96,9 @@ ScoringViews::ScoringViews(
     ScoreInstruments* instruments
 )
     : adapters_(std::move(adapters)),
-      shared_(std::make_shared<ScoringView::Shared>(engine, instruments, slots)) {}
+      shared_(std::make_shared<ScoringView::Shared>(engine, instruments, slots)) {
+  check_adapter_names(adapters_);
+}
 
 ScoringView ScoringViews::enter(std::string_view key) const {
   return {shared_, parse_view(key, adapters_)};

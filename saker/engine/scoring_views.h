@@ -57,7 +57,8 @@ class ScoringView {
 
 class ScoringViews {
  public:
-  // `instruments`: null, or what knows earlier results and counts; must outlive this.
+  // `instruments`: null, or what knows earlier results and counts; must outlive this. Throws as
+  // check_adapter_names does.
   ScoringViews(
       Engine& engine,
       std::vector<NamedAdapter> adapters,

@@ -113,6 +113,29 @@ std::string null_id(const NullView& null) {
 
 }  // namespace
 
+void check_adapter_names(std::span<const NamedAdapter> adapters) {
+  for (std::size_t i = 0; i < adapters.size(); ++i) {
+    const std::string& name = adapters[i].name;
+    const bool has_meaning = name == "base" || name == "ft" || name.starts_with("null:") ||
+                             parse_number<double>(name).has_value();
+    require(
+        !has_meaning && name.find_first_of("@, \t\n\v\f\r") == std::string::npos,
+        ErrorCode::kInvalidArgument,
+        "adapter name {:?}: expected none of base, ft, numbers and null:..., and no \"@\", comma "
+        "or "
+        "white space in it",
+        name
+    );
+    const auto before = adapters.first(i);
+    require(
+        std::ranges::find(before, name, &NamedAdapter::name) == before.end(),
+        ErrorCode::kInvalidArgument,
+        "two adapters {}, expected a name of its own for each",
+        name.empty() ? "have no name" : fmt::format("are named {:?}", name)
+    );
+  }
+}
+
 View parse_view(std::string_view key, std::span<const NamedAdapter> adapters) {
   View view{.key = std::string(key)};
   if (key == "base") {

@@ -30,9 +30,14 @@ struct View {
 };
 
 struct NamedAdapter {
-  std::string name;
+  std::string
+      name;  // For keys of views; empty: only "ft" and strengths name it, if it's the first.
   std::filesystem::path dir;
 };
+
+// Throws kInvalidArgument for names that keys of views have another meaning for ("base", "ft",
+// numbers, "null:..."), that hold "@", "," or white space, or that two adapters have.
+void check_adapter_names(std::span<const NamedAdapter> adapters);
 
 // "base", "ft" (the first adapter), a number (the first adapter at that strength), the name of an
 // adapter, NAME@STRENGTH, or null:SEED[:INIT_SCALE[:RANK_SCALE]]. Throws kInvalidArgument for

@@ -223,6 +223,11 @@ class Views(SakerTest):
         self.fails(*score, "--adapter", self.folder / "none", says="none")
         self.fails(*score, "--adapter", self.adapter, "--views", "base,null:1:0.02:0", says="rank_scale")
         self.fails(*score, "--adapter", self.adapter, "--html", self.folder / "no" / "page.html", says="no")
+        for name in ("base", "ft", "0.5", "1e3", "null:7", "a@1", "a,b", "a b", "a\tb"):
+            self.fails(*score, "--adapter", f"{name}={self.adapter}", "--views", "base", says="adapter name")
+        self.fails(*score, "--adapter", f"a={self.adapter}", "--adapter", f"a={self.top}", says="two adapters")
+        self.fails(*score, "--adapter", self.adapter, "--adapter", self.top, says="two adapters")
+        self.ok(*score, "--adapter", f"null={self.adapter}", "--adapter", f"v1.5-b={self.top}", "--views", "null@0.5,v1.5-b")
 
 
 if __name__ == "__main__":

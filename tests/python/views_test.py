@@ -70,6 +70,8 @@ class Views(DemoTest):
 
     def test_adapters_have_names(self):
         other = make_adapter(self.folder / "other", seed=2)
+        with self.assertRaisesRegex(saker.InvalidArgumentError, 'adapter name "0.5"'):
+            saker.load(DEMO, adapter={"0.5": self.adapter})
         with saker.load(DEMO, adapter={"one": self.adapter, "two": other}) as model:
             one, two = self.logprobs(model.view("one")), self.logprobs(model.view("two"))
             np.testing.assert_array_equal(one, self.logprobs(model.ft()))

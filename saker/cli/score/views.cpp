@@ -103,18 +103,9 @@ std::vector<engine::View> parse_views(const ViewArgs& args) {
   std::vector<engine::NamedAdapter> adapters;
   adapters.reserve(args.adapters.size());
   for (const std::string& text : args.adapters) {
-    auto adapter = parse_adapter(text);
-    const bool is_taken =
-        adapter.name == "base" ||
-        std::ranges::find(adapters, adapter.name, &engine::NamedAdapter::name) != adapters.end();
-    require(
-        !is_taken,
-        ErrorCode::kInvalidArgument,
-        "--adapter {}: no view can name it, expected NAME=DIR with a name of its own",
-        quote(text)
-    );
-    adapters.push_back(std::move(adapter));
+    adapters.push_back(parse_adapter(text));
   }
+  engine::check_adapter_names(adapters);
   std::vector<std::string> keys = args.keys;
   if (keys.empty()) {
     keys.emplace_back("base");

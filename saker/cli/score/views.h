@@ -27,8 +27,8 @@ struct ViewArgs {
 // Adds --adapter, --views, --diff and --html.
 void add_view_args(CLI::App& command, ViewArgs& args);
 
-// Throws kInvalidArgument for keys that are no view or are there twice, and for `diff` or `html`
-// with a single view.
+// Throws kInvalidArgument for names of adapters and keys that are no view's or are there twice, and
+// for `diff` or `html` with a single view.
 std::vector<engine::View> parse_views(const ViewArgs& args);
 
 // The adapter that is all that is scored, at full strength; empty: there are other views.
