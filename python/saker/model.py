@@ -179,13 +179,16 @@ class View:
         return Stream(self._model._native.submit(_make_request(prompt, options), self.key))
 
     def logprob_of(self, prompt: str, completion: str) -> float:
-        """The sum of log p of the completion's tokens after the prompt, in nats."""
+        """The sum of log p of the completion's tokens after the prompt, in nats.
+
+        A prompt without tokens, such as ``""`` where the tokenizer puts no BOS, is an error.
+        """
         return self.logprob_of_batch([(prompt, completion)])[0]
 
     def logprob_of_batch(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """``logprob_of`` of (prompt, completion) pairs, in common passes: the same bits, less time."""
         requests = [_native.ScoreRequest(prompt=prompt, completion=completion) for prompt, completion in pairs]
-        return self._each(requests, lambda result: result.views[0].sum)
+        return self._each(requests, scores.logprob_of)
 
     def rolling_logprob(self, text: str, *, stride: int = 0) -> RollingLogprob:
         """log p of every token of a text after those before it.

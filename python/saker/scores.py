@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saker import _native
+from saker.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,11 @@ class RollingLogprob:
 
     @property
     def perplexity(self) -> float:
-        """``exp(-mean_logprob)``"""
-        return math.exp(-self.mean_logprob)
+        """``exp(-mean_logprob)``; inf where that is above the largest float."""
+        try:
+            return math.exp(-self.mean_logprob)
+        except OverflowError:
+            return math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,15 @@ class TokenDist:
     logits are broken."""
     tail_underflow: bool = False
     """Tells that 0.0 from a log-probability."""
+
+
+def logprob_of(result: _native.ScoreResult) -> float:
+    """The first view's sum over all tokens of a completion."""
+    if result.first_token_unscored:
+        raise InvalidArgumentError(
+            "the prompt has no tokens: nothing is before the completion's first one, which has no log-probability"
+        )
+    return result.views[0].sum
 
 
 def rolling_logprob(result: _native.ScoreResult) -> RollingLogprob:

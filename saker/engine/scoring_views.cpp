@@ -61,7 +61,15 @@ ScoreResult ScoringView::score_one(ScoreRequest request) const {
 }
 
 double ScoringView::logprob_of(std::string prompt, std::string completion) const {
-  return score_one(engine::logprob_of(std::move(prompt), std::move(completion))).views.front().sum;
+  const ScoreResult result =
+      score_one(engine::logprob_of(std::move(prompt), std::move(completion)));
+  require(
+      !result.first_token_unscored,
+      ErrorCode::kInvalidArgument,
+      "the prompt has no tokens: nothing is before the completion's first one, which has no "
+      "log-probability"
+  );
+  return result.views.front().sum;
 }
 
 ScoreResult ScoringView::rolling_logprob(std::string text) const {

@@ -31,7 +31,8 @@ class ScoringView {
 
   std::string id() const { return view_id(view_); }  // "base", "ft", "scaled_0.50", "null_7", ...
 
-  // These throw the request's error. The sum of log p of the completion's tokens, in nats.
+  // These throw the request's error. The sum of log p of the completion's tokens, in nats. Throws
+  // kInvalidArgument for a prompt without tokens, after which the first of them can't be scored.
   double logprob_of(std::string prompt, std::string completion) const;
   // log p of every token but the first; none for fewer than two tokens.
   ScoreResult rolling_logprob(std::string text) const;

@@ -35,6 +35,8 @@ class Score(DemoTest):
             float(rolling.logprobs[start - 1 :].sum()), self.base.logprob_of(PROMPT, COMPLETION), places=4
         )
         self.assertAlmostEqual(rolling.perplexity, np.exp(-rolling.total_logprob / len(rolling.logprobs)))
+        improbable = saker.RollingLogprob(rolling.token_ids, rolling.logprobs, rolling.num_tokens, -1e6)
+        self.assertEqual(improbable.perplexity, np.inf)
         short = self.base.rolling_logprob("")
         self.assertEqual((short.logprobs.size, short.total_logprob, short.mean_logprob), (0, 0.0, 0.0))
 
@@ -71,6 +73,8 @@ class Score(DemoTest):
             self.assertIsInstance(outcome, saker.InvalidArgumentError)
         with self.assertRaises(saker.InvalidArgumentError):
             self.base.logprob_of(PROMPT, "")
+        with self.assertRaisesRegex(saker.InvalidArgumentError, "the prompt has no tokens"):
+            self.base.logprob_of("", COMPLETION)
 
     def test_a_lone_surrogate_is_refused_by_name(self):
         text = "a\ud800b"
