@@ -32,8 +32,8 @@ class SakerLM(TemplateLM):
     """A model, or one view of it, as the harness asks for it.
 
     ``view`` is a view's key (``ft``, ``0.5``, ``null:7``); without it the fine-tune where an adapter is given. Prompts are
-    encoded as the tokenizer's configuration says. What is longer than ``max_length`` tokens loses its beginning; rolling
-    likelihoods are taken in windows of that length. ``batch_size`` requests run together.
+    encoded as the tokenizer's configuration says. What has more than ``max_length`` tokens before its last one loses its
+    beginning; rolling likelihoods are taken in windows of that length. ``batch_size`` requests run together.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class SakerLM(TemplateLM):
             windows = get_rolling_token_windows(
                 token_list=self.tok_encode(request.args[0]),
                 prefix_token=self.prefix_token_id,
-                max_seq_len=self.max_length - 1,  # The harness does not count the last token.
+                max_seq_len=self.max_length,
                 context_len=1,
             )
             scores = self._scores([self._score_request(*make_disjoint_window(window)) for window in windows])
@@ -120,7 +120,7 @@ class SakerLM(TemplateLM):
         return texts
 
     def _score_request(self, context: list[int], continuation: list[int]) -> saker.ScoreRequest:
-        whole = (context + continuation)[-self.max_length :]
+        whole = (context + continuation)[-self.max_length - 1 :]  # The last token is only scored.
         seen = max(len(whole) - len(continuation), 0)
         return saker.ScoreRequest(tokens=whole[seen:], prompt_tokens=whole[:seen])
 

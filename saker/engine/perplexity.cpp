@@ -44,6 +44,8 @@ class Moments {
 void check(
     std::span<const std::int32_t> tokens, const PerplexityOptions& options, std::int64_t limit
 ) {
+  // The last token of a window is only scored.
+  const std::int64_t most = limit > 0 ? limit + 1 : std::numeric_limits<int>::max();
   require(
       tokens.size() >= 2,
       ErrorCode::kInvalidArgument,
@@ -51,11 +53,11 @@ void check(
       tokens.size()
   );
   require(
-      options.context >= 2 && (limit <= 0 || options.context <= limit),
+      options.context >= 2 && options.context <= most,
       ErrorCode::kInvalidArgument,
-      "context: got {}, expected from 2 to the model's {} tokens",
+      "context: got {}, expected from 2 to {} tokens",
       options.context,
-      limit > 0 ? limit : std::numeric_limits<int>::max()
+      most
   );
   require(
       options.stride >= 0 && options.stride <= options.context,

@@ -15,11 +15,12 @@
 namespace saker::engine {
 
 struct PerplexityOptions {
-  int context = 512;  // Tokens of a window; at most the model's context.
-  int stride = 0;     // Tokens by which windows move; 0: the context.
-  int batch = 8;      // Windows that run together.
-  int kv_bits = 16;   // See ScoreRequest.
-  View view = {};     // Whose expectation it is.
+  int context =
+      512;         // Tokens of a window; at most the model's context + 1: the last is only scored.
+  int stride = 0;  // Tokens by which windows move; 0: the context.
+  int batch = 8;   // Windows that run together.
+  int kv_bits = 16;  // See ScoreRequest.
+  View view = {};    // Whose expectation it is.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};  // Windows.
 };
 

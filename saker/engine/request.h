@@ -123,8 +123,9 @@ struct ScoreRequest {
   std::vector<std::int32_t> prompt_tokens = {};  // Not scored, only seen.
   int kv_bits = 16;                              // 8 or 4: cached rows are codes of so many bits.
   int top_k = 0;  // > 0: the next-token distribution after the last token.
-  // > 0: a sequence longer than the model's context is scored in windows of the context's length
-  // that move by this many tokens, each token in the first window that has it. 0: it is refused.
+  // > 0: a sequence longer than the model's context (without top_k, by more than a last token that
+  // is only scored) is scored in windows of the context's length that move by this many tokens,
+  // each token in the first window that has it. 0: it is refused.
   int stride = 0;
   std::vector<View> views = {};  // None: the base alone.
 };

@@ -97,10 +97,11 @@ void add_jobs(const Plan& plan, std::vector<ScoreJob>& jobs) {
 }
 
 // Windows of the context's length that move by `stride`; each scores what those before have not.
-void make_windows(Plan& plan, const ScoreRequest& request, std::int64_t context) {
+void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelInfo& info) {
+  const std::int64_t context = info.context_length;
   const std::vector<std::int32_t>& tokens = plan.prompt.tokens;
   const int total = static_cast<int>(tokens.size());
-  const bool windowed = request.stride > 0 && context > 0 && total > context;
+  const bool windowed = request.stride > 0 && total > score::most_tokens(info, request.top_k);
   require(
       !windowed || request.stride < context,
       ErrorCode::kInvalidArgument,
@@ -160,7 +161,7 @@ void finish_plan(
     return;  // An empty text: nothing to run.
   }
   const models::ModelInfo& info = model.info();
-  make_windows(plan, request, info.context_length);
+  make_windows(plan, request, info);
   for (const ScoreJob& window : plan.windows) {
     score::check_job(info, window);
   }

@@ -12,6 +12,7 @@
 #include "saker/score/row_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -356,6 +357,11 @@ class BatchScorer {
 
 }  // namespace
 
+std::int64_t most_tokens(const models::ModelInfo& info, int top_k) {
+  return info.context_length <= 0 ? std::numeric_limits<std::int64_t>::max()
+                                  : info.context_length + (top_k > 0 ? 0 : 1);
+}
+
 void check_job(const models::ModelInfo& info, const ScoreJob& job) {
   require(
       !job.tokens.empty(),
@@ -363,12 +369,12 @@ void check_job(const models::ModelInfo& info, const ScoreJob& job) {
       "there is nothing to score: expected at least one token"
   );
   require(
-      info.context_length <= 0 ||
-          static_cast<std::int64_t>(job.tokens.size()) <= info.context_length,
+      static_cast<std::int64_t>(job.tokens.size()) <= most_tokens(info, job.top_k),
       ErrorCode::kInvalidArgument,
-      "the sequence has {} tokens, but the model's context is {} tokens long",
+      "the sequence has {} tokens, expected at most {}: the model's context{}",
       job.tokens.size(),
-      info.context_length
+      most_tokens(info, job.top_k),
+      job.top_k > 0 ? "" : " and a last token that is only scored"
   );
   models::check_token_ids(info, job.tokens);
   require(

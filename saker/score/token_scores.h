@@ -46,6 +46,10 @@ struct TokenScores {
   std::optional<NextDistribution> next;
 };
 
+// Tokens that a sequence may have: as many as the context, and without `top_k` a last one that is
+// only scored and not run.
+std::int64_t most_tokens(const models::ModelInfo& info, int top_k);
+
 // Throws kInvalidArgument for an empty or too long sequence and for ids out of range.
 void check_job(const models::ModelInfo& info, const ScoreJob& job);
 

@@ -243,7 +243,8 @@ class Score(SakerTest):
     def test_longer_than_the_context(self):
         model = self.demo_copy(max_position_embeddings=16)
         ids = ",".join(["5", "6", "7"] * 10)
-        self.fails("score", model, "--tokens", ids, says="16")
+        self.fails("score", model, "--tokens", ids, says="30 tokens, expected at most 16")
+        self.fails("score", model, "--tokens", ids, "--top-k", "0", says="30 tokens, expected at most 17")
         got = self.json("score", model, "--tokens", ids, "--stride", "8", "--json")["views"]["base"]
         self.assertEqual(sum(x is not None for x in got["logprobs"]), 29)
 

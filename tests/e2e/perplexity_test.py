@@ -4,6 +4,7 @@ import json
 import math
 import statistics
 import unittest
+import unittest.mock
 
 from saker import DEMO, ROOT, SakerTest
 
@@ -38,6 +39,12 @@ class Perplexity(SakerTest):
             self.assertAlmostEqual(result["perplexity"] / perplexity, 1, 4)
             self.assertAlmostEqual(result["standard_error"] / error, 1, 4)
             self.assertEqual((result["tokens"], result["windows"], result["scored"]), (200, 5, 195))
+
+    def test_the_last_token_of_a_window_needs_no_place_in_the_context(self):
+        model = self.demo_copy(max_position_embeddings=16)
+        self.assertEqual(self.measure(model, self.records(IDS), "--context", 17), {
+            **self.measure(DEMO, self.records(IDS), "--context", 17), "tokens_per_second": unittest.mock.ANY, "peak_memory_bytes": unittest.mock.ANY})
+        self.fails("perplexity", model, "-f", self.records(IDS), "--context", 18, says="context: got 18, expected from 2 to 17")
 
     def test_windows_that_move_score_each_token_once(self):
         model, context, stride = GOLDEN / "qwen3", 60, 25

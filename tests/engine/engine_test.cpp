@@ -190,6 +190,15 @@ TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
   }
   EXPECT_EQ(view.sum, sum);
   EXPECT_EQ(view.mean, sum / 999);
+  // One token more than the context fits where it is only scored.
+  request.tokens->resize(513);
+  EXPECT_NE(engine->score(request).views.at(0).logprobs[512], std::nullopt);
+  request.stride = 0;
+  EXPECT_THROW(engine->score(request), Error);
+  request.top_k = 0;
+  const auto whole = engine->score(request).views.at(0).logprobs;
+  request.stride = 300;
+  EXPECT_EQ(engine->score(request).views.at(0).logprobs, whole);
   request.tokens->resize(40000, 1);
   request.stride = 1;
   EXPECT_THROW(engine->score(request), Error);  // Windows of 20 million tokens.

@@ -10,6 +10,7 @@ import yaml
 from demo import DEMO, DemoTest
 from lm_eval.tasks import TaskManager
 
+import saker
 from saker.lm_eval import SakerLM
 
 CHOICES = [
@@ -86,6 +87,14 @@ class LmEval(DemoTest):
                        for model in (windows, whole))  # fmt: skip
         self.assertEqual(short[0], long[0])
         self.assertNotEqual(short[1], long[1])
+
+    def test_windows_hold_what_the_harness_s_do(self):
+        tokens = self.model.encode(TEXTS[1]["text"])[:30]
+        windows = SakerLM(str(DEMO), max_length=10)
+        (found,) = windows._loglikelihood_tokens([(("", ""), tokens[:-1], tokens[-1:])], disable_tqdm=True)
+        request = saker.ScoreRequest(prompt_tokens=tokens[-11:-1], tokens=tokens[-1:])
+        (wanted,) = self.model.score([request], views=["base"])
+        self.assertEqual(found[0], wanted.views[0].sum)
 
     def test_views(self):
         folder = write_tasks(self.folder / "tasks")

@@ -151,11 +151,21 @@ TEST(TokenScores, RefusesBadSequences) {
   refuses({});
   refuses({.tokens = {97}});
   refuses({.tokens = {-1}});
-  refuses({.tokens = Ids(11, 1)});
+  refuses({.tokens = Ids(11, 1), .top_k = 1});
+  refuses({.tokens = Ids(12, 1)});
   refuses({.tokens = {1}, .top_k = -1});
   refuses({.tokens = {1}}, {.prefill_step = 0});
   const std::vector<ScoreJob> jobs = {{.tokens = {1, 2}}, {.tokens = {97}}};
   EXPECT_THROW(score_batch(model, jobs, {}), Error);
+}
+
+// The last token of a sequence is fed only for what comes after it.
+TEST(TokenScores, ALastTokenThatIsOnlyScoredNeedsNoPlaceInTheContext) {
+  const FakeModel model({.context_length = 10});
+  const Ids tokens = some_tokens(11, 0);
+  const TokenScores scores = score_one(model, {.tokens = tokens});
+  const TokenScores whole = score_one(FakeModel(), {.tokens = tokens});
+  EXPECT_EQ(scores.logprobs, whole.logprobs);
 }
 
 TEST(ScoreBatch, ShortSequencesShareOnePass) {

@@ -183,7 +183,12 @@ void add_perplexity(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE");
   engine::PerplexityOptions& options = args->options;
-  command.add_option("--context", options.context, "Tokens of a window [512]")
+  command
+      .add_option(
+          "--context",
+          options.context,
+          "Tokens of a window; at most the model's context and one more [512]"
+      )
       ->check(CLI::Range(2, 1 << 24))
       ->type_name("INT");
   command
