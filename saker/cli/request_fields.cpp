@@ -124,6 +124,17 @@ void set_acceptance(GenerateRequest& request, const Json& value) {
   request.accept_by_rejection = name == "rejection";
 }
 
+// None are what is not asked for.
+void set_logprobs(GenerateRequest& request, const Json& value) {
+  request.logprobs = as_int(value, "logprobs");
+  require(
+      request.logprobs >= 0,
+      ErrorCode::kInvalidArgument,
+      "logprobs: got {}, expected 0 or more",
+      request.logprobs
+  );
+}
+
 // "auto" is the default.
 void set_draft_depth(GenerateRequest& request, const Json& value) {
   request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
@@ -240,7 +251,7 @@ constexpr RequestField kFields[] = {
     {"logprobs",
      Kind::kInteger,
      "Report each token's log-probability and this many best ones",
-     [](GenerateRequest& r, const Json& v) { r.logprobs = as_int(v, "logprobs"); }},
+     set_logprobs},
     {"speculate",
      Kind::kText,
      "What drafts tokens, the answer being the same: none, prompt-lookup, draft, mtp, dflash "

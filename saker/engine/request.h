@@ -37,7 +37,7 @@ struct GenerateRequest {
   std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
-  int logprobs = -1;  // Per token: its log-probability and this many best alternatives; < 0: none.
+  int logprobs = -1;  // Per token: its log-probability and this many best alternatives; -1: none.
   Speculate speculate = Speculate::kDefault;
   bool accept_by_rejection = false;   // See generate::Acceptance.
   int draft_depth = kAutoDraftDepth;  // Draft tokens of one pass at most; auto: as many as pay.

@@ -31,9 +31,9 @@ void check_request(const SequenceRequest& request, const models::ModelInfo& mode
       request.max_tokens
   );
   require(
-      request.logprobs <= model.vocab_size,
+      request.logprobs >= -1 && request.logprobs <= model.vocab_size,
       ErrorCode::kInvalidArgument,
-      "logprobs: got {}, expected at most the vocabulary's {}",
+      "logprobs: got {}, expected 0 to the vocabulary's {}, or -1 for none",
       request.logprobs,
       model.vocab_size
   );

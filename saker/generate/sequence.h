@@ -68,7 +68,7 @@ struct SequenceRequest {
   std::vector<std::int32_t> xtc_exempt;
   std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
-  int logprobs = -1;  // Best alternatives reported per token; < 0: no log-probabilities at all.
+  int logprobs = -1;  // Best alternatives reported per token; -1: no log-probabilities at all.
 };
 
 // For the sampler of a request.

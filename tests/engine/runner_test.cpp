@@ -268,6 +268,15 @@ TEST(Runner, ARefusedRequestLeavesItsSessionsRows) {
   EXPECT_EQ(run(*runner, request).stats.cached_tokens, 3);
 }
 
+TEST(Runner, LogprobsAreNoneOrACount) {
+  const auto runner = make_runner();
+  GenerateRequest request = request_of({1, 2}, 2);
+  request.logprobs = -2;
+  EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
+  request.logprobs = -1;
+  EXPECT_TRUE(run(*runner, request).logprobs.empty());
+}
+
 TEST(Runner, AHandlerThatThrowsAtTheEndEndsNothingElse) {
   const auto runner = make_runner();
   const GenerateResult alone = run(*runner, request_of({1}, 20));
