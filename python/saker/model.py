@@ -33,7 +33,7 @@ class GenerateOptions(TypedDict, total=False):
     temperature: float
     """0, the default: the most probable token."""
     top_p: float
-    """Keeps the smallest set of tokens with this mass [1: off]."""
+    """Keeps the smallest set of tokens with this mass, from 0 to 1 [1: off, as is 0]."""
     min_p: float
     """Removes tokens below this share of the best one's probability [0]."""
     min_tokens_to_keep: int
@@ -44,7 +44,7 @@ class GenerateOptions(TypedDict, total=False):
     top_n_sigma: float
     """Keeps logits within so many standard deviations of the best [0: off]."""
     typical_p: float
-    """Keeps the tokens of about the expected surprise, with this mass [1: off]."""
+    """Keeps the tokens of about the expected surprise, with this mass, from 0 to 1 [1: off, as is 0]."""
     dynatemp_range: float
     """Lets the temperature go with the entropy, up to so far from it [0]."""
     dynatemp_exponent: float

@@ -39,6 +39,7 @@ TEST(TopP, KeepsTheSmallestSetWithTheMassAndTies) {
   EXPECT_EQ(kept({.top_p = .76}, row), (Ids{0, 1, 2}));
   EXPECT_EQ(kept({.top_p = .5}, logs({.4, .2, .2, .2})), (Ids{0, 1, 2, 3}));
   EXPECT_EQ(kept({.top_p = 1e-9}, logs({.1, .2, .6, .1})), (Ids{2}));
+  EXPECT_EQ(kept({.top_p = 0.0}, row), (Ids{0, 1, 2, 3}));
 }
 
 TEST(MinP, RemovesBelowTheShareOfTheBestButKeepsSome) {
