@@ -122,6 +122,10 @@ int PrefixCache::rows_to_interval(const SequenceCache& cache, std::int64_t count
                                    : interval_ - static_cast<int>(count % interval_);
 }
 
+int PrefixCache::rows_to_share(const SequenceCache& cache, int count) const {
+  return cache.restores_anywhere() ? count : count - count % interval_;
+}
+
 void PrefixCache::keep(
     std::string_view key, TokenSpan context, const SequenceCache& cache, Pin& pin
 ) {

@@ -70,6 +70,10 @@ class PrefixCache {
   // interval ends a pass where a cache can go back only to the ends of passes.
   int rows_to_interval(const SequenceCache& cache, std::int64_t count) const;
 
+  // Of the first `count` rows of a prompt, those from which others can start once a sequence with
+  // this cache has run them all.
+  int rows_to_share(const SequenceCache& cache, int count) const;
+
   PrefixCacheStats stats() const;
 
  private:

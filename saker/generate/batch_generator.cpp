@@ -189,7 +189,10 @@ bool BatchGenerator::waits_for_prefix(std::size_t index) const {
           return false;
         }
         const auto same = std::ranges::mismatch(prompt.first(prompt.size() - 1), earlier->context);
-        const auto shared = static_cast<int>(same.in1 - prompt.begin());
+        const auto common = static_cast<int>(same.in1 - prompt.begin());
+        const int shared = common == earlier->prompt_size
+                               ? common
+                               : prefixes_->rows_to_share(*earlier->request.cache, common);
         return shared - known >= kWorthWaiting && earlier->cached() < shared;
       }
   );

@@ -3,6 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
+#include "saker/cache/prefix_cache.h"
+#include "saker/load/checkpoint.h"
 
 #include "tests/generate/runs.h"
 #include "tests/support/fake_model.h"
@@ -10,6 +12,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <random>
@@ -74,6 +78,39 @@ TEST(BatchGenerator, HundredRequestsInABatchEqualTheirSingleRuns) {
       expect_same(together[i], run_alone(model, copy_of(requests[i])));
     }
   }
+}
+
+// Those that have begun after one step, of two prompts with so many tokens in common.
+int begun_together(const models::Model& model, int common) {
+  cache::PrefixCacheOptions options;
+  options.interval = 64;
+  cache::PrefixCache prefixes(options);
+  BatchGenerator generator(model, {.prefill_step = 512, .max_batch = 2}, &prefixes);
+  std::array<Outcome, 2> outcomes;
+  for (const int i : {0, 1}) {
+    Ids prompt(static_cast<std::size_t>(common), 7);
+    prompt.insert(prompt.end(), 5, i);
+    SequenceRequest request = request_of(std::move(prompt), 4);
+    request.prefix_key = "one";
+    generator.add(std::move(request), std::make_unique<Recorder>(outcomes.at(i)));
+  }
+  generator.step();
+  const auto begun = std::ranges::count_if(outcomes, [](const Outcome& outcome) {
+    return !outcome.progress.empty();
+  });
+  while (!generator.idle()) {
+    generator.step();
+  }
+  return static_cast<int>(begun);
+}
+
+TEST(BatchGenerator, PromptsWaitForRowsThatTheyCanStartFrom) {
+  const std::filesystem::path goldens = std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden";
+  const auto plain = load::load_checkpoint(goldens / "qwen3").model;
+  EXPECT_EQ(begun_together(*plain, 50), 1);
+  const auto recurrent = load::load_checkpoint(goldens / "qwen3_5").model;
+  EXPECT_EQ(begun_together(*recurrent, 50), 2);
+  EXPECT_EQ(begun_together(*recurrent, 100), 1);
 }
 
 TEST(BatchGenerator, LogprobsAreThoseOfTheRawLogits) {
