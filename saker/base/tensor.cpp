@@ -77,6 +77,10 @@ std::size_t dtype_size(DType dtype) {
   return dtype_info(dtype).size;
 }
 
+std::string_view float_name(DType dtype) {
+  return dtype == DType::kFloat32 ? "float32" : dtype == DType::kFloat16 ? "float16" : "bfloat16";
+}
+
 std::string_view dtype_name(DType dtype) {
   return dtype_info(dtype).name;
 }

@@ -38,6 +38,9 @@ std::size_t dtype_size(DType dtype);
 // The name that safetensors files use: "F32", "BF16", "U32", ...
 std::string_view dtype_name(DType dtype);
 
+// That of a float, as configurations name it: "float32", "float16" or "bfloat16".
+std::string_view float_name(DType dtype);
+
 struct Tensor {
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> shape;

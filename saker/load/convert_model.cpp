@@ -53,10 +53,6 @@ std::optional<DType> dtype_named(const std::string& name) {
                               : std::nullopt;
 }
 
-std::string_view config_name(DType dtype) {
-  return dtype == DType::kFloat32 ? "float32" : dtype == DType::kFloat16 ? "float16" : "bfloat16";
-}
-
 // The dtype that mlx-lm casts to.
 std::optional<DType> config_dtype(const Json& config) {
   const auto given = config.find("torch_dtype");
@@ -140,7 +136,7 @@ class Conversion {
       sorted["quantization_config"] = sorted["quantization"];
     }
     if (options_.dtype && sorted.contains("torch_dtype")) {
-      sorted["torch_dtype"] = config_name(*options_.dtype);
+      sorted["torch_dtype"] = float_name(*options_.dtype);
     }
     return sorted;
   }

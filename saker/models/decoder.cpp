@@ -25,6 +25,10 @@ constexpr std::array<std::string_view, 3> kHeadScopes{
     "lm_head", "language_model.lm_head", "model.lm_head"
 };
 
+mx::Dtype row_dtype(const kernels::PackedWeight& weight) {
+  return weight.format().kind == kernels::WeightKind::kFloat32 ? mx::float32 : mx::bfloat16;
+}
+
 nn::Linear make_head(
     const nn::Weights& weights, const DecoderConfig& config, const nn::Embedding& embedding
 ) {
@@ -109,12 +113,7 @@ class Decoder final : public Model {
         "[cache] max_kv_size is {}, expected 0 for no bound or a positive number",
         options.max_kv_size
     );
-    std::vector<std::unique_ptr<cache::LayerCache>> layers;
-    layers.reserve(config_.cached_layers().size());
-    for (const auto& layer : config_.cached_layers()) {
-      layers.push_back(make_layer_cache(config_, layer, options, kv_dtype()));
-    }
-    return cache::SequenceCache(std::move(layers));
+    return make_layer_caches(config_, config_.cached_layers(), options, embedding_.packed());
   }
 
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const override {
@@ -178,10 +177,7 @@ class Decoder final : public Model {
     }
   }
 
-  mx::Dtype kv_dtype() const {
-    const bool exact = embedding_.packed().format().kind == kernels::WeightKind::kFloat32;
-    return exact ? mx::float32 : mx::bfloat16;
-  }
+  mx::Dtype kv_dtype() const { return row_dtype(embedding_.packed()); }
 
   DecoderConfig config_;
   nn::Embedding embedding_;
@@ -279,6 +275,20 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     return std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep);
   }
   return std::make_unique<cache::KVCache>(shape);
+}
+
+cache::SequenceCache make_layer_caches(
+    const DecoderConfig& config,
+    std::span<const LayerConfig> layers,
+    const CacheOptions& options,
+    const kernels::PackedWeight& weight
+) {
+  std::vector<std::unique_ptr<cache::LayerCache>> caches;
+  caches.reserve(layers.size());
+  for (const LayerConfig& layer : layers) {
+    caches.push_back(make_layer_cache(config, layer, options, row_dtype(weight)));
+  }
+  return cache::SequenceCache(std::move(caches));
 }
 
 std::unique_ptr<const Model> make_decoder(

@@ -5,6 +5,8 @@
 // architecture gives its configuration and how one layer is built.
 
 #include "saker/cache/layer_cache.h"
+#include "saker/cache/sequence_cache.h"
+#include "saker/kernels/packed_weight.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/decoder_stack.h"
@@ -13,6 +15,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace saker::models {
@@ -43,6 +46,15 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     const LayerConfig& layer,
     const CacheOptions& options,
     mx::Dtype dtype
+);
+
+// Empty caches of these layers. Rows, before they become codes, are float32 where `weight` is and
+// else bf16. REQUIRES: options.max_kv_size >= 0.
+cache::SequenceCache make_layer_caches(
+    const DecoderConfig& config,
+    std::span<const LayerConfig> layers,
+    const CacheOptions& options,
+    const kernels::PackedWeight& weight
 );
 
 std::unique_ptr<const Model> make_decoder(

@@ -152,15 +152,7 @@ DflashDraft::Layer DflashDraft::make_layer(
 }
 
 cache::SequenceCache DflashDraft::make_cache(const CacheOptions& options) const {
-  const bool exact = fuse_.packed().format().kind == kernels::WeightKind::kFloat32;
-  std::vector<std::unique_ptr<cache::LayerCache>> layers;
-  layers.reserve(config_.decoder.layers.size());
-  for (const LayerConfig& layer : config_.decoder.layers) {
-    layers.push_back(
-        make_layer_cache(config_.decoder, layer, options, exact ? mx::float32 : mx::bfloat16)
-    );
-  }
-  return cache::SequenceCache(std::move(layers));
+  return make_layer_caches(config_.decoder, config_.decoder.layers, options, fuse_.packed());
 }
 
 void DflashDraft::remember(const mx::array& features, nn::ForwardContext& context) const {

@@ -76,13 +76,7 @@ MtpHead::MtpHead(const DecoderConfig& config, const nn::Weights& weights)
       stack_(make_layers(config_, weights), {weights / "norm", hidden_, config.norm}) {}
 
 cache::SequenceCache MtpHead::make_cache(const CacheOptions& options) const {
-  const bool exact = join_.packed().format().kind == kernels::WeightKind::kFloat32;
-  std::vector<std::unique_ptr<cache::LayerCache>> layers;
-  layers.reserve(config_.layers.size());
-  for (const LayerConfig& layer : config_.layers) {
-    layers.push_back(make_layer_cache(config_, layer, options, exact ? mx::float32 : mx::bfloat16));
-  }
-  return cache::SequenceCache(std::move(layers));
+  return make_layer_caches(config_, config_.layers, options, join_.packed());
 }
 
 mx::array MtpHead::forward(

@@ -39,10 +39,6 @@ using foreign::ForeignModel;
 // Values that are looked at together.
 constexpr std::size_t kBlock = 1 << 12;
 
-std::string_view config_name(DType dtype) {
-  return dtype == DType::kFloat32 ? "float32" : dtype == DType::kFloat16 ? "float16" : "bfloat16";
-}
-
 class Model {
  public:
   explicit Model(JoinedParts joined)
@@ -73,7 +69,7 @@ class Model {
     });
     foreign::add_quantization(model.config, formats_);
     if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
-      model.config["torch_dtype"] = config_name(dtype_);
+      model.config["torch_dtype"] = float_name(dtype_);
     }
     add_notes(model);
     return model;
