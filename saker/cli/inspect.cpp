@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker inspect`: what a model, adapter or tensor file holds, and whether we can run it.
-#include "saker/load/inspect.h"
+#include "saker/load/inspect/inspect.h"
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
-#include "saker/load/inspection_report.h"
+#include "saker/load/inspect/inspection_report.h"
 #include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>

@@ -11,6 +11,7 @@
 #include "saker/models/decoder.h"
 #include "saker/nn/weights.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -77,6 +78,19 @@ bool load_mtp(
 }
 
 }  // namespace
+
+std::string_view draft_kind(const Json& config, std::span<const std::string> tensors) {
+  const auto has = [&](std::string_view end) {
+    return std::ranges::any_of(tensors, [&](const auto& name) { return name.ends_with(end); });
+  };
+  if (models::is_dflash_config(config)) {
+    return "DFlash draft";
+  }
+  if (models::is_gemma4_assistant_config(config)) {
+    return "Gemma 4 assistant";
+  }
+  return has("pre_fc_norm_hidden.weight") && !has("embed_tokens.weight") ? "MTP head" : "";
+}
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
   LoadedDraft loaded;

@@ -5,6 +5,7 @@
 // the target gave or keeps: a DFlash draft, an MTP head, a Gemma 4 assistant. REQUIRES: called on
 // the engine's thread.
 
+#include "saker/base/json.h"
 #include "saker/models/dflash.h"
 #include "saker/models/gemma4_assistant.h"
 #include "saker/models/model.h"
@@ -12,7 +13,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::load {
@@ -25,6 +28,10 @@ struct LoadedDraft {
   std::unique_ptr<const models::Gemma4Assistant> assistant = nullptr;
   std::vector<std::string> warnings = {};  // One line each.
 };
+
+// What runs beside its model only, by its configuration and the names of its tensors: "DFlash
+// draft", "Gemma 4 assistant" or "MTP head"; empty: a model, maybe a small one.
+std::string_view draft_kind(const Json& config, std::span<const std::string> tensors);
 
 // The kind follows from the configuration; a head is told from its model by its tensors, which are
 // all that the folder holds. Throws as load_checkpoint does; a draft that is not one

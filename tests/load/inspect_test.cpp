@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/inspect.h"
+#include "saker/load/inspect/inspect.h"
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
-#include "saker/load/inspection_report.h"
+#include "saker/load/inspect/inspection_report.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace {
 
 using testing::expect_error;
 using testing::f32_tensor;
+using ::testing::HasSubstr;
 using testing::raw_bytes;
 using testing::safetensors_file;
 using testing::TemporaryDir;
@@ -60,7 +62,8 @@ TEST_F(InspectTest, AModel) {
   dir_.write(
       "model.safetensors",
       safetensors_file(
-          {f32_tensor("a", {2, 3}, std::vector<float>(6)), {"n", "BF16", {5}, "0123456789"}}
+          {f32_tensor("embed_tokens.weight", {2, 3}, std::vector<float>(6)),
+           {"n", "BF16", {5}, "0123456789"}}
       )
   );
   const Inspection result = inspect_dir();
@@ -201,6 +204,10 @@ TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
       std::string::npos
   );
   dir_.write("model.safetensors", safetensors_file({{"w", "F8_E4M3", {2}, "ab"}}));
+  EXPECT_NE(reason_with("vocab_size", 32).find("embed_tokens.weight"), std::string::npos);
+  dir_.write(
+      "model.safetensors", safetensors_file({{"embed_tokens.weight", "F8_E4M3", {2}, "ab"}})
+  );
   EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);
 }
 
@@ -223,6 +230,20 @@ TEST_F(InspectTest, SaysAsWhatAModelRuns) {
   ASSERT_EQ(result.warnings.size(), 1U);
   EXPECT_NE(result.warnings[0].find("runs as generic"), std::string::npos);
   EXPECT_NE(inspection_text(result).find("runs as generic"), std::string::npos);
+}
+
+TEST_F(InspectTest, DraftsDoNotRunAlone) {
+  const std::string goldens = SAKER_SOURCE_DIR "/tests/golden/";
+  const auto reason_of = [&](const std::string& name) { return inspect(goldens + name).reason; };
+  EXPECT_THAT(reason_of("dflash/legacy"), HasSubstr("DFlash draft: runs beside its model"));
+  EXPECT_THAT(reason_of("assistant/plain"), HasSubstr("Gemma 4 assistant"));
+  EXPECT_TRUE(inspect(goldens + "mtp/qwen3").runnable);
+  const Json config = read_json_file(goldens + "mtp/qwen3/config.json");
+  write_config(config);
+  dir_.write(
+      "model.safetensors", safetensors_file({f32_tensor("mtp.pre_fc_norm_hidden.weight", {1}, {1})})
+  );
+  EXPECT_THAT(inspect_dir().reason, HasSubstr("MTP head"));
 }
 
 TEST_F(InspectTest, AFolderWithoutWeights) {

@@ -4,7 +4,7 @@
 // An inspection as `saker inspect` prints it.
 
 #include "saker/base/json.h"
-#include "saker/load/inspect.h"
+#include "saker/load/inspect/inspect.h"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/inspection_report.h"
+#include "saker/load/inspect/inspection_report.h"
 
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
-#include "saker/load/inspect.h"
+#include "saker/load/inspect/inspect.h"
 #include "saker/load/safetensors.h"
 
 #include <fmt/format.h>

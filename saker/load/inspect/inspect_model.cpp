@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/inspect.h"
+#include "saker/load/inspect/inspect_model.h"
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/draft.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
 #include "saker/load/foreign/text_folder.h"
 #include "saker/load/gguf/gguf_parts.h"
+#include "saker/load/inspect/lenient.h"
+#include "saker/load/inspect/tensor_headers.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
-#include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
@@ -19,12 +21,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -36,100 +33,6 @@ namespace saker::load {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Headers = std::map<std::string, SafetensorsEntry, std::less<>>;
-
-// Fields are shown where they make sense: a strange value is the loader's to refuse, not ours.
-std::int64_t lenient_int(const Json& object, std::string_view key) {
-  const auto found = object.find(std::string(key));
-  return found != object.end() && found->is_number_integer() ? json_int(object, key, 0) : 0;
-}
-
-std::string lenient_string(const Json& object, std::string_view key) {
-  const auto found = object.find(std::string(key));
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-double lenient_double(const Json& object, std::string_view key) {
-  const auto found = object.find(std::string(key));
-  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
-}
-
-void add_file(Inspection& result, Headers& headers, const fs::path& path) {
-  SafetensorsHeader header = read_safetensors_header(path);
-  std::error_code ignored;
-  result.file_bytes += fs::file_size(path, ignored);
-  result.files.push_back(path);
-  result.metadata = std::move(header.metadata);
-  for (SafetensorsEntry& entry : header.entries) {
-    std::string name = entry.name;
-    headers.insert_or_assign(std::move(name), std::move(entry));
-  }
-}
-
-void add_totals(Inspection& result, const Headers& headers) {
-  for (const auto& [name, entry] : headers) {
-    DTypeTotal& total = result.dtypes[std::string(entry.dtype_name)];
-    total.tensors += 1;
-    total.elements += entry.element_count;
-    total.bytes += entry.end - entry.begin;
-    result.tensors.push_back({name, std::string(entry.dtype_name), entry.shape});
-  }
-}
-
-// Of the tensors that are made when the model is loaded.
-Headers derived_headers(const foreign::ForeignModel& model) {
-  Headers headers;
-  for (const PlannedTensor& output : foreign::all_outputs(model)) {
-    SafetensorsEntry entry;
-    entry.name = output.name;
-    entry.dtype_name = dtype_name(output.dtype);
-    entry.dtype = output.dtype;
-    entry.shape = output.shape;
-    entry.element_count = static_cast<std::int64_t>(output.nbytes() / dtype_size(output.dtype));
-    entry.end = output.nbytes();
-    headers.emplace(output.name, std::move(entry));
-  }
-  return headers;
-}
-
-// Bits of the packed weight of a module; none when it is not quantized.
-std::optional<int> packed_bits(
-    const nn::QuantizationConfig& quantization, std::string_view module
-) {
-  const auto found = quantization.overrides.find(module);
-  const auto& format = found != quantization.overrides.end() ? found->second : quantization.format;
-  return format ? std::optional(format->bits) : std::nullopt;
-}
-
-std::int64_t count_parameters(const Headers& headers, const nn::QuantizationConfig& quantization) {
-  constexpr std::string_view kWeight = ".weight";
-  constexpr std::string_view kScales = ".scales";
-  constexpr std::string_view kBiases = ".biases";
-  std::int64_t count = 0;
-  for (const auto& [name, entry] : headers) {
-    const std::string_view view = name;
-    const auto module_of = [&](std::string_view suffix) {
-      return std::string(view.substr(0, view.size() - suffix.size()));
-    };
-    if (view.ends_with(kScales) || view.ends_with(kBiases)) {
-      const std::string module = module_of(kScales);  // Both are of one length.
-      if (headers.contains(module + ".weight") && headers.contains(module + ".scales")) {
-        continue;
-      }
-    }
-    std::int64_t elements = entry.element_count;
-    if (view.ends_with(kWeight) && entry.dtype == DType::kUInt32) {
-      const std::string module = module_of(kWeight);
-      const auto bits = packed_bits(quantization, module);
-      if (bits && headers.contains(module + ".scales")) {
-        elements = static_cast<std::int64_t>(static_cast<double>(elements) * 32.0 / *bits);
-      }
-    }
-    count += elements;
-  }
-  return count;
-}
 
 std::string describe_quantization(const nn::QuantizationConfig& quantization) {
   if (!quantization.format) {
@@ -254,6 +157,8 @@ std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers,
   return layers;
 }
 
+}  // namespace
+
 Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   Inspection result;
   result.kind = PathKind::kModel;
@@ -297,9 +202,13 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
     result.warnings = other->notes;
   }
   Json named = other ? other->config : config;
+  const auto keys = std::views::keys(headers);
+  const std::vector<std::string> names(keys.begin(), keys.end());
   check(result, [&] {
-    const auto keys = std::views::keys(headers);
-    const std::vector<std::string> names(keys.begin(), keys.end());
+    const std::string_view draft = draft_kind(config, names);
+    require(
+        draft.empty(), ErrorCode::kUnsupported, "{}: runs beside its model only, as --draft", draft
+    );
     auto detected = models::detect_architecture(named, names);
     models::check_config(detected.config);
     named = std::move(detected.config);
@@ -309,6 +218,13 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   });
   result.parameters = count_parameters(headers, quantization);
   check(result, [&] {
+    require(
+        std::ranges::any_of(
+            names, [](const auto& n) { return n.ends_with("embed_tokens.weight"); }
+        ),
+        ErrorCode::kCorruptData,
+        "[embed_tokens.weight] tensor is missing"
+    );
     for (const auto& [name, entry] : headers) {
       require(
           entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
@@ -322,92 +238,6 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   result.runnable = result.reason.empty();
   if (kv_bits) {
     check(result, [&] { result.caches = model_caches(named, headers, *kv_bits); });
-  }
-  return result;
-}
-
-AdapterSummary summarise_adapter(const Json& config) {
-  AdapterSummary adapter;
-  const std::string peft_type = lenient_string(config, "peft_type");
-  if (!peft_type.empty()) {
-    adapter.type = fmt::format("PEFT {}", peft_type);
-    adapter.base_model = lenient_string(config, "base_model_name_or_path");
-    adapter.rank = lenient_int(config, "r");
-    const double rank = static_cast<double>(adapter.rank);
-    const auto rslora = config.find("use_rslora");
-    const bool root = rslora != config.end() && rslora->is_boolean() && rslora->get<bool>();
-    adapter.scale =
-        rank > 0 ? lenient_double(config, "lora_alpha") / (root ? std::sqrt(rank) : rank) : 0.0;
-    return adapter;
-  }
-  adapter.type = lenient_string(config, "fine_tune_type");
-  adapter.base_model = lenient_string(config, "model");
-  const auto parameters = config.find("lora_parameters");
-  if (parameters != config.end() && parameters->is_object()) {
-    adapter.rank = lenient_int(*parameters, "rank");
-    adapter.scale = lenient_double(*parameters, "scale");
-  }
-  return adapter;
-}
-
-Inspection inspect_adapter(const fs::path& path) {
-  Inspection result;
-  result.kind = PathKind::kAdapter;
-  const Json config = read_json_file(path / "adapter_config.json");
-  require(
-      config.is_object(),
-      ErrorCode::kCorruptData,
-      "{}: is {}, expected an object",
-      quote_path(path / "adapter_config.json"),
-      describe_json(config)
-  );
-  result.adapter = summarise_adapter(config);
-  Headers headers;
-  std::error_code ignored;
-  for (const char* name : {"adapters.safetensors", "adapter_model.safetensors"}) {
-    if (fs::exists(path / name, ignored)) {
-      add_file(result, headers, path / name);
-      break;
-    }
-  }
-  add_totals(result, headers);
-  result.parameters = count_parameters(headers, {});
-  result.runnable = !result.files.empty();
-  if (!result.runnable) {
-    result.reason = fmt::format("{}: holds no adapters.safetensors", quote_path(path));
-  }
-  return result;
-}
-
-// Classes of the layers, as mlx-lm names them in the metadata: under "1." in files whose "2.0" is
-// empty, else under "2.".
-std::vector<std::string> cache_classes(
-    const std::map<std::string, std::string, std::less<>>& metadata
-) {
-  const auto sentinel = metadata.find("2.0");
-  if (sentinel == metadata.end()) {
-    return {};
-  }
-  const char* prefix = sentinel->second.empty() ? "1" : "2";
-  std::vector<std::string> classes;
-  while (true) {
-    const auto found = metadata.find(fmt::format("{}.{}", prefix, classes.size()));
-    if (found == metadata.end() || found->second.find("Cache") == std::string::npos) {
-      return classes;
-    }
-    classes.push_back(found->second);
-  }
-}
-
-Inspection inspect_file(const fs::path& path) {
-  Inspection result;
-  Headers headers;
-  add_file(result, headers, path);
-  add_totals(result, headers);
-  result.parameters = count_parameters(headers, {});
-  result.cache_layers = cache_classes(result.metadata);
-  if (!result.cache_layers.empty()) {
-    result.kind = PathKind::kPromptCache;
   }
   return result;
 }
@@ -434,60 +264,6 @@ Inspection inspect_gguf(const fs::path& path) {
   result.warnings = model.notes;
   check(result, [&] { models::check_config(model.config); });
   result.runnable = result.reason.empty();
-  return result;
-}
-
-Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
-  std::error_code failed;
-  const fs::file_status status = fs::status(path, failed);
-  require(
-      fs::exists(status),
-      ErrorCode::kNotFound,
-      "{}: {}",
-      quote_path(path),
-      failed ? failed.message() : "does not exist"
-  );
-  if (!fs::is_directory(status)) {
-    return path.extension() == ".gguf" ? inspect_gguf(path) : inspect_file(path);
-  }
-  if (fs::exists(path / "adapter_config.json", failed)) {
-    return inspect_adapter(path);
-  }
-  require(
-      fs::exists(path / "config.json", failed),
-      ErrorCode::kInvalidArgument,
-      "{}: holds neither config.json nor adapter_config.json",
-      quote_path(path)
-  );
-  return inspect_model(path, kv_bits);
-}
-
-}  // namespace
-
-std::string_view path_kind_name(PathKind kind) {
-  switch (kind) {
-    case PathKind::kModel:
-      return "model";
-    case PathKind::kAdapter:
-      return "adapter";
-    case PathKind::kPromptCache:
-      return "prompt cache";
-    case PathKind::kSafetensors:
-      return "safetensors";
-  }
-  return "safetensors";
-}
-
-Inspection inspect(const fs::path& path, std::optional<int> kv_bits) {
-  Inspection result = inspect_any(path, kv_bits);
-  require(
-      !kv_bits || result.kind == PathKind::kModel,
-      ErrorCode::kInvalidArgument,
-      "{}: is of kind {}, expected a model to tell its caches",
-      quote_path(path),
-      path_kind_name(result.kind)
-  );
-  result.path = path;
   return result;
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a model is and whether we can run it.
+
+#include "saker/load/inspect/inspect.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace saker::load {
+
+// A folder with config.json; `kv_bits`: with the caches that they give. Throws as `inspect`.
+Inspection inspect_model(const std::filesystem::path& path, std::optional<int> kv_bits);
+
+// A GGUF file.
+Inspection inspect_gguf(const std::filesystem::path& path);
+
+}  // namespace saker::load

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fields of JSON objects that are shown where they make sense: a strange value, then 0 or nothing
+// here, is the loader's to refuse.
+
+#include "saker/base/json.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace saker::load {
+
+inline std::int64_t lenient_int(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  return found != object.end() && found->is_number_integer() ? json_int(object, key, 0) : 0;
+}
+
+inline std::string lenient_string(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+inline double lenient_double(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+}  // namespace saker::load

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tensors of what is inspected, by name, from the headers of its files.
+
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/inspect/inspect.h"
+#include "saker/load/safetensors.h"
+#include "saker/nn/weights.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace saker::load {
+
+using Headers = std::map<std::string, SafetensorsEntry, std::less<>>;
+
+// Those of one file, which the result then lists with its size and metadata. Throws as
+// read_safetensors_header.
+void add_file(Inspection& result, Headers& headers, const std::filesystem::path& path);
+
+// Fills in what the result says of all of them.
+void add_totals(Inspection& result, const Headers& headers);
+
+// Those that are made when the model is loaded.
+Headers derived_headers(const foreign::ForeignModel& model);
+
+// Weights as a person counts them, see Inspection::parameters.
+std::int64_t count_parameters(const Headers& headers, const nn::QuantizationConfig& quantization);
+
+}  // namespace saker::load
