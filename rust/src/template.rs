@@ -2,19 +2,35 @@
 //! Chat templates: minijinja set up to render what transformers' jinja2 environment renders.
 //!
 //! Templates come with models from strangers, so each one is compiled and rendered on its own thread, with a stack
-//! for deep nesting, a deadline, and bounds on instructions (compile.rs) and text (budget.rs).
+//! for deep nesting, a deadline, and bounds on instructions (FUEL), texts, lists and time (budget.rs).
 
+mod arguments;
+mod braces;
 mod budget;
+mod compare;
 mod compile;
+mod filters;
+mod functions;
+mod lists;
 mod methods;
+mod namespace;
+mod numbers;
 mod operators;
+mod percent;
 mod python;
+mod spec;
+mod split;
+mod strftime;
+mod strings;
+mod texts;
+mod wrap;
 
 use crate::ffi::{borrow, borrow_text, guard, panic_text, SakerRsBytes};
-use budget::{claim, Text};
+use arguments::invalid;
+use budget::{check_time, claim_output, Text};
 use compile::{compile, Compiled};
-use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+use minijinja::value::{Rest, Tuple, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,90 +52,58 @@ struct Program {
     _source: Box<str>,
 }
 
-fn strftime_now(format: &str) -> Result<String, Error> {
-    jiff::fmt::strtime::format(format, &jiff::Zoned::now())
-        .map_err(|e| Error::new(ErrorKind::InvalidOperation, format!("strftime_now: {e}")))
-}
-
-fn raise_exception(message: Value) -> Result<Value, Error> {
-    Err(Error::new(ErrorKind::InvalidOperation, message.to_string()))
-}
-
 /// What a loop runs over: the engine would take none as an empty list.
 fn iterate(value: Value) -> Result<Value, Error> {
-    if value.is_none() {
-        return Err(Error::new(ErrorKind::InvalidOperation, "a loop over none"));
+    check_time()?;
+    match value.kind() {
+        ValueKind::None => Err(invalid("a loop over none")),
+        // The loop knows the length of a list alone.
+        ValueKind::String => lists::collect(&value).map(Value::from),
+        _ => Ok(value),
     }
-    Ok(value)
 }
 
-fn string_filter(value: Value) -> Result<Value, Error> {
-    Ok(if value.as_str().is_some() { value } else { Value::from(python::to_text(&value)?) })
-}
-
-fn add_functions(environment: &mut Environment) {
+/// What the instructions of compile.rs call.
+fn add_operators(environment: &mut Environment) {
     environment.add_function(compile::ADD, operators::add);
-    environment.add_function(compile::MULTIPLY, operators::multiply);
-    environment.add_function(compile::MODULO, operators::modulo);
+    environment.add_function(compile::ATTRIBUTE, methods::attribute);
     environment.add_function(compile::CONCAT, python::concat);
+    environment.add_function(compile::ITEM, |value: &Value, key: &Value| methods::item(value, key));
     environment.add_function(compile::ITERATE, iterate);
-    environment.add_function("raise_exception", raise_exception);
-    environment.add_function("strftime_now", strftime_now);
-    environment.remove_global("debug");
-}
-
-fn add_filters(environment: &mut Environment) {
-    environment.add_filter("tojson", python::tojson);
-    environment.add_filter("string", string_filter);
-    environment.add_filter("trim", |value: Value, chars: Option<&str>| -> Result<String, Error> {
-        Ok(methods::strip(&python::to_text(&value)?, chars).to_owned())
-    });
-    environment.add_filter("upper", |value: Value| Ok::<_, Error>(python::to_text(&value)?.to_uppercase()));
-    environment.add_filter("lower", |value: Value| Ok::<_, Error>(python::to_text(&value)?.to_lowercase()));
-    environment.add_filter("join", operators::join_filter);
-    environment.add_filter("replace", operators::replace_filter);
-    environment.add_filter("indent", operators::indent_filter);
-    environment.add_filter("int", operators::int_filter);
-    environment.add_filter("float", operators::float_filter);
-    environment.add_filter("format", operators::format_filter);
-    environment.add_filter(operators::FORMAT, minijinja::filters::format);
-    environment.add_filter("slice", |state: &State, value: Value, count: Value, fill: Option<Value>| {
-        operators::check_count(&count)?;
-        minijinja::filters::slice(state, value, count.as_usize().unwrap_or(0), fill)
-    });
-    environment.add_filter("batch", |state: &State, value: Value, count: Value, fill: Option<Value>| {
-        operators::check_count(&count)?;
-        minijinja::filters::batch(state, value, count.as_usize().unwrap_or(0), fill)
-    });
-}
-
-/// Tests whose answer differs between Python's and Rust's types.
-fn add_tests(environment: &mut Environment) {
-    use ValueKind::{Bool, Iterable, Map, Number, Seq, String, Undefined};
-    environment.add_test("iterable", |v: &Value| matches!(v.kind(), String | Seq | Map | Iterable | Undefined));
-    environment.add_test("sequence", |v: &Value| matches!(v.kind(), String | Seq | Map | Undefined));
-    environment.add_test("number", |v: &Value| matches!(v.kind(), Number | Bool));
+    environment.add_function(compile::MAP, |given: Rest<Value>| methods::map_of(&given));
+    environment.add_function(compile::MODULO, operators::modulo);
+    environment.add_function(compile::MULTIPLY, operators::multiply);
+    environment.add_function(compile::SET, namespace::set);
+    environment.add_function(compile::SLICE, operators::slice);
+    environment.add_function(compile::SPLAT, operators::splat);
+    environment.add_function(compile::SPLAT_NAMED, operators::splat_named);
+    for (i, comparison) in operators::COMPARISONS.into_iter().enumerate() {
+        environment.add_function(compile::COMPARE[i], move |a: &Value, b: &Value| comparison(a, b));
+        environment.add_function(compile::COMPARE_AND_KEEP[i], move |a: Value, b: Value| {
+            comparison(&a, &b).map(|result| Value::from(Tuple::from([Value::from(result), b])))
+        });
+    }
 }
 
 fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
+    let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_unknown_method_callback(methods::call);
     environment.set_fuel(Some(FUEL));
-    environment.set_formatter(|out, _state, value| match value.as_str() {
-        Some(text) => {
-            claim(text.len())?;
-            Ok(out.write_str(text)?)
-        }
-        None => {
-            let mut text = Text::default();
+    environment.set_formatter(|out, state, value| {
+        let mut text = Text::default();
+        if matches!(state.auto_escape(), AutoEscape::None) || value.is_safe() {
             python::write_str(&mut text, value)?;
-            Ok(out.write_str(text.as_str())?)
+        } else {
+            texts::push_escaped(&mut text, &python::to_text(value)?)?;
         }
+        claim_output(text.as_str().len())?;
+        Ok(out.write_str(text.as_str())?)
     });
-    add_functions(&mut environment);
-    add_filters(&mut environment);
-    add_tests(&mut environment);
+    add_operators(&mut environment);
+    functions::add_functions(&mut environment);
+    filters::add_filters(&mut environment);
+    filters::add_tests(&mut environment);
     environment
 }
 
@@ -137,12 +121,15 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// Runs `body` on its own thread. After the deadline the thread is left alone: it ends when its fuel does.
+/// Runs `body` on its own thread. After the deadline the thread is left alone: it ends at its next step that
+/// costs time, or when its fuel does.
 fn bounded<T: Send + 'static>(body: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     let (sender, receiver) = sync_channel(1);
     let thread = std::thread::Builder::new().name("template".into()).stack_size(STACK);
     let handle = thread.spawn(move || {
+        budget::start_clock(DEADLINE);
         let result = body();
+        namespace::clear_all();
         // The receiver is gone after the deadline.
         let _ = sender.send(result);
     });

@@ -74,6 +74,120 @@ TEST(ChatTemplate, WritesJsonAsPython) {
   );
 }
 
+struct Case {
+  std::string source;
+  std::string text;
+};
+
+void expect_texts(const std::vector<Case>& cases) {
+  const Json variables = {
+      {"schema", {{"type", "array"}, {"get", 1}}},
+      {"rows", {{{"a", 2}, {"b", "x"}}, {{"a", 1}, {"b", "Y"}}, {{"a", 3}, {"b", "x"}}}}
+  };
+  for (const auto& [source, text] : cases) {
+    EXPECT_EQ(render(source, variables), text) << source;
+  }
+}
+
+TEST(ChatTemplate, TakesWhatIsUndefinedAsEmpty) {
+  expect_texts({
+      {"{{ u|length }}{{ u|count }}{{ u|first is defined }}{{ u|last is defined }}", "00FalseFalse"
+      },
+      {"{{ u|list }}{{ u|items|list }}{{ u|sort }}{{ u|reverse|list }}{{ u|unique|list }}",
+       "[][][][][]"},
+      {"{{ u|join(',') }}|{{ u|sum }}|{{ u|map('upper')|list }}|{{ none|select|list }}", "|0|[]|[]"
+      },
+      {"{{ [u] }} {{ u is callable }} {{ 'a' in u }}", "[Undefined] True False"},
+  });
+  for (const auto* filter :
+       {"length",
+        "first",
+        "last",
+        "list",
+        "items",
+        "sort",
+        "reverse",
+        "sum",
+        "unique",
+        "join",
+        "min",
+        "batch(2)",
+        "dictsort"}) {
+    expect_error(ErrorCode::kInvalidArgument, {"line 1", "none"}, [&] {
+      render(std::string("{{ none|") + filter + " }}");
+    });
+  }
+}
+
+TEST(ChatTemplate, HasPythonsMethodsAsValues) {
+  expect_texts({
+      {"{{ schema.items is defined }}{{ schema['items'] is defined }}{{ schema['get'] }}",
+       "TrueTrue1"},
+      {"{{ schema['items']['type'] is defined }}{{ schema.get('type') }}", "Falsearray"},
+      {"{% set split = 'a,b'.split %}{{ split(',') }}{{ split is callable }}", "['a', 'b']True"},
+      {"{% set ns = namespace(items=1, index=2) %}{{ ns.items }}{{ ns.index }}", "12"},
+      {"{{ 'abcb'.rindex('b') }}{{ 'abc'.find('c', -1) }}{{ 'aXß'.swapcase() }}", "32AxSS"},
+      {"{{ 'a\tb'.expandtabs(4) }}{{ 'Straße'.casefold() }}", "a   bstrasse"},
+      {"{{ 'é'.center(4, '*') }}{{ '-5'.zfill(4) }}{{ 'a'.rjust(3) }}", "*é**-005  a"},
+      {"{{ \"they're 3rd\".title() }} {{ \"they're 3rd\"|title }}", "They'Re 3Rd They're 3rd"},
+      {"{{ '²'.isdigit() }}{{ '²'.isdecimal() }}{{ 'Ⅷ'.isalpha() }}", "TrueFalseFalse"},
+      {"{{ [1, 2, 1].count(1) }}{{ (1, 2).index(2) }}{{ schema.copy() == schema }}", "21True"},
+  });
+  expect_error(ErrorCode::kInvalidArgument, {"append"}, [] { render("{{ [].append(1) }}"); });
+}
+
+TEST(ChatTemplate, FormatsAsPython) {
+  expect_texts({
+      {"{{ '%5s|%-3s|%.1s|%r' % ('é', 'ü', 'äö', 'x') }}", "    é|ü  |ä|'x'"},
+      {"{{ '%(a)05d|%(a)x %%' % {'a': 42} }}", "00042|2a %"},
+      {"{{ '%+d|%#x|%e|%g|%*d|%s' % (5, 255, 12345.678, 1e-10, 4, 7, [1.0]) }}",
+       "+5|0xff|1.234568e+04|1e-10|   7|[1.0]"},
+      {"{{ '{:>3}|{:*^5}|{:,.2f}|{:#06x}|{!r}'.format('é', 'b', 1234.5, 255, 'q') }}",
+       "  é|**b**|1,234.50|0x00ff|'q'"},
+      {"{{ '{a[k]} {0[1]:{w}} {{}}'.format([1, 2], a={'k': true}, w=3) }}", "True   2 {}"},
+      {"{{ '%s and %s'|format(1, none) }}", "1 and None"},
+      {"{{ strftime_now('%Y')|length }}{{ strftime_now('[%z%Z]%%') }}", "4[]%"},
+  });
+}
+
+TEST(ChatTemplate, HasTheFiltersOfJinja) {
+  expect_texts({
+      {"{{ 'foo bar baz qux'|truncate(9) }}|{{ 'foo bar baz qux'|truncate(9, true) }}",
+       "foo...|foo ba..."},
+      {"{{ 'a b_c, d'|wordcount }}|{{ 'ab'|center(6) }}|", "3|  ab  |"},
+      {"{{ 'well-known fact abcdefghijk'|wordwrap(6) }}", "well-\nknown\nfact a\nbcdefg\nhijk"},
+      {"{{ 'a/b é'|urlencode }} {{ {'k y': 'é/'}|urlencode }}", "a/b%20%C3%A9 k+y=%C3%A9%2F"},
+      {"{{ '<'|safe|forceescape }}{{ {'a': '<', 'b': none}|xmlattr }}", "&lt; a=\"&lt;\""},
+      {"{{ {'b': 1, 'A': 3}|dictsort }}{{ {'b': 1, 'A': 3}|dictsort(true, 'value', true) }}",
+       "[('A', 3), ('b', 1)][('A', 3), ('b', 1)]"},
+      {"{{ '0x1f'|int(base=16) }} {{ 'z'|int(7) }} {{ '4.7'|int }} {{ '1_0'|float }}", "31 7 4 10.0"
+      },
+      {"{{ rows|sort(attribute='b,a')|map(attribute='a')|list }}", "[2, 3, 1]"},
+      {"{% for b, items in rows|groupby('b') %}{{ b }}{{ items|length }};{% endfor %}", "x2;Y1;"},
+      {"{{ rows|selectattr('a', '>=', 2)|rejectattr('b', 'eq', 'Y')|list|length }}", "2"},
+      {"{{ [1, 2, 3, 4, 5]|slice(2, 0)|list }}{{ [1, 2, 3]|batch(2, 0)|list }}",
+       "[[1, 2, 3], [4, 5, 0]][[1, 2], [3, 0]]"},
+      {"{{ dict([('a', 1)], b=2) }}{% set c = cycler(1, 2) %}{{ c.next() }}{{ c.next() }}{{ "
+       "c.next() }}",
+       "{'a': 1, 'b': 2}121"},
+      {"{% set j = joiner() %}{% for i in [1, 2] %}{{ j() }}{{ i }}{% endfor %}", "1, 2"},
+      {"{{ 'abcdef'[4:1:-2] }}{{ (1, 2, 3)[::-1] }}{{ [1, 2][-1:] }}", "ec(3, 2, 1)[2]"},
+      {"{% for c in 'ab' %}{{ loop.revindex }}{{ c }}{% endfor %}", "2a1b"},
+  });
+  for (const auto* source :
+       {"{{ 'a'|random }}",
+        "{{ [1, 'a']|sort }}",
+        "{{ {[1]: 2} }}",
+        "{{ none < n }}",
+        "{{ [1] + (2,) }}",
+        "{{ '%d' % 'x' }}",
+        "{{ '%s' % () }}",
+        "{{ 'x' % 1 }}",
+        "{{ '{}'.format() }}"}) {
+    expect_error(ErrorCode::kInvalidArgument, {"line 1"}, [&] { render(source); });
+  }
+}
+
 TEST(ChatTemplate, KnowsTheExtensions) {
   EXPECT_EQ(
       render("{% generation %}\nx{% set y = 1 %}{% endgeneration %}{{ y is defined }}"), "xFalse"
@@ -124,6 +238,11 @@ TEST(ChatTemplate, RefusesBrokenTemplates) {
 // Each of these would run for ever, or fill the memory, or overflow the stack.
 TEST(ChatTemplate, BoundsHostileTemplates) {
   const std::string loop = "{% for i in range(99999) %}";
+  std::string sum = "(1";
+  for (int i = 0; i < 9999; ++i) {
+    sum += "+1";
+  }
+  sum += ")";
   const std::vector<std::string> hostile{
       loop + loop + loop + "{% endfor %}{% endfor %}{% endfor %}",
       loop + loop + std::string(1000, 'x') + "{% endfor %}{% endfor %}",
@@ -140,6 +259,7 @@ TEST(ChatTemplate, BoundsHostileTemplates) {
       "{{ 'abcdefgh' * 99999999 }}",
       "{{ ('x' * 9999) * 99999 }}",
       "{{ [1] * 99999999 }}",
+      "{{ (1,) * " + sum + " * " + sum + " }}",
       "{{ (1, 2) * 99999999 }}",
       "{{ '%999999999d'|format(1) }}",
       "{{ '{:>999999999}'.format(1) }}",
@@ -152,6 +272,53 @@ TEST(ChatTemplate, BoundsHostileTemplates) {
   };
   for (const auto& source : hostile) {
     EXPECT_THROW(render(source), Error) << source.substr(0, 100);
+  }
+}
+
+// Each of these would make lists of gigabytes.
+TEST(ChatTemplate, BoundsLists) {
+  const std::string text =
+      "{% set n = namespace(s='x ', l=[]) %}{% for i in range(24) %}{% set n.s = n.s + n.s %}{% "
+      "endfor %}";
+  for (const auto* list :
+       {"n.s|list",
+        "n.s.split()",
+        "n.s.split(' ')",
+        "n.s.rsplit()",
+        "n.s.replace(' ', '\n').splitlines()",
+        "n.s|batch(1)|list",
+        "n.s|map('upper')|list",
+        "n.s|select|list",
+        "n.s|sort",
+        "n.s|reverse|list"}) {
+    EXPECT_THROW(render(text + "{% set n.l = " + list + " %}"), Error) << list;
+  }
+  const std::string keep = "{% for i in range(999) %}{% set n.l = [n.l, ";
+  for (const auto* list : {"range(99999)|list", "dict(range(99998)|batch(2))"}) {
+    EXPECT_THROW(render(text + keep + list + "] %}{% endfor %}"), Error) << list;
+  }
+  std::string splat = "{% macro m() %}{{ 1 }}{% endmacro %}{% set l = range(99999)|list %}{{ m(*l";
+  for (int i = 0; i < 9999; ++i) {
+    splat += ",*l";
+  }
+  EXPECT_THROW(render(splat + ") }}"), Error);
+}
+
+// 300 lists hold the one before twice: to look at all of it takes for ever.
+TEST(ChatTemplate, BoundsWorkOnSharedValues) {
+  const std::string shared =
+      "{% set n = namespace(a=[1], b=[1], t=(1,)) %}{% for i in range(300) %}{% set n.a = [n.a, "
+      "n.a] %}"
+      "{% set n.b = [n.b, n.b] %}{% set n.t = (n.t, n.t) %}{% endfor %}{{ ";
+  for (const auto* work :
+       {"n.a == n.b",
+        "[n.a, n.b]|sort",
+        "n.a in [n.b]",
+        "{n.t: 1}",
+        "{1: 2}[n.t]",
+        "raise_exception(n.a)",
+        "n.a is lower"}) {
+    EXPECT_THROW(render(shared + work + " }}"), Error) << work;
   }
 }
 

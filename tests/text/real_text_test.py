@@ -200,6 +200,15 @@ SNIPPETS = [
     "{{ 'ß'.upper() }} {{ 'İ'.lower() }} {{ 'x'.isspace() }} {{ '\u2003'.isspace() }} {{ 'ΑΣ'.lower() }} {{ 'Ⅷ'.isnumeric() }} {{ '²'.isdigit() }}",
     "{{ nested.k[2].x }} {{ nested['k'][1] }} {{ nested.k|last }} {{ rows[0]['a'] }} {{ rows[10] is defined }} {{ words.0 }}",
     "{% if messages[0].role == 'user' and messages[0]['content'] is string %}yes{% elif false %}no{% else %}never{% endif %}{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set x = {'y': 1} %}{{ x.y }}{{ x['y'] }}",
+    "{{ u|length }}{{ u|list }}{{ u|items|list }}{{ u|first is defined }}{{ [u] }}{{ u|map('upper')|list }}{{ none|select|list }}", "{{ none|list }}", "{{ none|first }}", "{{ none|join }}", "{{ 5|length }}",
+    "{{ nested.items is defined }}{{ nested['items'] is defined }}{{ nested['keys']['x'] is defined }}{% set f = text.split %}{{ f() }}{{ f is callable }}{{ nested|attr('k') }}",
+    "{{ '%5s|%-5s|%.2s|%r|%(a)s' % {'a': 1} }}", "{{ '%5s|%-5s|%.2s|%r' % ('é', 'ü', 'äöü', ['x']) }}{{ '%+d|% d|%x|%#o|%e|%g|%G|%*d|%.3d' % (1, 2, 255, 8, 1234.5, 1e-7, 1e20, 4, 5, 6) }}{{ '%s' % [1, none] }}", "{{ '%s' % () }}", "{{ 'x' % 1 }}", "{{ '%d' % 'x' }}",
+    "{{ '{:>5}|{:*^7}|{:,}|{:_}|{:+.1f}|{:#x}|{:08.3f}|{:.1%}|{!r}|{:.3}|{:g}'.format('é', 'x', 1234567, 1234567, 2.25, 255, 3.14159, 0.256, 'q', 12.0, 1e-5) }}{{ '{a[k]} {0[1]} {b:{w}}{{}}'.format([1, 2], a={'k': 3}, b=1, w=4) }}",
+    "{{ 'aXß'.swapcase() }}{{ 'a\\tb'.expandtabs(4) }}{{ 'Straße'.casefold() }}{{ 'ab'.center(5, '*') }}{{ '-4'.zfill(5) }}{{ 'abcb'.rindex('b') }}{{ 'abcb'.find('b', 2) }}{{ \"they're 3rd\".title() }}{{ \"they're (3rd)-x\"|title }}{{ 'abc'.startswith('b', 1) }}", "{{ 'abc'.index('z') }}", "{{ words.append(1) }}",
+    "{{ '0x1f'|int(base=16) }}{{ '1_0'|int }}{{ 'z'|int(default=3) }}{{ '4.7'|int }}{{ {'b': 1, 'A': 3}|dictsort(true) }}{{ {'b': 1, 'A': 3}|dictsort(by='value', reverse=true) }}{{ rows|sort(attribute='b,a', reverse=true) }}{{ rows|max(attribute='a') }}{{ words|unique|list }}",
+    "{{ 'foo bar baz qux'|truncate(9) }}{{ 'foo bar'|truncate(5, true, '>', 0) }}{{ 'a b_c'|wordcount }}{{ 'x'|center(9) }}|{{ 'well-known fact abcdefghijk'|wordwrap(6) }}{{ 'a/b é'|urlencode }}{{ {'a b': 'é/'}|urlencode }}{{ '<'|safe|forceescape }}{{ {'a': '<', 'b': none}|xmlattr }}",
+    "{% set c = cycler(1, 2) %}{{ c.next() }}{{ c.next() }}{{ c.current }}{% set j = joiner('|') %}{{ j() }}{{ j() }}{{ dict([('a', 1)], b=2) }}{{ raise_exception is callable }}",
+    "{{ 'abcdef'[4:1:-2] }}{{ (1, 2, 3)[::-1] }}{{ words[-1:] }}{{ [1, none] < [1, none, 2] }}{{ 1 == true }}{{ (1,) + (2,) }}{% for c in 'ab' %}{{ loop.revindex }}{% endfor %}", "{{ none_value[1:] }}", "{{ [1, 'a']|sort }}", "{{ {[1]: 2} }}", "{{ [1] + (2,) }}", "{{ none_value < n }}",
 ]
 
 

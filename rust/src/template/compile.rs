@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From template text to instructions in which every operation that can grow a text goes through our bounds, and loops
-//! refuse what Python refuses.
+//! From template text to instructions in which every operation on values is ours: bounded, and what Python does.
 
 use super::budget::MAX_TEXT;
+use super::methods::is_method;
 use minijinja::machinery::{parse, tokenize, CodeGenerator, Instruction, Instructions, Token};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind, Value};
 use std::collections::BTreeMap;
 
-/// Names of the functions that operators and loops call; a template cannot write a name with a space.
+/// Names of the functions that instructions become; a template cannot write a name with a space.
 pub const ADD: &str = " add";
-pub const MULTIPLY: &str = " multiply";
-pub const MODULO: &str = " modulo";
+pub const ATTRIBUTE: &str = " attribute";
 pub const CONCAT: &str = " concat";
+pub const ITEM: &str = " item";
 pub const ITERATE: &str = " iterate";
+pub const MAP: &str = " map";
+pub const MODULO: &str = " modulo";
+pub const MULTIPLY: &str = " multiply";
+pub const SET: &str = " set";
+pub const SLICE: &str = " slice";
+pub const SPLAT: &str = " splat";
+pub const SPLAT_NAMED: &str = " splat named";
+/// Comparisons in the order in which the engine numbers them, and those that also keep their right side.
+pub const COMPARE: [&str; 8] = [" ==", " !=", " <", " <=", " >", " >=", " in", " not in"];
+pub const COMPARE_AND_KEEP: [&str; 8] = [" ==,", " !=,", " <,", " <=,", " >,", " >=,", " in,", " not in,"];
 
 /// The largest real template is about 20 kB.
 const MAX_SOURCE: usize = 1 << 18;
+
 pub struct Compiled<'a> {
     pub instructions: Instructions<'a>,
     pub blocks: BTreeMap<&'a str, Instructions<'a>>,
@@ -50,23 +61,52 @@ pub fn syntax() -> Result<SyntaxConfig, Error> {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()
 }
 
+/// What is known of a run of tokens that may be one constant.
+#[derive(Default)]
+struct Constant {
+    sum: u128,
+    multiplications: u32,
+    has_sequence: bool,
+    has_power: bool,
+}
+
+impl Constant {
+    /// Whatever is added up and multiplied, no number gets above the sum of all to the power of the multiplications.
+    fn size(&self) -> u128 {
+        match (self.multiplications, self.has_sequence, self.has_power) {
+            (0, _, _) | (_, false, _) => 0,
+            (_, true, true) => u128::MAX,
+            (count, true, false) => self.sum.saturating_pow(count),
+        }
+    }
+
+    fn add(&mut self, number: u128) {
+        self.sum = self.sum.saturating_add(number.max(1));
+    }
+}
+
 /// The compiler folds constants, so `"x" * 99999999` would be built before any bound applies: refuses tags whose
-/// numbers could make a constant of that size.
+/// numbers could make a constant of that size. A name ends a constant, unless it is one itself.
 fn check_constants(source: &str) -> Result<(), Error> {
-    let (mut product, mut multiplies, mut has_sequence, mut has_power) = (1u128, false, false, false);
-    let mut total = 0u128;
+    let (mut constant, mut total) = (Constant::default(), 0u128);
+    // Stars at the start of an argument unpack it.
+    let mut is_argument = false;
     for token in tokenize(source, false, syntax()?) {
-        match token?.0 {
-            Token::Int(n) => product = product.saturating_mul(u128::from(n.max(1))),
-            Token::Int128(n) => product = product.saturating_mul((*n).max(1)),
-            Token::Mul => multiplies = true,
-            Token::Pow => has_power = true,
-            Token::Str(_) | Token::String(_) | Token::BracketOpen | Token::ParenOpen => has_sequence = true,
-            Token::BlockEnd | Token::VariableEnd => {
-                if multiplies && has_sequence {
-                    total = if has_power { u128::MAX } else { total.saturating_add(product) };
-                }
-                (product, multiplies, has_sequence, has_power) = (1, false, false, false);
+        let token = token?.0;
+        let is_star = std::mem::replace(&mut is_argument, matches!(token, Token::ParenOpen | Token::Comma));
+        match token {
+            Token::Mul | Token::Pow if is_star => {}
+            Token::Int(n) => constant.add(n.into()),
+            Token::Int128(n) => constant.add(*n),
+            Token::Mul => constant.multiplications += 1,
+            Token::Pow => constant.has_power = true,
+            Token::Ident(name) if ["true", "True", "false", "False"].contains(&name) => constant.add(1),
+            Token::Str(_) | Token::String(_) | Token::BracketOpen | Token::ParenOpen => {
+                constant.has_sequence = true;
+                constant.add(1);
+            }
+            Token::BlockEnd | Token::VariableEnd | Token::Ident(_) => {
+                total = total.saturating_add(std::mem::take(&mut constant).size());
             }
             _ => {}
         }
@@ -77,20 +117,43 @@ fn check_constants(source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The instructions that take the place of one: operators and loops go through our functions, literal text through the
-/// formatter. Jumps still hold old targets.
-fn replacement<'a>(instruction: &Instruction<'a>) -> Vec<Instruction<'a>> {
-    match instruction {
-        Instruction::Add => vec![Instruction::CallFunction(ADD, Some(2))],
-        Instruction::Mul => vec![Instruction::CallFunction(MULTIPLY, Some(2))],
-        Instruction::Rem => vec![Instruction::CallFunction(MODULO, Some(2))],
-        Instruction::StringConcat => vec![Instruction::CallFunction(CONCAT, Some(2))],
-        Instruction::PushLoop(flags) => {
-            vec![Instruction::CallFunction(ITERATE, Some(1)), Instruction::PushLoop(*flags)]
+/// The instructions that take the place of one: what works on values goes through our functions, literal text through
+/// the formatter. Jumps still hold old targets.
+fn replacement<'a>(instruction: &Instruction<'a>) -> Result<Vec<Instruction<'a>>, Error> {
+    let call = |name, count| vec![Instruction::CallFunction(name, Some(count))];
+    let small = |count: usize| u16::try_from(count).map_err(|_| refuse(format!("{count} values in one place")));
+    Ok(match instruction {
+        Instruction::Add => call(ADD, 2),
+        Instruction::Mul => call(MULTIPLY, 2),
+        Instruction::Rem => call(MODULO, 2),
+        Instruction::StringConcat => call(CONCAT, 2),
+        Instruction::GetItem => call(ITEM, 2),
+        Instruction::Slice => call(SLICE, 4),
+        Instruction::Eq => call(COMPARE[0], 2),
+        Instruction::Ne => call(COMPARE[1], 2),
+        Instruction::Lt => call(COMPARE[2], 2),
+        Instruction::Lte => call(COMPARE[3], 2),
+        Instruction::Gt => call(COMPARE[4], 2),
+        Instruction::Gte => call(COMPARE[5], 2),
+        Instruction::In => call(COMPARE[6], 2),
+        Instruction::CompareAndPreserve(operator) => {
+            [call(COMPARE_AND_KEEP[*operator as usize], 2), vec![Instruction::UnpackList(2)]].concat()
         }
+        Instruction::BuildMap(pairs) => call(MAP, small(2 * pairs)?),
+        Instruction::UnpackLists(count) => [call(SPLAT, small(*count)?), vec![Instruction::UnpackLists(1)]].concat(),
+        Instruction::MergeKwargs(count) => {
+            [call(SPLAT_NAMED, small(*count)?), vec![Instruction::MergeKwargs(1)]].concat()
+        }
+        Instruction::GetAttr(name) if is_method(name) => {
+            [vec![Instruction::LoadConst(Value::from(*name))], call(ATTRIBUTE, 2)].concat()
+        }
+        Instruction::SetAttr(name) => {
+            [vec![Instruction::LoadConst(Value::from(*name))], call(SET, 3), vec![Instruction::DiscardTop]].concat()
+        }
+        Instruction::PushLoop(flags) => [call(ITERATE, 1), vec![Instruction::PushLoop(*flags)]].concat(),
         Instruction::EmitRaw(text) => vec![Instruction::LoadConst(Value::from(*text)), Instruction::Emit],
         other => vec![other.clone()],
-    }
+    })
 }
 
 fn jump_target<'s>(instruction: &'s mut Instruction) -> Option<&'s mut u32> {
@@ -105,8 +168,8 @@ fn jump_target<'s>(instruction: &'s mut Instruction) -> Option<&'s mut u32> {
     }
 }
 
-fn reroute<'a>(old: &Instructions<'a>) -> Instructions<'a> {
-    let groups: Vec<Vec<Instruction>> = (0..).map_while(|i| old.get(i)).map(replacement).collect();
+fn reroute<'a>(old: &Instructions<'a>) -> Result<Instructions<'a>, Error> {
+    let groups = (0..).map_while(|i| old.get(i)).map(replacement).collect::<Result<Vec<_>, Error>>()?;
     let mut moved_to = vec![0u32];
     for group in &groups {
         moved_to.push(moved_to[moved_to.len() - 1] + group.len() as u32);
@@ -121,7 +184,7 @@ fn reroute<'a>(old: &Instructions<'a>) -> Instructions<'a> {
             new.add_with_line(instruction, line);
         }
     }
-    new
+    Ok(new)
 }
 
 pub fn compile(source: &str) -> Result<Compiled<'_>, Error> {
@@ -134,7 +197,7 @@ pub fn compile(source: &str) -> Result<Compiled<'_>, Error> {
     generator.compile_stmt(&tree);
     let (instructions, blocks) = generator.finish();
     Ok(Compiled {
-        instructions: reroute(&instructions),
-        blocks: blocks.iter().map(|(&name, block)| (name, reroute(block))).collect(),
+        instructions: reroute(&instructions)?,
+        blocks: blocks.iter().map(|(&name, block)| Ok((name, reroute(block)?))).collect::<Result<_, Error>>()?,
     })
 }

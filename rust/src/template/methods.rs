@@ -1,179 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Python's string methods where minijinja-contrib's `pycompat` lacks them, differs from Python or has no bounds.
+//! Methods and items of values as Python and its sandbox have them: a method comes before a key of the same name, a
+//! missing key may be a method, and a method is a value itself.
 
-use super::operators::{check_format, join, replace};
-use minijinja::value::{from_args, Tuple, ValueKind};
-use minijinja::{Error, State, Value};
-use minijinja_contrib::pycompat;
+use super::arguments::{invalid, Arguments};
+use super::braces::{braces, braces_of};
+use super::budget::{check_time, claim, OVERHEAD, PAIR_SIZE};
+use super::compare::{check_key, equal};
+use super::lists::{collect, items_of, pairs};
+use super::python::kind_name;
+use super::strings::{self, clamp};
+use minijinja::value::{Object, ObjectRepr, ValueKind};
+use minijinja::{Error, ErrorKind, State, Value};
+use std::sync::Arc;
 
-/// `str.isspace`: Unicode white space and the four ASCII separators.
-pub fn is_space(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\x1c'..='\x1f')
+type Method = fn(&Value, &Arguments) -> Result<Value, Error>;
+
+const DICT_METHODS: &[(&str, &[&str], Method)] = &[
+    ("copy", &[], |dict, _| Ok(dict.clone())),
+    ("get", &["key", "default"], get),
+    ("items", &[], |dict, _| pairs(dict).map(Value::from)),
+    ("keys", &[], |dict, _| collect(dict).map(Value::from)),
+    ("values", &[], values),
+];
+
+const LIST_METHODS: &[(&str, &[&str], Method)] = &[
+    ("copy", &[], |list, _| Ok(list.clone())),
+    ("count", &["value"], count),
+    ("index", &["value", "start", "stop"], index),
+];
+
+/// Methods of strings that are in no table.
+const FORMAT: &str = "format";
+const FORMAT_MAP: &str = "format_map";
+
+fn get(dict: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let key = arguments.required(0)?;
+    check_key(key)?;
+    let found = Some(dict.get_item(key)?).filter(|value| !value.is_undefined());
+    Ok(found.or_else(|| arguments.given(1).cloned()).unwrap_or_else(|| Value::from(())))
 }
 
-pub fn is_line_break(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
+fn values(dict: &Value, _: &Arguments) -> Result<Value, Error> {
+    collect(dict)?.iter().map(|key| dict.get_item(key)).collect::<Result<Vec<Value>, Error>>().map(Value::from)
 }
 
-/// `str.splitlines(keepends)`.
-pub fn split_lines(text: &str, keep_ends: bool) -> Vec<&str> {
-    let mut lines = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(is_line_break) {
-        let width =
-            if rest[at..].starts_with("\r\n") { 2 } else { rest[at..].chars().next().map_or(0, char::len_utf8) };
-        lines.push(&rest[..at + if keep_ends { width } else { 0 }]);
-        rest = &rest[at + width..];
+fn count(list: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let wanted = arguments.required(0)?;
+    let mut count = 0;
+    for item in items_of(list)? {
+        count += usize::from(equal(&item?, wanted)?);
     }
-    if !rest.is_empty() {
-        lines.push(rest);
-    }
-    lines
+    Ok(Value::from(count))
 }
 
-fn strip_left<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
-    text.trim_start_matches(|c| chars.map_or_else(|| is_space(c), |set| set.contains(c)))
-}
-
-fn strip_right<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
-    text.trim_end_matches(|c| chars.map_or_else(|| is_space(c), |set| set.contains(c)))
-}
-
-/// `str.strip(chars)`.
-pub fn strip<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
-    strip_right(strip_left(text, chars), chars)
-}
-
-/// `str.split(None, limit)`: runs of white space separate; the piece after the last cut keeps its tail.
-fn split_space(text: &str, limit: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text.trim_start_matches(is_space);
-    while !rest.is_empty() {
-        let end = if pieces.len() < limit { rest.find(is_space) } else { None };
-        let (piece, tail) = rest.split_at(end.unwrap_or(rest.len()));
-        pieces.push(piece);
-        rest = tail.trim_start_matches(is_space);
-    }
-    pieces
-}
-
-/// `str.rsplit(None, limit)`.
-fn rsplit_space(text: &str, limit: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text.trim_end_matches(is_space);
-    while !rest.is_empty() {
-        let last_space = if pieces.len() < limit { rest.char_indices().rfind(|&(_, c)| is_space(c)) } else { None };
-        let start = last_space.map_or(0, |(at, c)| at + c.len_utf8());
-        pieces.push(&rest[start..]);
-        rest = rest[..start].trim_end_matches(is_space);
-    }
-    pieces.reverse();
-    pieces
-}
-
-fn split(text: &str, separator: Option<&str>, limit: Option<i64>, from_right: bool) -> Result<Value, Error> {
-    let limit = limit.filter(|&n| n >= 0).map_or(usize::MAX - 1, |n| n as usize);
-    let pieces = match (separator, from_right) {
-        (Some(""), _) => return Err(Error::new(minijinja::ErrorKind::InvalidOperation, "empty separator")),
-        (None, false) => split_space(text, limit),
-        (None, true) => rsplit_space(text, limit),
-        (Some(by), false) => text.splitn(limit + 1, by).collect(),
-        (Some(by), true) => {
-            let mut pieces: Vec<&str> = text.rsplitn(limit + 1, by).collect();
-            pieces.reverse();
-            pieces
-        }
-    };
-    Ok(pieces.into_iter().map(Value::from).collect())
-}
-
-/// `str.partition` and `str.rpartition`.
-fn partition(text: &str, separator: &str, from_right: bool) -> Value {
-    let found = if from_right { text.rsplit_once(separator) } else { text.split_once(separator) };
-    let parts = match (found, from_right) {
-        (Some((before, after)), _) => [before, separator, after],
-        (None, false) => [text, "", ""],
-        (None, true) => ["", "", text],
-    };
-    Value::from(Tuple::from(parts.map(Value::from)))
-}
-
-fn string_method(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Error> {
-    Ok(Some(match name {
-        "strip" | "lstrip" | "rstrip" => {
-            let (chars,): (Option<&str>,) = from_args(args)?;
-            Value::from(match name {
-                "lstrip" => strip_left(text, chars),
-                "rstrip" => strip_right(text, chars),
-                _ => strip(text, chars),
-            })
-        }
-        "split" | "rsplit" => {
-            let (separator, limit, options): (Option<&str>, Option<i64>, minijinja::value::Kwargs) = from_args(args)?;
-            let separator = separator.or(options.get("sep")?);
-            let limit = limit.or(options.get("maxsplit")?);
-            options.assert_all_used()?;
-            split(text, separator, limit, name == "rsplit")?
-        }
-        "splitlines" => {
-            let (keep_ends,): (Option<bool>,) = from_args(args)?;
-            split_lines(text, keep_ends.unwrap_or(false)).into_iter().map(Value::from).collect()
-        }
-        "partition" | "rpartition" => {
-            let (separator,): (&str,) = from_args(args)?;
-            partition(text, separator, name == "rpartition")
-        }
-        "removeprefix" => {
-            let (prefix,): (&str,) = from_args(args)?;
-            Value::from(text.strip_prefix(prefix).unwrap_or(text))
-        }
-        "removesuffix" => {
-            let (suffix,): (&str,) = from_args(args)?;
-            Value::from(text.strip_suffix(suffix).unwrap_or(text))
-        }
-        "replace" => {
-            let (old, new, count): (&str, &str, Option<i64>) = from_args(args)?;
-            Value::from(replace(text, old, new, count)?)
-        }
-        "join" => {
-            let (items,): (&Value,) = from_args(args)?;
-            Value::from(join(items, text)?)
-        }
-        "format" => {
-            check_format(text)?;
-            return Ok(None);
-        }
-        _ => return Ok(None),
-    }))
-}
-
-/// Methods on values, as `Environment::set_unknown_method_callback` wants them.
-pub fn call(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
-    if let (ValueKind::String, Some(text)) = (value.kind(), value.as_str()) {
-        if let Some(result) = string_method(text, name, args)? {
-            return Ok(result);
+fn index(list: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let wanted = arguments.required(0)?;
+    let length = list.len().unwrap_or(usize::MAX);
+    let start = clamp(arguments.integer(1)?.unwrap_or(0), length);
+    let stop = clamp(arguments.integer(2)?.unwrap_or(i64::MAX), length);
+    for (i, item) in items_of(list)?.enumerate().take(stop).skip(start) {
+        if equal(&item?, wanted)? {
+            return Ok(Value::from(i));
         }
     }
-    pycompat::unknown_method_callback(state, value, name, args)
+    Err(invalid("the value is not in the list"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether the value is what Python calls a dict; loops and macros only look like one.
+fn is_dict(value: &Value) -> bool {
+    value.kind() == ValueKind::Map && value.as_object().is_some_and(|object| object.type_name().contains("Map<"))
+}
 
-    #[test]
-    fn lines_end_where_python_ends_them() {
-        assert_eq!(split_lines("a\r\nb\rc\x0bd\u{2028}e\n", false), ["a", "b", "c", "d", "e"]);
-        assert_eq!(split_lines("a\r\n\nb", true), ["a\r\n", "\n", "b"]);
-        assert!(split_lines("", false).is_empty());
+fn container_methods(value: &Value) -> &'static [(&'static str, &'static [&'static str], Method)] {
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => LIST_METHODS,
+        _ if is_dict(value) => DICT_METHODS,
+        _ => &[],
+    }
+}
+
+fn has_method(value: &Value, name: &str) -> bool {
+    match value.as_str() {
+        Some(_) => [FORMAT, FORMAT_MAP].contains(&name) || strings::METHODS.iter().any(|row| row.0 == name),
+        None => container_methods(value).iter().any(|row| row.0 == name),
+    }
+}
+
+/// Whether some value has a method of this name.
+pub fn is_method(name: &str) -> bool {
+    has_method(&Value::from(""), name) || DICT_METHODS.iter().chain(LIST_METHODS).any(|row| row.0 == name)
+}
+
+/// Calls a method, as `Environment::set_unknown_method_callback` wants it.
+pub fn call(_: &mut State, value: &Value, name: &str, given: &[Value]) -> Result<Value, Error> {
+    check_time()?;
+    if let Some(text) = value.as_str() {
+        match name {
+            FORMAT => return braces(text, given).map(Value::from),
+            FORMAT_MAP => return braces_of(text, Arguments::bind(&["mapping"], given)?.required(0)?).map(Value::from),
+            _ => {}
+        }
+        if let Some((_, names, method)) = strings::METHODS.iter().find(|row| row.0 == name) {
+            return method(text, &Arguments::bind(names, given)?);
+        }
+    }
+    match container_methods(value).iter().find(|row| row.0 == name) {
+        Some((_, names, method)) => method(value, &Arguments::bind(names, given)?),
+        None => Err(Error::from(ErrorKind::UnknownMethod)),
+    }
+}
+
+/// `value.name` that was not called.
+#[derive(Debug)]
+struct Bound {
+    value: Value,
+    name: String,
+}
+
+impl Object for Bound {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
     }
 
-    #[test]
-    fn white_space_separates() {
-        assert_eq!(split_space(" a\x1fb  c ", usize::MAX), ["a", "b", "c"]);
-        assert_eq!(split_space(" a b  c ", 1), ["a", "b  c "]);
-        assert_eq!(split_space("  ", 1), Vec::<&str>::new());
-        assert_eq!(rsplit_space(" a b  c ", 1), [" a b", "c"]);
-        assert_eq!(rsplit_space("a b", usize::MAX), ["a", "b"]);
+    fn call(self: &Arc<Self>, state: &mut State, given: &[Value]) -> Result<Value, Error> {
+        call(state, &self.value, &self.name, given)
     }
+
+    fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "<built-in method {}>", self.name)
+    }
+}
+
+fn bound(value: &Value, name: &str) -> Option<Value> {
+    has_method(value, name).then(|| Value::from_object(Bound { value: value.clone(), name: name.to_owned() }))
+}
+
+/// `value.name`.
+pub fn attribute(value: Value, name: &str) -> Result<Value, Error> {
+    bound(&value, name).map_or_else(|| value.get_attr(name), Ok)
+}
+
+/// `value|attr(name)`: what is no attribute in Python is none here.
+pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
+    let has_items = is_dict(value) || value.as_str().is_some();
+    let found = if has_items { Ok(Value::UNDEFINED) } else { value.get_attr(name) };
+    bound(value, name).map_or(found, Ok)
+}
+
+/// `value[key]`.
+pub fn item(value: &Value, key: &Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Map => check_key(key)?,
+        _ => check_time()?,
+    }
+    let found = value.get_item(key)?;
+    match key.as_str() {
+        Some(name) if found.is_undefined() => Ok(bound(value, name).unwrap_or(found)),
+        _ => Ok(found),
+    }
+}
+
+/// A map from keys and values that take turns.
+pub fn map_of(given: &[Value]) -> Result<Value, Error> {
+    claim(OVERHEAD + given.len() / 2 * PAIR_SIZE)?;
+    let mut pairs = Vec::with_capacity(given.len() / 2);
+    for pair in given.chunks_exact(2) {
+        check_key(&pair[0])?;
+        pairs.push((pair[0].clone(), pair[1].clone()));
+    }
+    Ok(Value::from_pairs(pairs))
+}
+
+/// The pairs of `dict(value)`: of a mapping, or pairs as they are.
+pub fn dict_pairs(value: &Value) -> Result<Vec<Value>, Error> {
+    let wanted = |pair: &Value| invalid(format!("a dict of {}, pairs expected", kind_name(pair)));
+    let pairs = if value.kind() == ValueKind::Map { pairs(value)? } else { collect(value)? };
+    let mut flat = Vec::new();
+    for pair in &pairs {
+        let mut items = items_of(pair)?;
+        let (Some(key), Some(value), None) = (items.next(), items.next(), items.next()) else {
+            return Err(wanted(pair));
+        };
+        flat.extend([key?, value?]);
+    }
+    Ok(flat)
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `+` and `*` with bounds, and `replace`, `join`, `indent`: the operations by which a small template could grow a text
-//! without limit.
+//! The operators by which a small template could grow a text or list, or work, without limit.
 
-use super::budget::{claim, Text, TooLarge, MAX_ITEMS, MAX_TEXT};
-use super::methods::split_lines;
-use super::python::{to_text, write_str};
-use minijinja::value::{Kwargs, Rest, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use super::arguments::invalid;
+use super::budget::{List, Text};
+use super::compare::{contains, equal, order};
+use super::lists::{collect, items_of};
+use super::methods::{dict_pairs, map_of};
+use super::percent::percent;
+use super::python::kind_name;
+use super::strings::clamp;
+use super::texts::push_escaped;
+use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, Value};
 use std::sync::OnceLock;
-
-/// The engine's own filter `format`; a template cannot write a name with a space.
-pub const FORMAT: &str = " format";
 
 /// The engine's own operator, for numbers and for its error messages.
 fn plain(expression: &'static str, a: Value, b: Value) -> Result<Value, Error> {
@@ -20,22 +22,16 @@ fn plain(expression: &'static str, a: Value, b: Value) -> Result<Value, Error> {
 }
 
 fn is_list(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) && !value.is_tuple()
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
 }
 
-/// As Python's Markup escapes what is added to it.
-fn push_escaped(out: &mut Text, text: &str) -> Result<(), TooLarge> {
-    for c in text.chars() {
-        match c {
-            '&' => out.push("&amp;")?,
-            '<' => out.push("&lt;")?,
-            '>' => out.push("&gt;")?,
-            '"' => out.push("&#34;")?,
-            '\'' => out.push("&#39;")?,
-            c => out.push(c.encode_utf8(&mut [0; 4]))?,
-        }
+/// A list or tuple, like the value that it was made from.
+fn like(model: &Value, items: List) -> Value {
+    if model.is_tuple() {
+        Value::from(Tuple::from(items.into_vec()))
+    } else {
+        items.into()
     }
-    Ok(())
 }
 
 /// `a + b`; a text marked as safe escapes the other one.
@@ -53,17 +49,12 @@ pub fn add(a: Value, b: Value) -> Result<Value, Error> {
         let sum = out.into_string();
         return Ok(if is_markup { Value::from_safe_string(sum) } else { Value::from(sum) });
     }
-    if is_list(&a) && is_list(&b) {
-        let items: Vec<Value> = a.try_iter()?.chain(b.try_iter()?).take(MAX_ITEMS + 1).collect();
-        if items.len() > MAX_ITEMS {
-            return Err(TooLarge.into());
+    if is_list(&a) && is_list(&b) && a.is_tuple() == b.is_tuple() {
+        let mut sum = List::default();
+        for item in items_of(&a)?.chain(items_of(&b)?) {
+            sum.push(item?)?;
         }
-        claim(items.len() * size_of::<Value>())?;
-        return Ok(Value::from(items));
-    }
-    if a.is_tuple() || b.is_tuple() {
-        let items = a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0));
-        claim(items.saturating_mul(size_of::<Value>()))?;
+        return Ok(like(&a, sum));
     }
     match (a.as_i64(), b.as_i64(), a.is_integer() && b.is_integer()) {
         (Some(x), Some(y), true) if x.checked_add(y).is_some() => Ok(Value::from(x + y)),
@@ -73,8 +64,8 @@ pub fn add(a: Value, b: Value) -> Result<Value, Error> {
 
 /// `a * b`; texts and lists repeat.
 pub fn multiply(a: Value, b: Value) -> Result<Value, Error> {
-    let repeats = |v: &Value| v.as_str().is_some() || matches!(v.kind(), ValueKind::Seq | ValueKind::Iterable);
-    let (items, times) = match (repeats(&a), repeats(&b)) {
+    let repeats = |v: &Value| v.as_str().is_some() || is_list(v);
+    let (model, times) = match (repeats(&a), repeats(&b)) {
         (true, false) => (&a, &b),
         (false, true) => (&b, &a),
         _ => return plain("a * b", a, b),
@@ -83,151 +74,117 @@ pub fn multiply(a: Value, b: Value) -> Result<Value, Error> {
         return plain("a * b", a, b);
     };
     let times = times.max(0) as usize;
-    if let Some(text) = items.as_str() {
+    if let Some(text) = model.as_str() {
         let mut out = Text::default();
         out.push_repeated(text, times)?;
         return Ok(Value::from(out.into_string()));
     }
-    let count = items.len().unwrap_or(MAX_ITEMS).saturating_mul(times);
-    if count > MAX_ITEMS {
-        return Err(TooLarge.into());
+    let once = collect(model)?;
+    let mut product = List::default();
+    for item in (0..if once.is_empty() { 0 } else { times }).flat_map(|_| &once) {
+        product.push(item.clone())?;
     }
-    claim(count * size_of::<Value>())?;
-    if times == 0 || items.is_tuple() {
-        return plain("a * b", items.clone(), Value::from(times));
-    }
-    let once: Vec<Value> = items.try_iter()?.collect();
-    Ok((0..times).flat_map(|_| once.iter().cloned()).collect())
+    Ok(like(model, product))
 }
 
 /// `a % b`: a text on the left is a format.
-pub fn modulo(state: &mut State, a: Value, b: Value) -> Result<Value, Error> {
-    let Some(format) = a.as_str() else {
-        return plain("a % b", a, b);
-    };
-    check_format(format)?;
-    let arguments: Vec<Value> = if b.is_tuple() { b.try_iter()?.collect() } else { vec![b] };
-    state.apply_filter(FORMAT, &[std::slice::from_ref(&a), &arguments[..]].concat())
-}
-
-/// The filter `format(text, ...)`.
-pub fn format_filter(state: &mut State, format: Value, arguments: Rest<Value>) -> Result<Value, Error> {
-    check_format(format.as_str().unwrap_or(""))?;
-    state.apply_filter(FORMAT, &[std::slice::from_ref(&format), &arguments[..]].concat())
-}
-
-/// The filter `int(value, default=0)`.
-pub fn int_filter(value: Value, default: Option<Value>) -> Value {
-    let default = default.unwrap_or_else(|| Value::from(0));
-    if value.is_integer() {
-        return value;
-    }
-    let text = value.as_str().map(|text| text.trim().replace('_', ""));
-    if let Some(whole) = text.as_ref().and_then(|text| text.parse::<i64>().ok()) {
-        return Value::from(whole);
-    }
-    let number = text.map_or_else(|| f64::try_from(value).ok(), |text| text.parse().ok());
-    let fits = |x: &f64| x.abs() < i64::MAX as f64;
-    number.filter(fits).map_or(default, |x| Value::from(x.trunc() as i64))
-}
-
-/// The filter `float(value, default=0.0)`.
-pub fn float_filter(value: Value, default: Option<Value>) -> Value {
-    let default = default.unwrap_or_else(|| Value::from(0.0));
-    let text = value.as_str().map(|text| text.trim().replace('_', ""));
-    let number: Option<f64> = text.map_or_else(|| f64::try_from(value).ok(), |text| text.parse().ok());
-    number.map_or(default, Value::from)
-}
-
-/// `text.replace(old, new, count)`.
-pub fn replace(text: &str, old: &str, new: &str, count: Option<i64>) -> Result<String, Error> {
-    let limit = count.filter(|&n| n >= 0).map_or(usize::MAX, |n| n as usize);
-    let found = text.matches(old).take(limit).count();
-    let size = text.len().saturating_add(found.saturating_mul(new.len()));
-    claim(size.min(MAX_TEXT + 1))?;
-    Ok(text.replacen(old, new, limit))
-}
-
-/// `separator.join(items)`.
-pub fn join(items: &Value, separator: &str) -> Result<String, Error> {
-    let mut out = Text::default();
-    for (i, item) in items.try_iter()?.enumerate() {
-        out.push(if i > 0 { separator } else { "" })?;
-        write_str(&mut out, &item)?;
-    }
-    Ok(out.into_string())
-}
-
-/// The filter `join(items, d="", attribute=None)`.
-pub fn join_filter(
-    items: Value,
-    separator: Option<Value>,
-    attribute: Option<Value>,
-    kwargs: Kwargs,
-) -> Result<String, Error> {
-    let separator = separator.or(kwargs.get::<Option<Value>>("d")?);
-    let attribute = attribute.or(kwargs.get::<Option<Value>>("attribute")?).filter(|v| !v.is_none());
-    kwargs.assert_all_used()?;
-    let separator = separator.map_or(Ok(String::new()), |value| to_text(&value))?;
-    let Some(attribute) = attribute else {
-        return join(&items, &separator);
-    };
-    let picked: Result<Vec<Value>, Error> =
-        items.try_iter()?.take(MAX_ITEMS).map(|item| item.get_item(&attribute)).collect();
-    join(&Value::from(picked?), &separator)
-}
-
-/// The filter `replace(text, old, new, count=None)`.
-pub fn replace_filter(text: Value, old: Value, new: Value, count: Option<i64>) -> Result<String, Error> {
-    replace(&to_text(&text)?, &to_text(&old)?, &to_text(&new)?, count)
-}
-
-/// The filter `indent(text, width=4, first=False, blank=False)`.
-pub fn indent_filter(
-    text: &str,
-    width: Option<Value>,
-    first: Option<bool>,
-    blank: Option<bool>,
-    kwargs: Kwargs,
-) -> Result<String, Error> {
-    let width = width.or(kwargs.get::<Option<Value>>("width")?);
-    let first = first.or(kwargs.get::<Option<bool>>("first")?).unwrap_or(false);
-    let blank = blank.or(kwargs.get::<Option<bool>>("blank")?).unwrap_or(false);
-    kwargs.assert_all_used()?;
-    let mut margin = Text::default();
-    match width {
-        Some(width) if width.as_str().is_some() => write_str(&mut margin, &width)?,
-        Some(width) => margin.push_repeated(" ", i64::try_from(width)?.max(0) as usize)?,
-        None => margin.push("    ")?,
-    }
-    let text = format!("{text}\n");
-    let mut out = Text::default();
-    out.push(if first { margin.as_str() } else { "" })?;
-    for (i, line) in split_lines(&text, false).into_iter().enumerate() {
-        let is_indented = i > 0 && (blank || !line.is_empty());
-        out.push(if i > 0 { "\n" } else { "" })?;
-        out.push(if is_indented { margin.as_str() } else { "" })?;
-        out.push(line)?;
-    }
-    Ok(out.into_string())
-}
-
-/// Filters that make `count` pieces: refuses counts that no prompt needs.
-pub fn check_count(count: &Value) -> Result<(), Error> {
-    match count.as_usize() {
-        Some(n) if n > MAX_ITEMS => Err(TooLarge.into()),
-        _ => Ok(()),
+pub fn modulo(a: Value, b: Value) -> Result<Value, Error> {
+    match a.as_str() {
+        Some(format) => percent(format, &b).map(Value::from),
+        None => plain("a % b", a, b),
     }
 }
 
-/// `%`-formatting and `str.format` pad to the width that the format asks for.
-pub fn check_format(format: &str) -> Result<(), Error> {
-    let mut digits = 0;
-    for c in format.chars() {
-        digits = if c.is_ascii_digit() { digits + 1 } else { 0 };
-        if digits > 5 || c == '*' {
-            return Err(Error::new(ErrorKind::InvalidOperation, "format width is too large"));
+fn bound(value: &Value) -> Result<Option<i64>, Error> {
+    match value.kind() {
+        ValueKind::None => Ok(None),
+        _ if value.is_integer() => Ok(Some(i64::try_from(value.clone())?)),
+        _ => Err(invalid(format!("a slice up to {}", kind_name(value)))),
+    }
+}
+
+/// Which of `length` items `[start:stop:step]` chooses: the first one, the step and the count.
+fn chosen(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> (usize, usize) {
+    let is_forward = step > 0;
+    if is_forward {
+        let (first, end) = (clamp(start.unwrap_or(0), length), clamp(stop.unwrap_or(i64::MAX), length));
+        return (first, end.saturating_sub(first).div_ceil(step as usize));
+    }
+    // Backwards, positions count from one before the first item, which none stands for.
+    let after = |position: i64| if position < 0 { position.saturating_add(length as i64) } else { position };
+    let place = |position: i64| after(position).clamp(-1, length as i64 - 1);
+    let first = start.map_or(length as i64 - 1, place);
+    let end = stop.map_or(-1, place);
+    let count = (first - end).max(0) as usize;
+    (first.max(0) as usize, count.div_ceil(step.unsigned_abs() as usize))
+}
+
+/// `value[start:stop:step]`.
+pub fn slice(value: Value, start: Value, stop: Value, step: Value) -> Result<Value, Error> {
+    let (start, stop, step) = (bound(&start)?, bound(&stop)?, bound(&step)?.unwrap_or(1));
+    if step == 0 {
+        return Err(invalid("a slice with a step of 0"));
+    }
+    let stride = step.unsigned_abs() as usize;
+    if let Some(text) = value.as_str() {
+        let length = text.chars().count();
+        let (first, count) = chosen(length, start, stop, step);
+        let sliced = if step > 0 {
+            Text::from_chars(text.chars().skip(first).step_by(stride).take(count))
+        } else {
+            Text::from_chars(text.chars().rev().skip(length.saturating_sub(first + 1)).step_by(stride).take(count))
+        };
+        return Ok(Value::from(sliced?));
+    }
+    if !is_list(&value) {
+        return Err(invalid(format!("a slice of {}", kind_name(&value))));
+    }
+    let mut sliced = List::default();
+    let items = if value.kind() == ValueKind::Seq { None } else { Some(collect(&value)?) };
+    let length = items.as_ref().map_or_else(|| value.len().unwrap_or(0), Vec::len);
+    let (first, count) = chosen(length, start, stop, step);
+    for place in 0..count {
+        let at = if step > 0 { first + place * stride } else { first - place * stride };
+        sliced.push(items.as_ref().map_or_else(|| value.get_item_by_index(at), |items| Ok(items[at].clone()))?)?;
+    }
+    Ok(like(&value, sliced))
+}
+
+type Comparison = fn(&Value, &Value) -> Result<bool, Error>;
+
+/// The comparisons, in the order in which the engine numbers them.
+pub const COMPARISONS: [Comparison; 8] = [
+    equal,
+    |a, b| Ok(!equal(a, b)?),
+    |a, b| Ok(order(a, b)?.is_lt()),
+    |a, b| Ok(order(a, b)?.is_le()),
+    |a, b| Ok(order(a, b)?.is_gt()),
+    |a, b| Ok(order(a, b)?.is_ge()),
+    |item, container| contains(container, item),
+    |item, container| Ok(!contains(container, item)?),
+];
+
+/// The arguments `*a, *b` of one call.
+pub fn splat(lists: Rest<Value>) -> Result<Value, Error> {
+    let mut all = List::default();
+    for list in lists.iter() {
+        for item in items_of(list)? {
+            all.push(item?)?;
         }
     }
-    Ok(())
+    Ok(all.into())
+}
+
+/// The arguments `**a, **b` of one call.
+pub fn splat_named(maps: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let mut flat = List::default();
+    for map in maps.into_values() {
+        if map.kind() != ValueKind::Map {
+            return Err(invalid(format!("** of {}", kind_name(&map))));
+        }
+        for item in dict_pairs(&map)? {
+            flat.push(item)?;
+        }
+    }
+    map_of(&flat.into_vec())
 }

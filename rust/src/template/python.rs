@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Values written as Python writes them: `str`, `repr` and `json.dumps`. All output counts against the budget.
 
-use super::budget::{Text, TooLarge};
-use minijinja::value::{Kwargs, ValueKind};
-use minijinja::{Error, ErrorKind, Value};
+use super::arguments::{invalid, Arguments};
+use super::budget::{Exceeded, Text};
+use super::texts::margin;
+use minijinja::value::ValueKind;
+use minijinja::{Error, State, Value};
 
 /// Containers nested deeper than this are refused, as Python's recursion limit does.
-const MAX_DEPTH: usize = 900;
+pub const MAX_DEPTH: usize = 900;
 
-fn too_deep() -> Error {
-    Error::new(ErrorKind::InvalidOperation, "value is nested too deeply")
+pub fn too_deep() -> Error {
+    invalid("value is nested too deeply")
+}
+
+/// What a message calls a value.
+pub fn kind_name(value: &Value) -> String {
+    match value.kind() {
+        ValueKind::Undefined => "an undefined value".into(),
+        ValueKind::None => "none".into(),
+        kind => format!("a {kind}"),
+    }
 }
 
 pub fn is_float(value: &Value) -> bool {
@@ -50,17 +61,18 @@ fn number(value: &Value) -> String {
 pub fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
     match value.as_str() {
         Some(text) => Ok(out.push(text)?),
+        None if value.is_undefined() => Ok(()),
         None => write_repr(out, value, 0),
     }
 }
 
 /// `str.isprintable` of one character: Rust's own escaping follows the same rule, but for a mark that starts a text.
-fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     (' '..='~').contains(&c) || !['a', c].iter().collect::<String>().escape_debug().skip(1).any(|c| c == '\\')
 }
 
 /// `repr(str)`.
-fn write_quoted(out: &mut Text, text: &str) -> Result<(), TooLarge> {
+fn write_quoted(out: &mut Text, text: &str) -> Result<(), Exceeded> {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let quote_text = quote.to_string();
     out.push(&quote_text)?;
@@ -111,6 +123,7 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
             out.push(if value.is_tuple() && count == 1 { "," } else { "" })?;
             out.push(close)?;
         }
+        ValueKind::Undefined => out.push("Undefined")?,
         _ => out.push(&value.to_string())?,
     }
     Ok(())
@@ -120,6 +133,13 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
 pub fn to_text(value: &Value) -> Result<String, Error> {
     let mut out = Text::default();
     write_str(&mut out, value)?;
+    Ok(out.into_string())
+}
+
+/// `repr(value)` as a text of its own.
+pub fn to_repr(value: &Value) -> Result<String, Error> {
+    let mut out = Text::default();
+    write_repr(&mut out, value, 0)?;
     Ok(out.into_string())
 }
 
@@ -141,7 +161,7 @@ struct Json {
 }
 
 impl Json {
-    fn newline(&self, out: &mut Text, depth: usize) -> Result<(), TooLarge> {
+    fn newline(&self, out: &mut Text, depth: usize) -> Result<(), Exceeded> {
         if let Some(indent) = &self.indent {
             out.push("\n")?;
             for _ in 0..depth {
@@ -151,7 +171,7 @@ impl Json {
         Ok(())
     }
 
-    fn string(&self, out: &mut Text, text: &str) -> Result<(), TooLarge> {
+    fn string(&self, out: &mut Text, text: &str) -> Result<(), Exceeded> {
         out.push("\"")?;
         for c in text.chars() {
             match c {
@@ -191,7 +211,7 @@ impl Json {
         let text = key.as_str().map(str::to_owned).or_else(|| self.scalar(key));
         text.ok_or_else(|| {
             let kind = key.kind();
-            Error::new(ErrorKind::InvalidOperation, format!("tojson: a key of type {kind} is no JSON key"))
+            invalid(format!("tojson: a key of type {kind} is no JSON key"))
         })
     }
 
@@ -244,54 +264,32 @@ impl Json {
             ValueKind::Seq | ValueKind::Iterable => self.list(out, value, depth),
             kind => {
                 let text = format!("tojson: a value of type {kind} is not JSON serializable");
-                Err(Error::new(ErrorKind::InvalidOperation, text))
+                Err(invalid(text))
             }
         }
     }
 }
 
-/// An `indent` argument: a number of spaces or the text itself.
-fn indent_text(indent: &Value) -> Result<String, Error> {
-    if let Some(text) = indent.as_str() {
-        return Ok(text.to_owned());
-    }
-    let width = i64::try_from(indent.clone())?.max(0) as usize;
-    let mut out = Text::default();
-    out.push_repeated(" ", width)?;
-    Ok(out.into_string())
-}
-
 /// The filter `tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(
-    value: Value,
-    ensure_ascii: Option<Value>,
-    indent: Option<Value>,
-    separators: Option<Value>,
-    kwargs: Kwargs,
-) -> Result<String, Error> {
-    let option = |given: Option<Value>, name: &str| -> Result<Option<Value>, Error> {
-        let named: Option<Value> = kwargs.get(name)?;
-        Ok(given.or(named).filter(|v| !v.is_none() && !v.is_undefined()))
-    };
-    let indent = option(indent, "indent")?.map(|v| indent_text(&v)).transpose()?;
+pub fn tojson(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let indent = arguments.get(1).map(|_| margin(arguments, 1, 0)).transpose()?;
     let mut style = Json {
         item_separator: if indent.is_some() { "," } else { ", " }.into(),
         key_separator: ": ".into(),
-        ensure_ascii: option(ensure_ascii, "ensure_ascii")?.is_some_and(|v| v.is_true()),
-        sort_keys: option(None, "sort_keys")?.is_some_and(|v| v.is_true()),
+        ensure_ascii: arguments.flag(0, false),
+        sort_keys: arguments.flag(3, false),
         indent,
     };
-    if let Some(pair) = option(separators, "separators")? {
+    if let Some(pair) = arguments.get(2) {
         let pair: Vec<Value> = pair.try_iter()?.take(3).collect();
         let [Some(item), Some(key)] = [0, 1].map(|i| pair.get(i).and_then(|v| v.as_str())) else {
-            return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators must be two strings"));
+            return Err(invalid("tojson: separators must be two strings"));
         };
         (style.item_separator, style.key_separator) = (item.into(), key.into());
     }
-    kwargs.assert_all_used()?;
     let mut out = Text::default();
-    style.write(&mut out, &value, 0)?;
-    Ok(out.into_string())
+    style.write(&mut out, value, 0)?;
+    Ok(Value::from(out.into_string()))
 }
 
 #[cfg(test)]
