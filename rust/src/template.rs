@@ -12,6 +12,7 @@ mod compile;
 mod filters;
 mod functions;
 mod lists;
+mod macros;
 mod methods;
 mod namespace;
 mod numbers;
@@ -73,6 +74,7 @@ fn add_operators(environment: &mut Environment) {
     environment.add_function(compile::MAP, |given: Rest<Value>| methods::map_of(&given));
     environment.add_function(compile::MODULO, operators::modulo);
     environment.add_function(compile::MULTIPLY, operators::multiply);
+    environment.add_function(compile::OPEN_MACRO, macros::open);
     environment.add_function(compile::SET, namespace::set);
     environment.add_function(compile::SLICE, operators::slice);
     environment.add_function(compile::SPLAT, operators::splat);

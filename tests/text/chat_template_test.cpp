@@ -188,6 +188,18 @@ TEST(ChatTemplate, HasTheFiltersOfJinja) {
   }
 }
 
+TEST(ChatTemplate, GivesMacrosTheirOtherArguments) {
+  const std::string macro =
+      "{% macro m(a, b=2) %}{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{% endmacro %}";
+  expect_texts({
+      {macro + "{{ m(1, 3, 4, x=5) }}", "13(4,){'x': 5}"},
+      {macro + "{{ m(b=1, a=0) }}", "01(){}"},
+      {macro + "{{ m(*[1, 2, 3], **{'y': 4}) }}", "12(3,){'y': 4}"},
+      {"{% macro m() %}{{ caller() }}{{ kwargs }}{% endmacro %}{% call m(k=1) %}c{% endcall %}",
+       "c{'k': 1}"},
+  });
+}
+
 TEST(ChatTemplate, KnowsTheExtensions) {
   EXPECT_EQ(
       render("{% generation %}\nx{% set y = 1 %}{% endgeneration %}{{ y is defined }}"), "xFalse"
@@ -297,7 +309,8 @@ TEST(ChatTemplate, BoundsLists) {
   for (const auto* list : {"range(99999)|list", "dict(range(99998)|batch(2))"}) {
     EXPECT_THROW(render(text + keep + list + "] %}{% endfor %}"), Error) << list;
   }
-  std::string splat = "{% macro m() %}{{ 1 }}{% endmacro %}{% set l = range(99999)|list %}{{ m(*l";
+  std::string splat =
+      "{% macro m() %}{{ varargs|length }}{% endmacro %}{% set l = range(99999)|list %}{{ m(*l";
   for (int i = 0; i < 9999; ++i) {
     splat += ",*l";
   }

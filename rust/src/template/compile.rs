@@ -2,6 +2,7 @@
 //! From template text to instructions in which every operation on values is ours: bounded, and what Python does.
 
 use super::budget::MAX_TEXT;
+use super::macros::EXTRA;
 use super::methods::is_method;
 use minijinja::machinery::{parse, tokenize, CodeGenerator, Instruction, Instructions, Token};
 use minijinja::syntax::SyntaxConfig;
@@ -17,6 +18,7 @@ pub const ITERATE: &str = " iterate";
 pub const MAP: &str = " map";
 pub const MODULO: &str = " modulo";
 pub const MULTIPLY: &str = " multiply";
+pub const OPEN_MACRO: &str = " macro";
 pub const SET: &str = " set";
 pub const SLICE: &str = " slice";
 pub const SPLAT: &str = " splat";
@@ -168,8 +170,40 @@ fn jump_target<'s>(instruction: &'s mut Instruction) -> Option<&'s mut u32> {
     }
 }
 
+/// Macros that use `varargs` or `kwargs`, which the engine does not know: where they are built.
+fn open_macros(old: &Instructions) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_open = false;
+    for (index, instruction) in (0..).map_while(|i| old.get(i)).enumerate() {
+        match instruction {
+            Instruction::Enclose(name) => is_open |= EXTRA.contains(name),
+            Instruction::GetClosure | Instruction::LoadConst(_) => {}
+            Instruction::BuildMacro(..) if is_open => found.push(index),
+            _ => is_open = false,
+        }
+    }
+    found
+}
+
+/// Gives such a macro both as its last arguments, which a function fills in.
+fn open_up(groups: &mut [Vec<Instruction>], index: usize) {
+    let (Some(Instruction::LoadConst(names)), Some(Instruction::BuildMacro(_, body, _))) =
+        (groups[index - 1].first(), groups[index].first())
+    else {
+        return;
+    };
+    let body = *body as usize;
+    let names: Vec<Value> = names.try_iter().into_iter().flatten().chain(EXTRA.map(Value::from)).collect();
+    groups[index - 1] = vec![Instruction::LoadConst(Value::from(names))];
+    groups[index].push(Instruction::CallFunction(OPEN_MACRO, Some(1)));
+    groups[body].splice(0..0, EXTRA.into_iter().rev().map(Instruction::StoreLocal));
+}
+
 fn reroute<'a>(old: &Instructions<'a>) -> Result<Instructions<'a>, Error> {
-    let groups = (0..).map_while(|i| old.get(i)).map(replacement).collect::<Result<Vec<_>, Error>>()?;
+    let mut groups = (0..).map_while(|i| old.get(i)).map(replacement).collect::<Result<Vec<_>, Error>>()?;
+    for index in open_macros(old) {
+        open_up(&mut groups, index);
+    }
     let mut moved_to = vec![0u32];
     for group in &groups {
         moved_to.push(moved_to[moved_to.len() - 1] + group.len() as u32);
