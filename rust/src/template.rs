@@ -19,6 +19,7 @@ mod numbers;
 mod operators;
 mod percent;
 mod python;
+mod rewrite;
 mod spec;
 mod split;
 mod strftime;
@@ -32,6 +33,7 @@ use budget::{check_time, claim_output, Text};
 use compile::{compile, Compiled};
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use rewrite::rewrite;
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +148,7 @@ fn bounded<T: Send + 'static>(body: impl FnOnce() -> Result<T, String> + Send + 
 }
 
 fn load(source: &str) -> Result<Program, String> {
-    let source: Box<str> = compile::plain_generation_tags(source).into();
+    let source: Box<str> = rewrite(source).map_err(|e| describe(&e))?.into();
     // SAFETY: the text is on the heap, lives in the same Program, is never changed and is dropped last.
     let text: &'static str = unsafe { &*std::ptr::from_ref::<str>(&source) };
     let compiled = compile(text).map_err(|e| describe(&e))?;

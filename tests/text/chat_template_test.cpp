@@ -200,6 +200,17 @@ TEST(ChatTemplate, GivesMacrosTheirOtherArguments) {
   });
 }
 
+TEST(ChatTemplate, LeavesTextsThatOnlyLookLikeTags) {
+  expect_texts({
+      {"{{ '{% generation %}' }}{% raw %}{% endgeneration %}{% endraw %}{# {% generation %} #}",
+       "{% generation %}{% endgeneration %}"},
+      {"{% set x = '%}' %}{%- generation +%}{{ x }}{% endgeneration %}", "%}"},
+      {R"({{ '\/' }}{{ '\/' == '\\/' }}{{ '\x41\101\U0001F600' }})", R"(\/TrueAA😀)"},
+      {"a\r\n{% if true %}\r\nb\rc{% endif %}", "a\nb\nc"},
+  });
+  expect_error(ErrorCode::kCorruptData, {"\\N"}, [] { render(R"({{ '\N{BULLET}' }})"); });
+}
+
 TEST(ChatTemplate, KnowsTheExtensions) {
   EXPECT_EQ(
       render("{% generation %}\nx{% set y = 1 %}{% endgeneration %}{{ y is defined }}"), "xFalse"

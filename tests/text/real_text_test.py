@@ -209,6 +209,7 @@ SNIPPETS = [
     "{{ 'foo bar baz qux'|truncate(9) }}{{ 'foo bar'|truncate(5, true, '>', 0) }}{{ 'a b_c'|wordcount }}{{ 'x'|center(9) }}|{{ 'well-known fact abcdefghijk'|wordwrap(6) }}{{ 'a/b é'|urlencode }}{{ {'a b': 'é/'}|urlencode }}{{ '<'|safe|forceescape }}{{ {'a': '<', 'b': none}|xmlattr }}",
     "{% set c = cycler(1, 2) %}{{ c.next() }}{{ c.next() }}{{ c.current }}{% set j = joiner('|') %}{{ j() }}{{ j() }}{{ dict([('a', 1)], b=2) }}{{ raise_exception is callable }}",
     "{% macro m(a, b=2) %}{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 3, 4, x=5) }}{{ m(*[1, 2, 3], **{'y': 4}) }}{{ m(b=1) }}",
+    "{{ '{% generation %}' }}{% raw %}{% endgeneration %}{% endraw %}{# {% generation %} #}{{ '\\/' }}{{ '\\x41\\101\\v'|tojson }}", "a\r\n{% if true %}\r\nb\rc{% endif %}{% raw %}\nx{% endraw %}",
     "{{ 'abcdef'[4:1:-2] }}{{ (1, 2, 3)[::-1] }}{{ words[-1:] }}{{ [1, none] < [1, none, 2] }}{{ 1 == true }}{{ (1,) + (2,) }}{% for c in 'ab' %}{{ loop.revindex }}{% endfor %}", "{{ none_value[1:] }}", "{{ [1, 'a']|sort }}", "{{ {[1]: 2} }}", "{{ [1] + (2,) }}", "{{ none_value < n }}",
 ]
 

@@ -39,26 +39,6 @@ fn refuse(text: String) -> Error {
     Error::new(ErrorKind::SyntaxError, text)
 }
 
-/// `{% generation %}` marks the assistant's words for training. The text is what counts here, so it becomes a plain
-/// scope. Only this tag is touched.
-pub fn plain_generation_tags(source: &str) -> String {
-    let mut out = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some(start) = rest.find("{%") {
-        let Some(length) = rest[start..].find("%}").map(|at| at + 2) else { break };
-        let tag = &rest[start..start + length];
-        let word = tag[2..length - 2].trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace());
-        out.push_str(&rest[..start]);
-        match word {
-            "generation" => out.push_str(&tag.replacen("generation", "with", 1)),
-            "endgeneration" => out.push_str(&tag.replacen("endgeneration", "endwith", 1)),
-            _ => out.push_str(tag),
-        }
-        rest = &rest[start + length..];
-    }
-    out + rest
-}
-
 pub fn syntax() -> Result<SyntaxConfig, Error> {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()
 }
