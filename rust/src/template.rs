@@ -70,6 +70,7 @@ fn iterate(value: Value) -> Result<Value, Error> {
 fn add_operators(environment: &mut Environment) {
     environment.add_function(compile::ADD, operators::add);
     environment.add_function(compile::ATTRIBUTE, methods::attribute);
+    environment.add_function(compile::CHANGED, operators::changed);
     environment.add_function(compile::CONCAT, python::concat);
     environment.add_function(compile::ITEM, |value: &Value, key: &Value| methods::item(value, key));
     environment.add_function(compile::ITERATE, iterate);

@@ -173,6 +173,7 @@ TEST(ChatTemplate, HasTheFiltersOfJinja) {
       {"{% set j = joiner() %}{% for i in [1, 2] %}{{ j() }}{{ i }}{% endfor %}", "1, 2"},
       {"{{ 'abcdef'[4:1:-2] }}{{ (1, 2, 3)[::-1] }}{{ [1, 2][-1:] }}", "ec(3, 2, 1)[2]"},
       {"{% for c in 'ab' %}{{ loop.revindex }}{{ c }}{% endfor %}", "2a1b"},
+      {"{% for i in [1, 1, 2] %}{{ loop.changed(i) }}{% endfor %}", "TrueFalseTrue"},
   });
   for (const auto* source :
        {"{{ 'a'|random }}",
@@ -344,6 +345,9 @@ TEST(ChatTemplate, BoundsWorkOnSharedValues) {
         "n.a is lower"}) {
     EXPECT_THROW(render(shared + work + " }}"), Error) << work;
   }
+  EXPECT_THROW(
+      render(shared + "1 }}{% for x in [n.a, n.b] %}{{ loop.changed(x) }}{% endfor %}"), Error
+  );
 }
 
 TEST(ChatTemplate, SurvivesDeepValues) {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 /// Names of the functions that instructions become; a template cannot write a name with a space.
 pub const ADD: &str = " add";
 pub const ATTRIBUTE: &str = " attribute";
+pub const CHANGED: &str = " changed";
 pub const CONCAT: &str = " concat";
 pub const ITEM: &str = " item";
 pub const ITERATE: &str = " iterate";
@@ -129,6 +130,7 @@ fn replacement<'a>(instruction: &Instruction<'a>) -> Result<Vec<Instruction<'a>>
         Instruction::GetAttr(name) if is_method(name) => {
             [vec![Instruction::LoadConst(Value::from(*name))], call(ATTRIBUTE, 2)].concat()
         }
+        Instruction::CallMethod("changed", count) => vec![Instruction::CallFunction(CHANGED, *count)],
         Instruction::SetAttr(name) => {
             [vec![Instruction::LoadConst(Value::from(*name))], call(SET, 3), vec![Instruction::DiscardTop]].concat()
         }

@@ -7,11 +7,11 @@ use super::compare::{contains, equal, order};
 use super::lists::{collect, items_of};
 use super::methods::{dict_pairs, map_of};
 use super::percent::percent;
-use super::python::kind_name;
+use super::python::{kind_name, to_repr};
 use super::strings::clamp;
 use super::texts::push_escaped;
 use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, Value};
+use minijinja::{Environment, Error, State, Value};
 use std::sync::OnceLock;
 
 /// The engine's own operator, for numbers and for its error messages.
@@ -163,6 +163,11 @@ pub const COMPARISONS: [Comparison; 8] = [
     |item, container| contains(container, item),
     |item, container| Ok(!contains(container, item)?),
 ];
+
+/// `loop.changed(...)`: the loop compares without bounds, so it gets the values as one text.
+pub fn changed(state: &mut State, object: Value, values: Rest<Value>) -> Result<Value, Error> {
+    object.call_method(state, "changed", &[Value::from(to_repr(&Value::from(values.0))?)])
+}
 
 /// The arguments `*a, *b` of one call.
 pub fn splat(lists: Rest<Value>) -> Result<Value, Error> {
