@@ -44,6 +44,7 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
     ("string", &[], texts::string),
     ("sum", &["attribute", "start"], lists::sum),
     ("tojson", &["ensure_ascii", "indent", "separators", "sort_keys"], python::tojson),
+    ("truncate", &["length", "killwords", "end", "leeway"], texts::truncate),
     ("unique", &["case_sensitive", "attribute"], lists::unique),
     ("urlencode", &[], texts::urlencode),
     ("wordwrap", &["width", "break_long_words", "wrapstring", "break_on_hyphens"], wrap::wordwrap),
@@ -58,7 +59,6 @@ const TEXT_FILTERS: &[(&str, &[&str], TextFilter)] = &[
     ("replace", &["old", "new", "count"], texts::replace),
     ("title", &[], texts::title),
     ("trim", &["chars"], strings::trim),
-    ("truncate", &["length", "killwords", "end", "leeway"], texts::truncate),
     ("upper", &[], strings::upper),
     ("wordcount", &[], texts::wordcount),
 ];

@@ -110,17 +110,16 @@ pub fn prefix(text: &str, count: usize) -> &str {
 }
 
 /// `truncate(value, length=255, killwords=False, end="...", leeway=5)`.
-pub fn truncate(text: &str, arguments: &Arguments) -> Result<Value, Error> {
+pub fn truncate(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let (length, end, leeway) = (arguments.count(0, 255)?, arguments.as_text(2, "...")?, arguments.count(3, 5)?);
     let room = length.checked_sub(end.chars().count());
     let room = room.ok_or_else(|| invalid(format!("truncate to {length}, at least the length of {end} expected")))?;
-    let mut out = Text::default();
-    if text.chars().count() <= length.saturating_add(leeway) {
-        out.push(text)?;
-        return Ok(Value::from(out.into_string()));
+    if value.is_undefined() || value.len().is_some_and(|size| size <= length.saturating_add(leeway)) {
+        return Ok(value.clone());
     }
-    let kept = prefix(text, room);
+    let kept = prefix(text_of(value)?, room);
     let words = kept.rsplit_once(' ').map_or(kept, |(words, _)| words);
+    let mut out = Text::default();
     out.push(if arguments.flag(1, false) { kept } else { words })?;
     out.push(&end)?;
     Ok(Value::from(out.into_string()))
