@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::size_t kMaxAnswer = std::size_t{32} << 20;
 constexpr std::size_t kMaxFiles = 100'000;
+// Of a thousand entries each, as the hub makes them; folders are entries too.
+constexpr int kMaxPages = 1000;
 constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 50;
 
 // "org/name/x y" with its slashes.
@@ -143,15 +145,16 @@ std::vector<RemoteFile> list_files(
   std::vector<RemoteFile> files;
   std::string page =
       fmt::format("/api/models/{}/tree/{}?recursive=true&expand=false", encode_path(repo), commit);
-  while (!page.empty()) {
+  for (int pages = 1; !page.empty(); ++pages) {
     const auto answer = fetcher.get(page, repo, kMaxAnswer);
     auto more = parse_file_list(answer.body, repo);
     const std::string_view next = next_page(answer.head.header("link"));
     require(
-        files.size() + more.size() <= kMaxFiles && (next.empty() || !more.empty()),
+        files.size() + more.size() <= kMaxFiles && (next.empty() || pages < kMaxPages),
         ErrorCode::kCorruptData,
-        "{}: the list of files does not end, expected at most {}",
+        "{}: the list of files does not end, expected at most {} pages with {} files",
         repo,
+        kMaxPages,
         kMaxFiles
     );
     files.insert(

@@ -28,8 +28,8 @@ struct RemoteFile {
 // are none of a hub.
 std::string find_commit(Fetcher& fetcher, const ModelName& name);
 
-// All files of a commit, sorted by path. Throws as above, also for more than 100 000 files and for
-// names that lead out of a folder.
+// All files of a commit, sorted by path. Throws as above, also for more than 100 000 files or 1000
+// pages and for names that lead out of a folder.
 std::vector<RemoteFile> list_files(
     Fetcher& fetcher,
     const std::string& endpoint,

@@ -106,6 +106,13 @@ class Pull(HubTest):
         self.same(more, {**wanted, **{name: others[name] for name in ("model.gguf", "onnx/config.json", "onnx/model.safetensors")}})
         self.assertEqual(more["received"], 3)
 
+    def test_lists_in_many_pages(self):
+        self.hub.add(REPO, FILES)
+        self.hub.page_size = 1  # The first page has a folder alone.
+        self.same(self.pull(REPO), FILES)
+        self.hub.change_entries = lambda entries: entries[:1] * 2000 + entries[1:]
+        self.refused("pull", REPO, says="the list of files does not end, expected at most 1000 pages")
+
     def test_no_weights_that_we_read(self):
         self.hub.add(REPO, {"config.json": b"{}", "pytorch_model.bin": b"x"})
         self.refused("pull", REPO, says="holds no model*.safetensors, but 2 files: 'config.json', 'pytorch_model.bin'")
