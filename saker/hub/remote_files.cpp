@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,14 +82,15 @@ std::string_view next_page(std::string_view link) {
 // A page's address as a path under the endpoint: a page elsewhere is none of this model's.
 std::string path_of_page(const std::string& endpoint, std::string_view page) {
   const auto address = resolve_location(endpoint + "/", page);
+  auto path = address ? path_below(endpoint, *address) : std::nullopt;
   require(
-      address && origin_of(*address) == origin_of(endpoint) && address->starts_with(endpoint + "/"),
+      path.has_value(),
       ErrorCode::kCorruptData,
       "the list of files goes on at {}, expected an address of {}",
       quote(page),
       endpoint
   );
-  return address->substr(endpoint.size());
+  return *std::move(path);
 }
 
 }  // namespace

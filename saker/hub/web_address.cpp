@@ -82,6 +82,23 @@ std::optional<std::string> resolve_location(std::string_view base, std::string_v
   return whole;
 }
 
+std::optional<std::string> path_below(std::string_view base, std::string_view text) {
+  const Address address = parse(text);
+  if (address == nullptr || origin_of(base) != origin_of(text)) {
+    return std::nullopt;
+  }
+  std::string folder = part_of(parse(base), CURLUPART_PATH);
+  while (folder.ends_with('/')) {
+    folder.pop_back();
+  }
+  const std::string path = part_of(address, CURLUPART_PATH);
+  if (!path.starts_with(folder + "/")) {
+    return std::nullopt;
+  }
+  const std::string query = part_of(address, CURLUPART_QUERY);
+  return path.substr(folder.size()) + (query.empty() ? "" : "?" + query);
+}
+
 std::string percent_encode(std::string_view text) {
   std::string encoded;
   for (const char c : text) {

@@ -24,6 +24,10 @@ std::optional<Origin> origin_of(std::string_view address);
 // The address that `location`, absolute or relative, means in an answer from `base`. None as above.
 std::optional<std::string> resolve_location(std::string_view base, std::string_view location);
 
+// What follows `base`, path and query, in an address of the same origin, however both spell it.
+// None for addresses elsewhere.
+std::optional<std::string> path_below(std::string_view base, std::string_view address);
+
 // For a part of a path or a query: all but letters, digits and "-._~" as %XX.
 std::string percent_encode(std::string_view text);
 

@@ -113,6 +113,14 @@ class Pull(HubTest):
         self.hub.change_entries = lambda entries: entries[:1] * 2000 + entries[1:]
         self.refused("pull", REPO, says="the list of files does not end, expected at most 1000 pages")
 
+    def test_other_spellings_of_the_endpoint(self):
+        self.hub.add(REPO, FILES)
+        self.hub.tokens[REPO] = "hf_secret"
+        self.hub.page_size = 4
+        self.hub.next_page_host = self.hub.address.replace("127.0.0.1", "localhost")
+        spelled = self.hub.address.replace("http://127.0.0.1", "HTTP://LocalHost") + "/"
+        self.same(self.pull(REPO, HF_ENDPOINT=spelled, HF_TOKEN="hf_secret"), FILES)
+
     def test_no_weights_that_we_read(self):
         self.hub.add(REPO, {"config.json": b"{}", "pytorch_model.bin": b"x"})
         self.refused("pull", REPO, says="holds no model*.safetensors, but 2 files: 'config.json', 'pytorch_model.bin'")

@@ -37,6 +37,20 @@ TEST(WebAddress, Locations) {
   EXPECT_EQ(resolve_location(base, "https://me:you@other.co/"), std::nullopt);
 }
 
+TEST(WebAddress, PathsBelow) {
+  EXPECT_EQ(path_below("https://hub.co", "https://Hub.co:443/a?b=%2F"), "/a?b=%2F");
+  EXPECT_EQ(path_below("HTTPS://HUB.co:443/x/", "https://hub.co/x/a"), "/a");
+  for (const std::string_view text :
+       {"http://hub.co/x/a",
+        "https://hub.co:444/x/a",
+        "https://hub.co.other.com/x/a",
+        "https://hub.co/xa",
+        "https://hub.co/x/../a",
+        "https://me@hub.co/x/a"}) {
+    EXPECT_EQ(path_below("https://hub.co/x", text), std::nullopt) << text;
+  }
+}
+
 TEST(WebAddress, Encoding) {
   EXPECT_EQ(percent_encode("refs/pr/1 ü%"), "refs%2Fpr%2F1%20%C3%BC%25");
   EXPECT_EQ(
