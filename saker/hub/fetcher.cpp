@@ -84,7 +84,7 @@ Fetcher::Fetcher(FetcherOptions options) : options_(std::move(options)) {
       origin_of(options_.endpoint).has_value(),
       ErrorCode::kInvalidArgument,
       "the hub's address is {}, expected http://HOST or https://HOST",
-      quote(options_.endpoint)
+      quote(without_user(options_.endpoint))
   );
   begin_curl();
   multi_ = std::make_unique<Multi>();

@@ -321,7 +321,7 @@ void HttpGet::redirect() {
       ErrorCode::kCorruptData,
       "{}: redirected to {}, expected an {} address",
       what_,
-      quote(head_.header("location")),
+      quote(without_user(head_.header("location"))),
       origin_.scheme
   );
   require(

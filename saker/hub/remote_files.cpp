@@ -87,7 +87,7 @@ std::string path_of_page(const std::string& endpoint, std::string_view page) {
       path.has_value(),
       ErrorCode::kCorruptData,
       "the list of files goes on at {}, expected an address of {}",
-      quote(page),
+      quote(without_user(page)),
       endpoint
   );
   return *std::move(path);

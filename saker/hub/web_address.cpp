@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,17 @@ std::optional<std::string> path_below(std::string_view base, std::string_view te
   }
   const std::string query = part_of(address, CURLUPART_QUERY);
   return path.substr(folder.size()) + (query.empty() ? "" : "?" + query);
+}
+
+std::string without_user(std::string_view address) {
+  const std::size_t end = address.rfind('@');
+  if (end == std::string_view::npos) {
+    return std::string(address);
+  }
+  const std::size_t colon = address.find(':');
+  const bool has_scheme = colon < end && address.substr(colon).starts_with("://");
+  const std::size_t begin = has_scheme ? colon + 3 : 0;
+  return fmt::format("{}***{}", address.substr(0, begin), address.substr(end));
 }
 
 std::string percent_encode(std::string_view text) {

@@ -28,6 +28,9 @@ std::optional<std::string> resolve_location(std::string_view base, std::string_v
 // None for addresses elsewhere.
 std::optional<std::string> path_below(std::string_view base, std::string_view address);
 
+// The text with stars for a user's name and password, to be shown; also of what is no address.
+std::string without_user(std::string_view address);
+
 // For a part of a path or a query: all but letters, digits and "-._~" as %XX.
 std::string percent_encode(std::string_view text);
 

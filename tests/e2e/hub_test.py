@@ -184,6 +184,8 @@ class Pull(HubTest):
         self.hub.faults["hub:config.json"] = [{"status": 404, "headers": {"X-Error-Code": "EntryNotFound"}}]
         self.refused("pull", REPO, says="config.json: there is no such file (HTTP 404)")
         self.refused("pull", REPO, HF_ENDPOINT="ftp://x", says="expected http://HOST or https://HOST")
+        for address, shown in (("https://me:pass@word@x", "https://***@x"), ("me:pass/word@x", "***@x")):
+            self.refused("pull", REPO, HF_ENDPOINT=address, says=f"the hub's address is '{shown}', expected http://HOST")
         self.refused("pull", REPO, HF_HUB_OFFLINE="1", says="HF_HUB_OFFLINE is set")
         self.fails("pull", says="MODEL", code=2)
 

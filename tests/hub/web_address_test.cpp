@@ -51,6 +51,13 @@ TEST(WebAddress, PathsBelow) {
   }
 }
 
+TEST(WebAddress, UsersAreNotShown) {
+  EXPECT_EQ(without_user("https://hub.co/a"), "https://hub.co/a");
+  EXPECT_EQ(without_user("https://me:a/b@c@hub.co/x"), "https://***@hub.co/x");
+  EXPECT_EQ(without_user("me:you://@hub.co"), "***@hub.co");
+  EXPECT_EQ(without_user("me:you@hub.co"), "***@hub.co");
+}
+
 TEST(WebAddress, Encoding) {
   EXPECT_EQ(percent_encode("refs/pr/1 ü%"), "refs%2Fpr%2F1%20%C3%BC%25");
   EXPECT_EQ(
