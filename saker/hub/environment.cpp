@@ -35,11 +35,34 @@ fs::path user_home() {
   return variable("HOME").value_or("/");
 }
 
-// A leading "~" is the user's home.
+std::string expand_variables(std::string_view text) {
+  constexpr std::string_view kName =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string expanded;
+  std::size_t done = 0;
+  for (std::size_t at = text.find('$'); at != text.npos;
+       at = text.find('$', std::max(at + 1, done))) {
+    const bool braced = text.substr(at + 1).starts_with('{');
+    const std::size_t begin = at + (braced ? 2 : 1);
+    const std::size_t end = braced ? text.find('}', begin)
+                                   : std::min(text.find_first_not_of(kName, begin), text.size());
+    if (end == text.npos) {
+      continue;
+    }
+    if (const char* value = std::getenv(std::string(text.substr(begin, end - begin)).c_str())) {
+      expanded.append(text.substr(done, at - done)).append(value);
+      done = end + (braced ? 1 : 0);
+    }
+  }
+  return expanded.append(text.substr(done));
+}
+
+// As Python's os.path.expanduser and then os.path.expandvars.
 fs::path expand(const std::string& path) {
-  return path == "~" || path.starts_with("~/")
-             ? user_home() / path.substr(std::min<std::size_t>(2, path.size()))
-             : fs::path(path);
+  const bool at_home = path == "~" || path.starts_with("~/");
+  return expand_variables(
+      at_home ? (user_home() / path.substr(std::min<std::size_t>(2, path.size()))).native() : path
+  );
 }
 
 fs::path hub_home() {

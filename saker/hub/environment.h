@@ -2,7 +2,8 @@
 #pragma once
 
 // What the environment says about the hub: the variables of Python's huggingface_hub, with its
-// defaults. Each call reads them anew; nobody may change the environment meanwhile.
+// defaults. Each call reads them anew; nobody may change the environment meanwhile. In paths a
+// leading ~, $NAME and ${NAME} are expanded; variables that are unknown stay as they are.
 
 #include <chrono>
 #include <filesystem>

@@ -38,6 +38,24 @@ TEST(Environment, CacheFolder) {
     const HubEnvironment set({{"HF_HOME", "~/x"}, {"HOME", "/d"}});
     EXPECT_EQ(cache_dir(), "/d/x/hub");
   }
+  {
+    const HubEnvironment set(
+        {{"HF_HOME", "$HOME-x/${XDG_CACHE_HOME}"}, {"HOME", "/d"}, {"XDG_CACHE_HOME", "y"}}
+    );
+    EXPECT_EQ(cache_dir(), "/d-x/y/hub");
+  }
+  {
+    const HubEnvironment set(
+        {{"XDG_CACHE_HOME", "~/$HF_TOKEN"}, {"HOME", "/d"}, {"HF_TOKEN", "$HOME"}}
+    );
+    EXPECT_EQ(cache_dir(), "/d/$HOME/huggingface/hub");
+  }
+  {
+    const HubEnvironment set(
+        {{"HUGGINGFACE_HUB_CACHE", "/$HF_TOKEN/${HF_TOKEN}/${HOME/$$HOME$"}, {"HOME", "d"}}
+    );
+    EXPECT_EQ(cache_dir(), "/$HF_TOKEN/${HF_TOKEN}/${HOME/$d$");
+  }
 }
 
 TEST(Environment, Endpoint) {
