@@ -145,6 +145,12 @@ bool is_offline() {
   return false;
 }
 
+std::string http_proxy() {
+  const bool set_aside =
+      std::getenv("http_proxy") != nullptr || std::getenv("REQUEST_METHOD") != nullptr;
+  return set_aside ? std::string() : variable("HTTP_PROXY").value_or("");
+}
+
 std::chrono::seconds download_timeout() {
   int seconds = kDefaultTimeout;
   if (const auto text = variable("HF_HUB_DOWNLOAD_TIMEOUT")) {

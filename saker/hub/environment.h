@@ -30,4 +30,8 @@ bool is_offline();
 // [10].
 std::chrono::seconds download_timeout();
 
+// $HTTP_PROXY, which libcurl leaves aside. Empty where $http_proxy is set, and in CGI programs
+// ($REQUEST_METHOD is set), where a client's header `Proxy` comes by that name.
+std::string http_proxy();
+
 }  // namespace saker::hub

@@ -7,7 +7,7 @@
 // port) only, and never from https to http. Connections that drop or stall, and the statuses 408,
 // 429 and 5xx, are tried again with growing pauses or after the server's Retry-After, each time
 // from the endpoint on, since addresses that it hands out expire. Proxies are libcurl's
-// (https_proxy, no_proxy, ...).
+// (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
 
 #include "saker/hub/http_get.h"
 #include "saker/hub/receiver.h"

@@ -194,6 +194,9 @@ void HttpGet::begin() {
   if (from_ > 0) {
     curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", from_).c_str());
   }
+  if (!options_.http_proxy.empty() && origin_of(address_)->scheme == "http") {
+    curl_easy_setopt(easy, CURLOPT_PROXY, options_.http_proxy.c_str());
+  }
   if (const char* file = certificates()) {
     curl_easy_setopt(easy, CURLOPT_CAINFO, file);
   }

@@ -25,6 +25,7 @@ struct FetcherOptions {
   std::string endpoint;              // Without a slash at its end.
   std::string token;                 // Empty: none.
   std::chrono::seconds timeout{10};  // For connecting, and without a byte.
+  std::string http_proxy;            // For http addresses. Empty: libcurl's choice.
   std::stop_token stop;
 };
 

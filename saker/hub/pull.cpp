@@ -242,9 +242,13 @@ PullReport pull(const ModelName& name, const PullOptions& options) {
   );
   const RepoCache repo(options.cache.empty() ? cache_dir() : options.cache, name.repo);
   const std::string hub = endpoint();
-  Fetcher fetcher(
-      {.endpoint = hub, .token = token(), .timeout = download_timeout(), .stop = options.stop}
-  );
+  Fetcher fetcher({
+      .endpoint = hub,
+      .token = token(),
+      .timeout = download_timeout(),
+      .http_proxy = http_proxy(),
+      .stop = options.stop,
+  });
   const std::string commit = find_commit(fetcher, name);
   const auto remote = list_files(fetcher, hub, name.repo, commit);
   std::vector<RemoteFile> files;

@@ -11,6 +11,7 @@ import hashlib
 import http.server
 import json
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -144,7 +145,8 @@ class HubHandler(Handler):
     def do_GET(self):
         hub = self.server.hub
         hub.note("hub", self)
-        path, _, query = self.path.partition("?")
+        # Clients ask a proxy by the whole address.
+        path, _, query = re.sub("^http://[^/]*", "", self.path).partition("?")
         parts = [urllib.parse.unquote(part) for part in path.strip("/").split("/")]
         api = parts[:2] == ["api", "models"]
         repo = "/".join(parts[2:4] if api else parts[:2])

@@ -16,7 +16,7 @@ REPO = "org/model"
 FILES = {path.name: path.read_bytes() for path in DEMO.iterdir() if path.suffix in {".json", ".jinja", ".safetensors"}}
 WEIGHTS = "model.safetensors"
 TIMEOUT = {"HF_HUB_DOWNLOAD_TIMEOUT": "1"}
-for variable in [name for name in os.environ if name.startswith(("HF_", "HUGGING"))]:
+for variable in [name for name in os.environ if name.startswith(("HF_", "HUGGING")) or name.lower().endswith("_proxy")]:
     del os.environ[variable]
 
 
@@ -120,6 +120,12 @@ class Pull(HubTest):
         self.hub.next_page_host = self.hub.address.replace("127.0.0.1", "localhost")
         spelled = self.hub.address.replace("http://127.0.0.1", "HTTP://LocalHost") + "/"
         self.same(self.pull(REPO, HF_ENDPOINT=spelled, HF_TOKEN="hf_secret"), FILES)
+
+    def test_proxies_in_upper_case(self):
+        self.hub.add(REPO, FILES)
+        self.same(self.pull(REPO, HF_ENDPOINT="http://hub.invalid", HTTP_PROXY=self.hub.address, no_proxy="", NO_PROXY="127.0.0.1"), FILES)
+        self.assertTrue(all(path.startswith("http://hub.invalid/") for path, _ in self.hub.asked("hub")))
+        self.assertFalse(any(path.startswith("http") for path, _ in self.hub.asked("cdn")))
 
     def test_no_weights_that_we_read(self):
         self.hub.add(REPO, {"config.json": b"{}", "pytorch_model.bin": b"x"})

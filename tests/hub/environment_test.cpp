@@ -114,5 +114,19 @@ TEST(Environment, OfflineAndTimeout) {
   }
 }
 
+TEST(Environment, ProxiesThatLibcurlLeavesAside) {
+  {
+    const HubEnvironment set{{{"HTTP_PROXY", "http://a"}}};
+    EXPECT_EQ(http_proxy(), "http://a");
+  }
+  {
+    const HubEnvironment set({{"HTTP_PROXY", "http://a"}, {"http_proxy", ""}});
+    EXPECT_EQ(http_proxy(), "");
+  }
+  // The header `Proxy` of a client.
+  const HubEnvironment set({{"HTTP_PROXY", "http://a"}, {"REQUEST_METHOD", "GET"}});
+  EXPECT_EQ(http_proxy(), "");
+}
+
 }  // namespace
 }  // namespace saker::hub

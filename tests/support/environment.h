@@ -27,7 +27,10 @@ class HubEnvironment {
           "HF_HUB_DISABLE_IMPLICIT_TOKEN",
           "HF_HUB_OFFLINE",
           "TRANSFORMERS_OFFLINE",
-          "HF_HUB_DOWNLOAD_TIMEOUT"}) {
+          "HF_HUB_DOWNLOAD_TIMEOUT",
+          "HTTP_PROXY",
+          "http_proxy",
+          "REQUEST_METHOD"}) {
       const char* old = std::getenv(name);
       old_[name] = old == nullptr ? std::nullopt : std::optional<std::string>(old);
       const auto value = values.find(name);
