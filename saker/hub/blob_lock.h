@@ -12,6 +12,9 @@ namespace saker::hub {
 // Whether the name still leads to the open file: nobody removed it meanwhile.
 bool is_in_place(int descriptor, const std::filesystem::path& path);
 
+// Whether somebody holds the lock now. Not where it can't be opened.
+bool is_locked(const std::filesystem::path& path);
+
 class BlobLock {
  public:
   // None while another holder has it. Where the file system knows no locks nobody is kept out.

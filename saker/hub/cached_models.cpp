@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/blob_lock.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
 
@@ -135,6 +136,17 @@ CachedModel read_model(const RepoCache& repo, std::string name) {
   return model;
 }
 
+bool is_being_fetched(const RepoCache& repo) {
+  std::error_code failed;
+  for (fs::directory_iterator it(repo.locks(), failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (is_locked(it->path())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void remove_tree(const fs::path& path) {
   std::error_code failed;
   fs::remove_all(path, failed);
@@ -171,6 +183,12 @@ Removal plan_removal(const fs::path& cache, const ModelName& name) {
       "{} is not in the hub cache {}",
       quote(name.repo),
       where
+  );
+  require(
+      !is_being_fetched(repo),
+      ErrorCode::kCapacity,
+      "{} is being fetched by another process: remove it when that has ended",
+      quote(name.repo)
   );
   Removal removal{.model = read_model(repo, name.repo), .revisions = {}, .blobs = {}};
   const auto snapshot = name.revision.empty() ? std::nullopt : repo.find_snapshot(name.revision);

@@ -45,7 +45,8 @@ struct Removal {
   bool whole = false;
 };
 
-// Without a revision the whole model. Throws kNotFound when it is not there.
+// Without a revision the whole model. Throws kNotFound when it is not there, and kCapacity while a
+// process fetches files of the model.
 Removal plan_removal(const std::filesystem::path& cache, const ModelName& name);
 
 // Refs go first, then snapshots, then blobs: an interruption leaves files, never a model with holes

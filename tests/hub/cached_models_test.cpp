@@ -2,6 +2,7 @@
 #include "saker/hub/cached_models.h"
 
 #include "saker/base/error.h"
+#include "saker/hub/blob_lock.h"
 #include "saker/hub/repo_cache.h"
 
 #include "tests/support/expect_error.h"
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -103,6 +105,20 @@ TEST_F(CachedModelsTest, RemovesAModel) {
   expect_error(ErrorCode::kNotFound, {"'org/name'"}, [&] {
     plan_removal(dir_.path(), {"org/name", ""});
   });
+}
+
+TEST_F(CachedModelsTest, ModelsOnTheirWayStay) {
+  add_two();
+  dir_.write("models--org--name/blobs/4.incomplete", "12345");
+  std::optional<BlobLock> lock = BlobLock::try_lock(repo_.lock("4"));
+  ASSERT_TRUE(lock);
+  for (const char* revision : {"", "v1"}) {
+    expect_error(ErrorCode::kCapacity, {"'org/name' is being fetched"}, [&] {
+      plan_removal(dir_.path(), {"org/name", revision});
+    });
+  }
+  lock.reset();
+  EXPECT_TRUE(plan_removal(dir_.path(), {"org/name", ""}).whole);
 }
 
 TEST_F(CachedModelsTest, LinksOutOfTheModelStay) {
