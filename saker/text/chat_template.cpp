@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <ranges>
 #include <string_view>
@@ -85,23 +84,29 @@ Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConf
 // Keys without a value are dropped, since many templates print them; reasoning goes by three names,
 // of which templates read one.
 Json normalize(const Json& message) {
-  Json fields = Json::object();
+  const auto given = [&](const char* key) -> const Json* {
+    const auto found = message.find(key);
+    return found == message.end() || found->is_null() ? nullptr : &*found;
+  };
+  const Json* reasoning = nullptr;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    reasoning = reasoning == nullptr ? given(name) : reasoning;
+  }
+  // Appended: assignment looks through all keys before.
+  Json::object_t fields;
+  if (reasoning != nullptr) {
+    const Json* thinking = given("thinking");
+    fields.emplace_back("thinking", thinking == nullptr ? *reasoning : *thinking);
+  }
   for (const auto& [key, value] : message.items()) {
-    if (!value.is_null()) {
-      fields[key] = value;
+    if (!value.is_null() && key != "thinking") {
+      fields.emplace_back(key, value);
     }
   }
-  constexpr std::array<std::string_view, 3> kNames{"reasoning_content", "thinking", "reasoning"};
-  const auto name = std::ranges::find_if(kNames, [&](auto key) { return fields.contains(key); });
-  if (name == kNames.end()) {
-    return fields;
+  if (reasoning != nullptr && given("reasoning_content") == nullptr) {
+    fields.emplace_back("reasoning_content", *reasoning);
   }
-  const Json reasoning = fields.at(*name);
-  Json aliased = Json::object();
-  aliased["thinking"] = reasoning;
-  aliased.update(fields);
-  aliased["reasoning_content"] = reasoning;
-  return aliased;
+  return fields;
 }
 
 Json normalize_all(const Json& messages) {

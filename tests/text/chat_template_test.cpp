@@ -3,8 +3,10 @@
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -430,6 +432,19 @@ TEST(ChatTemplate, ServesManyThreads) {
   for (auto& thread : threads) {
     thread.join();
   }
+}
+
+TEST(ChatTemplate, ManyKeysOfAMessageTakeNoLonger) {
+  constexpr int kKeys = 100'000;
+  std::string text = R"([{"reasoning": "r", "none": null)";
+  for (int i = 0; i < kKeys; ++i) {
+    text += fmt::format(R"(, "key {}": {})", i, i);
+  }
+  const Json messages = parse_json(text + "}]", "messages");
+  const ChatTemplate chat("{{ messages[0] | length }} {{ (messages[0] | list)[:3] }}");
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(chat.render(messages), "100003 ['thinking', 'reasoning', 'key 0']");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 }  // namespace
