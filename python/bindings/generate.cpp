@@ -221,17 +221,20 @@ void Stream::wait_for(Ready ready) {
 }
 
 std::optional<std::string> Stream::next() {
-  wait_for([this] { return !shared_->pieces.empty() || shared_->ended(); });
-  const std::lock_guard lock(shared_->mutex);
-  if (!shared_->pieces.empty()) {
-    std::string piece = std::move(shared_->pieces.front());
+  std::optional<std::string> piece;
+  // Taken as soon as it is seen, before another reader does.
+  wait_for([&] {
+    if (shared_->pieces.empty()) {
+      return shared_->ended();
+    }
+    piece = std::move(shared_->pieces.front());
     shared_->pieces.pop_front();
-    return piece;
-  }
-  if (shared_->error != nullptr) {
+    return true;
+  });
+  if (!piece && shared_->error != nullptr) {
     std::rethrow_exception(shared_->error);
   }
-  return std::nullopt;
+  return piece;
 }
 
 const GenerateResult& Stream::wait() {

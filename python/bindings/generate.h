@@ -28,8 +28,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
-  // The next piece of text; none at the end. Throws what the request failed with, and what a
-  // signal's Python handler raised, after which the request is cancelled.
+  // The next piece of text, which no other reader gets; none at the end, for each of them. Throws
+  // what the request failed with, and what a signal's Python handler raised, after which the
+  // request is cancelled.
   std::optional<std::string> next();
   // The whole answer, also when pieces were not taken. Throws as `next`.
   const engine::GenerateResult& wait();

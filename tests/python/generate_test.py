@@ -108,6 +108,24 @@ class Generate(DemoTest):
             thread.join()
         self.assertEqual(together, alone)
 
+    def test_readers_share_a_stream(self):
+        stream = self.model.base().stream(STORY, max_tokens=150, ignore_eos=True)
+        pieces, ends = [], []
+
+        def read():
+            for piece in stream:
+                pieces.append(piece)
+            ends.append(len(pieces))
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted("".join(pieces)), sorted(stream.result().text))
+        # What another one has taken last may not be in the list yet.
+        self.assertGreater(min(ends), len(pieces) - len(threads))
+
     def test_errors_have_classes(self):
         with self.assertRaises(FileNotFoundError) as caught:
             saker.load(self.folder / "nothing")
