@@ -73,21 +73,19 @@ void bind_request(nb::module_& module) {
       .def(
           "set_messages",
           [](GenerateRequest& self, const nb::str& json) {
-            self.messages = parse_json(utf8_of(json, "messages"), "messages");
+            self.messages = json_of(json, "messages");
           },
           nb::arg("json")
       )
       .def(
           "set_tools",
-          [](GenerateRequest& self, const nb::str& json) {
-            self.tools = parse_json(utf8_of(json, "tools"), "tools");
-          },
+          [](GenerateRequest& self, const nb::str& json) { self.tools = json_of(json, "tools"); },
           nb::arg("json")
       )
       .def(
           "set_template_kwargs",
           [](GenerateRequest& self, const nb::str& json) {
-            self.template_kwargs = parse_json(utf8_of(json, "template_kwargs"), "template_kwargs");
+            self.template_kwargs = json_of(json, "template_kwargs");
           },
           nb::arg("json")
       )
@@ -256,6 +254,8 @@ std::unique_ptr<Stream> submit(
   request.adapter = parsed.adapter;
   request.adapter_scale = parsed.strength;
   request.adapter_null = parsed.null;
+  // It is put through the template and encoded at once.
+  const nb::gil_scoped_release release;
   return std::make_unique<Stream>(model.engine(), std::move(request));
 }
 

@@ -54,6 +54,7 @@ std::vector<std::int32_t> encode(
     const Model& model, const nb::str& given, bool add_special_tokens
 ) {
   std::string text = utf8_of(given, "text");
+  const nb::gil_scoped_release release;
   const auto engine = model.engine();
   if (!add_special_tokens) {
     return tokenizer(*engine).encode(text, {.add_special_tokens = false});
@@ -66,9 +67,12 @@ std::vector<std::int32_t> encode(
 nb::str decode(
     const Model& model, const std::vector<std::int32_t>& tokens, bool skip_special_tokens
 ) {
-  return as_text(
-      tokenizer(*model.engine()).decode(tokens, {.skip_special_tokens = skip_special_tokens})
-  );
+  std::string text;
+  {
+    const nb::gil_scoped_release release;
+    text = tokenizer(*model.engine()).decode(tokens, {.skip_special_tokens = skip_special_tokens});
+  }
+  return as_text(text);
 }
 
 std::string render_chat(
@@ -83,11 +87,13 @@ std::string render_chat(
   require(chat != nullptr, ErrorCode::kUnsupported, "the model has no chat template");
   text::RenderOptions options;
   options.add_generation_prompt = add_generation_prompt;
-  options.kwargs = parse_json(utf8_of(kwargs, "template_kwargs"), "template_kwargs");
+  options.kwargs = json_of(kwargs, "template_kwargs");
   if (tools) {
-    options.tools = parse_json(utf8_of(*tools, "tools"), "tools");
+    options.tools = json_of(*tools, "tools");
   }
-  return chat->render(parse_json(utf8_of(messages, "messages"), "messages"), options);
+  const Json parsed = json_of(messages, "messages");
+  const nb::gil_scoped_release release;
+  return chat->render(parsed, options);
 }
 
 void bind_facts(nb::module_& module) {

@@ -48,4 +48,10 @@ std::vector<std::string> utf8_of(const std::vector<nb::str>& texts, std::string_
   return result;
 }
 
+Json json_of(const nb::str& text, std::string_view what) {
+  const std::string json = utf8_of(text, what);
+  const nb::gil_scoped_release release;
+  return parse_json(json, what);
+}
+
 }  // namespace saker::python

@@ -126,6 +126,25 @@ class Generate(DemoTest):
         # What another one has taken last may not be in the list yet.
         self.assertGreater(min(ends), len(pieces) - len(threads))
 
+    def test_text_is_made_without_the_gil(self):
+        text = STORY * 100_000
+        ids = self.model.encode(STORY) * 500_000
+        chat = [{"role": "user", "content": text * 10}]
+        for call in (
+            lambda: self.model.encode(text),
+            lambda: self.model.encode(text, add_special_tokens=False),
+            lambda: self.model.decode(ids),
+            lambda: self.model.render_chat(chat),
+            lambda: self.model.stream(text),
+        ):
+            steps = []
+            thread = threading.Thread(target=call)
+            thread.start()
+            while thread.is_alive():
+                time.sleep(0.001)
+                steps.append(1)
+            self.assertGreater(len(steps), 10)
+
     def test_errors_have_classes(self):
         with self.assertRaises(FileNotFoundError) as caught:
             saker.load(self.folder / "nothing")
