@@ -2,6 +2,7 @@
 #include "python/bindings/generate.h"
 
 #include "python/bindings/text.h"
+#include "python/bindings/token_ids.h"
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -69,7 +70,11 @@ void bind_request(nb::module_& module) {
           [](const GenerateRequest& self) { return self.prompt; },
           [](GenerateRequest& self, const nb::str& text) { self.prompt = utf8_of(text, "prompt"); }
       )
-      .def_rw("tokens", &GenerateRequest::tokens)
+      .def_prop_rw(
+          "tokens",
+          [](const GenerateRequest& self) { return self.tokens; },
+          [](GenerateRequest& self, const TokenIds& ids) { self.tokens = token_ids(ids); }
+      )
       .def(
           "set_messages",
           [](GenerateRequest& self, const nb::str& json) {

@@ -6,6 +6,7 @@
 #include "python/bindings/generate.h"
 #include "python/bindings/score.h"
 #include "python/bindings/text.h"
+#include "python/bindings/token_ids.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -64,9 +65,8 @@ std::vector<std::int32_t> encode(
   return engine->prompt_tokens(request);
 }
 
-nb::str decode(
-    const Model& model, const std::vector<std::int32_t>& tokens, bool skip_special_tokens
-) {
+nb::str decode(const Model& model, const TokenIds& given, bool skip_special_tokens) {
+  const std::vector<std::int32_t> tokens = token_ids(given);
   std::string text;
   {
     const nb::gil_scoped_release release;

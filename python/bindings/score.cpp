@@ -5,6 +5,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/text.h"
+#include "python/bindings/token_ids.h"
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -74,8 +75,8 @@ void bind_request(nb::module_& module) {
              const std::optional<nb::str>& text,
              const std::optional<nb::str>& prompt,
              const std::optional<nb::str>& completion,
-             std::optional<std::vector<std::int32_t>> tokens,
-             std::vector<std::int32_t> prompt_tokens,
+             const std::optional<TokenIds>& tokens,
+             const TokenIds& prompt_tokens,
              int top_k,
              int stride,
              int kv_bits) {
@@ -83,8 +84,8 @@ void bind_request(nb::module_& module) {
                 .text = utf8_or_none(text, "text"),
                 .prompt = utf8_or_none(prompt, "prompt"),
                 .completion = utf8_or_none(completion, "completion"),
-                .tokens = std::move(tokens),
-                .prompt_tokens = std::move(prompt_tokens),
+                .tokens = tokens ? std::optional(token_ids(*tokens)) : std::nullopt,
+                .prompt_tokens = token_ids(prompt_tokens),
                 .kv_bits = kv_bits,
                 .top_k = top_k,
                 .stride = stride,

@@ -2,7 +2,6 @@
 """A loaded model and its views."""
 
 import json
-import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +103,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
     elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
         request.set_messages(_json(prompt))
     else:
-        request.tokens = [operator.index(token) for token in cast("Sequence[int]", prompt)]
+        request.tokens = cast("Sequence[int]", prompt)
     for name, value in options.items():
         if name in ("tools", "template_kwargs"):
             getattr(request, f"set_{name}")(_json(value))
@@ -363,7 +362,7 @@ class Model:
 
     def decode(self, tokens: Iterable[int], *, skip_special_tokens: bool = False) -> str:
         """The text of tokens."""
-        return self._native.decode([operator.index(token) for token in tokens], skip_special_tokens)
+        return self._native.decode(tokens, skip_special_tokens)
 
     def special_token(self, name: str) -> int | None:
         """The id of what the tokenizer's configuration names ``bos_token``, ``eos_token`` and so on."""

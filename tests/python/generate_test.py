@@ -7,6 +7,7 @@ import threading
 import time
 import unittest
 
+import numpy as np
 from demo import DEMO, DemoTest
 
 import saker
@@ -144,6 +145,27 @@ class Generate(DemoTest):
                 time.sleep(0.001)
                 steps.append(1)
             self.assertGreater(len(steps), 10)
+
+    def test_token_ids(self):
+        ids = self.model.encode(STORY)
+        wanted = self.model.base().generate(ids, max_tokens=3).tokens
+        for kind in (np.int32, np.int64, np.uint16):
+            self.assertEqual(self.model.base().generate(np.array(ids, dtype=kind), max_tokens=3).tokens, wanted)
+            self.assertEqual(self.model.decode(np.array(ids, dtype=kind)), STORY)
+            (scored,) = self.model.score([saker.ScoreRequest(tokens=np.array(ids, dtype=kind), prompt_tokens=np.array(ids[:1]))])
+            self.assertEqual(scored.tokens.tolist(), [*ids[:1], *ids])
+        for call in (
+            lambda ids: self.model.generate(ids),
+            lambda ids: self.model.decode(ids),
+            lambda ids: saker.ScoreRequest(tokens=ids),
+            lambda ids: saker.ScoreRequest(tokens=[1], prompt_tokens=ids),
+        ):
+            for wrong in (2**31, -(2**70)):
+                with self.assertRaisesRegex(saker.InvalidArgumentError, f"^got {wrong}, expected token ids from 0 to {2**31 - 1}$"):
+                    call([1, wrong])
+            for wrong in ([1, 2.0], np.array([1.0, 2.0]), [1, "2"]):
+                with self.assertRaisesRegex(TypeError, "^[^\\n]*cannot be interpreted as an integer$"):
+                    call(wrong)
 
     def test_errors_have_classes(self):
         with self.assertRaises(FileNotFoundError) as caught:
