@@ -206,6 +206,7 @@ engine::EventHandler Stream::handler(const std::shared_ptr<Shared>& shared) {
 template <typename Ready>
 void Stream::wait_for(Ready ready) {
   constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
+  process_.check();
   while (true) {
     bool is_ready = false;
     {
@@ -249,7 +250,9 @@ const GenerateResult& Stream::wait() {
 }
 
 void Stream::cancel() {
-  engine_->cancel(id_);
+  if (process_.is_here()) {
+    engine_->cancel(id_);
+  }
 }
 
 std::unique_ptr<Stream> submit(

@@ -4,6 +4,7 @@
 // Answers that are made while Python reads them.
 
 #include "python/bindings/model.h"
+#include "python/bindings/own_process.h"
 #include <nanobind/nanobind.h>
 
 #include <condition_variable>
@@ -34,6 +35,7 @@ class Stream {
   std::optional<std::string> next();
   // The whole answer, also when pieces were not taken. Throws as `next`.
   const engine::GenerateResult& wait();
+  // Does nothing in a fork.
   void cancel();
 
  private:
@@ -48,11 +50,13 @@ class Stream {
     bool ended() const { return result.has_value() || error != nullptr; }
   };
 
-  // Until `ready` of the shared state, looking for signals now and then.
+  // Until `ready` of the shared state, looking for signals now and then. Throws kUnsupported in a
+  // fork.
   template <typename Ready>
   void wait_for(Ready ready);
   static engine::EventHandler handler(const std::shared_ptr<Shared>& shared);
 
+  OwnProcess process_;
   std::shared_ptr<engine::Engine> engine_;
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::uint64_t id_;

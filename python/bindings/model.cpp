@@ -96,6 +96,17 @@ std::string render_chat(
   return chat->render(parsed, options);
 }
 
+// Left as it is in a fork: to end it is to wait for its thread.
+std::shared_ptr<engine::Engine> ended_in(
+    OwnProcess process, std::unique_ptr<engine::Engine> engine
+) {
+  return {engine.release(), [process](engine::Engine* last) {
+            if (process.is_here()) {
+              std::default_delete<engine::Engine>()(last);
+            }
+          }};
+}
+
 void bind_facts(nb::module_& module) {
   using engine::ModelFacts;
   nb::class_<ModelFacts>(module, "ModelFacts", "What a loaded model is.")
@@ -119,9 +130,10 @@ Model::Model(
     : path_(load::resolve_model(name).string()),
       adapters_(std::move(adapters)),
       instruments_(instruments),
-      engine_(engine::Engine::load(path_, with_adapter(options, adapters_))) {}
+      engine_(ended_in(process_, engine::Engine::load(path_, with_adapter(options, adapters_)))) {}
 
 std::shared_ptr<engine::Engine> Model::engine() const {
+  process_.check();
   const std::lock_guard lock(mutex_);
   require(engine_ != nullptr, ErrorCode::kInvalidArgument, "the model is closed");
   return engine_;

@@ -6,6 +6,7 @@
 
 #include "saker/engine/engine.h"
 
+#include "python/bindings/own_process.h"
 #include <nanobind/nanobind.h>
 
 #include <memory>
@@ -25,7 +26,8 @@ class Model {
       const engine::ScoreInstrumentsOptions& instruments
   );
 
-  // Throws kInvalidArgument once the model is closed.
+  // Throws kInvalidArgument once the model is closed, and kUnsupported in a fork of the process
+  // that loaded it.
   std::shared_ptr<engine::Engine> engine() const;
 
   // What knows earlier scores and counts. Lives as long as the model.
@@ -40,6 +42,7 @@ class Model {
   void close();
 
  private:
+  OwnProcess process_;
   std::string path_;
   std::vector<engine::NamedAdapter> adapters_;
   engine::ScoreInstruments instruments_;

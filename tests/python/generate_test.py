@@ -167,6 +167,28 @@ class Generate(DemoTest):
                 with self.assertRaisesRegex(TypeError, "^[^\\n]*cannot be interpreted as an integer$"):
                     call(wrong)
 
+    def test_a_forked_process_is_told(self):
+        stream = self.model.base().stream(STORY, max_tokens=20000, ignore_eos=True)
+        next(stream)
+        for call in (
+            lambda: self.model.generate(STORY, max_tokens=2),
+            lambda: self.model.base().logprob_of(STORY, " there"),
+            lambda: self.model.encode(STORY),
+            stream.result,
+            lambda: [*stream],
+        ):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)
+                try:
+                    call()
+                except saker.UnsupportedError as error:
+                    expected = f"the model was loaded by process {os.getppid()}, expected calls from there, not from its fork {os.getpid()}"
+                    os._exit(0 if str(error) == expected else 2)
+                os._exit(1)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+        stream.cancel()
+
     def test_errors_have_classes(self):
         with self.assertRaises(FileNotFoundError) as caught:
             saker.load(self.folder / "nothing")
