@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 using testing::expect_error;
 using testing::TemporaryDir;
 
+// NOLINTNEXTLINE(readability-identifier-naming)
 const std::string kOld(40, 'a');
+// NOLINTNEXTLINE(readability-identifier-naming)
 const std::string kNew(40, 'b');
 
 class CachedModelsTest : public ::testing::Test {

@@ -204,11 +204,9 @@ TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
       std::string::npos
   );
   dir_.write("model.safetensors", safetensors_file({{"w", "F8_E4M3", {2}, "ab"}}));
-  EXPECT_NE(reason_with("vocab_size", 32).find("embed_tokens.weight"), std::string::npos);
-  dir_.write(
-      "model.safetensors", safetensors_file({{"embed_tokens.weight", "F8_E4M3", {2}, "ab"}})
-  );
   EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);
+  dir_.write("model.safetensors", safetensors_file({f32_tensor("a", {1}, {1})}));
+  EXPECT_NE(reason_with("vocab_size", 32).find("embed_tokens.weight"), std::string::npos);
 }
 
 TEST_F(InspectTest, SaysAsWhatAModelRuns) {

@@ -171,6 +171,7 @@ TEST(TokenScores, ALastTokenThatIsOnlyScoredNeedsNoPlaceInTheContext) {
 TEST(ScoreBatch, ShortSequencesShareOnePass) {
   const FakeModel model;
   std::vector<ScoreJob> jobs;
+  jobs.reserve(64);
   for (int i = 0; i < 64; ++i) {
     jobs.push_back({.tokens = some_tokens(2 + i % 3, i), .top_k = 5});
   }
@@ -213,6 +214,7 @@ TEST(ScoreBatch, ChoicesOfOneTokenNeedOnlyThePrompt) {
 TEST(ScoreBatch, CachesAreBounded) {
   const FakeModel model;
   std::vector<ScoreJob> jobs;
+  jobs.reserve(20);
   for (int i = 0; i < 20; ++i) {
     jobs.push_back({.tokens = some_tokens(40, i)});
   }

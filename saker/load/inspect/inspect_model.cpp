@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -157,6 +158,29 @@ std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers,
   return layers;
 }
 
+void check_runs_alone(const Json& config, std::span<const std::string> tensors) {
+  const std::string_view draft = draft_kind(config, tensors);
+  require(
+      draft.empty(), ErrorCode::kUnsupported, "{}: runs beside its model only, as --draft", draft
+  );
+}
+
+void check_tensors(const Headers& headers) {
+  constexpr std::string_view kTokenTable = "embed_tokens.weight";
+  bool has_table = false;
+  for (const auto& [name, entry] : headers) {
+    has_table = has_table || name.ends_with(kTokenTable);
+    require(
+        entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
+        ErrorCode::kUnsupported,
+        "tensor {} has dtype {}, which can't be loaded",
+        quote(name),
+        entry.dtype_name
+    );
+  }
+  require(has_table, ErrorCode::kCorruptData, "[{}] tensor is missing", kTokenTable);
+}
+
 }  // namespace
 
 Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
@@ -205,10 +229,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   const auto keys = std::views::keys(headers);
   const std::vector<std::string> names(keys.begin(), keys.end());
   check(result, [&] {
-    const std::string_view draft = draft_kind(config, names);
-    require(
-        draft.empty(), ErrorCode::kUnsupported, "{}: runs beside its model only, as --draft", draft
-    );
+    check_runs_alone(config, names);
     auto detected = models::detect_architecture(named, names);
     models::check_config(detected.config);
     named = std::move(detected.config);
@@ -217,24 +238,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
     }
   });
   result.parameters = count_parameters(headers, quantization);
-  check(result, [&] {
-    require(
-        std::ranges::any_of(
-            names, [](const auto& n) { return n.ends_with("embed_tokens.weight"); }
-        ),
-        ErrorCode::kCorruptData,
-        "[embed_tokens.weight] tensor is missing"
-    );
-    for (const auto& [name, entry] : headers) {
-      require(
-          entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
-          ErrorCode::kUnsupported,
-          "tensor {} has dtype {}, which can't be loaded",
-          quote(name),
-          entry.dtype_name
-      );
-    }
-  });
+  check(result, [&] { check_tensors(headers); });
   result.runnable = result.reason.empty();
   if (kv_bits) {
     check(result, [&] { result.caches = model_caches(named, headers, *kv_bits); });
