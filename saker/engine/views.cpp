@@ -122,8 +122,7 @@ void check_adapter_names(std::span<const NamedAdapter> adapters) {
         !has_meaning && name.find_first_of("@, \t\n\v\f\r") == std::string::npos,
         ErrorCode::kInvalidArgument,
         "adapter name {:?}: expected none of base, ft, numbers and null:..., and no \"@\", comma "
-        "or "
-        "white space in it",
+        "or white space in it",
         name
     );
     const auto before = adapters.first(i);

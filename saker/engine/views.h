@@ -30,8 +30,8 @@ struct View {
 };
 
 struct NamedAdapter {
-  std::string
-      name;  // For keys of views; empty: only "ft" and strengths name it, if it's the first.
+  // For keys of views; empty: only "ft" and strengths name it, if it's the first.
+  std::string name;
   std::filesystem::path dir;
 };
 
