@@ -95,7 +95,8 @@ void run_layers(benchmark::State& state, const WeightFormat& format) {
       multiply_rows(*kernel_table().linear, {&product, 1});
     }
   }
-  const bool has_pairs = kernel_table_name() == "avx512_bf16" || kernel_table_name() == "amx";
+  const bool has_pairs =
+      kernel_table_name().starts_with("avx512_bf16") || kernel_table_name() == "amx";
   const bool pairs = has_pairs && format.kind != WeightKind::kFloat32;
   const double peak = pairs ? limits().bf16_gflops : limits().f32_gflops;
   const auto passes = static_cast<double>(state.iterations());

@@ -24,9 +24,9 @@ void select_device(std::string_view name);
 void set_threads(int count);
 int threads();
 
-// The instruction set the CPU bodies use: "amx", "avx512_bf16", "avx512_vnni", "avx512" or "avx2";
-// "neon_bf16" or "neon"; or "portable". The environment variable SAKER_CPU forces one that the
-// machine has (kUnsupported otherwise, raised at the first use).
+// The instruction set the CPU bodies use: "amx", "avx512_bf16_zen4", "avx512_bf16", "avx512_vnni",
+// "avx512" or "avx2"; "neon_bf16" or "neon"; or "portable". The environment variable SAKER_CPU
+// forces one that the machine has (kUnsupported otherwise, raised at the first use).
 std::string_view instruction_set();
 // For tests: switches the instruction set between passes (weights must be packed again).
 void select_instruction_set(std::string_view name);

@@ -101,7 +101,7 @@ class SameBits(SakerTest):
         bench = self.json("bench", DEMO, "-p", "1", "-n", "1", "-r", "1", "--fast-prefill", "--json")
         plain = answer(self.json(*self.ARGS))
         fast = answer(self.json(*self.ARGS, "--fast-prefill"))
-        if bench["model"]["instruction_set"] == "avx512_bf16":
+        if bench["model"]["instruction_set"].startswith("avx512_bf16"):
             self.assertNotEqual(fast["logprobs"], plain["logprobs"])
         for extra in (["--prefill-step", "1"], ["--prefill-step", "7"], ["--threads", "1"]):
             self.assertEqual(answer(self.json(*self.ARGS, "--fast-prefill", *extra)), fast, extra)

@@ -191,7 +191,7 @@ class Attention {
       if (rounding == Rounding::kBf16) {
         result[d] = from_bf16(to_bf16(scaled[d]));
       } else if (rounding == Rounding::kInt16) {
-        result[d] = std::nearbyint(scaled[d] * (32639 / largest)) * (largest / 32639.0);
+        result[d] = std::nearbyint(scaled[d] * (32512 / largest)) * (largest / 32512.0);
       }
     }
     return result;

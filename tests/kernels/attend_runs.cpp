@@ -137,8 +137,8 @@ mx::array rounded(const mx::array& queries, Rounding rounding) {
     return mx::astype(mx::astype(queries, mx::bfloat16), mx::float32);
   }
   const auto largest = mx::max(mx::abs(queries), -1, true);
-  const auto integers = mx::round(queries * (mx::array(32639.0F) / largest));
-  return integers * (largest / mx::array(32639.0F));
+  const auto integers = mx::round(queries * (mx::array(32512.0F) / largest));
+  return integers * (largest / mx::array(32512.0F));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ extern const KernelTable kernel_table;
 
 namespace avx512_bf16_emulated {
 extern const KernelTable kernel_table;
-}
+extern const KernelTable winograd_kernel_table;
+}  // namespace avx512_bf16_emulated
 
 namespace amx_emulated {
 extern const KernelTable kernel_table;
@@ -36,7 +37,15 @@ bool can_run(const std::string& name) {
 std::vector<std::string> find_instruction_sets() {
   std::vector<std::string> names;
   for (const char* name :
-       {"portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon", "neon_bf16"}) {
+       {"portable",
+        "avx2",
+        "avx512",
+        "avx512_vnni",
+        "avx512_bf16",
+        "avx512_bf16_zen4",
+        "amx",
+        "neon",
+        "neon_bf16"}) {
     if (can_run(name)) {
       names.emplace_back(name);
     }
@@ -45,8 +54,12 @@ std::vector<std::string> find_instruction_sets() {
   if (can_run("avx2")) {
     add_kernel_table("avx512_emulated", avx512_emulated::kernel_table);
     add_kernel_table("avx512_bf16_emulated", avx512_bf16_emulated::kernel_table);
+    add_kernel_table("avx512_bf16_zen4_emulated", avx512_bf16_emulated::winograd_kernel_table);
     add_kernel_table("amx_emulated", amx_emulated::kernel_table);
-    names.insert(names.end(), {"avx512_emulated", "avx512_bf16_emulated", "amx_emulated"});
+    names.insert(
+        names.end(),
+        {"avx512_emulated", "avx512_bf16_emulated", "avx512_bf16_zen4_emulated", "amx_emulated"}
+    );
   }
 #endif
   return names;

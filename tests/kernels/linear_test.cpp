@@ -152,7 +152,7 @@ TEST_P(LinearTest, ReadsStridedInputsAndKeepsTheirDtype) {
 TEST(Linear, EmulationGivesTheProcessorsBits) {
   const SavedMachine saved;
   const auto sets = instruction_sets();
-  for (const std::string name : {"avx512", "avx512_bf16", "amx"}) {
+  for (const std::string name : {"avx512", "avx512_bf16", "avx512_bf16_zen4", "amx"}) {
     if (std::find(sets.begin(), sets.end(), name) == sets.end()) {
       continue;
     }

@@ -156,6 +156,16 @@ void run_dot_int16_pairs(const VecInput& in, VecOutput& out) {
   }
 }
 
+template <typename Words>
+void run_dot_int16_sums(const VecInput& in, VecOutput& out) {
+  if constexpr (kWinogradDot) {
+    const Words acc = as_u32(load(in.z));
+    const Words a = load_u32(in.a);
+    const Words b = load_u32(in.b);
+    store_u32(out.lanes, dot_int16_sums(acc, a, b, as_u32(load(in.x)), as_u32(load(in.y))));
+  }
+}
+
 constexpr VecOperation kOperations[] = {
     {"store", run_store},
     {"load_part", run_load_part},
@@ -191,6 +201,7 @@ constexpr VecOperation kOperations[] = {
     {"to_int", kInt16Dot ? run_to_int<F32x16> : nullptr},
     {"int16_pairs", kInt16Dot ? run_int16_pairs<U32x16> : nullptr},
     {"dot_int16_pairs", kInt16Dot ? run_dot_int16_pairs<U32x16> : nullptr},
+    {"dot_int16_sums", kWinogradDot ? run_dot_int16_sums<U32x16> : nullptr},
     {"look_up_integers<0>", kInt16Dot ? run_look_up_integers<0, U32x16> : nullptr},
     {"look_up_integers<1>", kInt16Dot ? run_look_up_integers<1, U32x16> : nullptr},
     {"look_up_integers<2>", kInt16Dot ? run_look_up_integers<2, U32x16> : nullptr},

@@ -128,6 +128,11 @@ std::uint32_t dot_int16(std::uint32_t acc, std::uint32_t a, std::uint32_t b) {
   return acc + product(a, b) + product(a >> 16U, b >> 16U);
 }
 
+// Of the halves, which wrap around.
+std::uint32_t add_halves(std::uint32_t a, std::uint32_t b) {
+  return ((a + b) & 0xffffU) | ((a & 0xffff0000U) + (b & 0xffff0000U));
+}
+
 using Expected = std::function<std::uint32_t(const VecInput& in, int i)>;
 
 template <typename Function>
@@ -211,6 +216,14 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
        }},
       {"dot_int16_pairs",
        [=](const VecInput& in, int i) { return dot_int16(as_bits(in.z[i]), in.a[i], in.b[i]); }},
+      {"dot_int16_sums",
+       [=](const VecInput& in, int i) {
+         return dot_int16(
+             as_bits(in.z[i]),
+             add_halves(in.a[i], in.b[i]),
+             add_halves(as_bits(in.x[i]), as_bits(in.y[i]))
+         );
+       }},
       {"look_up_integers<0>", of_nibble(0)},
       {"look_up_integers<1>", of_nibble(1)},
       {"look_up_integers<2>", of_nibble(2)},
@@ -306,7 +319,9 @@ void check_operation(const VecSet& set, const VecOperation& operation, const Exp
 }
 
 TEST(Vec, EveryOperationInEveryInstructionSet) {
-  const auto runnable = instruction_sets();
+  auto runnable = instruction_sets();
+  // That of Zen 4 has the vectors of another.
+  std::erase_if(runnable, [](const auto& name) { return name.find("zen4") != name.npos; });
   int tested = 0;
   for (const VecSet& set : vec_sets()) {
     if (std::find(runnable.begin(), runnable.end(), set.name) == runnable.end()) {

@@ -204,7 +204,9 @@ TEST_P(Rows, AreIndependentOfTheirNeighbours) {
 INSTANTIATE_TEST_SUITE_P(
     InstructionSets,
     Rows,
-    ::testing::Values("portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16"),
+    ::testing::Values(
+        "portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "avx512_bf16_zen4"
+    ),
     [](const auto& test) { return std::string(test.param); }
 );
 

@@ -106,7 +106,7 @@ void prepare_groups(const float* from, int k, int groups, const CodeSliver& to, 
     }
   }
   float* numbers = const_cast<float*>(to.numbers) + k / kGroup * kRowNumbers + row;
-  store_numbers(steps, sums, groups, kTileHeight, numbers);
+  store_numbers(steps, sums, groups, kTileHeight, kRowNumbers, numbers);
 }
 
 template <typename Format>

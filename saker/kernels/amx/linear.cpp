@@ -7,7 +7,7 @@
 #include "saker/kernels/amx/linear_rows.h"
 #include "saker/kernels/codes/integer_inputs.h"
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_panels.h"
+#include "saker/kernels/cpu/linear_many.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 #include "saker/kernels/cpu/linear_rows.h"
 
@@ -51,7 +51,7 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
 }
 
 int sliver_count(const PackedMatrix& weight, int rows) {
-  return path_of(weight, rows) == Path::kVectors ? slivers_for(rows)
+  return path_of(weight, rows) == Path::kVectors ? slivers_for<Float32Format>(rows)
                                                  : (rows + kTileHeight - 1) / kTileHeight;
 }
 
@@ -121,7 +121,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 
 const LinearBodies linear_bodies = {
     sliver_count,
-    kPanelSlivers,
+    kPanelSlivers* kTileHeight,
     kBlockStep,
     {.small_floats = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
     true,

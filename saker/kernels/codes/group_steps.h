@@ -74,14 +74,19 @@ Int16Steps group_steps(const float* from, int groups) {
 }
 
 // What products need of each group of a row: its step times the sum of its integers, and `stride`
-// behind it the step; those of the next group 2 * stride behind. The sums' lanes are lost.
+// behind it the step; those of the next group `next` behind. The sums' lanes are lost.
 inline void store_numbers(
-    const Int16Steps& steps, U32x16 (&sums)[kGroupsAtOnce], int groups, int stride, float* numbers
+    const Int16Steps& steps,
+    U32x16 (&sums)[kGroupsAtOnce],
+    int groups,
+    int stride,
+    int next,
+    float* numbers
 ) {
   alignas(64) float values[2][kGroupsAtOnce];
   store(values[0], mul(steps.step, to_float(sums_of_lines(sums))));
   store(values[1], steps.step);
-  for (int g = 0; g < groups; ++g, numbers += 2 * stride) {
+  for (int g = 0; g < groups; ++g, numbers += next) {
     numbers[0] = values[0][g];
     numbers[stride] = values[1][g];
   }

@@ -8,6 +8,8 @@
 #include "saker/kernels/codes/group_steps.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 
+#include <type_traits>
+
 namespace saker::kernels::SAKER_ISA {
 
 // Inputs of sixteen columns.
@@ -73,6 +75,34 @@ template <typename Format>
   }
 }
 
+// Of Winograd's products: minus the sum of each group's products of two columns.
+struct OwnProducts {
+  U32x16 sums[kGroupsAtOnce] = {};
+
+  [[gnu::always_inline]] void add(int group, U32x16 integers) {
+    const __m512i odd = _mm512_srli_epi64(integers.v, 32);
+    sums[group].v = _mm512_add_epi64(sums[group].v, _mm512_mul_epi32(integers.v, odd));
+  }
+
+  // Those of the next group lie `next` behind. The sums' lanes are lost.
+  void store_minus(int groups, int next, float* numbers) {
+    for (U32x16& sum : sums) {
+      sum.v = _mm512_maskz_mov_epi32(0x5555, sum.v);  // Without the upper halves of the products.
+    }
+    alignas(64) float values[kGroupsAtOnce];
+    store(values, as_float(sub_u32(broadcast_u32(0), sums_of_lines(sums))));
+    for (int g = 0; g < groups; ++g) {
+      numbers[g * next] = values[g];
+    }
+  }
+};
+
+struct NoProducts {
+  [[gnu::always_inline]] void add(int, U32x16) {}
+
+  void store_minus(int, int, float*) {}
+};
+
 // Some groups of a row, as many as there are at once or fewer. Inputs and numbers of rows lie side
 // by side, `rows` of them.
 template <typename Format, int kGroup>
@@ -83,17 +113,21 @@ void prepare_groups(
   alignas(64) float inverses[kGroupsAtOnce];
   store(inverses, steps.inverse);
   U32x16 sums[kGroupsAtOnce] = {};
+  std::conditional_t<kIsWinograd<Format>, OwnProducts, NoProducts> products;
   for (int g = 0; g < groups; ++g) {
 #pragma GCC unroll 8
     for (int i = 0; i < kGroup; i += kLanes) {
       const U32x16 integers = to_int(mul(load(from), broadcast(inverses[g])));
       sums[g] = add_u32(sums[g], integers);
+      products.add(g, integers);
       from += kLanes;
       store_lane_inputs<Format>(integers, rows, inputs);
       inputs += kLaneInputs<Format> * rows;
     }
   }
-  store_numbers(steps, sums, groups, rows, numbers);
+  const int next = kGroupNumbers<Format> * rows;
+  store_numbers(steps, sums, groups, rows, next, numbers);
+  products.store_minus(groups, next, numbers + 2 * rows);
 }
 
 template <typename Format>

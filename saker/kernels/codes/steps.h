@@ -41,8 +41,9 @@ class Largest {
 };
 
 #if defined(SAKER_INT16_DOT)
-// Both bytes of such an integer are signed bytes, the lower one in -128 to 127.
-inline constexpr float kLargestInt16 = 127.0F * 256.0F + 127.0F;
+// Both bytes of such an integer are signed bytes, the lower one in -128 to 127; and its sum with a
+// code of 8 bits has 16.
+inline constexpr float kLargestInt16 = 127.0F * 256.0F;
 
 // The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
 // taken for zeros, so that both are finite.

@@ -42,7 +42,8 @@ extern const KernelTable kernel_table;
 #if defined(SAKER_HAS_AVX512_BF16)
 namespace avx512_bf16 {
 extern const KernelTable kernel_table;
-}
+extern const KernelTable winograd_kernel_table;
+}  // namespace avx512_bf16
 #endif
 
 #if defined(SAKER_HAS_AMX)
@@ -112,6 +113,10 @@ std::deque<Entry> runnable_tables() {
 #if defined(SAKER_HAS_AVX512_BF16)
   if (avx512_bf16) {
     tables.push_back({"avx512_bf16", &avx512_bf16::kernel_table});
+  }
+  // From Zen 4 on vectors are added by four ports and multiplied by two, elsewhere by the same two.
+  if (avx512_bf16 && __builtin_cpu_is("amd")) {
+    tables.push_back({"avx512_bf16_zen4", &avx512_bf16::winograd_kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AMX)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of one instruction set; linear_bodies.h states the order of additions.
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_panels.h"
+#include "saker/kernels/cpu/linear_many.h"
 #include "saker/kernels/cpu/linear_prepare.h"
 #include "saker/kernels/cpu/linear_rows.h"
 
@@ -23,10 +23,6 @@ constexpr bool has_own_products() {
   return requires { &Format::multiply; };
 }
 
-int sliver_count(const PackedMatrix& weight, int rows) {
-  return takes_passes(weight, rows) ? (rows + kPass - 1) / kPass : slivers_for(rows);
-}
-
 // Each sliver times the tile's weights, which stay in the second cache meanwhile.
 template <typename Format>
 void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
@@ -43,70 +39,101 @@ void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
   }
 }
 
-// Calls function with the format by which so many rows of x are multiplied.
-template <typename Function>
-auto with_format_for(const PackedMatrix& weight, int rows, const Function& function) {
-  return with_format(weight, [&](auto format) {
-    using Format = decltype(format);
-    return rows <= kByteRows ? function(typename FewRows<Format>::Type()) : function(format);
-  });
-}
+// How matrices are multiplied; by Winograd's products, see codes/winograd.h, where codes meet many
+// rows.
+template <bool kWinograd>
+struct Products {
+  // Calls function with the format by which so many rows of x are multiplied.
+  template <typename Function>
+  static auto with_format_for(const PackedMatrix& weight, int rows, const Function& function) {
+    return with_format(weight, [&](auto format) {
+      using Format = decltype(format);
+      if (rows <= kByteRows) {
+        return function(typename FewRows<Format>::Type());
+      }
+      if constexpr (kWinograd) {
+        using Many = typename ManyRows<Format>::Type;
+        if (weight.has_small_floats() && rows <= kPassRows) {
+          return function(format);
+        }
+        return function(Many());
+      } else {
+        return function(format);
+      }
+    });
+  }
 
-std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
-  return with_format_for(weight, slivers.rows, [&](auto format) {
-    using Format = decltype(format);
-    const auto rows = static_cast<std::size_t>(slivers.rows);
-    if constexpr (has_own_products<Format>()) {
-      return Format::row_bytes(weight) * rows;
-    } else {
-      return row_bytes<Format>(weight) * rows;
-    }
-  });
-}
+  static int sliver_count(const PackedMatrix& weight, int rows) {
+    return with_format_for(weight, rows, [&](auto format) {
+      using Format = decltype(format);
+      return takes_passes<Format>(weight, rows) ? (rows + kPass - 1) / kPass
+                                                : slivers_for<Format>(rows);
+    });
+  }
 
-void prepare_sliver(
-    const PackedMatrix& weight,
-    const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
-    std::byte* prepared
-) {
-  with_format_for(weight, slivers.rows, [&](auto format) {
-    using Format = decltype(format);
-    if constexpr (has_own_products<Format>()) {
-      Format::prepare(weight, x, slivers, sliver, prepared);
-    } else {
-      prepare<Format>(weight, x, slivers, sliver, prepared);
-    }
-  });
-}
+  static std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
+    return with_format_for(weight, slivers.rows, [&](auto format) {
+      using Format = decltype(format);
+      const auto rows = static_cast<std::size_t>(slivers.rows);
+      if constexpr (has_own_products<Format>()) {
+        return Format::row_bytes(weight) * rows;
+      } else {
+        return row_bytes<Format>(weight) * rows;
+      }
+    });
+  }
 
-void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  with_format_for(weight, tile.slivers.rows, [&](auto format) {
-    using Format = decltype(format);
-    if constexpr (has_own_products<Format>()) {
-      Format::multiply(weight, tile);
-    } else if constexpr (kIsOfBytes<Format>) {
-      multiply_few<Format, kByteRows>(weight, tile);
-    } else if (tile.slivers.count == 1 || takes_passes(weight, tile.slivers.rows)) {
-      multiply_passes<Format>(weight, tile);
-    } else {
-      multiply_many<Format>(weight, tile);
-    }
-  });
-}
+  static void prepare_sliver(
+      const PackedMatrix& weight,
+      const InputRows& x,
+      const Slivers& slivers,
+      int sliver,
+      std::byte* prepared
+  ) {
+    with_format_for(weight, slivers.rows, [&](auto format) {
+      using Format = decltype(format);
+      if constexpr (has_own_products<Format>()) {
+        Format::prepare(weight, x, slivers, sliver, prepared);
+      } else {
+        prepare<Format>(weight, x, slivers, sliver, prepared);
+      }
+    });
+  }
+
+  static void multiply(const PackedMatrix& weight, const LinearTile& tile) {
+    with_format_for(weight, tile.slivers.rows, [&](auto format) {
+      using Format = decltype(format);
+      if constexpr (has_own_products<Format>()) {
+        Format::multiply(weight, tile);
+      } else if constexpr (kIsOfBytes<Format>) {
+        multiply_few<Format, kByteRows>(weight, tile);
+      } else if (tile.slivers.count == 1 || takes_passes<Format>(weight, tile.slivers.rows)) {
+        multiply_passes<Format>(weight, tile);
+      } else {
+        multiply_many<Format>(weight, tile);
+      }
+    });
+  }
+
+  static constexpr LinearBodies kBodies = {
+      sliver_count,
+      kTileRows,
+      kBlockStep,
+      {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
+      kInPlace,
+      prepared_bytes,
+      prepare_sliver,
+      multiply,
+  };
+};
 
 }  // namespace
 
-const LinearBodies linear_bodies = {
-    sliver_count,
-    kTileSlivers,
-    kBlockStep,
-    {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
-    kInPlace,
-    prepared_bytes,
-    prepare_sliver,
-    multiply,
-};
+const LinearBodies linear_bodies = Products<false>::kBodies;
+#if defined(SAKER_WINOGRAD)
+extern const LinearBodies winograd_linear_bodies;
+
+const LinearBodies winograd_linear_bodies = Products<true>::kBodies;
+#endif
 
 }  // namespace saker::kernels::SAKER_ISA

@@ -9,9 +9,10 @@
 // y = fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the
 // lanes as a tree.
 // Where the set multiplies pairs of 16-bit integers, x is rounded for codes to such integers times
-// a step, a group's largest magnitude / 32639: a is the exact sum of code * integer as the nearest
+// a step, a group's largest magnitude / 32512: a is the exact sum of code * integer as the nearest
 // float32, times the step, and the group's sum is that of the integers, times the step. Codes of
-// E2M1 are twice what they mean, and scales half of what they are.
+// E2M1 are twice what they mean, and scales half of what they are. How the exact sum is found
+// (codes/winograd.h) changes no bit.
 // Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and other codes, and a
 // link of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
 // 128 + code, and fma(-128, scale, bias) takes the bias's place.
@@ -56,7 +57,7 @@ struct LinearTile {
   const std::byte* prepared = nullptr;
   Slivers slivers;
   int first_sliver = 0;
-  int sliver_count = 0;  // At most LinearBodies::tile_slivers.
+  int sliver_count = 0;  // Of LinearBodies::tile_rows rows at most.
   int first_block = 0;
   int block_count = 0;          // At most kTileBlocks.
   const float* bias = nullptr;  // [N] or null.
@@ -67,7 +68,7 @@ inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
   int (*sliver_count)(const PackedMatrix& weight, int rows);  // For so many rows of x.
-  int tile_slivers;                                           // Most slivers of a tile.
+  int tile_rows;   // Most rows of a tile: a multiple of those of a full sliver.
   int block_step;  // Blocks that are multiplied together.
 
   PackedOrders orders;  // Of the weights that these bodies multiply.

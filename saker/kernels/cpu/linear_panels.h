@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Many rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
-// unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
-// with it; sums go through memory between panels, which changes no bit.
+// A sliver of rows of x times a panel of unpacked weights.
 
 #include "saker/kernels/cpu/linear_unpack.h"
 
@@ -39,17 +37,52 @@ template <typename Format, int kRows>
     typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
 ) {
   using Operand = typename Format::Operand;
-#pragma GCC unroll 4
-  for (int i = 0; i < count; ++i) {
-    typename Operand::Weight w[kBlockStep];
-    unroll<kBlockStep>([&](auto b) { w[b.kValue] = Operand::load_panel(panel[i][b.kValue]); });
-    unroll<kRows>([&](auto row) {
+  if constexpr (kIsWinograd<Format>) {
+    for (int i = 0; i < count; i += 2) {
+      U32x16 w[2][kBlockStep];
       unroll<kBlockStep>([&](auto b) {
-        acc[row.kValue][b.kValue] =
-            Operand::step(acc[row.kValue][b.kValue], w[b.kValue], inputs[row.kValue]);
+        w[0][b.kValue] = load_u32(panel[i][b.kValue]);
+        w[1][b.kValue] = load_u32(panel[i + 1][b.kValue]);
+        hold(w[0][b.kValue]);
+        hold(w[1][b.kValue]);
+      });
+      add_winograd_step(w[0], w[1], inputs, acc);
+      inputs += 2 * kRows;
+    }
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < count; ++i) {
+      typename Operand::Weight w[kBlockStep];
+      unroll<kBlockStep>([&](auto b) { w[b.kValue] = Operand::load_panel(panel[i][b.kValue]); });
+      unroll<kRows>([&](auto row) {
+        unroll<kBlockStep>([&](auto b) {
+          acc[row.kValue][b.kValue] =
+              Operand::step(acc[row.kValue][b.kValue], w[b.kValue], inputs[row.kValue]);
+        });
+      });
+      inputs += kRows;
+    }
+  }
+}
+
+// Where the sums of the panel's group g begin.
+template <typename Format, int kRows>
+[[gnu::always_inline]] inline void start_group(
+    const TileMemory<Format>& memory,
+    int g,
+    const float* numbers,
+    typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
+) {
+  clear(acc);
+  if constexpr (kIsWinograd<Format>) {
+    unroll<kRows>([&](auto row) {
+      const U32x16 of_row = as_u32(broadcast(numbers[2 * kRows + row.kValue]));
+      unroll<kBlockStep>([&](auto b) {
+        if constexpr (!is_plain(row.kValue, b.kValue, kBlockStep)) {
+          acc[row.kValue][b.kValue] = add_u32(load_u32(memory.starts[g][b.kValue]), of_row);
+        }
       });
     });
-    inputs += kRows;
   }
 }
 
@@ -94,18 +127,18 @@ void multiply_sliver(
     F32x16 y[kRows][kBlockStep];
     load_sums<kRows>(sums, y);
     for (int g = 0; g < range.count / weight.group; ++g) {
-      clear(acc);
+      const float* numbers = x.numbers + (first_group + g) * kGroupNumbers<Format> * kRows;
+      start_group<Format, kRows>(memory, g, numbers, acc);
       multiply_panel<Format, kRows>(
           memory.panel + g * group_inputs, inputs + g * group_inputs * kRows, group_inputs, acc
       );
-      const float* numbers = x.numbers + (first_group + g) * kGroupNumbers<Format> * kRows;
       add_group_products<Format, kRows>(memory, g, numbers, acc, y);
     }
     store_sums<kRows>(y, sums);
   }
 }
 
-template <typename Format, int kRows = kSliverRows>
+template <typename Format, int kRows = rows_of_sliver<Format>()>
 void multiply_sliver_rows(
     const PackedMatrix& weight,
     const PanelRange& range,
@@ -114,71 +147,11 @@ void multiply_sliver_rows(
     float (*sums)[kBlockStep][kBlockRows]
 ) {
   // Two slivers or more hold at least half of the most each.
-  if constexpr (kRows >= kSliverRows / 2) {
+  if constexpr (kRows >= rows_of_sliver<Format>() / 2) {
     if (x.rows == kRows) {
       multiply_sliver<Format, kRows>(weight, range, memory, x, sums);
     } else {
       multiply_sliver_rows<Format, kRows - 1>(weight, range, memory, x, sums);
-    }
-  }
-}
-
-// The panel of columns k and on of blocks from `block` up to `end`.
-[[gnu::always_inline]] inline PanelRange panel_at(
-    const PackedMatrix& weight, int k, int block, int end
-) {
-  return {block, smaller(kBlockStep, end - block), k, smaller(kPanelColumns, weight.columns - k)};
-}
-
-// What is unpacked next; after a tile's last panel, the first one of the blocks behind the tile,
-// which its thread mostly takes next.
-[[gnu::always_inline]] inline PanelRange panel_after(
-    const PackedMatrix& weight, const LinearTile& tile, const PanelRange& range
-) {
-  const int end = tile.first_block + tile.block_count;
-  if (range.first_block + kBlockStep < end) {
-    return panel_at(weight, range.first, range.first_block + kBlockStep, end);
-  }
-  if (range.first + kPanelColumns < weight.columns) {
-    return panel_at(weight, range.first + kPanelColumns, tile.first_block, end);
-  }
-  return panel_at(weight, 0, end, weight.blocks());
-}
-
-template <typename Format>
-void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
-  TileMemory<Format> memory;
-  const int end = tile.first_block + tile.block_count;
-  const int first_row = tile.slivers.first_row(tile.first_sliver);
-  const int end_sliver = tile.first_sliver + tile.sliver_count;
-  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
-  for (int block = tile.first_block; block < end; block += kBlockStep) {
-    auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-    __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
-  }
-  if (tile.block_count % kBlockStep != 0) {
-    __builtin_memset(memory.panel, 0, sizeof(memory.panel));
-    __builtin_memset(memory.scales, 0, sizeof(memory.scales));
-    __builtin_memset(memory.factors, 0, sizeof(memory.factors));
-  }
-  for (int k = 0; k < weight.columns; k += kPanelColumns) {
-    for (int block = tile.first_block; block < end; block += kBlockStep) {
-      const PanelRange range = panel_at(weight, k, block, end);
-      const PanelRange next = panel_after(weight, tile, range);
-      unpack_panel<Format>(weight, range, memory);
-      auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
-        ask_for_panel<Format>(weight, next, sliver - tile.first_sliver, tile.sliver_count);
-        const auto x = sliver_at<Format>(weight, tile, sliver);
-        const int row = tile.slivers.first_row(sliver) - first_row;
-        multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
-      }
-    }
-  }
-  for (int row = 0; row < row_count; ++row) {
-    for (int b = 0; b < tile.block_count; ++b) {
-      const F32x16 y = load(memory.sums[b / kBlockStep][row][b % kBlockStep]);
-      store_result(weight, tile, first_row + row, tile.first_block + b, y);
     }
   }
 }

@@ -26,6 +26,8 @@ struct TileMemory {
   // Of the panel's groups, see GroupTerms.
   alignas(64) float scales[kPanelGroups][kBlockStep][kBlockRows];
   alignas(64) float factors[kPanelGroups][kBlockStep][kBlockRows];
+  // Where sums of the panel's groups begin, but for what depends on the row of x.
+  alignas(64) std::uint32_t starts[kIsWinograd<Format> ? kPanelGroups : 1][kBlockStep][kBlockRows];
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
 };
 
@@ -112,6 +114,14 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
       words = widen(weight, range.first_block, range.blocks, first / group, 1, wide);
     }
     unpack_words<Format>(range, words, steps, at, memory);
+    if constexpr (kIsWinograd<Format>) {
+      constexpr int kStride = kBlockStep * kBlockRows;
+      for (int b = 0; b < range.blocks; ++b) {
+        const auto start =
+            minus_own_products(memory.panel[at][b], steps * Format::kOperands, kStride);
+        store_u32(memory.starts[k / group][b], start);
+      }
+    }
     at += steps * Format::kOperands;
     if constexpr (kGrouped<Format>) {
       unpack_scales<Format>(weight, range, words, k / group, memory);

@@ -76,7 +76,7 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
     cut.whole.bias = product.bias;
     cut.whole.out = product.out;
     const int slivers = cut.whole.slivers.count;
-    cut.row_tiles = divide_up(slivers, bodies.tile_slivers);
+    cut.row_tiles = divide_up(rows, bodies.tile_rows);
     cut.row_step = divide_up(slivers, cut.row_tiles);
     const auto same = std::ranges::find_if(result.cuts, [&](const Cut& earlier) {
       return share_prepared(earlier.product, product);

@@ -43,6 +43,9 @@
 //                                                   whole numbers of 16 bits, two neighbours a word
 //   dot_int16_pairs(acc, a, b)                      as to_int: acc + the products of the two signed
 //                                                   halves of each lane
+//   dot_int16_sums(acc, a, b, c, d)                 only where SAKER_WINOGRAD: dot_int16_pairs of
+//                                                   a + b and c + d, the sums of their halves
+//   hold(u)                                         as dot_int16_sums: keeps u in a register
 //   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes, the first of
 //   them
 //                                                   0, those that bits 4 n to 4 n + 3 of each half
@@ -82,6 +85,12 @@ namespace saker::kernels::SAKER_ISA {
 inline constexpr bool kInt16Dot = true;
 #else
 inline constexpr bool kInt16Dot = false;
+#endif
+
+#if defined(SAKER_WINOGRAD)
+inline constexpr bool kWinogradDot = true;
+#else
+inline constexpr bool kWinogradDot = false;
 #endif
 
 // Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.

@@ -20,6 +20,7 @@
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
 #define SAKER_PICKS_BYTES
+#define SAKER_WINOGRAD  // Products of codes/winograd.h: what has BF16 may be AMD's.
 #define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see dots/panels.h.
 #endif
 
@@ -193,6 +194,31 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
   return acc;
 #endif
 }
+
+#if defined(SAKER_WINOGRAD)
+inline U32x16 dot_int16_sums(U32x16 acc, U32x16 a, U32x16 b, U32x16 c, U32x16 d) {
+#if defined(SAKER_EMULATE_AVX512)
+  return {_mm512_dpwssd_epi32(acc.v, _mm512_add_epi16(a.v, b.v), _mm512_add_epi16(c.v, d.v))};
+#else
+  __m512i first;
+  __m512i second;  // As one piece, so that neither waits in a register.
+  asm("vpaddw %[b], %[a], %[first]\n\tvpaddw %[d], %[c], %[second]\n\t"
+      "vpdpwssd %[second], %[first], %[acc]"
+      : [acc] "+v"(acc.v), [first] "=&v"(first), [second] "=&v"(second)
+      : [a] "v"(a.v), [b] "v"(b.v), [c] "v"(c.v), [d] "v"(d.v));
+  return acc;
+#endif
+}
+
+// Keeps a vector in its register, where compilers would read it from memory for each use.
+inline void hold(U32x16& a) {
+#if !defined(SAKER_EMULATE_AVX512)
+  asm("" : "+v"(a.v));
+#else
+  static_cast<void>(a);
+#endif
+}
+#endif
 
 #if defined(SAKER_BYTE_DOT)
 inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {

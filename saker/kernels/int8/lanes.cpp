@@ -182,7 +182,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 
 const LinearBodies int8_linear_bodies = {
     int8::sliver_count,
-    kTileSlivers,
+    kTileRows,
     kBlockStep,
     {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
     true,

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Many rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
+// unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
+// with it; sums go through memory between panels, which changes no bit.
+
+#include "saker/kernels/cpu/linear_panels.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+// The panel of columns k and on of blocks from `block` up to `end`.
+[[gnu::always_inline]] inline PanelRange panel_at(
+    const PackedMatrix& weight, int k, int block, int end
+) {
+  return {block, smaller(kBlockStep, end - block), k, smaller(kPanelColumns, weight.columns - k)};
+}
+
+// What is unpacked next; after a tile's last panel, the first one of the blocks behind the tile,
+// which its thread mostly takes next.
+[[gnu::always_inline]] inline PanelRange panel_after(
+    const PackedMatrix& weight, const LinearTile& tile, const PanelRange& range
+) {
+  const int end = tile.first_block + tile.block_count;
+  if (range.first_block + kBlockStep < end) {
+    return panel_at(weight, range.first, range.first_block + kBlockStep, end);
+  }
+  if (range.first + kPanelColumns < weight.columns) {
+    return panel_at(weight, range.first + kPanelColumns, tile.first_block, end);
+  }
+  return panel_at(weight, 0, end, weight.blocks());
+}
+
+template <typename Format>
+void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
+  TileMemory<Format> memory;
+  const int end = tile.first_block + tile.block_count;
+  const int first_row = tile.slivers.first_row(tile.first_sliver);
+  const int end_sliver = tile.first_sliver + tile.sliver_count;
+  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
+  for (int block = tile.first_block; block < end; block += kBlockStep) {
+    auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
+    __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
+  }
+  if (tile.block_count % kBlockStep != 0) {
+    __builtin_memset(memory.panel, 0, sizeof(memory.panel));
+    __builtin_memset(memory.scales, 0, sizeof(memory.scales));
+    __builtin_memset(memory.factors, 0, sizeof(memory.factors));
+    __builtin_memset(memory.starts, 0, sizeof(memory.starts));
+  }
+  for (int k = 0; k < weight.columns; k += kPanelColumns) {
+    for (int block = tile.first_block; block < end; block += kBlockStep) {
+      const PanelRange range = panel_at(weight, k, block, end);
+      const PanelRange next = panel_after(weight, tile, range);
+      unpack_panel<Format>(weight, range, memory);
+      auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
+      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
+        ask_for_panel<Format>(weight, next, sliver - tile.first_sliver, tile.sliver_count);
+        const auto x = sliver_at<Format>(weight, tile, sliver);
+        const int row = tile.slivers.first_row(sliver) - first_row;
+        multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
+      }
+    }
+  }
+  for (int row = 0; row < row_count; ++row) {
+    for (int b = 0; b < tile.block_count; ++b) {
+      const F32x16 y = load(memory.sums[b / kBlockStep][row][b % kBlockStep]);
+      store_result(weight, tile, first_row + row, tile.first_block + b, y);
+    }
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA
