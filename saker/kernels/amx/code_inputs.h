@@ -4,7 +4,8 @@
 // Rows of x as tiles read them that meet affine codes: integers of 16 bits, each cut into an upper
 // and a lower signed byte. Of each sliver: for each step of 64 columns the upper bytes of its rows,
 // then the lower ones; behind all steps, for each group, the numbers of its rows (see
-// linear_tiles.h's Sliver) as if there were sixteen. Rows and columns that are missing are zeros.
+// products/slivers.h's Sliver) as if there were sixteen. Rows and columns that are missing are
+// zeros.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/linear_inputs.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 // Rows of x times blocks of affine codes on tiles. Codes are bytes there, x two signed bytes, and a
-// tile's sums of a group are exact: what linear_rows.h does for a few rows gives the same bits.
-// Sums of the upper and of the lower bytes leave the tiles group by group; while tiles work on a
-// block, vectors add up the one before.
+// tile's sums of a group are exact: what products/few_rows.h does for a few rows gives the same
+// bits. Sums of the upper and of the lower bytes leave the tiles group by group; while tiles work
+// on a block, vectors add up the one before.
 
 #include "saker/kernels/amx/code_inputs.h"
 #include "saker/kernels/amx/code_unpack.h"

@@ -6,7 +6,7 @@
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/codes/widen.h"
-#include "saker/kernels/cpu/linear_tiles.h"
+#include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
 

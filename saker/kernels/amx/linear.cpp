@@ -7,9 +7,9 @@
 #include "saker/kernels/amx/linear_rows.h"
 #include "saker/kernels/codes/integer_inputs.h"
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_many.h"
-#include "saker/kernels/cpu/linear_prepare.h"
-#include "saker/kernels/cpu/linear_rows.h"
+#include "saker/kernels/products/few_rows.h"
+#include "saker/kernels/products/many_rows.h"
+#include "saker/kernels/products/prepare.h"
 
 namespace saker::kernels::SAKER_ISA {
 

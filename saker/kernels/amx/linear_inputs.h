@@ -8,7 +8,7 @@
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/codes/transpose_lanes.h"
 #include "saker/kernels/cpu/lanes.h"
-#include "saker/kernels/cpu/linear_prepare.h"
+#include "saker/kernels/products/prepare.h"
 
 namespace saker::kernels::SAKER_ISA {
 

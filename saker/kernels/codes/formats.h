@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How the products of one instruction set read words of codes, see linear_formats.h.
+// How the products of one instruction set read words of codes, see products/formats.h.
 
 #include "saker/kernels/codes/e4m3.h"
-#include "saker/kernels/cpu/linear_operands.h"
+#include "saker/kernels/products/operands.h"
 
 namespace saker::kernels::SAKER_ISA {
 

@@ -2,11 +2,11 @@
 #pragma once
 
 // Rows of x as operands of integers read them, sixteen groups at a time: AVX-512. The same bits as
-// by linear_prepare.h's prepare, whose place it takes.
+// by products/prepare.h's prepare, whose place it takes.
 
 #include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/codes/group_steps.h"
-#include "saker/kernels/cpu/linear_prepare.h"
+#include "saker/kernels/products/prepare.h"
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// BFloat16Format (cpu/linear_formats.h) on sets whose weights of bf16 lie in rows.
+// BFloat16Format (products/formats.h) on sets whose weights of bf16 lie in rows.
 
 #include "saker/kernels/dots/few_rows.h"
 #include "saker/kernels/dots/many_rows.h"

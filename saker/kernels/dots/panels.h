@@ -6,7 +6,7 @@
 // (docs/adr/0020-bf16-along-its-rows.md). A weight is cut into panels of eight rows by up to 1024
 // columns, after which lanes are added.
 
-#include "saker/kernels/cpu/linear_tiles.h"
+#include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA::dots {
 

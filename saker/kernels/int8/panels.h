@@ -12,7 +12,7 @@
 
 #include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/lanes.h"
-#include "saker/kernels/cpu/linear_prepare.h"
+#include "saker/kernels/products/prepare.h"
 
 namespace saker::kernels::SAKER_ISA::int8 {
 

@@ -5,7 +5,7 @@
 // unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
 // with it; sums go through memory between panels, which changes no bit.
 
-#include "saker/kernels/cpu/linear_panels.h"
+#include "saker/kernels/products/panels.h"
 
 namespace saker::kernels::SAKER_ISA {
 

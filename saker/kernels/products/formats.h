@@ -7,8 +7,8 @@
 
 #include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_operands.h"
 #include "saker/kernels/cpu/packed_matrix.h"
+#include "saker/kernels/products/operands.h"
 
 namespace saker::kernels::SAKER_ISA {
 

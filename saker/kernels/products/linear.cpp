@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of one instruction set; linear_bodies.h states the order of additions.
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_many.h"
-#include "saker/kernels/cpu/linear_prepare.h"
-#include "saker/kernels/cpu/linear_rows.h"
+#include "saker/kernels/products/few_rows.h"
+#include "saker/kernels/products/many_rows.h"
+#include "saker/kernels/products/prepare.h"
 
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 #include "saker/kernels/codes/integer_inputs.h"

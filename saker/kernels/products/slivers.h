@@ -6,7 +6,7 @@
 
 #include "saker/kernels/codes/winograd.h"
 #include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/linear_formats.h"
+#include "saker/kernels/products/formats.h"
 
 namespace saker::kernels::SAKER_ISA {
 

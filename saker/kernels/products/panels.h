@@ -3,7 +3,7 @@
 
 // A sliver of rows of x times a panel of unpacked weights.
 
-#include "saker/kernels/cpu/linear_unpack.h"
+#include "saker/kernels/products/unpack.h"
 
 namespace saker::kernels::SAKER_ISA {
 

@@ -6,7 +6,7 @@
 
 #include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/lanes.h"
-#include "saker/kernels/cpu/linear_tiles.h"
+#include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
 

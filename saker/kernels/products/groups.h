@@ -3,7 +3,7 @@
 
 // Few rows of x (one sliver) times blocks of codes.
 
-#include "saker/kernels/cpu/linear_tiles.h"
+#include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
 

@@ -4,7 +4,7 @@
 // Few rows of x (one sliver) times blocks of the weight: weights are read once and unpacked in
 // registers, several blocks (and groups) at a time so that enough chains of additions overlap.
 
-#include "saker/kernels/cpu/linear_groups.h"
+#include "saker/kernels/products/groups.h"
 
 namespace saker::kernels::SAKER_ISA {
 

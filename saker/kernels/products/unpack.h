@@ -3,7 +3,7 @@
 
 // The panel of a tile, and the unpacking of a weight's words into it.
 
-#include "saker/kernels/cpu/linear_tiles.h"
+#include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
 
