@@ -31,6 +31,22 @@ namespace saker::kernels::SAKER_ISA {
   return panel_at(weight, 0, end, weight.blocks());
 }
 
+// Writes the results of a sliver's rows, the first of which is `row` of the result.
+inline void store_rows(
+    const PackedMatrix& weight,
+    const LinearTile& tile,
+    const PanelRange& range,
+    int row,
+    int rows,
+    const float (*sums)[kBlockStep][kBlockRows]
+) {
+  for (int i = 0; i < rows; ++i) {
+    for (int b = 0; b < range.blocks; ++b) {
+      store_result(weight, tile, row + i, range.first_block + b, load(sums[i][b]));
+    }
+  }
+}
+
 template <typename Format>
 void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory<Format> memory;
@@ -59,13 +75,10 @@ void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
         const auto x = sliver_at<Format>(weight, tile, sliver);
         const int row = tile.slivers.first_row(sliver) - first_row;
         multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
+        if (range.first + range.count == weight.columns) {
+          store_rows(weight, tile, range, first_row + row, x.rows, sums + row);
+        }
       }
-    }
-  }
-  for (int row = 0; row < row_count; ++row) {
-    for (int b = 0; b < tile.block_count; ++b) {
-      const F32x16 y = load(memory.sums[b / kBlockStep][row][b % kBlockStep]);
-      store_result(weight, tile, first_row + row, tile.first_block + b, y);
     }
   }
 }
