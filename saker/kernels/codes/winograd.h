@@ -59,7 +59,7 @@ constexpr bool is_plain(int row, int block, int blocks) {
   return sub_u32(broadcast_u32(0), sum);
 }
 
-// Where sums of a group begin, but for what depends on the weight: numbers of the rows of x.
+// Where sums of a group begin, but for what depends on the weight: numbers of its rows of x.
 template <int kRows, int kBlocks>
 [[gnu::always_inline]] inline void start_winograd_sums(
     const float* numbers, U32x16 (&sums)[kRows][kBlocks]
@@ -73,15 +73,15 @@ template <int kRows, int kBlocks>
   });
 }
 
-// Takes away what depends on the weight alone.
+// Adds what depends on the weight alone, its minus_own_products.
 template <int kRows, int kBlocks>
-[[gnu::always_inline]] inline void end_winograd_sums(
+[[gnu::always_inline]] inline void add_own_products(
     const U32x16 (&own)[kBlocks], U32x16 (&sums)[kRows][kBlocks]
 ) {
   unroll<kRows>([&](auto row) {
     unroll<kBlocks>([&](auto b) {
       if constexpr (!is_plain(row.kValue, b.kValue, kBlocks)) {
-        sums[row.kValue][b.kValue] = sub_u32(sums[row.kValue][b.kValue], own[b.kValue]);
+        sums[row.kValue][b.kValue] = add_u32(sums[row.kValue][b.kValue], own[b.kValue]);
       }
     });
   });

@@ -119,7 +119,8 @@ template <typename Format, int kRows, int kBlocks>
     words.at += Format::kStepBytes;
   }
   ahead.ask(kBlocks * (weight.read_group_bytes() - weight.read_word_bytes()));
-  end_winograd_sums(own[0], a);
+  unroll<kBlocks>([&](auto b) { own[0][b.kValue] = sub_u32(broadcast_u32(0), own[0][b.kValue]); });
+  add_own_products(own[0], a);
   add_products<Format>(weight, words, numbers, a, y);
 }
 

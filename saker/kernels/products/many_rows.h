@@ -47,13 +47,36 @@ inline void store_rows(
   }
 }
 
+// All slivers of a tile times a panel, and what is left to do with their sums after the last one.
+// Meanwhile `next` is asked for.
+template <typename Format>
+void multiply_slivers(
+    const PackedMatrix& weight,
+    const LinearTile& tile,
+    const PanelRange& range,
+    const PanelRange& next,
+    TileMemory<Format>& memory
+) {
+  auto* sums = memory.sums[(range.first_block - tile.first_block) / kBlockStep];
+  const int first_row = tile.slivers.first_row(tile.first_sliver);
+  for (int i = 0; i < tile.sliver_count; ++i) {
+    ask_for_panel<Format>(weight, next, i, tile.sliver_count);
+    const auto x = sliver_at<Format>(weight, tile, tile.first_sliver + i);
+    const int row = tile.slivers.first_row(tile.first_sliver + i);
+    auto* of_sliver = sums + row - first_row;
+    multiply_sliver_rows<Format>(weight, range, memory, x, of_sliver);
+    if (range.first + range.count == weight.columns) {
+      store_rows(weight, tile, range, row, x.rows, of_sliver);
+    }
+  }
+}
+
 template <typename Format>
 void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory<Format> memory;
   const int end = tile.first_block + tile.block_count;
-  const int first_row = tile.slivers.first_row(tile.first_sliver);
-  const int end_sliver = tile.first_sliver + tile.sliver_count;
-  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
+  const int row_count = tile.slivers.first_row(tile.first_sliver + tile.sliver_count) -
+                        tile.slivers.first_row(tile.first_sliver);
   for (int block = tile.first_block; block < end; block += kBlockStep) {
     auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
     __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
@@ -69,16 +92,7 @@ void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
       const PanelRange range = panel_at(weight, k, block, end);
       const PanelRange next = panel_after(weight, tile, range);
       unpack_panel<Format>(weight, range, memory);
-      auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
-        ask_for_panel<Format>(weight, next, sliver - tile.first_sliver, tile.sliver_count);
-        const auto x = sliver_at<Format>(weight, tile, sliver);
-        const int row = tile.slivers.first_row(sliver) - first_row;
-        multiply_sliver_rows<Format>(weight, range, memory, x, sums + row);
-        if (range.first + range.count == weight.columns) {
-          store_rows(weight, tile, range, first_row + row, x.rows, sums + row);
-        }
-      }
+      multiply_slivers<Format>(weight, tile, range, next, memory);
     }
   }
 }

@@ -30,6 +30,7 @@ template <int kRows>
 
 // sums += panel[first ..][..] * inputs for kRows rows, the chains kept in registers.
 template <typename Format, int kRows>
+  requires(!kIsWinograd<Format>)
 [[gnu::always_inline]] inline void multiply_panel(
     const typename Format::Operand::Input (*panel)[kBlockStep][kBlockRows],
     const typename Format::Operand::Input* inputs,
@@ -37,31 +38,39 @@ template <typename Format, int kRows>
     typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
 ) {
   using Operand = typename Format::Operand;
-  if constexpr (kIsWinograd<Format>) {
-    for (int i = 0; i < count; i += 2) {
-      U32x16 w[2][kBlockStep];
-      unroll<kBlockStep>([&](auto b) {
-        w[0][b.kValue] = load_u32(panel[i][b.kValue]);
-        w[1][b.kValue] = load_u32(panel[i + 1][b.kValue]);
-        hold(w[0][b.kValue]);
-        hold(w[1][b.kValue]);
-      });
-      add_winograd_step(w[0], w[1], inputs, acc);
-      inputs += 2 * kRows;
-    }
-  } else {
 #pragma GCC unroll 4
-    for (int i = 0; i < count; ++i) {
-      typename Operand::Weight w[kBlockStep];
-      unroll<kBlockStep>([&](auto b) { w[b.kValue] = Operand::load_panel(panel[i][b.kValue]); });
-      unroll<kRows>([&](auto row) {
-        unroll<kBlockStep>([&](auto b) {
-          acc[row.kValue][b.kValue] =
-              Operand::step(acc[row.kValue][b.kValue], w[b.kValue], inputs[row.kValue]);
-        });
+  for (int i = 0; i < count; ++i) {
+    typename Operand::Weight w[kBlockStep];
+    unroll<kBlockStep>([&](auto b) { w[b.kValue] = Operand::load_panel(panel[i][b.kValue]); });
+    unroll<kRows>([&](auto row) {
+      unroll<kBlockStep>([&](auto b) {
+        acc[row.kValue][b.kValue] =
+            Operand::step(acc[row.kValue][b.kValue], w[b.kValue], inputs[row.kValue]);
       });
-      inputs += kRows;
-    }
+    });
+    inputs += kRows;
+  }
+}
+
+// The same by Winograd's products.
+template <typename Format, int kRows>
+  requires(kIsWinograd<Format>)
+[[gnu::always_inline]] inline void multiply_panel(
+    const typename Format::Operand::Input (*panel)[kBlockStep][kBlockRows],
+    const typename Format::Operand::Input* inputs,
+    int count,
+    typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
+) {
+  for (int i = 0; i < count; i += 2) {
+    typename Format::Operand::Weight w[2][kBlockStep];
+    unroll<kBlockStep>([&](auto b) {
+      w[0][b.kValue] = load_u32(panel[i][b.kValue]);
+      w[1][b.kValue] = load_u32(panel[i + 1][b.kValue]);
+      hold(w[0][b.kValue]);
+      hold(w[1][b.kValue]);
+    });
+    add_winograd_step(w[0], w[1], inputs, acc);
+    inputs += 2 * kRows;
   }
 }
 
@@ -73,16 +82,13 @@ template <typename Format, int kRows>
     const float* numbers,
     typename Format::Operand::Sum (&acc)[kRows][kBlockStep]
 ) {
-  clear(acc);
   if constexpr (kIsWinograd<Format>) {
-    unroll<kRows>([&](auto row) {
-      const U32x16 of_row = as_u32(broadcast(numbers[2 * kRows + row.kValue]));
-      unroll<kBlockStep>([&](auto b) {
-        if constexpr (!is_plain(row.kValue, b.kValue, kBlockStep)) {
-          acc[row.kValue][b.kValue] = add_u32(load_u32(memory.starts[g][b.kValue]), of_row);
-        }
-      });
-    });
+    typename Format::Operand::Sum own[kBlockStep];
+    unroll<kBlockStep>([&](auto b) { own[b.kValue] = load_u32(memory.starts[g][b.kValue]); });
+    start_winograd_sums(numbers + 2 * kRows, acc);
+    add_own_products(own, acc);
+  } else {
+    clear(acc);
   }
 }
 
