@@ -39,7 +39,7 @@ constexpr int kFewSums = 2;
 constexpr int kFewGroupSums = kFewSums;
 constexpr bool kCodesInOrder = false;
 #endif
-// Rows of x times codes, more than kFewRows and at most kPassRows of them, take passes of kPass
+// Rows of x times codes, more than kFew and at most kPassRows of them, take passes of kPass
 // rows at most, which is faster than to unpack a panel for so few; but not passes of two.
 constexpr int kPass = kBf16Dot && kFewRows > 8 ? 8 : kFewRows;
 constexpr int kPassRows = kPass >= 6 ? 4 * kPass : 0;
