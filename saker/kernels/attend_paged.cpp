@@ -92,14 +92,27 @@ class PagedAttention {
 
  private:
   void write_head(const PagedRows& rows, const PageWrite& write, int head) const {
-    const auto value = [&](int i) { return StridedRows::at(rows.v, write.first_row + i, head); };
-    for (int i = 0; i < write.row_count; ++i) {
-      const float* key = StridedRows::at(rows.k, write.first_row + i, head);
-      write_key(plan_.layout, write.page, head, write.slot + i, key);
+    const PageRows of{
+        StridedRows::at(rows.k, write.first_row, head),
+        StridedRows::at(rows.v, write.first_row, head),
+        rows.k.row_stride,
+        rows.v.row_stride,
+        write.slot,
+        write.row_count,
+        write.page + plan_.layout.keys_at(head),
+    };
+    const bool plain = plan_.layout.bf16 && !plan_.layout.key_codes.is_quantized();
+    if (plain && plan_.bodies->write_bf16_rows != nullptr) {
+      plan_.bodies->write_bf16_rows(plan_.shape, of);
+      return;
     }
-    for (int i = 0; i < write.row_count;) {
-      const int slot = write.slot + i;
-      if (slot % 2 == 0 && i + 1 < write.row_count) {
+    const auto value = [&](int i) { return of.values + i * of.value_stride; };
+    for (int i = 0; i < of.count; ++i) {
+      write_key(plan_.layout, write.page, head, of.slot + i, of.keys + i * of.key_stride);
+    }
+    for (int i = 0; i < of.count;) {
+      const int slot = of.slot + i;
+      if (slot % 2 == 0 && i + 1 < of.count) {
         write_value_pair(plan_.layout, write.page, head, slot, value(i), value(i + 1));
         i += 2;
       } else {

@@ -8,6 +8,9 @@
 #include "saker/kernels/attention/quantized.h"
 #include "saker/kernels/attention/softmax.h"
 #include "saker/kernels/attention/state.h"
+#if defined(SAKER_TRANSPOSES)
+#include "saker/kernels/attention/page_rows.h"
+#endif
 #if defined(__AMX_BF16__) || defined(SAKER_EMULATE_AMX)
 #include "saker/kernels/attention/tile_code_products.h"
 #include "saker/kernels/attention/tile_products.h"
@@ -330,33 +333,48 @@ void attend_chunk(
   });
 }
 
-// Where a row of the tile, counted through all its kv heads, comes from and goes to.
+// Where row `row` of the tile's kv head number `head` comes from and goes to.
 struct TileRow {
   std::ptrdiff_t row;  // Of the span.
   int head;            // Of all query heads.
 
-  TileRow(const AttendShape& shape, const AttendTile& tile, int index) {
-    const int flat = tile.first + index % tile.count;
+  TileRow(const AttendShape& shape, const AttendTile& tile, int head_index, int row_index) {
+    const int flat = tile.first + row_index;
     row = flat / shape.group;
-    head = (tile.kv_head + index / tile.count) * shape.group + flat % shape.group;
+    head = (tile.kv_head + head_index) * shape.group + flat % shape.group;
   }
 };
 
+// Rows of the span that a query is asked for ahead.
+constexpr int kRowsAhead = 4;
+
+// Scales a query, padded with zeros to whole steps.
+void load_scaled(const AttendShape& shape, const AttendTile& tile, const float* from, float* to) {
+  const auto* ahead = reinterpret_cast<const std::byte*>(from + kRowsAhead * tile.q.row_stride);
+  const F32x16 scale = broadcast(shape.scale);
+  for (int d = 0; d < shape.query_stride; d += kVector) {
+    prefetch(ahead + d * sizeof(float));  // Rows lie far apart.
+    const int left = shape.head_dim - d;
+    const F32x16 lanes =
+        left >= kVector ? load(from + d) : load_part(from + d, left > 0 ? left : 0);
+    store(to + d, mul(lanes, scale));
+  }
+}
+
 template <typename Products>
 void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+  // Rounded queries take half of their floats: the next one begins in the second half.
+  float* to = scratch;
   float* terms = scratch_of(shape, tile, scratch).query_terms;
-  for (int j = 0; j < tile.kv_heads * tile.count; ++j) {
-    const TileRow of(shape, tile, j);
-    const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
-    // Rounded queries take half of this: the next one begins in its second half.
-    float* to = scratch + j * query_words<Products>(shape);
-    for (int d = 0; d < shape.head_dim; ++d) {
-      to[d] = from[d] * shape.scale;
+  for (int head = 0; head < tile.kv_heads; ++head) {
+    for (int row = 0; row < tile.count; ++row) {
+      const TileRow of(shape, tile, head, row);
+      const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
+      load_scaled(shape, tile, from, to);
+      Products::load_query(shape, to, terms);
+      to += query_words<Products>(shape);
+      terms += query_terms(shape.key_codes);
     }
-    for (int d = shape.head_dim; d < shape.query_stride; ++d) {
-      to[d] = 0.0F;
-    }
-    Products::load_query(shape, to, terms + j * query_terms(shape.key_codes));
   }
 }
 
@@ -426,16 +444,17 @@ void merge(
 }
 
 void finish(const AttendShape& shape, const AttendTile& tile, const float* floats) {
-  for (int j = 0; j < tile.kv_heads * tile.count; ++j) {
-    const int row = j % tile.count;
-    const State total = state_of(shape, tile, j / tile.count, const_cast<float*>(floats));
-    const TileRow of(shape, tile, j);
-    float* out = tile.out + (of.row * shape.heads + of.head) * shape.value_head_dim;
-    const F32x16 sum = broadcast(reduce_add(load(total.sums + row * kVector)));
-    for (int i = 0; i < shape.value_head_dim; i += kVector) {
-      const int left = shape.value_head_dim - i;
-      const F32x16 value = div(load(total.values + row * total.stride + i), sum);
-      store_part(out + i, value, left < kVector ? left : kVector);
+  for (int head = 0; head < tile.kv_heads; ++head) {
+    const State total = state_of(shape, tile, head, const_cast<float*>(floats));
+    for (int row = 0; row < tile.count; ++row) {
+      const TileRow of(shape, tile, head, row);
+      float* out = tile.out + (of.row * shape.heads + of.head) * shape.value_head_dim;
+      const float* values = total.values + row * total.stride;
+      const F32x16 share = broadcast(1.0F / reduce_add(load(total.sums + row * kVector)));
+      for (int i = 0; i < shape.value_head_dim; i += kVector) {
+        const int left = shape.value_head_dim - i;
+        store_part(out + i, mul(load(values + i), share), left < kVector ? left : kVector);
+      }
     }
   }
 }
@@ -444,6 +463,16 @@ void finish(const AttendShape& shape, const AttendTile& tile, const float* float
 
 extern const AttendBodies attend_bodies;
 
-const AttendBodies attend_bodies = {load_queries, attend_chunk, merge, finish};
+const AttendBodies attend_bodies = {
+    .load_queries = load_queries,
+    .attend_chunk = attend_chunk,
+    .merge = merge,
+    .finish = finish,
+#if defined(SAKER_TRANSPOSES)
+    .write_bf16_rows = write_bf16_rows,
+#else
+    .write_bf16_rows = nullptr,
+#endif
+};
 
 }  // namespace saker::kernels::SAKER_ISA

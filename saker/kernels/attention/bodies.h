@@ -111,6 +111,17 @@ struct AttendChunk {
   return (floats + kLanes - 1) / kLanes * kLanes;
 }
 
+// New rows of one kv head for slots [slot, slot + count) of its block.
+struct PageRows {
+  const float* keys;  // [count][key_stride]
+  const float* values;
+  std::ptrdiff_t key_stride;
+  std::ptrdiff_t value_stride;
+  int slot;
+  int count;
+  std::byte* block;
+};
+
 struct AttendBodies {
   // Scales the tile's queries into the scratch memory; before the others.
   void (*load_queries)(const AttendShape& shape, const AttendTile& tile, float* scratch);
@@ -134,6 +145,9 @@ struct AttendBodies {
   );
   // Divides by the sums and writes the tile's rows of `out`.
   void (*finish)(const AttendShape& shape, const AttendTile& tile, const float* total);
+  // Writes rows to pages of bf16 as write_key and write_value do (kv_pages.h); null where those are
+  // as good.
+  void (*write_bf16_rows)(const AttendShape& shape, const PageRows& rows);
 };
 
 }  // namespace saker::kernels

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #define SAKER_INT16_DOT
+#define SAKER_TRANSPOSES  // Squares of lanes, see codes/transpose_lanes.h.
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512VNNI__)
 #define SAKER_BYTE_DOT
 #endif
