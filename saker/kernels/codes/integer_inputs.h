@@ -12,6 +12,16 @@
 
 namespace saker::kernels::SAKER_ISA {
 
+// Inputs of a row's groups, at most.
+inline constexpr int kMostInputs = kGroupsAtOnce * kLargestGroup / 2;
+
+// Two times eight words.
+[[gnu::always_inline]] inline U32x16 load_halves(const std::uint32_t* a, const std::uint32_t* b) {
+  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
+  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
+  return {_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1)};
+}
+
 // Inputs of sixteen columns.
 template <typename Format>
 inline constexpr int kLaneInputs = kLanes / Format::Operand::kPerOperand;
@@ -59,19 +69,41 @@ template <typename Format>
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(inputs), words);
 }
 
-// The same, `stride` apart.
-template <typename Format>
-[[gnu::always_inline]] inline void store_lane_inputs(
-    U32x16 integers, int stride, typename Format::Operand::Input* inputs
-) {
-  if (stride == 1) {
-    store_lane_inputs<Format>(integers, inputs);
-    return;
+// The first `count` inputs of each of `rows` rows, side by side.
+template <typename Input>
+void interleave(const Input (*from)[kMostInputs], int rows, int count, Input* to) {
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < count; ++i) {
+      to[i * rows + row] = from[row][i];
+    }
   }
-  typename Format::Operand::Input side_by_side[kLaneInputs<Format>];
-  store_lane_inputs<Format>(integers, side_by_side);
-  for (int i = 0; i < kLaneInputs<Format>; ++i) {
-    inputs[i * stride] = side_by_side[i];
+}
+
+// Those of four rows, as most slivers of Winograd's products have; eight words of each at a time.
+inline void interleave_four(
+    const std::uint32_t (*from)[kMostInputs], int count, std::uint32_t* to
+) {
+  alignas(64) static constexpr std::uint32_t kFirstFour[kLanes] = {
+      0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27
+  };
+  constexpr int kWords = kLanes / 2;
+  const U32x16 first = load_u32(kFirstFour);
+  const U32x16 second = add_u32(first, broadcast_u32(4));
+  for (int i = 0; i < count; i += kWords) {
+    const U32x16 upper = load_halves(from[0] + i, from[1] + i);
+    const U32x16 lower = load_halves(from[2] + i, from[3] + i);
+    store_u32(to + 4 * i, permute_two(upper, first, lower));
+    store_u32(to + 4 * i + kLanes, permute_two(upper, second, lower));
+  }
+}
+
+inline void interleave(
+    const std::uint32_t (*from)[kMostInputs], int rows, int count, std::uint32_t* to
+) {
+  if (rows == kWinogradRows) {
+    interleave_four(from, count, to);
+  } else {
+    interleave<std::uint32_t>(from, rows, count, to);
   }
 }
 
@@ -103,8 +135,8 @@ struct NoProducts {
   void store_minus(int, int, float*) {}
 };
 
-// Some groups of a row, as many as there are at once or fewer. Inputs and numbers of rows lie side
-// by side, `rows` of them.
+// Some groups of a row, as many as there are at once or fewer. Its inputs follow each other,
+// numbers of `rows` rows lie side by side.
 template <typename Format, int kGroup>
 void prepare_groups(
     const float* from, int groups, int rows, typename Format::Operand::Input* inputs, float* numbers
@@ -121,13 +153,22 @@ void prepare_groups(
       sums[g] = add_u32(sums[g], integers);
       products.add(g, integers);
       from += kLanes;
-      store_lane_inputs<Format>(integers, rows, inputs);
-      inputs += kLaneInputs<Format> * rows;
+      store_lane_inputs<Format>(integers, inputs);
+      inputs += kLaneInputs<Format>;
     }
   }
   const int next = kGroupNumbers<Format> * rows;
   store_numbers(steps, sums, groups, rows, next, numbers);
   products.store_minus(groups, next, numbers + 2 * rows);
+}
+
+// Columns [k, k + count) of a row, into the second cache: a short row ends before the processor
+// knows that it is read in order.
+inline void ask_for_inputs(const InputRows& x, int row, int k, int count) {
+  const float* from = x.data + row * x.row_stride + k;
+  for (int i = 0; i < count; i += kLanes) {
+    __builtin_prefetch(from + i, 0, 2);
+  }
 }
 
 template <typename Format>
@@ -139,20 +180,27 @@ void prepare(
     int sliver,
     std::byte* prepared
 ) {
+  using Input = typename Format::Operand::Input;
   const auto to = sliver_room<Format>(weight, slivers, sliver, prepared);
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
+  alignas(64) Input inputs[kFewRows][kMostInputs];
   with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {
     constexpr int kColumns = kGroupsAtOnce * kGroup;
-    for (int row = 0; row < to.rows; ++row) {
-      for (int k = 0; k < weight.columns; k += kColumns) {
-        const int columns = smaller(kColumns, weight.columns - k);
+    for (int k = 0; k < weight.columns; k += kColumns) {
+      const int columns = smaller(kColumns, weight.columns - k);
+      Input* at = to.inputs + k / Format::Operand::kPerOperand * to.rows;
+      for (int row = 0; row < to.rows; ++row) {
+        ask_for_inputs(x, to.first + row + 1, k, columns);
         prepare_groups<Format, kGroup>(
             find_inputs(x, to.first + row, k, columns, values),
             columns / kGroup,
             to.rows,
-            to.inputs + k / Format::Operand::kPerOperand * to.rows + row,
+            to.rows == 1 ? at : inputs[row],
             to.numbers + k / kGroup * kGroupNumbers<Format> * to.rows + row
         );
+      }
+      if (to.rows > 1) {
+        interleave(inputs, to.rows, columns / Format::Operand::kPerOperand, at);
       }
     }
   });
