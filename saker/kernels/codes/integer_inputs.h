@@ -6,21 +6,12 @@
 
 #include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/codes/group_steps.h"
+#include "saker/kernels/codes/interleave.h"
 #include "saker/kernels/products/prepare.h"
 
 #include <type_traits>
 
 namespace saker::kernels::SAKER_ISA {
-
-// Inputs of a row's groups, at most.
-inline constexpr int kMostInputs = kGroupsAtOnce * kLargestGroup / 2;
-
-// Two times eight words.
-[[gnu::always_inline]] inline U32x16 load_halves(const std::uint32_t* a, const std::uint32_t* b) {
-  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
-  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
-  return {_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1)};
-}
 
 // Inputs of sixteen columns.
 template <typename Format>
@@ -67,44 +58,6 @@ template <typename Format>
   const __m128i from = _mm_load_si128(reinterpret_cast<const __m128i*>(kFrom.at));
   words = _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(from));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(inputs), words);
-}
-
-// The first `count` inputs of each of `rows` rows, side by side.
-template <typename Input>
-void interleave(const Input (*from)[kMostInputs], int rows, int count, Input* to) {
-  for (int row = 0; row < rows; ++row) {
-    for (int i = 0; i < count; ++i) {
-      to[i * rows + row] = from[row][i];
-    }
-  }
-}
-
-// Those of four rows, as most slivers of Winograd's products have; eight words of each at a time.
-inline void interleave_four(
-    const std::uint32_t (*from)[kMostInputs], int count, std::uint32_t* to
-) {
-  alignas(64) static constexpr std::uint32_t kFirstFour[kLanes] = {
-      0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27
-  };
-  constexpr int kWords = kLanes / 2;
-  const U32x16 first = load_u32(kFirstFour);
-  const U32x16 second = add_u32(first, broadcast_u32(4));
-  for (int i = 0; i < count; i += kWords) {
-    const U32x16 upper = load_halves(from[0] + i, from[1] + i);
-    const U32x16 lower = load_halves(from[2] + i, from[3] + i);
-    store_u32(to + 4 * i, permute_two(upper, first, lower));
-    store_u32(to + 4 * i + kLanes, permute_two(upper, second, lower));
-  }
-}
-
-inline void interleave(
-    const std::uint32_t (*from)[kMostInputs], int rows, int count, std::uint32_t* to
-) {
-  if (rows == kWinogradRows) {
-    interleave_four(from, count, to);
-  } else {
-    interleave<std::uint32_t>(from, rows, count, to);
-  }
 }
 
 // Of Winograd's products: minus the sum of each group's products of two columns.
