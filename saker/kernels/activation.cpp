@@ -45,16 +45,8 @@ GatedFunction body_of(const RowBodies& bodies, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
-// joined [rows, 2 width] -> out [rows, width], whose rows are `stride` apart: the gates' place,
-// too.
-void activate(
-    GatedFunction function,
-    const HeadRows& joined,
-    int rows,
-    int width,
-    float* out,
-    std::ptrdiff_t stride
-) {
+// joined [rows, 2 width] -> out [rows, width].
+void activate(GatedFunction function, const HeadRows& joined, int rows, int width, float* out) {
   const int pieces = pieces_of(width);
   each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
     const int row = index / pieces;
@@ -63,7 +55,7 @@ void activate(
     const GatedRow task{
         gate,
         gate + width,
-        out + row * stride + first,
+        out + static_cast<std::ptrdiff_t>(row) * width + first,
     };
     function(task, std::min(kPiece, width - first));
   });
@@ -77,7 +69,7 @@ struct GatedBody {
     return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
            ) mutable {
       const int width = joined.width() / 2;
-      activate(function, joined.resolve(), joined.rows(), width, out, width);
+      activate(function, joined.resolve(), joined.rows(), width, out);
     };
   }
 };
@@ -89,34 +81,38 @@ struct LinearGatedBody {
   LinearBody product;
   GatedFunction function;
 
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    const int width = outputs[0].shape(1);
-    const int rows = outputs[0].shape(0);
-    return task(inputs, memory_for({rows, 2 * width}), outputs[0].data<float>(), width);
-  }
-
-  // Long prompts wait for memory here: the results take the gates' place.
-  std::function<void()> start_part(const std::vector<mx::array>& inputs, mx::array& rows) const {
-    const int stride = 2 * rows.shape(1);
-    const mx::array joined = memory_for({rows.shape(0), stride});
-    rows.copy_shared_buffer(joined, {stride, 1}, {}, joined.data_size());
-    return task(inputs, joined, rows.data<float>(), stride);
-  }
-
- private:
-  std::function<void()> task(
-      const std::vector<mx::array>& inputs, mx::array joined, float* out, std::ptrdiff_t stride
+  std::function<void()> operator()(
+      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
   ) const {
-    auto multiply = product.start(inputs, joined.data<float>());
+    const int rows = outputs[0].shape(0);
+    const int width = outputs[0].shape(1);
+    mx::array joined = memory_for({rows, 2 * width});
     return [function = function,
-            multiply = std::move(multiply),
-            joined = std::move(joined),
-            out,
-            stride] {
+            multiply = product.start(inputs, joined.data<float>()),
+            joined,
+            out = outputs[0].data<float>()] {
       multiply();
-      const int width = joined.shape(1);
-      activate(function, {joined.data<float>(), width, 0}, joined.shape(0), width / 2, out, stride);
+      const int columns = joined.shape(1);
+      activate(function, {joined.data<float>(), columns, 0}, joined.shape(0), columns / 2, out);
     };
+  }
+
+  // Long prompts wait for memory: the next product makes its rows from gates and ups as it prepares
+  // them.
+  static bool makes_rows(const mx::array& rows) { return rows.shape(0) > kRowsPreparedAlone; }
+
+  std::function<void()> start_making(
+      const std::vector<mx::array>& inputs, const mx::array& rows, MakeRows& make
+  ) const {
+    const int width = rows.shape(1);
+    mx::array joined = memory_for({rows.shape(0), 2 * width});
+    make = [function = function, joined, width](int first, int count, float* to) {
+      const float* gate = joined.data<float>() + std::ptrdiff_t{first} * 2 * width;
+      for (int row = 0; row < count; ++row, gate += 2 * width, to += width) {
+        function({gate, gate + width, to}, width);
+      }
+    };
+    return product.start(inputs, joined.data<float>());
   }
 };
 

@@ -8,6 +8,7 @@
 // values yet. It returns the task that runs on the stream's thread, which captures pointers and
 // must not outlive the arrays (MLX keeps them until the task ran).
 
+#include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/mx.h"
 
 #include "mlx/backend/cpu/encoder.h"
@@ -21,13 +22,21 @@
 
 namespace saker::kernels {
 
+// The rows of x that a part gives to a product.
+struct PartRows {
+  mx::array array;  // Without memory until the part starts.
+  // Where it is not empty, the array stays without memory, and this makes the rows once the part's
+  // task has run.
+  MakeRows make = nullptr;
+};
+
 // An operation that another one may run as a part of its own.
 class CpuPart {
  public:
   virtual ~CpuPart() = default;
 
-  // The task that fills the one result, `rows`, which has no memory yet and may get strides.
-  virtual std::function<void()> start(const std::vector<mx::array>& inputs, mx::array& rows)
+  // The task that leaves the one result in `rows`.
+  virtual std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows)
       const = 0;
 
   // Whether nobody but the product that comes next reads the result.
@@ -52,20 +61,20 @@ class CpuOperation : public mx::Primitive, public CpuPart {
       outputs[first++].copy_shared_buffer(inputs[0]);
     }
     for (; first < outputs.size(); ++first) {
-      outputs[first].set_data(mx_memory(outputs[first].nbytes()));
+      give_memory(outputs[first]);
     }
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }
 
-  std::function<void()> start(const std::vector<mx::array>& inputs, mx::array& rows)
-      const override {
-    if constexpr (requires { body_.start_part(inputs, rows); }) {
-      return body_.start_part(inputs, rows);
-    } else {
-      rows.set_data(mx_memory(rows.nbytes()));
-      std::vector<mx::array> outputs = {rows};
-      return body_(inputs, outputs);
+  std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows) const override {
+    if constexpr (requires { body_.makes_rows(rows.array); }) {
+      if (body_.makes_rows(rows.array)) {
+        return body_.start_making(inputs, rows.array, rows.make);
+      }
     }
+    give_memory(rows.array);
+    std::vector<mx::array> outputs = {rows.array};
+    return body_(inputs, outputs);
   }
 
   bool feeds_product() const override {

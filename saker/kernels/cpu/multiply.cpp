@@ -15,7 +15,6 @@ namespace {
 // Tiles that each thread gets about: enough to even out a thread that lost its core for a while.
 constexpr int kTilesPerThread = 8;
 constexpr std::size_t kLineBytes = 64;
-constexpr int kRowsPreparedAlone = 8;  // Sooner than threads could take them over.
 
 constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
@@ -53,11 +52,11 @@ int blocks_in_tile(std::int64_t tile_blocks, int step) {
 
 // Whether what is prepared for one of them serves the other too.
 bool share_prepared(const RowProduct& a, const RowProduct& b) {
-  return a.x.data == b.x.data && a.x.row_stride == b.x.row_stride &&
-         a.x.column_stride == b.x.column_stride && a.x.count == b.x.count &&
-         a.weight->kind == b.weight->kind && a.weight->order == b.weight->order &&
-         a.weight->columns == b.weight->columns && a.weight->group == b.weight->group &&
-         a.weight->code_bits == b.weight->code_bits;
+  return a.make == b.make && a.first_made == b.first_made && a.x.data == b.x.data &&
+         a.x.row_stride == b.x.row_stride && a.x.column_stride == b.x.column_stride &&
+         a.x.count == b.x.count && a.weight->kind == b.weight->kind &&
+         a.weight->order == b.weight->order && a.weight->columns == b.weight->columns &&
+         a.weight->group == b.weight->group && a.weight->code_bits == b.weight->code_bits;
 }
 
 void cut_products(const LinearBodies& bodies, std::span<const RowProduct> products, Cuts& result) {
@@ -129,6 +128,22 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
   bodies.multiply(weight, tile);
 }
 
+// What is prepared of a sliver: rows of x, or those that are made in this thread's memory.
+InputRows rows_of(const RowProduct& product, const Slivers& slivers, int sliver) {
+  if (product.make == nullptr) {
+    return product.x;
+  }
+  thread_local AlignedBytes made;
+  const int first = slivers.first_row(sliver);
+  const int count = slivers.first_row(sliver + 1) - first;
+  const std::ptrdiff_t width = product.weight->columns;
+  made.reserve(static_cast<std::size_t>(count * width) * sizeof(float));
+  auto* rows = reinterpret_cast<float*>(made.data());
+  (*product.make)(product.first_made + first, count, rows);
+  // As if those before lay there too.
+  return {rows - first * width, width, 1, product.x.count};
+}
+
 }  // namespace
 
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight) {
@@ -156,8 +171,8 @@ void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> produ
   const auto prepare = [&](int index) {
     const Cut& cut = cut_of(work.cuts, &Cut::first_sliver, index);
     const int sliver = index - cut.first_sliver;
-    const RowProduct& product = cut.product;
-    bodies.prepare(*product.weight, product.x, cut.whole.slivers, sliver, to + cut.prepared_at);
+    const InputRows x = rows_of(cut.product, cut.whole.slivers, sliver);
+    bodies.prepare(*cut.product.weight, x, cut.whole.slivers, sliver, to + cut.prepared_at);
   };
   if (work.rows <= kRowsPreparedAlone) {
     for (int sliver = 0; sliver < work.slivers; ++sliver) {

@@ -5,16 +5,26 @@
 
 #include "saker/kernels/cpu/linear_bodies.h"
 
+#include <functional>
 #include <span>
 
 namespace saker::kernels {
 
+// More rows than these are prepared on all threads: one would have done so before others took over.
+inline constexpr int kRowsPreparedAlone = 8;
+
+// Writes rows [first, first + count) of x to `to`, side by side. Several threads call it.
+using MakeRows = std::function<void(int first, int count, float* to)>;
+
 // out [x.count, weight->rows] = x times weight^T, plus `bias` [weight->rows] unless null.
 struct RowProduct {
   const PackedMatrix* weight = nullptr;
-  InputRows x;
+  InputRows x;  // Its count only where the rows are made.
   const float* bias = nullptr;
   float* out = nullptr;
+  const MakeRows* make =
+      nullptr;  // Where rows are made as they are prepared, from row first_made on.
+  int first_made = 0;
 };
 
 // Throws kInternal unless `bodies` multiply weights in this order: weights are packed for the set

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/fused/linear_task.h"
 
-#include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/packed_storage.h"
 
 #include <cstddef>
@@ -17,12 +16,25 @@ LinearTask LinearTask::of(const mx::array& rows, const mx::array* rows_bias, flo
   return ready;
 }
 
+LinearTask LinearTask::of(const PartRows& rows, const mx::array* rows_bias, float* result) const {
+  if (!rows.make) {
+    return of(rows.array, rows_bias, result);
+  }
+  LinearTask ready = *this;
+  ready.x.count = rows.array.shape(0);
+  ready.make = &rows.make;
+  ready.bias = rows_bias != nullptr ? rows_bias->data<float>() : nullptr;
+  ready.out = result;
+  return ready;
+}
+
 RowProduct LinearTask::product(RowRange rows) const {
   InputRows part = x;
   part.data += rows.first * x.row_stride;
   part.count = rows.count;
   const PackedMatrix& matrix = storage->matrix;
-  return {&matrix, part, bias, out + std::ptrdiff_t{rows.first} * matrix.rows};
+  float* to = out + std::ptrdiff_t{rows.first} * matrix.rows;
+  return {&matrix, part, bias, to, make, rows.first};
 }
 
 void LinearTask::operator()() const {
@@ -47,12 +59,12 @@ mx::array result_of(mx::Shape shape) {
 
 mx::array memory_for(mx::Shape shape) {
   mx::array memory = result_of(std::move(shape));
-  memory.set_data(mx_memory(memory.nbytes()));
+  give_memory(memory);
   return memory;
 }
 
-mx::array RowsBefore::compute(const std::vector<mx::array>& inputs) const {
-  mx::array rows = result_of(shape);
+PartRows RowsBefore::compute(const std::vector<mx::array>& inputs) const {
+  PartRows rows{result_of(shape)};
   dynamic_cast<const CpuPart&>(*operation).start(inputs, rows)();
   return rows;
 }
@@ -67,7 +79,7 @@ std::function<void()> LinearBody::start(std::span<const mx::array> inputs, float
           bias = std::vector<mx::array>(inputs.begin(), first),
           row_inputs = std::vector<mx::array>(first, inputs.end()),
           result] {
-    const mx::array rows = before.compute(row_inputs);
+    const PartRows rows = before.compute(row_inputs);
     task.of(rows, bias.empty() ? nullptr : bias.data(), result)();
   };
 }

@@ -5,6 +5,7 @@
 // step of decoding waits for each hand-over between operations.
 
 #include "saker/kernels/cpu/multiply.h"
+#include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/linear.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
@@ -25,11 +26,14 @@ struct LinearTask {
   const LinearBodies* int8_bodies = nullptr;  // Null: `int8_rows` is empty.
   std::vector<RowRange> int8_rows;
   InputRows x;
+  const MakeRows* make = nullptr;  // See RowProduct.
   const float* bias = nullptr;
   float* out = nullptr;
 
   // The same with rows [N, K], a bias [outputs] or null, and memory for the product.
   LinearTask of(const mx::array& rows, const mx::array* bias, float* result) const;
+  // The same with rows that may be made, which must outlive it.
+  LinearTask of(const PartRows& rows, const mx::array* bias, float* result) const;
   void operator()() const;
 
  private:
@@ -43,7 +47,7 @@ struct RowsBefore {
 
   // Its rows, from its inputs, once these hold their values. The memory lasts as long as a product
   // needs it: so all layers use the same.
-  mx::array compute(const std::vector<mx::array>& inputs) const;
+  PartRows compute(const std::vector<mx::array>& inputs) const;
 };
 
 // The operation that linear() makes on CPU: inputs rows and, where there is one, a bias. With

@@ -74,12 +74,13 @@ TEST_P(JoinedProductsTest, AnMlpGivesTheBitsOfItsParts) {
     const auto wide_bias = bias(2 * kWide, 4);
     const auto down_bias = bias(kHidden, 5);
     for (const int rows : {1, 3, 70}) {
+      const std::vector<RowRange> int8_rows(rows == 70 ? 1 : 0, RowRange{20, 30});
       const auto x = random({rows, kHidden}, 6);
       const auto sum = random({rows, kHidden}, 7);
       const auto run = [&](bool apart) {
-        const auto joined = step(linear(x, gate_up, wide_bias), apart);
+        const auto joined = step(linear(x, gate_up, wide_bias, int8_rows), apart);
         const auto gated = step(gated_activation(joined, Activation::kSilu), apart);
-        const auto fed = step(linear(gated, down, down_bias), apart);
+        const auto fed = step(linear(gated, down, down_bias, int8_rows), apart);
         return rms_norm_residual(sum, fed, weight, kEps);
       };
       const auto apart = run(true);
