@@ -91,11 +91,27 @@ class PagedAttention {
   }
 
  private:
+  // The rows of one head, made in this thread's memory if they are not there yet.
+  HeadRows keys_of(const HeadRows& k, const PageWrite& write, int head) const {
+    if (k.made == nullptr) {
+      return {StridedRows::at(k, write.first_row, head), k.row_stride};
+    }
+    const std::ptrdiff_t dim = plan_.shape.head_dim;
+    thread_local AlignedBytes memory;
+    memory.reserve(static_cast<std::size_t>(write.row_count * dim) * sizeof(float));
+    auto* made = reinterpret_cast<float*>(memory.data());
+    for (int i = 0; i < write.row_count; ++i) {
+      k.made->make(write.first_row + i, head, made + i * dim);
+    }
+    return {made, dim};
+  }
+
   void write_head(const PagedRows& rows, const PageWrite& write, int head) const {
+    const HeadRows keys = keys_of(rows.k, write, head);
     const PageRows of{
-        StridedRows::at(rows.k, write.first_row, head),
+        keys.data,
         StridedRows::at(rows.v, write.first_row, head),
-        rows.k.row_stride,
+        keys.row_stride,
         rows.v.row_stride,
         write.slot,
         write.row_count,
@@ -160,6 +176,7 @@ class PagedAttention {
         static_cast<std::ptrdiff_t>(plan_.shape.heads) * plan_.shape.value_head_dim;
     HeadRows q = q_;
     q.data += span.first_row * q.row_stride;
+    q.first_made = span.first_row;
     return {
         q,
         out_ + span.first_row * out_row,

@@ -348,17 +348,29 @@ struct TileRow {
 // Rows of the span that a query is asked for ahead.
 constexpr int kRowsAhead = 4;
 
-// Scales a query, padded with zeros to whole steps.
-void load_scaled(const AttendShape& shape, const AttendTile& tile, const float* from, float* to) {
-  const auto* ahead = reinterpret_cast<const std::byte*>(from + kRowsAhead * tile.q.row_stride);
+// Scales a query, which may lie there already, padded with zeros to whole steps.
+void scale_query(const AttendShape& shape, const float* from, float* to) {
   const F32x16 scale = broadcast(shape.scale);
   for (int d = 0; d < shape.query_stride; d += kVector) {
-    prefetch(ahead + d * sizeof(float));  // Rows lie far apart.
     const int left = shape.head_dim - d;
     const F32x16 lanes =
         left >= kVector ? load(from + d) : load_part(from + d, left > 0 ? left : 0);
     store(to + d, mul(lanes, scale));
   }
+}
+
+void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow& of, float* to) {
+  if (tile.q.made != nullptr) {
+    tile.q.made->make(tile.q.first_made + of.row, of.head, to);
+    scale_query(shape, to, to);
+    return;
+  }
+  const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
+  const auto* ahead = reinterpret_cast<const std::byte*>(from + kRowsAhead * tile.q.row_stride);
+  for (int d = 0; d < shape.head_dim; d += kVector) {
+    prefetch(ahead + d * sizeof(float));  // Rows lie far apart.
+  }
+  scale_query(shape, from, to);
 }
 
 template <typename Products>
@@ -368,9 +380,7 @@ void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* s
   float* terms = scratch_of(shape, tile, scratch).query_terms;
   for (int head = 0; head < tile.kv_heads; ++head) {
     for (int row = 0; row < tile.count; ++row) {
-      const TileRow of(shape, tile, head, row);
-      const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
-      load_scaled(shape, tile, from, to);
+      load_scaled(shape, tile, TileRow(shape, tile, head, row), to);
       Products::load_query(shape, to, terms);
       to += query_words<Products>(shape);
       terms += query_terms(shape.key_codes);

@@ -5,12 +5,24 @@
 
 namespace saker::kernels {
 
+// Heads that are made where they are read, from memory of another form. Several threads call it.
+class MadeHeads {
+ public:
+  virtual ~MadeHeads() = default;
+  // Writes row `row` of head `head` to `to`.
+  virtual void make(std::ptrdiff_t row, int head, float* to) const = 0;
+};
+
 // Rows of a float32 array [N, H, D] whose elements of D lie side by side: row (n, h) starts at data
-// + n * row_stride + h * head_stride. Plain data, since bodies of all instruction sets read it.
+// + n * row_stride + h * head_stride. Bodies of all
+// instruction sets read it.
 struct HeadRows {
   const float* data = nullptr;
   std::ptrdiff_t row_stride = 0;
   std::ptrdiff_t head_stride = 0;
+  // Not null: gives the rows in place of `data`, of which row 0 is its row first_made.
+  const MadeHeads* made = nullptr;
+  std::ptrdiff_t first_made = 0;
 };
 
 }  // namespace saker::kernels

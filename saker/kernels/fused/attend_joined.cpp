@@ -37,21 +37,49 @@ struct HeadPreparation {
   int dim;
   int half;  // Rotated pairs of a head.
 
-  // Into out [rows, stride], which may be the joined rows themselves.
+  // One head into `to`, which may be where it lies.
+  void prepare(std::ptrdiff_t row, int head, float* to) const {
+    const float* from = joined.data + row * joined.row_stride + head * joined.head_stride;
+    if (const float* weight = head < query_heads ? q_norm : k_norm) {
+      bodies->rms_norm({from, nullptr, weight, nullptr, to}, dim, eps);
+      from = to;
+    }
+    const auto of_row = [row](const HeadRows& angles) {
+      return angles.data + row * angles.row_stride;
+    };
+    bodies->rope({from, of_row(cos), of_row(sin), to}, half, dim);
+  }
+
+  // All of them into out [rows, stride], which may be the joined rows themselves.
   void operator()(int rows, float* out, std::ptrdiff_t stride) const {
     each_row(rows * heads, 6L * dim, [&](int index) {
       const int row = index / heads;
       const int head = index % heads;
-      const float* from = StridedRows::at(joined, row, head);
-      float* to = out + row * stride + std::ptrdiff_t{head} * dim;
-      if (const float* weight = head < query_heads ? q_norm : k_norm) {
-        bodies->rms_norm({from, nullptr, weight, nullptr, to}, dim, eps);
-        from = to;
-      }
-      const RopeRow task{from, StridedRows::at(cos, row, 0), StridedRows::at(sin, row, 0), to};
-      bodies->rope(task, half, dim);
+      prepare(row, head, out + row * stride + std::ptrdiff_t{head} * dim);
     });
   }
+};
+
+// Heads from number `first` on, prepared as attention reads them: long prompts wait for memory.
+class PreparedHeads : public MadeHeads {
+ public:
+  PreparedHeads(const HeadPreparation& preparation, int first)
+      : preparation_(preparation), first_(first) {}
+
+  void make(std::ptrdiff_t row, int head, float* to) const override {
+    constexpr int kRowsAhead = 4;  // Rows lie far apart.
+    const HeadRows& joined = preparation_.joined;
+    const float* ahead =
+        joined.data + (row + kRowsAhead) * joined.row_stride + (first_ + head) * joined.head_stride;
+    for (int d = 0; d < preparation_.dim; d += kLanes) {
+      __builtin_prefetch(ahead + d, 0, 2);
+    }
+    preparation_.prepare(row, first_ + head, to);
+  }
+
+ private:
+  const HeadPreparation& preparation_;
+  int first_;
 };
 
 // What becomes of rows [N, (H + 2 H_kv) D].
@@ -66,21 +94,29 @@ struct JoinedTask {
 
   // Leaves the joined rows as they are.
   void operator()(const HeadRows& joined, int rows) {
+    if (rows > kRowsPreparedAlone) {
+      run(preparation_of(joined), rows);
+      return;
+    }
     const int heads = plan->shape.heads + plan->layout.kv_heads;
     mx::array ready = memory_for({rows, heads, plan->shape.head_dim});
-    run(joined, rows, ready.data<float>(), ready.strides()[0]);
+    run(preparation_of(joined), rows, ready.data<float>(), ready.strides()[0]);
   }
 
   // Overwrites them.
   void operator()(float* joined, std::ptrdiff_t stride, int rows) {
-    run({joined, stride, 0}, rows, joined, stride);
+    const HeadPreparation prepare = preparation_of({joined, stride, 0});
+    if (rows > kRowsPreparedAlone) {
+      run(prepare, rows);
+    } else {
+      run(prepare, rows, joined, stride);
+    }
   }
 
  private:
-  // `ready` [rows, stride] takes the heads of q and k.
-  void run(const HeadRows& joined, int rows, float* ready, std::ptrdiff_t stride) {
+  HeadPreparation preparation_of(const HeadRows& joined) {
     const AttendShape& of = plan->shape;
-    const HeadPreparation prepare{
+    return {
         .bodies = kernel_table().rows,
         .joined = {joined.data, joined.row_stride, of.head_dim},
         .cos = cos.resolve(),
@@ -93,12 +129,30 @@ struct JoinedTask {
         .dim = of.head_dim,
         .half = cos.width(),
     };
+  }
+
+  // Which lie behind the heads of q and k.
+  HeadRows values_of(const HeadPreparation& prepare) const {
+    const std::ptrdiff_t before = std::ptrdiff_t{prepare.heads} * prepare.dim;
+    return {prepare.joined.data + before, prepare.joined.row_stride, plan->shape.value_head_dim};
+  }
+
+  // Many rows.
+  void run(const HeadPreparation& prepare, int rows) {
+    const PreparedHeads queries(prepare, 0);
+    const PreparedHeads keys(prepare, prepare.query_heads);
+    const HeadRows q{.made = &queries};
+    const HeadRows k{.made = &keys};
+    run_attention(*plan, q, PagedRows{k, values_of(prepare), rows}, out);
+  }
+
+  // Few rows: `ready` [rows, stride] takes the heads of q and k.
+  void run(const HeadPreparation& prepare, int rows, float* ready, std::ptrdiff_t stride) {
     prepare(rows, ready, stride);
-    const HeadRows q{ready, stride, of.head_dim};
-    const HeadRows k{ready + std::ptrdiff_t{of.heads} * of.head_dim, stride, of.head_dim};
-    const std::ptrdiff_t values = std::ptrdiff_t{prepare.heads} * of.head_dim;
-    const HeadRows v{joined.data + values, joined.row_stride, of.value_head_dim};
-    run_attention(*plan, q, PagedRows{k, v, rows}, out);
+    const std::ptrdiff_t dim = prepare.dim;
+    const HeadRows q{ready, stride, dim};
+    const HeadRows k{ready + prepare.query_heads * dim, stride, dim};
+    run_attention(*plan, q, PagedRows{k, values_of(prepare), rows}, out);
   }
 };
 
