@@ -19,6 +19,7 @@ endforeach()
 add_subdirectory(saker/kernels/cpu)
 add_subdirectory(saker/kernels/codes)
 add_subdirectory(saker/kernels/pack)
+add_subdirectory(saker/kernels/quantize)
 
 enable_testing()
 add_subdirectory("${SAKER_GTEST_DIR}" googletest EXCLUDE_FROM_ALL)

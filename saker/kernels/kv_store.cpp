@@ -117,7 +117,7 @@ QuantizedRows gather_codes(
                                                        << (d % block.codes_per_word() * block.bits);
     }
     for (int g = 0; g < block.groups; ++g) {
-      const CodeTerms terms = read_terms(block, at, slot, g);
+      const AffineLine terms = read_terms(block, at, slot, g);
       scales[i * block.groups + g] = terms.scale;
       biases[i * block.groups + g] = terms.bias;
     }
@@ -335,7 +335,7 @@ void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows
     }
     for (int g = 0; g < block.groups; ++g) {
       const std::size_t term = static_cast<std::size_t>(i) * block.groups + g;
-      const CodeTerms terms{scales.data<float>()[term], biases.data<float>()[term]};
+      const AffineLine terms{scales.data<float>()[term], biases.data<float>()[term]};
       write_group(block, side, at, slot, g, {row_codes.data() + g * block.group, terms});
     }
   }

@@ -4,46 +4,15 @@
 #include "saker/kernels/cpu/bf16.h"
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/kv_block.h"
+#include "saker/kernels/quantize/quantize_loops.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace saker::kernels {
 namespace {
 
 constexpr int kMostGroup = 64;
-constexpr int kFloatLanes = 8;  // Enough for compilers to see vectors.
-
-struct Range {
-  float low;
-  float high;
-};
-
-// NaN is skipped. The order of comparisons does not change the result.
-Range range_of(const float* values, int count) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  float low[kFloatLanes];
-  float high[kFloatLanes];
-  std::fill_n(low, kFloatLanes, kInfinity);
-  std::fill_n(high, kFloatLanes, -kInfinity);
-  for (int i = 0; i < count; i += kFloatLanes) {
-    for (int lane = 0; lane < kFloatLanes; ++lane) {
-      const float value = values[i + lane];
-      low[lane] = value < low[lane] ? value : low[lane];
-      high[lane] = high[lane] < value ? value : high[lane];
-    }
-  }
-  return {*std::min_element(low, low + kFloatLanes), *std::max_element(high, high + kFloatLanes)};
-}
-
-// The integer nearest to a value of 0 to 255, ties to even.
-std::uint8_t nearest(float value) {
-  constexpr float kShift = 0x1.8p23F;  // Its last bit counts ones.
-  return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift));
-}
 
 // Where code number n of a word begins, as code_block.h has it.
 int code_shift(int bits, int n) {
@@ -96,42 +65,30 @@ void write_term(const CodeBlock& block, std::byte* terms, int slot, int g, float
   }
 }
 
+// To codes of `bits` bits. Values and the line are rounded to bf16 if asked to. Not finite values
+// give any codes, and a line that is not finite.
+AffineLine quantize_group(
+    const float* values, int count, int bits, bool bf16, std::uint8_t* codes
+) {
+  const int padded = (count + kLanes - 1) / kLanes * kLanes;
+  const DType dtype = bf16 ? DType::kBFloat16 : DType::kFloat32;
+  const auto encode = quantize_loops().encode_group;
+  if (padded == count) {
+    return encode(dtype, bits, values, count, codes);
+  }
+  // Whole vectors; a value twice changes no range.
+  alignas(64) float row[kMostGroup];
+  alignas(64) std::uint8_t row_codes[kMostGroup];
+  std::fill(std::copy_n(values, count, row), row + padded, values[0]);
+  const AffineLine line = encode(dtype, bits, row, padded, row_codes);
+  std::copy_n(row_codes, count, codes);
+  return line;
+}
+
 }  // namespace
 
 int code_group(int dim) {
   return dim % kMostGroup == 0 ? kMostGroup : kMostGroup / 2;
-}
-
-CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, std::uint8_t* codes) {
-  constexpr float kLeastScale = 1e-7F;
-  alignas(64) float row[kMostGroup];
-  for (int i = 0; i < count; ++i) {
-    row[i] = bf16 ? from_bf16(to_bf16(values[i])) : values[i];
-  }
-  // Whole vectors; a value twice changes no range.
-  const int padded = (count + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
-  std::fill(row + count, row + padded, row[0]);
-  const Range range = range_of(row, padded);
-  const auto most = static_cast<float>((1 << bits) - 1);
-  const bool from_low = std::abs(range.low) > std::abs(range.high);
-  const float step = std::max((range.high - range.low) / most, kLeastScale);
-  const float edge = from_low ? range.low : range.high;
-  CodeTerms terms{from_low ? step : -step, 0.0F};
-  // So that 0 is a code.
-  if (const float zero = std::rint(edge / terms.scale); zero != 0.0F) {
-    terms = {edge / zero, edge};
-  }
-  alignas(64) std::uint8_t rounded[kMostGroup];
-  for (int i = 0; i < padded; ++i) {
-    const float code = (row[i] - terms.bias) / terms.scale;
-    const float at_least = code > 0.0F ? code : 0.0F;
-    rounded[i] = nearest(at_least < most ? at_least : most);
-  }
-  std::copy_n(rounded, count, codes);
-  if (bf16) {
-    terms = {from_bf16(to_bf16(terms.scale)), from_bf16(to_bf16(terms.bias))};
-  }
-  return terms;
 }
 
 void write_group(
@@ -148,7 +105,7 @@ void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot,
   std::uint8_t codes[kMostGroup];
   for (int g = 0; g < block.groups; ++g) {
     const float* values = row + static_cast<std::ptrdiff_t>(g) * block.group;
-    const CodeTerms terms =
+    const AffineLine terms =
         quantize_group(values, block.group_dim(g), block.bits, block.bf16, codes);
     write_group(block, side, at, slot, g, {codes, terms});
   }
@@ -167,7 +124,7 @@ std::uint8_t read_code(
   return static_cast<std::uint8_t>(codes >> shift & ((1U << block.bits) - 1U));
 }
 
-CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g) {
+AffineLine read_terms(const CodeBlock& block, const std::byte* at, int slot, int g) {
   const std::byte* scales = at + block.code_bytes;
   return {
       read_term(block, scales, slot, g),
@@ -176,7 +133,7 @@ CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int 
 }
 
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d) {
-  const CodeTerms terms = read_terms(block, at, slot, d / block.group);
+  const AffineLine terms = read_terms(block, at, slot, d / block.group);
   return terms.scale * static_cast<float>(read_code(block, side, at, slot, d)) + terms.bias;
 }
 

@@ -5,6 +5,7 @@
 // reading and writing them in a page. code_block.h says how they lie.
 
 #include "saker/kernels/codes/code_block.h"
+#include "saker/kernels/quantize/quantize_loops.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,22 +15,12 @@ namespace saker::kernels {
 // Elements that share a scale: 64, or 32 where the dimension is not a multiple of 64.
 int code_group(int dim);
 
-// What a group's codes are multiplied by and what is added, rounded to the cache's dtype.
-struct CodeTerms {
-  float scale;
-  float bias;
-};
-
-// Quantizes values[0 .. count) to codes of `bits` bits each. Values and terms are rounded to bf16
-// if asked to. Not finite values give any codes, and terms that are not finite.
-CodeTerms quantize_group(const float* values, int count, int bits, bool bf16, std::uint8_t* codes);
-
 enum class CodeSide : std::uint8_t { kKeys, kValues };
 
 // A group of a row, quantized.
 struct GroupCodes {
   const std::uint8_t* codes;
-  CodeTerms terms;
+  AffineLine terms;
 };
 
 // One row of a head at slot `slot` (position modulo 64) of its block in a page. Rows of one block
@@ -40,7 +31,7 @@ void write_group(
     const CodeBlock& block, CodeSide side, std::byte* at, int slot, int g, const GroupCodes& group
 );
 std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
-CodeTerms read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
+AffineLine read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
 // Element d as mx::dequantize has it before it rounds to the cache's dtype.
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
 // Copies the rows of slots [0, slots) of one head.

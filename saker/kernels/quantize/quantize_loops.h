@@ -17,6 +17,7 @@
 #include "saker/kernels/weight_format.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace saker::kernels {
 
@@ -32,6 +33,12 @@ struct QuantizedView {
   const std::byte* scales = nullptr;
   const std::byte* biases = nullptr;  // Affine only.
   DType dtype = DType::kBFloat16;     // Of scales and biases; affine only.
+};
+
+// What affine codes are multiplied by, and what is added.
+struct AffineLine {
+  float scale;
+  float bias;
 };
 
 // Dtypes are float32, float16 or bfloat16; `count` is a number of values.
@@ -55,6 +62,11 @@ struct QuantizeLoops {
       const QuantizedView& from,
       std::size_t count,
       float* values
+  );
+  // One affine group of `count` values, a multiple of 16 up to 128, which are rounded to `dtype`
+  // before, as the line is after. A byte for each code.
+  AffineLine (*encode_group)(
+      DType dtype, int bits, const float* values, std::size_t count, std::uint8_t* codes
   );
 };
 

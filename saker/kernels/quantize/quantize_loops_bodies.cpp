@@ -38,23 +38,18 @@ void read_codes(const std::byte* from, std::size_t count, std::uint8_t* codes) {
   }
 }
 
-struct Line {
-  float scale;
-  float bias;
-};
-
 // Through zero where that is possible, with the end that is farther from zero met exactly.
-Line fit_line(float low, float high, float steps) {
+AffineLine fit_line(float low, float high, float steps) {
   const bool from_low = std::fabs(low) > std::fabs(high);
   const float width = (high - low) / steps;
   float scale = width < 1e-7F ? 1e-7F : width;
   scale = from_low ? scale : -scale;
   const float edge = from_low ? low : high;
   const float code = std::rint(edge / scale);
-  return code != 0.0F ? Line{edge / code, edge} : Line{scale, 0.0F};
+  return code != 0.0F ? AffineLine{edge / code, edge} : AffineLine{scale, 0.0F};
 }
 
-Line group_line(const float* values, std::size_t group, float steps) {
+AffineLine group_line(const float* values, std::size_t group, float steps) {
   Floats low = all(kInfinity);
   Floats high = all(-kInfinity);
   for (std::size_t i = 0; i < group; i += kLanes) {
@@ -65,6 +60,43 @@ Line group_line(const float* values, std::size_t group, float steps) {
   return fit_line(-largest(-low), largest(high), steps);
 }
 
+// Of numbers that are rounded.
+AffineLine encode_line(float steps, const float* values, std::size_t group, std::uint8_t* codes) {
+  const AffineLine line = group_line(values, group, steps);
+  for (std::size_t i = 0; i < group; i += kLanes) {
+    Floats code = (load<Floats>(values + i) - line.bias) / line.scale;
+    code = code > 0.0F ? code : Floats{};
+    code = code < steps ? code : all(steps);
+    // Above 2^23 there are whole numbers only.
+    store(codes + i, __builtin_convertvector(bits_of(code + 0x1p23F), Bytes));
+  }
+  return line;
+}
+
+template <DType kDType>
+AffineLine encode_group_as(int bits, const float* values, std::size_t count, std::uint8_t* codes) {
+  alignas(64) float numbers[kMaxGroup];
+  for (std::size_t i = 0; i < count; i += kLanes) {
+    store(numbers + i, rounded<kDType>(load<Floats>(values + i)));
+  }
+  const auto steps = static_cast<float>((1 << bits) - 1);
+  const AffineLine line = encode_line(steps, numbers, count, codes);
+  return {rounded_one<kDType>(line.scale), rounded_one<kDType>(line.bias)};
+}
+
+AffineLine encode_group(
+    DType dtype, int bits, const float* values, std::size_t count, std::uint8_t* codes
+) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return encode_group_as<DType::kFloat32>(bits, values, count, codes);
+    case DType::kFloat16:
+      return encode_group_as<DType::kFloat16>(bits, values, count, codes);
+    default:
+      return encode_group_as<DType::kBFloat16>(bits, values, count, codes);
+  }
+}
+
 template <int kBits, DType kDType>
 void encode_affine(
     std::size_t group, const float* values, std::size_t count, const QuantizedBytes& to
@@ -72,14 +104,7 @@ void encode_affine(
   constexpr float kSteps = (1 << kBits) - 1;
   alignas(64) std::uint8_t codes[kMaxGroup];
   for (std::size_t g = 0; g * group < count; ++g, values += group) {
-    const Line line = group_line(values, group, kSteps);
-    for (std::size_t i = 0; i < group; i += kLanes) {
-      Floats code = (load<Floats>(values + i) - line.bias) / line.scale;
-      code = code > 0.0F ? code : Floats{};
-      code = code < kSteps ? code : all(kSteps);
-      // Above 2^23 there are whole numbers only.
-      store(codes + i, __builtin_convertvector(bits_of(code + 0x1p23F), Bytes));
-    }
+    const AffineLine line = encode_line(kSteps, values, group, codes);
     write_codes<kBits>(codes, group, to.codes + g * group * kBits / 8);
     store_one<kDType>(line.scale, to.scales + g * kBytes<kDType>);
     store_one<kDType>(line.bias, to.biases + g * kBytes<kDType>);
@@ -359,7 +384,11 @@ void narrow(const float* from, DType dtype, std::size_t count, std::byte* to) {
 
 extern const QuantizeLoops quantize_loops_bodies;
 const QuantizeLoops quantize_loops_bodies = {
-    .widen = widen, .narrow = narrow, .encode = encode, .decode = decode
+    .widen = widen,
+    .narrow = narrow,
+    .encode = encode,
+    .decode = decode,
+    .encode_group = encode_group,
 };
 
 }  // namespace saker::kernels::SAKER_ISA
