@@ -34,10 +34,6 @@ inline void mask_storeu_ps(void* p, __mmask16 mask, __m512 v) {
   }
 }
 
-inline void stream_ps(void* p, __m512 v) {
-  __builtin_memcpy(p, &v, sizeof(v));
-}
-
 inline __m512i cvtepu16_epi32(__m256i v) {
   return __builtin_bit_cast(
       __m512i,
@@ -166,8 +162,6 @@ inline __m512i cvtne2ps_pbh(__m512 a, __m512 b) {
 #define _mm512_maskz_loadu_ps saker::emulate::maskz_loadu_ps
 #undef _mm512_mask_storeu_ps
 #define _mm512_mask_storeu_ps saker::emulate::mask_storeu_ps
-#undef _mm512_stream_ps
-#define _mm512_stream_ps saker::emulate::stream_ps
 #undef _mm512_cvtepu16_epi32
 #define _mm512_cvtepu16_epi32 saker::emulate::cvtepu16_epi32
 #undef _mm512_cvtph_ps

@@ -2,7 +2,6 @@
 // Products of every format in every instruction set, without MLX.
 #include "saker/kernels/cpu/linear_bodies.h"
 
-#include "saker/kernels/cpu/aligned_bytes.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/cpu/thread_pool.h"
@@ -75,13 +74,11 @@ class Weight {
   std::vector<float> times(
       const std::vector<float>& x, int first, int count, const float* bias = nullptr
   ) const {
-    const std::size_t size = static_cast<std::size_t>(count) * rows();
-    AlignedBytes bytes(size * sizeof(float));
-    auto* y = reinterpret_cast<float*>(bytes.data());
+    std::vector<float> y(static_cast<std::size_t>(count) * rows());
     const float* from = x.data() + static_cast<std::size_t>(first) * columns();
-    const RowProduct product = {&matrix_, {from, columns(), 1, count}, bias, y};
+    const RowProduct product = {&matrix_, {from, columns(), 1, count}, bias, y.data()};
     multiply_rows(*kernel_table().linear, {&product, 1});
-    return {y, y + size};
+    return y;
   }
 
  private:
@@ -246,23 +243,6 @@ TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
       const float* expected = together.data() + static_cast<std::size_t>(first) * weight.rows();
       ASSERT_TRUE(same_bits(alone.data(), expected, alone.size()))
           << format_name(format) << ", " << count << " rows";
-    }
-  }
-}
-
-// So many that they are written past the caches.
-TEST_P(LinearBodiesTest, LargeResultsAreThoseOfTheirRows) {
-  constexpr int kColumns = 64;
-  constexpr int kRows = 520;
-  const auto x = random_x(kRows, kColumns, 33);
-  for (const WeightFormat& format :
-       {WeightFormat{WeightKind::kFloat32, 0, 0}, WeightFormat{WeightKind::kAffine, 4, 32}}) {
-    const Weight weight(format, 2064, kColumns, 34);
-    const auto together = weight.times(x, 0, kRows);
-    for (const int first : {0, kRows / 2}) {
-      const auto alone = weight.times(x, first, kRows / 2);
-      const float* expected = together.data() + static_cast<std::size_t>(first) * weight.rows();
-      EXPECT_TRUE(same_bits(alone.data(), expected, alone.size())) << format_name(format);
     }
   }
 }

@@ -15,9 +15,6 @@
 //   zero() broadcast(f) load(p) store(p, v)
 //   load_part(p, n) store_part(p, v, n)             n <= 16 lanes, the rest zero or left alone
 //   load_bf16(p) load_f16(p) store_bf16(p, v)       16 values of 2 bytes, round to even
-//   stream(p, v) end_streams()                      a store past the caches where the set has it
-//                                                   (SAKER_STREAMS), to a multiple of 64 bytes; the
-//                                                   latter before others may read it
 //   add sub mul div fma square_root
 //   min(a, b) max(a, b)                             b when either is NaN
 //   load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or
@@ -100,18 +97,6 @@ inline constexpr bool kWinogradDot = false;
 inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
 
 }  // namespace saker::kernels::SAKER_ISA
-
-#if !defined(SAKER_STREAMS)
-namespace saker::kernels::SAKER_ISA {
-
-inline void stream(float* p, F32x16 a) {
-  store(p, a);
-}
-
-inline void end_streams() {}
-
-}  // namespace saker::kernels::SAKER_ISA
-#endif
 
 #if !defined(SAKER_PICKS_BYTES)
 namespace saker::kernels::SAKER_ISA {

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #define SAKER_INT16_DOT
-#define SAKER_STREAMS
 
 namespace saker::kernels::SAKER_ISA {
 
@@ -54,15 +53,6 @@ inline F32x16 load(const float* p) {
 inline void store(float* p, F32x16 v) {
   _mm256_storeu_ps(p, v.low);
   _mm256_storeu_ps(p + 8, v.high);
-}
-
-inline void stream(float* p, F32x16 v) {
-  _mm256_stream_ps(p, v.low);
-  _mm256_stream_ps(p + 8, v.high);
-}
-
-inline void end_streams() {
-  _mm_sfence();
 }
 
 inline U32x16 load_u32(const std::uint32_t* p) {

@@ -15,7 +15,6 @@
 
 #define SAKER_INT16_DOT
 #define SAKER_TRANSPOSES  // Squares of lanes, see codes/transpose_lanes.h.
-#define SAKER_STREAMS
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512VNNI__)
 #define SAKER_BYTE_DOT
 #endif
@@ -277,14 +276,6 @@ inline __m256 low_half(__m512 a) {
 
 inline __m256 high_half(__m512 a) {
   return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1));
-}
-
-inline void stream(float* p, F32x16 a) {
-  _mm512_stream_ps(p, a.v);
-}
-
-inline void end_streams() {
-  _mm_sfence();
 }
 
 inline float reduce_add(F32x16 a) {

@@ -31,19 +31,8 @@ namespace saker::kernels::SAKER_ISA {
   return panel_at(weight, 0, end, weight.blocks());
 }
 
-// Whether the results are so many that they have left the caches when they are read. Written past
-// them, their lines are not read first.
-inline bool streams_results(const PackedMatrix& weight, const LinearTile& tile) {
-  constexpr std::size_t kLeastBytes = 4UL << 20;
-  const std::size_t row_bytes = static_cast<std::size_t>(weight.rows) * sizeof(float);
-  const auto at = reinterpret_cast<std::uintptr_t>(tile.out);
-  return tile.bias == nullptr && at % kLineBytes == 0 && row_bytes % kLineBytes == 0 &&
-         row_bytes * tile.slivers.rows > kLeastBytes;
-}
-
 // Writes the results of a sliver's rows, the first of which is `row` of the result.
-template <bool kStreams>
-[[gnu::always_inline]] inline void store_rows(
+inline void store_rows(
     const PackedMatrix& weight,
     const LinearTile& tile,
     const PanelRange& range,
@@ -53,14 +42,7 @@ template <bool kStreams>
 ) {
   for (int i = 0; i < rows; ++i) {
     for (int b = 0; b < range.blocks; ++b) {
-      const int block = range.first_block + b;
-      const F32x16 y = load(sums[i][b]);
-      if constexpr (kStreams) {
-        const std::size_t at = static_cast<std::size_t>(row + i) * weight.rows;
-        stream(tile.out + at + std::ptrdiff_t{block} * kBlockRows, y);
-      } else {
-        store_result(weight, tile, row + i, block, y);
-      }
+      store_result(weight, tile, row + i, range.first_block + b, load(sums[i][b]));
     }
   }
 }
@@ -77,7 +59,6 @@ void multiply_slivers(
 ) {
   auto* sums = memory.sums[(range.first_block - tile.first_block) / kBlockStep];
   const int first_row = tile.slivers.first_row(tile.first_sliver);
-  const bool streams = streams_results(weight, tile);
   for (int i = 0; i < tile.sliver_count; ++i) {
     ask_for_panel<Format>(weight, next, i, tile.sliver_count);
     const auto x = sliver_at<Format>(weight, tile, tile.first_sliver + i);
@@ -85,11 +66,7 @@ void multiply_slivers(
     auto* of_sliver = sums + row - first_row;
     multiply_sliver_rows<Format>(weight, range, memory, x, of_sliver);
     if (range.first + range.count == weight.columns) {
-      if (streams) {
-        store_rows<true>(weight, tile, range, row, x.rows, of_sliver);
-      } else {
-        store_rows<false>(weight, tile, range, row, x.rows, of_sliver);
-      }
+      store_rows(weight, tile, range, row, x.rows, of_sliver);
     }
   }
 }
@@ -118,7 +95,6 @@ void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
       multiply_slivers<Format>(weight, tile, range, next, memory);
     }
   }
-  end_streams();
 }
 
 }  // namespace saker::kernels::SAKER_ISA
