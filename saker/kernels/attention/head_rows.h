@@ -14,8 +14,7 @@ class MadeHeads {
 };
 
 // Rows of a float32 array [N, H, D] whose elements of D lie side by side: row (n, h) starts at data
-// + n * row_stride + h * head_stride. Bodies of all
-// instruction sets read it.
+// + n * row_stride + h * head_stride. Bodies of all instruction sets read it.
 struct HeadRows {
   const float* data = nullptr;
   std::ptrdiff_t row_stride = 0;
