@@ -20,6 +20,19 @@ float largest(Floats x) {
   return best;
 }
 
+// Calls function<dtype>() with that of weights.
+template <typename Function>
+auto with_dtype(DType dtype, const Function& function) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return function.template operator()<DType::kFloat32>();
+    case DType::kFloat16:
+      return function.template operator()<DType::kFloat16>();
+    default:
+      return function.template operator()<DType::kBFloat16>();
+  }
+}
+
 // kBits of each code, `count` a multiple of 16. Writes and reads no byte beyond the stream.
 template <int kBits>
 void write_codes(const std::uint8_t* codes, std::size_t count, std::byte* to) {
@@ -87,14 +100,9 @@ AffineLine encode_group_as(int bits, const float* values, std::size_t count, std
 AffineLine encode_group(
     DType dtype, int bits, const float* values, std::size_t count, std::uint8_t* codes
 ) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return encode_group_as<DType::kFloat32>(bits, values, count, codes);
-    case DType::kFloat16:
-      return encode_group_as<DType::kFloat16>(bits, values, count, codes);
-    default:
-      return encode_group_as<DType::kBFloat16>(bits, values, count, codes);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() {
+    return encode_group_as<kDType>(bits, values, count, codes);
+  });
 }
 
 template <int kBits, DType kDType>
@@ -227,14 +235,9 @@ void encode_as(
 }
 
 float load_dtype(DType dtype, const std::byte* from, std::size_t index) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return load_one<DType::kFloat32>(from + 4 * index);
-    case DType::kFloat16:
-      return load_one<DType::kFloat16>(from + 2 * index);
-    default:
-      return load_one<DType::kBFloat16>(from + 2 * index);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() {
+    return load_one<kDType>(from + kBytes<kDType> * index);
+  });
 }
 
 template <int kBits, DType kDType>
@@ -309,14 +312,9 @@ void encode(
     std::size_t count,
     const QuantizedBytes& to
 ) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return encode_as<DType::kFloat32>(format, values, count, to);
-    case DType::kFloat16:
-      return encode_as<DType::kFloat16>(format, values, count, to);
-    default:
-      return encode_as<DType::kBFloat16>(format, values, count, to);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() {
+    return encode_as<kDType>(format, values, count, to);
+  });
 }
 
 void decode(
@@ -326,14 +324,9 @@ void decode(
     std::size_t count,
     float* values
 ) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return decode_as<DType::kFloat32>(format, from, count, values);
-    case DType::kFloat16:
-      return decode_as<DType::kFloat16>(format, from, count, values);
-    default:
-      return decode_as<DType::kBFloat16>(format, from, count, values);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() {
+    return decode_as<kDType>(format, from, count, values);
+  });
 }
 
 template <DType kDType>
@@ -359,25 +352,11 @@ void narrow_to(const float* from, std::size_t count, std::byte* to) {
 }
 
 void widen(const std::byte* from, DType dtype, std::size_t count, float* to) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return widen_from<DType::kFloat32>(from, count, to);
-    case DType::kFloat16:
-      return widen_from<DType::kFloat16>(from, count, to);
-    default:
-      return widen_from<DType::kBFloat16>(from, count, to);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() { return widen_from<kDType>(from, count, to); });
 }
 
 void narrow(const float* from, DType dtype, std::size_t count, std::byte* to) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return narrow_to<DType::kFloat32>(from, count, to);
-    case DType::kFloat16:
-      return narrow_to<DType::kFloat16>(from, count, to);
-    default:
-      return narrow_to<DType::kBFloat16>(from, count, to);
-  }
+  return with_dtype(dtype, [&]<DType kDType>() { return narrow_to<kDType>(from, count, to); });
 }
 
 }  // namespace
