@@ -345,9 +345,6 @@ struct TileRow {
   }
 };
 
-// Rows of the span that a query is asked for ahead.
-constexpr int kRowsAhead = 4;
-
 // Scales a query, which may lie there already, padded with zeros to whole steps.
 void scale_query(const AttendShape& shape, const float* from, float* to) {
   const F32x16 scale = broadcast(shape.scale);
@@ -366,9 +363,9 @@ void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow
     return;
   }
   const float* from = tile.q.data + of.row * tile.q.row_stride + of.head * tile.q.head_stride;
-  const auto* ahead = reinterpret_cast<const std::byte*>(from + kRowsAhead * tile.q.row_stride);
+  const auto* ahead = reinterpret_cast<const std::byte*>(from + kHeadRowsAhead * tile.q.row_stride);
   for (int d = 0; d < shape.head_dim; d += kVector) {
-    prefetch(ahead + d * sizeof(float));  // Rows lie far apart.
+    prefetch(ahead + d * sizeof(float));
   }
   scale_query(shape, from, to);
 }

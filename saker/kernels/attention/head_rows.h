@@ -5,6 +5,9 @@
 
 namespace saker::kernels {
 
+// Rows that memory is asked for ahead: a head's rows lie far apart.
+inline constexpr int kHeadRowsAhead = 4;
+
 // Heads that are made where they are read, from memory of another form. Several threads call it.
 class MadeHeads {
  public:

@@ -22,8 +22,8 @@ struct RowProduct {
   InputRows x;  // Its count only where the rows are made.
   const float* bias = nullptr;
   float* out = nullptr;
-  const MakeRows* make =
-      nullptr;  // Where rows are made as they are prepared, from row first_made on.
+  // Not null: makes the rows as they are prepared, from its row first_made on.
+  const MakeRows* make = nullptr;
   int first_made = 0;
 };
 

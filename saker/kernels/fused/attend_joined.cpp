@@ -67,10 +67,9 @@ class PreparedHeads : public MadeHeads {
       : preparation_(preparation), first_(first) {}
 
   void make(std::ptrdiff_t row, int head, float* to) const override {
-    constexpr int kRowsAhead = 4;  // Rows lie far apart.
     const HeadRows& joined = preparation_.joined;
-    const float* ahead =
-        joined.data + (row + kRowsAhead) * joined.row_stride + (first_ + head) * joined.head_stride;
+    const float* ahead = joined.data + (row + kHeadRowsAhead) * joined.row_stride +
+                         (first_ + head) * joined.head_stride;
     for (int d = 0; d < preparation_.dim; d += kLanes) {
       __builtin_prefetch(ahead + d, 0, 2);
     }
