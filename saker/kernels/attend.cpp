@@ -195,11 +195,18 @@ mx::array attend_checked(
     }
     return mx::astype(attend_pages(as_float32(q), wide, spans, options), q.dtype());
   }
+  const auto by_head = [](const mx::array& x) {
+    return mx::expand_dims(mx::transpose(x, {1, 0, 2}), 0);
+  };
   std::vector<mx::array> parts;
   parts.reserve(spans.size());
   for (const AttendSpan& span : spans) {
-    const auto part = rows_of(rows, span.first_row, span.row_count);
-    parts.push_back(attend_contiguous(rows_of(q, span), part, span, options));
+    auto part = rows_of(rows, span.first_row, span.row_count);
+    if (part) {
+      part = NewRows{by_head(part->k), by_head(part->v)};
+    }
+    const auto out = attend_contiguous(by_head(rows_of(q, span)), part, span, options);
+    parts.push_back(mx::transpose(mx::squeeze(out, 0), {1, 0, 2}));
   }
   return joined(parts);
 }
@@ -246,7 +253,7 @@ mx::array attend(
 
 bool attends_joined(const std::vector<AttendSpan>& spans) {
   return !spans.empty() && std::ranges::all_of(spans, [&](const AttendSpan& span) {
-    return span.store != nullptr && is_paged(span) &&
+    return span.store != nullptr && is_paged(span) == is_paged(spans[0]) &&
            span.store->shape().bits == spans[0].store->shape().bits;
   });
 }
@@ -261,13 +268,14 @@ mx::array attend_joined(
   require(
       attends_joined(spans),
       ErrorCode::kInvalidArgument,
-      "attend: joined heads need pages of one form"
+      "attend: joined heads need stores of one form"
   );
   const KvShape shape{
       .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .value_head_dim = heads.head_dim
   };
   check_spans(joined.shape(0), shape, spans, options);
-  return attend_joined_paged(joined, heads, spans, options);
+  return is_paged(spans[0]) ? attend_joined_paged(joined, heads, spans, options)
+                            : attend_joined_contiguous(joined, heads, spans, options);
 }
 
 mx::array attend_stored(

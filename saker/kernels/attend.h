@@ -12,6 +12,7 @@
 
 #include "saker/kernels/kv_store.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/rope.h"
 
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,8 @@ struct JoinedHeads {
     mx::array q;
     mx::array k;
     float eps;
+    std::optional<HeadWeights> both = std::nullopt;  // Of all heads of q and k: contiguous stores
+                                                     // need them, and make them if there are none.
   };
 
   int query_heads;  // H
@@ -66,11 +69,12 @@ struct JoinedHeads {
   mx::array sin;
 };
 
-// Whether attend_joined takes these: pages of one form, which only the CPU has.
+// Whether attend_joined takes these: pages of one form, or contiguous stores.
 bool attends_joined(const std::vector<AttendSpan>& spans);
 
-// What rms_norm, rope and attend of the heads' slices give, to the bit, in one operation -> [N, H *
-// D] float32. A `joined` that is a product not yet computed becomes a part of it.
+// What rms_norm, rope and attend of the heads' slices give -> [N, H * D]. Over pages to the bit, in
+// one operation and as float32; a `joined` that is a product not yet computed becomes a part of it.
+// Over contiguous stores by few operations of MLX, in joined's dtype.
 mx::array attend_joined(
     const mx::array& joined,
     const JoinedHeads& heads,

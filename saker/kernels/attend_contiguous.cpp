@@ -7,6 +7,7 @@
 #include "saker/kernels/attend.h"
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/kv_storage.h"
+#include "saker/kernels/rope.h"
 
 #include <limits>
 #include <optional>
@@ -136,8 +137,7 @@ mx::array attend_contiguous(
       end
   );
   if (new_rows) {
-    const auto by_head = [](const mx::array& x) { return mx::transpose(x, {1, 0, 2}); };
-    buffer.write(span.first_position, by_head(new_rows->k), by_head(new_rows->v));
+    buffer.write(span.first_position, new_rows->k, new_rows->v);
   }
   const Rows rows = visible_rows(buffer, first, end);
   // One row sees all the rows it was given, several without a window crossing see all up to their
@@ -151,21 +151,57 @@ mx::array attend_contiguous(
     mask = mask_of(rows.positions, span.first_position, span.row_count, visible);
   }
   if (options.softcap > 0) {
-    return composed(q, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
+    const auto by_row = mx::transpose(mx::squeeze(q, 0), {1, 0, 2});
+    const auto out =
+        composed(by_row, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
+    return mx::expand_dims(mx::transpose(out, {1, 0, 2}), 0);
   }
   // A GPU adds in float32 whatever the rows are; to match wider queries it would widen all rows.
   const bool gpu = mx::default_device() == mx::Device::gpu;
   const auto queries = gpu ? mx::astype(q, rows.keys.dtype()) : q;
   const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
-  auto out = mx::fast::scaled_dot_product_attention(
-      mx::expand_dims(mx::transpose(queries, {1, 0, 2}), 0),
-      rows.keys,
-      rows.values,
-      options.scale,
-      mode,
-      mask
+  const auto out = mx::fast::scaled_dot_product_attention(
+      queries, rows.keys, rows.values, options.scale, mode, mask
   );
-  return mx::astype(mx::transpose(mx::squeeze(out, 0), {1, 0, 2}), q.dtype());
+  return mx::astype(out, q.dtype());
+}
+
+mx::array attend_joined_contiguous(
+    const mx::array& joined,
+    const JoinedHeads& heads,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+) {
+  const int dim = heads.head_dim;
+  const int turned_heads = heads.query_heads + heads.kv_heads;
+  const auto all = mx::reshape(joined, {1, joined.shape(0), turned_heads + heads.kv_heads, dim});
+  auto turned = mx::slice(all, {0, 0, 0, 0}, {1, all.shape(1), turned_heads, dim});
+  std::optional<HeadWeights> weights;
+  if (heads.norms) {
+    turned = mx::fast::rms_norm(turned, std::nullopt, heads.norms->eps);
+    const JoinedHeads::Norms& norms = *heads.norms;
+    weights = norms.both ? norms.both
+                         : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
+  }
+  turned = rope_plain(turned, weights, heads.cos, heads.sin);
+  // Rows and heads of x [1, N, heads, D] by head: [1, heads, n, D].
+  const auto part = [&](const mx::array& x, const AttendSpan& span, int first, int end) {
+    const int end_row = span.first_row + span.row_count;
+    const auto rows = mx::slice(x, {0, span.first_row, first, 0}, {1, end_row, end, dim});
+    return mx::transpose(rows, {0, 2, 1, 3});
+  };
+  std::vector<mx::array> attended;
+  attended.reserve(spans.size());
+  for (const AttendSpan& span : spans) {
+    const NewRows rows{
+        part(turned, span, heads.query_heads, turned_heads),
+        part(all, span, turned_heads, all.shape(2)),
+    };
+    const auto q = part(turned, span, 0, heads.query_heads);
+    const auto out = mx::transpose(attend_contiguous(q, rows, span, options), {0, 2, 1, 3});
+    attended.push_back(mx::reshape(out, {span.row_count, heads.query_heads * dim}));
+  }
+  return attended.size() == 1 ? attended.front() : mx::concatenate(attended, 0);
 }
 
 }  // namespace saker::kernels

@@ -35,14 +35,15 @@ struct Visibility {
 
 Visibility visibility(const AttendSpan& span, const AttendOptions& options);
 
-// Rows to write before attention: k [n, H_kv, D], v [n, H_kv, D_v].
+// Rows to write before attention: k [n, H_kv, D], v [n, H_kv, D_v]; over contiguous stores by head,
+// [1, H_kv, n, D] and [1, H_kv, n, D_v].
 struct NewRows {
   mx::array k;
   mx::array v;
 };
 
-// One span of contiguous stores: writes the new rows, if any, then MLX's attention. q [n, H, D] ->
-// [n, H, D_v].
+// One span of contiguous stores: writes the new rows, if any, then MLX's attention. q [1, H, n, D]
+// -> [1, H, n, D_v].
 mx::array attend_contiguous(
     const mx::array& q,
     const std::optional<NewRows>& rows,
@@ -62,8 +63,14 @@ void run_attention(
     const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
 );
 
-// attend_joined, whose inputs were checked.
+// attend_joined, whose inputs were checked, over pages and over contiguous stores.
 mx::array attend_joined_paged(
+    const mx::array& joined,
+    const JoinedHeads& heads,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+);
+mx::array attend_joined_contiguous(
     const mx::array& joined,
     const JoinedHeads& heads,
     const std::vector<AttendSpan>& spans,

@@ -94,11 +94,7 @@ void KvBuffer::adopt(const KvBuffer& other, std::int64_t first) {
     joined.dead_ = std::max(joined.dead_, from);
   } else if (from < other.end_) {
     joined.prepare(from, static_cast<int>(other.end_ - from));
-    joined.write(
-        from,
-        mx::squeeze(other.keys(from, other.end_), 0),
-        mx::squeeze(other.values(from, other.end_), 0)
-    );
+    joined.write(from, other.keys(from, other.end_), other.values(from, other.end_));
   }
   *this = std::move(joined);
 }
@@ -123,12 +119,11 @@ std::size_t KvBuffer::nbytes() const {
 
 void KvBuffer::write(std::int64_t first, const mx::array& keys, const mx::array& values) {
   const int from = static_cast<int>(first - base_);
-  const int to = from + keys.shape(1);
+  const int to = from + keys.shape(2);
   const auto update = [&](const mx::array& buffer, const mx::array& rows, int width) {
-    auto cast = mx::expand_dims(mx::astype(rows, shape_.dtype), 0);
     const mx::Shape begin = {0, 0, from, 0};
     const mx::Shape end = {1, shape_.kv_heads, to, width};
-    return mx::slice_update(buffer, cast, begin, end);
+    return mx::slice_update(buffer, mx::astype(rows, shape_.dtype), begin, end);
   };
   keys_ = update(*std::exchange(keys_, std::nullopt), keys, shape_.head_dim);
   values_ = update(*std::exchange(values_, std::nullopt), values, shape_.value_head_dim);

@@ -33,7 +33,7 @@ class KvBuffer {
 
   std::int64_t end() const { return end_; }
 
-  // keys [H_kv, n, D], values [H_kv, n, D_v] for positions first.., prepared.
+  // keys [1, H_kv, n, D], values [1, H_kv, n, D_v] for positions first.., prepared.
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
   // Rows [first, last), lazy: [1, H_kv, last - first, D]. REQUIRES: begin() <= first < last <=
   // end().

@@ -264,7 +264,7 @@ void KvStore::write(std::int64_t first, const mx::array& keys, const mx::array& 
   const auto* pages = storage_->pages();
   check_range(first, count, 0, pages != nullptr ? pages->end() : storage_->buffer()->end());
   if (pages == nullptr) {
-    storage_->buffer()->write(first, keys, values);
+    storage_->buffer()->write(first, mx::expand_dims(keys, 0), mx::expand_dims(values, 0));
     return;
   }
   const auto key_rows = contiguous_float32(keys);

@@ -115,24 +115,33 @@ std::vector<mx::array> linear_norm(
   return cpu_operation("SakerLinearNorm", {residual.shape(), residual.shape()}, inputs, body);
 }
 
-// Inputs x, residual and a factor: their scaled sum.
-std::vector<mx::array> scaled_sum(const std::vector<mx::array>& inputs) {
-  return {mx::multiply(mx::add(inputs[0], inputs[1]), inputs[2])};
+// Inputs x, residual and, if any, a factor: their scaled sum, and if the residual is bf16 the same
+// as bf16.
+std::vector<mx::array> sums(const std::vector<mx::array>& inputs) {
+  auto sum = mx::add(inputs[0], inputs[1]);
+  if (inputs.size() > 2) {
+    sum = mx::multiply(sum, inputs[2]);
+  }
+  std::vector<mx::array> outputs = {sum};
+  if (inputs[1].dtype() == mx::bfloat16 && sum.dtype() != mx::bfloat16) {
+    outputs.push_back(mx::astype(sum, mx::bfloat16));
+  }
+  return outputs;
 }
 
-std::vector<mx::array> plain_sum(const std::vector<mx::array>& inputs) {
-  return {mx::add(inputs[0], inputs[1])};
-}
-
-// MLX's operations, few of them.
+// MLX's operations, few of them: what a product gave as bf16 is normed as the bf16 that the next
+// product takes.
 ResidualNorm rms_norm_residual_plain(
     const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale
 ) {
-  auto sum = (scale == 1.0F ? one_kernel(plain_sum, {x, residual})
-                            : one_kernel(scaled_sum, {x, residual, mx::array(scale, x.dtype())}))
-                 .front();
-  auto normed = mx::fast::rms_norm(sum, mx::astype(weight, sum.dtype()), eps);
-  return {std::move(sum), std::move(normed)};
+  std::vector<mx::array> inputs = {x, residual};
+  if (scale != 1.0F) {
+    inputs.emplace_back(scale, x.dtype());
+  }
+  auto made = one_kernel(sums, inputs);
+  const mx::array& rows = made.back();
+  auto normed = mx::fast::rms_norm(rows, mx::astype(weight, rows.dtype()), eps);
+  return {std::move(made.front()), std::move(normed)};
 }
 
 }  // namespace

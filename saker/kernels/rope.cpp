@@ -11,6 +11,7 @@
 #include "saker/kernels/strided_rows.h"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace saker::kernels {
@@ -59,32 +60,37 @@ struct RopeBody {
   }
 };
 
-// Inputs x [N, H, R], cos, sin [N, R / 2]: each half of x times cos, and the other one times sin.
-std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
-  const mx::array& x = inputs[0];
-  const int half = inputs[1].shape(1);
-  const mx::Shape halves = {x.shape(0), x.shape(1), 2, half};
-  constexpr int kBeforeFirst = -3;  // Of two, counted from the end.
-  const auto straight = mx::reshape(x, halves);
-  const auto swapped =
-      mx::slice(straight, {0, 0, 1, 0}, {halves[0], halves[1], kBeforeFirst, half}, {1, 1, -1, 1});
-  const auto by_row = [&](const mx::array& table) { return mx::expand_dims(table, {1, 2}); };
-  const auto sign = mx::array({-1.0F, 1.0F}, {2, 1});
-  const auto wide = [](const mx::array& y) { return mx::astype(y, mx::float32); };
-  const auto turned =
-      wide(straight) * by_row(inputs[1]) + wide(swapped) * (sign * by_row(inputs[2]));
-  return {mx::reshape(mx::astype(turned, x.dtype()), x.shape())};
+constexpr int kBeforeFirst = -3;  // Of two, counted from the end.
+
+// Halves [..., 2, R / 2] in the other order.
+mx::array swap_halves(const mx::array& x) {
+  mx::Shape begin(x.ndim(), 0);
+  mx::Shape end = x.shape();
+  mx::Shape steps(x.ndim(), 1);
+  const auto halves = x.ndim() - 2;
+  begin[halves] = 1;
+  end[halves] = kBeforeFirst;
+  steps[halves] = -1;
+  return mx::slice(x, begin, end, steps);
 }
 
-// MLX's operations, few of them.
-mx::array rope_plain(const mx::array& x, const mx::array& cos, const mx::array& sin) {
-  const int rotated = 2 * cos.shape(1);
-  const auto part = [&](int from, int to) {
-    return mx::slice(x, {0, 0, from}, {x.shape(0), x.shape(1), to});
+// Inputs x [..., N, H, R], cos, sin [N, R / 2] and, if any, both of HeadWeights: each half of x
+// times cos, and the other one times sin.
+std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
+  const mx::array& x = inputs[0];
+  const mx::Shape& table_shape = inputs[1].shape();
+  const auto straight = mx::reshape(x, {table_shape[0], x.shape(-2), 2, table_shape[1]});
+  const auto weighted = [&](const mx::array& y, std::size_t weights) {
+    const auto wide = mx::astype(y, mx::float32);
+    return weights < inputs.size() ? wide * inputs[weights] : wide;
   };
-  const bool whole = rotated == x.shape(2);
-  const auto turned = one_kernel(rotate, {whole ? x : part(0, rotated), cos, sin}).front();
-  return whole ? turned : mx::concatenate({turned, part(rotated, x.shape(2))}, 2);
+  const auto by_row = [](const mx::array& table) {
+    return table.shape(0) == 1 ? table : mx::expand_dims(table, {1, 2});
+  };
+  const auto sign = mx::array({-1.0F, 1.0F}, {2, 1});
+  const auto turned = weighted(straight, 3) * by_row(inputs[1]) +
+                      weighted(swap_halves(straight), 4) * (sign * by_row(inputs[2]));
+  return {mx::reshape(mx::astype(turned, x.dtype()), x.shape())};
 }
 
 }  // namespace
@@ -92,12 +98,54 @@ mx::array rope_plain(const mx::array& x, const mx::array& cos, const mx::array& 
 mx::array rope(const mx::array& x, const mx::array& cos, const mx::array& sin) {
   check(x, cos, sin);
   if (!on_cpu() || x.dtype() != mx::float32) {
-    return rope_plain(x, cos, sin);
+    return rope_plain(x, std::nullopt, cos, sin);
   }
   const std::vector<mx::array> inputs = {
       x, mx::astype(cos, mx::float32), mx::astype(sin, mx::float32)
   };
   return cpu_operation("SakerRope", x.shape(), inputs, RopeBody{kernel_table().rows});
+}
+
+HeadWeights weights_of_heads(
+    const mx::array& q_weight, int query_heads, const mx::array& k_weight, int kv_heads
+) {
+  const int half = q_weight.shape(0) / 2;
+  const auto repeated = [half](const mx::array& weight, int count) {
+    return mx::broadcast_to(mx::reshape(weight, {1, 2, half}), {count, 2, half});
+  };
+  const auto straight =
+      mx::concatenate({repeated(q_weight, query_heads), repeated(k_weight, kv_heads)}, 0);
+  HeadWeights both{straight, mx::contiguous(swap_halves(straight))};
+  mx::eval(both.straight, both.swapped);
+  return both;
+}
+
+mx::array rope_plain(
+    const mx::array& x,
+    const std::optional<HeadWeights>& weights,
+    const mx::array& cos,
+    const mx::array& sin
+) {
+  const int width = x.shape(-1);
+  const int rotated = 2 * cos.shape(1);
+  if (rotated == width) {
+    std::vector<mx::array> inputs = {x, cos, sin};
+    if (weights) {
+      inputs.insert(inputs.end(), {weights->straight, weights->swapped});
+    }
+    return one_kernel(rotate, inputs).front();
+  }
+  const auto weighted =
+      weights ? mx::astype(x * mx::flatten(weights->straight, 1, 2), x.dtype()) : x;
+  const auto part = [&](int from, int to) {
+    mx::Shape begin(x.ndim(), 0);
+    mx::Shape end = x.shape();
+    begin.back() = from;
+    end.back() = to;
+    return mx::slice(weighted, begin, end);
+  };
+  const auto turned = one_kernel(rotate, {part(0, rotated), cos, sin}).front();
+  return mx::concatenate({turned, part(rotated, width)}, -1);
 }
 
 mx::array rope_reference(const mx::array& x, const mx::array& cos, const mx::array& sin) {

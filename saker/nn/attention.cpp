@@ -2,6 +2,7 @@
 #include "saker/nn/attention.h"
 
 #include "saker/kernels/activation.h"
+#include "saker/kernels/backend.h"
 #include "saker/kernels/rope.h"
 
 #include <vector>
@@ -33,6 +34,12 @@ Attention::Attention(
   if (options.head_norm) {
     q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm, options.heads);
     k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
+    joined_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
+    if (!kernels::on_cpu()) {
+      joined_norms_->both = kernels::weights_of_heads(
+          q_norm_->weight(), options.heads, k_norm_->weight(), options.kv_heads
+      );
+    }
   }
   if (options.value_norm) {
     value_norm_ = mx::ones({options.head_dim}, mx::float32);
@@ -54,17 +61,14 @@ bool Attention::is_plain(const RowAdapters& adapters) const {
 mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans)
     const {
   const auto& table = context.rope_table(*rope_);
-  kernels::JoinedHeads heads{
+  const kernels::JoinedHeads heads{
       .query_heads = options_.heads,
       .kv_heads = options_.kv_heads,
       .head_dim = options_.head_dim,
-      .norms = {},
+      .norms = joined_norms_,
       .cos = table.cos,
       .sin = table.sin,
   };
-  if (q_norm_) {
-    heads.norms = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
-  }
   const auto joined = qkv_(x, context.adapters());
   return kernels::attend_joined(joined, heads, spans, options_.attend);
 }

@@ -46,7 +46,9 @@ mx::array RmsNorm::operator()(const mx::array& x, const RowAdapters& adapters) c
 kernels::ResidualNorm RmsNorm::add(
     const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale
 ) const {
-  auto result = kernels::rms_norm_residual(x, residual, weight_, eps_, scale);
+  const bool half = half_weight_ && residual.dtype() == mx::bfloat16;
+  const auto& weight = half ? *half_weight_ : weight_;
+  auto result = kernels::rms_norm_residual(x, residual, weight, eps_, scale);
   result.normed = changed(result.normed, adapters, module_);
   return result;
 }

@@ -111,6 +111,20 @@ TEST_P(NormTest, TheSumCanBeScaled) {
   EXPECT_EQ(floats_of(got.normed), floats_of(rms_norm(sum, weight, kEps)));
 }
 
+// What products of a GPU give: the sum keeps its precision, the next product takes bf16.
+TEST(NormPlain, RowsOfBf16AreNormedAsBf16) {
+  const auto x = random({5, 40}, 20);
+  const auto residual = mx::astype(random({5, 40}, 21), mx::bfloat16);
+  const auto weight = random({40}, 22);
+  const auto got = rms_norm_residual(x, residual, weight, kEps, 0.75F);
+  const auto sum = (x + mx::astype(residual, mx::float32)) * mx::array(0.75F);
+  EXPECT_EQ(got.sum.dtype(), mx::float32);
+  EXPECT_EQ(floats_of(got.sum), floats_of(sum));
+  EXPECT_EQ(got.normed.dtype(), mx::bfloat16);
+  const auto expected = rms_norm(mx::astype(sum, mx::bfloat16), weight, kEps);
+  EXPECT_TRUE(mx::array_equal(got.normed, expected).item<bool>());
+}
+
 // A product that nothing has computed becomes a part of the operation; one computed is an input.
 TEST_P(NormTest, AProductOfItsOwnGivesTheSameBits) {
   const WeightFormat format{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};

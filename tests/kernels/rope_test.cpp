@@ -62,6 +62,24 @@ TEST(RopePlain, HasTheBitsOfTheReference) {
   }
 }
 
+TEST(RopePlain, WeighsHeadsFirst) {
+  const auto q_weight = mx::random::normal({64}, mx::float32, mx::random::key(4));
+  const auto k_weight = mx::random::normal({64}, mx::float32, mx::random::key(5));
+  const auto weights = weights_of_heads(q_weight, 2, k_weight, 1);
+  const auto by_head = mx::stack({q_weight, q_weight, k_weight});
+  for (const int rows : {1, 9}) {
+    for (const int half : {32, 5}) {
+      const auto x = mx::random::normal({rows, 3, 64}, mx::float32, mx::random::key(6));
+      const Tables t = tables(rows, half);
+      const auto got = rope_plain(mx::expand_dims(x, 0), weights, t.cos, t.sin);
+      EXPECT_EQ(got.shape(), mx::Shape({1, rows, 3, 64}));
+      const auto expected = rope_reference(x * by_head, t.cos, t.sin);
+      EXPECT_TRUE(mx::array_equal(mx::squeeze(got, 0), expected).item<bool>())
+          << rows << " " << half;
+    }
+  }
+}
+
 // Turning keeps the length of each pair, and position 0 turns nothing.
 TEST_P(RopeTest, Rotates) {
   const auto x = mx::random::normal({20, 2, 32}, mx::float32, mx::random::key(1));

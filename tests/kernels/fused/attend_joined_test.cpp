@@ -64,28 +64,27 @@ mx::array attend_apart(
   return attend(rope(q, of.cos, of.sin), rope(k, of.cos, of.sin), v, spans, options);
 }
 
+// The rows before `first`, and those from there on, if any, in stores of their own.
+std::vector<AttendSpan> two_sequences(const AttendCase& c, int first, KvLayout layout) {
+  std::vector<AttendSpan> spans;
+  for (const auto& [from, count] : {std::pair(0, first), {first, c.rows - first}}) {
+    if (count > 0) {
+      spans.push_back(span_of(c, from, count, 0, std::make_shared<KvStore>(c.shape(), layout)));
+      spans.back().store->prepare(0, count);
+    }
+  }
+  return spans;
+}
+
 RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
   use_random_machine();
   AttendCase c = random_case(150);
   c.value_head_dim = c.head_dim;
   const int rotated = 2 * *rc::gen::inRange(1, c.head_dim / 2 + 1);
   const JoinedCase joined = random_joined(c, *rc::gen::arbitrary<bool>(), rotated);
-  // Two sequences, the second of which may have no rows.
   const int first = *rc::gen::inRange(1, c.rows + 1);
-  const auto spans = [&] {
-    std::vector<AttendSpan> made;
-    for (const auto& [from, count] : {std::pair(0, first), {first, c.rows - first}}) {
-      if (count > 0) {
-        made.push_back(
-            span_of(c, from, count, 0, std::make_shared<KvStore>(c.shape(), KvLayout::kPaged))
-        );
-        made.back().store->prepare(0, count);
-      }
-    }
-    return made;
-  };
-  const auto apart = spans();
-  const auto together = spans();
+  const auto apart = two_sequences(c, first, KvLayout::kPaged);
+  const auto together = two_sequences(c, first, KvLayout::kPaged);
   RC_ASSERT(attends_joined(together));
   const auto expected = floats_of(attend_apart(joined, apart, c.options));
   const auto got = attend_joined(joined.rows, joined.heads, together, c.options);
@@ -97,6 +96,24 @@ RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
       floats_of(attend_stored(q, together, c.options)) ==
       floats_of(attend_stored(q, apart, c.options))
   );
+}
+
+// MLX's operations, which run on a GPU.
+RC_GTEST_FIXTURE_PROP(AttendJoinedTest, OverContiguousStoresIsNearItsParts, ()) {
+  AttendCase c = random_case(150);
+  c.bits = 16;
+  c.head_dim += c.head_dim % 2;
+  c.value_head_dim = c.head_dim;
+  const int rotated = *rc::gen::arbitrary<bool>() ? c.head_dim : 2;
+  const JoinedCase joined = random_joined(c, *rc::gen::arbitrary<bool>(), rotated);
+  const int first = *rc::gen::inRange(1, c.rows + 1);
+  const auto spans = two_sequences(c, first, KvLayout::kContiguous);
+  const auto apart =
+      attend_apart(joined, two_sequences(c, first, KvLayout::kContiguous), c.options);
+  RC_ASSERT(attends_joined(spans));
+  const auto got = attend_joined(joined.rows, joined.heads, spans, c.options);
+  const auto expected = mx::reshape(apart, got.shape());
+  RC_ASSERT(mx::allclose(got, expected, 1e-3, 1e-3).item<bool>());
 }
 
 TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
@@ -125,10 +142,13 @@ TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
   expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });
   expect_error([](JoinedCase& bad) { bad.heads.norms->k = mx::zeros({15}); });
   EXPECT_FALSE(attends_joined({}));
-  EXPECT_FALSE(attends_joined({span(KvLayout::kContiguous)}));
+  EXPECT_FALSE(attends_joined({span(KvLayout::kContiguous), span(KvLayout::kPaged)}));
   EXPECT_FALSE(attends_joined({span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}));
   EXPECT_THROW(
-      attend_joined(good.rows, good.heads, {span(KvLayout::kContiguous)}, c.options), Error
+      attend_joined(
+          good.rows, good.heads, {span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}, c.options
+      ),
+      Error
   );
 }
 
