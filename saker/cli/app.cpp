@@ -81,15 +81,20 @@ void refuse_empty_names(CLI::App& app) {
   }
 }
 
+// Whether the command that was given, or one below it, has its work on a GPU.
+bool is_for_gpu(const CLI::App& command) {
+  const CLI::Option* device = command.get_option_no_throw("--device");
+  return (device != nullptr && device->as<std::string>() == "gpu") ||
+         std::ranges::any_of(command.get_subcommands(), [](const CLI::App* below) {
+           return is_for_gpu(*below);
+         });
+}
+
 // Before there are threads. A GPU is fed from several that allocate and free small arrays all the
 // time; with one heap for all they wait for each other.
 void keep_memory(const CLI::App& app) {
   constexpr int kKeptBytes = 512 << 20;  // The logits of a pass of 512 rows are 300 MB.
-  const bool on_gpu = std::ranges::any_of(app.get_subcommands(), [](const CLI::App* command) {
-    const CLI::Option* device = command->get_option_no_throw("--device");
-    return device != nullptr && device->as<std::string>() == "gpu";
-  });
-  if (!on_gpu) {
+  if (!is_for_gpu(app)) {
     keep_freed_memory(kKeptBytes);
   }
 }

@@ -5,6 +5,7 @@
 #include "saker/kernels/backend.h"
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
+#include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/cpu_operation.h"
 #include "saker/kernels/fused/linear_task.h"
 #include "saker/kernels/fused/one_kernel.h"
@@ -98,8 +99,10 @@ struct LinearGatedBody {
   }
 
   // Long prompts wait for memory: the next product makes its rows from gates and ups as it prepares
-  // them.
-  static bool makes_rows(const mx::array& rows) { return rows.shape(0) > kRowsPreparedAlone; }
+  // them, where there are enough for all threads.
+  static bool makes_rows(const mx::array& rows) {
+    return rows.shape(0) > kRowsPreparedAlone * thread_pool().size();
+  }
 
   std::function<void()> start_making(
       const std::vector<mx::array>& inputs, const mx::array& rows, MakeRows& make

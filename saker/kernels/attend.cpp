@@ -116,8 +116,10 @@ void check_joined(const mx::array& joined, const JoinedHeads& heads) {
       heads.head_dim
   );
   const mx::Shape norm = {heads.head_dim};
+  const mx::Shape by_head = {heads.query_heads + heads.kv_heads, 2, heads.head_dim / 2};
   require(
-      !heads.norms || (heads.norms->q.shape() == norm && heads.norms->k.shape() == norm),
+      !heads.norms || (heads.norms->q.shape() == norm && heads.norms->k.shape() == norm &&
+                       (!heads.norms->by_head || heads.norms->by_head->straight.shape() == by_head)),
       ErrorCode::kInvalidArgument,
       "attend: norms that do not fit heads of {}",
       heads.head_dim
@@ -274,6 +276,12 @@ mx::array attend_joined(
       .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .value_head_dim = heads.head_dim
   };
   check_spans(joined.shape(0), shape, spans, options);
+  require(
+      is_paged(spans[0]) || !heads.norms || heads.head_dim % 2 == 0,
+      ErrorCode::kInvalidArgument,
+      "attend: normed heads of {} over contiguous stores, expected an even number",
+      heads.head_dim
+  );
   return is_paged(spans[0]) ? attend_joined_paged(joined, heads, spans, options)
                             : attend_joined_contiguous(joined, heads, spans, options);
 }

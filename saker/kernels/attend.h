@@ -57,8 +57,9 @@ struct JoinedHeads {
     mx::array q;
     mx::array k;
     float eps;
-    std::optional<HeadWeights> both = std::nullopt;  // Of all heads of q and k: contiguous stores
-                                                     // need them, and make them if there are none.
+    // Of q's heads and then k's: contiguous stores need these, with even D, and make them in each
+    // call if there are none.
+    std::optional<HeadWeights> by_head = std::nullopt;
   };
 
   int query_heads;  // H

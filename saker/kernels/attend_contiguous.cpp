@@ -174,21 +174,22 @@ mx::array attend_joined_contiguous(
 ) {
   const int dim = heads.head_dim;
   const int turned_heads = heads.query_heads + heads.kv_heads;
-  const auto all = mx::reshape(joined, {1, joined.shape(0), turned_heads + heads.kv_heads, dim});
-  auto turned = mx::slice(all, {0, 0, 0, 0}, {1, all.shape(1), turned_heads, dim});
+  const auto all = mx::reshape(joined, {joined.shape(0), 1, turned_heads + heads.kv_heads, dim});
+  auto turned = mx::slice(all, {0, 0, 0, 0}, {all.shape(0), 1, turned_heads, dim});
   std::optional<HeadWeights> weights;
   if (heads.norms) {
     turned = mx::fast::rms_norm(turned, std::nullopt, heads.norms->eps);
     const JoinedHeads::Norms& norms = *heads.norms;
-    weights = norms.both ? norms.both
-                         : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
+    weights = norms.by_head ? norms.by_head
+                            : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
   }
   turned = rope_plain(turned, weights, heads.cos, heads.sin);
-  // Rows and heads of x [1, N, heads, D] by head: [1, heads, n, D].
+  // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 lies where its stride does
+  // not depend on N: cuDNN makes a plan for each set of strides.
   const auto part = [&](const mx::array& x, const AttendSpan& span, int first, int end) {
     const int end_row = span.first_row + span.row_count;
-    const auto rows = mx::slice(x, {0, span.first_row, first, 0}, {1, end_row, end, dim});
-    return mx::transpose(rows, {0, 2, 1, 3});
+    const auto rows = mx::slice(x, {span.first_row, 0, first, 0}, {end_row, 1, end, dim});
+    return mx::transpose(rows, {1, 2, 0, 3});
   };
   std::vector<mx::array> attended;
   attended.reserve(spans.size());

@@ -81,7 +81,7 @@ class PagedAttention {
     const bool by_chunk = workers > 1 && uneven && chunk_count > plan_.tiles.size();
     const bool in_tiles = !by_chunk && plan_.tiles_write;
     if (rows && !in_tiles) {
-      write(*rows, rows->count > 1 ? workers : 1);
+      write(*rows, rows->count > 1 && !plan_.shares_stores ? workers : 1);
     }
     if (by_chunk) {
       compute_by_chunk(workers, chunks, chunk_count);

@@ -186,7 +186,8 @@ void add_writes(AttendPlan& plan, const std::vector<AttendSpan>& spans) {
   const auto has_all_rows = [&](const TilePlan& tile) {
     return tile.count == plan.spans[tile.span].row_count * plan.shape.group;
   };
-  plan.tiles_write = stores.size() == spans.size() && std::ranges::all_of(plan.tiles, has_all_rows);
+  plan.shares_stores = stores.size() != spans.size();
+  plan.tiles_write = !plan.shares_stores && std::ranges::all_of(plan.tiles, has_all_rows);
 }
 
 }  // namespace saker::kernels

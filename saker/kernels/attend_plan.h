@@ -2,7 +2,7 @@
 #pragma once
 
 // What one pass of attention over pages will do, made on the caller's thread with all checks, so
-// that the task cannot fail.
+// that the task can fail for want of memory only.
 
 #include "saker/kernels/attend.h"
 #include "saker/kernels/attention/bodies.h"
@@ -55,6 +55,8 @@ struct AttendPlan {
   // Floats of the largest tile's state and scratch, rounded up to cache lines.
   std::size_t state_floats = 0;
   std::size_t scratch_floats = 0;
+  // Spans of one store may write to the same words, so one thread does.
+  bool shares_stores = false;
 };
 
 // Without writes. Throws kInternal when a store was not prepared for its span or lacks rows that

@@ -7,6 +7,10 @@
 // is called when MLX evaluates the operation: outputs are allocated, inputs may not hold their
 // values yet. It returns the task that runs on the stream's thread, which captures pointers and
 // must not outlive the arrays (MLX keeps them until the task ran).
+//
+// A body whose result feeds a product (`kFeedsProduct`) may leave rows to that product:
+// `makes_rows(rows)` says whether, and `start_making(inputs, rows, make)` then returns the task and
+// sets what makes rows once it has run.
 
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/mx.h"

@@ -6,11 +6,8 @@
 
 #include "mlx/mlx.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <new>
-#include <utility>
 
 namespace saker {
 
@@ -27,23 +24,9 @@ inline mx::allocator::Data mx_memory(std::size_t bytes) {
   return memory;
 }
 
-// Gives an array memory of its own, not filled, from the begin of a cache line on: MLX's begins 8
-// bytes behind a multiple of 16, so that each vector of 64 bytes would lie in two lines. Throws
-// std::bad_alloc.
+// Gives an array memory of its own, not filled. Throws std::bad_alloc.
 inline void give_memory(mx::array& x) {
-  constexpr std::size_t kLineBytes = 64;
-  auto memory = mx_memory(x.nbytes() + kLineBytes);
-  const auto at = reinterpret_cast<std::uintptr_t>(memory.buffer().raw_ptr());
-  const std::size_t offset = (kLineBytes - at % kLineBytes) % kLineBytes / x.itemsize();
-  const auto longest = std::ranges::max_element(x.shape());
-  const bool is_one_column = x.size() <= 1 || static_cast<std::size_t>(*longest) == x.size();
-  x.set_data(
-      std::move(memory),
-      x.size(),
-      x.strides(),
-      {.contiguous = true, .row_contiguous = true, .col_contiguous = is_one_column},
-      static_cast<std::int64_t>(offset)
-  );
+  x.set_data(mx_memory(x.nbytes()));
 }
 
 }  // namespace kernels

@@ -74,15 +74,15 @@ mx::array swap_halves(const mx::array& x) {
   return mx::slice(x, begin, end, steps);
 }
 
-// Inputs x [..., N, H, R], cos, sin [N, R / 2] and, if any, both of HeadWeights: each half of x
-// times cos, and the other one times sin.
+// Inputs x [N, H, R], or with axes of 1 beside N, cos, sin [N, R / 2] and, if any, both of
+// HeadWeights: each half of x times cos, and the other one times sin.
 std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
   const mx::array& x = inputs[0];
   const mx::Shape& table_shape = inputs[1].shape();
   const auto straight = mx::reshape(x, {table_shape[0], x.shape(-2), 2, table_shape[1]});
-  const auto weighted = [&](const mx::array& y, std::size_t weights) {
+  const auto weighted = [&](const mx::array& y, std::size_t weight) {
     const auto wide = mx::astype(y, mx::float32);
-    return weights < inputs.size() ? wide * inputs[weights] : wide;
+    return weight < inputs.size() ? wide * inputs[weight] : wide;
   };
   const auto by_row = [](const mx::array& table) {
     return table.shape(0) == 1 ? table : mx::expand_dims(table, {1, 2});
@@ -135,14 +135,14 @@ mx::array rope_plain(
     }
     return one_kernel(rotate, inputs).front();
   }
-  const auto weighted =
+  const auto heads =
       weights ? mx::astype(x * mx::flatten(weights->straight, 1, 2), x.dtype()) : x;
   const auto part = [&](int from, int to) {
     mx::Shape begin(x.ndim(), 0);
     mx::Shape end = x.shape();
     begin.back() = from;
     end.back() = to;
-    return mx::slice(weighted, begin, end);
+    return mx::slice(heads, begin, end);
   };
   const auto turned = one_kernel(rotate, {part(0, rotated), cos, sin}).front();
   return mx::concatenate({turned, part(rotated, width)}, -1);

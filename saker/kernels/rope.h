@@ -27,8 +27,9 @@ HeadWeights weights_of_heads(
     const mx::array& q_weight, int query_heads, const mx::array& k_weight, int kv_heads
 );
 
-// What `rope` gives for x [..., N, H, D], times the weights of its heads if any: by few operations
-// of MLX, for devices without bodies of ours.
+// What `rope` gives for x [N, H, D], or with axes of 1 beside N, times the weights of its heads if
+// any: by few operations of MLX, for devices without bodies of ours. REQUIRES: shapes that `rope`
+// takes.
 mx::array rope_plain(
     const mx::array& x,
     const std::optional<HeadWeights>& weights,

@@ -36,7 +36,7 @@ Attention::Attention(
     k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
     joined_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
     if (!kernels::on_cpu()) {
-      joined_norms_->both = kernels::weights_of_heads(
+      joined_norms_->by_head = kernels::weights_of_heads(
           q_norm_->weight(), options.heads, k_norm_->weight(), options.kv_heads
       );
     }

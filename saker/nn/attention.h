@@ -60,7 +60,7 @@ class Attention {
   Linear output_;
   std::optional<RmsNorm> q_norm_;
   std::optional<RmsNorm> k_norm_;
-  std::optional<kernels::JoinedHeads::Norms> joined_norms_;  // Of both.
+  std::optional<kernels::JoinedHeads::Norms> joined_norms_;  // The same for attend_joined.
   std::optional<mx::array> value_norm_;                      // Ones [head_dim].
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The token table. Its rows start the residual stream: float32 on CPU,
-// the checkpoint's dtype on a GPU; every later layer keeps the dtype it is given.
+// The token table. Its rows start the residual stream, float32.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"

@@ -25,7 +25,8 @@ class RmsNorm {
 
   // x [N, size], with groups [N, groups, size] -> the same shape and dtype.
   mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
-  // Norm of (x + residual) * scale, and that sum; x, residual [N, size].
+  // Norm of (x + residual) * scale, and that sum; x, residual [N, size]. Dtypes: see
+  // kernels::ResidualNorm.
   kernels::ResidualNorm add(
       const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale = 1.0F
   ) const;

@@ -143,7 +143,7 @@ struct AttendBodies {
       const float* state,
       float* total
   );
-  // Divides by the sums and writes the tile's rows of `out`.
+  // Multiplies by one over the sums and writes the tile's rows of `out`.
   void (*finish)(const AttendShape& shape, const AttendTile& tile, const float* total);
   // Writes rows to pages of bf16 as write_key and write_value do (kv_pages.h); null where those are
   // as good.

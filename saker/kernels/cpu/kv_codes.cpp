@@ -65,8 +65,8 @@ void write_term(const CodeBlock& block, std::byte* terms, int slot, int g, float
   }
 }
 
-// To codes of `bits` bits. Values and the line are rounded to bf16 if asked to. Not finite values
-// give any codes, and a line that is not finite.
+// To codes of `bits` bits. Values and the line are rounded to bf16 if asked to. NaN gives any
+// code, infinity any codes and a line that is not finite.
 AffineLine quantize_group(
     const float* values, int count, int bits, bool bf16, std::uint8_t* codes
 ) {

@@ -10,7 +10,7 @@
 
 namespace saker::kernels {
 
-// More rows than these are prepared on all threads: one would have done so before others took over.
+// So many rows one thread prepares before others would have taken over; more take all threads.
 inline constexpr int kRowsPreparedAlone = 8;
 
 // Writes rows [first, first + count) of x to `to`, side by side. Several threads call it.
@@ -32,8 +32,8 @@ struct RowProduct {
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight);
 
 // All products share the threads as if they were one, and those of the same rows of x what is
-// prepared of them. Keeps working memory for the calling thread's next products. Throws kCapacity
-// without memory.
+// prepared of them. Keeps working memory for its threads' next products. Throws kCapacity without
+// memory.
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products);
 
 }  // namespace saker::kernels

@@ -102,6 +102,7 @@ RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
 RC_GTEST_FIXTURE_PROP(AttendJoinedTest, OverContiguousStoresIsNearItsParts, ()) {
   AttendCase c = random_case(150);
   c.bits = 16;
+  c.dtype = mx::float32;  // A key is not rounded to another bf16 than its part.
   c.head_dim += c.head_dim % 2;
   c.value_head_dim = c.head_dim;
   const int rotated = *rc::gen::arbitrary<bool>() ? c.head_dim : 2;

@@ -73,7 +73,7 @@ TEST_P(JoinedProductsTest, AnMlpGivesTheBitsOfItsParts) {
     };
     const auto wide_bias = bias(2 * kWide, 4);
     const auto down_bias = bias(kHidden, 5);
-    for (const int rows : {1, 3, 70}) {
+    for (const int rows : {1, 3, 8, 9, 13, 33, 70}) {
       const std::vector<RowRange> int8_rows(rows == 70 ? 1 : 0, RowRange{20, 30});
       const auto x = random({rows, kHidden}, 6);
       const auto sum = random({rows, kHidden}, 7);
