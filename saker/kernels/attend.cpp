@@ -118,8 +118,9 @@ void check_joined(const mx::array& joined, const JoinedHeads& heads) {
   const mx::Shape norm = {heads.head_dim};
   const mx::Shape by_head = {heads.query_heads + heads.kv_heads, 2, heads.head_dim / 2};
   require(
-      !heads.norms || (heads.norms->q.shape() == norm && heads.norms->k.shape() == norm &&
-                       (!heads.norms->by_head || heads.norms->by_head->straight.shape() == by_head)),
+      !heads.norms ||
+          (heads.norms->q.shape() == norm && heads.norms->k.shape() == norm &&
+           (!heads.norms->by_head || heads.norms->by_head->straight.shape() == by_head)),
       ErrorCode::kInvalidArgument,
       "attend: norms that do not fit heads of {}",
       heads.head_dim

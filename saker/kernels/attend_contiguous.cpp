@@ -184,8 +184,8 @@ mx::array attend_joined_contiguous(
                             : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
   }
   turned = rope_plain(turned, weights, heads.cos, heads.sin);
-  // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 lies where its stride does
-  // not depend on N: cuDNN makes a plan for each set of strides.
+  // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 lies where its stride
+  // does not depend on N: cuDNN makes a plan for each set of strides.
   const auto part = [&](const mx::array& x, const AttendSpan& span, int first, int end) {
     const int end_row = span.first_row + span.row_count;
     const auto rows = mx::slice(x, {span.first_row, 0, first, 0}, {end_row, 1, end, dim});

@@ -135,8 +135,7 @@ mx::array rope_plain(
     }
     return one_kernel(rotate, inputs).front();
   }
-  const auto heads =
-      weights ? mx::astype(x * mx::flatten(weights->straight, 1, 2), x.dtype()) : x;
+  const auto heads = weights ? mx::astype(x * mx::flatten(weights->straight, 1, 2), x.dtype()) : x;
   const auto part = [&](int from, int to) {
     mx::Shape begin(x.ndim(), 0);
     mx::Shape end = x.shape();

@@ -60,8 +60,8 @@ class Model {
   virtual ~Model() = default;
 
   virtual const ModelInfo& info() const = 0;
-  // ids int32 [N], in [0, vocab_size) -> final normed hidden rows [N, hidden], float32 or, on a GPU,
-  // bf16.
+  // ids int32 [N], in [0, vocab_size) -> final normed hidden rows [N, hidden], float32 or, on a
+  // GPU, bf16.
   virtual mx::array forward(const mx::array& ids, nn::ForwardContext& context) const = 0;
   // hidden [n, hidden], rows of a pass, and their adapters (see RowAdapters::select) -> logits
   // [n, vocab_size] float32.

@@ -142,6 +142,13 @@ TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
   expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({3, 9}); });
   expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });
   expect_error([](JoinedCase& bad) { bad.heads.norms->k = mx::zeros({15}); });
+  expect_error([](JoinedCase& bad) {
+    bad.heads.norms->by_head = weights_of_heads(mx::ones({16}), 1, mx::ones({16}), 1);
+  });
+  c.head_dim = c.value_head_dim = 13;
+  const JoinedCase odd = random_joined(c, true, 12);
+  EXPECT_THROW(attend_joined(odd.rows, odd.heads, {span(KvLayout::kContiguous)}, c.options), Error);
+  EXPECT_NO_THROW(attend_joined(odd.rows, odd.heads, {span(KvLayout::kPaged)}, c.options));
   EXPECT_FALSE(attends_joined({}));
   EXPECT_FALSE(attends_joined({span(KvLayout::kContiguous), span(KvLayout::kPaged)}));
   EXPECT_FALSE(attends_joined({span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}));
