@@ -39,10 +39,23 @@
 
 namespace saker::cache {
 
+// Pages of a quantized cache as Saker keeps them. Codes in mlx-lm's layout round these rows once
+// more; with the pages a cache goes on with the same bits.
+struct SerializedPages {
+  struct Page {
+    std::int64_t index = 0;
+    std::int64_t bytes = 0;
+  };
+
+  std::vector<Page> pages;  // Ascending.
+  Tensor bytes;             // U8, page after page.
+};
+
 struct SerializedCache {
   std::string kind;
   std::vector<Tensor> state;
   std::vector<std::string> meta;
+  std::optional<SerializedPages> pages = std::nullopt;
 };
 
 // Limits against hostile input.

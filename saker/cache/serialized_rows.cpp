@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,6 +148,57 @@ Tensor to_tensor(const mx::array& array) {
   return tensor;
 }
 
+namespace {
+
+SerializedPages pages_of(const LayerCache& layer) {
+  SerializedPages pages;
+  const auto snapshot = layer.snapshot(0);
+  std::size_t bytes = 0;
+  snapshot->for_each_block([&](const kernels::KvBlock& block) {
+    pages.pages.push_back({block.index, static_cast<std::int64_t>(block.bytes)});
+    bytes += block.bytes;
+  });
+  const auto memory = std::make_shared<std::vector<std::byte>>();
+  memory->reserve(bytes);
+  snapshot->for_each_block([&](const kernels::KvBlock& block) {
+    const auto* data = static_cast<const std::byte*>(block.data);
+    memory->insert(memory->end(), data, data + block.bytes);
+  });
+  pages.bytes.dtype = DType::kUInt8;
+  pages.bytes.shape = {static_cast<std::int64_t>(bytes)};
+  pages.bytes.data = std::shared_ptr<const std::byte>(memory, memory->data());
+  return pages;
+}
+
+// Puts pages in the place of the layer's rows, of which the last is number `offset`.
+void take_pages(LayerCache& layer, const SerializedPages& pages, std::int64_t offset) {
+  std::span<const std::byte> left(pages.bytes.data.get(), pages.bytes.nbytes());
+  BlockSource source;
+  for (const SerializedPages::Page& page : pages.pages) {
+    source.blocks.push_back({page.index, static_cast<std::size_t>(page.bytes)});
+  }
+  source.read = [&](std::span<std::byte> block) {
+    require(
+        block.size() <= left.size(),
+        ErrorCode::kCorruptData,
+        "pages end {} bytes early",
+        block.size() - left.size()
+    );
+    std::memcpy(block.data(), left.data(), block.size());
+    left = left.subspan(block.size());
+  };
+  const auto snapshot = layer.snapshot_of(source, 0, offset);
+  require(
+      left.empty() && layer.restore(snapshot.get(), offset),
+      ErrorCode::kCorruptData,
+      "{} pages, which are not those of {} rows",
+      pages.pages.size(),
+      offset
+  );
+}
+
+}  // namespace
+
 SerializedCache serialize(const LayerCache& layer) {
   if (const auto* state = dynamic_cast<const RecurrentCache*>(&layer)) {
     return serialize_state(*state);
@@ -155,6 +207,7 @@ SerializedCache serialize(const LayerCache& layer) {
   serialized.kind = canonical_kind(layer.kind());
   serialized.meta = layer.meta_state();
   if (const auto codes = layer.quantized_view()) {
+    serialized.pages = pages_of(layer);
     for (const auto* rows : {&codes->keys, &codes->values}) {
       for (const auto* part : {&rows->codes, &rows->scales, &rows->biases}) {
         serialized.state.push_back(to_tensor(*part));
@@ -203,6 +256,11 @@ void restore(LayerCache& layer, const SerializedCache& serialized) {
   }
   if (serialized.state.empty()) {
     layer.assign(0, std::nullopt);
+    return;
+  }
+  if (serialized.pages) {
+    const std::size_t offset_at = ring ? 2 : 0;
+    take_pages(layer, *serialized.pages, meta_at(serialized.meta, offset_at));
     return;
   }
   TimeOrder rows;

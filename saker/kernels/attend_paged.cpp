@@ -107,6 +107,11 @@ class PagedAttention {
   }
 
   void write_head(const PagedRows& rows, const PageWrite& write, int head) const {
+    const KvPageLayout& layout = *write.page.layout;
+    std::byte* const page = write.page.data;
+    if (write.slot == 0) {
+      begin_page(write.page, write.before, head);
+    }
     const HeadRows keys = keys_of(rows.k, write, head);
     const PageRows of{
         keys.data,
@@ -115,24 +120,24 @@ class PagedAttention {
         rows.v.row_stride,
         write.slot,
         write.row_count,
-        write.page + plan_.layout.keys_at(head),
+        write.page.data + layout.keys_at(head),
     };
-    const bool plain = plan_.layout.bf16 && !plan_.layout.key_codes.is_quantized();
+    const bool plain = layout.bf16 && !layout.key_codes.is_quantized();
     if (plain && plan_.bodies->write_bf16_rows != nullptr) {
-      plan_.bodies->write_bf16_rows(plan_.shape, of);
+      plan_.bodies->write_bf16_rows(first_page_shape(plan_.shape), of);
       return;
     }
     const auto value = [&](int i) { return of.values + i * of.value_stride; };
     for (int i = 0; i < of.count; ++i) {
-      write_key(plan_.layout, write.page, head, of.slot + i, of.keys + i * of.key_stride);
+      write_key(layout, page, head, of.slot + i, of.keys + i * of.key_stride);
     }
     for (int i = 0; i < of.count;) {
       const int slot = of.slot + i;
       if (slot % 2 == 0 && i + 1 < of.count) {
-        write_value_pair(plan_.layout, write.page, head, slot, value(i), value(i + 1));
+        write_value_pair(layout, page, head, slot, value(i), value(i + 1));
         i += 2;
       } else {
-        write_value(plan_.layout, write.page, head, slot, value(i));
+        write_value(layout, page, head, slot, value(i));
         ++i;
       }
     }
@@ -140,20 +145,31 @@ class PagedAttention {
 
   // All of the pass's rows.
   void write(const PagedRows& rows, int workers) const {
-    const int heads = plan_.layout.kv_heads;
+    const int heads = plan_.kv_heads;
+    if (plan_.writes_in_order) {
+      const int jobs = static_cast<int>(plan_.spans.size()) * heads;
+      each_job(std::min(workers, jobs), jobs, [&](int, int job) {
+        write_span(rows, plan_.spans[job / heads], job % heads);
+      });
+      return;
+    }
     const int jobs = static_cast<int>(plan_.writes.size()) * heads;
     each_job(std::min(workers, jobs), jobs, [&](int, int job) {
       write_head(rows, plan_.writes[job / heads], job % heads);
     });
   }
 
+  // The rows of one head of a span, in order.
+  void write_span(const PagedRows& rows, const SpanPlan& span, int head) const {
+    for (int i = 0; i < span.write_count; ++i) {
+      write_head(rows, plan_.writes[span.first_write + i], head);
+    }
+  }
+
   // The rows of the tile's span, for its heads.
   void write_tile(const PagedRows& rows, const TilePlan& tile) const {
-    const SpanPlan& span = plan_.spans[tile.span];
     for (int head = tile.kv_head; head < tile.kv_head + tile.kv_heads; ++head) {
-      for (int i = 0; i < span.write_count; ++i) {
-        write_head(rows, plan_.writes[span.first_write + i], head);
-      }
+      write_span(rows, plan_.spans[tile.span], head);
     }
   }
 

@@ -68,16 +68,16 @@ void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
   const KvPages& pages = *span.store->storage().pages();
   for (int row = 0; row < span.row_count;) {
     const std::int64_t position = span.first_position + row;
-    std::byte* page = pages.find_private(position / kPageRows);
+    const std::int64_t index = position / kPageRows;
     require(
-        page != nullptr,
+        pages.find_private(index) != nullptr,
         ErrorCode::kInternal,
         "attend: the store was not prepared for row {}",
         position
     );
     const int slot = static_cast<int>(position % kPageRows);
     const int count = std::min(kPageRows - slot, span.row_count - row);
-    writes.push_back({span.first_row + row, count, slot, page});
+    writes.push_back({span.first_row + row, count, slot, pages.page(index), pages.page(index - 1)});
     row += count;
   }
 }
@@ -107,7 +107,7 @@ std::int64_t piece_blocks(const AttendPlan& plan) {
   for (const SpanPlan& span : plan.spans) {
     pages += std::ssize(span.pages);
   }
-  return pages * plan.layout.kv_heads / (kPiecesPerThread * thread_pool().size());
+  return pages * plan.kv_heads / (kPiecesPerThread * thread_pool().size());
 }
 
 // Kv heads of a tile of one span. A page's heads follow each other, so few rows, which wait for
@@ -117,7 +117,7 @@ int tile_heads(const AttendPlan& plan, const SpanPlan& span, std::int64_t piece)
   if (plan.shape.key_codes.is_quantized()) {
     return 1;
   }
-  const int all = plan.layout.kv_heads;
+  const int all = plan.kv_heads;
   const auto chunk = std::min<std::int64_t>(std::ssize(span.pages), kAttendChunkBlocks);
   const int rows = span.row_count * plan.shape.group;
   int heads = all;
@@ -133,7 +133,7 @@ void add_tiles(AttendPlan& plan, int span_index, int most_rows, std::int64_t pie
   const SpanPlan& span = plan.spans[span_index];
   const int rows = span.row_count * plan.shape.group;
   const int heads = tile_heads(plan, span, piece);
-  for (int head = 0; head < plan.layout.kv_heads; head += heads) {
+  for (int head = 0; head < plan.kv_heads; head += heads) {
     for (int first = (rows - 1) / most_rows * most_rows; first >= 0; first -= most_rows) {
       const int count = std::min(most_rows, rows - first);
       plan.tiles.push_back({span_index, head, heads, first, count});
@@ -153,9 +153,12 @@ std::size_t whole_lines(std::size_t floats) {
 AttendPlan plan_attention(
     int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
 ) {
-  const KvPageLayout& layout = spans[0].store->storage().pages()->layout();
-  const AttendShape shape = attend_shape(layout, heads, options.scale, options.softcap);
-  AttendPlan plan{layout, shape, {}, {}, {}, false, kernel_table().attend};
+  const KvPages& pages = *spans[0].store->storage().pages();
+  AttendPlan plan;
+  plan.kv_heads = pages.layout().kv_heads;
+  plan.shape = attend_shape(pages, heads, options.scale, options.softcap);
+  plan.bodies = kernel_table().attend;
+  plan.writes_in_order = plan.shape.key_codes.has_offsets();
   plan.spans.reserve(spans.size());
   for (const AttendSpan& span : spans) {
     require(
@@ -166,7 +169,7 @@ AttendPlan plan_attention(
     );
     plan.spans.push_back(plan_span(span, options));
   }
-  const int most_rows = tile_rows(layout.kv_heads, shape.group, spans);
+  const int most_rows = tile_rows(plan.kv_heads, plan.shape.group, spans);
   const std::int64_t piece = piece_blocks(plan);
   for (int span = 0; span < std::ssize(plan.spans); ++span) {
     add_tiles(plan, span, most_rows, piece);

@@ -19,7 +19,8 @@ struct PageWrite {
   int first_row;  // In the pass.
   int row_count;
   int slot;  // In the page, of the first row.
-  std::byte* page;
+  KvPage page;
+  KvPage before;  // The page before it, if it is there.
 };
 
 struct SpanPlan {
@@ -42,11 +43,13 @@ struct TilePlan {
 };
 
 struct AttendPlan {
-  KvPageLayout layout;
+  int kv_heads = 0;
   AttendShape shape{};
   std::vector<SpanPlan> spans;
   std::vector<PageWrite> writes;
   std::vector<TilePlan> tiles;
+  // The first row of a page of codes is written after the page before it.
+  bool writes_in_order = false;
   // Each tile sees no new rows but its own span's, and is the only one with its heads: it may write
   // them itself.
   bool tiles_write = false;

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
+#include "saker/kernels/codes/coded_rows.h"
 #include "saker/kernels/cpu/kv_codes.h"
 #include "saker/kernels/kv_storage.h"
 
@@ -45,15 +46,19 @@ KvShape checked(const KvShape& shape) {
   return shape;
 }
 
+KvPageShape page_shape(const KvShape& shape) {
+  return {
+      shape.kv_heads,
+      shape.head_dim,
+      shape.value_head_dim,
+      shape.dtype == mx::bfloat16,
+      shape.bits,
+  };
+}
+
 KvStore::Storage make_storage(const KvShape& shape, KvLayout layout) {
   if (layout == KvLayout::kPaged) {
-    return {KvPages(KvPageShape{
-        shape.kv_heads,
-        shape.head_dim,
-        shape.value_head_dim,
-        shape.dtype == mx::bfloat16,
-        shape.bits,
-    })};
+    return {KvPages(page_shape(shape))};
   }
   require(
       shape.bits == kUnquantizedBits,
@@ -79,60 +84,11 @@ mx::array gather(
     require(page != nullptr, ErrorCode::kInternal, "cache: row {} is gone", position);
     for (int head = 0; head < shape.kv_heads; ++head) {
       const int slot = static_cast<int>(position % kPageRows);
-      read(pages.layout(), page, head, slot, data + (head * count + i) * row_bytes);
+      const KvPageLayout& layout = pages.layout(position / kPageRows);
+      read(layout, page, head, slot, data + (head * count + i) * row_bytes);
     }
   }
   return out;
-}
-
-// The codes of rows as mx::quantize packs them: an element after the other from the lowest bit up.
-QuantizedRows gather_codes(
-    const KvPages& pages, const KvShape& shape, CodeSide side, std::int64_t first, int count
-) {
-  const KvPageLayout& layout = pages.layout();
-  const bool keys = side == CodeSide::kKeys;
-  const CodeBlock& block = keys ? layout.key_codes : layout.value_codes;
-  require(
-      block.is_quantized() && block.dim % 32 == 0,
-      ErrorCode::kUnsupported,
-      "cache: rows of {} elements of {} bits are not groups of codes",
-      block.dim,
-      block.bits
-  );
-  const int heads = layout.kv_heads;
-  const int words = block.dim / block.codes_per_word();
-  std::vector<std::uint32_t> codes(static_cast<std::size_t>(heads) * count * words);
-  std::vector<float> scales(static_cast<std::size_t>(heads) * count * block.groups);
-  std::vector<float> biases(scales.size());
-  for (int i = 0; i < heads * count; ++i) {
-    const std::int64_t position = first + i % count;
-    const std::byte* page = pages.find(position / kPageRows);
-    require(page != nullptr, ErrorCode::kInternal, "cache: row {} is gone", position);
-    const int slot = static_cast<int>(position % kPageRows);
-    const int head = i / count;
-    const std::byte* at = page + (keys ? layout.keys_at(head) : layout.values_at(head));
-    for (int d = 0; d < block.dim; ++d) {
-      const std::uint32_t code = read_code(block, side, at, slot, d);
-      codes[i * words + d / block.codes_per_word()] |= code
-                                                       << (d % block.codes_per_word() * block.bits);
-    }
-    for (int g = 0; g < block.groups; ++g) {
-      const AffineLine terms = read_terms(block, at, slot, g);
-      scales[i * block.groups + g] = terms.scale;
-      biases[i * block.groups + g] = terms.bias;
-    }
-  }
-  const mx::Shape terms_shape = {heads, count, block.groups};
-  const auto stored = [&](const std::vector<float>& terms) {
-    return mx::astype(mx::array(terms.data(), terms_shape), shape.dtype);
-  };
-  return {
-      mx::array(codes.data(), {heads, count, words}),
-      stored(scales),
-      stored(biases),
-      block.bits,
-      block.group,
-  };
 }
 
 void check_range(std::int64_t first, int count, std::int64_t begin, std::int64_t end) {
@@ -147,12 +103,6 @@ void check_range(std::int64_t first, int count, std::int64_t begin, std::int64_t
   );
 }
 
-mx::array contiguous_float32(const mx::array& rows) {
-  auto dense = mx::contiguous(mx::astype(rows, mx::float32));
-  dense.eval();
-  return dense;
-}
-
 }  // namespace
 
 std::size_t kv_row_bytes(const KvShape& shape) {
@@ -162,11 +112,17 @@ std::size_t kv_row_bytes(const KvShape& shape) {
     if (row.bits == kUnquantizedBits) {
       return elements * row.dtype.size();
     }
-    const int groups = (dim + code_group(dim) - 1) / code_group(dim);
-    const std::size_t terms = 2 * static_cast<std::size_t>(groups) * row.kv_heads;
-    return elements * row.bits / 8 + terms * row.dtype.size();
+    return elements * row.bits / 8;
   };
-  return bytes(row.head_dim) + bytes(row.value_head_dim);
+  const std::size_t elements = bytes(row.head_dim) + bytes(row.value_head_dim);
+  if (row.bits == kUnquantizedBits) {
+    return elements;
+  }
+  // Scales, biases and a page's offsets.
+  const KvPageLayout layout(page_shape(row));
+  const std::size_t terms = layout.key_codes.bytes() - layout.key_codes.code_bytes +
+                            layout.value_codes.bytes() - layout.value_codes.code_bytes;
+  return elements + (row.kv_heads * terms + kPageRows - 1) / kPageRows;
 }
 
 KvStore::KvStore(const KvShape& shape)
@@ -270,15 +226,21 @@ void KvStore::write(std::int64_t first, const mx::array& keys, const mx::array& 
   const auto key_rows = contiguous_float32(keys);
   const auto value_rows = contiguous_float32(values);
   for (int i = 0; i < count; ++i) {
-    std::byte* page = pages->find_private((first + i) / kPageRows);
-    require(page != nullptr, ErrorCode::kInternal, "cache: row {} was not prepared", first + i);
+    const std::int64_t index = (first + i) / kPageRows;
+    const KvPage page{&pages->layout(index), pages->find_private(index)};
+    require(
+        page.data != nullptr, ErrorCode::kInternal, "cache: row {} was not prepared", first + i
+    );
     const int slot = static_cast<int>((first + i) % kPageRows);
     for (int head = 0; head < heads; ++head) {
+      if (slot == 0) {
+        begin_page(page, pages->page(index - 1), head);
+      }
       const std::size_t row = static_cast<std::size_t>(head) * count + i;
-      write_key(pages->layout(), page, head, slot, key_rows.data<float>() + row * shape_.head_dim);
-      write_value(
-          pages->layout(), page, head, slot, value_rows.data<float>() + row * shape_.value_head_dim
-      );
+      const float* key = key_rows.data<float>() + row * shape_.head_dim;
+      const float* value = value_rows.data<float>() + row * shape_.value_head_dim;
+      write_key(*page.layout, page.data, head, slot, key);
+      write_value(*page.layout, page.data, head, slot, value);
     }
   }
 }
@@ -291,54 +253,9 @@ void KvStore::write(std::int64_t first, const QuantizedRows& keys, const Quantiz
 void KvStore::write_codes(CodeSide side, std::int64_t first, const QuantizedRows& rows) {
   auto* pages = storage_->pages();
   require(pages != nullptr, ErrorCode::kUnsupported, "cache: rows are not kept as codes");
-  const KvPageLayout& layout = pages->layout();
-  const bool keys = side == CodeSide::kKeys;
-  const CodeBlock& block = keys ? layout.key_codes : layout.value_codes;
-  const int heads = layout.kv_heads;
   const int count = rows.codes.ndim() == 3 ? rows.codes.shape(1) : 0;
-  const int words = block.dim / block.codes_per_word();
-  const mx::Shape terms_shape = {heads, count, block.groups};
-  require(
-      block.is_quantized() && block.dim % 32 == 0 && rows.bits == block.bits &&
-          rows.group_size == block.group && rows.codes.dtype() == mx::uint32 &&
-          rows.codes.shape() == mx::Shape{heads, count, words} &&
-          rows.scales.shape() == terms_shape && rows.biases.shape() == terms_shape,
-      ErrorCode::kInvalidArgument,
-      "cache: codes of {} bits in groups of {} have the wrong shape, expected {} bits in groups of "
-      "{} as [{}, n, {}]",
-      rows.bits,
-      rows.group_size,
-      block.bits,
-      block.group,
-      heads,
-      words
-  );
   check_range(first, count, 0, pages->end());
-  const auto codes = mx::contiguous(rows.codes);
-  mx::eval(codes);
-  const auto scales = contiguous_float32(rows.scales);
-  const auto biases = contiguous_float32(rows.biases);
-  const auto mask = (std::uint32_t{1} << block.bits) - 1;
-  std::vector<std::uint8_t> row_codes(block.dim);
-  for (int i = 0; i < heads * count; ++i) {
-    const std::int64_t position = first + i % count;
-    std::byte* page = pages->find_private(position / kPageRows);
-    require(page != nullptr, ErrorCode::kInternal, "cache: row {} was not prepared", position);
-    const int slot = static_cast<int>(position % kPageRows);
-    const int head = i / count;
-    std::byte* at = page + (keys ? layout.keys_at(head) : layout.values_at(head));
-    const std::uint32_t* row = codes.data<std::uint32_t>() + static_cast<std::size_t>(i) * words;
-    for (int d = 0; d < block.dim; ++d) {
-      const std::uint32_t word = row[d / block.codes_per_word()];
-      const std::uint32_t code = word >> (d % block.codes_per_word() * block.bits) & mask;
-      row_codes[d] = static_cast<std::uint8_t>(code);
-    }
-    for (int g = 0; g < block.groups; ++g) {
-      const std::size_t term = static_cast<std::size_t>(i) * block.groups + g;
-      const AffineLine terms{scales.data<float>()[term], biases.data<float>()[term]};
-      write_group(block, side, at, slot, g, {row_codes.data() + g * block.group, terms});
-    }
-  }
+  write_coded_rows(*pages, side, first, rows);
 }
 
 mx::array KvStore::keys(std::int64_t first, int count) const {
@@ -375,7 +292,7 @@ QuantizedRows KvStore::quantized_rows(CodeSide side, std::int64_t first, int cou
   const auto* pages = storage_->pages();
   require(pages != nullptr, ErrorCode::kUnsupported, "cache: rows are not kept as codes");
   check_range(first, count, 0, pages->end());
-  return gather_codes(*pages, shape_, side, first, count);
+  return read_coded_rows(*pages, side, {first, count}, shape_.dtype);
 }
 
 }  // namespace saker::kernels

@@ -31,9 +31,10 @@ struct KvShape {
   int head_dim = 0;        // Of keys.
   int value_head_dim = 0;  // Of values.
   mx::Dtype dtype = mx::bfloat16;
-  // 8 or 4: rows are kept as codes of so many bits with a scale and a bias for each group of 64
-  // elements (32 where the dimension is not a multiple of 64), as mx::quantize makes them. 16: as
-  // they are.
+  // 8 or 4: rows are kept as codes of so many bits with a scale and a bias for each group of
+  // elements, as mx::quantize makes them; but keys less an offset for each element, which a page's
+  // rows share, and the first kPageRows rows as they are (docs/adr/0038-offsets-of-cached-keys.md).
+  // 16: as they are.
   int bits = kUnquantizedBits;
 
   bool operator==(const KvShape&) const = default;
@@ -50,7 +51,8 @@ enum class KvLayout : std::uint8_t {
 std::size_t kv_row_bytes(const KvShape& shape);
 
 // Rows as mx::quantize gives them, affine: [H_kv, n, D * bits / 32] words, [H_kv, n, D / group]
-// scales and biases in the store's dtype.
+// scales and biases in the store's dtype. Groups are of 64 elements, of 32 where D is not a
+// multiple of 64.
 struct QuantizedRows {
   mx::array codes;
   mx::array scales;
@@ -99,15 +101,16 @@ class KvStore {
   // Writes rows outside of attention (`prepare` comes first): keys [H_kv, n, D], values [H_kv, n,
   // D_v], evaluated, for positions [first, first + n).
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
-  // The same of rows that are codes already, of a quantized store; kInvalidArgument for other bits,
-  // groups or shapes than the store's.
+  // The same of rows that are codes already, of a quantized store: what they stand for, exactly but
+  // for the rounding of the first kPageRows rows to the store's dtype. kInvalidArgument for other
+  // bits, groups or shapes than the store's.
   void write(std::int64_t first, const QuantizedRows& keys, const QuantizedRows& values);
   // Rows [first, first + count) in time order, [H_kv, count, D], in the store's dtype, codes as
   // what they stand for; throws kInternal for rows that are gone.
   mx::array keys(std::int64_t first, int count) const;
   mx::array values(std::int64_t first, int count) const;
-  // The same of a quantized store as it is; kUnsupported for dimensions that MLX does not quantize
-  // (not a multiple of 32).
+  // The same rows of a quantized store in MLX's layout, quantized anew where a page keeps them in
+  // another form; kUnsupported for dimensions that MLX does not quantize (not a multiple of 32).
   QuantizedRows quantized_keys(std::int64_t first, int count) const;
   QuantizedRows quantized_values(std::int64_t first, int count) const;
 

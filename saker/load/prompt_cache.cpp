@@ -176,6 +176,39 @@ CacheNode::List meta_tree(const FileMetadata& metadata, std::size_t layers, std:
   return make_tree(std::move(leaves), layers, fmt::format("{}: meta values", what));
 }
 
+// A layer's pages: a table of [index, bytes], then the bytes.
+std::optional<cache::SerializedPages> pages_of(const CacheNode& node) {
+  if (node.is_none()) {
+    return std::nullopt;
+  }
+  const auto* parts = node.list();
+  const bool whole = parts != nullptr && parts->size() == 2 && (*parts)[0].tensor() != nullptr &&
+                     (*parts)[1].tensor() != nullptr;
+  const auto numbers = whole ? to_integers(*(*parts)[0].tensor()) : std::nullopt;
+  cache::SerializedPages pages;
+  if (whole) {
+    pages.bytes = *(*parts)[1].tensor();
+  }
+  require(
+      numbers && numbers->size() % 2 == 0 && pages.bytes.dtype == DType::kUInt8,
+      ErrorCode::kCorruptData,
+      "its pages are not a table of integers and bytes"
+  );
+  for (std::size_t i = 0; i < numbers->size(); i += 2) {
+    pages.pages.push_back({(*numbers)[i], (*numbers)[i + 1]});
+  }
+  return pages;
+}
+
+CacheNode page_node(const cache::SerializedPages& pages) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& page : pages.pages) {
+    numbers.insert(numbers.end(), {page.index, page.bytes});
+  }
+  const auto rows = static_cast<std::int64_t>(pages.pages.size());
+  return {CacheNode::List{{int32_tensor({rows, 2}, numbers)}, {pages.bytes}}};
+}
+
 template <typename Read>
 std::vector<cache::SerializedCache> read_layers(
     const std::vector<std::string_view>& classes, std::string_view what, Read read
@@ -245,9 +278,12 @@ PromptCache parse_prompt_cache(
   );
   if (sentinel->second.empty()) {
     const auto classes = class_names(metadata, '1', what);
-    const auto states = state_tree(tensors, leaf_types(metadata, what), classes.size(), what);
+    const std::size_t count = classes.size();
+    const auto states = state_tree(tensors, leaf_types(metadata, what), 2 * count, what);
     result.layers = read_layers(classes, what, [&](std::string_view name, std::size_t layer) {
-      return from_current(name, states[layer]);
+      auto read = from_current(name, states[layer]);
+      read.pages = pages_of(states[count + layer]);
+      return read;
     });
     result.metadata = caller_metadata(metadata, '0');
   } else {
@@ -289,6 +325,9 @@ void write_prompt_cache(const std::filesystem::path& path, const PromptCache& ca
   for (std::size_t i = 0; i < cache.layers.size(); ++i) {
     flat.metadata[fmt::format("1.{}", i)] = current_class(cache.layers[i].kind);
     flat.add(fmt::to_string(i), to_current(cache.layers[i]));
+    if (cache.layers[i].pages) {
+      flat.add(fmt::to_string(cache.layers.size() + i), page_node(*cache.layers[i].pages));
+    }
   }
   for (const auto& [key, value] : cache.metadata) {
     flat.metadata["0." + key] = value;

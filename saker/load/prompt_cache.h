@@ -6,6 +6,9 @@
 //
 //   tensors       "<layer>.<path>", path through the state tuple of the layer's class
 //                 (mlx_lm/models/cache.py); integers and truth values are 0-d, None is F32 [0]
+//                 "<layers + layer>.0", ".1" the pages of a quantized cache as Saker keeps them: a
+//                 table of [index, bytes], then the bytes; mlx-lm reads as many layers as it has
+//                 classes
 //   metadata      "0.<key>" the caller's, "1.<layer>" class name, "2.0" "", "2.<k>.0" name and
 //                 "2.<k>.1" "scalar" | "string" | "none" of the k-th tensor that is no array
 //

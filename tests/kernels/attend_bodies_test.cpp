@@ -68,10 +68,7 @@ class Attention {
       : case_(c),
         pages_(c.pages),
         shape_(attend_shape(
-            pages_.layout(),
-            c.heads(),
-            1.0F / std::sqrt(static_cast<float>(c.pages.head_dim)),
-            c.softcap
+            pages_, c.heads(), 1.0F / std::sqrt(static_cast<float>(c.pages.head_dim)), c.softcap
         )),
         q_(normal_floats(floats(c.rows, c.heads(), c.pages.head_dim), c.seed, c.query_size)) {
     const auto k = normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.head_dim), c.seed + 1);
@@ -79,13 +76,16 @@ class Attention {
         normal_floats(floats(c.keys, c.pages.kv_heads, c.pages.value_head_dim), c.seed + 2);
     pages_.prepare(0, c.keys);
     for (int key = 0; key < c.keys; ++key) {
-      std::byte* page = pages_.find_private(key / kPageRows);
       for (int head = 0; head < c.pages.kv_heads; ++head) {
         const int row = key * c.pages.kv_heads + head;
         const float* key_row = k.data() + static_cast<std::ptrdiff_t>(row) * c.pages.head_dim;
         const float* value = v.data() + static_cast<std::ptrdiff_t>(row) * c.pages.value_head_dim;
-        write_key(pages_.layout(), page, head, key % kPageRows, key_row);
-        write_value(pages_.layout(), page, head, key % kPageRows, value);
+        const KvPage page = pages_.page(key / kPageRows);
+        if (key % kPageRows == 0) {
+          begin_page(page, pages_.page(key / kPageRows - 1), head);
+        }
+        write_key(*page.layout, page.data, head, key % kPageRows, key_row);
+        write_value(*page.layout, page.data, head, key % kPageRows, value);
       }
     }
     for (int row = 0; row < c.rows; ++row) {
@@ -133,7 +133,7 @@ class Attention {
   void write_infinity(int kv_head) {
     std::vector<float> value(static_cast<std::size_t>(case_.pages.value_head_dim), 1.0F);
     value.back() = std::numeric_limits<float>::infinity();
-    write_value(pages_.layout(), pages_.find_private(0), kv_head, 0, value.data());
+    write_value(pages_.layout(0), pages_.find_private(0), kv_head, 0, value.data());
   }
 
   int flat_rows() const { return case_.rows * case_.group; }
@@ -142,19 +142,22 @@ class Attention {
     return std::vector<float>(floats(case_.rows, case_.heads(), case_.pages.value_head_dim));
   }
 
-  // What flat row `flat` of a kv head should be for a query that the set rounds.
-  std::vector<double> truth(int kv_head, int flat, Rounding rounding) const {
+  // What flat row `flat` of a kv head should be for a query that `set` rounds.
+  std::vector<double> truth(int kv_head, int flat, std::string_view set) const {
     const SeenKeys& seen = seen_[flat / case_.group];
     const int head = kv_head * case_.group + flat % case_.group;
     const float* q = q_.data() + floats(flat / case_.group, case_.heads(), case_.pages.head_dim) +
                      static_cast<std::ptrdiff_t>(head) * case_.pages.head_dim;
-    const std::vector<double> asked = rounded_query(q, rounding);
+    // The first page of a quantized cache is none of codes.
+    const bool bf16 = case_.pages.bf16;
+    const auto of_first = rounded_query(q, attend_rounding(set, bf16, kUnquantizedBits));
+    const auto of_others = rounded_query(q, attend_rounding(set, bf16, case_.pages.bits));
     std::vector<double> scores;
     std::vector<std::int64_t> keys;
     for (std::int64_t key = 0; key < seen.end; ++key) {
       if (key >= seen.begin || key < seen.keep_end) {
         keys.push_back(key);
-        scores.push_back(score(asked, kv_head, key));
+        scores.push_back(score(key < kPageRows ? of_first : of_others, kv_head, key));
       }
     }
     const double top = *std::max_element(scores.begin(), scores.end());
@@ -208,7 +211,7 @@ class Attention {
 
   // Element d of a stored row, as exactly as the page has it.
   double element(CodeSide side, int head, std::int64_t key, int d) const {
-    const KvPageLayout& layout = pages_.layout();
+    const KvPageLayout& layout = pages_.layout(key / kPageRows);
     const bool keys = side == CodeSide::kKeys;
     const std::byte* page = pages_.find(key / kPageRows);
     const auto slot = static_cast<int>(key % kPageRows);
@@ -252,10 +255,9 @@ TEST_P(AttendBodiesTest, IsNearTheTruth) {
     auto out = attention.output();
     const int kv_head = c.pages.kv_heads - 1;
     attention.run({kv_head}, 0, attention.flat_rows(), out);
-    const auto rounding = attend_rounding(GetParam(), c.pages.bf16, c.pages.bits);
     const double limit = attend_limit(GetParam(), c.pages.bf16, c.pages.bits);
     for (const int flat : {0, attention.flat_rows() / 2, attention.flat_rows() - 1}) {
-      const auto expected = attention.truth(kv_head, flat, rounding);
+      const auto expected = attention.truth(kv_head, flat, GetParam());
       const int head = kv_head * c.group + flat % c.group;
       const std::size_t at = (static_cast<std::size_t>(flat / c.group) * c.heads() + head) *
                              static_cast<std::size_t>(c.pages.value_head_dim);

@@ -114,25 +114,54 @@ double limit(const AttendCase& c) {
   return attend_limit(instruction_set(), c.dtype == mx::bfloat16, c.bits);
 }
 
-mx::array stored_rows(const AttendCase& c, const mx::array& rows) {
-  const auto rounded = mx::astype(rows, c.dtype);
-  if (c.bits == 16) {
-    return mx::astype(rounded, mx::float32);
-  }
-  const int dim = rows.shape(2);
-  const int group = dim % 64 == 0 ? 64 : 32;
+namespace {
+
+// What MLX's codes of rows [n, H_kv, D] of the case's dtype stand for.
+mx::array through_codes(const AttendCase& c, const mx::array& rounded, int group) {
+  const int dim = rounded.shape(2);
   const int missing = (group - dim % group) % group;
   const auto whole =
       mx::pad(rounded, {{0, 0}, {0, 0}, {0, missing}}, mx::array(0.0F, c.dtype), "edge");
   const auto parts = mx::quantize(whole, group, c.bits);
   const auto exact = [](const mx::array& terms) { return mx::astype(terms, mx::float32); };
   const auto all = mx::dequantize(parts[0], exact(parts[1]), exact(parts[2]), group, c.bits);
-  return mx::slice(all, {0, 0, 0}, {rows.shape(0), rows.shape(1), dim});
+  return mx::slice(all, {0, 0, 0}, rounded.shape());
 }
 
-namespace {
+mx::array rows_between(const mx::array& rows, int first, int last) {
+  return mx::slice(rows, {first, 0, 0}, {last, rows.shape(1), rows.shape(2)});
+}
+
+// The mean of some keys [n, H_kv, D], as multiples of 1 / 32767 of a head's largest: [1, H_kv, D].
+mx::array offsets_of(const AttendCase& c, const mx::array& keys) {
+  const auto rows = floats_of(mx::astype(keys, c.dtype));
+  const std::size_t width = rows.size() / keys.shape(0);
+  std::vector<float> offsets(width, 0.0F);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    offsets[i % width] += rows[i];
+  }
+  for (std::size_t head = 0; head < width; head += keys.shape(2)) {
+    float largest = 0.0F;
+    for (int d = 0; d < keys.shape(2); ++d) {
+      offsets[head + d] /= static_cast<float>(keys.shape(0));
+      largest = std::max(largest, std::abs(offsets[head + d]));
+    }
+    const float step = largest / 32767.0F;
+    for (int d = 0; d < keys.shape(2); ++d) {
+      offsets[head + d] = step * std::nearbyint(offsets[head + d] / step);
+    }
+  }
+  return mx::array(offsets.data(), {1, keys.shape(1), keys.shape(2)}, mx::float32);
+}
+
+int group_of(int dim) {
+  return dim % 64 == 0 ? 64 : 32;
+}
 
 mx::array rounded(const mx::array& queries, Rounding rounding) {
+  if (rounding == Rounding::kNone) {
+    return queries;
+  }
   if (rounding == Rounding::kBf16) {
     return mx::astype(mx::astype(queries, mx::bfloat16), mx::float32);
   }
@@ -142,6 +171,35 @@ mx::array rounded(const mx::array& queries, Rounding rounding) {
 }
 
 }  // namespace
+
+mx::array stored_values(const AttendCase& c, const mx::array& rows) {
+  const auto rounded = mx::astype(rows, c.dtype);
+  const auto exact = mx::astype(rounded, mx::float32);
+  if (c.bits == kUnquantizedBits || rows.shape(0) <= kPageRows) {
+    return exact;
+  }
+  const auto codes = rows_between(rounded, kPageRows, rows.shape(0));
+  return mx::concatenate(
+      {rows_between(exact, 0, kPageRows), through_codes(c, codes, group_of(rows.shape(2)))}, 0
+  );
+}
+
+mx::array stored_keys(const AttendCase& c, const mx::array& rows) {
+  const auto rounded = mx::astype(rows, c.dtype);
+  const auto exact = mx::astype(rounded, mx::float32);
+  if (c.bits == kUnquantizedBits) {
+    return exact;
+  }
+  const int group = c.bits == 4 ? 32 : group_of(rows.shape(2));
+  auto stored = rows_between(exact, 0, std::min(kPageRows, rows.shape(0)));
+  for (int first = kPageRows; first < rows.shape(0); first += kPageRows) {
+    const int last = std::min(first + kPageRows, rows.shape(0));
+    const auto offsets = offsets_of(c, rows_between(stored, first - 16, first));
+    const auto rest = mx::astype(rows_between(exact, first, last) - offsets, c.dtype);
+    stored = mx::concatenate({stored, through_codes(c, rest, group) + offsets}, 0);
+  }
+  return stored;
+}
 
 std::vector<float> reference_row(
     const AttendCase& c, const AttendInputs& inputs, int position, Rounding rounding, int span_end
@@ -155,20 +213,30 @@ std::vector<float> reference_row(
     }
   }
   const mx::array ids(seen.data(), {static_cast<int>(seen.size())}, mx::int32);
-  const auto stored = [&](const mx::array& rows) {
-    return mx::transpose(mx::take(stored_rows(c, rows), ids, 0), {1, 0, 2});
+  const auto seen_rows = [&](const mx::array& stored) {
+    return mx::transpose(mx::take(stored, ids, 0), {1, 0, 2});
   };
-  auto q = part_of(inputs, position, 1).q;
   AttendOptions options = c.options;
   options.window = 0;
   options.bidirectional = false;
-  if (rounding != Rounding::kNone) {
-    q = rounded(q * mx::array(options.scale), rounding);
-    options.scale = 1.0F;
+  options.scale = 1.0F;
+  const auto q = part_of(inputs, position, 1).q * mx::array(c.options.scale);
+  const auto keys = seen_rows(stored_keys(c, inputs.k));
+  const auto values = seen_rows(stored_values(c, inputs.v));
+  if (c.bits == kUnquantizedBits || rounding == Rounding::kNone) {
+    const auto query = rounded(q, rounding);
+    return floats_of(attend_reference(query, keys, values, ids, seen.back(), options));
   }
-  return floats_of(
-      attend_reference(q, stored(inputs.k), stored(inputs.v), ids, seen.back(), options)
-  );
+  // Keys of the first page meet a query that is rounded otherwise: each half of the elements is
+  // zero for the keys of the other one.
+  const auto in_first = mx::reshape(ids < mx::array(kPageRows), {1, -1, 1});
+  const auto zero = mx::array(0.0F);
+  const auto halves =
+      mx::concatenate({mx::where(in_first, keys, zero), mx::where(in_first, zero, keys)}, 2);
+  const auto first_rounding =
+      attend_rounding(instruction_set(), c.dtype == mx::bfloat16, kUnquantizedBits);
+  const auto query = mx::concatenate({rounded(q, first_rounding), rounded(q, rounding)}, 2);
+  return floats_of(attend_reference(query, halves, values, ids, seen.back(), options));
 }
 
 }  // namespace saker::kernels

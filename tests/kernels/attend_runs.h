@@ -77,9 +77,11 @@ Rounding rounding(const AttendCase& c);
 // See attend_limit.
 double limit(const AttendCase& c);
 
-// Rows [n, H_kv, D] as a store of the case gives them back, in float32: rounded to its dtype, and
-// what MLX's codes of that stand for. Short groups are filled up, which changes no range.
-mx::array stored_rows(const AttendCase& c, const mx::array& rows);
+// Keys or values [n, H_kv, D] of positions from 0 on as a store of the case gives them back, in
+// float32: rounded to its dtype, and from the second page on what MLX's codes of that stand for, of
+// keys less their page's offsets. Short groups are filled up, which changes no range.
+mx::array stored_keys(const AttendCase& c, const mx::array& rows);
+mx::array stored_values(const AttendCase& c, const mx::array& rows);
 
 // The row at `position` by attend_reference, from stored rows, the scaled query rounded as the
 // set does it. `span_end`: of the row's span, where rows see later ones.

@@ -95,16 +95,28 @@ Rounding attend_rounding(std::string_view set, bool bf16, int bits) {
   return bf16 && has_bf16 ? Rounding::kBf16 : Rounding::kNone;
 }
 
-double attend_limit(std::string_view set, bool bf16, int bits) {
-  const double sums = bits == 16 ? 2e-5 : 1e-4;
-  switch (attend_rounding(set, bf16, bits)) {
+namespace {
+
+double limit_of(Rounding rounding) {
+  switch (rounding) {
     case Rounding::kBf16:
-      return sums + 5 * 0x1p-9;
+      return 5 * 0x1p-9;
     case Rounding::kInt16:
-      return sums + 5e-4;
+      return 5e-4;
     default:
-      return sums;
+      return 0;
   }
+}
+
+}  // namespace
+
+double attend_limit(std::string_view set, bool bf16, int bits) {
+  const double unquantized = 2e-5 + limit_of(attend_rounding(set, bf16, 16));
+  if (bits == 16) {
+    return unquantized;
+  }
+  // The first page of a quantized cache is none of codes.
+  return std::max(unquantized, 1e-4 + limit_of(attend_rounding(set, bf16, bits)));
 }
 
 }  // namespace saker::kernels

@@ -63,13 +63,58 @@ CodeCase random_case() {
   return c;
 }
 
+mx::array first_rows(const mx::array& rows) {
+  const int count = std::min(rows.shape(1), kPageRows);
+  return mx::slice(rows, {0, 0, 0}, {rows.shape(0), count, rows.shape(2)});
+}
+
 RC_GTEST_PROP(KvCodesTest, CodesScalesAndBiasesAreThoseOfMlx, ()) {
   const CodeCase c = random_case();
   KvStore store(c.shape, KvLayout::kPaged);
   store.prepare(0, c.rows);
   store.write(0, c.keys, c.values);
-  RC_ASSERT(equals_mlx(store.quantized_keys(0, c.rows), c.keys, c.shape));
   RC_ASSERT(equals_mlx(store.quantized_values(0, c.rows), c.values, c.shape));
+  RC_ASSERT(equals_mlx(store.quantized_keys(0, c.rows), store.keys(0, c.rows), c.shape));
+  const auto first = first_rows(c.keys);
+  RC_ASSERT(equals_mlx(store.quantized_keys(0, first.shape(1)), first, c.shape));
+}
+
+// A few elements of real keys are large and nearly the same in all rows: what is left of them is
+// quantized as finely as the others.
+TEST(KvCodesTest, LargeElementsThatAllKeysShareCostNoPrecision) {
+  for (const auto& dtype : {mx::bfloat16, mx::float32}) {
+    const KvShape shape{2, 64, 64, dtype, 4};
+    const auto normal = mx::random::normal({2, 300, 64}, mx::float32, mx::random::key(1));
+    const auto large = mx::arange(64) == mx::array(30);
+    const auto shared = mx::where(large, mx::array(128.0F), mx::array(0.0F));
+    KvStore store(shape, KvLayout::kPaged);
+    store.prepare(0, 300);
+    store.write(0, normal + shared, normal);
+    const auto missed = mx::abs(mx::astype(store.keys(0, 300), mx::float32) - shared - normal);
+    const auto others = mx::where(large, mx::array(0.0F), missed);
+    EXPECT_LT(mx::max(others).item<float>(), 0.4F);
+    EXPECT_LT(mx::max(missed).item<float>(), dtype == mx::bfloat16 ? 0.8F : 0.4F);
+  }
+}
+
+// Rows of one page that another sequence began are quantized anew where the offsets differ.
+TEST(KvCodesTest, RowsKeepTheirMeaningUnderOtherOffsets) {
+  const KvShape shape{1, 64, 64, mx::float32, 8};
+  const auto rows = [](float at, std::uint64_t seed) {
+    const auto normal = mx::random::normal({1, 100, 64}, mx::float32, mx::random::key(seed));
+    return normal + mx::array(at);
+  };
+  const auto filled = [&](const mx::array& both) {
+    KvStore store(shape, KvLayout::kPaged);
+    store.prepare(0, 100);
+    store.write(0, both, both);
+    return store;
+  };
+  KvStore ours = filled(rows(20.0F, 1));
+  const auto before = ours.keys(0, 80);
+  mx::eval(before);
+  ours.adopt(filled(rows(-20.0F, 2)), 80);
+  EXPECT_TRUE(mx::allclose(ours.keys(0, 80), before, 0, 0.3).item<bool>());
 }
 
 // What was there before leaves nothing behind.
@@ -84,9 +129,13 @@ RC_GTEST_PROP(KvCodesTest, RowsAreReplacedWhole, ()) {
   const KvStore copy(store);
   store.prepare(0, c.rows);
   store.write(0, c.keys, c.values);
-  RC_ASSERT(equals_mlx(store.quantized_keys(0, c.rows), c.keys, c.shape));
+  KvStore fresh(c.shape, KvLayout::kPaged);
+  fresh.prepare(0, c.rows);
+  fresh.write(0, c.keys, c.values);
+  RC_ASSERT(same(store.keys(0, c.rows), fresh.keys(0, c.rows)));
   RC_ASSERT(equals_mlx(store.quantized_values(0, c.rows), c.values, c.shape));
-  RC_ASSERT(equals_mlx(copy.quantized_keys(0, c.rows), before(c.shape.head_dim), c.shape));
+  const auto first = first_rows(before(c.shape.head_dim));
+  RC_ASSERT(equals_mlx(copy.quantized_keys(0, first.shape(1)), first, c.shape));
 }
 
 TEST(KvCodesTest, RowsAreWhatTheirCodesStandFor) {
@@ -97,20 +146,30 @@ TEST(KvCodesTest, RowsAreWhatTheirCodesStandFor) {
     KvStore store(shape, KvLayout::kPaged);
     store.prepare(0, 70);
     store.write(0, keys, values);
-    const auto parts = mx::quantize(keys, 64, bits);
-    const auto expected = mx::dequantize(parts[0], parts[1], parts[2], 64, bits);
-    EXPECT_TRUE(mx::allclose(store.keys(0, 70), expected, 1e-6, 1e-6).item<bool>());
-    const float step = bits == 8 ? 0.02F : 0.3F;
-    EXPECT_TRUE(mx::allclose(store.values(0, 70), values, 0, step).item<bool>());
+    const auto parts = mx::quantize(values, 32, bits);
+    const auto expected = mx::dequantize(parts[0], parts[1], parts[2], 32, bits);
+    const auto page = [&](const mx::array& rows, int first, int last) {
+      return mx::slice(rows, {0, first, 0}, {2, last, rows.shape(2)});
+    };
+    EXPECT_TRUE(same(store.keys(0, 64), page(keys, 0, 64)));  // The first page as it is.
+    EXPECT_TRUE(same(store.values(0, 64), page(values, 0, 64)));
+    const auto coded = page(expected, 64, 70);
+    EXPECT_TRUE(mx::allclose(store.values(64, 6), coded, 1e-6, 1e-6).item<bool>());
+    const float step = bits == 8 ? 0.03F : 0.4F;
+    EXPECT_TRUE(mx::allclose(store.keys(0, 70), keys, 0, step).item<bool>());
   }
 }
 
 TEST(KvCodesTest, PagesAreAsSmallAsTheirCodes) {
   for (const int bits : {8, 4}) {
     KvStore store(KvShape{2, 128, 64, mx::bfloat16, bits}, KvLayout::kPaged);
+    store.prepare(64, 64);
+    const int groups = (bits == 4 ? 4 : 2) + 1;
+    const int row_bytes = (128 + 64) * bits / 8 + groups * 2 * 2;  // With scales and biases.
+    const int offsets = 2 * 128 + 64;                              // And their step.
+    EXPECT_EQ(store.nbytes(), 2U * (64 * row_bytes + offsets));
     store.prepare(0, 1);
-    const int row_bytes = (128 + 64) * bits / 8 + 3 * 2 * 2;  // Three groups' scales and biases.
-    EXPECT_EQ(store.nbytes(), 64U * 2 * row_bytes);
+    EXPECT_EQ(store.nbytes(), 2U * (64 * row_bytes + offsets) + 64 * 2 * (128 + 64) * 2);
   }
 }
 

@@ -88,8 +88,11 @@ TEST_P(KvStoreTest, AdoptsRowsFromAnyPosition) {
     KvStore theirs(shape, GetParam());
     fill(theirs, 0, 150, 5);
     for (const int first : {0, 1, 2, 63, 64, 65, 97, 127, 128, 149}) {
-      KvStore ours(shape, GetParam());
-      fill(ours, 0, 149, 50);
+      // One sequence up to the page of `first`, as those have that share rows.
+      KvStore ours(theirs);
+      const int own = first / kPageRows * kPageRows;
+      ours.drop_from(own);
+      fill(ours, own, 149 - own, 50);
       const KvStore before(ours);
       ours.adopt(theirs.slice(first, 150), first);
       EXPECT_TRUE(ours.holds(0, 150));
@@ -147,19 +150,28 @@ TEST(KvStorePages, TakeCodesAsTheyGiveThem) {
     for (const mx::Dtype dtype : {mx::bfloat16, mx::float32}) {
       const KvShape shape{2, 64, 96, dtype, bits};
       KvStore from(shape, KvLayout::kPaged);
-      fill(from, 0, 100, 5);
+      fill(from, 0, 200, 5);
       KvStore to(shape, KvLayout::kPaged);
-      to.prepare(0, 100);
-      to.write(30, from.quantized_keys(30, 70), from.quantized_values(30, 70));
-      to.write(0, from.quantized_keys(0, 30), from.quantized_values(0, 30));
-      EXPECT_TRUE(same_rows(to.keys(0, 100), from.keys(0, 100)));
-      EXPECT_TRUE(same_rows(to.values(0, 100), from.values(0, 100)));
+      to.prepare(64, 136);
+      to.write(130, from.quantized_keys(130, 70), from.quantized_values(130, 70));
+      to.write(64, from.quantized_keys(64, 66), from.quantized_values(64, 66));
+      EXPECT_TRUE(same_rows(to.values(64, 136), from.values(64, 136)));
+      const QuantizedRows taken = to.quantized_keys(64, 136);
+      EXPECT_TRUE(same_rows(taken.codes, from.quantized_keys(64, 136).codes));
+      EXPECT_TRUE(same_rows(taken.scales, from.quantized_keys(64, 136).scales));
+      EXPECT_TRUE(same_rows(taken.biases, from.quantized_keys(64, 136).biases));
+      // The first page takes what they stand for.
+      to.prepare(0, 64);
+      to.write(0, from.quantized_keys(0, 64), from.quantized_values(0, 64));
+      EXPECT_TRUE(
+          mx::allclose(to.keys(0, 64), from.keys(0, 64), 0, bits == 8 ? 0.03 : 0.5).item<bool>()
+      );
       const auto keys = from.quantized_keys(0, 30);
       auto other = keys;
       other.bits = 12 - bits;
       EXPECT_THROW(to.write(0, other, from.quantized_values(0, 30)), Error);
       EXPECT_THROW(to.write(0, from.quantized_values(0, 30), keys), Error);
-      EXPECT_THROW(to.write(90, keys, from.quantized_values(0, 30)), Error);
+      EXPECT_THROW(to.write(190, keys, from.quantized_values(0, 30)), Error);
     }
   }
 }

@@ -92,7 +92,8 @@ TEST_P(PageRowsTest, AreThoseOfOneByOne) {
   std::mt19937 random(5);  // NOLINT: the same in every run.
   for (int trial = 0; trial < 100; ++trial) {
     const PageCase c(random);
-    const KvPageLayout layout(c.shape);
+    const KvPages pages(c.shape);
+    const KvPageLayout& layout = pages.layout();
     const int head = trial % c.shape.kv_heads;
     std::vector<std::byte> page = full_page(layout, random);
     std::vector<std::byte> expected = page;
@@ -111,7 +112,7 @@ TEST_P(PageRowsTest, AreThoseOfOneByOne) {
         c.count,
         page.data() + layout.keys_at(head),
     };
-    write(attend_shape(layout, 2, 1.0F, 0.0F), rows);
+    write(attend_shape(pages, 2, 1.0F, 0.0F), rows);
     ASSERT_EQ(std::memcmp(page.data(), expected.data(), page.size()), 0)
         << "trial " << trial << ": " << c.count << " rows of " << c.shape.head_dim << " and "
         << c.shape.value_head_dim << " from slot " << c.slot;

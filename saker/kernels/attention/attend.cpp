@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of one instruction set; bodies.h states the order of additions.
+#include "saker/kernels/attention/batch.h"
 #include "saker/kernels/attention/bodies.h"
 #include "saker/kernels/attention/clean_values.h"
 #include "saker/kernels/attention/code_products.h"
@@ -71,6 +72,7 @@ struct Scratch {
   std::uint32_t* weights;
   std::uint32_t* clean;
   CodeScratch codes;
+  float* first_queries;  // For page 0 of a quantized cache.
   float* query_terms;
 };
 
@@ -81,132 +83,11 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
   float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
   // Quantized values need no cleaning, so their pairs lie there.
-  float* query_terms = part + kAttendGroupRows * kBlock;
+  float* first_queries = part + kAttendGroupRows * kBlock;
+  float* query_terms = first_queries + tile.kv_heads * tile.count * shape.query_stride;
   const CodeScratch codes{keys, clean, part};
-  return {floats, scores, reinterpret_cast<std::uint32_t*>(weights), clean, codes, query_terms};
-}
-
-// Works on rows of a tile and one block: all scores, then all weights, then all values. So products
-// come in long runs, and what one step wrote to memory lies there when the next one loads it.
-template <typename Products>
-class Batch {
- public:
-  explicit Batch(const AttendShape& shape) : shape_(shape) {}
-
-  // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
-  void start(const Block& block, const std::byte* values, const State& state) {
-    block_ = block;
-    values_ = values;
-    state_ = state;
-    count_ = 0;
-    rows_ = 0;
-  }
-
-  // Memory for the keys that the next group's rows see.
-  BlockKeys* keys() { return keys_ + rows_; }
-
-  // Adds rows [first, first + rows) of the tile; keys() is filled in.
-  void add(int first, int rows, bool whole) {
-    groups_[count_++] = {first, rows, whole, keys()};
-    rows_ += rows;
-  }
-
-  void run() {
-    each_group([&](const Block& block, const RowGroup& group) {
-      registers_.set_rows(group.rows);
-      Products::score(shape_, block, group);
-    });
-    const State state = state_;
-    each_group([&](const Block& block, const RowGroup& group) {
-      soften<Products>(shape_, block, group, state);
-    });
-    each_group([&](const Block& block, const RowGroup& group) {
-      registers_.set_rows(group.rows);
-      Products::add_values(shape_, block, group, state);
-      if constexpr (Products::kWholeBlocks) {
-        if (values_ != block.values) {
-          add_values_left_out(shape_, block, group, state, values_);
-        }
-      }
-    });
-  }
-
- private:
-  template <typename Step>
-  [[gnu::always_inline]] void each_group(const Step& step) {
-    Block block = block_;
-    for (int g = 0; g < count_; ++g) {
-      step(block, groups_[g]);
-      block.scores += groups_[g].rows * kBlock;
-      block.weights += groups_[g].rows * kBlock / 2;
-    }
-  }
-
-  const AttendShape& shape_;
-  State state_{};
-  Block block_{};
-  const std::byte* values_ = nullptr;
-  RowGroup groups_[kAttendBatchRows] = {};
-  BlockKeys keys_[kAttendBatchRows] = {};
-  typename Products::Registers registers_;
-  int count_ = 0;
-  int rows_ = 0;
-};
-
-// Runs of rows [first, end) that see the block become groups.
-template <typename Products>
-void add_group(
-    const AttendShape& shape,
-    const AttendTile& tile,
-    std::int64_t block_begin,
-    int first,
-    int end,
-    Batch<Products>& batch
-) {
-  const auto sees_block = [&](int row, BlockKeys& keys) {
-    keys = keys_in_block(tile.seen[(tile.first + row) / shape.group], block_begin);
-    return sees(keys);
-  };
-  for (int row = first; row < end; ++row) {
-    BlockKeys* keys = batch.keys();
-    const int begin = row;
-    while (row < end && sees_block(row, keys[row - begin])) {
-      ++row;
-    }
-    if (row > begin) {
-      batch.add(begin, row - begin, false);
-    }
-  }
-}
-
-// Groups of nearly equal size from rows [first, end).
-template <typename Products>
-void add_groups(
-    const AttendShape& shape,
-    const AttendTile& tile,
-    std::int64_t block_begin,
-    int first,
-    int end,
-    Batch<Products>& batch
-) {
-  // Both ends of what rows see only grow from row to row.
-  const SeenKeys& first_seen = tile.seen[(tile.first + first) / shape.group];
-  const SeenKeys& last_seen = tile.seen[(tile.first + end - 1) / shape.group];
-  const bool whole = last_seen.begin <= block_begin && first_seen.end >= block_begin + kBlock;
-  const int count = end - first;
-  const int groups = (count + Products::kGroupRows - 1) / Products::kGroupRows;
-  for (int g = 0; g < groups; ++g) {
-    const int from = first + g * count / groups;
-    const int to = first + (g + 1) * count / groups;
-    if (whole) {
-      for (int row = from; row < to; ++row) {
-        batch.keys()[row - from] = {0, 0, 0, kBlock};
-      }
-      batch.add(from, to - from, true);
-    } else {
-      add_group(shape, tile, block_begin, from, to, batch);
-    }
-  }
+  auto* weight_words = reinterpret_cast<std::uint32_t*>(weights);
+  return {floats, scores, weight_words, clean, codes, first_queries, query_terms};
 }
 
 // Kv heads [first, end) of the tile.
@@ -293,20 +174,18 @@ class ChunkWalk {
   Scratch& scratch_;
 };
 
+// Adds pages of a chunk to the heads' states. Products that take whole blocks may have to start
+// anew, so theirs come first.
 template <typename Products>
-void attend_chunk_by(
+void add_pages(
     const AttendShape& shape,
     const AttendTile& tile,
     const AttendChunk& chunk,
-    float* scratch_floats,
+    Scratch scratch,
     float* floats
 ) {
-  Scratch scratch = scratch_of(shape, tile, scratch_floats);
   if constexpr (Products::kUnpacks) {
     scratch.codes.in_place = Products::reads_codes(tile.count);
-  }
-  for (int head = 0; head < tile.kv_heads; ++head) {
-    clear(state_of(shape, tile, head, floats), tile.count);
   }
   ChunkWalk<Products> walk(shape, tile, chunk, scratch);
   walk.run({0, tile.kv_heads}, floats, false);
@@ -328,8 +207,22 @@ void attend_chunk(
     float* scratch,
     float* state
 ) {
+  for (int head = 0; head < tile.kv_heads; ++head) {
+    clear(state_of(shape, tile, head, state), tile.count);
+  }
+  const Scratch views = scratch_of(shape, tile, scratch);
+  AttendChunk rest = chunk;
+  if (shape.key_codes.is_quantized() && chunk.count > 0 && chunk.pages[0].index == 0) {
+    const AttendShape first = first_page_shape(shape);
+    Scratch first_views = views;
+    first_views.queries = views.first_queries;
+    with_products(first, [&]<typename Products>() {
+      add_pages<Products>(first, tile, {chunk.pages, 1}, first_views, state);
+    });
+    rest = {chunk.pages + 1, chunk.count - 1};
+  }
   with_products(shape, [&]<typename Products>() {
-    attend_chunk_by<Products>(shape, tile, chunk, scratch, state);
+    add_pages<Products>(shape, tile, rest, views, state);
   });
 }
 
@@ -370,14 +263,15 @@ void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow
   scale_query(shape, from, to);
 }
 
-template <typename Products>
-void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+// Brings each scaled query into the form that Products multiply; load(head, row, to) gives it.
+template <typename Products, typename Load>
+void load_queries_for(
+    const AttendShape& shape, const AttendTile& tile, float* to, float* terms, const Load& load_row
+) {
   // Rounded queries take half of their floats: the next one begins in the second half.
-  float* to = scratch;
-  float* terms = scratch_of(shape, tile, scratch).query_terms;
   for (int head = 0; head < tile.kv_heads; ++head) {
     for (int row = 0; row < tile.count; ++row) {
-      load_scaled(shape, tile, TileRow(shape, tile, head, row), to);
+      load_row(head, row, to);
       Products::load_query(shape, to, terms);
       to += query_words<Products>(shape);
       terms += query_terms(shape.key_codes);
@@ -386,9 +280,19 @@ void load_queries_for(const AttendShape& shape, const AttendTile& tile, float* s
 }
 
 void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+  const Scratch views = scratch_of(shape, tile, scratch);
+  const auto load_row = [&](int head, int row, float* to) {
+    load_scaled(shape, tile, TileRow(shape, tile, head, row), to);
+  };
   with_products(shape, [&]<typename Products>() {
-    load_queries_for<Products>(shape, tile, scratch);
+    load_queries_for<Products>(shape, tile, views.queries, views.query_terms, load_row);
   });
+  if (shape.key_codes.is_quantized()) {
+    const AttendShape first = first_page_shape(shape);
+    with_products(first, [&]<typename Products>() {
+      load_queries_for<Products>(first, tile, views.first_queries, views.query_terms, load_row);
+    });
+  }
 }
 
 // Merges the state `part` of a chunk into `total`, both of a kv head's rows.

@@ -10,8 +10,9 @@
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
 //   state row     the chunks' states merged in order
-// Quantized pages give one product for each group of elements, see quantized.h; x86 takes them in
-// integers, see code_products.h. Sets that multiply pairs of bf16 take elements and
+// Quantized pages give one product for each group of elements, see quantized.h, after that with the
+// page's offsets, see key_offsets.h; x86 takes them in integers, see code_products.h. Page 0 of a
+// quantized cache is none of them. Sets that multiply pairs of bf16 take elements and
 // keys by two, or by 32 on AMX, as matrix products do (see linear_bodies.h), and the unseen keys of
 // a block with a weight of zero. Blocks and chunks that a row does not see are skipped by position,
 // so they cannot change a bit. Chunks may run on different threads, which keeps long contexts with
@@ -61,9 +62,21 @@ struct AttendShape {
   CodeBlock value_codes;
   std::size_t head_bytes;  // From one kv head to the next inside of a page.
   std::size_t key_bytes;   // From a head's keys to its values.
+  // The same of page 0 of a quantized cache, whose rows are not codes.
+  std::size_t first_head_bytes;
+  std::size_t first_key_bytes;
   float scale;
   float softcap;
 };
+
+// How page 0 of a quantized cache is read: its rows are as they are. Of another cache: `shape`.
+[[gnu::always_inline]] inline AttendShape first_page_shape(AttendShape shape) {
+  shape.key_codes = {};
+  shape.value_codes = {};
+  shape.head_bytes = shape.first_head_bytes;
+  shape.key_bytes = shape.first_key_bytes;
+  return shape;
+}
 
 // Some query rows of one span and of kv heads [kv_head, kv_head + kv_heads). Flat row j of a kv
 // head is its head j % group of the span's row j / group. A page's heads follow each other: few
@@ -93,13 +106,14 @@ struct AttendChunk {
 // The scratch memory of a tile of `rows` rows, those of all its kv heads together, floats: queries
 // [rows][query_stride], scores [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a
 // copy of one block's values in bf16; and for quantized pages, a block's keys in bf16, a group's
-// scores or weights [kAttendGroupRows][64], the queries' terms [rows][query_terms()].
+// scores or weights [kAttendGroupRows][64], queries for page 0 [rows][query_stride], the queries'
+// terms [rows][query_terms()].
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
   int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
                shape.value_chunks * kAttendBlock * 8;
   if (shape.key_codes.is_quantized()) {
     floats += shape.query_stride / 2 * kAttendBlock + kAttendGroupRows * kAttendBlock +
-              rows * query_terms(shape.key_codes);
+              rows * (shape.query_stride + query_terms(shape.key_codes));
   }
   return static_cast<std::size_t>(floats);
 }

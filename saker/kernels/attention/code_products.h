@@ -4,13 +4,14 @@
 // The products of attention over quantized pages in integers: queries q, and weights w times scales
 // s, are rounded to 16 bits, each with the step that its largest element asks for, and multiplied
 // by the codes c as the page has them. Sums of integers are exact, so their order does not matter.
-// Scales and biases of a key's group g are s and b:
-//   score   sum over g of  s * (step * (q . c)) + b * (step * sum(q))
+// Scales and biases of a key's group g are s and b, a page's offsets o (key_offsets.h):
+//   score   q . o + sum over g of  s * (step * (q . c)) + b * (step * sum(q))
 //   values  step * (r . c - middle * sum(r)) + w . (b + s * middle),   r = w * s / step
 // With the middle of all codes taken off, what r was rounded by meets half their range at most.
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/int16_rounding.h"
+#include "saker/kernels/attention/key_offsets.h"
 #include "saker/kernels/attention/products.h"
 
 namespace saker::kernels::SAKER_ISA {
@@ -49,8 +50,10 @@ struct IntegerProducts {
 
   static void score(const AttendShape& shape, const Block& block, const RowGroup& group) {
     prefetch_terms(shape.value_codes, block.values);
+    const OffsetScores offsets =
+        offset_scores<QueryForm::kInt16>(shape, block, group, query_words<IntegerProducts>(shape));
     for (int i = 0; i < group.rows * kBlock; i += kVector) {
-      store(block.scores + i, zero());
+      store(block.scores + i, broadcast(offsets.rows[i / kBlock]));
     }
     with_code_words<IntegerCodes>(shape.key_codes.bits, [&]<typename Words>() {
       for (int g = 0; g < shape.key_codes.groups; ++g) {

@@ -53,8 +53,15 @@ void sum_groups(const CodeBlock& codes, const float* query, float* sums) {
   }
 }
 
-// The group's part of the scores, from its products.
-inline void add_scores(const AttendShape& shape, const Block& block, const RowGroup& group, int g) {
+// The group's part of the scores, from its products. The first group's begins with what a row's
+// scores have in common.
+inline void add_scores(
+    const AttendShape& shape,
+    const Block& block,
+    const RowGroup& group,
+    int g,
+    const float* common_scores
+) {
   const CodeBlock& codes = shape.key_codes;
   const CodeScratch& scratch = *block.codes;
   const F32x16 offset = broadcast(-code_offset(codes.bits));
@@ -64,7 +71,8 @@ inline void add_scores(const AttendShape& shape, const Block& block, const RowGr
     for (int r = 0; r < group.rows; ++r) {
       const F32x16 sum = broadcast(block.query_terms[(group.first + r) * query_terms(codes) + g]);
       float* score = block.scores + r * kBlock + v * kVector;
-      const F32x16 rest = g == 0 ? mul(bias, sum) : fma(bias, sum, load(score));
+      const F32x16 before = g == 0 ? broadcast(common_scores[r]) : load(score);
+      const F32x16 rest = fma(bias, sum, before);
       store(score, fma(load(scratch.part + r * kBlock + v * kVector), terms.scale, rest));
     }
   }

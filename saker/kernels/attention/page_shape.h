@@ -7,8 +7,10 @@
 
 namespace saker::kernels {
 
-// How `heads` heads attend to pages of a layout, see AttendOptions (attend.h) for the rest.
-inline AttendShape attend_shape(const KvPageLayout& layout, int heads, float scale, float softcap) {
+// How `heads` heads attend to pages of a cache, see AttendOptions (attend.h) for the rest.
+inline AttendShape attend_shape(const KvPages& pages, int heads, float scale, float softcap) {
+  const KvPageLayout& layout = pages.layout();
+  const KvPageLayout& first = pages.layout(0);
   AttendShape shape{};
   shape.heads = heads;
   shape.group = heads / layout.kv_heads;
@@ -21,6 +23,8 @@ inline AttendShape attend_shape(const KvPageLayout& layout, int heads, float sca
   shape.value_codes = layout.value_codes;
   shape.head_bytes = layout.head_bytes;
   shape.key_bytes = layout.key_bytes;
+  shape.first_head_bytes = first.head_bytes;
+  shape.first_key_bytes = first.key_bytes;
   shape.scale = scale;
   shape.softcap = softcap;
   return shape;

@@ -6,12 +6,14 @@
 // s and biases b of a key's group g come in with the sums, so that no element of the cache is ever
 // rounded:
 //   score   sum over g of  s * (q . c) + b * sum(q)      q: the group's elements
+//           plus q . o, o: the page's offsets (key_offsets.h)
 //   values  (w * s) . c + w . b                          for the elements of a group
 // In sets that round weights, w * s is rounded, not w. Then c less the middle of all codes is what
 // meets the rounding error, so that it is no larger than without codes:
 //   values  r . c - middle * sum(r) + w . (b + s * middle),   r = rounded(w * s)
 
 #include "saker/kernels/attention/code_terms.h"
+#include "saker/kernels/attention/key_offsets.h"
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/attention/unpack.h"
 
@@ -49,12 +51,15 @@ struct QuantizedProducts {
     AttendShape part_shape = shape;
     Block part = block;
     part.scores = scratch.part;
+    constexpr auto kForm = Products::kQueryElements == 2 ? QueryForm::kBf16 : QueryForm::kFloat;
+    const OffsetScores offsets =
+        offset_scores<kForm>(shape, block, group, query_words<Products>(shape));
     for (int g = 0; g < codes.groups; ++g) {
       const int first = g * codes.group;
       part_shape.head_dim = codes.group_dim(g);
       part.queries = block.queries + first / Products::kQueryElements;
       score_codes(part_shape, block, part, group, first);
-      add_scores(shape, block, group, g);
+      add_scores(shape, block, group, g, offsets.rows);
     }
   }
 

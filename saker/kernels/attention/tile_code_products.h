@@ -93,6 +93,8 @@ struct TileCodeProducts : IntegerProducts<1> {
     const auto* queries =
         reinterpret_cast<const std::byte*>(block.queries) + group.first * stride + stride / 2;
     alignas(64) std::byte scratch[kTileBytes];
+    const OffsetScores offsets =
+        offset_scores<QueryForm::kInt16>(shape, block, group, shape.query_stride);
     const auto multiply = [&](auto turn, int i, ByteSums(&sums)[2]) {
       const int v = i % kVectors;
       const int first = i / kVectors * kTileElements;
@@ -111,7 +113,7 @@ struct TileCodeProducts : IntegerProducts<1> {
         const F32x16 products =
             mul(to_float(integer_sums(sums[0][r], sums[1][r])), broadcast(row[codes.groups]));
         float* score = block.scores + r * kBlock + v * kVector;
-        const F32x16 before = g == 0 ? zero() : load(score);
+        const F32x16 before = g == 0 ? broadcast(offsets.rows[r]) : load(score);
         const F32x16 rest = fma(keys.bias, broadcast(row[g]), before);
         store(score, fma(products, keys.scale, rest));
       }

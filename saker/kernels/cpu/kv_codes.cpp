@@ -7,7 +7,9 @@
 #include "saker/kernels/quantize/quantize_loops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace saker::kernels {
 namespace {
@@ -91,6 +93,10 @@ int code_group(int dim) {
   return dim % kMostGroup == 0 ? kMostGroup : kMostGroup / 2;
 }
 
+int page_group(CodeSide side, int dim, int bits) {
+  return side == CodeSide::kKeys && bits == 4 ? kMostGroup / 2 : code_group(dim);
+}
+
 void write_group(
     const CodeBlock& block, CodeSide side, std::byte* at, int slot, int g, const GroupCodes& group
 ) {
@@ -103,12 +109,44 @@ void write_group(
 
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
   std::uint8_t codes[kMostGroup];
+  float rest[kMostGroup];
   for (int g = 0; g < block.groups; ++g) {
-    const float* values = row + static_cast<std::ptrdiff_t>(g) * block.group;
-    const AffineLine terms =
-        quantize_group(values, block.group_dim(g), block.bits, block.bf16, codes);
+    const int first = g * block.group;
+    const int count = block.group_dim(g);
+    const float* values = row + first;
+    if (block.has_offsets()) {
+      for (int i = 0; i < count; ++i) {
+        const float value = block.bf16 ? from_bf16(to_bf16(values[i])) : values[i];
+        rest[i] = value - read_offset(block, at, first + i);
+      }
+      values = rest;
+    }
+    const AffineLine terms = quantize_group(values, count, block.bits, block.bf16, codes);
     write_group(block, side, at, slot, g, {codes, terms});
   }
+}
+
+void write_offsets(const CodeBlock& block, std::byte* at, const float* offsets) {
+  constexpr float kLargest = 32767.0F;
+  float largest = 0.0F;
+  for (int d = 0; d < block.dim; ++d) {
+    const float magnitude = std::fabs(offsets[d]);
+    largest = magnitude > largest || std::isnan(magnitude) ? magnitude : largest;
+  }
+  // So small a step would not be a normal number.
+  const bool usable = std::isfinite(largest) && largest > 1e-30F;
+  const float step = usable ? largest / kLargest : 0.0F;
+  auto* integers = reinterpret_cast<std::int16_t*>(at + block.offsets_at());
+  for (int d = 0; d < block.dim; ++d) {
+    integers[d] = usable ? static_cast<std::int16_t>(std::nearbyint(offsets[d] / step)) : 0;
+  }
+  std::memcpy(at + block.step_at(), &step, sizeof(step));
+}
+
+float read_offset(const CodeBlock& block, const std::byte* at, int d) {
+  float step = 0.0F;
+  std::memcpy(&step, at + block.step_at(), sizeof(step));
+  return step * reinterpret_cast<const std::int16_t*>(at + block.offsets_at())[d];
 }
 
 std::uint8_t read_code(
@@ -134,13 +172,30 @@ AffineLine read_terms(const CodeBlock& block, const std::byte* at, int slot, int
 
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d) {
   const AffineLine terms = read_terms(block, at, slot, d / block.group);
-  return terms.scale * static_cast<float>(read_code(block, side, at, slot, d)) + terms.bias;
+  const float rest =
+      terms.scale * static_cast<float>(read_code(block, side, at, slot, d)) + terms.bias;
+  return block.has_offsets() ? rest + read_offset(block, at, d) : rest;
+}
+
+void read_row(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, float* row) {
+  for (int d = 0; d < block.dim; ++d) {
+    row[d] = read_element(block, side, at, slot, d);
+  }
 }
 
 void copy_code_slots(
     const CodeBlock& block, CodeSide side, const std::byte* from, std::byte* to, int slots
 ) {
   constexpr std::size_t kWord = 4;
+  const std::size_t offsets = block.offsets_at();
+  if (std::memcmp(from + offsets, to + offsets, block.offset_bytes) != 0) {
+    std::vector<float> row(block.dim);
+    for (int slot = 0; slot < slots; ++slot) {
+      read_row(block, side, from, slot, row.data());
+      write_codes(block, side, to, slot, row.data());
+    }
+    return;
+  }
   const bool keys = side == CodeSide::kKeys;
   const int codes = block.codes_per_word();
   // A line of words has all slots: one a word, or `codes` of them in each of 16 lanes.
@@ -164,7 +219,7 @@ void copy_code_slots(
     }
   }
   const std::size_t term = block.bf16 ? 2 : 4;
-  for (std::size_t at = block.code_bytes; at < block.bytes(); at += kPageRows * term) {
+  for (std::size_t at = block.code_bytes; at < offsets; at += kPageRows * term) {
     std::memcpy(to + at, from + at, static_cast<std::size_t>(slots) * term);
   }
 }

@@ -2,7 +2,8 @@
 #pragma once
 
 // Rows as codes: quantizing as mx::quantize does in affine mode (MLX's affine_quantize on CPU), and
-// reading and writing them in a page. code_block.h says how they lie.
+// reading and writing them in a page. code_block.h says how they lie. Keys lose their page's
+// offsets before they are quantized.
 
 #include "saker/kernels/codes/code_block.h"
 #include "saker/kernels/quantize/quantize_loops.h"
@@ -12,10 +13,14 @@
 
 namespace saker::kernels {
 
-// Elements that share a scale: 64, or 32 where the dimension is not a multiple of 64.
+// Elements that share a scale in MLX's layout: 64, or 32 where the dimension is not a multiple
+// of 64.
 int code_group(int dim);
 
 enum class CodeSide : std::uint8_t { kKeys, kValues };
+
+// Elements that share a scale in a page: 32 for keys of 4 bits, else code_group().
+int page_group(CodeSide side, int dim, int bits);
 
 // A group of a row, quantized.
 struct GroupCodes {
@@ -34,7 +39,12 @@ std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* a
 AffineLine read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
 // Element d as mx::dequantize has it before it rounds to the cache's dtype.
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
-// Copies the rows of slots [0, slots) of one head.
+// A whole row, read_element by read_element.
+void read_row(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, float* row);
+// Sets a page's offsets to the nearest that it can hold, or to zero if one is not finite.
+void write_offsets(const CodeBlock& block, std::byte* at, const float* offsets);
+float read_offset(const CodeBlock& block, const std::byte* at, int d);
+// Copies the rows of slots [0, slots) of one head; quantizes keys anew if the offsets differ.
 void copy_code_slots(
     const CodeBlock& block, CodeSide side, const std::byte* from, std::byte* to, int slots
 );

@@ -17,6 +17,8 @@
 namespace saker::kernels {
 namespace {
 
+constexpr int kCacheLine = 64;  // Bytes.
+
 // Element number of (slot, d) among a head's values in float32.
 std::size_t value_index(int slot, int d) {
   return (static_cast<std::size_t>(d / kLanes) * kPageRows + slot) * kLanes + d % kLanes;
@@ -38,20 +40,28 @@ const T* elements(const std::byte* bytes) {
   return reinterpret_cast<const T*>(bytes);
 }
 
+int rounded_up(int count, int step) {
+  return (count + step - 1) / step * step;
+}
+
 // `codes` of a row are kept, counting what pads it.
-CodeBlock code_block(const KvPageShape& shape, int dim, int codes) {
+CodeBlock code_block(const KvPageShape& shape, CodeSide side, int dim, int codes) {
   CodeBlock block;
   block.bits = shape.bits;
   block.dim = dim;
-  block.group = code_group(dim);
+  block.group = page_group(side, dim, shape.bits);
   block.groups = (dim + block.group - 1) / block.group;
   block.bf16 = shape.bf16;
   block.code_bytes = static_cast<std::size_t>(codes) * kPageRows * shape.bits / 8;
   block.term_bytes = static_cast<std::size_t>(block.groups) * kPageRows * (block.bf16 ? 2 : 4);
+  if (side == CodeSide::kKeys) {
+    const int bytes = static_cast<int>(block.step_at() - block.offsets_at() + sizeof(float));
+    block.offset_bytes = static_cast<std::size_t>(rounded_up(bytes, kCacheLine));
+  }
   return block;
 }
 
-// A row read element by element.
+// A row in the cache's dtype.
 void read_codes(
     const CodeBlock& block, CodeSide side, const std::byte* at, int slot, std::byte* row
 ) {
@@ -65,9 +75,14 @@ void read_codes(
   }
 }
 
-int rounded_up(int count, int step) {
-  return (count + step - 1) / step * step;
+// The layout of the first page of a cache: rows as they are.
+KvPageShape unquantized(KvPageShape shape) {
+  shape.bits = kUnquantizedBits;
+  return shape;
 }
+
+// Keys of a page whose mean is the next one's offsets: the newest.
+constexpr int kOffsetKeys = 16;
 
 }  // namespace
 
@@ -77,8 +92,9 @@ KvPageLayout::KvPageLayout(const KvPageShape& shape)
       value_head_dim(shape.value_head_dim),
       bf16(shape.bf16) {
   if (shape.bits != kUnquantizedBits) {
-    key_codes = code_block(shape, head_dim, rounded_up(head_dim, 32 / shape.bits));
-    value_codes = code_block(shape, value_head_dim, rounded_up(value_head_dim, kLanes));
+    key_codes = code_block(shape, CodeSide::kKeys, head_dim, rounded_up(head_dim, 32 / shape.bits));
+    value_codes =
+        code_block(shape, CodeSide::kValues, value_head_dim, rounded_up(value_head_dim, kLanes));
     key_bytes = key_codes.bytes();
     head_bytes = key_bytes + value_codes.bytes();
     return;
@@ -240,6 +256,37 @@ void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to
   }
 }
 
+void begin_page(const KvPage& page, const KvPage& before, int head) {
+  const KvPageLayout& layout = *page.layout;
+  if (!layout.key_codes.has_offsets()) {
+    return;
+  }
+  std::vector<float> mean(layout.head_dim);
+  std::vector<std::byte> row(layout.head_dim * (layout.bf16 ? 2UL : 4UL));
+  for (int slot = kPageRows - kOffsetKeys; before.data != nullptr && slot < kPageRows; ++slot) {
+    read_key(*before.layout, before.data, head, slot, row.data());
+    for (int d = 0; d < layout.head_dim; ++d) {
+      mean[d] += layout.bf16 ? from_bf16(elements<std::uint16_t>(row.data())[d])
+                             : elements<float>(row.data())[d];
+    }
+  }
+  for (float& sum : mean) {
+    sum /= kOffsetKeys;
+  }
+  write_offsets(layout.key_codes, page.data + layout.keys_at(head), mean.data());
+}
+
+KvPages::KvPages(const KvPageShape& shape)
+    : KvPages(KvPageLayout(shape), KvPageLayout(unquantized(shape))) {}
+
+std::size_t KvPages::nbytes() const {
+  std::size_t bytes = 0;
+  for (const Entry& e : pages_) {
+    bytes += layout(e.index).page_bytes();
+  }
+  return bytes;
+}
+
 const KvPages::Entry* KvPages::entry(std::int64_t index) const {
   const auto at =
       std::lower_bound(pages_.begin(), pages_.end(), index, [](const Entry& e, std::int64_t i) {
@@ -275,15 +322,14 @@ void KvPages::prepare(std::int64_t first, int count) {
     end_ = std::max(end_, first + count);
     return;
   }
-  const auto bytes = layout_.page_bytes();
   require(
       // A request beyond it fails before it touches a page.
-      static_cast<std::size_t>(end - begin) <= usable_memory_bytes() / bytes,
+      static_cast<std::size_t>(end - begin) <= usable_memory_bytes() / layout_.page_bytes(),
       ErrorCode::kCapacity,
       "cache: {} rows need {} pages of {} bytes, more than this machine's memory",
       count,
       end - begin,
-      bytes
+      layout_.page_bytes()
   );
   try {
     // All that can fail comes first; then the table is swapped.
@@ -299,6 +345,7 @@ void KvPages::prepare(std::int64_t first, int count) {
         fresh.push_back(*old++);
         continue;
       }
+      const std::size_t bytes = layout(index).page_bytes();
       SharedPage page(bytes);
       if (exists) {
         std::memcpy(page.get(), old++->page.get(), bytes);
@@ -323,7 +370,7 @@ void KvPages::prepare(std::int64_t first, int count) {
   } catch (const std::bad_alloc&) {
     throw Error(
         ErrorCode::kCapacity,
-        fmt::format("cache: no memory for {} pages of {} bytes", end - begin, bytes)
+        fmt::format("cache: no memory for {} pages of {} bytes", end - begin, layout_.page_bytes())
     );
   }
   end_ = std::max(end_, first + count);
@@ -342,7 +389,7 @@ void KvPages::drop_from(std::int64_t position) {
 }
 
 KvPages KvPages::slice(std::int64_t first, std::int64_t last) const {
-  KvPages part(layout_);
+  KvPages part(layout_, first_layout_);
   const std::int64_t begin = first / kPageRows;
   for (const Entry& e : pages_) {
     if (e.index >= begin && e.index * kPageRows < last) {
@@ -368,9 +415,10 @@ void KvPages::adopt(const KvPages& other, std::int64_t first) {
     }
     pages.push_back(e);
     if (mixed && ours->page != e.page) {
-      SharedPage page(layout_.page_bytes());
-      std::memcpy(page.get(), e.page.get(), layout_.page_bytes());
-      copy_slots(layout_, ours->page.get(), page.get(), static_cast<int>(first % kPageRows));
+      const KvPageLayout& of_page = layout(e.index);
+      SharedPage page(of_page.page_bytes());
+      std::memcpy(page.get(), e.page.get(), of_page.page_bytes());
+      copy_slots(of_page, ours->page.get(), page.get(), static_cast<int>(first % kPageRows));
       pages.back().page = std::move(page);
     }
   }
@@ -392,20 +440,20 @@ bool KvPages::holds(std::int64_t first, std::int64_t last) const {
 
 void KvPages::for_each_block(const BlockVisitor& visit) const {
   for (const Entry& e : pages_) {
-    visit({e.index, e.page.get(), layout_.page_bytes()});
+    visit({e.index, e.page.get(), layout(e.index).page_bytes()});
   }
 }
 
 void KvPages::add_page(std::int64_t index, std::size_t bytes, const BlockReader& read) {
   const std::int64_t after = pages_.empty() ? 0 : pages_.back().index + 1;
   require(
-      bytes == layout_.page_bytes() && index >= after && index < INT64_MAX / kPageRows - 1,
+      index >= after && index < INT64_MAX / kPageRows - 1 && bytes == layout(index).page_bytes(),
       ErrorCode::kCorruptData,
       "cache: got page {} of {} bytes, expected one from {} on of {} bytes",
       index,
       bytes,
       after,
-      layout_.page_bytes()
+      layout(index).page_bytes()
   );
   SharedPage page(bytes);
   read({page.get(), bytes});

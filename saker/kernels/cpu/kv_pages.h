@@ -8,7 +8,8 @@
 // holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: bf16 [D_v /
 // 16][32][16][2] (a lane holds an element of two keys), float32 [D_v / 16][64][16]. Odd and partial
 // dimensions are padded with zeros inside of the page. Of a quantized cache both are codes with
-// scales and biases in the same order, see code_block.h. Pages are shared by reference count
+// scales and biases in the same order, see code_block.h; its page 0 keeps rows as they are, since
+// the first rows are unlike all others and most attended to. Pages are shared by reference count
 // between copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
 
 #include "saker/kernels/codes/code_block.h"
@@ -51,6 +52,17 @@ struct KvPageLayout {
   std::size_t head_bytes;  // Keys and values of one head.
 };
 
+// A page and how it is laid out; no page where `data` is null.
+struct KvPage {
+  const KvPageLayout* layout = nullptr;
+  std::byte* data = nullptr;
+};
+
+// What the first row of a page of codes needs before it is written: the keys' offsets, the mean of
+// the newest keys in the page before it. They depend on earlier rows alone, so that batches, chunks
+// and what is rolled back change no bit. Nothing for a page that keeps rows as they are.
+void begin_page(const KvPage& page, const KvPage& before, int head);
+
 // Writes one row of `head` into slot `slot` (position modulo kPageRows), rounding to nearest even
 // for bf16, and then to codes of a quantized cache.
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
@@ -76,9 +88,14 @@ void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to
 
 class KvPages {
  public:
-  explicit KvPages(const KvPageShape& shape) : layout_(shape) {}
+  explicit KvPages(const KvPageShape& shape);
 
+  // Of all pages but the first ones of a quantized cache.
   const KvPageLayout& layout() const { return layout_; }
+
+  const KvPageLayout& layout(std::int64_t index) const {
+    return index == 0 ? first_layout_ : layout_;
+  }
 
   // See KvStore.
   void prepare(std::int64_t first, int count);
@@ -90,7 +107,7 @@ class KvPages {
   void for_each_block(const BlockVisitor& visit) const;
   void add_page(std::int64_t index, std::size_t bytes, const BlockReader& read);
 
-  std::size_t nbytes() const { return pages_.size() * layout_.page_bytes(); }
+  std::size_t nbytes() const;
 
   // The position after the last prepared row.
   std::int64_t end() const { return end_; }
@@ -100,17 +117,21 @@ class KvPages {
   // The same if nobody else shares it, else null.
   std::byte* find_private(std::int64_t index) const;
 
+  KvPage page(std::int64_t index) const { return {&layout(index), find(index)}; }
+
  private:
   struct Entry {
     std::int64_t index;
     SharedPage page;
   };
 
-  explicit KvPages(const KvPageLayout& layout) : layout_(layout) {}
+  KvPages(const KvPageLayout& layout, const KvPageLayout& first)
+      : layout_(layout), first_layout_(first) {}
 
   const Entry* entry(std::int64_t index) const;
 
   KvPageLayout layout_;
+  KvPageLayout first_layout_;
   std::vector<Entry> pages_;  // By index; sparse after drop_before.
   std::int64_t end_ = 0;
 };

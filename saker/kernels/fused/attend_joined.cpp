@@ -97,7 +97,7 @@ struct JoinedTask {
       run(preparation_of(joined), rows);
       return;
     }
-    const int heads = plan->shape.heads + plan->layout.kv_heads;
+    const int heads = plan->shape.heads + plan->kv_heads;
     mx::array ready = memory_for({rows, heads, plan->shape.head_dim});
     run(preparation_of(joined), rows, ready.data<float>(), ready.strides()[0]);
   }
@@ -124,7 +124,7 @@ struct JoinedTask {
         .k_norm = k_norm ? k_norm->resolve().data : nullptr,
         .eps = eps,
         .query_heads = of.heads,
-        .heads = of.heads + plan->layout.kv_heads,
+        .heads = of.heads + plan->kv_heads,
         .dim = of.head_dim,
         .half = cos.width(),
     };
@@ -187,7 +187,7 @@ struct JoinedBody {
         task(joined.resolve(), joined.rows());
       };
     }
-    const int width = (plan->shape.heads + 2 * plan->layout.kv_heads) * plan->shape.head_dim;
+    const int width = (plan->shape.heads + 2 * plan->kv_heads) * plan->shape.head_dim;
     mx::array joined = memory_for({rows, width});
     return [task = std::move(task),
             multiply = product->start(rest, joined.data<float>()),
