@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 namespace saker::nn {
@@ -36,6 +37,21 @@ kernels::PackedWeight pack_linear(const Weights& weights, int inputs, int output
   return kernels::PackedWeight::pack({tensors}, format);
 }
 
+namespace {
+
+kernels::PackedWeight widened(const kernels::PackedWeight& weight) {
+  const auto values = std::make_shared<mx::array>(mx::contiguous(weight.dequantized()));
+  values->eval();
+  Tensor tensor;
+  tensor.dtype = DType::kFloat32;
+  tensor.shape = {weight.rows(), weight.columns()};
+  tensor.data = std::shared_ptr<const std::byte>(values, values->data<std::byte>());
+  const kernels::WeightTensors tensors{.weight = tensor, .scales = {}, .biases = {}};
+  return kernels::PackedWeight::pack({tensors}, {.kind = kernels::WeightKind::kFloat32});
+}
+
+}  // namespace
+
 Linear::Linear(const Weights& weights, int inputs, int outputs)
     : weight_(pack_linear(weights, inputs, outputs)), module_{weights.path("")} {
   if (weights.has("bias")) {
@@ -49,6 +65,14 @@ Linear::Linear(const Weights& weights, int inputs, int outputs)
       .bias = bias_,
       .norm = {},
   });
+}
+
+Linear Linear::in_float32(const Weights& weights, int inputs, int outputs) {
+  Linear layer(weights, inputs, outputs);
+  if (layer.weight_.format().kind != kernels::WeightKind::kFloat32) {
+    layer.weight_ = widened(layer.weight_);
+  }
+  return layer;
 }
 
 Linear::Linear(const Weights& scope, kernels::PackedWeight shared)

@@ -32,6 +32,9 @@ class Linear {
  public:
   // Throws kCorruptData naming the tensor unless the scope holds an [outputs, inputs] weight.
   Linear(const Weights& weights, int inputs, int outputs);
+  // The same with weight, input and products in float32, whatever the checkpoint's dtype: for rows
+  // that choose, such as routers', where a rounded number can be another choice.
+  static Linear in_float32(const Weights& weights, int inputs, int outputs);
   // A layer of this scope whose weight is another's too.
   Linear(const Weights& scope, kernels::PackedWeight shared);
 

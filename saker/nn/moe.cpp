@@ -115,7 +115,7 @@ std::size_t ExpertLinear::expert_nbytes() const {
 
 Moe::Moe(const Weights& weights, const MoeOptions& options)
     : options_(options),
-      router_(weights / "gate", options.hidden, options.experts),
+      router_(Linear::in_float32(weights / "gate", options.hidden, options.experts)),
       gate_up_(
           weights,
           {{"gate_proj", options.intermediate}, {"up_proj", options.intermediate}},

@@ -101,6 +101,27 @@ TEST(Moe, IsTheSharedSumOfItsMlps) {
   EXPECT_LT(mx::max(mx::abs(y - expected)).item<float>(), 1e-5F);
 }
 
+// Whatever the checkpoint keeps them in: rounded rows would choose other experts at near ties.
+TEST(Moe, RoutersAreMultipliedInFloat32) {
+  constexpr WeightFormat kBf16{.kind = WeightKind::kBFloat16};
+  for (const auto format : {kBf16, kAffine4, kAffine8}) {
+    auto narrow = single_experts(kFloat, kFloat);
+    narrow.erase("gate.weight");
+    add(narrow, format, "gate", kExperts, kOptions.hidden);
+    const Linear gate(Weights(narrow, {}) / "gate", kOptions.hidden, kExperts);
+    const auto values = mx::contiguous(gate.packed().dequantized());
+    mx::eval(values);
+    auto wide = single_experts(kFloat, kFloat);
+    wide["gate.weight"] = float_tensor(
+        {kExperts, kOptions.hidden}, {values.data<float>(), values.data<float>() + values.size()}
+    );
+    const auto x = random_rows(50);
+    EXPECT_TRUE(
+        same(Moe(Weights(narrow, {}), kOptions)(x, {}), Moe(Weights(wide, {}), kOptions)(x, {}))
+    );
+  }
+}
+
 TEST(Moe, ReadsBothLayoutsOfExperts) {
   for (const auto format : {kFloat, kAffine4}) {
     for (const auto up_format : {format, kAffine8}) {
