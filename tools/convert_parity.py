@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `saker convert` with mlx_lm.convert: every tensor bit for bit, and the configuration.
 
-    python tools/convert_parity.py --saker build/release/saker [--seeds 100 101]
+    python tools/convert_parity.py --saker build/release/saker [--seeds 100 101] [--models llama qwen3_5]
     python tools/convert_parity.py --write-goldens      rewrites tests/golden/convert.json
 
-Fresh random models, quantized in every mode, by every recipe, dequantized and in other dtypes. What saker wrote
-must also load in mlx-lm. Ends with 'N passed, N failed'. Needs tools/parity_requirements.txt.
+Fresh random models of every architecture, as mlx-lm and as their makers store them, quantized in every mode, by every
+recipe, dequantized and in other dtypes. What saker wrote must also load in mlx-lm. Ends with 'N passed, N failed'. Needs tools/parity_requirements.txt.
 """
 
 import argparse
@@ -34,19 +34,47 @@ RECIPES = [{"recipe": f"mixed_{name}"} for name in ("2_6", "3_4", "3_6", "4_6")]
 DTYPES = ("float16", "bfloat16", "float32")
 COMMON = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "rms_norm_eps": 1e-6,
           "vocab_size": 256, "max_position_embeddings": 512, "rope_theta": 10000.0, "_name_or_path": "nowhere"}
+NESTED = {key: COMMON[key] for key in ("vocab_size",)}
+GEMMA = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 4, "query_pre_attn_scalar": 32,
+         "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 8, **COMMON}
+GEMMA4 = {"model_type": "gemma4_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 6,
+          "num_kv_shared_layers": 3, "layer_types": ["sliding_attention", "full_attention"] * 3, "global_head_dim": 64,
+          "hidden_size_per_layer_input": 64, "vocab_size_per_layer_input": 256, "sliding_window": 8,
+          "tie_word_embeddings": True, **COMMON}
+QWEN3_5 = {"model_type": "qwen3_5_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 4,
+           "full_attention_interval": 2, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+           "linear_key_head_dim": 32, "linear_value_head_dim": 32, "linear_conv_kernel_dim": 4,
+           "tie_word_embeddings": False,
+           "rope_parameters": {"rope_type": "default", "rope_theta": 1e5, "partial_rotary_factor": 0.25}, **COMMON}
 MODELS = {
     "llama": {"model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 9,
               "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
+    "mistral": {"model_type": "mistral", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 3,
+                "tie_word_embeddings": False, "torch_dtype": "bfloat16", **COMMON},
+    "qwen2": {"model_type": "qwen2", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 3,
+              "tie_word_embeddings": True, "torch_dtype": "bfloat16", **COMMON},
     "qwen3": {"model_type": "qwen3", "hidden_size": 256, "intermediate_size": 416, "num_hidden_layers": 3,
               "tie_word_embeddings": True, **COMMON},
     "qwen3_moe": {"model_type": "qwen3_moe", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
                   "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "mlp_only_layers": [],
                   "moe_intermediate_size": 96, "norm_topk_prob": True, "tie_word_embeddings": False,
                   "torch_dtype": "float16", **COMMON},
-    "gemma4": {"model_type": "gemma4_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 6,
-               "num_kv_shared_layers": 3, "layer_types": ["sliding_attention", "full_attention"] * 3,
-               "global_head_dim": 64, "hidden_size_per_layer_input": 64, "vocab_size_per_layer_input": 256,
-               "sliding_window": 8, "tie_word_embeddings": True, "torch_dtype": "bfloat16", **COMMON},
+    "qwen3_5": {"model_type": "qwen3_5", "text_config": QWEN3_5, "torch_dtype": "bfloat16", **NESTED},
+    "qwen3_5_flat": {**QWEN3_5, "model_type": "qwen3_5", "torch_dtype": "float16"},
+    "qwen3_5_published": {"model_type": "qwen3_5", "text_config": {**QWEN3_5, "dtype": "bfloat16"},
+                          "vision_config": {"depth": 1}, **NESTED},
+    "gemma": {"model_type": "gemma", **GEMMA, "torch_dtype": "bfloat16"},
+    "gemma2": {"model_type": "gemma2", "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0, **GEMMA,
+               "torch_dtype": "bfloat16"},
+    "gemma3": {"model_type": "gemma3_text", "sliding_window_pattern": 2, "rope_local_base_freq": 1e4, **GEMMA,
+               "torch_dtype": "bfloat16"},
+    "gemma3_nested": {"model_type": "gemma3", "torch_dtype": "bfloat16", **NESTED, "text_config": {
+        "model_type": "gemma3_text", "sliding_window_pattern": 2, "rope_local_base_freq": 1e4, **GEMMA}},
+    "gemma3_published": {"model_type": "gemma3", "torch_dtype": "bfloat16", **NESTED, "text_config": {
+        "model_type": "gemma3_text", "sliding_window_pattern": 2, "rope_local_base_freq": 1e4, **GEMMA}},
+    "gemma4": {**GEMMA4, "torch_dtype": "bfloat16"},
+    "gemma4_published": {"model_type": "gemma4", "text_config": {**GEMMA4, "dtype": "bfloat16"}, **NESTED},
+    "gemma4_unified": {"model_type": "gemma4_unified", "text_config": {**GEMMA4, "dtype": "float16"}, **NESTED},
 }
 
 
@@ -94,17 +122,40 @@ def config_of(folder: pathlib.Path, options: dict) -> dict:
     return config
 
 
+def published(name: str, weights: dict) -> dict:
+    """The weights as the model's makers store them, with parts for images that no text model reads."""
+    raw = {}
+    for key, value in weights.items():
+        if name.startswith("qwen3_5"):
+            if key.endswith("conv1d.weight"):
+                value = value.moveaxis(2, 1)
+            elif value.ndim == 1 and key.endswith("norm.weight") and not key.endswith("linear_attn.norm.weight"):
+                value = value - 1.0
+        if name != "gemma3_published":  # mlx-lm reads its older names only.
+            key = key.replace("language_model.model.", "model.language_model.").removeprefix("language_model.")
+        raw[key] = value
+    scope = {"qwen3_5_published": "model.visual", "gemma3_published": "vision_tower"}.get(name, "model.vision_tower")
+    image = next(iter(weights.values()))
+    raw[f"{scope}.blocks.0.attn.qkv.weight"] = image.astype(mx.bfloat16)
+    raw[f"{scope}.blocks.0.norm1.bias"] = image[0].astype(mx.float32)
+    return raw
+
+
 def random_model(name: str, dtype: str, seed: int, folder: pathlib.Path) -> pathlib.Path:
-    config = MODELS[name]
+    config = json.loads(json.dumps(MODELS[name]))  # mlx-lm writes into it.
     model_class, args_class = utils._get_classes(config)
     mx.random.seed(seed)
     model = model_class(args_class.from_dict(config))
     kind = getattr(mx, dtype)
     weights = {k: (mx.random.normal(v.shape) * (mx.random.uniform(shape=v.shape) < 0.9) * 0.05).astype(kind)
                for k, v in tree_flatten(model.parameters())}
+    for key in [key for key in weights if key.endswith("A_log")]:
+        weights[key] = weights[key].astype(mx.float32)  # As published.
+    if "published" in name:
+        weights = published(name, weights)
     folder.mkdir()
     mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(MODELS[name]))
     return folder
 
 
@@ -132,7 +183,7 @@ def check(program: str, name: str, dtype: str, seed: int) -> tuple[int, int]:
     cases = [*({**width, "group_size": group} for width in WIDTHS for group in (32, 64, 128)), *SMALL, {"bits": 4}]
     if "moe" not in name:
         cases += [*RECIPES, {**RECIPES[2], "group_size": 32}]
-    cases += [{"dtype": other} for other in DTYPES] + [{**SMALL[0], "dtype": "float16"}, {"bits": 5, "dtype": "float32"}]
+    cases += [{}] + [{"dtype": other} for other in DTYPES] + [{**SMALL[0], "dtype": "float16"}, {"bits": 5, "dtype": "float32"}]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(temporary)
@@ -158,6 +209,8 @@ def golden_cases() -> list[tuple[str, dict]]:
         *floats,
         *(("qwen3_bf16", {**recipe, "group_size": 32}) for recipe in RECIPES),
         *((name, {"dequantize": True}) for name in ("qwen3_q4", "qwen3_q8", "qwen3_mixed", "qwen3_moe_q4")),
+        *((name, {"bits": 4, "group_size": 32}) for name in ("qwen3_5", "qwen3_5_published", "gemma3_nested", "gemma4_small")),
+        *((name, {"dtype": "bfloat16"}) for name in ("qwen3_5", "qwen3_5_published", "gemma", "gemma2", "gemma4")),
         ("qwen3_q4", {"dequantize": True, "dtype": "float16"}),
         ("qwen3_moe_single", {"dtype": "bfloat16"}),
         ("gemma3_nested", {"dtype": "float16"}),
@@ -181,6 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--saker")
     parser.add_argument("--seeds", type=int, nargs="+", default=[100])
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS), metavar="NAME")
     parser.add_argument("--write-goldens", action="store_true")
     args = parser.parse_args()
     if args.write_goldens:
@@ -188,7 +242,7 @@ def main() -> int:
         return 0
     passed = failed = 0
     for seed in args.seeds:
-        for name in MODELS:
+        for name in args.models:
             for dtype in DTYPES:
                 good, bad = check(args.saker, name, dtype, seed)
                 passed, failed = passed + good, failed + bad

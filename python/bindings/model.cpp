@@ -177,6 +177,7 @@ void bind_model(nb::module_& module) {
           nb::arg("key")
       )
       .def("score", score, nb::arg("requests"), nb::arg("views"), nb::sig(kScoreSignature))
+      .def("logits", logits, nb::arg("request"), nb::arg("view"), nb::sig(kLogitsSignature))
       .def(
           "differences",
           differences,

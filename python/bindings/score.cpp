@@ -12,10 +12,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -265,6 +268,40 @@ std::pair<bool, std::string> preflight(Model& model, const std::vector<std::stri
   const nb::gil_scoped_release release;
   engine::Preflight found = engine::preflight_finite_check(*model.engine(), parsed);
   return {found.ok, std::move(found.reason)};
+}
+
+nb::object logits(Model& model, ScoreRequest request, const std::string& view) {
+  using Matrix = nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::c_contig>;
+  request.views = parse_views(model, {view});
+  std::unique_ptr<float[]> values;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  {
+    const nb::gil_scoped_release release;
+    const auto engine = model.engine();
+    rows = engine->score_prompt(request).tokens.size();
+    columns = static_cast<std::size_t>(engine->facts().vocab_size);
+    // Checked by the engine before it runs, but memory is taken here.
+    const auto context = engine->facts().context_length;
+    require(
+        context <= 0 || static_cast<std::int64_t>(rows) <= context,
+        ErrorCode::kInvalidArgument,
+        "the sequence has {} tokens, expected at most {}: the model's context",
+        rows,
+        context
+    );
+    values = std::make_unique_for_overwrite<float[]>(rows * columns);
+    request.take_logits = [&](std::size_t, std::size_t row, std::span<const float> given) {
+      std::ranges::copy(given, values.get() + row * columns);
+    };
+    const auto outcomes = engine->score({&request, 1});
+    if (const Error* const error = std::get_if<Error>(&outcomes.front())) {
+      throw Error(*error);
+    }
+  }
+  float* const data = values.release();
+  const nb::capsule owner(data, [](void* at) noexcept { delete[] static_cast<float*>(at); });
+  return nb::cast(Matrix(data, {rows, columns}, owner));
 }
 
 nb::list score(

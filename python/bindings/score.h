@@ -24,6 +24,13 @@ nanobind::list score(
     Model& model, std::vector<engine::ScoreRequest> requests, const std::vector<std::string>& views
 );
 
+inline constexpr char kLogitsSignature[] =
+    "def logits(self, request: ScoreRequest, view: str) -> numpy.typing.NDArray[numpy.float32]";
+
+// The logits of one view after each token, float32 [T, V]; raises the request's error, and
+// MemoryError where there is no room for them.
+nanobind::object logits(Model& model, engine::ScoreRequest request, const std::string& view);
+
 // What the other views differ by from the first; raises the request's error.
 engine::Differences differences(
     Model& model, engine::ScoreRequest request, const std::vector<std::string>& views

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from saker import _native, scores
 from saker.errors import Error, InvalidArgumentError
 from saker.scores import RollingLogprob, TokenDist
@@ -201,6 +204,16 @@ class View:
         """``rolling_logprob`` of several texts, in common passes."""
         return self._each([_native.ScoreRequest(text=text, stride=stride) for text in texts], scores.rolling_logprob)
 
+    def forward_logits(self, prompt: str | Sequence[int]) -> NDArray[np.float32]:
+        """The raw logits after each token of a text, or of token ids: float32 [T, V], row t after token t.
+
+        They take 4 T V bytes; a text longer than the model's context is an error.
+        """
+        request = (
+            _native.ScoreRequest(text=prompt) if isinstance(prompt, str) else _native.ScoreRequest(tokens=prompt)
+        )
+        return self._model._native.logits(request, self.key)
+
     def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
         """The distribution of the token after a prompt: its ``top_k`` best and the tail."""
         return self.next_token_dist_batch([prompt], top_k=top_k)[0]
@@ -352,6 +365,10 @@ class Model:
         """See ``View.rolling_logprob``."""
         return self.default_view.rolling_logprob(text, stride=stride)
 
+    def forward_logits(self, prompt: str | Sequence[int]) -> NDArray[np.float32]:
+        """See ``View.forward_logits``."""
+        return self.default_view.forward_logits(prompt)
+
     def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
         """See ``View.next_token_dist``."""
         return self.default_view.next_token_dist(prompt, top_k=top_k)
@@ -385,6 +402,11 @@ class Model:
         )
 
 
+def _folder(path: Path) -> str:
+    """With a leading ``~`` expanded, as shells do it."""
+    return os.path.expanduser(os.fspath(path))
+
+
 def load(
     path: Path = "",
     *,
@@ -399,7 +421,8 @@ def load(
     trace: Path | None = None,
     single_view: bool = False,
 ) -> Model:
-    """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache.
+    """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache. In paths a leading ``~`` is the
+    home folder.
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
@@ -418,6 +441,6 @@ def load(
     if adapter is None:
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
-    adapters = [(name, os.fspath(folder)) for name, folder in named.items()]
-    native = _native.Model(os.fspath(path), adapters, options, cache_entries, "" if trace is None else os.fspath(trace))
+    adapters = [(name, _folder(folder)) for name, folder in named.items()]
+    native = _native.Model(_folder(path), adapters, options, cache_entries, "" if trace is None else _folder(trace))
     return Model(native, "ft" if adapters else "base", single_view)

@@ -2,7 +2,7 @@
 #pragma once
 
 // The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, regex,
-// blake2b_simd, rustyline, indicatif. Only saker/base, saker/text and saker/cli include it.
+// blake2b_simd, rustyline, indicatif, zip. Only saker/base, saker/text and saker/cli include it.
 //
 // Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed
 // for the call only. A function that returns false (or kSakerRsLineError) has written `error`, one
@@ -123,6 +123,20 @@ void saker_rs_blake2b_free(SakerRsBlake2b* hash);
 void saker_rs_blake2b_add(SakerRsBlake2b* hash, const uint8_t* data, size_t size);
 // Of all that was added so far: `digest_size` bytes.
 void saker_rs_blake2b_digest(const SakerRsBlake2b* hash, uint8_t* digest);
+
+// ---- zip archives ----
+typedef struct SakerRsZip SakerRsZip;
+
+// `data` must stay until the archive is freed. Archives whose entries overlap, or unpack to more
+// than `most_bytes` together, are errors.
+bool saker_rs_zip_open(
+    const uint8_t* data, size_t size, uint64_t most_bytes, SakerRsZip** out, SakerRsBytes* error
+);
+void saker_rs_zip_free(SakerRsZip* zip);
+size_t saker_rs_zip_count(const SakerRsZip* zip);
+bool saker_rs_zip_name(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
+// All bytes of an entry, whose checksum is compared.
+bool saker_rs_zip_read(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
 
 // ---- line editor ----
 typedef struct SakerRsEditor SakerRsEditor;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! C ABI over the crates that Saker uses: tokenizers, minijinja, regex, blake2b_simd, rustyline and indicatif.
+//! C ABI over the crates that Saker uses: tokenizers, minijinja, regex, blake2b_simd, rustyline, indicatif and zip.
 //! The functions are declared and documented in include/saker_rs.h.
 
+mod archive;
 mod detokenizer;
 mod ffi;
 mod hash;

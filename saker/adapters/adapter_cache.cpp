@@ -150,7 +150,8 @@ void write(const fs::path& dir, const MlxAdapter& adapter, AdapterCache cache) {
 
 std::string adapter_cache_key(const fs::path& dir, AdapterCache cache) {
   Blake2b hash;
-  hash.add(MappedFile::open(dir / kPeftWeights)->bytes());
+  const auto weights = load::find_adapter_weights(dir);
+  hash.add(MappedFile::open(dir / (weights ? weights->file : kPeftWeights))->bytes());
   if (cache == AdapterCache::kSaker) {
     hash.add(MappedFile::open(dir / kAdapterConfig)->bytes());
   }
@@ -158,12 +159,11 @@ std::string adapter_cache_key(const fs::path& dir, AdapterCache cache) {
 }
 
 CachedAdapter cached_adapter(const fs::path& dir, AdapterCache cache) {
-  std::error_code ignored;
-  if (fs::exists(dir / kMlxWeights, ignored)) {
-    return {.dir = dir, .was_there = true, .report = {}};
-  }
-  if (!fs::exists(dir / kPeftWeights, ignored)) {
+  const auto weights = load::find_adapter_weights(dir);
+  if (!weights) {
     read_adapter(dir);  // Says what is wrong.
+  } else if (weights->file == kMlxWeights && weights->form == AdapterFormat::kMlx) {
+    return {.dir = dir, .was_there = true, .report = {}};
   }
   const std::string key = adapter_cache_key(dir, cache);
   const fs::path own = cache_root("saker/adapters");

@@ -29,12 +29,13 @@ struct CachedAdapter {
   ConversionReport report;    // Empty for an adapter that is mlx-lm's already.
 };
 
-// The folder of this adapter in mlx-lm's form: itself where it holds adapters.safetensors. Throws
-// as read_adapter and to_mlx do, kNotFound when the cache's folder can't be written, and
+// The folder of this adapter in mlx-lm's form: itself where it holds mlx-lm's adapters.safetensors.
+// Throws as read_adapter and to_mlx do, kNotFound when the cache's folder can't be written, and
 // kInvalidArgument when the adapter changes while it is read.
 CachedAdapter cached_adapter(const std::filesystem::path& dir, AdapterCache cache);
 
-// The KEY of an adapter of PEFT, 32 hexadecimal digits. Throws kNotFound when a file is missing.
+// The KEY of an adapter in another form, 32 hexadecimal digits. Throws kNotFound when a file is
+// missing.
 std::string adapter_cache_key(const std::filesystem::path& dir, AdapterCache cache);
 
 }  // namespace saker::adapters

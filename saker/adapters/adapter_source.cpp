@@ -8,6 +8,8 @@
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
+#include "saker/load/npz.h"
+#include "saker/models/image_parts.h"
 
 #include <fmt/ranges.h>
 
@@ -51,7 +53,9 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
       (dir / kAdapterConfig).string(),
       describe_json(files.config)
   );
-  files.tensors = load::read_safetensors(dir / weights);
+  files.former = weights == kMlxFormerWeights;
+  files.tensors =
+      files.former ? load::read_npz(dir / weights) : load::read_safetensors(dir / weights);
   require(!files.tensors.empty(), ErrorCode::kCorruptData, "{}: holds no tensor", files.where);
   return files;
 }
@@ -59,12 +63,6 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
 // Why a folder without weights that we read can't be used.
 [[noreturn]] void refuse_folder(const std::filesystem::path& dir) {
   const std::string where = quote_path(dir);
-  require(
-      !std::filesystem::exists(dir / "adapters.npz"),
-      ErrorCode::kUnsupported,
-      "{}: adapters.npz is mlx-lm's former format, expected adapters.safetensors",
-      where
-  );
   require(
       !std::filesystem::exists(dir / "adapter_model.bin"),
       ErrorCode::kUnsupported,
@@ -75,6 +73,49 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
       ErrorCode::kNotFound,
       fmt::format("{}: no adapter, expected {} or {}", where, kMlxWeights, kPeftWeights)
   );
+}
+
+// The names of the tensors say whose they are, whatever file they are in.
+AdapterFormat form_of(const load::TensorMap& tensors, AdapterFormat otherwise) {
+  for (const auto& [name, tensor] : tensors) {
+    if (name.ends_with(".lora_a") || name.ends_with(".lora_b")) {
+      return AdapterFormat::kMlx;
+    }
+    if (name.starts_with("base_model.") || name.find(".lora_A.") != std::string::npos ||
+        name.find(".lora_B.") != std::string::npos) {
+      return AdapterFormat::kPeft;
+    }
+  }
+  return otherwise;
+}
+
+// Leaves out what a language model has no place for; gives the warning, or nothing.
+std::vector<std::string> leave_out_images(AdapterFiles& files) {
+  std::string first;
+  const auto count = std::erase_if(files.tensors, [&](const auto& entry) {
+    const bool images = models::is_of_images(module_name(entry.first));
+    if (images && first.empty()) {
+      first = entry.first;
+    }
+    return images;
+  });
+  require(
+      !files.tensors.empty(),
+      ErrorCode::kUnsupported,
+      "{}: changes only parts for images or sound ({}), which are not run",
+      files.where,
+      quote(first)
+  );
+  if (count == 0) {
+    return {};
+  }
+  return {fmt::format(
+      "{}: {} tensors are of parts for images or sound and not used: {}{}",
+      files.where,
+      count,
+      quote(first),
+      count > 1 ? ", ..." : ""
+  )};
 }
 
 // Some rows at a time: an embedding's table may be most of a model.
@@ -230,16 +271,19 @@ std::string_view module_name(std::string_view path) {
 
 AdapterSource read_adapter(const std::filesystem::path& name) {
   const std::filesystem::path dir = adapter_folder(name);
-  const bool mlx = std::filesystem::exists(dir / kMlxWeights);
-  if (!mlx && !std::filesystem::exists(dir / kPeftWeights)) {
-    refuse_folder(dir);
-  }
   return naming_folder(dir, [&] {
-    AdapterFiles files = read_files(dir, mlx ? kMlxWeights : kPeftWeights);
+    const auto weights = load::find_adapter_weights(dir);
+    if (!weights) {
+      refuse_folder(dir);
+    }
+    AdapterFiles files = read_files(dir, weights->file);
     std::string identity = identity_of(files);
+    auto warnings = leave_out_images(files);
+    const bool mlx = form_of(files.tensors, weights->form) == AdapterFormat::kMlx;
     AdapterSource source = mlx ? read_mlx(std::move(files)) : read_peft(std::move(files));
     source.identity = std::move(identity);
     source.dir = dir;
+    source.warnings = std::move(warnings);
     return source;
   });
 }

@@ -3,19 +3,22 @@
 
 // An adapter's folder as host tensors, whichever tool wrote it. Two forms are read:
 //
-//   mlx-lm  adapters.safetensors (NAME.lora_a [K, R], NAME.lora_b [R, N], NAME.m [N]) and
-//           adapter_config.json with fine_tune_type lora, dora or full
+//   mlx-lm  adapters.safetensors, formerly adapters.npz (NAME.lora_a [K, R], NAME.lora_b [R, N],
+//           NAME.m [N]) and adapter_config.json with fine_tune_type lora, dora or full
 //           (mlx_lm/tuner of mlx-lm 0.32.2)
 //   PEFT    adapter_model.safetensors (base_model.model.NAME.lora_A.weight [R, K], lora_B.weight
 //           [N, R], ...) and adapter_config.json with peft_type LORA
 //           (https://huggingface.co/docs/peft/developer_guides/checkpoint)
 //
-// Modules are named without the prefixes that depend on who wrote the file or on whether the
+// Which form a folder has follows from the names of its tensors, see load/adapter_files.h for the
+// file. Modules are named without the prefixes that depend on who wrote the file or on whether the
 // language model is part of a larger one: "layers.0.self_attn.q_proj", "embed_tokens", "lm_head".
+// Modules of parts for images or sound are left out with a warning, as those parts of a model are.
 // Nothing here knows the model; `bind` compares with it. No MLX.
 
 #include "saker/base/json.h"
 #include "saker/base/tensor.h"
+#include "saker/load/adapter_files.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,14 +26,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::adapters {
 
-inline constexpr std::string_view kMlxWeights = "adapters.safetensors";
-inline constexpr std::string_view kPeftWeights = "adapter_model.safetensors";
-inline constexpr std::string_view kAdapterConfig = "adapter_config.json";
+using load::kAdapterConfig;
+using load::kMlxFormerWeights;
+using load::kMlxWeights;
+using load::kPeftWeights;
 
-enum class AdapterFormat : std::uint8_t { kMlx, kPeft };
+using AdapterFormat = load::AdapterForm;
 
 // Adds scale * up (down x) to a module's output.
 struct LowRank {
@@ -59,8 +64,9 @@ struct AdapterSource {
   bool tied_head_follows = false;
   Json config;
   std::map<std::string, ModuleSource, std::less<>> modules;
-  std::string identity;       // A hash of weights and configuration.
-  std::filesystem::path dir;  // Where it was read, for messages.
+  std::string identity;               // A hash of weights and configuration.
+  std::filesystem::path dir;          // Where it was read, for messages.
+  std::vector<std::string> warnings;  // One line each.
 };
 
 // The folder itself, or that of a repo id ("org/name", "org/name@revision") in the hub cache.

@@ -32,7 +32,9 @@ void write_json(const fs::path& path, const Json& json) {
 }
 
 FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions& options) {
-  FuseReport report{.fused = fusion.changed_modules(), .added = fusion.added()};
+  FuseReport report{
+      .fused = fusion.changed_modules(), .added = fusion.added(), .warnings = fusion.warnings()
+  };
   for (const auto& [shard, names] : fusion.shards()) {
     report.tensors += names.size();
   }

@@ -26,6 +26,7 @@ struct FuseReport {
   std::vector<std::string> fused;  // Modules.
   // Tensors that the base lacks: biases, or the head of an embedding that was tied to it.
   std::vector<std::string> added;
+  std::vector<std::string> warnings;  // Of loading base and adapter.
   std::size_t tensors = 0;
   std::size_t bytes = 0;  // Of the tensors.
 };

@@ -67,6 +67,7 @@ Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
   tensors_ = load::read_weight_files(files_);
   config_ = std::move(loaded.config);
   warnings_ = std::move(loaded.warnings);
+  warnings_.insert(warnings_.end(), source.warnings.begin(), source.warnings.end());
   Base base{.modules = {}, .model_type = loaded.model->info().model_type};
   for (const nn::Module& module : loaded.model->modules()) {
     base.modules.emplace(module_name(module.path), &module);

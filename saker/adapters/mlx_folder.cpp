@@ -23,17 +23,21 @@ FineTune read_type(const Json& config) {
   return type == "lora" ? FineTune::kLora : type == "dora" ? FineTune::kDora : FineTune::kFull;
 }
 
-float read_scale(const Json& config) {
-  require(
-      !config.contains("peft_type"),
-      ErrorCode::kCorruptData,
-      "adapter_config.json: peft_type beside adapters.safetensors, expected mlx-lm's configuration"
-  );
+// What mlx-lm multiplied the scale by as long as it wrote adapters.npz.
+double former_factor(const Json& parameters) {
+  const bool has_both = parameters.contains("alpha") && parameters.contains("rank");
+  return has_both ? json_double(parameters, "alpha", 1.0) /
+                        static_cast<double>(json_int(parameters, "rank", 1))
+                  : 1.0;
+}
+
+float read_scale(const Json& config, bool former) {
   const auto found = config.find("lora_parameters");
   require(
       found != config.end() && found->is_object(),
       ErrorCode::kCorruptData,
-      "adapter_config.json: lora_parameters is missing, expected an object with rank and scale"
+      "adapter_config.json: lora_parameters is missing, expected an object with rank and scale{}",
+      config.contains("peft_type") ? "; peft_type is PEFT's, and the tensors are mlx-lm's" : ""
   );
   require(
       !found->contains("rank") || json_int(*found, "rank", 1) > 0,
@@ -47,7 +51,7 @@ float read_scale(const Json& config) {
       "adapter_config.json: lora_parameters has no scale{}",
       found->contains("alpha") ? " (mlx-lm's is alpha / rank)" : ""
   );
-  const double scale = json_double(*found, "scale", 1.0);
+  const double scale = json_double(*found, "scale", 1.0) * (former ? former_factor(*found) : 1.0);
   require(
       std::isfinite(static_cast<float>(scale)),
       ErrorCode::kCorruptData,
@@ -100,7 +104,7 @@ void add_tensor(
 
 AdapterSource read_mlx(AdapterFiles files) {
   const FineTune type = read_type(files.config);
-  const float scale = type == FineTune::kFull ? 1.0F : read_scale(files.config);
+  const float scale = type == FineTune::kFull ? 1.0F : read_scale(files.config, files.former);
   AdapterSource source;
   source.format = AdapterFormat::kMlx;
   source.tied_head_follows = true;

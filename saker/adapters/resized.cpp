@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/npz.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
 
@@ -69,6 +70,14 @@ bool is_table(std::string_view name) {
 // Rows of the tables of tokens in a file.
 std::vector<std::int64_t> table_rows(const std::filesystem::path& file) {
   std::vector<std::int64_t> rows;
+  if (file.extension() == ".npz") {
+    for (const auto& [name, tensor] : load::read_npz(file)) {
+      if (is_table(name) && tensor.shape.size() == 2) {
+        rows.push_back(tensor.shape.front());
+      }
+    }
+    return rows;
+  }
   for (const auto& entry : load::read_safetensors_header(file).entries) {
     if (!load::is_of_draft(entry.name) && is_table(entry.name) && entry.shape.size() == 2) {
       rows.push_back(entry.shape.front());
@@ -79,8 +88,8 @@ std::vector<std::int64_t> table_rows(const std::filesystem::path& file) {
 
 bool find_own_vocabulary(const std::filesystem::path& model, const std::filesystem::path& adapter) {
   const auto dir = adapter_folder(adapter);
-  const bool mlx = std::filesystem::exists(dir / kMlxWeights);
-  const auto rows = table_rows(dir / (mlx ? kMlxWeights : kPeftWeights));
+  const auto weights = load::find_adapter_weights(dir);
+  const auto rows = weights ? table_rows(dir / weights->file) : std::vector<std::int64_t>();
   if (rows.empty() || load::foreign::is_foreign(model)) {
     return false;
   }

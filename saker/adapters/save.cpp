@@ -201,6 +201,7 @@ MlxAdapter to_mlx(const AdapterSource& source) {
   const Common common = common_of(source);
   MlxAdapter result;
   auto& [tensors, config, report] = result;
+  report.notes = source.warnings;
   std::set<std::string> keys;
   std::set<int> layers;
   for (const auto& [name, module] : source.modules) {
@@ -256,6 +257,7 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
   AtomicFolder folder(dir);
   const Common common = common_of(source);
   ConversionReport report;
+  report.notes = source.warnings;
   load::NamedTensors tensors;
   std::set<std::string> targets;
   Json ranks = Json::object();

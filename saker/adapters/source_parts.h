@@ -34,7 +34,8 @@ auto naming_folder(const std::filesystem::path& dir, Make make) {
 
 // Tensors and configuration of a folder.
 struct AdapterFiles {
-  std::string where;  // The weights' file, for messages.
+  std::string where;    // The weights' file, for messages.
+  bool former = false;  // It is mlx-lm's former one, whose scale is times alpha / rank.
   load::TensorMap tensors;
   Json config;
 };

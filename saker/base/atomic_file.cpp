@@ -90,6 +90,25 @@ void AtomicFile::write(std::string_view text) {
   write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
+void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    require(
+        written > 0,
+        ErrorCode::kCapacity,
+        "{}: cannot be written: {}",
+        quote_path(path_),
+        reason(errno)
+    );
+    offset += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 void AtomicFile::commit() {
   require(
       ::fsync(descriptor_) == 0,

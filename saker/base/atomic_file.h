@@ -25,6 +25,8 @@ class AtomicFile {
   // Throws kCapacity when the disk takes no more.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  // At a place of their own, from any thread; what lies between such places is zeros.
+  void write_at(std::size_t offset, std::span<const std::byte> bytes);
 
   // Flushes and renames; nothing may be written after it.
   void commit();

@@ -48,6 +48,9 @@ int run_fuse(const ConvertArgs& args) {
   };
   const auto report = adapters::fuse(model, args.adapter, output, options);
   progress.end();
+  for (const std::string& warning : report.warnings) {
+    print_error(fmt::format("warning: {}\n", warning));
+  }
   if (args.json) {
     print(dump_line({
         {"output", output},

@@ -7,7 +7,7 @@
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
 #include "saker/cli/writing_progress.h"
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
 #include "saker/load/foreign/modelfile.h"
 #include "saker/load/model_dir.h"
 

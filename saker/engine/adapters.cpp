@@ -5,6 +5,8 @@
 #include "saker/adapters/null_adapter.h"
 #include "saker/base/error.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -19,6 +21,14 @@ std::filesystem::path key_of(const std::filesystem::path& dir) {
   std::error_code unreadable;
   auto key = std::filesystem::weakly_canonical(dir, unreadable);
   return unreadable ? dir : key;
+}
+
+adapters::AdapterSource read(const std::filesystem::path& dir) {
+  adapters::AdapterSource source = adapters::read_adapter(dir);
+  for (const std::string& warning : source.warnings) {
+    spdlog::warn("{}", warning);
+  }
+  return source;
 }
 
 }  // namespace
@@ -123,7 +133,7 @@ std::shared_ptr<const nn::Adapter> Adapters::null_adapter(
 std::shared_ptr<const nn::Adapter> Adapters::load(
     const std::filesystem::path& dir, const models::Model& model
 ) {
-  return keep(loaded_, key_of(dir), [&] { return adapters::load_adapter(dir, model); });
+  return keep(loaded_, key_of(dir), [&] { return adapters::bind(read(dir), model); });
 }
 
 }  // namespace saker::engine

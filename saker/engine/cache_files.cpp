@@ -23,6 +23,8 @@ namespace saker::engine {
 namespace {
 
 constexpr const char* kOwnKey = "saker";
+constexpr int kVersion = 2;
+constexpr int kSampledVersion = 1;
 
 // What we say of a file's rows.
 struct OwnMetadata {
@@ -33,12 +35,22 @@ struct OwnMetadata {
 
 OwnMetadata parse_own(std::string_view text, std::string_view what) {
   const Json json = parse_json(text, fmt::format("{}: metadata saker", what));
+  const auto version = json.is_object() ? json_int(json, "version", 0) : 0;
   require(
-      json.is_object() && json_int(json, "version", 0) == 1,
+      version != kSampledVersion,
       ErrorCode::kUnsupported,
-      "{}: metadata saker is {}, expected version 1",
+      "{}: was written by an earlier version, which knew its model by a sample of the weights: "
+      "make "
+      "it again",
+      what
+  );
+  require(
+      version == kVersion,
+      ErrorCode::kUnsupported,
+      "{}: metadata saker is {}, expected version {}",
       what,
-      describe_json(json)
+      describe_json(json),
+      kVersion
   );
   OwnMetadata own;
   own.model = {json_string(json, "config", ""), json_string(json, "weights", "")};
@@ -62,7 +74,7 @@ OwnMetadata parse_own(std::string_view text, std::string_view what) {
 
 std::string own_text(const OwnMetadata& own) {
   Json json = {
-      {"version", 1},
+      {"version", kVersion},
       {"config", own.model.config},
       {"weights", own.model.weights},
       {"tokens", own.tokens},

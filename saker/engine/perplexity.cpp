@@ -2,6 +2,7 @@
 #include "saker/engine/perplexity.h"
 
 #include "saker/base/error.h"
+#include "saker/engine/windows.h"
 
 #include <algorithm>
 #include <chrono>
@@ -74,29 +75,6 @@ void check(
   );
 }
 
-// Tokens [begin, end) of the text, of which those from `scored` on are scored.
-struct Window {
-  std::size_t begin = 0;
-  std::size_t scored = 0;
-  std::size_t end = 0;
-};
-
-std::vector<Window> cut_windows(std::size_t count, const PerplexityOptions& options) {
-  const auto context = static_cast<std::size_t>(options.context);
-  const std::size_t stride =
-      options.stride > 0 ? static_cast<std::size_t>(options.stride) : context;
-  std::vector<Window> windows;
-  std::size_t scored = 0;  // Tokens of the text so far.
-  for (std::size_t begin = 0; scored < count; begin += stride) {
-    const std::size_t end = std::min(begin + context, count);
-    if (end - begin >= 2) {
-      windows.push_back({begin, std::max(scored, begin), end});
-    }
-    scored = end;
-  }
-  return windows;
-}
-
 ScoreRequest request_of(
     const Window& window, std::span<const std::int32_t> tokens, const PerplexityOptions& options
 ) {
@@ -129,7 +107,12 @@ PerplexityResult measure_perplexity(
     Engine& engine, std::span<const std::int32_t> tokens, const PerplexityOptions& options
 ) {
   check(tokens, options, engine.facts().context_length);
-  const auto windows = cut_windows(tokens.size(), options);
+  const auto context = static_cast<std::size_t>(options.context);
+  const auto windows = cut_windows(
+      tokens.size(),
+      context,
+      options.stride > 0 ? static_cast<std::size_t>(options.stride) : context
+  );
   const auto total = static_cast<std::int64_t>(windows.size());
   Moments losses;
   const auto start = std::chrono::steady_clock::now();

@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -123,11 +125,16 @@ struct ScoreRequest {
   std::vector<std::int32_t> prompt_tokens = {};  // Not scored, only seen.
   int kv_bits = 16;                              // 8 or 4: cached rows are codes of so many bits.
   int top_k = 0;  // > 0: the next-token distribution after the last token.
-  // > 0: a sequence longer than the model's context (without top_k, by more than a last token that
-  // is only scored) is scored in windows of the context's length that move by this many tokens,
-  // each token in the first window that has it. 0: it is refused.
+  // > 0: a sequence longer than the model's context is scored in windows of the context's length
+  // that move by this many tokens, see windows.h. 0: it is refused, unless without top_k a last
+  // token more is only scored.
   int stride = 0;
   std::vector<View> views = {};  // None: the base alone.
+  // Empty, or takes the logits [vocab_size] of a view after each token, float32 and as the head
+  // gives them. Called on the engine's threads, several at a time; each row comes once, unless what
+  // ran together failed and runs again.
+  std::function<void(std::size_t view, std::size_t row, std::span<const float> logits)>
+      take_logits = {};
 };
 
 // The log-probability of a completion after a prompt.

@@ -4,6 +4,7 @@
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
 #include "saker/engine/adapters.h"
+#include "saker/engine/windows.h"
 #include "saker/score/token_scores.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ struct Plan {
   ScorePrompt prompt;
   std::vector<ScoreJob> windows;         // Usually one.
   std::vector<int> first_tokens;         // Of the windows.
+  std::vector<int> first_rows;           // Of the windows: rows that none before has.
   std::vector<View> views;               // At least one.
   std::vector<nn::AdapterUse> adapters;  // Of the views.
   // Of the views: how they are traced, and what is known of them. Empty without instruments.
@@ -72,7 +74,8 @@ void look_up(
         .top_k = request.top_k,
         .prompt_hash = checksum(std::as_bytes(std::span(plan.prompt.tokens))),
     });
-    plan.known.push_back(instruments.find(plan.calls.back()));
+    // Kept scores have no logits.
+    plan.known.push_back(request.take_logits ? std::nullopt : instruments.find(plan.calls.back()));
   }
 }
 
@@ -84,24 +87,59 @@ Error as_error(const std::exception_ptr& error) {
   }
 }
 
+// Those of a window that no window before has, up to the row that the next one has.
+score::TakeLogits logits_of(
+    const Plan& plan, const ScoreRequest& request, std::size_t view, std::size_t window
+) {
+  const int begin = plan.first_tokens[window];
+  const bool last = window + 1 == plan.windows.size();
+  const int end = begin + static_cast<int>(plan.windows[window].tokens.size());
+  const int first = plan.first_rows[window];
+  return [&request, view, begin, first, end = last ? end : end - 1](
+             int row, std::span<const float> logits
+         ) {
+    const int at = begin + row;
+    if (at >= first && at < end) {
+      request.take_logits(view, static_cast<std::size_t>(at), logits);
+    }
+  };
+}
+
 // Each window in each view that is not known, a view after the other.
-void add_jobs(const Plan& plan, std::vector<ScoreJob>& jobs) {
+void add_jobs(const Plan& plan, const ScoreRequest& request, std::vector<ScoreJob>& jobs) {
   for (std::size_t i = 0; i < plan.views.size(); ++i) {
-    for (const ScoreJob& window : plan.windows) {
-      if (plan.runs(i)) {
-        jobs.push_back(window);
-        jobs.back().adapter = plan.adapters[i];
+    for (std::size_t at = 0; at < plan.windows.size() && plan.runs(i); ++at) {
+      jobs.push_back(plan.windows[at]);
+      jobs.back().adapter = plan.adapters[i];
+      if (request.take_logits) {
+        jobs.back().take_logits = logits_of(plan, request, i, at);
       }
     }
   }
 }
 
-// Windows of the context's length that move by `stride`; each scores what those before have not.
+void add_window(Plan& plan, const ScoreRequest& request, const Window& window) {
+  const auto& tokens = plan.prompt.tokens;
+  const auto begin = tokens.begin();
+  ScoreJob job;
+  job.tokens.assign(
+      begin + static_cast<std::ptrdiff_t>(window.begin),
+      begin + static_cast<std::ptrdiff_t>(window.end)
+  );
+  job.first_scored = std::max(static_cast<int>(window.scored), plan.prompt.first_scored) -
+                     static_cast<int>(window.begin);
+  job.top_k = window.end == tokens.size() ? request.top_k : 0;
+  plan.windows.push_back(std::move(job));
+  plan.first_tokens.push_back(static_cast<int>(window.begin));
+  plan.first_rows.push_back(std::max(static_cast<int>(window.scored) - 1, 0));
+}
+
+// One, or windows of the context's length that move by `stride`.
 void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelInfo& info) {
   const std::int64_t context = info.context_length;
   const std::vector<std::int32_t>& tokens = plan.prompt.tokens;
   const int total = static_cast<int>(tokens.size());
-  const bool windowed = request.stride > 0 && total > score::most_tokens(info, request.top_k);
+  const bool windowed = request.stride > 0 && total > context;
   require(
       !windowed || request.stride < context,
       ErrorCode::kInvalidArgument,
@@ -109,9 +147,15 @@ void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelIn
       request.stride,
       context
   );
-  const std::int64_t windows = windowed ? (total - context) / request.stride + 2 : 1;
+  if (!windowed) {
+    add_window(plan, request, {0, 0, tokens.size()});
+    return;
+  }
+  const auto size = static_cast<std::size_t>(context);
+  const auto stride = static_cast<std::size_t>(request.stride);
+  const std::size_t windows = window_count(tokens.size(), size, stride);
   require(
-      !windowed || windows <= kMostWindowTokens / context,
+      windows <= static_cast<std::size_t>(kMostWindowTokens / context),
       ErrorCode::kInvalidArgument,
       "stride: got {}, so that {} tokens make {} windows of {}; choose a larger stride",
       request.stride,
@@ -119,21 +163,8 @@ void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelIn
       windows,
       context
   );
-  int end = windowed ? static_cast<int>(context) : total;
-  int scored = plan.prompt.first_scored;
-  while (true) {
-    const int first = windowed ? end - static_cast<int>(context) : 0;
-    ScoreJob window;
-    window.tokens.assign(tokens.begin() + first, tokens.begin() + end);
-    window.first_scored = std::max(scored, plan.prompt.first_scored) - first;
-    window.top_k = end == total ? request.top_k : 0;
-    plan.windows.push_back(std::move(window));
-    plan.first_tokens.push_back(first);
-    if (end == total) {
-      return;
-    }
-    scored = end;
-    end = std::min(end + request.stride, total);
+  for (const Window& window : cut_windows(tokens.size(), size, stride)) {
+    add_window(plan, request, window);
   }
 }
 
@@ -162,7 +193,10 @@ void finish_plan(
   }
   const models::ModelInfo& info = model.info();
   make_windows(plan, request, info);
-  for (const ScoreJob& window : plan.windows) {
+  for (ScoreJob window : plan.windows) {
+    if (request.take_logits) {
+      window.take_logits = [](int, std::span<const float>) {};
+    }
     score::check_job(info, window);
   }
 }
@@ -255,7 +289,7 @@ class Batch {
   void run_together(const models::Model& model, std::span<const std::size_t> indices) {
     std::vector<ScoreJob> jobs;
     for (const std::size_t index : indices) {
-      add_jobs(plans_[index], jobs);
+      add_jobs(plans_[index], requests_[index], jobs);
     }
     const score::ScoreOptions options{
         .prefill_step = prefill_step_, .kv_bits = requests_[indices.front()].kv_bits

@@ -47,8 +47,9 @@ constexpr std::array<std::string_view, 17> kSmallFiles{
     "vocab.json",
     "vocab.txt",
 };
-constexpr std::array<std::string_view, 2> kAdapterWeights{
+constexpr std::array<std::string_view, 3> kAdapterWeights{
     "adapter_model.safetensors",
+    "adapters.npz",
     "adapters.safetensors",
 };
 

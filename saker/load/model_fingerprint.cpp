@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/model_fingerprint.h"
 
+#include "saker/base/checksum.h"
 #include "saker/base/json.h"
+#include "saker/kernels/cpu/thread_pool.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/model_dir.h"
+#include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
 
 #include <fmt/format.h>
@@ -12,73 +15,88 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::load {
 namespace {
 
-constexpr std::size_t kWholeBytes = 4096;
-constexpr std::size_t kPieces = 64;
-constexpr std::size_t kPieceBytes = 64;
+using Bytes = std::span<const std::byte>;
 
-class Hash {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) {
-      state_ = (state_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+void add_number(Checksum& sum, std::uint64_t number) {
+  sum.add(std::as_bytes(std::span(&number, 1)));
+}
+
+// With its length, so that two texts are not one.
+void add_text(Checksum& sum, std::string_view text) {
+  add_number(sum, text.size());
+  sum.add(std::as_bytes(std::span(text)));
+}
+
+std::string digits(const Checksum& sum) {
+  return fmt::format("{:016x}", sum.value());
+}
+
+// Every byte of every span: checksums of pieces, which are made on all threads, in order.
+void add_all(Checksum& sum, const std::vector<Bytes>& spans) {
+  std::vector<Bytes> pieces;
+  for (const Bytes span : spans) {
+    for (std::size_t at = 0; at < span.size(); at += kPieceBytes) {
+      pieces.push_back(span.subspan(at, std::min(kPieceBytes, span.size() - at)));
     }
   }
+  std::vector<std::uint64_t> sums(pieces.size());
+  kernels::thread_pool().run(static_cast<int>(pieces.size()), [&](int i) {
+    sums[static_cast<std::size_t>(i)] = checksum(pieces[static_cast<std::size_t>(i)]);
+  });
+  sum.add(std::as_bytes(std::span(sums)));
+}
 
-  // With its length, so that two texts are not one.
-  void add(std::string_view text) {
-    add(std::as_bytes(std::span(text.data(), text.size())));
-    add(std::as_bytes(std::span(" ", 2)));
-    const std::string size = fmt::to_string(text.size());
-    add(std::as_bytes(std::span(size.data(), size.size())));
+ModelFingerprint gguf_fingerprint(const std::filesystem::path& file) {
+  Checksum config;
+  add_text(config, nlohmann::json(gguf::open_gguf_texts(file).config).dump());
+  const auto parts = gguf::open_parts(file);
+  std::vector<Bytes> spans;
+  for (const gguf::Part& part : parts.parts) {
+    spans.push_back(part.bytes);
   }
+  Checksum weights;
+  add_all(weights, spans);
+  return {.config = digits(config), .weights = digits(weights)};
+}
 
-  std::string text() const { return fmt::format("{:016x}", state_); }
-
- private:
-  std::uint64_t state_ = 0xcbf29ce484222325U;
-};
-
-void add_sample(Hash& hash, std::span<const std::byte> bytes) {
-  if (bytes.size() <= kWholeBytes) {
-    hash.add(bytes);
-    return;
+// The configuration with keys in order, and what else says what weights mean.
+std::string config_text(const std::filesystem::path& model_dir) {
+  std::string text = nlohmann::json(read_json_file(config_of(open_model_dir(model_dir)))).dump();
+  const auto own = model_dir / "hf_quant_config.json";
+  if (std::filesystem::is_regular_file(own)) {
+    text += nlohmann::json(read_json_file(own)).dump();
   }
-  for (std::size_t i = 0; i < kPieces; ++i) {
-    hash.add(bytes.subspan((bytes.size() - kPieceBytes) / (kPieces - 1) * i, kPieceBytes));
-  }
+  return text;
 }
 
 }  // namespace
 
 ModelFingerprint fingerprint(const std::filesystem::path& model_dir) {
   if (std::filesystem::is_regular_file(model_dir)) {
-    Hash texts;
-    texts.add(nlohmann::json(gguf::open_gguf_texts(model_dir).config).dump());
-    Hash bytes;
-    for (const gguf::Part& part : gguf::open_parts(model_dir).parts) {
-      add_sample(bytes, part.bytes);
-    }
-    return {.config = texts.text(), .weights = bytes.text()};
+    return gguf_fingerprint(model_dir);
   }
-  Hash config;
-  config.add(nlohmann::json(read_json_file(config_of(open_model_dir(model_dir)))).dump()
-  );  // Keys in order.
-  Hash weights;
-  for (const auto& [name, tensor] : read_model_tensors(model_dir).tensors) {
-    weights.add(name);
-    weights.add(dtype_name(tensor.dtype));
-    weights.add(shape_text(tensor.shape));
-    add_sample(weights, tensor.bytes());
+  Checksum config;
+  add_text(config, config_text(model_dir));
+  Checksum weights;
+  std::vector<Bytes> spans;
+  const TensorMap tensors = read_model_tensors(model_dir).tensors;
+  for (const auto& [name, tensor] : tensors) {
+    add_text(weights, name);
+    add_text(weights, dtype_name(tensor.dtype));
+    add_text(weights, shape_text(tensor.shape));
+    spans.push_back(tensor.bytes());
   }
-  return {.config = config.text(), .weights = weights.text()};
+  add_all(weights, spans);
+  return {.config = digits(config), .weights = digits(weights)};
 }
 
 }  // namespace saker::load

@@ -2,10 +2,10 @@
 #pragma once
 
 // Tells two models apart, for files that belong to one. Equal models have equal fingerprints
-// wherever they lie and however their weights are cut into files. Of each tensor the name, dtype,
-// shape and a sample of its bytes count: all up to 4 KiB, else 64 evenly spread pieces of 64 bytes.
-// A change by training touches all of them; a patch of a few bytes may go unseen. 64-bit FNV-1a:
-// against mistakes, not against forgers.
+// wherever they lie and however their weights are cut into files; of each tensor the name, dtype,
+// shape and every byte count. The bytes are read on all threads of the kernels' pool, so that it
+// costs about what reading the files costs. 64-bit checksums: against mistakes, not against
+// forgers.
 
 #include <filesystem>
 #include <string>

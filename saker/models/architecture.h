@@ -14,7 +14,8 @@ struct Architecture {
   LayerBuilder build_layer = nullptr;
   // Optional: what only the tensors tell, `body` being the scope of the decoder's.
   void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
-  bool has_mtp_heads = false;  // Checkpoints may bring a head as in mtp.h.
+  bool has_mtp_heads = false;      // Checkpoints may bring a head as in mtp.h.
+  bool has_layer_scalars = false;  // Layers may have a tensor `layer_scalar`.
 };
 
 Architecture generic();

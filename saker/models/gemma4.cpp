@@ -224,7 +224,7 @@ nn::DecoderLayer build_layer(const LayerParts& parts) {
 }  // namespace
 
 Architecture gemma4() {
-  return {read, build_layer, adjust};
+  return {.read = read, .build_layer = build_layer, .adjust = adjust, .has_layer_scalars = true};
 }
 
 }  // namespace saker::models

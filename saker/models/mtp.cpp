@@ -19,7 +19,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kScopes{
     "mtp", "model.mtp", "language_model.mtp", "language_model.model.mtp"
 };
-constexpr int kMaxLayers = 64;
 
 // The model's configuration with the head's layers: each like the model's last one with attention,
 // which sees the whole past.
@@ -36,7 +35,7 @@ DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
   LayerConfig layer = *found;
   layer.window = 0;
   int count = 1;
-  while (count < kMaxLayers &&
+  while (count < kMaxMtpLayers &&
          (weights / "layers" / fmt::to_string(count) / "input_layernorm").has("weight")) {
     ++count;
   }

@@ -26,6 +26,8 @@
 
 namespace saker::models {
 
+inline constexpr int kMaxMtpLayers = 64;
+
 // The scope of a head's tensors; none: there is no head.
 std::optional<nn::Weights> mtp_scope(const nn::Weights& weights);
 

@@ -4,6 +4,7 @@
 #include "saker/models/decoder.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
+#include "saker/models/tensor_roster.h"
 
 #include <fmt/ranges.h>
 
@@ -85,6 +86,16 @@ std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weigh
     architecture.adjust(decoder, *body);
   }
   return std::make_unique<const MtpHead>(decoder, *scope);
+}
+
+TensorRoster tensor_roster(const Json& config) {
+  const auto architecture = find_architecture(config);
+  return {
+      architecture.read(config),
+      {.output_norms = architecture.build_layer != pre_norm_layer,
+       .layer_scalars = architecture.has_layer_scalars,
+       .mtp_head = architecture.has_mtp_heads}
+  };
 }
 
 void check_config(const Json& config) {

@@ -20,6 +20,9 @@ RowReader::RowReader(std::span<const ScoreJob> jobs) : jobs_(jobs), scores_(jobs
 bool RowReader::wants(int job, int row) const {
   const ScoreJob& wanted = jobs_[static_cast<std::size_t>(job)];
   const int next = row + 1;
+  if (wanted.take_logits) {
+    return true;
+  }
   return next == static_cast<int>(wanted.tokens.size()) ? wanted.top_k > 0
                                                         : next >= std::max(wanted.first_scored, 1);
 }
@@ -42,8 +45,17 @@ void RowReader::read_row(const WantedRow& row, std::span<const float> logits) {
     }
     const auto index = static_cast<std::size_t>(job);
     const ScoreJob& wanted = jobs_[index];
+    if (wanted.take_logits) {
+      wanted.take_logits(row.row, logits);
+    }
     if (next == wanted.tokens.size()) {
+      if (wanted.top_k == 0) {
+        continue;
+      }
       scores_[index].next = next_distribution(logits, wanted.top_k, log_sum);
+      continue;
+    }
+    if (static_cast<int>(next) < std::max(wanted.first_scored, 1)) {
       continue;
     }
     const std::int32_t id = wanted.tokens[next];

@@ -30,7 +30,7 @@ constexpr std::int64_t kPageRows = 64;  // A cache grows by so many rows.
 
 // Tokens whose rows are run: none after the last one that is read.
 std::size_t rows_to_run(const ScoreJob& job) {
-  if (job.top_k > 0) {
+  if (job.runs_last()) {
     return job.tokens.size();
   }
   const bool scores = std::max(job.first_scored, 1) < static_cast<int>(job.tokens.size());
@@ -357,9 +357,9 @@ class BatchScorer {
 
 }  // namespace
 
-std::int64_t most_tokens(const models::ModelInfo& info, int top_k) {
+std::int64_t most_tokens(const models::ModelInfo& info, const ScoreJob& job) {
   return info.context_length <= 0 ? std::numeric_limits<std::int64_t>::max()
-                                  : info.context_length + (top_k > 0 ? 0 : 1);
+                                  : info.context_length + (job.runs_last() ? 0 : 1);
 }
 
 void check_job(const models::ModelInfo& info, const ScoreJob& job) {
@@ -369,12 +369,12 @@ void check_job(const models::ModelInfo& info, const ScoreJob& job) {
       "there is nothing to score: expected at least one token"
   );
   require(
-      static_cast<std::int64_t>(job.tokens.size()) <= most_tokens(info, job.top_k),
+      static_cast<std::int64_t>(job.tokens.size()) <= most_tokens(info, job),
       ErrorCode::kInvalidArgument,
       "the sequence has {} tokens, expected at most {}: the model's context{}",
       job.tokens.size(),
-      most_tokens(info, job.top_k),
-      job.top_k > 0 ? "" : " and a last token that is only scored"
+      most_tokens(info, job),
+      job.runs_last() ? "" : " and a last token that is only scored"
   );
   models::check_token_ids(info, job.tokens);
   require(

@@ -8,7 +8,8 @@
 //
 // Memory is bounded: rows of one pass, caches of the sequences under way and 24 MiB of logits exist
 // at a time, whatever the number of sequences, their length and the vocabulary; of a row only
-// its log-probabilities and candidates are kept. Sums are float64. REQUIRES: called on the
+// its log-probabilities and candidates are kept, unless a job takes the logits itself. Sums are
+// float64. REQUIRES: called on the
 // thread that owns MLX.
 
 #include "saker/models/model.h"
@@ -17,11 +18,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace saker::score {
+
+// Takes the logits [vocab_size] after token `row`. Called on the kernels' threads, several at a
+// time; each row comes once.
+using TakeLogits = std::function<void(int row, std::span<const float> logits)>;
 
 struct ScoreJob {
   std::vector<std::int32_t> tokens;
@@ -29,6 +35,10 @@ struct ScoreJob {
       1;  // Tokens before this one are only seen. The first token of a sequence is never scored.
   int top_k = 0;  // > 0: the distribution after the last token.
   nn::AdapterUse adapter = {};
+  TakeLogits take_logits = {};  // Empty, or gets those after every token, the last one too.
+
+  // Whether the last token is run, and not only scored.
+  bool runs_last() const { return top_k > 0 || take_logits != nullptr; }
 };
 
 struct ScoreOptions {
@@ -46,9 +56,9 @@ struct TokenScores {
   std::optional<NextDistribution> next;
 };
 
-// Tokens that a sequence may have: as many as the context, and without `top_k` a last one that is
+// Tokens that the job's sequence may have: as many as the context, and a last one where that is
 // only scored and not run.
-std::int64_t most_tokens(const models::ModelInfo& info, int top_k);
+std::int64_t most_tokens(const models::ModelInfo& info, const ScoreJob& job);
 
 // Throws kInvalidArgument for an empty or too long sequence and for ids out of range.
 void check_job(const models::ModelInfo& info, const ScoreJob& job);

@@ -125,7 +125,7 @@ TEST_F(BadAdapter, FoldersWithoutAnAdapter) {
   dir.write("adapter_model.bin", "x");
   expect_error(ErrorCode::kUnsupported, {"adapter_model.bin"}, [&] { load(dir); });
   dir.write("adapters.npz", "x");
-  expect_error(ErrorCode::kUnsupported, {"adapters.npz"}, [&] { load(dir); });
+  expect_error(ErrorCode::kNotFound, {"no adapter_config.json"}, [&] { load(dir); });
   dir.write("adapters.safetensors", testing::safetensors_file(mlx_tensors()));
   expect_error(ErrorCode::kNotFound, {"no adapter_config.json"}, [&] { load(dir); });
   dir.write("adapter_config.json", "[1]");

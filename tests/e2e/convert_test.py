@@ -12,7 +12,7 @@ import time
 import unittest
 import zlib
 
-from saker import DEMO, PROGRAM, ROOT, SakerTest
+from saker import DEMO, PROGRAM, ROOT, SakerTest, run
 
 GOLDEN = ROOT / "tests/golden"
 NAMES = {"U32": "uint32", "U8": "uint8", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
@@ -136,18 +136,68 @@ class Convert(SakerTest):
         self.assertEqual(list(self.folder.iterdir()), [])
         self.fails("convert", llama, GOLDEN / "qwen3", says="exists")
 
+    def with_quantization(self, name, golden, change):
+        folder = self.folder / name
+        shutil.copytree(GOLDEN / golden, folder)
+        config = config_of(folder)
+        config["quantization"] = change(config["quantization"])
+        (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    def test_codes_are_what_their_shapes_say(self):
+        for golden in ("qwen3_q4", "qwen3_mixed", "qwen3_moe_q4", "gemma4_small_q4"):
+            expected, report = self.convert(GOLDEN / golden, "--dequantize")
+            for number, change in enumerate((
+                lambda own: {key: value for key, value in own.items() if not isinstance(value, dict)},
+                lambda own: {"model.language_model.elsewhere": {"bits": 3, "group_size": 32}, "group_size": 128, "bits": 8},
+                lambda own: None,
+            )):
+                with self.subTest(golden, number=number):
+                    out, again = self.convert(self.with_quantization(f"{golden}{number}", golden, change), "--dequantize")
+                    self.assertEqual(tensors_of(out), tensors_of(expected))
+                    self.assertEqual({**again, "output": report["output"]}, report)
+
     def test_broken_codes_are_refused(self):
-        for name, change, says in (
-            ("bits", {"bits": 8}, "is not quantized with 8 bits"),
-            ("group", {"group_size": 64}, "groups of 64"),
-            ("mode", {"mode": "mxfp4"}, "(mxfp4)"),
+        broken = self.folder / "broken"
+        shutil.copytree(GOLDEN / "qwen3_q4", broken)
+        weights = broken / "model.safetensors"
+        whole = weights.read_bytes()
+        name = b"model.layers.0.mlp.up_proj."
+        weights.write_bytes(whole.replace(name + b"biases", name + b"biasez"))
+        self.fails("convert", broken, self.folder / "out", "--dequantize", says="and no biases")
+        weights.write_bytes(whole.replace(name + b"scales", name + b"scalez"))
+        self.fails("generate", broken, "--tokens", "1", says="up_proj")
+
+    def extended(self, golden, names):
+        """The golden model with more tensors, in a file of their own."""
+        folder = self.folder / f"more_{golden}"
+        shutil.copytree(GOLDEN / golden, folder)
+        header, size = {}, 64 * 64 * 4
+        for number, name in enumerate(names):
+            header[name] = {"dtype": "F32", "shape": [64, 64], "data_offsets": [number * size, (number + 1) * size]}
+        text = json.dumps(header).encode()
+        (folder / "model-more.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(size * len(names)))
+        return folder
+
+    def test_what_no_layer_reads_is_left_out(self):
+        for golden, images, other in (
+            ("llama", ["vision_tower.a.weight", "model.visual.blocks.0.attn.qkv.weight"], ["v_head.summary.weight"]),
+            ("qwen3_5_published", ["model.visual.blocks.0.attn.qkv.weight", "model.visual.merger.weight"], ["model.language_model.layers.9.mlp.up_proj.weight"]),
+            ("gemma3_nested", ["multi_modal_projector.mm_input_projection_weight", "vision_tower.x.weight"], []),
         ):
-            broken = self.folder / name
-            shutil.copytree(GOLDEN / "qwen3_q4", broken)
-            config = config_of(broken)
-            config["quantization"] = {**config["quantization"], **change}
-            (broken / "config.json").write_text(json.dumps(config))
-            self.fails("convert", broken, self.folder / "out", "--dequantize", says=says)
+            for flags in ((), ("--bits", "4", "--group-size", "32")):
+                with self.subTest(golden, flags=flags):
+                    expected, _ = self.convert(GOLDEN / golden, *flags)
+                    folder = self.extended(golden, images + other)
+                    out = self.folder / "left"
+                    done = run("convert", folder, out, *flags)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(tensors_of(out), tensors_of(expected))
+                    for name in other:
+                        self.assertIn(f"left out: 1 tensor that the model does not read: '{name}'".replace("model.language_model.layers", "language_model.model.layers"), done.stderr.decode())
+                    self.assertEqual(b"left out" in done.stderr, bool(other))
+                    for path in (folder, out, expected):
+                        shutil.rmtree(path)
         self.assertFalse((self.folder / "out").exists())
 
     def test_read_only_target(self):

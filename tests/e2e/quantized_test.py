@@ -103,7 +103,21 @@ class Quantized(SakerTest):
         floats = self.folder / "floats"
         self.json("convert", GOLDEN / "awq", floats, "--dequantize", "--json")
         self.assertEqual(tensors_of(floats)[LAYER + "weight"][:2], ["float16", [64, 64]])
-        self.fails("convert", GOLDEN / "awq", self.folder / "more", "--bits", "8", says="quantized already")
+        again = self.folder / "again"
+        done = run("convert", GOLDEN / "awq", again, "--bits", "8")
+        self.assertIn(b"rounded once more", done.stderr)
+        self.ok("convert", floats, self.folder / "twice", "--bits", "8")
+        self.assertEqual(tensors_of(again), tensors_of(self.folder / "twice"))
+        self.assertEqual(config_of(again), config_of(self.folder / "twice"))
+
+    def test_dequantizes_what_is_bfloat16_already(self):
+        for name in ("fp8", "nvfp4"):
+            out = self.folder / name
+            self.ok("convert", GOLDEN / name, out, "--dequantize")
+            self.assertEqual(tensors_of(out), EXPECTED[name])
+            self.assertNotIn("quantization", config_of(out))
+
+    def test_cannot_be_fused(self):
         self.fails("convert", GOLDEN / "awq", self.folder / "more", "--adapter", ROOT / "tests/golden/adapters/mlx_lora", "--fuse",
                    says="is in another program's format")
 

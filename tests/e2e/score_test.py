@@ -113,6 +113,58 @@ class Views(SakerTest):
         self.assertIsNone(got["diff"]["views"]["null:1"]["z"])
         self.assertTrue(0 <= got["diff"]["ablation"]["linearity"] <= 1)
 
+    def logits_of(self, file):
+        """Rows by tensor of a safetensors file, and the token ids."""
+        data = file.read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        found = {}
+        for name, entry in json.loads(data[8 : 8 + size]).items():
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            numbers = struct.unpack(f"<{(end - begin) // 4}{'i' if entry['dtype'] == 'I32' else 'f'}", data[begin:end])
+            columns = entry["shape"][-1] if len(entry["shape"]) > 1 else 1
+            found[name] = numbers if columns == 1 else [numbers[i : i + columns] for i in range(0, len(numbers), columns)]
+        return found
+
+    def expect_logprobs(self, rows, tokens, logprobs):
+        self.assertEqual(len(rows), len(tokens))
+        for row, token, logprob in zip(rows, tokens[1:], logprobs[1:]):
+            top = max(row)
+            total = top + math.log(math.fsum(math.exp(x - top) for x in row))
+            self.assertAlmostEqual(row[token] - total, logprob, places=9)
+
+    def test_logits(self):
+        file = self.folder / "rows.safetensors"
+        scored = self.json("score", DEMO, "--text", "hello you", "--logits", file, "--json")
+        self.assertEqual(scored, self.json("score", DEMO, "--text", "hello you", "--json"))
+        found = self.logits_of(file)
+        self.assertEqual(sorted(found), ["logits", "tokens"])
+        self.assertEqual(list(found["tokens"]), scored["tokens"])
+        self.expect_logprobs(found["logits"], scored["tokens"], scored["views"]["base"]["logprobs"])
+        npy = self.folder / "rows.npy"
+        self.ok("score", DEMO, "--text", "hello you", "--top-k", "0", "--logits", npy)
+        data = npy.read_bytes()
+        shape = (len(found["logits"]), len(found["logits"][0]))
+        self.assertTrue(data.startswith(b"\x93NUMPY\x01\x00"))
+        self.assertIn(f"'descr': '<f4', 'fortran_order': False, 'shape': {shape}".encode(), data[:128])
+        self.assertEqual(data[-shape[0] * shape[1] * 4 :], b"".join(struct.pack(f"<{shape[1]}f", *row) for row in found["logits"]))
+        self.assertEqual((len(data) - shape[0] * shape[1] * 4) % 64, 0)
+
+    def test_logits_of_views(self):
+        file = self.folder / "rows.safetensors"
+        views = self.json("score", DEMO, "--text", "hello you", "--adapter", self.adapter, "--views", "base,ft,0.5",
+                          "--logits", file, "--json")
+        found = self.logits_of(file)
+        self.assertEqual(sorted(found), ["logits.0.5", "logits.base", "logits.ft", "tokens"])
+        for key, view in views["views"].items():
+            self.expect_logprobs(found[f"logits.{key}"], views["tokens"], view["logprobs"])
+
+    def test_logits_go_to_files_of_known_kinds(self):
+        self.fails("score", DEMO, "--text", "a b", "--logits", self.folder / "rows.bin", says=".safetensors or .npy")
+        self.fails("score", DEMO, "--text", "a b", "--adapter", self.adapter, "--logits", self.folder / "rows.npy", says="2 views")
+        self.fails("score", DEMO, "--text", "a b", "--logits", self.folder / "none" / "rows.npy", says="cannot be written")
+        self.fails("score", DEMO, "-f", "x.jsonl", "--logits", self.folder / "rows.npy", says="--logits", code=2)
+        self.assertEqual([path for path in self.folder.iterdir() if path.is_file()], [])
+
     def test_table(self):
         text = self.ok("score", DEMO, "--text", "hello you", "--adapter", self.adapter, "--diff").decode()
         lines = text.splitlines()

@@ -3,6 +3,8 @@
 #include "saker/engine/engine.h"
 
 #include "saker/base/error.h"
+#include "saker/base/log_prob.h"
+#include "saker/engine/perplexity.h"
 #include "saker/kernels/backend.h"
 
 #include "tests/engine/model_folder.h"
@@ -10,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <future>
 #include <memory>
@@ -160,7 +164,8 @@ TEST(Engine, SaysThatAGpuRuns) {
   kernels::pretend_gpu(false);
 }
 
-// Each token's score is that of the first window that has it; windows end where the stride says.
+// Each token's score is that of the first window that has it; windows begin where the stride says,
+// the last one too.
 TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
   const ModelFolder folder("qwen3");
   const auto engine = folder.load();
@@ -177,11 +182,12 @@ TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
   ASSERT_EQ(view.logprobs.size(), 1000U);
   int scored_to = 1;
   double sum = 0.0;
-  for (const int end : {512, 812, 1000}) {
-    const Ids window(request.tokens->begin() + (end - 512), request.tokens->begin() + end);
+  for (const int begin : {0, 300, 600}) {
+    const int end = std::min(begin + 512, 1000);
+    const Ids window(request.tokens->begin() + begin, request.tokens->begin() + end);
     const ScoreResult alone = engine->score(ScoreRequest{.tokens = window, .top_k = 3});
     for (int at = scored_to; at < end; ++at) {
-      const auto& expected = alone.views[0].logprobs[static_cast<std::size_t>(at - (end - 512))];
+      const auto& expected = alone.views[0].logprobs[static_cast<std::size_t>(at - begin)];
       EXPECT_EQ(view.logprobs[static_cast<std::size_t>(at)], expected);
       sum += *expected;
     }
@@ -198,10 +204,73 @@ TEST(Engine, LongTextsAreScoredInWindowsWhenAskedFor) {
   request.top_k = 0;
   const auto whole = engine->score(request).views.at(0).logprobs;
   request.stride = 300;
-  EXPECT_EQ(engine->score(request).views.at(0).logprobs, whole);
+  const auto moved = engine->score(request).views.at(0).logprobs;
+  EXPECT_NE(moved[512], whole[512]);
+  EXPECT_TRUE(std::equal(moved.begin(), moved.begin() + 512, whole.begin()));
   request.tokens->resize(40000, 1);
   request.stride = 1;
   EXPECT_THROW(engine->score(request), Error);  // Windows of 20 million tokens.
+}
+
+TEST(Engine, ScoresAndPerplexityHaveTheSameWindows) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  for (const int count : {513, 700, 812, 1000}) {
+    ScoreRequest request{.tokens = Ids{}, .stride = 300};
+    for (int i = 0; i < count; ++i) {
+      request.tokens->push_back((i * i + 3 * i) % 96);
+    }
+    const ViewScores view = engine->score(request).views.at(0);
+    const auto measured =
+        measure_perplexity(*engine, *request.tokens, {.context = 512, .stride = 300});
+    EXPECT_EQ(measured.scored, count - 1);
+    EXPECT_NEAR(measured.mean_loss, -view.mean, 1e-12);
+  }
+}
+
+TEST(Engine, GivesTheLogitsBehindTheScores) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  const auto vocab = static_cast<std::size_t>(engine->facts().vocab_size);
+  for (const int count : {1, 7, 512, 1000}) {
+    ScoreRequest request{.tokens = Ids{}, .stride = 300};
+    for (int i = 0; i < count; ++i) {
+      request.tokens->push_back((i * i + 3 * i) % 96);
+    }
+    std::vector<std::vector<float>> rows(static_cast<std::size_t>(count));
+    request.take_logits = [&](std::size_t view, std::size_t row, std::span<const float> logits) {
+      EXPECT_EQ(view, 0U);
+      EXPECT_TRUE(rows.at(row).empty());
+      rows.at(row).assign(logits.begin(), logits.end());
+    };
+    const ViewScores view = engine->score(request).views.at(0);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_EQ(rows[i].size(), vocab);
+      if (i + 1 < rows.size()) {
+        const auto id = request.tokens->at(i + 1);
+        EXPECT_EQ(log_prob(rows[i], id, log_sum_exp(rows[i])), view.logprobs[i + 1]);
+      }
+    }
+    // Scores are those without.
+    request.take_logits = {};
+    EXPECT_EQ(engine->score(request).views.at(0).logprobs, view.logprobs);
+  }
+  ScoreRequest request{.tokens = Ids(513, 1)};
+  engine->score(request);  // The last token is only scored.
+  request.take_logits = [](std::size_t, std::size_t, std::span<const float>) {};
+  EXPECT_THROW(engine->score(request), Error);
+}
+
+TEST(Engine, LogitsAreNotTakenFromKeptScores) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  ScoreInstruments instruments({});
+  ScoreRequest request{.tokens = Ids{1, 2, 3}};
+  engine->score({&request, 1}, instruments);
+  std::atomic<int> rows = 0;
+  request.take_logits = [&](std::size_t, std::size_t, std::span<const float>) { ++rows; };
+  engine->score({&request, 1}, instruments);
+  EXPECT_EQ(rows, 3);
 }
 
 // A conversation, with windows that were passed and rows that cannot be forgotten.

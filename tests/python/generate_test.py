@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 from demo import DEMO, DemoTest
@@ -196,6 +197,9 @@ class Generate(DemoTest):
         self.assertEqual(caught.exception.code, "not_found")
         with self.assertRaises(saker.InvalidArgumentError):
             self.model.generate([])
+        with mock.patch.dict(os.environ, HOME=str(DEMO.parent)):
+            with saker.load(f"~/{DEMO.name}", adapter={}) as model:
+                self.assertEqual(model.path, str(DEMO))
         with saker.load(DEMO) as model:
             stream = model.stream(STORY, max_tokens=5)
         self.assertGreater(len(stream.result().tokens), 0)

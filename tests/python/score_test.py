@@ -40,6 +40,22 @@ class Score(DemoTest):
         short = self.base.rolling_logprob("")
         self.assertEqual((short.logprobs.size, short.total_logprob, short.mean_logprob), (0, 0.0, 0.0))
 
+    def test_logits(self):
+        tokens = self.model.encode(PROMPT)
+        logits = self.base.forward_logits(PROMPT)
+        self.assertEqual((logits.shape, logits.dtype), ((len(tokens), 2048), np.float32))
+        np.testing.assert_array_equal(self.base.forward_logits(tokens), logits)
+        np.testing.assert_array_equal(self.base.forward_logits(np.array(tokens)), logits)
+        wide = logits.astype(np.float64)
+        logprobs = wide - np.log(np.exp(wide - wide.max(-1, keepdims=True)).sum(-1, keepdims=True)) - wide.max(-1, keepdims=True)
+        scored = self.base.rolling_logprob(PROMPT).logprobs
+        np.testing.assert_allclose(logprobs[np.arange(len(tokens) - 1), tokens[1:]], scored, atol=1e-6)
+        self.assertEqual(int(logits[-1].argmax()), self.base.next_token_dist(PROMPT, top_k=1).token_ids[0])
+        self.assertGreater(np.abs(self.model.ft().forward_logits(PROMPT) - logits).max(), 0)
+        self.assertEqual(self.base.forward_logits("").shape, (0, 2048))
+        with self.assertRaisesRegex(ValueError, "expected at most"):
+            self.base.forward_logits([1] * 100000)
+
     def test_next_token(self):
         top = self.base.next_token_dist(PROMPT, top_k=8)
         self.assertEqual((top.token_ids.shape, top.logprobs.shape, top.vocab_size), ((8,), (8,), 2048))

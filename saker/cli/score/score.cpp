@@ -8,6 +8,7 @@
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
 #include "saker/cli/score/html.h"
+#include "saker/cli/score/logits_file.h"
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
 #include "saker/engine/preflight.h"
@@ -21,6 +22,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -39,7 +41,8 @@ struct ScoreArgs {
   RecordsInput records;
   engine::ScoreRequest options;  // Those that all inputs share.
   ViewArgs views;
-  std::filesystem::path trace;  // Empty: none.
+  std::filesystem::path trace;   // Empty: none.
+  std::filesystem::path logits;  // Empty: none.
   bool preflight = false;
   bool has_input = false;
   bool json = false;
@@ -178,12 +181,39 @@ int run_score(const ScoreArgs& given) {
   if (!args.prompt_tokens.empty()) {
     request.prompt_tokens = parse_token_list("--prompt-tokens", args.prompt_tokens);
   }
+  std::optional<LogitsFile> logits;
+  if (!args.logits.empty()) {
+    logits.emplace(
+        args.logits, request.views, engine->score_prompt(request).tokens, engine->facts().vocab_size
+    );
+    request.take_logits = [&](std::size_t view, std::size_t row, std::span<const float> values) {
+      logits->write(view, row, values);
+    };
+  }
   const auto outcomes = engine->score({&request, 1}, instruments);
   if (const Error* error = std::get_if<Error>(&outcomes.front())) {
     throw Error(*error);
   }
+  if (logits) {
+    logits->commit();
+  }
   show(std::get<engine::ScoreResult>(outcomes.front()), args, engine->tokenizer());
   return 0;
+}
+
+// What is written beside the answer.
+void add_files(CLI::App& command, ScoreArgs& args, CLI::Option& records) {
+  command
+      .add_option(
+          "--logits",
+          args.logits,
+          "Write the logits after each token, float32, to a .safetensors or .npy file"
+      )
+      ->excludes(&records)
+      ->type_name("FILE");
+  command
+      .add_option("--trace", args.trace, "Add a JSON line for each view of each input to this file")
+      ->type_name("FILE");
 }
 
 }  // namespace
@@ -245,11 +275,7 @@ void add_score(CLI::App& app, Action& action) {
   add_records_input(command, args->records, *file);
   add_view_args(command, args->views);
   command.get_option("--html")->excludes(file);
-  command
-      .add_option(
-          "--trace", args->trace, "Add a JSON line for each view of each input to this file"
-      )
-      ->type_name("FILE");
+  add_files(command, *args, *file);
   command.add_flag(
       "--preflight",
       args->preflight,

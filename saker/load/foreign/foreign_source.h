@@ -3,7 +3,7 @@
 
 // Models in the formats of other programs, and model folders made from them.
 
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
 #include "saker/load/foreign/derived_tensor.h"
 
 #include <filesystem>

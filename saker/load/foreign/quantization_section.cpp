@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/foreign/quantization_section.h"
 
-#include "saker/load/quantization_plan.h"
+#include "saker/load/convert/quantization_plan.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/adapter_files.h"
 #include "saker/load/inspect/inspect_model.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/tensor_headers.h"
@@ -21,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-AdapterSummary summarise_adapter(const Json& config) {
+AdapterSummary summarise_adapter(const Json& config, AdapterForm form) {
   AdapterSummary adapter;
   const std::string peft_type = lenient_string(config, "peft_type");
-  if (!peft_type.empty()) {
+  if (form == AdapterForm::kPeft && !peft_type.empty()) {
     adapter.type = fmt::format("PEFT {}", peft_type);
     adapter.base_model = lenient_string(config, "base_model_name_or_path");
     adapter.rank = lenient_int(config, "r");
@@ -56,14 +57,14 @@ Inspection inspect_adapter(const fs::path& path) {
       quote_path(path / "adapter_config.json"),
       describe_json(config)
   );
-  result.adapter = summarise_adapter(config);
+  const auto weights = find_adapter_weights(path, config);
+  const AdapterForm otherwise = has_mlx_settings(config) ? AdapterForm::kMlx : AdapterForm::kPeft;
+  result.adapter = summarise_adapter(config, weights ? weights->form : otherwise);
   Headers headers;
-  std::error_code ignored;
-  for (const char* name : {"adapters.safetensors", "adapter_model.safetensors"}) {
-    if (fs::exists(path / name, ignored)) {
-      add_file(result, headers, path / name);
-      break;
-    }
+  if (weights) {
+    const bool former = weights->file == kMlxFormerWeights;
+    former ? add_npz(result, headers, path / weights->file)
+           : add_file(result, headers, path / weights->file);
   }
   add_totals(result, headers);
   result.parameters = count_parameters(headers, {});

@@ -16,6 +16,7 @@
 #include "saker/load/weight_files.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
+#include "saker/models/tensor_roster.h"
 #include "saker/text/chat_template.h"
 
 #include <fmt/format.h>
@@ -226,18 +227,19 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
     result.warnings = other->notes;
   }
   Json named = other ? other->config : config;
+  std::optional<models::TensorRoster> roster;
   const auto keys = std::views::keys(headers);
   const std::vector<std::string> names(keys.begin(), keys.end());
   check(result, [&] {
     check_runs_alone(config, names);
     auto detected = models::detect_architecture(named, names);
-    models::check_config(detected.config);
+    roster = models::tensor_roster(detected.config);
     named = std::move(detected.config);
     if (!detected.warning.empty()) {
       result.warnings.push_back(std::move(detected.warning));
     }
   });
-  result.parameters = count_parameters(headers, quantization);
+  result.parameters = count_parameters(headers, quantization, roster);
   check(result, [&] { check_tensors(headers); });
   result.runnable = result.reason.empty();
   if (kv_bits) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/inspect/tensor_headers.h"
 
+#include "saker/load/npz.h"
+
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -33,6 +35,22 @@ void add_file(Inspection& result, Headers& headers, const std::filesystem::path&
   }
 }
 
+void add_npz(Inspection& result, Headers& headers, const std::filesystem::path& path) {
+  std::error_code ignored;
+  result.file_bytes += std::filesystem::file_size(path, ignored);
+  result.files.push_back(path);
+  for (const auto& [name, tensor] : read_npz(path)) {
+    SafetensorsEntry entry;
+    entry.name = name;
+    entry.dtype_name = dtype_name(tensor.dtype);
+    entry.dtype = tensor.dtype;
+    entry.shape = tensor.shape;
+    entry.element_count = tensor.element_count();
+    entry.end = tensor.nbytes();
+    headers.insert_or_assign(name, std::move(entry));
+  }
+}
+
 void add_totals(Inspection& result, const Headers& headers) {
   for (const auto& [name, entry] : headers) {
     DTypeTotal& total = result.dtypes[std::string(entry.dtype_name)];
@@ -58,7 +76,11 @@ Headers derived_headers(const foreign::ForeignModel& model) {
   return headers;
 }
 
-std::int64_t count_parameters(const Headers& headers, const nn::QuantizationConfig& quantization) {
+std::int64_t count_parameters(
+    const Headers& headers,
+    const nn::QuantizationConfig& quantization,
+    const std::optional<models::TensorRoster>& roster
+) {
   constexpr std::string_view kWeight = ".weight";
   constexpr std::string_view kScales = ".scales";
   constexpr std::string_view kBiases = ".biases";
@@ -77,8 +99,11 @@ std::int64_t count_parameters(const Headers& headers, const nn::QuantizationConf
     std::int64_t elements = entry.element_count;
     if (view.ends_with(kWeight) && entry.dtype == DType::kUInt32) {
       const std::string module = module_of(kWeight);
+      const auto columns = roster ? roster->columns(module) : std::nullopt;
       const auto bits = packed_bits(quantization, module);
-      if (bits && headers.contains(module + ".scales")) {
+      if (columns && entry.shape.size() > 1 && entry.shape.back() > 0) {
+        elements = elements / entry.shape.back() * *columns;
+      } else if (bits && headers.contains(module + ".scales")) {
         elements = static_cast<std::int64_t>(static_cast<double>(elements) * 32.0 / *bits);
       }
     }

@@ -6,12 +6,14 @@
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/safetensors.h"
+#include "saker/models/tensor_roster.h"
 #include "saker/nn/weights.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace saker::load {
@@ -22,13 +24,21 @@ using Headers = std::map<std::string, SafetensorsEntry, std::less<>>;
 // read_safetensors_header.
 void add_file(Inspection& result, Headers& headers, const std::filesystem::path& path);
 
+// The same of NumPy's archive, which has to be read whole. Throws as read_npz.
+void add_npz(Inspection& result, Headers& headers, const std::filesystem::path& path);
+
 // Fills in what the result says of all of them.
 void add_totals(Inspection& result, const Headers& headers);
 
 // Those that are made when the model is loaded.
 Headers derived_headers(const foreign::ForeignModel& model);
 
-// Weights as a person counts them, see Inspection::parameters.
-std::int64_t count_parameters(const Headers& headers, const nn::QuantizationConfig& quantization);
+// Weights as a person counts them, see Inspection::parameters. Of codes by the inputs that `roster`
+// knows, where there is one, else by the width that the configuration says.
+std::int64_t count_parameters(
+    const Headers& headers,
+    const nn::QuantizationConfig& quantization,
+    const std::optional<models::TensorRoster>& roster = std::nullopt
+);
 
 }  // namespace saker::load

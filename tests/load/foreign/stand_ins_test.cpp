@@ -3,9 +3,9 @@
 // written first gives.
 #include "saker/load/foreign/stand_ins.h"
 
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
+#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/foreign/foreign_source.h"
-#include "saker/load/quantization_plan.h"
 
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"

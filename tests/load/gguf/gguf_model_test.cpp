@@ -5,7 +5,7 @@
 #include "saker/base/tensor.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/mlx_weights.h"
+#include "saker/load/convert/mlx_weights.h"
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/models/image_parts.h"
 
 #include <fmt/format.h>
 
@@ -22,16 +23,6 @@ namespace {
 
 constexpr std::string_view kExperts = ".mlp.experts.";
 
-// Of models for text, images and sound; "model." may come first.
-constexpr std::array<std::string_view, 6> kImageScopes = {
-    "vision_tower.",
-    "multi_modal_projector.",
-    "audio_tower.",
-    "embed_audio.",
-    "embed_vision.",
-    "vision_embedder.",
-};
-
 const Json& text_part(const Json& config) {
   const auto text = config.find("text_config");
   return text != config.end() && text->is_object() ? *text : config;
@@ -42,16 +33,6 @@ bool is_tied(const Json& config) {
   const Json& text = text_part(config);
   const bool nested = text.contains("tie_word_embeddings");
   return json_bool(nested ? text : config, "tie_word_embeddings", false);
-}
-
-bool is_of_images(std::string_view name) {
-  constexpr std::string_view kModel = "model.";
-  if (name.starts_with(kModel)) {
-    name.remove_prefix(kModel.size());
-  }
-  return std::ranges::any_of(kImageScopes, [&](std::string_view scope) {
-    return name.starts_with(scope);
-  });
 }
 
 // What layers of Gemma 4 that attend to another layer's keys and values have of their own, and
@@ -84,12 +65,54 @@ bool is_unused_of_gemma4(std::string_view name, const Json& config) {
 }
 
 bool is_unused(std::string_view name, const Json& config) {
-  return name.ends_with("rotary_emb.inv_freq") || is_of_images(name) ||
+  return name.find("rotary_emb.") != std::string_view::npos || models::is_of_images(name) ||
          is_unused_of_gemma4(name, config) ||
          (name.find("lm_head.") != std::string_view::npos && is_tied(config));
 }
 
-std::string mlx_name(const std::string& name, const TensorMap& tensors) {
+bool is_qwen3_5(const Json& config) {
+  return json_string(config, "model_type", "").starts_with("qwen3_5");
+}
+
+bool is_kernel(std::string_view name) {
+  return name.ends_with("linear_attn.conv1d.weight");
+}
+
+// Published checkpoints of Qwen 3.5 hold the convolution's kernel [C, 1, taps] and the weights of
+// norms minus one.
+bool is_published_qwen3_5(const TensorMap& tensors, const Json& config) {
+  return is_qwen3_5(config) && std::ranges::any_of(tensors, [](const auto& entry) {
+           const auto& shape = entry.second.shape;
+           return is_kernel(entry.first) && !shape.empty() && shape.back() != 1;
+         });
+}
+
+// Norms of heads and of rows; that of linear attention's outputs is published whole.
+bool is_norm_minus_one(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEnds = {
+      ".input_layernorm.weight",
+      ".post_attention_layernorm.weight",
+      "model.norm.weight",
+      ".q_norm.weight",
+      ".k_norm.weight",
+  };
+  const bool of_mtp = name.starts_with("mtp.") || name.find(".mtp.") != std::string_view::npos;
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); }) ||
+         (of_mtp && (name.find(".pre_fc_norm_") != std::string_view::npos ||
+                     name.ends_with("mtp.norm.weight")));
+}
+
+// The values of Qwen 3.5 as MLX's models hold them.
+void make_whole(ModelTensor& tensor) {
+  auto& shape = tensor.parts.front().shape;
+  if (is_kernel(tensor.name) && shape.size() == 3 && shape[1] == 1) {
+    std::swap(shape[1], shape[2]);  // [C, taps, 1] has the same bytes.
+  } else if (is_norm_minus_one(tensor.name) && shape.size() == 1) {
+    tensor.offset = 1.0F;
+  }
+}
+
+std::string mlx_name(const std::string& name, const TensorMap& tensors, const Json& config) {
   constexpr std::string_view kNested = "model.language_model.";
   if (name.starts_with(kNested)) {
     return fmt::format("language_model.model.{}", name.substr(kNested.size()));
@@ -98,8 +121,15 @@ std::string mlx_name(const std::string& name, const TensorMap& tensors) {
       name.starts_with("lm_head.")) {
     return fmt::format("language_model.{}", name);
   }
+  // mlx-lm has no text model of its own for this architecture.
+  constexpr std::string_view kLanguage = "language_model.";
+  const bool nests = json_string(config, "model_type", "") == "qwen3_5";
+  const bool bare = tensors.contains("embed_tokens.weight");
+  if (nests && !name.starts_with(kLanguage) && !name.starts_with("mtp.")) {
+    return fmt::format("{}{}{}", kLanguage, bare ? "model." : "", name);
+  }
   // A bare base model.
-  return tensors.contains("embed_tokens.weight") ? fmt::format("model.{}", name) : name;
+  return bare ? fmt::format("model.{}", name) : name;
 }
 
 // "P.mlp.experts.3.up_proj.weight" is part 3 of "P.mlp.switch_mlp.up_proj.weight".
@@ -125,7 +155,7 @@ std::optional<ExpertName> expert_name(std::string_view name) {
 }
 
 ModelTensor stacked(const std::string& name, const std::map<std::size_t, Tensor>& experts) {
-  ModelTensor result{.name = name, .parts = {}, .stacked = true};
+  ModelTensor result{.name = name, .parts = {}, .stacked = true, .offset = 0.0F};
   const Tensor& first = experts.begin()->second;
   for (const auto& [expert, tensor] : experts) {
     require(
@@ -158,15 +188,21 @@ std::vector<std::int64_t> ModelTensor::shape() const {
 std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& config) {
   std::map<std::string, ModelTensor> named;
   std::map<std::string, std::map<std::size_t, Tensor>> experts;
+  const bool published = is_published_qwen3_5(tensors, config);
   for (const auto& [name, tensor] : tensors) {
     if (is_unused(name, config)) {
       continue;
     }
-    const std::string renamed = mlx_name(name, tensors);
+    const std::string renamed = mlx_name(name, tensors, config);
     if (const auto expert = expert_name(renamed)) {
       experts[expert->stack].emplace(expert->expert, tensor);
     } else {
-      named.emplace(renamed, ModelTensor{.name = renamed, .parts = {tensor}, .stacked = false});
+      ModelTensor one{.name = renamed, .parts = {tensor}, .stacked = false, .offset = 0.0F};
+      if (published) {
+        make_whole(one);
+      }
+      one.keeps_dtype = is_qwen3_5(config) && renamed.ends_with("A_log");
+      named.emplace(renamed, std::move(one));
     }
   }
   for (const auto& [name, parts] : experts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/mlx_weights.h"
+#include "saker/load/convert/mlx_weights.h"
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"

@@ -5,8 +5,8 @@
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
+#include "saker/load/convert/mlx_weights.h"
 #include "saker/load/foreign/stand_ins.h"
-#include "saker/load/mlx_weights.h"
 #include "saker/load/model_writer.h"
 
 #include <cstddef>
@@ -22,15 +22,18 @@ enum class StepKind : std::uint8_t {
   kCast,    // To `dtype`.
   kEncode,  // Rounded to `dtype`, then to codes: outputs weight, scales and, for affine, biases.
   kDecode,  // Codes to `dtype`.
+  kRecode,  // As kDecode to `decoded`, and what that gives as kEncode.
 };
 
 struct TensorStep {
   StepKind kind = StepKind::kCopy;
   ModelTensor source;
-  std::optional<ModelTensor> scales;  // kDecode only.
-  std::optional<ModelTensor> biases;  // kDecode, affine.
-  kernels::WeightFormat format;       // kEncode, kDecode.
+  std::optional<kernels::WeightFormat> codes;  // Of the source: kDecode, kRecode.
+  std::optional<ModelTensor> scales;           // With `codes`.
+  std::optional<ModelTensor> biases;           // With affine ones.
+  kernels::WeightFormat format;                // Of the output: kEncode, kRecode.
   DType dtype = DType::kBFloat16;
+  DType decoded = DType::kBFloat16;
   std::size_t output = 0;  // The writer's first tensor of this step; the others follow it.
 
   // Values of one part, and of all.

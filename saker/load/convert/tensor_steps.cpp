@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/tensor_steps.h"
+#include "saker/load/convert/tensor_steps.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/thread_pool.h"
@@ -131,6 +131,7 @@ class SliceRun {
       case StepKind::kCast:
         return cast();
       case StepKind::kEncode:
+      case StepKind::kRecode:
         return encode();
       case StepKind::kDecode:
         return decode();
@@ -150,9 +151,27 @@ class SliceRun {
     std::vector<std::byte> out(count_ * size);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
       widen(first, count);
+      add_offset(count);
       loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
     });
     writer_.write(step_.output, slice_.place() * size, out);
+  }
+
+  // As arithmetic in the source's dtype gives it.
+  void add_offset(std::size_t count) {
+    if (step_.source.offset == 0.0F) {
+      return;
+    }
+    for (float& value : std::span(values_).first(count)) {
+      value += step_.source.offset;
+    }
+    round(step_.source.dtype(), count);
+  }
+
+  void round(DType dtype, std::size_t count) {
+    std::array<std::byte, kBlock * sizeof(float)> rounded;
+    loops_.narrow(values_.data(), dtype, count, rounded.data());
+    loops_.widen(rounded.data(), dtype, count, values_.data());
   }
 
   void encode() {
@@ -165,11 +184,16 @@ class SliceRun {
     std::vector<std::byte> scales(scales_of(count_));
     std::vector<std::byte> biases(affine ? scales.size() : 0);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
-      widen(first, count);
-      if (step_.source.dtype() != step_.dtype) {
-        std::array<std::byte, kBlock * sizeof(float)> rounded;
-        loops_.narrow(values_.data(), step_.dtype, count, rounded.data());
-        loops_.widen(rounded.data(), step_.dtype, count, values_.data());
+      DType dtype = step_.source.dtype();
+      if (step_.codes) {
+        dtype = step_.decoded;
+        decode_block(first, count, dtype);
+        round(dtype, count);
+      } else {
+        widen(first, count);
+      }
+      if (dtype != step_.dtype) {
+        round(step_.dtype, count);
       }
       loops_.encode(
           format,
@@ -188,24 +212,29 @@ class SliceRun {
     }
   }
 
-  void decode() {
-    const WeightFormat& format = step_.format;
+  // Values [first, first + count) of the slice, from codes.
+  void decode_block(std::size_t first, std::size_t count, DType dtype) {
+    const WeightFormat& format = *step_.codes;
     const DType scale_dtype = step_.scales->dtype();
+    const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
+    const std::size_t scale_at = scale_bytes(format, scale_dtype, at);
+    loops_.decode(
+        format,
+        dtype,
+        {.codes = source_.bytes_at(step_.source, code_bytes(format, at)),
+         .scales = source_.bytes_at(*step_.scales, scale_at),
+         .biases = step_.biases ? source_.bytes_at(*step_.biases, scale_at) : nullptr,
+         .dtype = scale_dtype},
+        count,
+        values_.data()
+    );
+  }
+
+  void decode() {
     const std::size_t size = dtype_size(step_.dtype);
     std::vector<std::byte> out(count_ * size);
     for_blocks(count_, [&](std::size_t first, std::size_t count) {
-      const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
-      const std::size_t scale_at = scale_bytes(format, scale_dtype, at);
-      loops_.decode(
-          format,
-          step_.dtype,
-          {.codes = source_.bytes_at(step_.source, code_bytes(format, at)),
-           .scales = source_.bytes_at(*step_.scales, scale_at),
-           .biases = step_.biases ? source_.bytes_at(*step_.biases, scale_at) : nullptr,
-           .dtype = scale_dtype},
-          count,
-          values_.data()
-      );
+      decode_block(first, count, step_.dtype);
       loops_.narrow(values_.data(), step_.dtype, count, out.data() + first * size);
     });
     writer_.write(step_.output, slice_.place() * size, out);
@@ -310,7 +339,7 @@ std::string sibling(const std::string& name, std::string_view leaf) {
 
 std::int64_t TensorStep::part_elements() const {
   const std::int64_t stored = source.parts.front().element_count();
-  return kind == StepKind::kDecode ? stored * 32 / format.bits : stored;
+  return codes ? stored * 32 / codes->bits : stored;
 }
 
 std::int64_t TensorStep::elements() const {
@@ -325,8 +354,11 @@ std::vector<PlannedTensor> outputs_of(const TensorStep& step) {
     case StepKind::kCast:
       return {{step.source.name, step.dtype, std::move(shape)}};
     case StepKind::kDecode:
-      shape.back() = shape.back() * 32 / step.format.bits;
+      shape.back() = shape.back() * 32 / step.codes->bits;
       return {{step.source.name, step.dtype, std::move(shape)}};
+    case StepKind::kRecode:
+      shape.back() = shape.back() * 32 / step.codes->bits;
+      break;
     case StepKind::kEncode:
       break;
   }

@@ -7,8 +7,8 @@
 // all, see model_writer.h, with the draft that it brings.
 
 #include "saker/base/tensor.h"
+#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/model_writer.h"
-#include "saker/load/quantization_plan.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a model becomes when it is converted: a step for each of its tensors, and its configuration.
+// Decided from names, shapes and dtypes; no tensor is read. Threading: none.
+
+#include "saker/base/json.h"
+#include "saker/base/tensor.h"
+#include "saker/load/convert/convert_model.h"
+#include "saker/load/convert/mlx_weights.h"
+#include "saker/load/convert/quantization_plan.h"
+#include "saker/load/convert/tensor_steps.h"
+#include "saker/models/tensor_roster.h"
+#include "saker/nn/weights.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::load {
+
+class Conversion {
+ public:
+  // What is converted. `roster`: none for drafts of other designs, whose tensors all stay.
+  // `is_made`: another program's model, whose codes may be quantized anew and whose weights may be
+  // floats already where it was quantized.
+  struct Input {
+    Json config;
+    std::vector<ModelTensor> tensors;
+    std::optional<models::TensorRoster> roster;
+    bool is_made = false;
+  };
+
+  // Throws kInvalidArgument for what can't be asked of this model. REQUIRES: `options` outlives it.
+  Conversion(Input input, const ConvertOptions& options);
+
+  // Throws kCorruptData for codes that are none, kUnsupported for float64.
+  std::vector<TensorStep> steps();
+
+  // The configuration of what is written, sorted as mlx-lm sorts it.
+  Json config() const;
+
+  // Of the steps.
+  const ConvertReport& report() const { return report_; }
+
+ private:
+  using ByName = std::map<std::string, const ModelTensor*, std::less<>>;
+
+  void leave_out_unread();
+  void check_request() const;
+  std::vector<WeightShape> matrices() const;
+  const ModelTensor* sibling(std::string_view path, std::string_view leaf) const;
+  bool is_part_of_codes(std::string_view name) const;
+  bool has_codes(const ModelTensor& tensor) const;
+  kernels::WeightFormat codes_of(const ModelTensor& weight) const;
+  std::optional<TensorStep> step_for(const ModelTensor& tensor) const;
+  TensorStep decode_step(const ModelTensor& tensor) const;
+  std::optional<kernels::WeightFormat> planned(const ModelTensor& tensor) const;
+  void count(const TensorStep& step);
+  std::int64_t parameters_of(const TensorStep& step) const;
+
+  Input input_;
+  const ConvertOptions& options_;
+  ByName by_name_;
+  nn::QuantizationConfig quantization_;
+  bool has_codes_ = false;
+  std::optional<DType> dtype_;
+  QuantizationPlan plan_;
+  ConvertReport report_;
+};
+
+}  // namespace saker::load

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/convert/convert_model.h"
+
+#include "saker/base/error.h"
+#include "saker/base/json.h"
+#include "saker/base/utf8.h"
+#include "saker/load/convert/conversion.h"
+#include "saker/load/convert/mlx_weights.h"
+#include "saker/load/convert/tensor_steps.h"
+#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/stand_ins.h"
+#include "saker/load/model_dir.h"
+#include "saker/load/safetensors.h"
+#include "saker/load/weight_files.h"
+#include "saker/models/detect.h"
+#include "saker/models/dflash_config.h"
+#include "saker/models/gemma4_assistant.h"
+#include "saker/models/tensor_roster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::load {
+namespace {
+
+std::vector<PlannedTensor> all_outputs(const std::vector<TensorStep>& steps) {
+  std::vector<PlannedTensor> outputs;
+  for (const TensorStep& step : steps) {
+    for (PlannedTensor& output : outputs_of(step)) {
+      outputs.push_back(std::move(output));
+    }
+  }
+  return outputs;
+}
+
+// What the configuration says about the design.
+struct Design {
+  Json config;                                 // Under a `model_type` that is known.
+  std::optional<models::TensorRoster> roster;  // None: a draft of a design of its own.
+  std::string warning;                         // Or empty.
+};
+
+Design design_of(const Json& config, const TensorMap& tensors) {
+  if (models::is_dflash_config(config)) {
+    models::read_dflash_config(config);
+    return {.config = config, .roster = std::nullopt, .warning = {}};
+  }
+  if (models::is_gemma4_assistant_config(config)) {
+    models::read_gemma4_assistant_config(config);
+    return {.config = config, .roster = std::nullopt, .warning = {}};
+  }
+  auto detected = models::detect_architecture(config, tensor_names(tensors));
+  auto roster = models::tensor_roster(detected.config);
+  return {std::move(detected.config), std::move(roster), std::move(detected.warning)};
+}
+
+void add_draft(const ConvertOptions& options, const ModelWriter& writer, ConvertReport& report) {
+  ConvertOptions own;
+  own.quantize = options.draft_quantize;
+  own.max_shard_bytes = options.max_shard_bytes;
+  own.progress = options.progress;
+  const ConvertReport draft = convert_model(options.draft, writer.folder() / "draft", own);
+  report.draft_bytes = draft.bytes;
+  for (const std::string& warning : draft.warnings) {
+    report.warnings.push_back("draft: " + warning);
+  }
+}
+
+// What is converted, wherever it comes from.
+struct Source {
+  Json config;
+  TensorMap tensors;
+  std::vector<std::string> warnings;
+  const foreign::StandIns* made = nullptr;  // Knows the tensors that have no bytes yet.
+  std::filesystem::path folder;             // With texts and a draft; empty: `files`.
+  std::map<std::string, std::string> files;
+};
+
+ConvertReport convert_source(
+    Source source, const std::filesystem::path& target, const ConvertOptions& options
+) {
+  Design design = design_of(source.config, source.tensors);
+  if (!design.warning.empty()) {
+    source.warnings.push_back(std::move(design.warning));
+  }
+  auto tensors = mlx_weights(source.tensors, design.config);
+  Conversion conversion(
+      {.config = std::move(source.config),
+       .tensors = std::move(tensors),
+       .roster = std::move(design.roster),
+       .is_made = source.made != nullptr},
+      options
+  );
+  const auto steps = conversion.steps();
+  ModelWriter writer(target, all_outputs(steps), options.max_shard_bytes);
+  ConvertReport report = conversion.report();
+  if (!options.draft.empty()) {
+    add_draft(options, writer, report);
+  }
+  run_steps(steps, source.made, writer, options.progress);
+  writer.write_text("config.json", conversion.config().dump(4));
+  for (const auto& [name, text] : source.files) {
+    writer.write_text(name, text);
+    report.copied.push_back(name);
+  }
+  if (!source.folder.empty()) {
+    report.copied = writer.copy_files(source.folder);
+  }
+  report.warnings.insert(report.warnings.end(), source.warnings.begin(), source.warnings.end());
+  if (options.draft.empty() && !source.folder.empty() && find_draft(source.folder)) {
+    report.warnings.emplace_back("the model's draft was not written: --draft names one");
+  }
+  writer.commit(report.parameters);
+  return report;
+}
+
+Source open_folder(const std::filesystem::path& folder) {
+  Json config = read_json_file(config_of(open_model_dir(folder)));
+  ModelTensors read = read_model_tensors(folder);
+  return {
+      .config = std::move(config),
+      .tensors = std::move(read.tensors),
+      .warnings = std::move(read.warnings),
+      .folder = folder,
+      .files = {},
+  };
+}
+
+// A file as it is has no steps; folders have, as their tensors have their makers' names.
+ConvertReport convert_foreign(
+    const foreign::ForeignModel& model,
+    const std::filesystem::path& target,
+    const ConvertOptions& options
+) {
+  const bool bare = !options.quantize && !options.dequantize && !options.dtype &&
+                    options.draft.empty() && model.folder.empty();
+  if (bare) {
+    return foreign::write_foreign(model, target, options);
+  }
+  const foreign::StandIns made(model);
+  return convert_source(
+      {.config = model.config,
+       .tensors = made.tensors(),
+       .warnings = model.notes,
+       .made = &made,
+       .folder = model.folder,
+       .files = model.files},
+      target,
+      options
+  );
+}
+
+}  // namespace
+
+ConvertReport convert_model(
+    const std::filesystem::path& source,
+    const std::filesystem::path& target,
+    const ConvertOptions& options
+) {
+  const auto other = foreign::open_foreign(source);
+  return other ? convert_foreign(*other, target, options)
+               : convert_source(open_folder(source), target, options);
+}
+
+}  // namespace saker::load
