@@ -34,7 +34,7 @@ ALLOWED = {
 }
 NO_MLX = {"base", "hub", "text", "cli"}
 BINDINGS = "python"  # Its C++ includes these and no MLX.
-BOUND = {"load", "engine"}
+BOUND = {"base", "hub", "load", "engine"}
 RUST = {"base", "text", "cli"}  # Folders that may call the Rust library.
 MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 3
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}

@@ -33,7 +33,13 @@ void bind_options(nb::module_& module) {
       .def_rw("prefill_step", &engine::EngineOptions::prefill_step)
       .def_rw("fast_prefill", &engine::EngineOptions::fast_prefill)
       .def_rw("max_batch", &engine::EngineOptions::max_batch)
-      .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes);
+      .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes)
+      .def_prop_rw(
+          "draft",
+          [](const engine::EngineOptions& self) { return self.draft.string(); },
+          [](engine::EngineOptions& self, const std::string& draft) { self.draft = draft; },
+          "``auto``: what the model brings; empty: none."
+      );
   nb::class_<SamplingOptions>(module, "SamplingOptions", "How a token is chosen from logits.")
       .def(nb::init<>())
       .def_rw("temperature", &SamplingOptions::temperature)
@@ -60,6 +66,16 @@ void bind_options(nb::module_& module) {
       .def_rw("min_tokens", &SamplingOptions::min_tokens)
       .def_rw("logit_bias", &SamplingOptions::logit_bias)
       .def_rw("seed", &SamplingOptions::seed);
+}
+
+// Empty for the default, which has no name.
+std::string_view speculate_name(engine::Speculate speculate) {
+  for (const auto& [name, value] : engine::kSpeculateNames) {
+    if (value == speculate) {
+      return name;
+    }
+  }
+  return "";
 }
 
 void bind_request(nb::module_& module) {
@@ -110,6 +126,29 @@ void bind_request(nb::module_& module) {
             self.stop = utf8_of(texts, "stop");
           }
       )
+      .def_prop_rw(
+          "speculate",
+          [](const GenerateRequest& self) { return speculate_name(self.speculate); },
+          [](GenerateRequest& self, std::string_view name) {
+            self.speculate = engine::parse_speculate(name);
+          }
+      )
+      .def_prop_rw(
+          "acceptance",
+          [](const GenerateRequest& self) {
+            return self.accept_by_rejection ? "rejection" : "coupled";
+          },
+          [](GenerateRequest& self, std::string_view name) {
+            require(
+                name == "coupled" || name == "rejection",
+                ErrorCode::kInvalidArgument,
+                "acceptance: got {:?}, expected coupled or rejection",
+                name
+            );
+            self.accept_by_rejection = name == "rejection";
+          }
+      )
+      .def_rw("draft_depth", &GenerateRequest::draft_depth)
       .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
       .def_rw("logprobs", &GenerateRequest::logprobs)
       .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
@@ -128,7 +167,12 @@ void bind_result(nb::module_& module) {
       .def_ro("generation_tokens", &GenerateStats::generation_tokens)
       .def_ro("generation_tps", &GenerateStats::generation_tps)
       .def_ro("time_to_first_token_s", &GenerateStats::time_to_first_token_s)
-      .def_ro("peak_memory_bytes", &GenerateStats::peak_memory_bytes, "Of the process.");
+      .def_ro("peak_memory_bytes", &GenerateStats::peak_memory_bytes, "Of the process.")
+      .def_ro("drafter", &GenerateStats::drafter, "What drafted, by the names of ``speculate``.")
+      .def_ro("rounds", &GenerateStats::rounds, "Passes that checked draft tokens.")
+      .def_ro("drafted", &GenerateStats::drafted, "How many in all.")
+      .def_ro("accepted", &GenerateStats::accepted, "How many of these were right.")
+      .def_ro("caches", &GenerateStats::caches, "What the layers held at the end.");
   nb::class_<GenerateResult>(module, "GenerateResult", "A whole answer.")
       .def_ro("prompt_tokens", &GenerateResult::prompt_tokens)
       .def_ro("tokens", &GenerateResult::tokens, "Without the end-of-sequence token that stopped.")

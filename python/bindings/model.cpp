@@ -15,6 +15,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -35,12 +36,21 @@ std::vector<engine::NamedAdapter> named(
   return result;
 }
 
-// One adapter may have to be in the weights; of several, base and all share passes.
-engine::EngineOptions with_adapter(
-    engine::EngineOptions options, const std::vector<engine::NamedAdapter>& adapters
+// One adapter may have to be in the weights; of several, base and all share passes. A draft is
+// named as the model is.
+engine::EngineOptions completed(
+    engine::EngineOptions options,
+    const std::string& model,
+    const std::vector<engine::NamedAdapter>& adapters
 ) {
   if (adapters.size() == 1) {
     options.adapter = adapters.front().dir;
+  }
+  options.mtp = !options.draft.empty();
+  if (options.draft == "auto") {
+    options.draft = load::find_draft(load::resolve_model(model)).value_or(std::filesystem::path());
+  } else if (options.mtp) {
+    options.draft = load::resolve_model(options.draft.string());
   }
   return options;
 }
@@ -110,6 +120,12 @@ std::shared_ptr<engine::Engine> ended_in(
 void bind_facts(nb::module_& module) {
   using engine::ModelFacts;
   nb::class_<ModelFacts>(module, "ModelFacts", "What a loaded model is.")
+      .def_ro("requested", &ModelFacts::requested, "The model as it was named to ``load``.")
+      .def_prop_ro(
+          "path",
+          [](const ModelFacts& self) { return self.path.string(); },
+          "The folder or file that this led to."
+      )
       .def_ro("model_type", &ModelFacts::model_type, "Of config.json, such as ``qwen3``.")
       .def_ro("instruction_set", &ModelFacts::instruction_set, "That the CPU kernels run on.")
       .def_ro("vocab_size", &ModelFacts::vocab_size)
@@ -127,10 +143,10 @@ Model::Model(
     std::vector<engine::NamedAdapter> adapters,
     const engine::ScoreInstrumentsOptions& instruments
 )
-    : path_(load::resolve_model(name).string()),
-      adapters_(std::move(adapters)),
+    : adapters_(std::move(adapters)),
       instruments_(instruments),
-      engine_(ended_in(process_, engine::Engine::load(path_, with_adapter(options, adapters_)))) {}
+      engine_(ended_in(process_, engine::Engine::load(name, completed(options, name, adapters_)))),
+      path_(engine_->facts().path.string()) {}
 
 std::shared_ptr<engine::Engine> Model::engine() const {
   process_.check();
@@ -197,6 +213,7 @@ void bind_model(nb::module_& module) {
       .def("submit", submit, nb::arg("request"), nb::arg("view"))
       .def("encode", encode, nb::arg("text"), nb::arg("add_special_tokens"))
       .def("decode", decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))
+      .def_prop_ro("stop_tokens", [](const Model& self) { return self.engine()->stop_tokens(); })
       .def(
           "special_token",
           [](const Model& self, std::string_view name) {

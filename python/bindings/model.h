@@ -33,7 +33,7 @@ class Model {
   // What knows earlier scores and counts. Lives as long as the model.
   engine::ScoreInstruments& instruments() { return instruments_; }
 
-  // The folder that was loaded.
+  // The folder or file that was loaded; also once the model is closed.
   const std::string& path() const { return path_; }
 
   engine::View view(std::string_view key) const { return engine::parse_view(key, adapters_); }
@@ -43,11 +43,11 @@ class Model {
 
  private:
   OwnProcess process_;
-  std::string path_;
   std::vector<engine::NamedAdapter> adapters_;
   engine::ScoreInstruments instruments_;
   mutable std::mutex mutex_;
   std::shared_ptr<engine::Engine> engine_;
+  std::string path_;
 };
 
 void bind_model(nanobind::module_& module);

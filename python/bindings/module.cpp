@@ -3,6 +3,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/generate.h"
 #include "python/bindings/model.h"
+#include "python/bindings/pull.h"
 #include "python/bindings/score.h"
 #include <nanobind/nanobind.h>
 
@@ -13,4 +14,5 @@ NB_MODULE(_native, module) {
   saker::python::bind_generate(module);
   saker::python::bind_scores(module);
   saker::python::bind_model(module);
+  saker::python::bind_pull(module);
 }

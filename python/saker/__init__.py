@@ -21,6 +21,7 @@ from saker._native import (  # noqa: E402
     Differences,
     GenerateResult,
     ModelFacts,
+    PullReport,
     ScoreRequest,
     ScoreResult,
     ScoreStats,
@@ -37,6 +38,7 @@ from saker.errors import (  # noqa: E402
     NotFoundError,
     UnsupportedError,
 )
+from saker.hub import pull  # noqa: E402
 from saker.model import GenerateOptions, Model, Stream, View, load  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
@@ -53,6 +55,7 @@ __all__ = [
     "Model",
     "ModelFacts",
     "NotFoundError",
+    "PullReport",
     "RollingLogprob",
     "ScoreRequest",
     "ScoreResult",
@@ -65,4 +68,5 @@ __all__ = [
     "ViewScores",
     "__version__",
     "load",
+    "pull",
 ]

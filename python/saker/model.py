@@ -11,7 +11,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from saker import _native, scores
+from saker import _native, hub, scores
 from saker.errors import Error, InvalidArgumentError
 from saker.scores import RollingLogprob, TokenDist
 
@@ -72,6 +72,13 @@ class GenerateOptions(TypedDict, total=False):
     stop: list[str]
     """Never shown; the first one ends the answer."""
     ignore_eos: bool
+    speculate: str
+    """What drafts tokens, the answer being the same: ``none``, ``prompt-lookup``, ``draft``, ``mtp``, ``dflash`` [the draft
+    that is loaded, else the model's MTP head]."""
+    acceptance: str
+    """Of drafts where tokens are sampled: ``coupled``, the same answer as without, or ``rejection``, more [coupled]."""
+    draft_depth: int
+    """Draft tokens of one pass at most, 0 to 64 [-1: as many as pay]."""
     logprobs: int
     """Per token its log-probability and this many best alternatives [-1: none]."""
     max_kv_size: int
@@ -250,12 +257,12 @@ class Model:
 
     @property
     def path(self) -> str:
-        """The folder that was loaded."""
+        """The folder or file that was loaded."""
         return self._native.path
 
     @property
     def facts(self) -> _native.ModelFacts:
-        """Type, sizes, instruction set."""
+        """What was asked for and found, type, sizes, instruction set."""
         return self._native.facts
 
     def close(self) -> None:
@@ -381,6 +388,11 @@ class Model:
         """The text of tokens."""
         return self._native.decode(tokens, skip_special_tokens)
 
+    @property
+    def stop_tokens(self) -> list[int]:
+        """The ids that end an answer, unless ``ignore_eos`` is set."""
+        return self._native.stop_tokens
+
     def special_token(self, name: str) -> int | None:
         """The id of what the tokenizer's configuration names ``bos_token``, ``eos_token`` and so on."""
         return self._native.special_token(name)
@@ -417,17 +429,24 @@ def load(
     fast_prefill: bool = False,
     prefix_cache_bytes: int | None = None,
     device: str = "cpu",
+    draft: Path | None = None,
     cache_entries: int = 256,
     trace: Path | None = None,
     single_view: bool = False,
+    pull: bool = False,
 ) -> Model:
     """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache. In paths a leading ``~`` is the
     home folder.
+
+    ``pull``: what is named ``org/name`` and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
     ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
     prompts of answers run sooner and less precisely, with activations of int8; scores are as ever. ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
+
+    ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
+    a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
 
     Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
     does not run twice. ``trace`` is a file that gets a JSON line for each such question. ``single_view`` refuses a
@@ -436,11 +455,17 @@ def load(
     options = _native.EngineOptions()
     options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
     options.device, options.fast_prefill = device, fast_prefill
+    options.draft = "" if draft is None else os.fspath(draft)
     if prefix_cache_bytes is not None:
         options.prefix_cache_bytes = prefix_cache_bytes
     if adapter is None:
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
     adapters = [(name, _folder(folder)) for name, folder in named.items()]
-    native = _native.Model(_folder(path), adapters, options, cache_entries, "" if trace is None else _folder(trace))
+    folder = _folder(path)
+    if pull:
+        for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
+            if wanted != "auto":
+                hub.fetch_missing(wanted)
+    native = _native.Model(folder, adapters, options, cache_entries, "" if trace is None else _folder(trace))
     return Model(native, "ft" if adapters else "base", single_view)

@@ -99,6 +99,9 @@ class LayerCache {
 
   // Forgets up to `count` rows; returns how many. REQUIRES: no open transaction.
   virtual std::int64_t trim(std::int64_t count) = 0;
+  // Forgets all rows and gives back their memory, where nothing else holds it. REQUIRES: no open
+  // transaction.
+  virtual void clear() = 0;
   // The mask for n new rows under an additional window (0: none), as mlx-lm's `make_mask` chooses
   // it.
   virtual Mask make_mask(int n, int window) const = 0;
@@ -109,8 +112,8 @@ class LayerCache {
   // A cache with the same rows; memory is shared until one of the two writes.
   virtual std::unique_ptr<LayerCache> copy() const = 0;
 
-  // The committed rows from `from` (at least 0) on; null without such rows, and for kinds that
-  // cannot be taken apart. No memory is copied on CPU.
+  // The committed rows from `from` on, below 0 counting as 0; null without such rows, and for kinds
+  // that cannot be taken apart. No memory is copied on CPU.
   virtual LayerSnapshotPtr snapshot(std::int64_t /*from*/) const { return nullptr; }
 
   // Rows [first, last) out of the blocks of such a snapshot; null for kinds that cannot. Throws
@@ -141,7 +144,8 @@ class LayerCache {
   // least as many.
   virtual bool can_commit(std::int64_t /*count*/) const { return true; }
 
-  // Keeps the first `count` rows written since `begin`, forgets the others.
+  // Keeps the first `count` rows written since `begin`, forgets the others: all of them where
+  // `count` is more, none where it is below 0.
   virtual void commit(std::int64_t count) = 0;
   virtual void roll_back() = 0;
 };

@@ -5,6 +5,8 @@
 #include "saker/cache/row_snapshot.h"
 #include "saker/kernels/cpu/kv_codes.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -80,13 +82,18 @@ int PagedCache::check_pair(const mx::array& keys, const mx::array& values) const
   return keys.shape(2);
 }
 
-KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
-  const int count = check_pair(keys, values);
-  const auto rows_to_write = store_rows({keys, values}, store_->shape().dtype, 0, count);
+void PagedCache::make_room(int row_count) {
+  spdlog::trace("[{}] {} rows at offset {}", kind(), row_count, offset_);
   if (!begun_) {
     drop_old_rows();
   }
-  store_->prepare(offset_, count);
+  store_->prepare(offset_, row_count);
+}
+
+KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
+  const int count = check_pair(keys, values);
+  const auto rows_to_write = store_rows({keys, values}, store_->shape().dtype, 0, count);
+  make_room(count);
   store_->write(offset_, rows_to_write.keys, rows_to_write.values);
   offset_ += count;
   if (!bound_) {
@@ -97,10 +104,7 @@ KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
 }
 
 kernels::AttendSpan PagedCache::append(int first_row, int row_count) {
-  if (!begun_) {
-    drop_old_rows();
-  }
-  store_->prepare(offset_, row_count);
+  make_room(row_count);
   const auto span = span_of(first_row, row_count, offset_);
   offset_ += row_count;
   return span;
@@ -280,6 +284,12 @@ std::int64_t PagedCache::trim(std::int64_t count) {
   return count;
 }
 
+void PagedCache::clear() {
+  require(!begun_, ErrorCode::kInternal, "[{}] clear inside of a transaction", kind());
+  store_ = std::make_shared<kernels::KvStore>(store_->shape(), store_->layout());
+  offset_ = 0;
+}
+
 std::size_t PagedCache::nbytes() const {
   return store_->nbytes();
 }
@@ -368,16 +378,7 @@ void PagedCache::begin() {
 
 void PagedCache::commit(std::int64_t count) {
   require(begun_.has_value(), ErrorCode::kInternal, "[{}] commit without a transaction", kind());
-  const auto written = offset_ - *begun_;
-  require(
-      count >= 0 && count <= written,
-      ErrorCode::kInternal,
-      "[{}] commit of {} rows, {} were written",
-      kind(),
-      count,
-      written
-  );
-  offset_ = *begun_ + count;
+  offset_ = *begun_ + std::clamp<std::int64_t>(count, 0, offset_ - *begun_);
   begun_.reset();
   store_->drop_from(offset_);
 }

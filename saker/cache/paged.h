@@ -38,6 +38,7 @@ class PagedCache : public LayerCache {
   void assign(std::int64_t offset, const QuantizedKeyValues& rows) final;
   std::optional<QuantizedKeyValues> quantized_view() const final;
   std::int64_t trim(std::int64_t count) final;
+  void clear() final;
   std::size_t nbytes() const final;
 
   LayerSnapshotPtr snapshot(std::int64_t from) const final;
@@ -73,6 +74,8 @@ class PagedCache : public LayerCache {
 
   // Puts `count` rows, which are those of a view at `offset`, in the place of ours.
   void replace(std::int64_t offset, int count, const WriteRows& write);
+  // Before so many rows are written.
+  void make_room(int row_count);
   void drop_old_rows();
   // Whether `store` has all rows that are visible from `position`.
   bool has_visible(const kernels::KvStore& store, std::int64_t position) const;

@@ -73,6 +73,12 @@ std::int64_t RecurrentCache::trim(std::int64_t count) {
   return std::exchange(offset_, 0);
 }
 
+void RecurrentCache::clear() {
+  require(!open_, ErrorCode::kInternal, "[RecurrentCache] clear inside of a transaction");
+  state_ = empty_;
+  offset_ = 0;
+}
+
 std::size_t RecurrentCache::nbytes() const {
   std::size_t total = 0;
   for (const mx::array& array : state_) {
@@ -90,8 +96,9 @@ std::unique_ptr<LayerCache> RecurrentCache::copy() const {
 }
 
 LayerSnapshotPtr RecurrentCache::snapshot(std::int64_t from) const {
+  from = std::max<std::int64_t>(from, 0);
   const std::int64_t position = open_ ? open_->start : offset_;
-  if (from < 0 || from >= position) {
+  if (from >= position) {
     return nullptr;
   }
   return std::make_shared<RecurrentSnapshot>(
@@ -156,8 +163,7 @@ bool RecurrentCache::restore(const LayerSnapshot* rows, std::int64_t target) {
     return true;
   }
   if (rows == nullptr && target == 0) {
-    state_ = empty_;
-    offset_ = 0;
+    clear();
   }
   return rows == nullptr && target == offset_;
 }
@@ -177,10 +183,11 @@ bool RecurrentCache::can_commit(std::int64_t count) const {
 }
 
 void RecurrentCache::commit(std::int64_t count) {
-  require(can_commit(count), ErrorCode::kInternal, "[RecurrentCache] commit of {} rows", count);
   if (!open_) {
     return;
   }
+  count = std::clamp<std::int64_t>(count, 0, offset_ - open_->start);
+  require(can_commit(count), ErrorCode::kInternal, "[RecurrentCache] commit of {} rows", count);
   const Transaction done = *std::exchange(open_, std::nullopt);
   offset_ = done.start + count;
   state_ = done.state;

@@ -54,6 +54,7 @@ class RecurrentCache final : public LayerCache {
   bool can_trim(std::int64_t count) const override { return count <= 0 || count >= offset_; }
 
   std::int64_t trim(std::int64_t count) override;
+  void clear() override;
 
   Mask make_mask(int /*n*/, int /*window*/) const override { return {}; }
 

@@ -9,6 +9,10 @@
 
 namespace saker::cache {
 
+// Rows that stay at the beginning of a sequence where its memory is bounded, unless told otherwise
+// (mlx-lm's default): attention leans on them.
+inline constexpr int kRotatingDefaultKeep = 4;
+
 class RotatingKVCache final : public PagedCache {
  public:
   // Throws kInvalidArgument unless 0 <= keep < max_size.

@@ -38,6 +38,13 @@ bool SequenceCache::trim(std::int64_t count) {
   return true;
 }
 
+void SequenceCache::clear() {
+  require(!begun_, ErrorCode::kInternal, "[SequenceCache] clear inside of a transaction");
+  for (const auto& layer : layers_) {
+    layer->clear();
+  }
+}
+
 SequenceCache SequenceCache::copy() const {
   std::vector<std::unique_ptr<LayerCache>> layers;
   layers.reserve(layers_.size());
@@ -105,9 +112,16 @@ void SequenceCache::begin() {
 }
 
 void SequenceCache::commit(std::int64_t count) {
-  const bool whole = begun_ && count >= 0 && std::ranges::all_of(layers_, [&](const auto& layer) {
-                       return layer->offset() - *begun_ >= count && layer->can_commit(count);
-                     });
+  require(begun_.has_value(), ErrorCode::kInternal, "[SequenceCache] commit without a transaction");
+  std::int64_t written = 0;
+  for (const auto& layer : layers_) {
+    written = std::max(written, layer->offset() - *begun_);
+  }
+  count = std::clamp<std::int64_t>(count, 0, written);
+  // A pass that failed between two layers must not be kept.
+  const bool whole = std::ranges::all_of(layers_, [&](const auto& layer) {
+    return layer->offset() - *begun_ >= count && layer->can_commit(count);
+  });
   require(
       whole,
       ErrorCode::kInternal,

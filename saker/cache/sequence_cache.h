@@ -30,6 +30,9 @@ class SequenceCache {
   // Forgets the last `count` rows of all layers, or of none: returns false and changes nothing when
   // a layer can't.
   bool trim(std::int64_t count);
+  // Forgets all rows of all layers and gives back their memory, where nothing else holds it.
+  // REQUIRES: no open transaction.
+  void clear();
   SequenceCache copy() const;
 
   // The rows [from, offset) of all layers as they are committed; none where a layer has none.
@@ -44,8 +47,9 @@ class SequenceCache {
   bool restores_anywhere() const;
 
   void begin();
-  // Keeps the first `count` rows written since `begin` in all layers; throws kInternal, with
-  // nothing changed, when a layer has fewer or can't.
+  // Keeps the first `count` rows written since `begin` in all layers: all of them where `count` is
+  // more, none where it is below 0. Throws kInternal, with nothing changed, when a layer has fewer
+  // than another or can't.
   void commit(std::int64_t count);
   void roll_back();
 

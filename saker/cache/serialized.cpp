@@ -5,6 +5,7 @@
 #include "saker/base/utf8.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@
 namespace saker::cache {
 namespace {
 
-// First the name that we write, then other runtimes' names.
+// Each kind by the name that we write, then by other runtimes' names.
 constexpr auto kKinds = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"KVCache", "KVCache"},
     {"ConcatenateKVCache", "KVCache"},
@@ -43,6 +44,21 @@ constexpr auto kKinds = std::to_array<std::pair<std::string_view, std::string_vi
     {"MambaCache", "MambaCache"},
 });
 
+// "KVCache (or ConcatenateKVCache, KVCacheSimple), RotatingKVCache (or RotatingKvCache), ..."
+std::string known_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto& [name, kind] : kKinds) {
+    if (name == kind) {
+      kinds.emplace_back(name);
+    } else {
+      const bool first = !kinds.back().ends_with(')');
+      kinds.back().resize(kinds.back().size() - (first ? 0 : 1));
+      kinds.back() += fmt::format("{}{})", first ? " (or " : ", ", name);
+    }
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
 void require_data(bool ok, const SerializedCache& cache, const std::string& problem) {
   require(ok, ErrorCode::kCorruptData, "{}: {}", cache.kind, problem);
 }
@@ -56,13 +72,12 @@ std::int64_t integer(const SerializedCache& cache, std::size_t index, std::strin
 std::string_view canonical_kind(std::string_view name) {
   const auto* const found =
       std::ranges::find(kKinds, name, [](const auto& row) { return row.first; });
-  require(
-      found != kKinds.end(),
-      ErrorCode::kUnsupported,
-      "cache kind {} is not known, expected KVCache, RotatingKVCache, ChunkedKVCache, "
-      "QuantizedKVCache, CacheList, BatchKVCache, BatchRotatingKVCache, ArraysCache or MambaCache",
-      quote(name)
-  );
+  if (found == kKinds.end()) {
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("cache kind {} is not known, expected one of {}", quote(name), known_kinds())
+    );
+  }
   return found->second;
 }
 

@@ -9,8 +9,9 @@
 //   RotatingKVCache       none, or keys, values                     keep, max_size, offset, idx
 //   ChunkedKVCache        none, or keys, values                     chunk_size or "None",
 //                                                                   start_position
-//   QuantizedKVCache      none, or weight, scales, biases of the    offset, group_size, bits
-//                         keys, then of the values
+//   QuantizedKVCache      none, or weight, scales and, where they   offset, group_size, bits
+//                         have some, biases of the keys, then of
+//                         the values
 //   QuantizedRotatingKV-  as QuantizedKVCache                         keep, max_size, offset, idx,
 //   Cache                                                             group_size, bits
 //   BatchKVCache          none, or keys, values, offset [B],        -

@@ -90,8 +90,10 @@ void check_ring(const SerializedCache& cache, std::int64_t rows) {
   const std::int64_t max_size = integer(cache, 1, "max_size");
   const std::int64_t offset = integer(cache, 2, "offset");
   const std::int64_t idx = integer(cache, 3, "idx");
+  // A ring without a size yet has no rows.
+  const bool sizeless = keep == 0 && max_size == 0 && cache.state.empty();
   require_data(
-      keep >= 0 && keep < max_size,
+      sizeless || (keep >= 0 && keep < max_size),
       cache,
       fmt::format("max_size is {} and keep {}, expected 0 <= keep < max_size", max_size, keep)
   );
@@ -138,11 +140,16 @@ void check_chunked(const SerializedCache& cache) {
   }
 }
 
-// Weight, scales and biases of one of keys and values.
-void check_triple(
-    const SerializedCache& cache, std::span<const Tensor> triple, std::int64_t group, int bits
+// MLX's float formats, whose scales are bytes: nvfp4, mxfp4 and mxfp8.
+bool has_byte_scales(std::int64_t group, std::int64_t bits) {
+  return (group == 16 && bits == 4) || (group == 32 && (bits == 4 || bits == 8));
+}
+
+// Weight, scales and perhaps biases of one of keys and values.
+void check_codes_of(
+    const SerializedCache& cache, std::span<const Tensor> parts, std::int64_t group, int bits
 ) {
-  for (const Tensor& part : triple) {
+  for (const Tensor& part : parts) {
     check_rank(cache, part);
     require_data(
         std::equal(part.shape.begin(), part.shape.begin() + 3, cache.state[0].shape.begin()),
@@ -150,17 +157,23 @@ void check_triple(
         fmt::format("parts of shapes {} and {}", shape_of(cache.state[0]), shape_of(part))
     );
   }
-  const std::int64_t words = triple[0].shape[3];
-  const std::int64_t groups = triple[1].shape[3];
+  const std::int64_t words = parts[0].shape[3];
+  const std::int64_t groups = parts[1].shape[3];
+  const Tensor& last = parts.back();  // The scales where there are no biases.
+  const bool bytes = parts[1].dtype == DType::kUInt8 && parts.size() == 2;
   require_data(
-      triple[0].dtype == DType::kUInt32 && is_float(triple[1].dtype) &&
-          triple[2].dtype == triple[1].dtype && triple[2].shape == triple[1].shape,
+      parts[0].dtype == DType::kUInt32 &&
+          (bytes ? has_byte_scales(group, bits) : group != 16 && is_float(parts[1].dtype)) &&
+          last.dtype == parts[1].dtype && last.shape == parts[1].shape,
       cache,
       fmt::format(
-          "parts of dtypes {}, {} and {}, expected U32 and twice a float",
-          dtype_name(triple[0].dtype),
-          dtype_name(triple[1].dtype),
-          dtype_name(triple[2].dtype)
+          "parts of dtypes {}, {} and {} for {} bits in groups of {}, expected U32 and floats, or "
+          "U32 and U8 without biases for 4 bits in 16, 4 in 32 and 8 in 32",
+          dtype_name(parts[0].dtype),
+          dtype_name(parts[1].dtype),
+          parts.size() == 2 ? "none" : dtype_name(last.dtype),
+          bits,
+          group
       )
   );
   require_data(
@@ -177,27 +190,30 @@ std::int64_t check_codes(const SerializedCache& cache, std::size_t at) {
   const std::int64_t group = integer(cache, at, "group_size");
   const std::int64_t bits = integer(cache, at + 1, "bits");
   require_data(
-      (group == 32 || group == 64 || group == 128) && bits >= 2 && bits <= 8 && bits != 7,
+      has_byte_scales(group, bits) ||
+          ((group == 32 || group == 64 || group == 128) && bits >= 2 && bits <= 8 && bits != 7),
       cache,
       fmt::format("{} bits in groups of {}", bits, group)
   );
   if (cache.state.empty()) {
     return 0;
   }
-  check_triple(cache, std::span(cache.state).subspan(0, 3), group, static_cast<int>(bits));
-  check_triple(cache, std::span(cache.state).subspan(3, 3), group, static_cast<int>(bits));
+  const auto parts = std::span(cache.state);
+  const std::size_t half = parts.size() / 2;
+  check_codes_of(cache, parts.first(half), group, static_cast<int>(bits));
+  check_codes_of(cache, parts.last(half), group, static_cast<int>(bits));
   return cache.state[0].shape[kRowAxis];
 }
 
 void check_quantized(const SerializedCache& cache) {
-  require_counts(cache, {0, 6}, 3);
+  require_counts(cache, {0, 4, 6}, 3);
   const std::int64_t offset = integer(cache, 0, "offset");
   const std::int64_t rows = check_codes(cache, 1);
   require_data(offset == rows, cache, fmt::format("offset is {} with {} rows", offset, rows));
 }
 
 void check_quantized_rotating(const SerializedCache& cache) {
-  require_counts(cache, {0, 6}, 6);
+  require_counts(cache, {0, 4, 6}, 6);
   check_ring(cache, check_codes(cache, 4));
 }
 

@@ -56,7 +56,7 @@ mx::array rows_of(const mx::array& array, std::int64_t first, std::int64_t last)
 }
 
 // Rows at `offset`, oldest first, of which a cache of this bound needs some: keys and values, or
-// the six parts of their codes, [1, H_kv, S, ...] each.
+// the parts of their codes, [1, H_kv, S, ...] each.
 struct TimeOrder {
   std::int64_t offset = 0;
   std::vector<mx::array> parts;
@@ -290,12 +290,18 @@ void restore(LayerCache& layer, const SerializedCache& serialized) {
   const int bits = static_cast<int>(meta_integer(serialized.meta.back(), "bits"));
   const int group =
       static_cast<int>(meta_integer(serialized.meta[serialized.meta.size() - 2], "group_size"));
-  const auto triple = [&](std::size_t first) {
-    return kernels::QuantizedRows{
-        rows.parts[first], rows.parts[first + 1], rows.parts[first + 2], bits, group
-    };
+  const std::size_t half = rows.parts.size() / 2;
+  require(
+      rows.parts[1].dtype() != mx::uint8,
+      ErrorCode::kInvalidArgument,
+      "codes with bytes as scales, expected codes with scales and biases"
+  );
+  const auto codes_at = [&](std::size_t first) {
+    const mx::array& scales = rows.parts[first + 1];
+    auto biases = half == 3 ? rows.parts[first + 2] : mx::zeros_like(scales);  // None are 0.
+    return kernels::QuantizedRows{rows.parts[first], scales, std::move(biases), bits, group};
   };
-  layer.assign(rows.offset, QuantizedKeyValues{triple(0), triple(3)});
+  layer.assign(rows.offset, QuantizedKeyValues{codes_at(0), codes_at(half)});
 }
 
 SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& layers) {

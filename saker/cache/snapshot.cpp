@@ -7,6 +7,16 @@
 #include <cassert>
 
 namespace saker::cache {
+namespace {
+
+template <typename Snapshot>
+std::size_t bytes_of(const Snapshot& rows) {
+  SharedBytes total;
+  rows.for_each_block([&](const kernels::KvBlock& block) { total.add(block); });
+  return total.bytes();
+}
+
+}  // namespace
 
 std::pair<LayerSnapshotPtr, LayerSnapshotPtr> split(const LayerSnapshotPtr& rows, std::int64_t at) {
   if (rows == nullptr || at <= rows->first()) {
@@ -30,6 +40,10 @@ LayerSnapshotPtr merge(const LayerSnapshotPtr& parent, const LayerSnapshotPtr& c
       child->first()
   );
   return parent->joined(*child);
+}
+
+std::size_t LayerSnapshot::nbytes() const {
+  return bytes_of(*this);
 }
 
 SequenceSnapshot::SequenceSnapshot(std::vector<LayerSnapshotPtr> layers)
@@ -63,6 +77,10 @@ void SequenceSnapshot::for_each_block(const kernels::BlockVisitor& visit) const 
   for (const auto& layer : layers_) {
     layer->for_each_block(visit);
   }
+}
+
+std::size_t SequenceSnapshot::nbytes() const {
+  return bytes_of(*this);
 }
 
 void SharedBytes::add(const kernels::KvBlock& block) {

@@ -53,6 +53,8 @@ class LayerSnapshot {
   // and shape, next.first() == last().
   virtual LayerSnapshotPtr joined(const LayerSnapshot& next) const = 0;
   virtual void for_each_block(const kernels::BlockVisitor& visit) const = 0;
+  // Bytes of its blocks, those that others share too. They are given back with the last holder.
+  std::size_t nbytes() const;
 
  private:
   std::int64_t first_;
@@ -79,6 +81,8 @@ class SequenceSnapshot {
   SequenceSnapshot slice(std::int64_t from, std::int64_t to) const;
   SequenceSnapshot joined(const SequenceSnapshot& next) const;
   void for_each_block(const kernels::BlockVisitor& visit) const;
+  // Bytes of the layers' blocks, each counted once.
+  std::size_t nbytes() const;
 
  private:
   std::vector<LayerSnapshotPtr> layers_;

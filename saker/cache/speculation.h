@@ -21,8 +21,9 @@ class Speculation {
   // Rows written to the view so far.
   std::int64_t rows() const { return view_.offset() - start_; }
 
-  // Ends the speculation. Throws kInternal, with nothing changed, where the view has fewer rows or
-  // the live cache has moved.
+  // Ends the speculation with the first `count` rows: all of them where `count` is more, none where
+  // it is below 0. Throws kInternal, with nothing changed, where the live cache has moved, and
+  // after an earlier commit.
   void commit(std::int64_t count);
 
  private:

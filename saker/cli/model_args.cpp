@@ -180,7 +180,7 @@ std::unique_ptr<engine::Engine> load_engine(
   } else if (args.drafts && args.draft != "none") {
     options.draft = load::resolve_model(args.draft);
   }
-  auto engine = engine::Engine::load(model, options);
+  auto engine = engine::Engine::load(args.model, options);
   bar.reset();
   for (const std::string& warning : engine->facts().warnings) {
     spdlog::warn("{}", warning);

@@ -100,17 +100,7 @@ void set_adapter_scale(GenerateRequest& request, const Json& value) {
 }
 
 void set_speculate(GenerateRequest& request, const Json& value) {
-  const auto name = value.get<std::string>();
-  const auto& names = engine::kSpeculateNames;
-  const auto* const found =
-      std::ranges::find(names, name, [](const auto& pair) { return pair.first; });
-  require(
-      found != names.end(),
-      ErrorCode::kInvalidArgument,
-      "speculate: got {:?}, expected none, prompt-lookup, draft, mtp or dflash",
-      name
-  );
-  request.speculate = found->second;
+  request.speculate = engine::parse_speculate(value.get<std::string>());
 }
 
 void set_acceptance(GenerateRequest& request, const Json& value) {

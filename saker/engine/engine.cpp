@@ -23,6 +23,7 @@
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace saker::engine {
@@ -43,6 +44,13 @@ std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_d
   const load::TextFolder texts(model_dir);
   check_is_model(model_dir, texts);
   return Prompts::load(texts.path());
+}
+
+// Paths stay what they are; names lead to the hub's cache.
+std::filesystem::path found_model(const std::filesystem::path& model) {
+  std::error_code ignored;
+  const bool is_path = !model.empty() && std::filesystem::exists(model, ignored);
+  return is_path ? model : load::resolve_model(model.string());
 }
 
 // The texts of a model with an adapter in its weights.
@@ -244,10 +252,13 @@ std::size_t default_prefix_cache_bytes() {
 }
 
 std::unique_ptr<Engine> Engine::load(
-    const std::filesystem::path& model_dir, const EngineOptions& options
+    const std::filesystem::path& model, const EngineOptions& options
 ) {
   const auto start = std::chrono::steady_clock::now();
-  auto impl = std::make_unique<Impl>(model_dir, options);
+  const std::filesystem::path path = found_model(model);
+  auto impl = std::make_unique<Impl>(path, options);
+  impl->facts().requested = model.string();
+  impl->facts().path = path;
   impl->facts().load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
@@ -379,6 +390,10 @@ const text::Tokenizer* Engine::tokenizer() const {
 
 std::optional<std::int32_t> Engine::special_token(std::string_view name) const {
   return impl_->prompts().special_token(name);
+}
+
+const std::vector<std::int32_t>& Engine::stop_tokens() const {
+  return impl_->prompts().eos_tokens();
 }
 
 const text::ChatTemplate* Engine::chat_template() const {

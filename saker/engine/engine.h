@@ -65,6 +65,8 @@ struct EngineOptions {
 
 // What a model is, for `inspect`, `bench` and logs.
 struct ModelFacts {
+  std::string requested;       // The model as it was named to `Engine::load`.
+  std::filesystem::path path;  // The folder or file that this led to.
   std::string model_type;
   std::string instruction_set;  // Of the CPU kernels; "gpu" on a GPU.
   int vocab_size = 0;
@@ -87,8 +89,10 @@ struct EventHandler {
 
 class Engine {
  public:
+  // `model`: a folder, a file in GGUF, or what load::resolve_model knows: a repo id in the local
+  // hub cache, or nothing for the bundled demo model.
   static std::unique_ptr<Engine> load(
-      const std::filesystem::path& model_dir, const EngineOptions& options
+      const std::filesystem::path& model, const EngineOptions& options
   );
 
   Engine(const Engine&) = delete;
@@ -135,6 +139,8 @@ class Engine {
   // What the tokenizer's configuration names "bos_token", "eos_token" and so on; none where it
   // names none, or a text that is no token.
   std::optional<std::int32_t> special_token(std::string_view name) const;
+  // Any of them ends an answer, unless a request says `ignore_eos`.
+  const std::vector<std::int32_t>& stop_tokens() const;
   // None when the model has no chat template.
   const text::ChatTemplate* chat_template() const;
   // Sampling options that generation_config.json asks for, over the defaults; for `run` and

@@ -28,6 +28,9 @@ inline constexpr std::array kSpeculateNames = {
     std::pair<std::string_view, Speculate>{"dflash", Speculate::kDflash},
 };
 
+// Throws kInvalidArgument for other names.
+Speculate parse_speculate(std::string_view name);
+
 inline constexpr int kAutoDraftDepth = -1;
 
 }  // namespace saker::engine

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/generate/pass.h"
 
+#include "saker/base/error.h"
+#include "saker/models/token_ids.h"
 #include "saker/nn/forward_context.h"
 
+#include <numeric>
 #include <utility>
 
 namespace saker::generate {
@@ -75,7 +78,7 @@ PassTransaction::PassTransaction(std::span<const PassSpan> spans) {
   try {
     for (const PassSpan& span : spans) {
       span.cache->begin();
-      open_.push_back(span.cache);
+      open_.push_back({span.cache, static_cast<std::int64_t>(span.tokens.size())});
     }
   } catch (...) {
     roll_back();
@@ -88,16 +91,49 @@ PassTransaction::~PassTransaction() {
 }
 
 void PassTransaction::commit(std::size_t index, std::int64_t count) {
-  open_[index]->commit(count);
-  open_[index] = nullptr;
+  Open& open = open_.at(index);
+  require(
+      open.cache != nullptr && count >= 0 && count <= open.rows,
+      ErrorCode::kInternal,
+      "[pass] commit of {} rows of a span of {}",
+      count,
+      open.rows
+  );
+  open.cache->commit(count);
+  open.cache = nullptr;
 }
 
 void PassTransaction::roll_back() {
-  for (cache::SequenceCache* cache : open_) {
-    if (cache != nullptr) {
-      cache->roll_back();
+  for (const Open& open : open_) {
+    if (open.cache != nullptr) {
+      open.cache->roll_back();
     }
   }
+}
+
+AcceptedBlock forward_accept_all_block(
+    const models::Model& model,
+    cache::SequenceCache& cache,
+    std::span<const std::int32_t> tokens,
+    std::span<const int> tap_layers
+) {
+  models::check_token_ids(model.info(), tokens);
+  const int count = static_cast<int>(tokens.size());
+  const PassSpan span{.cache = &cache, .tokens = {tokens.begin(), tokens.end()}};
+  PassTransaction transaction({&span, 1});
+  nn::ForwardContext context({{&cache, count}});
+  context.tap_layers.assign(tap_layers.begin(), tap_layers.end());
+  const auto final_rows = model.forward(mx::array(tokens.data(), {count}, mx::int32), context);
+  std::vector<std::int32_t> all(tokens.size());
+  std::iota(all.begin(), all.end(), 0);
+  const auto last = mx::slice(final_rows, {count - 1, 0}, {count, final_rows.shape(1)});
+  AcceptedBlock block{
+      .logits = mx::astype(model.unembed(last, {}), mx::float32),
+      .taps = context.tapped(final_rows, all),
+  };
+  mx::eval(block.logits, block.taps);
+  transaction.commit(0, count);
+  return block;
 }
 
 }  // namespace saker::generate

@@ -64,13 +64,36 @@ class PassTransaction {
   PassTransaction& operator=(const PassTransaction&) = delete;
   ~PassTransaction();
 
-  // Keeps the first `count` new rows of this span's cache.
+  // Keeps the first `count` new rows of this span's cache. Throws kInternal for more than the span
+  // has: the caches would keep what there is.
   void commit(std::size_t index, std::int64_t count);
 
  private:
+  struct Open {
+    cache::SequenceCache* cache;  // Null once committed.
+    std::int64_t rows;
+  };
+
   void roll_back();
 
-  std::vector<cache::SequenceCache*> open_;  // Null once committed.
+  std::vector<Open> open_;
 };
+
+// What a pass gave whose rows were all kept.
+struct AcceptedBlock {
+  mx::array logits;  // Of the last row, [1, vocab_size] float32, evaluated as the other.
+  mx::array taps;    // See nn::ForwardContext::tapped: [n, taps * hidden], or [n, hidden].
+};
+
+// Runs tokens as the next rows of a sequence and keeps all of them, whatever the model would have
+// chosen in their place. For instruments: what a round of speculation costs when every draft is
+// right. Answers made of it are not the model's. Throws kInvalidArgument for no tokens, for
+// ids and for layers that the model lacks; then the cache is as before.
+AcceptedBlock forward_accept_all_block(
+    const models::Model& model,
+    cache::SequenceCache& cache,
+    std::span<const std::int32_t> tokens,
+    std::span<const int> tap_layers = {}
+);
 
 }  // namespace saker::generate

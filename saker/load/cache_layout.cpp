@@ -385,12 +385,14 @@ CacheNode part(const SerializedCache& cache, std::size_t index) {
   return cache.state.empty() ? CacheNode{} : CacheNode{cache.state[index]};
 }
 
-CacheNode triple(const SerializedCache& cache, std::size_t first) {
-  if (cache.state.empty()) {
-    return {};
+// The parts of the keys or of the values, which have biases or none.
+CacheNode codes(const SerializedCache& cache, std::size_t side) {
+  const std::size_t count = cache.state.size() / 2;
+  CacheNode::List parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    parts.push_back({cache.state[side * count + i]});
   }
-  return {CacheNode::List{{cache.state[first]}, {cache.state[first + 1]}, {cache.state[first + 2]}}
-  };
+  return parts.empty() ? CacheNode{} : CacheNode{std::move(parts)};
 }
 
 CacheNode::List current_slots(const SerializedCache& cache) {
@@ -458,11 +460,11 @@ CacheNode to_current(const SerializedCache& cache) {
   }
   if (cache.kind == "QuantizedKVCache") {
     return {CacheNode::List{
-        triple(cache, 0), triple(cache, 3), number(meta[0]), number(meta[1]), number(meta[2])
+        codes(cache, 0), codes(cache, 1), number(meta[0]), number(meta[1]), number(meta[2])
     }};
   }
   if (cache.kind == "QuantizedRotatingKVCache") {
-    CacheNode::List values = {triple(cache, 0), triple(cache, 3)};
+    CacheNode::List values = {codes(cache, 0), codes(cache, 1)};
     for (const std::string& value : meta) {
       values.push_back(number(value));
     }

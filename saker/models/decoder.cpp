@@ -6,6 +6,7 @@
 #include "saker/cache/recurrent.h"
 #include "saker/cache/rotating.h"
 #include "saker/kernels/activation.h"
+#include "saker/models/token_table.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +18,9 @@ namespace {
 
 // Where the decoder's tensors are: alone, below the language model of a larger one, or in a bare
 // base model.
-constexpr std::array<std::string_view, 4> kBodyScopes{
-    "model", "language_model.model", "model.language_model", ""
+constexpr std::array<std::string_view, 5> kBodyScopes{
+    "model", "language_model.model", "model.language_model", "language_model", ""
 };
-constexpr int kKeptRows = 4;  // Of a bounded cache, always visible.
 constexpr std::array<std::string_view, 3> kHeadScopes{
     "lm_head", "language_model.lm_head", "model.lm_head"
 };
@@ -49,6 +49,14 @@ nn::Linear make_head(
   return tied();
 }
 
+// REQUIRES: a scope that has one.
+nn::Weights token_table(const nn::Weights& body) {
+  const auto* const found = std::ranges::find_if(kTokenTables, [&](std::string_view name) {
+    return (body / name).has("weight");
+  });
+  return body / *found;
+}
+
 class Decoder final : public Model {
  public:
   Decoder(
@@ -58,7 +66,7 @@ class Decoder final : public Model {
       const LoadProgress& progress
   )
       : config_(config),
-        embedding_(body_scope(weights) / "embed_tokens", config.vocab_size, config.hidden),
+        embedding_(token_table(body_scope(weights)), config.vocab_size, config.hidden),
         layer_inputs_(make_layer_inputs(weights)),
         stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
         head_(make_head(weights, config, embedding_)),
@@ -217,8 +225,12 @@ nn::FeedForward feed_forward(const LayerParts& parts) {
 
 std::optional<nn::Weights> find_body_scope(const nn::Weights& weights) {
   for (const auto scope : kBodyScopes) {
-    if ((weights / scope / "embed_tokens").has("weight")) {
-      return weights / scope;
+    nn::Weights body = weights / scope;
+    const bool found = std::ranges::any_of(kTokenTables, [&](std::string_view name) {
+      return (body / name).has("weight");
+    });
+    if (found) {
+      return body;
     }
   }
   return std::nullopt;
@@ -271,7 +283,7 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     return std::make_unique<cache::RotatingKVCache>(shape, layer.window);
   }
   if (options.max_kv_size > 0) {
-    const int keep = std::min(kKeptRows, options.max_kv_size - 1);
+    const int keep = std::min(cache::kRotatingDefaultKeep, options.max_kv_size - 1);
     return std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep);
   }
   return std::make_unique<cache::KVCache>(shape);

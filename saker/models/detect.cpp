@@ -5,6 +5,7 @@
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 #include "saker/models/model.h"
+#include "saker/models/token_table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +18,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace saker::models {
@@ -30,12 +31,14 @@ struct Layout {
   Names all;           // That every layer has,
   Names some = {};     // and that a layer may have.
   Names tensors = {};  // Of `some`, those that are no modules.
+  Names parts = {};    // Beside the layers: scopes of what a checkpoint may bring along.
 };
 
 struct Family {
   std::string_view prefix;
   std::string_view model_type;
   Layout layout;
+  bool nested = false;  // May be the `language_model` of a larger checkpoint.
 };
 
 Names joined(Names names, const Names& more) {
@@ -61,14 +64,12 @@ Layout llama_layout() {
   return {.all = joined(mlp_modules(), attention_modules())};
 }
 
-// A longer prefix comes before what it continues.
-std::vector<Family> families() {
-  const Names head_norms{"self_attn.q_norm", "self_attn.k_norm"};
-  const Names sandwich{"pre_feedforward_layernorm", "post_feedforward_layernorm"};
-  const Layout llama = llama_layout();
-  const Layout qwen3{.all = joined(llama.all, head_norms)};
-  const Layout gemma2{.all = joined(llama.all, sandwich)};
-  const Layout gemma3{.all = joined(gemma2.all, head_norms)};
+const Names& head_norms() {
+  static const Names names{"self_attn.q_norm", "self_attn.k_norm"};
+  return names;
+}
+
+Layout hybrid_layout() {
   const Names delta{
       "linear_attn.in_proj_qkv",
       "linear_attn.in_proj_z",
@@ -78,19 +79,33 @@ std::vector<Family> families() {
       "linear_attn.conv1d",
       "linear_attn.norm",
   };
-  const Layout hybrid{
-      .all = mlp_modules(),
-      .some = joined(joined(attention_modules(), head_norms), delta),
-      .tensors = {"linear_attn.A_log", "linear_attn.dt_bias"},
-  };
   return {
-      {"qwen3_5", "qwen3_5", hybrid},
-      {"qwen3.5", "qwen3_5", hybrid},
+      .all = mlp_modules(),
+      .some = joined(joined(attention_modules(), head_norms()), delta),
+      .tensors = {"linear_attn.A_log", "linear_attn.dt_bias"},
+      .parts = {"mtp"},
+  };
+}
+
+Family qwen3_5_family(std::string_view prefix) {
+  return {.prefix = prefix, .model_type = "qwen3_5", .layout = hybrid_layout(), .nested = true};
+}
+
+// A longer prefix comes before what it continues.
+std::vector<Family> families() {
+  const Names sandwich{"pre_feedforward_layernorm", "post_feedforward_layernorm"};
+  const Layout llama = llama_layout();
+  const Layout qwen3{.all = joined(llama.all, head_norms())};
+  const Layout gemma2{.all = joined(llama.all, sandwich)};
+  const Layout gemma3{.all = joined(gemma2.all, head_norms())};
+  return {
+      qwen3_5_family("qwen3_5"),
+      qwen3_5_family("qwen3.5"),
       {"qwen3", "qwen3", qwen3},
       {"qwen2", "qwen2", llama},
       {"llama", "llama", llama},
       {"mistral", "mistral", llama},
-      {"gemma3", "gemma3_text", gemma3},
+      {"gemma3", "gemma3_text", gemma3, true},
       {"gemma2", "gemma2", gemma2},
       {"gemma", "gemma", llama},
   };
@@ -134,23 +149,56 @@ bool is_in(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// A tensor's name below its decoder.
+struct LocalName {
+  std::string_view name;
+  bool in_language_model = false;
+};
+
+LocalName local_name(std::string_view tensor) {
+  for (const std::string_view scope :
+       {"language_model.model.", "model.language_model.", "language_model."}) {
+    if (tensor.starts_with(scope)) {
+      return {tensor.substr(scope.size()), true};
+    }
+  }
+  constexpr std::string_view kModel = "model.";
+  return {tensor.starts_with(kModel) ? tensor.substr(kModel.size()) : tensor, false};
+}
+
+bool is_nested(std::span<const std::string> tensors) {
+  return std::ranges::any_of(tensors, [](const std::string& tensor) {
+    return local_name(tensor).in_language_model;
+  });
+}
+
+std::int64_t layer_count(const Json& config) {
+  const auto text = config.find("text_config");
+  const bool nested = text != config.end() && text->is_object();
+  return json_int(nested ? *text : config, "num_hidden_layers", 0);
+}
+
 // Why a checkpoint is not of a layout.
 class Misfit {
  public:
-  Misfit(const Layout& layout, std::int64_t layer_count)
-      : layout_(layout), layer_count_(layer_count) {}
+  Misfit(const Family& family, const Json& config, std::span<const std::string> tensors)
+      : layout_(family.layout),
+        nested_(family.nested && is_nested(tensors)),
+        tensors_(tensors),
+        layer_count_(layer_count(config)) {}
 
   // None where it is.
-  std::optional<std::string> find(std::span<const std::string> tensors) {
-    for (const std::string& tensor : tensors) {
+  std::optional<std::string> find() {
+    for (const std::string& tensor : tensors_) {
       if (!take(tensor)) {
         return fmt::format("it has a tensor {}", quote(tensor));
       }
     }
-    for (const std::string_view name : {"embed_tokens", "norm"}) {
-      if (!top_.contains(name)) {
-        return fmt::format("it has no tensor '{}.weight'", name);
-      }
+    if (!has_table_) {
+      return "it has no tensor 'embed_tokens.weight'";
+    }
+    if (!has_norm_) {
+      return "it has no tensor 'norm.weight'";
     }
     if (static_cast<std::int64_t>(layers_.size()) != layer_count_) {
       return fmt::format(
@@ -173,50 +221,104 @@ class Misfit {
     if (tensor.ends_with("rotary_emb.inv_freq")) {
       return true;
     }
-    constexpr std::string_view kModel = "model.";
-    if (tensor.starts_with(kModel)) {
-      tensor.remove_prefix(kModel.size());
+    const auto [name, in_language_model] = local_name(tensor);
+    if (in_language_model && !nested_) {
+      return false;
     }
-    const auto in_layer = numbered_name(tensor, "layers.");
-    const std::string_view name = in_layer ? in_layer->rest : tensor;
-    const auto dot = name.rfind('.');
-    const std::string_view module = name.substr(0, dot);
-    const std::string_view part = dot == std::string_view::npos ? "" : name.substr(dot + 1);
-    if (!in_layer) {
-      const bool known = module == "embed_tokens" || module == "norm" || module == "lm_head";
-      if (known && part == "weight") {
-        top_.insert(module);
-      }
-      return known && is_part(part) && part != "bias";
+    if (const auto in_layer = numbered_name(name, "layers.")) {
+      return nested_ == in_language_model && take_of_layer(in_layer->number, in_layer->rest);
     }
+    const auto dot = name.find('.');
+    if (dot != std::string_view::npos && is_in(layout_.parts, name.substr(0, dot))) {
+      return true;
+    }
+    // What lies beside a language model sees and hears.
+    return take_of_top(name) || (nested_ && !in_language_model);
+  }
+
+  bool take_of_top(std::string_view name) {
+    const auto [module, part] = parted(name);
+    const bool is_table = is_token_table(module);
+    has_table_ = has_table_ || (is_table && part == "weight");
+    has_norm_ = has_norm_ || (module == "norm" && part == "weight");
+    const bool known = is_table || module == "norm" || module == "lm_head";
+    return known && is_part(part) && part != "bias";
+  }
+
+  bool take_of_layer(std::int64_t layer, std::string_view name) {
     if (is_in(layout_.tensors, name)) {
       return true;
     }
+    const auto [module, part] = parted(name);
     // A norm with a bias is another norm.
     const bool is_norm = module.ends_with("norm");
     const bool known = is_in(layout_.all, module) || is_in(layout_.some, module);
     if (known && part == "weight") {
-      layers_[in_layer->number].insert(module);
+      layers_[layer].insert(module);
     }
     return known && (is_norm ? part == "weight" : is_part(part));
   }
 
+  // "self_attn.q_proj.weight" as module and part.
+  static std::pair<std::string_view, std::string_view> parted(std::string_view name) {
+    const auto dot = name.rfind('.');
+    return {name.substr(0, dot), dot == std::string_view::npos ? "" : name.substr(dot + 1)};
+  }
+
   const Layout& layout_;
-  std::int64_t layer_count_ = 0;
-  std::set<std::string_view> top_;
+  bool nested_;
+  std::span<const std::string> tensors_;
+  std::int64_t layer_count_;
+  bool has_table_ = false;
+  bool has_norm_ = false;
   std::map<std::int64_t, std::set<std::string_view>> layers_;
 };
 
 std::optional<std::string> misfit(
-    const Layout& layout, const Json& config, std::span<const std::string> tensors
+    const Family& family, const Json& config, std::span<const std::string> tensors
 ) {
-  return Misfit(layout, json_int(config, "num_hidden_layers", 0)).find(tensors);
+  return Misfit(family, config, tensors).find();
+}
+
+// Its layers of linear attention are found in no other family.
+bool has_linear_attention(std::span<const std::string> tensors) {
+  return std::ranges::any_of(tensors, [](const std::string& tensor) {
+    return tensor.find(".linear_attn.in_proj_qkv.") != std::string::npos;
+  });
 }
 
 Detection renamed(const Json& config, std::string_view model_type, std::string warning) {
   Detection result{.config = config, .warning = std::move(warning)};
   result.config["model_type"] = model_type;
   return result;
+}
+
+// What `model_type` says, or where it is missing that of the text part.
+std::string name_of(const Json& config) {
+  std::string name = json_string(config, "model_type", "");
+  const auto text = config.find("text_config");
+  if (name.empty() && text != config.end() && text->is_object()) {
+    name = json_string(*text, "model_type", "");
+  }
+  return name;
+}
+
+// The family that a checkpoint of a strange name is of; none where it is of none.
+std::optional<Family> family_of(
+    std::string_view name, const Json& config, std::span<const std::string> tensors
+) {
+  const auto all = families();
+  const auto named = std::ranges::find_if(all, [&](const Family& candidate) {
+    return continues(name, candidate.prefix);
+  });
+  if (named != all.end() && !misfit(*named, config, tensors)) {
+    return *named;
+  }
+  const Family hybrid = qwen3_5_family("");
+  if (has_linear_attention(tensors) && !misfit(hybrid, config, tensors)) {
+    return hybrid;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -236,15 +338,11 @@ Detection detect_architecture(const Json& config, std::span<const std::string> t
   const std::string named = model_type.empty() ? "missing" : quote(model_type);
   std::string reason = "that is another design";
   if (!is_one_of_the_others(model_type)) {
-    const auto all = families();
-    const auto family = std::ranges::find_if(all, [&](const Family& candidate) {
-      return continues(model_type, candidate.prefix);
-    });
-    if (family != all.end() && !misfit(family->layout, config, tensors)) {
+    if (const auto family = family_of(name_of(config), config, tensors)) {
       const std::string_view own = family->model_type;
       return renamed(config, own, fmt::format("model_type is {}, which runs as {}", named, own));
     }
-    const auto strange = misfit(llama_layout(), config, tensors);
+    const auto strange = misfit({"", "generic", llama_layout()}, config, tensors);
     if (!strange) {
       constexpr std::string_view kText =
           "model_type is {}; its tensors are a llama's, so it runs as generic and may answer "
@@ -256,10 +354,11 @@ Detection detect_architecture(const Json& config, std::span<const std::string> t
   throw Error(
       ErrorCode::kUnsupported,
       fmt::format(
-          "[config] model_type is {}, expected one of {} ({})",
+          "[config] model_type is {}, expected one of {} ({}); {}",
           named,
           fmt::join(known, ", "),
-          reason
+          reason,
+          kHowToAdd
       )
   );
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 // Which of the architectures a checkpoint is of, where its `model_type` is none of the table's:
-// a family whose name it continues ("qwen3-instruct"), or `generic` for a llama under a name of its
-// own. Both only where every tensor is one that the family's layers have, so that what is built
-// otherwise is refused instead of answering nonsense. Pure; any thread.
+// a family whose name it continues ("qwen3-instruct"), Qwen 3.5 where layers of linear attention
+// are those of its design, or `generic` for a llama under a name of its own. All only where every
+// tensor is one that the family's layers have, so that what is built otherwise is refused instead
+// of answering nonsense. Of a checkpoint for images too, whose text part is a `language_model`,
+// that part alone counts. Pure; any thread.
 
 #include "saker/base/json.h"
 

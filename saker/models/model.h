@@ -79,6 +79,12 @@ class Model {
   virtual std::size_t cache_bytes(std::int64_t depth, int kv_bits) const = 0;
 };
 
+// The token that the head gives the highest logit, of each row: hidden [n, hidden], rows of a pass,
+// and their adapters, -> int32 [n]. Ties: the lowest id.
+mx::array lm_head_argmax(
+    const Model& model, const mx::array& hidden, const nn::RowAdapters& adapters = {}
+);
+
 using LoadProgress = std::function<void(int done, int total)>;  // Layers.
 
 // Builds the model that config["model_type"] names (see detect.h for other names). Throws
@@ -105,5 +111,8 @@ std::vector<LayerCacheFacts> layer_caches(
 );
 
 std::vector<std::string_view> supported_model_types();
+
+// For the message that names none of them.
+inline constexpr std::string_view kHowToAdd = "docs/adding-a-model.md says how to add one";
 
 }  // namespace saker::models

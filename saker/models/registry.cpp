@@ -54,9 +54,10 @@ Architecture find_architecture(const Json& config) {
   throw Error(
       ErrorCode::kUnsupported,
       fmt::format(
-          "[config] model_type is \"{}\", expected one of {}",
+          "[config] model_type is \"{}\", expected one of {}; {}",
           model_type,
-          fmt::join(supported_model_types(), ", ")
+          fmt::join(supported_model_types(), ", "),
+          kHowToAdd
       )
   );
 }
@@ -72,6 +73,12 @@ std::unique_ptr<const Model> make_model(
     architecture.adjust(decoder, body_scope(weights));
   }
   return make_decoder(decoder, weights, architecture.build_layer, progress);
+}
+
+mx::array lm_head_argmax(
+    const Model& model, const mx::array& hidden, const nn::RowAdapters& adapters
+) {
+  return mx::astype(mx::argmax(model.unembed(hidden, adapters), -1), mx::int32);
 }
 
 std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weights& weights) {

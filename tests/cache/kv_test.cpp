@@ -89,11 +89,38 @@ TEST(KVCache, RefusesTransactionsOutOfOrder) {
   cache.begin();
   EXPECT_THROW(cache.begin(), Error);
   EXPECT_THROW(cache.trim(1), Error);
+  EXPECT_THROW(cache.clear(), Error);
   update(cache, 2);
-  EXPECT_THROW(cache.commit(3), Error);
-  EXPECT_THROW(cache.commit(-1), Error);
   cache.commit(2);
   EXPECT_EQ(cache.offset(), 2);
+}
+
+TEST(KVCache, CommitsAtMostWhatWasWritten) {
+  KVCache cache(test_shape());
+  update(cache, 3);
+  cache.begin();
+  update(cache, 2);
+  cache.commit(99);
+  EXPECT_TRUE(same_rows(*cache.view(), numbers(0, 5)));
+  cache.begin();
+  update(cache, 2);
+  cache.commit(-1);
+  EXPECT_TRUE(same_rows(*cache.view(), numbers(0, 5)));
+}
+
+TEST(KVCache, ClearGivesBackMemory) {
+  KVCache cache(test_shape());
+  const std::size_t empty = cache.nbytes();
+  update(cache, 200);
+  const auto other = cache.copy();
+  const auto rows = cache.snapshot(0);
+  EXPECT_EQ(rows->nbytes(), cache.nbytes());
+  cache.clear();
+  EXPECT_TRUE(cache.is_empty());
+  EXPECT_EQ(cache.nbytes(), empty);
+  EXPECT_FALSE(cache.view().has_value());
+  EXPECT_TRUE(same_rows(*other->view(), numbers(0, 200)));
+  EXPECT_TRUE(same_rows(update(cache, 2), numbers(0, 2)));
 }
 
 TEST(KVCache, CopyIsIndependent) {

@@ -72,6 +72,32 @@ TEST(RecurrentCache, WithoutAReplayRowsAreKeptAsAWhole) {
   EXPECT_EQ(rows_of(cache), 100);
 }
 
+TEST(RecurrentCache, SnapshotsFromBelowZeroBeginAtZero) {
+  RecurrentCache cache(state_after(0));
+  EXPECT_EQ(cache.snapshot(-1), nullptr);
+  write(cache, 4);
+  const auto rows = cache.snapshot(-7);
+  ASSERT_NE(rows, nullptr);
+  EXPECT_EQ(rows->first(), 0);
+  EXPECT_EQ(rows->last(), 4);
+}
+
+TEST(RecurrentCache, CommitsAtMostWhatWasWritten) {
+  RecurrentCache cache(state_after(0));
+  cache.begin();
+  write(cache, 4);
+  cache.commit(99);
+  EXPECT_EQ(rows_of(cache), 4);
+  cache.begin();
+  write(cache, 4);
+  EXPECT_THROW(cache.clear(), Error);
+  cache.commit(-1);
+  EXPECT_EQ(rows_of(cache), 4);
+  cache.clear();
+  EXPECT_TRUE(cache.is_empty());
+  EXPECT_EQ(rows_of(cache), 0);
+}
+
 // All layers keep the rows, or none.
 TEST(RecurrentCache, ASequenceAsksFirst) {
   std::vector<std::unique_ptr<LayerCache>> layers;

@@ -41,12 +41,41 @@ TEST(SequenceCache, CommitsAllLayers) {
   EXPECT_EQ(cache.nbytes(), cache.layer(0).nbytes() + cache.layer(1).nbytes());
 }
 
+TEST(SequenceCache, CommitsAtMostWhatWasWritten) {
+  auto cache = mixed_cache();
+  cache.begin();
+  update_all(cache, 3);
+  cache.commit(99);
+  EXPECT_EQ(cache.offset(), 3);
+  EXPECT_EQ(cache.layer(1).offset(), 3);
+  cache.begin();
+  update_all(cache, 2);
+  cache.commit(-4);
+  EXPECT_EQ(cache.offset(), 3);
+  EXPECT_THROW(cache.commit(0), Error);
+}
+
+TEST(SequenceCache, ClearForgetsAllLayers) {
+  auto cache = mixed_cache();
+  update_all(cache, 90);
+  const auto rows = cache.snapshot(0);
+  EXPECT_EQ(rows->nbytes(), rows->layers()[0]->nbytes() + rows->layers()[1]->nbytes());
+  cache.begin();
+  EXPECT_THROW(cache.clear(), Error);
+  cache.roll_back();
+  cache.clear();
+  EXPECT_EQ(cache.offset(), 0);
+  EXPECT_TRUE(cache.layer(1).is_empty());
+  EXPECT_EQ(cache.nbytes(), mixed_cache().nbytes());
+}
+
 TEST(SequenceCache, CommitChangesNothingWhenALayerLacksRows) {
   auto cache = mixed_cache();
   cache.begin();
   update(cache.layer(0), 3);
   update(cache.layer(1), 1);
   EXPECT_THROW(cache.commit(3), Error);
+  EXPECT_THROW(cache.commit(99), Error);
   cache.roll_back();
   EXPECT_EQ(cache.layer(0).offset(), 0);
   EXPECT_EQ(cache.layer(1).offset(), 0);

@@ -168,6 +168,28 @@ TEST(SerializedRows, CodesStayAsTheyAre) {
   EXPECT_TRUE(sliding.is_empty());
 }
 
+TEST(SerializedRows, CodesWithoutBiasesHaveBiasesOfZero) {
+  auto rows = codes("QuantizedKVCache", numbers(0, 7), {"7", "32", "4"});
+  for (const std::size_t biases : {2U, 5U}) {
+    rows.state[biases] = to_tensor(mx::zeros_like(to_array(rows.state[biases])));
+  }
+  auto without = rows;
+  without.state = {rows.state[0], rows.state[1], rows.state[3], rows.state[4]};
+  KVCache cache({kHeads, 32, 32, mx::float32, 4});
+  restore(cache, without);
+  EXPECT_EQ(bytes_of(serialize(cache)), bytes_of(rows));
+  // Bytes as scales are another kind of codes.
+  const auto floats = mx::ones({1, kHeads, 7, 32});
+  const auto parts = mx::quantize(floats, 32, 4, "mxfp4");
+  for (const std::size_t half : {0U, 2U}) {
+    without.state[half] = to_tensor(parts[0]);
+    without.state[half + 1] = to_tensor(parts[1]);
+  }
+  testing::expect_error(ErrorCode::kInvalidArgument, {"bytes as scales"}, [&] {
+    restore(cache, without);
+  });
+}
+
 TEST(SerializedRows, CodesOfAnotherFormAreRefused) {
   KVCache cache({kHeads, 32, 32, mx::float32, 4});
   const auto rows = codes("QuantizedKVCache", numbers(0, 7), {"7", "32", "4"});

@@ -354,10 +354,21 @@ TEST(Speculation, LeavesTheCacheAloneUntilCommitted) {
     EXPECT_EQ(tried.rows(), 90);
     EXPECT_TRUE(both_have(cache, 100));
     EXPECT_EQ(bytes_of(all(cache.layer(0)), all(cache.layer(1))), before);
-    EXPECT_THROW(tried.commit(91), Error);
-    EXPECT_TRUE(both_have(cache, 100));
     tried.commit(accepted);
     EXPECT_TRUE(both_have(cache, 100 + accepted));
+    EXPECT_THROW(tried.commit(0), Error);
+  }
+}
+
+TEST(Speculation, CommitsAtMostWhatWasTried) {
+  for (const auto& [count, kept] : {std::pair{91, 90}, std::pair{1000, 90}, std::pair{-3, 0}}) {
+    auto cache = two_layers(100);
+    Speculation tried(cache);
+    for (int i = 0; i < 2; ++i) {
+      update(tried.view().layer(i), 90);
+    }
+    tried.commit(count);
+    EXPECT_TRUE(both_have(cache, 100 + kept));
   }
 }
 

@@ -96,6 +96,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answered_by(self, fault):
         """Whether the fault was the whole answer."""
+        time.sleep(fault.get("wait", 0))
         if "status" in fault:
             self.answer(fault["status"], b"no", **fault.get("headers", {}))
         elif fault.get("drop"):

@@ -9,6 +9,9 @@
 
 #include "tests/engine/model_folder.h"
 #include "tests/kernels/saved_machine.h"
+#include "tests/support/environment.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -364,6 +367,24 @@ TEST(Engine, BenchMeasuresRates) {
   EXPECT_THROW(engine->bench({.batch = 1 << 30}, {}), Error);
   EXPECT_THROW(engine->cache_bytes(-1, 16), Error);
   EXPECT_THROW(engine->cache_bytes(1, 7), Error);
+}
+
+TEST(Engine, FactsSayWhatWasAskedForAndWhatWasFound) {
+  const auto demo = std::filesystem::path(SAKER_SOURCE_DIR) / "models/demo";
+  const auto by_path = Engine::load(demo, {});
+  EXPECT_EQ(by_path->facts().requested, demo.string());
+  EXPECT_EQ(by_path->facts().path, demo);
+  const testing::TemporaryDir cache;
+  const std::string commit(40, 'c');
+  cache.write("models--org--demo/refs/main", commit);
+  const auto snapshot = cache.path() / "models--org--demo/snapshots" / commit;
+  std::filesystem::create_directories(snapshot.parent_path());
+  std::filesystem::create_directory_symlink(demo, snapshot);
+  const testing::HubEnvironment set({{"HF_HUB_CACHE", cache.path().string()}});
+  const auto by_name = Engine::load("org/demo", {});
+  EXPECT_EQ(by_name->facts().requested, "org/demo");
+  EXPECT_EQ(by_name->facts().path, snapshot);
+  testing::expect_error(ErrorCode::kNotFound, {"org/other"}, [] { Engine::load("org/other", {}); });
 }
 
 TEST(Engine, LimitsOfTheMachine) {

@@ -7,6 +7,7 @@
 #include "saker/load/safetensors.h"
 #include "saker/models/model.h"
 
+#include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"
@@ -102,6 +103,59 @@ TEST_F(CheckpointTest, LoadsAModel) {
   EXPECT_TRUE(loaded.warnings.empty());
   EXPECT_GE(calls, 2);
   EXPECT_EQ(last, 2);
+}
+
+mx::array logits_of(const std::filesystem::path& dir) {
+  const auto loaded = load_checkpoint(dir);
+  EXPECT_LE(loaded.warnings.size(), 1U);
+  auto cache = loaded.model->make_cache({});
+  return models::run_rows(*loaded.model, cache, {3, 1, 4, 1, 5, 9, 2, 6});
+}
+
+// As published, and as MLX's converters leave it.
+TEST(NestedCheckpoints, RunUnderOtherNames) {
+  for (const auto* golden : {"qwen3_5", "qwen3_5_published"}) {
+    const auto expected = logits_of(golden_dir(golden));
+    const Json config = read_json_file(golden_dir(golden) / "config.json");
+    const TemporaryDir dir;
+    dir.write("model.safetensors", safetensors_file(golden_tensors(golden)));
+    for (const Json& name : {Json("qwen3.5"), Json("qwen3_5_x"), Json("mine"), Json("")}) {
+      for (const Json& text : {Json("qwen3_5_text"), Json("mine_text"), Json()}) {
+        SCOPED_TRACE(golden + name.dump() + text.dump());
+        Json other = config;
+        other["model_type"] = name;
+        other["text_config"]["model_type"] = text;
+        if (name == "") {
+          other.erase("model_type");
+        }
+        if (text.is_null()) {
+          other["text_config"].erase("model_type");
+        }
+        dir.write("config.json", other.dump());
+        EXPECT_TRUE(mx::array_equal(logits_of(dir.path()), expected).item<bool>());
+      }
+    }
+  }
+}
+
+TEST_F(CheckpointTest, GenericModelsNameTheirPartsAsTheyLike) {
+  const auto expected = logits_of(dir_.path());
+  config_["model_type"] = "generic";
+  dir_.write("config.json", config_.dump());
+  const auto original = tensors_;
+  for (const std::string table : {"embedding", "token_embedding", "wte", "embed_tokens"}) {
+    tensors_ = original;
+    for (RawTensor& tensor : tensors_) {
+      if (tensor.name.starts_with("model.")) {
+        tensor.name.erase(0, 6);
+      }
+      if (tensor.name == "embed_tokens.weight") {
+        tensor.name = table + ".weight";
+      }
+    }
+    write_weights();
+    EXPECT_TRUE(mx::array_equal(logits_of(dir_.path()), expected).item<bool>()) << table;
+  }
 }
 
 TEST_F(CheckpointTest, NamesTensorsThatNothingUses) {

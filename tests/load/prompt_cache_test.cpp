@@ -157,6 +157,46 @@ TEST(PromptCache, WritingAndReadingChangesNothing) {
   EXPECT_EQ(bytes_of(dir.path() / "a"), bytes_of(dir.path() / "b"));
 }
 
+// mlxrs and mlx-swift have quantized rows without biases, flat or nested.
+TEST(PromptCache, QuantizedRowsWithoutBiasesAreReadAndWritten) {
+  const std::string words(64, 'x');
+  const RawTensor keys{"0.0", "U32", {1, 1, 2, 8}, words};
+  const RawTensor values{"0.2", "U32", {1, 1, 2, 8}, words};
+  const RawTensor nested_keys{"0.0.0", "U32", {1, 1, 2, 8}, words};
+  const RawTensor nested_values{"0.1.0", "U32", {1, 1, 2, 8}, words};
+  const RawTensor byte_keys{"0.1", "U8", {1, 1, 2, 1}, "\x7f\x7f"};
+  const RawTensor byte_values{"0.3", "U8", {1, 1, 2, 1}, "\x7f\x7f"};
+  const Metadata meta{
+      {"0.0.0", "256"},
+      {"0.0.1", "2"},
+      {"0.0.2", "32"},
+      {"0.0.3", "8"},
+      {"2.0", "QuantizedKVCache"},
+  };
+  for (const auto& tensors : {
+           std::vector<RawTensor>{keys, rows("0.1", 2), values, rows("0.3", 2)},
+           std::vector<RawTensor>{nested_keys, rows("0.0.1", 2), nested_values, rows("0.1.1", 2)},
+           std::vector<RawTensor>{keys, byte_keys, values, byte_values},
+       }) {
+    const auto cache = read(tensors, meta);
+    ASSERT_EQ(cache.layers.at(0).state.size(), 4U);
+    EXPECT_EQ(cache.layers[0].meta, (Texts{"2", "32", "8"}));
+    const TemporaryDir dir;
+    write_prompt_cache(dir.path() / "again", cache);
+    const auto again = read_prompt_cache(dir.path() / "again");
+    EXPECT_EQ(again.format, CacheFormat::kCurrent);
+    ASSERT_EQ(again.layers.at(0).state.size(), 4U);
+    EXPECT_EQ(again.layers[0].meta, cache.layers[0].meta);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(again.layers[0].state[i].dtype, cache.layers[0].state[i].dtype);
+      EXPECT_EQ(again.layers[0].state[i].shape, cache.layers[0].state[i].shape);
+    }
+  }
+  expect_error(ErrorCode::kCorruptData, {"U8"}, [&] {
+    read({keys, byte_keys, values, rows("0.3", 2)}, meta);
+  });
+}
+
 TEST(PromptCache, ReadsTheDialectOfMlxrs) {
   // Flat quantized parts, slots with their numbers, and framed lists.
   const RawTensor words{"1.0", "U32", {1, 1, 2, 8}, std::string(64, 'x')};

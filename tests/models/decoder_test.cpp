@@ -8,6 +8,7 @@
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -100,6 +101,49 @@ TEST(Decoder, LendsItsTokenTableAndHead) {
   EXPECT_TRUE(same(kernels::softcap(products, 10.0F), model->unembed(hidden, {})));
 }
 
+TEST(Decoder, TheTokenTableMayHaveAnotherName) {
+  const auto config = small_config("generic");
+  const auto tensors = random_tensors(config, {});
+  const auto expected = logits_of(config, tensors);
+  for (const std::string table : {"embedding", "token_embedding", "wte"}) {
+    for (const std::string scope : {"", "model."}) {
+      nn::TensorMap renamed;
+      for (const auto& [name, tensor] : tensors) {
+        const bool in_body = name.starts_with("model.");
+        renamed[in_body ? scope + name.substr(6) : name] = tensor;
+      }
+      renamed[scope + table + ".weight"] = renamed.at(scope + "embed_tokens.weight");
+      renamed.erase(scope + "embed_tokens.weight");
+      EXPECT_TRUE(same(logits_of(config, renamed), expected)) << scope << table;
+    }
+  }
+}
+
+TEST(Decoder, GreedyTokensOfTheHead) {
+  for (const auto* type : {"llama", "gemma2"}) {
+    const auto model = random_model(small_config(type), {});
+    auto cache = model->make_cache({});
+    nn::ForwardContext context({{&cache, 4}});
+    const auto hidden = model->forward(mx::array({4, 0, 49, 7}, mx::int32), context);
+    const auto tokens = lm_head_argmax(*model, hidden);
+    EXPECT_EQ(tokens.shape(), (mx::Shape{4}));
+    EXPECT_EQ(tokens.dtype(), mx::int32);
+    auto logits = model->unembed(hidden, {});
+    logits.eval();
+    for (int row = 0; row < 4; ++row) {
+      const float* const first = logits.data<float>() + row * 50;
+      EXPECT_EQ(
+          mx::slice(tokens, {row}, {row + 1}).item<int>(),
+          std::max_element(first, first + 50) - first
+      );
+    }
+    EXPECT_EQ(lm_head_argmax(*model, mx::zeros_like(hidden)).shape(0), 4);
+  }
+  // Equal logits: the lowest id.
+  const auto model = random_model(small_config("llama"), {});
+  EXPECT_EQ(lm_head_argmax(*model, mx::zeros({1, 32})).item<int>(), 0);
+}
+
 TEST(Decoder, TheHeadIsTiedAsTheConfigurationSays) {
   auto config = small_config("llama");
   auto tensors = random_tensors(config, {});
@@ -158,7 +202,8 @@ TEST(Decoder, FindsTheTextPartBelowOtherNames) {
   auto tensors = random_tensors(config, {});
   tensors.erase("lm_head.weight");
   const auto logits = logits_of(config, tensors);
-  for (const auto* prefix : {"language_model.model.", "model.language_model.", ""}) {
+  for (const auto* prefix :
+       {"language_model.model.", "model.language_model.", "language_model.", ""}) {
     nn::TensorMap renamed;
     for (const auto& [name, tensor] : tensors) {
       renamed[prefix + name.substr(6)] = tensor;

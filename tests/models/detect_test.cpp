@@ -109,6 +109,158 @@ TEST(Detect, NamesThatContinueAFamilysRunAsIt) {
   EXPECT_EQ(result.config["hidden_size"], 32);
 }
 
+// Layers of linear attention and of attention by turns.
+Names hybrid_names(std::string_view scope, std::string_view head) {
+  Names names{fmt::format("{}.embed_tokens.weight", scope), fmt::format("{}.norm.weight", scope)};
+  if (!head.empty()) {
+    names.emplace_back(head);
+  }
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const std::string prefix = fmt::format("{}.layers.{}.", scope, layer);
+    for (const auto* module :
+         {"input_layernorm",
+          "post_attention_layernorm",
+          "mlp.gate_proj",
+          "mlp.up_proj",
+          "mlp.down_proj"}) {
+      names.push_back(fmt::format("{}{}.weight", prefix, module));
+    }
+    const Names mixer =
+        layer == 0 ? Names{"linear_attn.in_proj_qkv.weight", "linear_attn.in_proj_z.weight",
+                           "linear_attn.in_proj_a.weight",   "linear_attn.in_proj_b.weight",
+                           "linear_attn.out_proj.weight",    "linear_attn.conv1d.weight",
+                           "linear_attn.norm.weight",        "linear_attn.A_log",
+                           "linear_attn.dt_bias"}
+                   : Names{"self_attn.q_proj.weight", "self_attn.k_proj.weight",
+                           "self_attn.v_proj.weight", "self_attn.o_proj.weight",
+                           "self_attn.q_norm.weight", "self_attn.k_norm.weight"};
+    for (const auto& name : mixer) {
+      names.push_back(prefix + name);
+    }
+  }
+  return names;
+}
+
+// As checkpoints for images have it.
+Json nested_config(const Json& model_type) {
+  const Json config = config_of("text");
+  Json text = config;
+  text["model_type"] = "x_text";
+  return {{"model_type", model_type}, {"text_config", text}, {"vision_config", Json::object()}};
+}
+
+TEST(Detect, NestedCheckpointsUnderOtherNames) {
+  auto published = hybrid_names("model.language_model", "lm_head.weight");
+  published.emplace_back("model.visual.blocks.0.attn.qkv.weight");
+  published.emplace_back("mtp.fc.weight");
+  auto converted = hybrid_names("language_model.model", "language_model.lm_head.weight");
+  converted.emplace_back("vision_tower.blocks.0.attn.qkv.weight");
+  converted.emplace_back("language_model.mtp.fc.weight");
+  const auto bare = hybrid_names("language_model", "");
+  for (const auto& names : {published, converted, bare}) {
+    for (const auto* type : {"qwen3.5", "qwen3_5_x", "", "our_own"}) {
+      SCOPED_TRACE(type);
+      const auto result = detect_architecture(nested_config(type), names);
+      EXPECT_EQ(result.config["model_type"], "qwen3_5");
+      EXPECT_TRUE(result.config.contains("text_config"));
+      EXPECT_THAT(result.warning, HasSubstr("runs as qwen3_5"));
+    }
+    auto unnamed = nested_config("x");
+    unnamed.erase("model_type");
+    EXPECT_EQ(detect_architecture(unnamed, names).config["model_type"], "qwen3_5");
+    // The configuration of the text part alone.
+    EXPECT_EQ(detected("qwen3_5_x", names), "qwen3_5");
+  }
+}
+
+TEST(Detect, LinearAttentionIsFoundByItsTensors) {
+  const auto flat = hybrid_names("model", "lm_head.weight");
+  EXPECT_EQ(detected("our_own", flat), "qwen3_5");
+  EXPECT_EQ(detected("", flat), "qwen3_5");
+  // Without such a layer it may be anything.
+  expect_refused("our_own", qwen3_names(), "q_norm");
+}
+
+TEST(Detect, TheTextPartsNameCountsWhereThereIsNoOther) {
+  Names gemma;
+  for (auto name : layers_with(
+           {"input_layernorm",
+            "mlp.down_proj",
+            "mlp.gate_proj",
+            "mlp.up_proj",
+            "post_attention_layernorm",
+            "pre_feedforward_layernorm",
+            "post_feedforward_layernorm",
+            "self_attn.k_norm",
+            "self_attn.k_proj",
+            "self_attn.o_proj",
+            "self_attn.q_norm",
+            "self_attn.q_proj",
+            "self_attn.v_proj"}
+       )) {
+    gemma.push_back("language_model." + name);
+  }
+  gemma.emplace_back("multi_modal_projector.mm_input_projection_weight");
+  auto config = nested_config("");
+  config["text_config"]["model_type"] = "gemma3_text";
+  EXPECT_EQ(detect_architecture(config, gemma).config["model_type"], "gemma3_text");
+  EXPECT_EQ(
+      detect_architecture(nested_config("gemma3_x"), gemma).config["model_type"], "gemma3_text"
+  );
+}
+
+TEST(Detect, WhatIsNestedAndNoneOfTheseIsRefused) {
+  const auto refused = [](const Json& type, const Names& names, std::string_view word) {
+    expect_error(ErrorCode::kUnsupported, {"model_type", word}, [&] {
+      detect_architecture(nested_config(type), names);
+    });
+  };
+  Names llama;
+  for (const auto& name : llama_names()) {
+    llama.push_back("language_model." + name);
+  }
+  refused("llava", llama, "'language_model.lm_head.weight'");
+  refused("qwen2_5_vl", llama, "'language_model.lm_head.weight'");
+  refused("qwen3_vl", hybrid_names("model.language_model", ""), "another design");
+  auto strange = hybrid_names("model.language_model", "");
+  strange.emplace_back("model.language_model.layers.0.mlp.router.weight");
+  refused("qwen3_5_x", strange, "'model.language_model.");
+  refused("", strange, "'model.language_model.");
+  auto beside = hybrid_names("model.language_model", "");
+  beside.emplace_back("model.layers.0.mlp.up_proj.weight");
+  refused("", beside, "'model.");
+  auto longer = nested_config("qwen3_5_x");
+  longer["text_config"]["num_hidden_layers"] = kLayers + 1;
+  expect_error(ErrorCode::kUnsupported, {"model_type"}, [&] {
+    detect_architecture(longer, hybrid_names("model.language_model", ""));
+  });
+}
+
+TEST(Detect, TablesOfTokensByOtherNames) {
+  for (const std::string table : {"embed_tokens", "embedding", "token_embedding", "wte"}) {
+    for (const std::string scope : {"", "model."}) {
+      auto names = llama_names();
+      for (auto& name : names) {
+        if (name.starts_with("model.")) {
+          name = scope + name.substr(6);
+        }
+        if (name.ends_with("embed_tokens.weight")) {
+          name = scope + table + ".weight";
+        }
+      }
+      EXPECT_EQ(detected("", names), "generic") << scope << table;
+    }
+  }
+}
+
+TEST(Detect, TheErrorSaysHowToAddOne) {
+  expect_refused("phi", {}, "docs/adding-a-model.md");
+  expect_refused("llama4", llama_names(), "docs/adding-a-model.md");
+  expect_error(ErrorCode::kUnsupported, {"\"phi\"", "docs/adding-a-model.md"}, [] {
+    check_config(config_of("phi"));
+  });
+}
+
 // Whatever their tensors look like.
 TEST(Detect, DesignsOfTheirOwnAreNeverTakenForAFamily) {
   for (const auto* type :

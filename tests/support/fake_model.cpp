@@ -57,6 +57,8 @@ class FakeCache : public cache::LayerCache {
     return count;
   }
 
+  void clear() override { tokens.clear(); }
+
   cache::Mask make_mask(int /*n*/, int /*window*/) const override { return {}; }
 
   std::size_t nbytes() const override { return tokens.size() * sizeof(std::int32_t); }
@@ -70,7 +72,8 @@ class FakeCache : public cache::LayerCache {
   void begin() override { begun_ = tokens.size(); }
 
   void commit(std::int64_t count) override {
-    tokens.resize(begun_ + static_cast<std::size_t>(count));
+    const auto written = static_cast<std::int64_t>(tokens.size() - begun_);
+    tokens.resize(begun_ + static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, written)));
   }
 
   void roll_back() override { tokens.resize(begun_); }

@@ -117,10 +117,6 @@ KeyValues BatchKVCache::update(const mx::array& keys, const mx::array& values) {
   return {rows[0], rows[1]};
 }
 
-RopeOffset BatchKVCache::rope_offset() const {
-  return to_array(offset_);
-}
-
 std::vector<mx::array> BatchKVCache::state() const {
   if (idx_ == 0) {
     return {};

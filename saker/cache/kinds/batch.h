@@ -21,7 +21,7 @@ struct Padding {
   std::vector<int> lengths;  // Of the prompts; the rotating kind needs them with `right`.
 };
 
-class BatchKVCache final : public Cache {
+class BatchKVCache final : public Cache, public BatchPositioned {
  public:
   explicit BatchKVCache(std::vector<int> left_padding);
 
@@ -29,8 +29,7 @@ class BatchKVCache final : public Cache {
 
   const std::vector<int>& left_padding() const { return left_padding_; }
 
-  // The position of each batch row's next row.
-  const std::vector<int>& batch_offset() const { return offset_; }
+  const std::vector<int>& batch_offset() const override { return offset_; }
 
   // Throws kInvalidArgument for left padding of a cache with rows and for other batch sizes.
   void prepare(const Padding& padding);
@@ -51,7 +50,6 @@ class BatchKVCache final : public Cache {
   // Rows held, padding counted.
   std::int64_t offset() const override { return idx_; }
 
-  RopeOffset rope_offset() const override;
   std::vector<mx::array> state() const override;
   void set_state(std::vector<mx::array> arrays) override;
 

@@ -273,10 +273,6 @@ BatchRotatingKVCache BatchRotatingKVCache::merge(std::span<const RotatingKVCache
   return result;
 }
 
-RopeOffset BatchRotatingKVCache::rope_offset() const {
-  return to_array(offset_);
-}
-
 std::vector<mx::array> BatchRotatingKVCache::state() const {
   if (total_ == 0) {
     return {};

@@ -14,7 +14,7 @@
 
 namespace saker::cache::kinds {
 
-class BatchRotatingKVCache final : public Cache {
+class BatchRotatingKVCache final : public Cache, public BatchPositioned {
  public:
   // Throws kInvalidArgument unless max_size is at least 1.
   BatchRotatingKVCache(int max_size, std::vector<int> left_padding);
@@ -24,7 +24,7 @@ class BatchRotatingKVCache final : public Cache {
   // Below 0 where rows of the sequence were dropped.
   const std::vector<int>& left_padding() const { return left_padding_; }
 
-  const std::vector<int>& batch_offset() const { return offset_; }
+  const std::vector<int>& batch_offset() const override { return offset_; }
 
   // With right padding, single rows are refused until `finalize`.
   void prepare(const Padding& padding);
@@ -40,8 +40,6 @@ class BatchRotatingKVCache final : public Cache {
 
   // Rows appended, padding counted.
   std::int64_t offset() const override { return total_; }
-
-  RopeOffset rope_offset() const override;
 
   std::optional<int> max_size() const override { return max_size_; }
 

@@ -9,6 +9,7 @@
 #include "saker/cache/kinds/kv.h"
 #include "saker/cache/kinds/quantized.h"
 #include "saker/cache/kinds/rotating.h"
+#include "saker/cache/kinds/rows.h"
 #include "saker/cache/serialized.h"
 #include "saker/cache/serialized_rows.h"
 
@@ -23,8 +24,6 @@
 
 namespace saker::cache::kinds {
 namespace {
-
-constexpr int kKeptRows = 4;
 
 // Without state, to be filled; not for lists.
 std::unique_ptr<Cache> make_blank(std::string_view kind) {
@@ -56,7 +55,10 @@ std::unique_ptr<Cache> make_blank(std::string_view kind) {
 
 // Offset and rows of a quantized cache brought to the smaller of the two.
 void converge(std::vector<mx::array>& arrays, std::vector<std::string>& meta) {
-  if (meta.size() != 3 || arrays.size() != 6 || arrays.front().ndim() != 4) {
+  if (meta.size() == 4) {
+    meta.erase(meta.begin());  // mlx-swift's step.
+  }
+  if (meta.size() != 3 || arrays.empty() || arrays.front().ndim() != 4) {
     return;
   }
   int rows = static_cast<int>(meta_integer(meta[0], "QuantizedKVCache: offset"));
@@ -77,7 +79,7 @@ std::unique_ptr<Cache> list_from_state(SerializedCache list) {
     std::vector<mx::array> arrays;
     arrays.reserve(child.state.size());
     for (const Tensor& tensor : child.state) {
-      arrays.push_back(to_array(tensor));
+      arrays.push_back(cache::to_array(tensor));
     }
     children.push_back(from_state(child.kind, std::move(arrays), child.meta));
   }
@@ -86,9 +88,42 @@ std::unique_ptr<Cache> list_from_state(SerializedCache list) {
 
 }  // namespace
 
+RopeOffset Cache::rope_offset() const {
+  if (const BatchPositioned* const batch = as_batch_positioned()) {
+    return to_array(batch->batch_offset());
+  }
+  return offset();
+}
+
+QuantizedCache* Cache::as_quantized() {
+  return dynamic_cast<QuantizedCache*>(this);
+}
+
+const QuantizedCache* Cache::as_quantized() const {
+  return dynamic_cast<const QuantizedCache*>(this);
+}
+
+const BatchPositioned* Cache::as_batch_positioned() const {
+  return dynamic_cast<const BatchPositioned*>(this);
+}
+
+CacheList* Cache::as_cache_list() {
+  return dynamic_cast<CacheList*>(this);
+}
+
+const CacheList* Cache::as_cache_list() const {
+  return dynamic_cast<const CacheList*>(this);
+}
+
 void Cache::state_into(std::vector<mx::array>& arrays) const {
   for (mx::array& array : state()) {
     arrays.push_back(std::move(array));
+  }
+}
+
+void Cache::meta_state_into(std::vector<std::string>& values) const {
+  for (std::string& value : meta_state()) {
+    values.push_back(std::move(value));
   }
 }
 
@@ -129,11 +164,12 @@ std::unique_ptr<Cache> from_state(
 }
 
 std::vector<std::unique_ptr<Cache>> make_prompt_cache(int layers, std::optional<int> window) {
+  const int rows = std::max(window.value_or(0), 0);
+  const int keep = std::clamp(rows - 1, 0, kRotatingDefaultKeep);
   std::vector<std::unique_ptr<Cache>> caches;
   for (int i = 0; i < layers; ++i) {
     if (window) {
-      caches.push_back(std::make_unique<RotatingKVCache>(*window, std::min(kKeptRows, *window - 1))
-      );
+      caches.push_back(std::make_unique<RotatingKVCache>(rows, keep));
     } else {
       caches.push_back(std::make_unique<KVCache>());
     }

@@ -12,6 +12,7 @@
 // at a time, MLX's rules.
 
 #include "saker/cache/layer_cache.h"
+#include "saker/cache/rotating.h"
 #include "saker/kernels/mx.h"
 
 #include <cstddef>
@@ -28,11 +29,11 @@ namespace saker::cache::kinds {
 // The position of the next row, or one for each batch row: int32 [B].
 using RopeOffset = std::variant<std::int64_t, mx::array>;
 
-// Weight, scales and biases of quantized rows.
+// Weight, scales and biases of quantized rows; some forms have no biases.
 struct QuantizedRows {
   mx::array weight;
   mx::array scales;
-  mx::array biases;
+  std::optional<mx::array> biases;
 };
 
 struct QuantizedKeyValues {
@@ -42,6 +43,22 @@ struct QuantizedKeyValues {
 
 // Whether a mask may be "causal", or has to be an array.
 enum class MaskForm : std::uint8_t { kAny, kArray };
+
+class CacheList;
+class QuantizedCache;
+
+// A cache whose batch rows are at positions of their own.
+class BatchPositioned {
+ public:
+  // The position of each batch row's next row; below 0 inside of left padding.
+  virtual const std::vector<int>& batch_offset() const = 0;
+
+ protected:
+  BatchPositioned() = default;
+  BatchPositioned(const BatchPositioned&) = default;
+  BatchPositioned& operator=(const BatchPositioned&) = default;
+  ~BatchPositioned() = default;
+};
 
 class Cache {
  public:
@@ -59,11 +76,16 @@ class Cache {
   // The position of the next row.
   virtual std::int64_t offset() const = 0;
 
-  virtual RopeOffset rope_offset() const { return offset(); }
+  // Those of `as_batch_positioned`, else `offset`.
+  RopeOffset rope_offset() const;
 
   virtual std::optional<int> max_size() const { return std::nullopt; }
 
   virtual std::vector<mx::array> state() const = 0;
+
+  // How many arrays `state` gives.
+  std::size_t state_count() const { return state().size(); }
+
   // Appends the state.
   void state_into(std::vector<mx::array>& arrays) const;
   // Each alone, for callers that give both: unlike `from_serialized` they do not see what does not
@@ -72,6 +94,8 @@ class Cache {
 
   virtual std::vector<std::string> meta_state() const { return {}; }
 
+  // Appends the meta values.
+  void meta_state_into(std::vector<std::string>& values) const;
   virtual void set_meta_state(const std::vector<std::string>& meta);
   // Both or nothing.
   void from_serialized(std::vector<mx::array> arrays, const std::vector<std::string>& meta);
@@ -93,6 +117,14 @@ class Cache {
   virtual bool is_empty() const = 0;
   virtual std::unique_ptr<Cache> copy() const = 0;
 
+  // This cache as what it is beyond a cache; null where it is not. The pointer lives as long as
+  // the cache.
+  QuantizedCache* as_quantized();
+  const QuantizedCache* as_quantized() const;
+  const BatchPositioned* as_batch_positioned() const;
+  CacheList* as_cache_list();
+  const CacheList* as_cache_list() const;
+
  protected:
   Cache() = default;
   Cache(const Cache&) = default;
@@ -109,8 +141,10 @@ std::unique_ptr<Cache> from_state(
     std::string_view kind, std::vector<mx::array> arrays, std::vector<std::string> meta
 );
 
-// One cache per layer: a ring of `window` rows of which the first 4 stay, or without a window all
-// rows. Models whose layers differ make their own (models::Model::make_cache).
+// One cache per layer: a ring of `window` rows of which the first kRotatingDefaultKeep stay, or
+// without a window all rows. A window of 0 or less counts as 0: such rings take no rows until
+// `from_serialized` gives them a size. Models whose layers differ make their own
+// (models::Model::make_cache).
 std::vector<std::unique_ptr<Cache>> make_prompt_cache(int layers, std::optional<int> window);
 
 }  // namespace saker::cache::kinds

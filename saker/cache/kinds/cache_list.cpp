@@ -48,13 +48,13 @@ void CacheList::set_state(std::vector<mx::array> arrays) {
   auto next = std::make_move_iterator(arrays.begin());
   std::size_t left = arrays.size();
   for (const auto& child : children_) {
-    const std::size_t count = child->state().size();
+    const std::size_t count = child->state_count();
     require(
         count <= left,
         ErrorCode::kCorruptData,
         "[CacheList] {} arrays, expected {}",
         arrays.size(),
-        state().size()
+        state_count()
     );
     fresh.push_back(child->copy());
     fresh.back()->set_state({next, next + static_cast<std::ptrdiff_t>(count)});
@@ -68,11 +68,12 @@ void CacheList::set_state(std::vector<mx::array> arrays) {
 std::vector<std::string> CacheList::meta_state() const {
   std::vector<std::string> all = {fmt::to_string(children_.size())};
   for (const auto& child : children_) {
-    const auto meta = child->meta_state();
     all.emplace_back(child->kind());
-    all.push_back(fmt::to_string(child->state().size()));
-    all.push_back(fmt::to_string(meta.size()));
-    all.insert(all.end(), meta.begin(), meta.end());
+    all.push_back(fmt::to_string(child->state_count()));
+    const std::size_t count_at = all.size();
+    all.emplace_back();
+    child->meta_state_into(all);
+    all[count_at] = fmt::to_string(all.size() - count_at - 1);
   }
   return all;
 }

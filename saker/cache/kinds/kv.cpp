@@ -2,6 +2,7 @@
 #include "saker/cache/kinds/kv.h"
 
 #include "saker/base/error.h"
+#include "saker/cache/kinds/mask.h"
 #include "saker/cache/kinds/rows.h"
 #include "saker/cache/serialized.h"
 
@@ -37,7 +38,7 @@ int KVCache::trim(int count) {
 }
 
 Mask KVCache::make_mask(int n, std::optional<int> window, MaskForm form) const {
-  return unbounded_mask(n, offset_, window, form);
+  return create_attention_mask(n, offset_, window, form);
 }
 
 std::unique_ptr<Cache> KVCache::copy() const {
@@ -126,7 +127,7 @@ int ChunkedKVCache::trim(int count) {
 }
 
 Mask ChunkedKVCache::make_mask(int n, std::optional<int> window, MaskForm form) const {
-  return unbounded_mask(n, offset_, window, form);
+  return create_attention_mask(n, offset_, window, form);
 }
 
 std::unique_ptr<Cache> ChunkedKVCache::copy() const {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kinds whose rows are quantized when they are appended (MLX's affine format).
+// Kinds whose rows are quantized when they are appended: by MLX's affine format, whose groups have
+// a scale and a bias, or by one of its float formats, whose groups have a byte as scale. Affine
+// rows of a state may come without biases; they count as 0, and rows appended later bring their
+// own.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -11,9 +14,15 @@
 
 namespace saker::cache::kinds {
 
+enum class Scales : std::uint8_t {
+  kFloats,  // Affine: 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128.
+  kBytes,   // MLX's nvfp4 (4 bits in groups of 16), mxfp4 (4 in 32) and mxfp8 (8 in 32).
+};
+
 struct Quantization {
-  int group_size = 64;  // 32, 64 or 128; head dimensions are multiples of it.
-  int bits = 8;         // 2, 3, 4, 5, 6 or 8
+  int group_size = 64;  // Head dimensions are multiples of it.
+  int bits = 8;
+  Scales scales = Scales::kFloats;
 };
 
 class QuantizedCache : public Cache {
@@ -21,6 +30,8 @@ class QuantizedCache : public Cache {
   int group_size() const { return quantization_.group_size; }
 
   int bits() const { return quantization_.bits; }
+
+  Scales scales() const { return quantization_.scales; }
 
   // Appends rows and gives all that attention reads, quantized.
   virtual QuantizedKeyValues update_quantized(const mx::array& keys, const mx::array& values) = 0;
@@ -38,16 +49,22 @@ class QuantizedCache : public Cache {
 
   void set_quantization(const Quantization& quantization) { quantization_ = quantization; }
 
-  // Throws kCorruptData.
-  static Quantization parse_quantization(std::string_view group_size, std::string_view bits);
+  // What meta values say, for rows of these parts. Throws kCorruptData.
+  static Quantization parse_quantization(
+      std::string_view group_size, std::string_view bits, const Parts& parts
+  );
 
-  // The six parts of rows, checked as check_update does against the parts of `buffer`.
+  // The parts of rows, checked as check_update does against the parts of `buffer`.
   Parts quantized(
       const mx::array& keys, const mx::array& values, const Parts& buffer, std::int64_t position
   ) const;
+  // Whether held rows lack biases that new ones will have, and the same rows with them.
+  bool lacks_biases(const Parts& parts) const;
+  static Parts with_biases(const Parts& parts);
   static QuantizedKeyValues key_values(const Parts& parts);
-  // Throws kCorruptData unless none or six, of the same rows.
-  void check_parts(const Parts& parts) const;
+  // Takes over the form of these parts. Throws kCorruptData unless there are none, or two (weight,
+  // scales) or three (biases) each of keys and values, all of the same rows.
+  void accept_parts(const Parts& parts);
 
  private:
   Quantization quantization_;

@@ -6,6 +6,7 @@
 #include "saker/cache/serialized.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -18,11 +19,15 @@ namespace {
 
 constexpr int kStep = 256;
 
+bool is_size(int max_size, int keep) {
+  return keep >= 0 && (keep < max_size || (keep == 0 && max_size == 0));
+}
+
 }  // namespace
 
 Ring::Ring(int max_size, int keep) : max_size_(max_size), keep_(keep) {
   require(
-      keep >= 0 && keep < max_size,
+      is_size(max_size, keep),
       ErrorCode::kInvalidArgument,
       "[RotatingKVCache] max_size is {} and keep {}, expected 0 <= keep < max_size",
       max_size,
@@ -30,7 +35,16 @@ Ring::Ring(int max_size, int keep) : max_size_(max_size), keep_(keep) {
   );
 }
 
+void Ring::check_size() const {
+  require(
+      max_size_ > 0,
+      ErrorCode::kInvalidArgument,
+      "[RotatingKVCache] max_size is 0, expected 1 or more where rows are appended"
+  );
+}
+
 void Ring::check() const {
+  check_size();
   const int held = std::min(rows_.capacity(), offset_);
   const bool wrapped = held == max_size_ && idx_ >= keep_ && idx_ <= held;
   require(
@@ -45,6 +59,13 @@ void Ring::check() const {
 }
 
 void Ring::append(const Parts& rows) {
+  spdlog::trace(
+      "[RotatingKVCache] {} rows at offset {}, idx {}, max_size {}",
+      rows.front().shape(2),
+      offset_,
+      idx_,
+      max_size_
+  );
   if (rows.front().shape(2) == 1) {
     append_one(rows);
   } else {
@@ -129,7 +150,7 @@ void Ring::set_meta_state(const std::vector<std::string>& meta) {
   }
   const auto [keep, max_size, offset, idx] = values;
   require(
-      keep >= 0 && keep < max_size && offset >= 0 && idx >= 0,
+      is_size(max_size, keep) && offset >= 0 && idx >= 0,
       ErrorCode::kCorruptData,
       "[RotatingKVCache] keep {}, max_size {}, offset {} and idx {}",
       keep,
@@ -152,6 +173,7 @@ int Ring::trim(int count) {
 }
 
 Mask Ring::make_mask(int n, std::optional<int> window, MaskForm form) const {
+  check_size();
   const int limit = window.value_or(0) > 0 ? *window : max_size_;
   if (n > 1) {
     const int before = std::min(max_size_ - 1, offset_);

@@ -18,7 +18,7 @@ namespace saker::cache::kinds {
 
 class Ring {
  public:
-  // Throws kInvalidArgument unless 0 <= keep < max_size.
+  // Throws kInvalidArgument unless 0 <= keep < max_size; both 0 are a ring without a size yet.
   Ring(int max_size, int keep);
 
   int max_size() const { return max_size_; }
@@ -29,7 +29,9 @@ class Ring {
 
   const RowBuffer& buffer() const { return rows_; }
 
-  // Throws kInvalidArgument when position and rows, set apart from each other, do not fit.
+  // Throws kInvalidArgument without a size,
+  void check_size() const;
+  // and when position and rows, set apart from each other, do not fit.
   void check() const;
   void append(const Parts& rows);
   // What attention reads: the valid rows as they lie.
@@ -41,7 +43,7 @@ class Ring {
 
   // keep, max_size, offset, idx
   std::vector<std::string> meta_state() const;
-  // Throws kCorruptData with nothing changed.
+  // Throws kCorruptData with nothing changed; sizes as those of the constructor.
   void set_meta_state(const std::vector<std::string>& meta);
 
   bool is_trimmable() const { return offset_ < max_size_; }

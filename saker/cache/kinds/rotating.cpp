@@ -48,6 +48,9 @@ QuantizedKeyValues QuantizedRotatingKVCache::update_quantized(
 ) {
   const Parts parts = quantized(keys, values, ring_.buffer().parts(), ring_.offset());
   ring_.check();
+  if (lacks_biases(ring_.buffer().parts())) {
+    ring_.assign(with_biases(ring_.buffer().parts()));
+  }
   ring_.append(parts);
   return key_values(ring_.visible());
 }
@@ -64,7 +67,7 @@ std::vector<mx::array> QuantizedRotatingKVCache::state() const {
 }
 
 void QuantizedRotatingKVCache::set_state(std::vector<mx::array> arrays) {
-  check_parts(arrays);
+  accept_parts(arrays);
   ring_.assign(std::move(arrays));
 }
 
@@ -82,7 +85,7 @@ void QuantizedRotatingKVCache::set_meta_state(const std::vector<std::string>& me
       "[QuantizedRotatingKVCache] {} meta values, expected 6",
       meta.size()
   );
-  const Quantization quantization = parse_quantization(meta[4], meta[5]);
+  const Quantization quantization = parse_quantization(meta[4], meta[5], ring_.buffer().parts());
   ring_.set_meta_state({meta.begin(), meta.begin() + 4});
   set_quantization(quantization);
 }

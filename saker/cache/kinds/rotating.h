@@ -57,7 +57,7 @@ class RotatingKVCache final : public Cache {
 };
 
 // A ring of quantized rows. No other runtime has the kind: files that hold it are read by Saker
-// alone. `state` is the six parts of QuantizedKVCache, `meta_state` the ring's four values,
+// alone. `state` is the parts of QuantizedKVCache, `meta_state` the ring's four values,
 // group_size and bits.
 class QuantizedRotatingKVCache final : public QuantizedCache {
  public:

@@ -77,19 +77,6 @@ void check_pair(std::string_view kind, const std::vector<mx::array>& arrays, std
   );
 }
 
-Mask unbounded_mask(int n, std::int64_t offset, std::optional<int> window, MaskForm form) {
-  if (window) {
-    return {Mask::Kind::kArray, causal_mask(n, static_cast<int>(offset), *window)};
-  }
-  if (n == 1) {
-    return {Mask::Kind::kNone, std::nullopt};
-  }
-  if (form == MaskForm::kArray) {
-    return {Mask::Kind::kArray, causal_mask(n, static_cast<int>(offset), 0)};
-  }
-  return {Mask::Kind::kCausal, std::nullopt};
-}
-
 mx::array batch_causal_mask(
     int n,
     int offset,

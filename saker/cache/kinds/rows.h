@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kinds that hold keys and values share: checks and masks.
+// What the kinds that hold keys and values share: checks, and masks of padded batches.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -25,9 +25,6 @@ void check_update(
 // Throws kCorruptData unless there are no arrays, or keys and values of rank 4 that agree, followed
 // by `more` others.
 void check_pair(std::string_view kind, const std::vector<mx::array>& arrays, std::size_t more = 0);
-
-// mlx-lm's rule for caches without a bound: a window always gives an array, one row none.
-Mask unbounded_mask(int n, std::int64_t offset, std::optional<int> window, MaskForm form);
 
 // Boolean [B, 1, n, offset + n]: causal, within the window if there is one, at or after each row's
 // left padding and before its right padding.

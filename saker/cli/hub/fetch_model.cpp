@@ -4,27 +4,22 @@
 #include "saker/base/error.h"
 #include "saker/cli/hub/pull_bars.h"
 #include "saker/cli/interrupt.h"
-#include "saker/hub/environment.h"
+#include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/pull.h"
-#include "saker/hub/repo_cache.h"
 
 #include <CLI/CLI.hpp>
 
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace saker::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kDraftOption = "--draft";
 // How commands call what may be the name of a model.
@@ -48,18 +43,8 @@ bool is_about_the_cache(const CLI::App& command) {
   return name == "pull" || name == "list" || name == "rm";
 }
 
-// A file that describes a model or an adapter is there: a name in the cache may hold other files.
-bool is_cached(const hub::ModelName& name) {
-  const auto snapshot = hub::RepoCache(hub::cache_dir(), name.repo).find_snapshot(name.revision);
-  std::error_code ignored;
-  return snapshot && (fs::exists(*snapshot / "config.json", ignored) ||
-                      fs::exists(*snapshot / "adapter_config.json", ignored));
-}
-
 void fetch_if_missing(const std::string& text) {
-  std::error_code ignored;
-  const auto name = hub::parse_model_name(text);
-  if (name && !fs::exists(text, ignored) && !is_cached(*name)) {
+  if (const auto name = hub::missing_model(text)) {
     fetch_model(*name, {});
   }
 }

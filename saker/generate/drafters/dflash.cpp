@@ -36,8 +36,7 @@ int widest_window(const models::DflashConfig& config) {
 struct Dflash::State final : DraftState {
   State(const Dflash& drafter, const SequenceRequest& request)
       : owner(drafter),
-        options{.max_kv_size = request.max_kv_size},
-        cache(drafter.draft_.make_cache(options)),
+        cache(drafter.draft_.make_cache({.max_kv_size = request.max_kv_size})),
         sampler(request, drafter.target_.info().vocab_size) {}
 
   void keep(const mx::array& features, std::span<const std::int32_t> /*next*/, bool of_prompt)
@@ -61,11 +60,10 @@ struct Dflash::State final : DraftState {
   // Forgets the context so far.
   void restart() {
     kept.clear();
-    cache = owner.draft_.make_cache(options);
+    cache.clear();
   }
 
   const Dflash& owner;
-  models::CacheOptions options;
   cache::SequenceCache cache;
   DraftSampler sampler;
   KeptRows kept;  // Of the context, behind those of the cache.

@@ -17,6 +17,7 @@
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
 #include "saker/models/tensor_roster.h"
+#include "saker/models/token_table.h"
 #include "saker/text/chat_template.h"
 
 #include <fmt/format.h>
@@ -140,10 +141,16 @@ void check(Inspection& result, const Check& body) {
   }
 }
 
+bool is_table(std::string_view tensor) {
+  constexpr std::string_view kWeight = ".weight";
+  return tensor.ends_with(kWeight) &&
+         models::is_token_table(tensor.substr(0, tensor.size() - kWeight.size()));
+}
+
 std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits) {
   // Rows are float32 where the token table is.
   const bool exact = std::ranges::any_of(headers, [](const auto& tensor) {
-    return tensor.first.ends_with("embed_tokens.weight") && tensor.second.dtype == DType::kFloat32;
+    return is_table(tensor.first) && tensor.second.dtype == DType::kFloat32;
   });
   std::vector<CacheLayer> layers;
   for (auto& layer :
@@ -167,10 +174,9 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
 }
 
 void check_tensors(const Headers& headers) {
-  constexpr std::string_view kTokenTable = "embed_tokens.weight";
   bool has_table = false;
   for (const auto& [name, entry] : headers) {
-    has_table = has_table || name.ends_with(kTokenTable);
+    has_table = has_table || is_table(name);
     require(
         entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
         ErrorCode::kUnsupported,
@@ -179,7 +185,7 @@ void check_tensors(const Headers& headers) {
         entry.dtype_name
     );
   }
-  require(has_table, ErrorCode::kCorruptData, "[{}] tensor is missing", kTokenTable);
+  require(has_table, ErrorCode::kCorruptData, "[embed_tokens.weight] tensor is missing");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases R, M and Q of the cache conformance list.
+// Cases R and M of the cache conformance list.
 #include "saker/cache/kinds/rotating.h"
 
 #include "saker/base/error.h"
@@ -8,6 +8,13 @@
 #include "tests/cache/kinds/token_rows.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
 
 namespace saker::cache::kinds {
 namespace {
@@ -101,6 +108,22 @@ TEST(KindsRotating, FromSerializedIsAllOrNothing) {
   EXPECT_EQ(ids_of(cache.in_time_order()->keys), (Ids{4, 2, 3, 0}));
 }
 
+TEST(KindsRotating, TracesWhatIsAppended) {
+  std::ostringstream lines;
+  const auto before = spdlog::default_logger();
+  const auto logger = std::make_shared<spdlog::logger>(
+      "trace", std::make_shared<spdlog::sinks::ostream_sink_st>(lines)
+  );
+  spdlog::set_default_logger(logger);
+  RotatingKVCache cache(8, 4);
+  append(cache, {0});
+  EXPECT_EQ(lines.str(), "");
+  logger->set_level(spdlog::level::trace);
+  append(cache, {1, 2, 3});
+  spdlog::set_default_logger(before);
+  EXPECT_NE(lines.str().find("3 rows at offset 1, idx 1, max_size 8"), std::string::npos);
+}
+
 TEST(KindsRotating, M4SeveralRows) {
   RotatingKVCache cache(8, 4);
   append(cache, {0, 1});
@@ -129,67 +152,33 @@ TEST(KindsRotating, M5M6OneRow) {
   EXPECT_EQ(bits(eight.make_mask(1, 2)), "0011");
 }
 
-mx::array wide_rows(const Ids& ids) {
-  return mx::broadcast_to(token_rows(ids), {1, 1, static_cast<int>(ids.size()), 64});
-}
-
-Ids append_wide(Cache& cache, const Ids& ids) {
-  return ids_of(mx::round(cache.update(wide_rows(ids), wide_rows(ids)).values));
-}
-
-TEST(KindsQuantized, Q1ATrimmedRowIsReplaced) {
-  QuantizedKVCache cache({.group_size = 64, .bits = 8});
-  EXPECT_EQ(append_wide(cache, {1, 2, 3, 4}), numbers(1, 4));
-  EXPECT_EQ(cache.trim(3), 3);
-  EXPECT_EQ(append_wide(cache, {9}), (Ids{1, 9}));
-  EXPECT_EQ(cache.meta_state(), (Texts{"2", "64", "8"}));
-  EXPECT_EQ(cache.state().size(), 6U);
-  EXPECT_EQ(cache.quantized_state()->keys.weight.shape(), (mx::Shape{1, 1, 2, 16}));
-}
-
-TEST(KindsQuantized, Q2OffsetAndRowsConverge) {
-  QuantizedKVCache cache({.group_size = 64, .bits = 8});
-  append_wide(cache, numbers(0, 5));
-  const auto state = cache.state();
-  EXPECT_EQ(from_state("QuantizedKVCache", state, {"3", "64", "8"})->state()[0].shape(2), 3);
-  EXPECT_EQ(from_state("QuantizedKVCache", state, {"7", "64", "8"})->offset(), 5);
-  auto uneven = state;
-  uneven[4] = mx::slice(state[4], {0, 0, 0, 0}, {1, 1, 2, 1});
-  EXPECT_EQ(from_state("QuantizedKVCache", uneven, {"5", "64", "8"})->offset(), 2);
-  auto other = state;
-  other.resize(4, state[0]);
-  expect_error(ErrorCode::kCorruptData, {}, [&] {
-    from_state("QuantizedKVCache", other, {"5", "64", "8"});
-  });
-  expect_error(ErrorCode::kCorruptData, {}, [&] {
-    from_state("QuantizedKVCache", {}, {"1", "64", "8"});
-  });
-  expect_error(ErrorCode::kInvalidArgument, {"7 bits"}, [] { QuantizedKVCache({.bits = 7}); });
-  expect_error(ErrorCode::kInvalidArgument, {"multiples of 64"}, [&] { append(cache, {1}); });
-}
-
-TEST(KindsQuantized, ARingOfQuantizedRowsTurnsAsAPlainOne) {
-  QuantizedRotatingKVCache cache(8, 4, {.group_size = 32, .bits = 8});
-  RotatingKVCache plain(8, 4);
-  for (const int count : {1, 1, 5, 1, 1, 1, 1, 1, 3, 1, 12, 1, 1}) {
-    const Ids ids = numbers(static_cast<int>(plain.offset()), count);
-    EXPECT_EQ(append_wide(cache, ids), append(plain, ids));
-  }
-  auto meta = plain.meta_state();
-  meta.insert(meta.end(), {"32", "8"});
-  EXPECT_EQ(cache.meta_state(), meta);
-  const auto again = from_state(cache.kind(), cache.state(), meta);
-  EXPECT_EQ(append_wide(*again, {50}), append(plain, {50}));
-  meta[2] = "3";
-  expect_error(ErrorCode::kCorruptData, {}, [&] { again->from_serialized(cache.state(), meta); });
-  EXPECT_LT(cache.nbytes(), 8U * 64 * 4 * 2);
-}
-
 TEST(KindsPromptCache, OnePerLayer) {
+  EXPECT_EQ(kRotatingDefaultKeep, 4);
   const auto rings = make_prompt_cache(3, 16);
   ASSERT_EQ(rings.size(), 3U);
   EXPECT_EQ(rings[2]->meta_state(), (Texts{"4", "16", "0", "0"}));
   EXPECT_EQ(make_prompt_cache(2, {}).at(1)->kind(), "KVCache");
+  EXPECT_EQ(make_prompt_cache(1, 1).at(0)->meta_state(), (Texts{"0", "1", "0", "0"}));
+}
+
+TEST(KindsPromptCache, AWindowBelowOneIsARingWithoutASizeYet) {
+  for (const int window : {0, -1, INT32_MIN}) {
+    const auto rings = make_prompt_cache(2, window);
+    ASSERT_EQ(rings.size(), 2U);
+    Cache& ring = *rings[1];
+    EXPECT_EQ(ring.max_size(), 0);
+    EXPECT_EQ(ring.meta_state(), (Texts{"0", "0", "0", "0"}));
+    EXPECT_TRUE(ring.is_empty());
+    expect_error(ErrorCode::kInvalidArgument, {"max_size is 0"}, [&] { append(ring, {1}); });
+    expect_error(ErrorCode::kInvalidArgument, {"max_size is 0"}, [&] { ring.make_mask(2); });
+    EXPECT_EQ(from_state(ring.kind(), ring.state(), ring.meta_state())->max_size(), 0);
+    ring.from_serialized(pair_of({1, 2}), {"0", "4", "2", "2"});
+    EXPECT_EQ(append(ring, {3}), numbers(1, 3));
+  }
+  expect_error(ErrorCode::kInvalidArgument, {"max_size is -1"}, [] { RotatingKVCache(-1); });
+  expect_error(ErrorCode::kCorruptData, {}, [] {
+    from_state("RotatingKVCache", pair_of({1}), {"0", "0", "1", "1"});
+  });
 }
 
 TEST(KindsFromState, KnowsOtherNamesAndRefusesUnknownOnes) {
@@ -201,7 +190,16 @@ TEST(KindsFromState, KnowsOtherNamesAndRefusesUnknownOnes) {
   EXPECT_EQ(
       from_state("StandardQuantizedKvCache", {}, {"0", "64", "4"})->kind(), "QuantizedKVCache"
   );
-  expect_error(ErrorCode::kUnsupported, {"'kvcache'"}, [] { from_state("kvcache", {}, {}); });
+  expect_error(
+      ErrorCode::kUnsupported,
+      {"'kvcache'",
+       "KVCache (or ConcatenateKVCache, KVCacheSimple, StandardKvCache), "
+       "RotatingKVCache (or RotatingKvCache), ChunkedKVCache (or ChunkedKvCache), "
+       "QuantizedKVCache (or StandardQuantizedKvCache), QuantizedRotatingKVCache, CacheList, "
+       "BatchKVCache (or BatchKvCache), BatchRotatingKVCache (or BatchRotatingKvCache), "
+       "ArraysCache, MambaCache"},
+      [] { from_state("kvcache", {}, {}); }
+  );
   expect_error(ErrorCode::kCorruptData, {}, [] { from_state("KVCache", {}, {"1"}); });
   std::vector<mx::array> arrays = pair_of({1});
   KVCache cache;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bindings/pull.h"
+
+#include "saker/base/utf8.h"
+#include "saker/hub/missing_model.h"
+#include "saker/hub/pull.h"
+
+#include "python/bindings/text.h"
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace saker::python {
+namespace {
+
+using hub::FileProgress;
+using hub::PullReport;
+
+// The pull's thread calls Python; what that raises ends the pull.
+std::function<void(std::span<const FileProgress>)> calling(const nb::object& on_progress) {
+  if (on_progress.is_none()) {
+    return {};
+  }
+  return [on_progress](std::span<const FileProgress> files) {
+    std::uintmax_t done = 0;
+    std::uintmax_t total = 0;
+    for (const FileProgress& file : files) {
+      done += file.done;
+      total += file.total;
+    }
+    const nb::gil_scoped_acquire acquire;
+    on_progress(done, total);
+  };
+}
+
+// Waits for the pull's thread, and sees signals meanwhile.
+PullReport wait_for(std::future<PullReport>& report, std::stop_source& stop) {
+  constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
+  const auto ready = [&](std::chrono::milliseconds at_most) {
+    const nb::gil_scoped_release release;
+    return report.wait_for(at_most) == std::future_status::ready;
+  };
+  while (!ready(kBetweenSignals)) {
+    if (PyErr_CheckSignals() != 0) {
+      nb::python_error raised;
+      stop.request_stop();
+      while (!ready(kBetweenSignals)) {
+      }
+      throw std::move(raised);
+    }
+  }
+  return report.get();
+}
+
+PullReport pull(
+    const nb::str& given,
+    std::vector<std::string> include,
+    int parallel,
+    const nb::object& on_progress
+) {
+  const std::string text = utf8_of(given, "name");
+  const auto name = hub::parse_model_name(text);
+  require(
+      name.has_value(),
+      ErrorCode::kInvalidArgument,
+      "{} is no Hugging Face repo id, expected 'org/name' or 'org/name@revision'",
+      quote(text, text.size())
+  );
+  std::stop_source stop;
+  const hub::PullOptions options{
+      .cache = {},
+      .include = std::move(include),
+      .parallel = parallel,
+      .progress = calling(on_progress),
+      .stop = stop.get_token(),
+  };
+  auto report = std::async(std::launch::async, [&] { return hub::pull(*name, options); });
+  return wait_for(report, stop);
+}
+
+}  // namespace
+
+void bind_pull(nb::module_& module) {
+  nb::class_<PullReport>(module, "PullReport", "What a pull left in the cache.")
+      .def_ro("repo", &PullReport::repo)
+      .def_ro("revision", &PullReport::revision)
+      .def_ro("commit", &PullReport::commit)
+      .def_prop_ro(
+          "path", [](const PullReport& self) { return self.path.string(); }, "The folder to load."
+      )
+      .def_ro("files", &PullReport::files, "Their paths in it, sorted.")
+      .def_ro("bytes", &PullReport::bytes, "Of all of them.")
+      .def_ro("received", &PullReport::received, "Of these over the network.");
+  module.def(
+      "pull",
+      pull,
+      nb::arg("name"),
+      nb::arg("include"),
+      nb::arg("parallel"),
+      nb::arg("on_progress").none()
+  );
+  module.def(
+      "is_missing",
+      [](const nb::str& name) { return hub::missing_model(utf8_of(name, "name")).has_value(); },
+      nb::arg("name"),
+      "Whether it is neither a path nor in the cache, and can be pulled."
+  );
+}
+
+}  // namespace saker::python

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/speculate.h"
+
+#include "saker/base/error.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace saker::engine {
+
+Speculate parse_speculate(std::string_view name) {
+  const auto* const found =
+      std::ranges::find(kSpeculateNames, name, [](const auto& pair) { return pair.first; });
+  require(
+      found != kSpeculateNames.end(),
+      ErrorCode::kInvalidArgument,
+      "speculate: got {:?}, expected none, prompt-lookup, draft, mtp or dflash",
+      name
+  );
+  return found->second;
+}
+
+}  // namespace saker::engine

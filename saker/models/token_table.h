@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What checkpoints call the table of token embeddings. Pure; any thread.
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace saker::models {
+
+// The first is transformers' name, the others those of models written by hand.
+inline constexpr std::array<std::string_view, 4> kTokenTables{
+    "embed_tokens", "embedding", "token_embedding", "wte"
+};
+
+// Whether the last part of a module's path is one of them.
+inline bool is_token_table(std::string_view module) {
+  const auto dot = module.rfind('.');
+  const auto name = dot == std::string_view::npos ? module : module.substr(dot + 1);
+  return std::ranges::find(kTokenTables, name) != kTokenTables.end();
+}
+
+}  // namespace saker::models
