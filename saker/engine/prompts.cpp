@@ -2,6 +2,7 @@
 #include "saker/engine/prompts.h"
 
 #include "saker/base/error.h"
+#include "saker/text/chat_messages.h"
 #include "saker/text/eos_tokens.h"
 #include "saker/text/token_search.h"
 #include "saker/text/tokenizer_config.h"
