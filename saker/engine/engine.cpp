@@ -20,6 +20,9 @@
 #include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <mutex>
@@ -42,7 +45,7 @@ void check_is_model(const std::filesystem::path& model_dir, const load::TextFold
 std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
   const load::TextFolder texts(model_dir);
   check_is_model(model_dir, texts);
-  return Prompts::load(texts.path());
+  return std::make_shared<const Prompts>(Prompts::read(texts.path()));
 }
 
 // The texts of a model with an adapter in its weights.
@@ -60,17 +63,25 @@ std::shared_ptr<const Prompts> load_prompts(
     fs::create_directories((folder.path() / name).parent_path());
     fs::create_symlink(fs::absolute(file), folder.path() / name);
   }
-  try {
-    return Prompts::load(folder.path());
-  } catch (const Error& error) {
-    std::string message = error.what();  // Names links: their files are what can be mended.
+  // Messages name links: their files are what can be mended.
+  const auto with_files = [&](std::string message) {
     for (const auto& [name, file] : texts) {
       const std::string link = folder.path() / name;
       if (const auto at = message.find(link); at != std::string::npos) {
         message.replace(at, link.size(), file.string());
       }
     }
-    throw Error(error.code(), message);
+    return message;
+  };
+  try {
+    Prompts::Parts parts = Prompts::read(folder.path());
+    if (parts.text_error) {
+      parts.text_error = Error(parts.text_error->code(), with_files(parts.text_error->what()));
+    }
+    std::ranges::transform(parts.warnings, parts.warnings.begin(), with_files);
+    return std::make_shared<const Prompts>(std::move(parts));
+  } catch (const Error& error) {
+    throw Error(error.code(), with_files(error.what()));
   }
 }
 
@@ -185,6 +196,9 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    facts_.warnings.insert(
+        facts_.warnings.end(), prompts_->warnings().begin(), prompts_->warnings().end()
+    );
     if (options.fast_prefill && !kernels::multiplies_int8()) {
       facts_.warnings.push_back(
           "fast_prefill: no effect, since " +
@@ -387,6 +401,10 @@ const text::ChatTemplate* Engine::chat_template() const {
 
 sample::SamplingOptions Engine::recommended_sampling() const {
   return impl_->prompts().recommended_sampling();
+void Engine::require_text() const {
+  impl_->prompts().tokenizer_for_text();
+}
+
 }
 
 std::vector<std::int32_t> Engine::prompt_tokens(const GenerateRequest& request) const {

@@ -130,8 +130,10 @@ class Engine {
 
   const ModelFacts& facts() const;
   // None when the model has no tokenizer.json: requests are token ids then, and results have no
-  // text.
+  // text. The same where the tokenizer's files are broken.
   const text::Tokenizer* tokenizer() const;
+  // Throws why there is no tokenizer, where there is none.
+  void require_text() const;
   // What the tokenizer's configuration names "bos_token", "eos_token" and so on; none where it
   // names none, or a text that is no token.
   std::optional<std::int32_t> special_token(std::string_view name) const;
