@@ -78,7 +78,8 @@ int run_generate(const GenerateArgs& args) {
   if (args.chat) {
     request.sampling = engine->recommended_sampling();
   }
-  args.request.apply(request);
+  args.request.warn(*engine);
+  args.request.apply(model, request);
   request.cache_in = args.cache_in;
   request.cache_out = args.cache_out;
   const ChatOptions chat{args.chat, args.system};

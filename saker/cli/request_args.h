@@ -22,8 +22,12 @@ class RequestArgs {
   // Sets what the command line gave, nothing else; a seed is drawn when none was given.
   void apply(engine::GenerateRequest& request) const;
 
-  // The adapter of the command line where its whole change is asked for; empty: none.
-  std::filesystem::path whole_adapter() const;
+  // Warns of options of the command line that change nothing with this model.
+  void warn(const engine::Engine& engine) const;
+
+  // The adapter of the command line, else of the model's settings, where its whole change is asked
+  // for; empty: none.
+  std::filesystem::path whole_adapter(const ModelDefaults& defaults) const;
 
  private:
   void apply_given(engine::GenerateRequest& request) const;

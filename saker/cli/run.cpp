@@ -65,8 +65,9 @@ int run_chat(const RunArgs& args) {
   }
   engine::GenerateRequest defaults;
   defaults.sampling = engine->recommended_sampling();
-  args.request.apply(defaults);
-  Conversation conversation(*engine, defaults, args.system);
+  args.request.warn(*engine);
+  args.request.apply(model, defaults);
+  Conversation conversation(*engine, defaults, model.opening(args.system));
   return interactive ? run_repl(conversation, *engine, *watcher)
                      : answer_one(conversation, question);
 }
