@@ -124,6 +124,7 @@ int run(int argc, char** argv) {
   add_convert(app, action);
   add_perplexity(app, action);
   add_pull(app, action);
+  add_create(app, action);
   add_list(app, action);
   add_rm(app, action);
   add_pull_flags(app);

@@ -82,7 +82,7 @@ int run_generate(const GenerateArgs& args) {
   args.request.apply(model, request);
   request.cache_in = args.cache_in;
   request.cache_out = args.cache_out;
-  const ChatOptions chat{args.chat, args.system};
+  const ChatOptions chat{args.chat, model.opening(args.system)};
   if (records) {
     return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
   }

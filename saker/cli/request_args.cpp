@@ -171,16 +171,16 @@ void RequestArgs::warn(const engine::Engine& engine) const {
 
 std::filesystem::path RequestArgs::whole_adapter(const ModelDefaults& defaults) const {
   engine::GenerateRequest request;
+  defaults.apply(request);
   apply_given(request);
   return cli::whole_adapter(request.adapter, request.adapter_scale);
 }
 
-void RequestArgs::apply(engine::GenerateRequest& request) const {
+void RequestArgs::apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const {
+  std::random_device device;
+  request.sampling.seed = (std::uint64_t{device()} << 32) | device();
+  defaults.apply(request);
   apply_given(request);
-  if (given_.at("seed").is_null()) {
-    std::random_device device;
-    request.sampling.seed = (std::uint64_t{device()} << 32) | device();
-  }
 }
 
 }  // namespace saker::cli

@@ -4,6 +4,8 @@
 // The request options of `generate` and `run` as command-line flags.
 
 #include "saker/base/json.h"
+#include "saker/cli/named/model_defaults.h"
+#include "saker/engine/engine.h"
 #include "saker/engine/request.h"
 
 #include <CLI/CLI.hpp>
@@ -19,8 +21,9 @@ class RequestArgs {
   // REQUIRES: *this outlives the parsing of `command`.
   void add_to(CLI::App& command);
 
-  // Sets what the command line gave, nothing else; a seed is drawn when none was given.
-  void apply(engine::GenerateRequest& request) const;
+  // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
+  // drawn when neither gives one.
+  void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
 
   // Warns of options of the command line that change nothing with this model.
   void warn(const engine::Engine& engine) const;

@@ -21,6 +21,7 @@
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
 
+#include "saker/load/named_models.h"
 namespace saker::load {
 namespace {
 
@@ -118,6 +119,9 @@ fs::path resolve_model(std::string_view model) {
       name
   );
   const auto parsed = hub::parse_model_name(model);
+  if (const auto named = find_named_model(model)) {
+    return *named;
+  }
   require(
       parsed.has_value(),
       ErrorCode::kNotFound,

@@ -8,6 +8,7 @@
 #include "saker/hub/model_name.h"
 #include "saker/hub/pull.h"
 #include "saker/hub/repo_cache.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 
@@ -59,7 +60,7 @@ bool is_cached(const hub::ModelName& name) {
 void fetch_if_missing(const std::string& text) {
   std::error_code ignored;
   const auto name = hub::parse_model_name(text);
-  if (name && !fs::exists(text, ignored) && !is_cached(*name)) {
+  if (name && !fs::exists(text, ignored) && !load::find_named_model(text) && !is_cached(*name)) {
     fetch_model(*name, {});
   }
 }
