@@ -26,6 +26,7 @@ from saker._native import (  # noqa: E402
     ScoreStats,
     ViewDifference,
     ViewScores,
+    set_log_level,
 )
 from saker.errors import (  # noqa: E402
     CancelledError,
@@ -65,4 +66,5 @@ __all__ = [
     "ViewScores",
     "__version__",
     "load",
+    "set_log_level",
 ]

@@ -264,6 +264,16 @@ std::unique_ptr<Engine> Engine::load(
   auto impl = std::make_unique<Impl>(model_dir, options);
   impl->facts().load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const ModelFacts& facts = impl->facts();
+  spdlog::info(
+      "loaded {} in {:.2f} s: {}, {} bytes read a step, context {}, instruction set {}",
+      model_dir.string(),
+      facts.load_s,
+      facts.model_type,
+      facts.weight_bytes,
+      facts.context_length,
+      facts.instruction_set
+  );
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -391,6 +401,10 @@ const text::Tokenizer* Engine::tokenizer() const {
   return impl_->prompts().tokenizer().get();
 }
 
+void Engine::require_text() const {
+  impl_->prompts().tokenizer_for_text();
+}
+
 std::optional<std::int32_t> Engine::special_token(std::string_view name) const {
   return impl_->prompts().special_token(name);
 }
@@ -401,10 +415,6 @@ const text::ChatTemplate* Engine::chat_template() const {
 
 sample::SamplingOptions Engine::recommended_sampling() const {
   return impl_->prompts().recommended_sampling();
-void Engine::require_text() const {
-  impl_->prompts().tokenizer_for_text();
-}
-
 }
 
 std::vector<std::int32_t> Engine::prompt_tokens(const GenerateRequest& request) const {
