@@ -215,6 +215,29 @@ class Engine::Impl {
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
+    if (!options.draft_is_optional) {
+      return needed_draft_loader(model_dir, options);
+    }
+    const auto without = [this](const Error& error) {
+      facts_.warnings.push_back(fmt::format("draft: not used: {}", error.what()));
+      return load::LoadedDraft{.mtp = std::move(mtp_)};
+    };
+    try {
+      return [without, load = needed_draft_loader(model_dir, options)] {
+        try {
+          return load();
+        } catch (const Error& error) {
+          return without(error);
+        }
+      };
+    } catch (const Error& error) {
+      return [without, error] { return without(error); };
+    }
+  }
+
+  Runner::LoadDraft needed_draft_loader(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
     // The draft beside the base is made for the base's tokens.
     const bool is_of_base = !fused_adapter_.empty() && options.draft == load::find_draft(model_dir);
     if (options.draft.empty() || is_of_base) {
@@ -228,7 +251,6 @@ class Engine::Impl {
     check_is_model(options.draft, load::TextFolder(options.draft));
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
-      auto own_head = std::move(mtp_);
       load::LoadedDraft loaded = load::load_draft(draft, target_);
       if (loaded.model) {
         check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
@@ -237,7 +259,7 @@ class Engine::Impl {
         facts_.warnings.push_back("draft: " + warning);
       }
       if (!loaded.mtp) {
-        loaded.mtp = std::move(own_head);
+        loaded.mtp = std::move(mtp_);
       }
       return loaded;
     };
