@@ -302,7 +302,8 @@ constexpr RequestField kFields[] = {
     {"kwargs",
      Kind::kObject,
      "More variables for the chat template, as a JSON object",
-     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; }},
+     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; },
+     "chat_template_kwargs"},
 };
 
 // None when no field has this name or alias.
