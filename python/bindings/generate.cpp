@@ -151,6 +151,9 @@ void bind_request(nb::module_& module) {
       .def_rw("draft_depth", &GenerateRequest::draft_depth)
       .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
       .def_rw("logprobs", &GenerateRequest::logprobs)
+      .def_rw(
+          "enable_thinking", &GenerateRequest::thinking, nb::for_setter(nb::arg("value").none())
+      )
       .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
       .def_rw("kv_bits", &GenerateRequest::kv_bits);
 }

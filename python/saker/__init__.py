@@ -27,6 +27,7 @@ from saker._native import (  # noqa: E402
     ScoreStats,
     ViewDifference,
     ViewScores,
+    set_log_level,
 )
 from saker.errors import (  # noqa: E402
     CancelledError,
@@ -69,4 +70,5 @@ __all__ = [
     "__version__",
     "load",
     "pull",
+    "set_log_level",
 ]

@@ -87,8 +87,10 @@ class GenerateOptions(TypedDict, total=False):
     """8 or 4: cached rows are codes of so many bits [16]."""
     tools: list[dict[str, Any]]
     """For the chat template."""
+    enable_thinking: bool | None
+    """Whether a chat model thinks before it answers; None, the default: as its template has it."""
     template_kwargs: dict[str, Any]
-    """More variables for the chat template, such as ``enable_thinking``."""
+    """More variables for the chat template, such as ``reasoning_effort``."""
 
 
 def _json(value: object) -> str:

@@ -81,6 +81,7 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
     }
     const std::int64_t gained = trie_.match(key, tokens) - known;
     stats_.loaded_tokens += std::max<std::int64_t>(gained, 0);
+    spdlog::debug("prefix cache: {} rows came from its folder", gained);
     if (gained <= 0) {
       return;  // The budget is smaller than these rows.
     }
@@ -109,6 +110,7 @@ std::int64_t PrefixCache::restore(
   pin = trie_.pin(key, tokens.first(static_cast<std::size_t>(reached)));
   ++stats_.hits;
   stats_.restored_tokens += reached;
+  spdlog::debug("prefix cache: {} of {} prompt tokens are known", reached, prompt.size());
   return reached;
 }
 
@@ -135,6 +137,9 @@ void PrefixCache::keep(
     const std::optional<SequenceSnapshot> rows = cache.snapshot(trie_.match(key, tokens));
     if (rows && rows->last() == count) {
       trie_.insert(key, tokens, *rows);
+      spdlog::trace(
+          "prefix cache: keeps rows {} to {}, {} bytes in all", rows->first(), count, trie_.bytes()
+      );
     }
     pin = trie_.pin(key, tokens);
   } catch (const std::bad_alloc&) {

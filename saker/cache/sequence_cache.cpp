@@ -3,6 +3,8 @@
 
 #include "saker/base/error.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 namespace saker::cache {
@@ -128,6 +130,7 @@ void SequenceCache::commit(std::int64_t count) {
       "[SequenceCache] commit of {} rows that not all layers have or can keep",
       count
   );
+  spdlog::trace("cache: {} rows committed behind {}", count, *begun_);
   for (const auto& layer : layers_) {
     layer->commit(count);
   }
@@ -135,6 +138,7 @@ void SequenceCache::commit(std::int64_t count) {
 }
 
 void SequenceCache::roll_back() {
+  spdlog::trace("cache: back to {} rows", begun_.value_or(offset()));
   for (const auto& layer : layers_) {
     layer->roll_back();
   }

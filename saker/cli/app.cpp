@@ -7,16 +7,14 @@
 #include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
+#include "saker/engine/logging.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -28,18 +26,6 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kWrongUsage = 2;
-
-// Logs never mix with answers.
-void log_to_stderr() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const bool plain = no_color != nullptr && *no_color != '\0';
-  auto logger = spdlog::stderr_color_st(
-      "saker", plain ? spdlog::color_mode::never : spdlog::color_mode::automatic
-  );
-  logger->set_pattern("%^%l:%$ %v");
-  logger->set_level(spdlog::level::warn);
-  spdlog::set_default_logger(std::move(logger));
-}
 
 int fail(std::string_view message) {
   std::fflush(stdout);
@@ -78,6 +64,22 @@ void refuse_empty_names(CLI::App& app) {
         option->check(CLI::Validator(not_empty, ""));
       }
     }
+  }
+}
+
+// --log-level of all commands; takes effect while the command line is read.
+void add_log_level(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--log-level",
+          [](const std::string& level) { set_log_level(level); },
+          "Messages on standard error: trace, debug, info, warn, error or off [SAKER_LOG, else "
+          "warn]"
+      )
+      ->check(CLI::IsMember(std::vector<std::string>(kLogLevels.begin(), kLogLevels.end())))
+      ->type_name("LEVEL");
+  for (CLI::App* below : command.get_subcommands({})) {
+    add_log_level(*below);
   }
 }
 
@@ -122,11 +124,13 @@ int run(int argc, char** argv) {
   add_inspect(app, action);
   add_cache(app, action);
   add_convert(app, action);
+  add_create(app, action);
   add_perplexity(app, action);
   add_pull(app, action);
   add_list(app, action);
   add_rm(app, action);
   add_pull_flags(app);
+  add_log_level(app);
   refuse_empty_names(app);
   try {
     try {

@@ -24,36 +24,10 @@
 namespace saker::cli {
 namespace {
 
-load::ConvertOptions options_of(const ConvertModelArgs& args) {
-  load::ConvertOptions options;
-  options.dequantize = args.dequantize;
-  if (!args.dtype.empty()) {
-    options.dtype = args.dtype == "float32"   ? DType::kFloat32
-                    : args.dtype == "float16" ? DType::kFloat16
-                                              : DType::kBFloat16;
-  }
-  const bool quantizes = args.bits != 0 || args.group_size != 0 || !args.mode.empty() ||
-                         !args.recipe.empty() || !args.rules.empty();
-  if (quantizes) {
-    load::QuantizeOptions quantize;
-    quantize.format = load::quantized_format(
-        args.mode.empty() ? "affine" : args.mode, args.bits, args.group_size
-    );
-    quantize.recipe = args.recipe;
-    for (const std::string& rule : args.rules) {
-      quantize.rules.push_back(load::parse_rule(rule));
-    }
-    options.quantize = std::move(quantize);
-  }
+load::ConvertOptions options_with_draft(const ConvertModelArgs& args) {
+  load::ConvertOptions options = convert_options(args);
   if (!args.draft.empty()) {
     options.draft = load::resolve_model(args.draft);
-  }
-  if (args.draft_bits != 0 || args.draft_group_size != 0 || !args.draft_mode.empty()) {
-    load::QuantizeOptions quantize;
-    quantize.format = load::quantized_format(
-        args.draft_mode.empty() ? "affine" : args.draft_mode, args.draft_bits, args.draft_group_size
-    );
-    options.draft_quantize = std::move(quantize);
   }
   return options;
 }
@@ -114,6 +88,7 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
   ));
 }
 
+// The draft, or the file that names it.
 std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs& args) {
   auto* draft = command.add_option(
       "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"
@@ -123,6 +98,44 @@ std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs&
       "-f,--file", args.modelfile, "A Modelfile, whose FROM is SRC and whose DRAFT is a draft"
   );
   file->type_name("FILE")->excludes(draft);
+  add_draft_format_options(command, args);
+  return {draft, file};
+}
+
+}  // namespace
+
+load::ConvertOptions convert_options(const ConvertModelArgs& args) {
+  load::ConvertOptions options;
+  options.dequantize = args.dequantize;
+  if (!args.dtype.empty()) {
+    options.dtype = args.dtype == "float32"   ? DType::kFloat32
+                    : args.dtype == "float16" ? DType::kFloat16
+                                              : DType::kBFloat16;
+  }
+  const bool quantizes = args.bits != 0 || args.group_size != 0 || !args.mode.empty() ||
+                         !args.recipe.empty() || !args.rules.empty();
+  if (quantizes) {
+    load::QuantizeOptions quantize;
+    quantize.format = load::quantized_format(
+        args.mode.empty() ? "affine" : args.mode, args.bits, args.group_size
+    );
+    quantize.recipe = args.recipe;
+    for (const std::string& rule : args.rules) {
+      quantize.rules.push_back(load::parse_rule(rule));
+    }
+    options.quantize = std::move(quantize);
+  }
+  if (args.draft_bits != 0 || args.draft_group_size != 0 || !args.draft_mode.empty()) {
+    load::QuantizeOptions quantize;
+    quantize.format = load::quantized_format(
+        args.draft_mode.empty() ? "affine" : args.draft_mode, args.draft_bits, args.draft_group_size
+    );
+    options.draft_quantize = std::move(quantize);
+  }
+  return options;
+}
+
+void add_draft_format_options(CLI::App& command, ConvertModelArgs& args) {
   command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
@@ -131,12 +144,9 @@ std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs&
       ->check(CLI::PositiveNumber);
   command.add_option("--draft-mode", args.draft_mode, "As --mode, of the draft")
       ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
-  return {draft, file};
 }
 
-}  // namespace
-
-std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args) {
+std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs& args) {
   auto* bits = command.add_option("--bits", args.bits, "Quantize to 2, 3, 4, 5, 6 or 8 bits [4]");
   auto* group = command.add_option(
       "--group-size", args.group_size, "Weights that share a scale: 32, 64 or 128 [64]"
@@ -162,15 +172,20 @@ std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs
   for (auto* option : {bits, group, mode, recipe, rules}) {
     dequantize->excludes(option);
   }
-  auto options = add_draft_options(command, args);
-  options.insert(options.end(), {bits, group, mode, recipe, rules, dtype, dequantize});
+  return {bits, group, mode, recipe, rules, dtype, dequantize};
+}
+
+std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args) {
+  auto options = add_format_options(command, args);
+  const auto drafts = add_draft_options(command, args);
+  options.insert(options.end(), drafts.begin(), drafts.end());
   return options;
 }
 
 int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 ) {
-  load::ConvertOptions options = options_of(args);
+  load::ConvertOptions options = options_with_draft(args);
   const auto model =
       args.modelfile.empty() ? source_path(source) : read_modelfile(args.modelfile, options);
   WritingProgress progress("converting");

@@ -3,6 +3,8 @@
 
 // The part of `saker convert` that writes a model from another one.
 
+#include "saker/load/convert_model.h"
+
 #include <CLI/CLI.hpp>
 
 #include <string>
@@ -25,7 +27,14 @@ struct ConvertModelArgs {
   std::string draft_mode;
 };
 
-// Adds the options that say what becomes of the weights; returns them, so that others can exclude
+// What the options ask for, without a draft.
+load::ConvertOptions convert_options(const ConvertModelArgs& args);
+
+// Add the options that say what becomes of the weights, and of a draft's; the first returns them.
+std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs& args);
+void add_draft_format_options(CLI::App& command, ConvertModelArgs& args);
+
+// Adds these, the draft and the Modelfile; returns them, so that others can exclude
 // them.
 std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args);
 

@@ -70,19 +70,19 @@ int run_generate(const GenerateArgs& args) {
       ErrorCode::kInvalidArgument,
       "--cache-in and --cache-out go with one prompt, not with a file of records"
   );
-  const auto engine = load_engine(args.model, args.request.whole_adapter());
-  require(
-      engine->tokenizer() != nullptr || args.json || !request.tokens,
-      ErrorCode::kUnsupported,
-      "the model has no tokenizer.json to show its answer as text: --json gives token ids"
-  );
+  const ModelDefaults model(args.model.model);
+  const auto engine = load_engine(args.model, args.request.whole_adapter(model));
+  if (!args.json && request.tokens) {
+    engine->require_text();
+  }
   if (args.chat) {
     request.sampling = engine->recommended_sampling();
   }
-  args.request.apply(request);
+  args.request.warn(*engine);
+  args.request.apply(model, request);
   request.cache_in = args.cache_in;
   request.cache_out = args.cache_out;
-  const ChatOptions chat{args.chat, args.system};
+  const ChatOptions chat{args.chat, model.opening(args.system)};
   if (records) {
     return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
   }

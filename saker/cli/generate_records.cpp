@@ -165,7 +165,8 @@ class RecordsRunner {
 
 void as_chat(engine::GenerateRequest& request, const ChatOptions& chat) {
   if (chat.enabled && request.prompt) {
-    request.messages = chat_messages(chat.system, *request.prompt);
+    request.messages = chat.opening;
+    request.messages->push_back({{"role", "user"}, {"content", *request.prompt}});
     request.prompt.reset();
   }
 }

@@ -4,6 +4,7 @@
 // Many requests from a JSON lines file, run together and answered one JSON object a line in input
 // order.
 
+#include "saker/base/json.h"
 #include "saker/engine/engine.h"
 
 #include <filesystem>
@@ -13,7 +14,7 @@ namespace saker::cli {
 
 struct ChatOptions {
   bool enabled = false;
-  std::string system;
+  Json opening = Json::array();  // The messages before the prompt.
 };
 
 // Turns a text prompt into chat messages when the options say so.

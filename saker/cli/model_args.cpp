@@ -177,6 +177,7 @@ std::unique_ptr<engine::Engine> load_engine(
   options.mtp = args.drafts && args.draft != "none";
   if (args.drafts && args.draft.empty()) {
     options.draft = load::find_draft(model).value_or(std::filesystem::path());
+    options.draft_is_optional = true;
   } else if (args.drafts && args.draft != "none") {
     options.draft = load::resolve_model(args.draft);
   }

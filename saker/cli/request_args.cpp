@@ -7,6 +7,7 @@
 #include "saker/cli/request_fields.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
@@ -62,6 +63,47 @@ Json parse_integer(const std::string& flag, const std::string& text, std::string
   throw CLI::ValidationError(flag, fmt::format("got {}, expected {}", quote(text, 40), expected));
 }
 
+Json parse_text(const std::string& /*flag*/, const std::string& text) {
+  return text;
+}
+
+Json parse_whole(const std::string& flag, const std::string& text) {
+  return parse_integer(flag, text, "an integer of 64 bits");
+}
+
+Json parse_whole_or_auto(const std::string& flag, const std::string& text) {
+  return text == "auto" ? Json(text) : parse_integer(flag, text, "an integer or auto");
+}
+
+Json parse_switch(const std::string& flag, const std::string& text) {
+  if (text == "on" || text == "off") {
+    return text == "on";
+  }
+  if (text == "auto") {
+    return text;
+  }
+  throw CLI::ValidationError(
+      flag, fmt::format("got {}, expected on, off or auto", quote(text, 40))
+  );
+}
+
+// Adds the option with `parse`, which makes its value of its text.
+CLI::Option* add_parsed(
+    CLI::App& command,
+    const RequestField& field,
+    Json& value,
+    Json (*parse)(const std::string& flag, const std::string& text),
+    const std::string& type
+) {
+  return command
+      .add_option_function<std::string>(
+          flag_of(field),
+          [&value, &field, parse](const std::string& text) { value = parse(flag_of(field), text); },
+          std::string(field.help)
+      )
+      ->type_name(type);
+}
+
 }  // namespace
 
 void RequestArgs::add_to(CLI::App& command) {
@@ -73,15 +115,7 @@ void RequestArgs::add_to(CLI::App& command) {
     CLI::Option* option = nullptr;
     switch (field.kind) {
       case Kind::kInteger:
-        option = command
-                     .add_option_function<std::string>(
-                         flag,
-                         [&value, &field](const std::string& text) {
-                           value = parse_integer(flag_of(field), text, "an integer of 64 bits");
-                         },
-                         help
-                     )
-                     ->type_name("INT");
+        option = add_parsed(command, field, value, parse_whole, "INT");
         break;
       case Kind::kNumber:
         option = command.add_option_function<double>(
@@ -92,11 +126,7 @@ void RequestArgs::add_to(CLI::App& command) {
         option = command.add_flag_callback(flag, [&value] { value = true; }, help);
         break;
       case Kind::kText:
-        option = command
-                     .add_option_function<std::string>(
-                         flag, [&value](const std::string& text) { value = text; }, help
-                     )
-                     ->type_name("TEXT");
+        option = add_parsed(command, field, value, parse_text, "TEXT");
         break;
       case Kind::kTexts:
         option =
@@ -109,28 +139,13 @@ void RequestArgs::add_to(CLI::App& command) {
                 ->type_name("TEXT");
         break;
       case Kind::kObject:
-        option = command
-                     .add_option_function<std::string>(
-                         flag,
-                         [&value, &field](const std::string& text) {
-                           value = parse_object(flag_of(field), text);
-                         },
-                         help
-                     )
-                     ->type_name("JSON");
+        option = add_parsed(command, field, value, parse_object, "JSON");
         break;
       case Kind::kIntegerOrAuto:
-        option = command
-                     .add_option_function<std::string>(
-                         flag,
-                         [&value, &field](const std::string& text) {
-                           value = text == "auto"
-                                       ? Json(text)
-                                       : parse_integer(flag_of(field), text, "an integer or auto");
-                         },
-                         help
-                     )
-                     ->type_name("INT|auto");
+        option = add_parsed(command, field, value, parse_whole_or_auto, "INT|auto");
+        break;
+      case Kind::kSwitch:
+        option = add_parsed(command, field, value, parse_switch, "on|off|auto");
         break;
     }
     option->group("Generation");
@@ -146,18 +161,26 @@ void RequestArgs::apply_given(engine::GenerateRequest& request) const {
   }
 }
 
-std::filesystem::path RequestArgs::whole_adapter() const {
+void RequestArgs::warn(const engine::Engine& engine) const {
+  const auto* chat_template = engine.chat_template();
+  if (given_.at("think").is_boolean() &&
+      (chat_template == nullptr || !chat_template->switches_thinking())) {
+    spdlog::warn("--think changes nothing: the model's chat template has no switch for it");
+  }
+}
+
+std::filesystem::path RequestArgs::whole_adapter(const ModelDefaults& defaults) const {
   engine::GenerateRequest request;
+  defaults.apply(request);
   apply_given(request);
   return cli::whole_adapter(request.adapter, request.adapter_scale);
 }
 
-void RequestArgs::apply(engine::GenerateRequest& request) const {
+void RequestArgs::apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const {
+  std::random_device device;
+  request.sampling.seed = (std::uint64_t{device()} << 32) | device();
+  defaults.apply(request);
   apply_given(request);
-  if (given_.at("seed").is_null()) {
-    std::random_device device;
-    request.sampling.seed = (std::uint64_t{device()} << 32) | device();
-  }
 }
 
 }  // namespace saker::cli

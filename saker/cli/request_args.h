@@ -4,6 +4,8 @@
 // The request options of `generate` and `run` as command-line flags.
 
 #include "saker/base/json.h"
+#include "saker/cli/named/model_defaults.h"
+#include "saker/engine/engine.h"
 #include "saker/engine/request.h"
 
 #include <CLI/CLI.hpp>
@@ -19,11 +21,16 @@ class RequestArgs {
   // REQUIRES: *this outlives the parsing of `command`.
   void add_to(CLI::App& command);
 
-  // Sets what the command line gave, nothing else; a seed is drawn when none was given.
-  void apply(engine::GenerateRequest& request) const;
+  // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
+  // drawn when neither gives one.
+  void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
 
-  // The adapter of the command line where its whole change is asked for; empty: none.
-  std::filesystem::path whole_adapter() const;
+  // Warns of options of the command line that change nothing with this model.
+  void warn(const engine::Engine& engine) const;
+
+  // The adapter of the command line, else of the model's settings, where its whole change is asked
+  // for; empty: none.
+  std::filesystem::path whole_adapter(const ModelDefaults& defaults) const;
 
  private:
   void apply_given(engine::GenerateRequest& request) const;

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,6 +34,17 @@ int as_int(const Json& value, std::string_view name) {
   }
   require(fits, ErrorCode::kInvalidArgument, "{} = {} is out of range", name, value.dump());
   return static_cast<int>(value.get<std::int64_t>());
+}
+
+// JSON has one kind of number: 2.0 and 1e2 are integers, too. Anything else stays as it is.
+Json as_whole(const Json& value) {
+  constexpr double kExact = 9007199254740992.0;  // Doubles tell integers apart up to here.
+  if (!value.is_number_float()) {
+    return value;
+  }
+  const auto number = value.get<double>();
+  const bool whole = std::abs(number) <= kExact && number == std::trunc(number);
+  return whole ? Json(static_cast<std::int64_t>(number)) : value;
 }
 
 template <double SamplingOptions::* member>
@@ -123,6 +137,10 @@ void set_logprobs(GenerateRequest& request, const Json& value) {
       "logprobs: got {}, expected 0 or more",
       request.logprobs
   );
+}
+
+void set_thinking(GenerateRequest& request, const Json& value) {
+  request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
 // "auto" is the default.
@@ -266,10 +284,16 @@ constexpr RequestField kFields[] = {
      [](GenerateRequest& r, const Json& v) { r.kv_bits = as_int(v, "kv_bits"); }},
     {"adapter", Kind::kText, "Folder of an adapter (mlx-lm or PEFT)", set_adapter},
     {"adapter_scale", Kind::kNumber, "Strength of its change; 0: the base [1]", set_adapter_scale},
+    {"think",
+     Kind::kSwitch,
+     "Whether a chat model thinks before it answers: on, off, auto: as its template has it [auto]",
+     set_thinking,
+     "enable_thinking"},
     {"kwargs",
      Kind::kObject,
      "More variables for the chat template, as a JSON object",
-     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; }},
+     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; },
+     "chat_template_kwargs"},
 };
 
 // None when no field has this name or alias.
@@ -280,6 +304,14 @@ const RequestField* find_field(std::string_view key) {
     }
   }
   return nullptr;
+}
+
+// The value in the kind's type, where it has one.
+Json in_kind(const Json& value, Kind kind) {
+  if (kind == Kind::kSwitch && (value == "on" || value == "off")) {
+    return value == "on";
+  }
+  return kind == Kind::kInteger || kind == Kind::kIntegerOrAuto ? as_whole(value) : value;
 }
 
 bool has_kind(const Json& value, Kind kind) {
@@ -303,12 +335,14 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_object();
     case Kind::kIntegerOrAuto:
       return value.is_number_integer() || value == "auto";
+    case Kind::kSwitch:
+      return value.is_boolean() || value == "auto";
   }
   return false;
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 7> kNames = {
+  constexpr std::array<std::string_view, 8> kNames = {
       "an integer",
       "a number",
       "true or false",
@@ -316,6 +350,7 @@ std::string_view kind_name(Kind kind) {
       "a text or a list of texts",
       "an object",
       "an integer or \"auto\"",
+      "true, false, \"on\", \"off\" or \"auto\"",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }
@@ -325,19 +360,28 @@ std::vector<std::int32_t> json_tokens(const Json& value) {
   std::vector<std::int32_t> tokens;
   tokens.reserve(value.size());
   for (const auto& item : value) {
+    const Json id = as_whole(item);
     require(
-        item.is_number_integer(),
+        id.is_number_integer(),
         ErrorCode::kInvalidArgument,
         "tokens: got {}, expected token ids",
         item.dump()
     );
-    tokens.push_back(as_int(item, "a token id"));
+    tokens.push_back(as_int(id, "a token id"));
   }
   return tokens;
 }
 
-// Prompts have types of their own; true when `key` is one.
+constexpr std::string_view kPromptKeys[] = {"prompt", "tokens", "messages", "tools"};
+
+// Prompts have types of their own; true when `key` is one. Null is none.
 bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& request) {
+  if (std::ranges::find(kPromptKeys, key) == std::end(kPromptKeys)) {
+    return false;
+  }
+  if (value.is_null()) {
+    return true;
+  }
   if (key == "prompt") {
     require(
         value.is_string(),
@@ -350,10 +394,8 @@ bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& requ
     request.tokens = json_tokens(value);
   } else if (key == "messages") {
     request.messages = value;
-  } else if (key == "tools") {
-    request.tools = value;
   } else {
-    return false;
+    request.tools = value;
   }
   return true;
 }
@@ -377,24 +419,32 @@ void apply_record(const Json& record, GenerateRequest& request) {
     }
     const RequestField* field = find_field(key);
     require(field != nullptr, ErrorCode::kInvalidArgument, "unknown option {:?}", key);
+    if (value.is_null()) {
+      continue;
+    }
+    const Json typed = in_kind(value, field->kind);
     require(
-        has_kind(value, field->kind),
+        has_kind(typed, field->kind),
         ErrorCode::kInvalidArgument,
         "{}: got {}, expected {}",
         key,
-        value.type_name(),
+        value.is_number() || field->kind == Kind::kSwitch ? describe_json(value)
+                                                          : value.type_name(),
         kind_name(field->kind)
     );
-    require(
-        key == field->name || record.value(field->name, value) == value,
-        ErrorCode::kInvalidArgument,
-        "{} and {} are the same option: got {} and {}",
-        field->name,
-        field->alias,
-        record.value(field->name, value).dump(),
-        value.dump()
-    );
-    field->set(request, value);
+    const auto other = record.find(std::string(field->name));
+    if (key != field->name && other != record.end() && !other->is_null()) {
+      require(
+          in_kind(*other, field->kind) == typed,
+          ErrorCode::kInvalidArgument,
+          "{} and {} are the same option: got {} and {}",
+          field->name,
+          field->alias,
+          other->dump(),
+          value.dump()
+      );
+    }
+    field->set(request, typed);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace saker::cli {
 
 struct RequestField {
-  enum class Kind { kInteger, kNumber, kFlag, kText, kTexts, kObject, kIntegerOrAuto };
+  enum class Kind { kInteger, kNumber, kFlag, kText, kTexts, kObject, kIntegerOrAuto, kSwitch };
 
   std::string_view name;  // As JSON spells it; the flag has '-' for '_'.
   Kind kind;
@@ -28,7 +28,8 @@ std::span<const RequestField> request_fields();
 
 // Sets every member of `record` that is a request option or a prompt ("prompt", "tokens",
 // "messages", "tools"); throws kInvalidArgument naming a key that is unknown or has the wrong type,
-// and when an option and its alias differ. "id" is skipped.
+// and when an option and its alias differ. "id" is skipped, null is not given, and whole numbers
+// may be written as floats.
 void apply_record(const Json& record, engine::GenerateRequest& request);
 
 // "1,2,3", which `flag` was given, as token ids; throws kInvalidArgument.

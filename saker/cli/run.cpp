@@ -57,19 +57,17 @@ int run_chat(const RunArgs& args) {
     question = args.prompt ? *args.prompt : piped_question();
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   }
-  const auto engine = load_engine(args.model, args.request.whole_adapter());
-  require(
-      engine->tokenizer() != nullptr,
-      ErrorCode::kUnsupported,
-      "the model has no tokenizer.json, which a chat needs"
-  );
+  const ModelDefaults model(args.model.model);
+  const auto engine = load_engine(args.model, args.request.whole_adapter(model));
+  engine->require_text();
   if (engine->chat_template() == nullptr) {
     spdlog::warn("the model has no chat template: it continues your text instead of answering");
   }
   engine::GenerateRequest defaults;
   defaults.sampling = engine->recommended_sampling();
-  args.request.apply(defaults);
-  Conversation conversation(*engine, defaults, args.system);
+  args.request.warn(*engine);
+  args.request.apply(model, defaults);
+  Conversation conversation(*engine, defaults, model.opening(args.system));
   return interactive ? run_repl(conversation, *engine, *watcher)
                      : answer_one(conversation, question);
 }

@@ -117,15 +117,6 @@ engine::GenerateResult stream_request(
   return std::move(*mailbox.result);
 }
 
-Json chat_messages(std::string_view system, std::string_view question) {
-  Json messages = Json::array();
-  if (!system.empty()) {
-    messages.push_back({{"role", "system"}, {"content", system}});
-  }
-  messages.push_back({{"role", "user"}, {"content", question}});
-  return messages;
-}
-
 std::string describe(const engine::GenerateStats& stats) {
   const std::string drafts = stats.rounds == 0 ? ""
                                                : fmt::format(

@@ -23,9 +23,6 @@ engine::GenerateResult stream_request(
     engine::Engine& engine, engine::GenerateRequest request, const StreamHooks& hooks
 );
 
-// The chat messages of one question.
-Json chat_messages(std::string_view system, std::string_view question);
-
 // "prompt 12 tokens, 340.1 tokens/s; ..." for people.
 std::string describe(const engine::GenerateStats& stats);
 

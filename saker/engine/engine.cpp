@@ -20,6 +20,9 @@
 #include "saker/load/foreign/text_folder.h"
 #include "saker/load/model_dir.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <mutex>
@@ -43,7 +46,7 @@ void check_is_model(const std::filesystem::path& model_dir, const load::TextFold
 std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
   const load::TextFolder texts(model_dir);
   check_is_model(model_dir, texts);
-  return Prompts::load(texts.path());
+  return std::make_shared<const Prompts>(Prompts::read(texts.path()));
 }
 
 // Paths stay what they are; names lead to the hub's cache.
@@ -68,17 +71,25 @@ std::shared_ptr<const Prompts> load_prompts(
     fs::create_directories((folder.path() / name).parent_path());
     fs::create_symlink(fs::absolute(file), folder.path() / name);
   }
-  try {
-    return Prompts::load(folder.path());
-  } catch (const Error& error) {
-    std::string message = error.what();  // Names links: their files are what can be mended.
+  // Messages name links: their files are what can be mended.
+  const auto with_files = [&](std::string message) {
     for (const auto& [name, file] : texts) {
       const std::string link = folder.path() / name;
       if (const auto at = message.find(link); at != std::string::npos) {
         message.replace(at, link.size(), file.string());
       }
     }
-    throw Error(error.code(), message);
+    return message;
+  };
+  try {
+    Prompts::Parts parts = Prompts::read(folder.path());
+    if (parts.text_error) {
+      parts.text_error = Error(parts.text_error->code(), with_files(parts.text_error->what()));
+    }
+    std::ranges::transform(parts.warnings, parts.warnings.begin(), with_files);
+    return std::make_shared<const Prompts>(std::move(parts));
+  } catch (const Error& error) {
+    throw Error(error.code(), with_files(error.what()));
   }
 }
 
@@ -193,6 +204,9 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    facts_.warnings.insert(
+        facts_.warnings.end(), prompts_->warnings().begin(), prompts_->warnings().end()
+    );
     if (options.fast_prefill && !kernels::multiplies_int8()) {
       facts_.warnings.push_back(
           "fast_prefill: no effect, since " +
@@ -209,6 +223,29 @@ class Engine::Impl {
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
+    if (!options.draft_is_optional) {
+      return needed_draft_loader(model_dir, options);
+    }
+    const auto without = [this](const Error& error) {
+      facts_.warnings.push_back(fmt::format("draft: not used: {}", error.what()));
+      return load::LoadedDraft{.mtp = std::move(mtp_)};
+    };
+    try {
+      return [without, load = needed_draft_loader(model_dir, options)] {
+        try {
+          return load();
+        } catch (const Error& error) {
+          return without(error);
+        }
+      };
+    } catch (const Error& error) {
+      return [without, error] { return without(error); };
+    }
+  }
+
+  Runner::LoadDraft needed_draft_loader(
+      const std::filesystem::path& model_dir, const EngineOptions& options
+  ) {
     // The draft beside the base is made for the base's tokens.
     const bool is_of_base = !fused_adapter_.empty() && options.draft == load::find_draft(model_dir);
     if (options.draft.empty() || is_of_base) {
@@ -222,7 +259,6 @@ class Engine::Impl {
     check_is_model(options.draft, load::TextFolder(options.draft));
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
-      auto own_head = std::move(mtp_);
       load::LoadedDraft loaded = load::load_draft(draft, target_);
       if (loaded.model) {
         check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
@@ -231,7 +267,7 @@ class Engine::Impl {
         facts_.warnings.push_back("draft: " + warning);
       }
       if (!loaded.mtp) {
-        loaded.mtp = std::move(own_head);
+        loaded.mtp = std::move(mtp_);
       }
       return loaded;
     };
@@ -261,6 +297,16 @@ std::unique_ptr<Engine> Engine::load(
   impl->facts().path = path;
   impl->facts().load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const ModelFacts& facts = impl->facts();
+  spdlog::info(
+      "loaded {} in {:.2f} s: {}, {} bytes read a step, context {}, instruction set {}",
+      model_dir.string(),
+      facts.load_s,
+      facts.model_type,
+      facts.weight_bytes,
+      facts.context_length,
+      facts.instruction_set
+  );
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -386,6 +432,10 @@ const ModelFacts& Engine::facts() const {
 
 const text::Tokenizer* Engine::tokenizer() const {
   return impl_->prompts().tokenizer().get();
+}
+
+void Engine::require_text() const {
+  impl_->prompts().tokenizer_for_text();
 }
 
 std::optional<std::int32_t> Engine::special_token(std::string_view name) const {

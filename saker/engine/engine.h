@@ -45,7 +45,8 @@ struct EngineOptions {
   // The folder of a draft: a smaller model with the same tokenizer, or a DFlash draft or MTP head
   // made for this model; empty: none.
   std::filesystem::path draft = {};
-  bool mtp = false;  // Loads the MTP head that the model's own files may bring.
+  bool draft_is_optional = false;  // One that can't be used is a warning: nobody asked for it.
+  bool mtp = false;                // Loads the MTP head that the model's own files may bring.
   // The one adapter that requests will name, at full strength. Where it has a vocabulary of its own
   // it is fused into the weights while they are loaded, tokenizer included, and nothing else can be
   // asked for (docs/adr/0017); any other is left to the requests. Empty: none or several.
@@ -134,8 +135,10 @@ class Engine {
 
   const ModelFacts& facts() const;
   // None when the model has no tokenizer.json: requests are token ids then, and results have no
-  // text.
+  // text. The same where the tokenizer's files are broken.
   const text::Tokenizer* tokenizer() const;
+  // Throws why there is no tokenizer, where there is none.
+  void require_text() const;
   // What the tokenizer's configuration names "bos_token", "eos_token" and so on; none where it
   // names none, or a text that is no token.
   std::optional<std::int32_t> special_token(std::string_view name) const;

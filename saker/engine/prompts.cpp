@@ -2,12 +2,17 @@
 #include "saker/engine/prompts.h"
 
 #include "saker/base/error.h"
+#include "saker/text/chat_messages.h"
 #include "saker/text/eos_tokens.h"
+#include "saker/text/generation_config.h"
 #include "saker/text/token_search.h"
 #include "saker/text/tokenizer_config.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -37,12 +42,8 @@ void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
 }
 
 // Gemma 4's files name the tokens that stand for images and sounds.
-std::vector<std::int32_t> suppressed_by(const Json& generation_config) {
+std::vector<std::int32_t> suppressed_by(const Json& value) {
   std::vector<std::int32_t> ids;
-  const auto found = generation_config.find("suppress_tokens");
-  if (found == generation_config.end() || found->is_null()) {
-    return ids;
-  }
   const auto check = [](bool holds, const Json& got) {
     require(
         holds,
@@ -51,56 +52,88 @@ std::vector<std::int32_t> suppressed_by(const Json& generation_config) {
         got.is_number() ? got.dump() : got.type_name()
     );
   };
-  check(found->is_array(), *found);
-  for (const Json& id : *found) {
+  check(value.is_array(), value);
+  for (const Json& id : value) {
     check(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max(), id);
     ids.push_back(id.get<std::int32_t>());
   }
   return ids;
 }
 
-sample::SamplingOptions read_sampling(const Json& generation_config) {
-  sample::SamplingOptions options;
-  if (!json_bool(generation_config, "do_sample", false)) {
-    options.temperature = 0.0;
-  } else {
-    options.temperature = json_double(generation_config, "temperature", 1.0);
-  }
-  options.top_p = json_double(generation_config, "top_p", options.top_p);
-  options.min_p = json_double(generation_config, "min_p", options.min_p);
-  options.typical_p = json_double(generation_config, "typical_p", options.typical_p);
-  options.repetition_penalty =
-      json_double(generation_config, "repetition_penalty", options.repetition_penalty);
-  options.repetition_context_size = 0;  // Who writes these files means all tokens.
-  const auto count = [&generation_config](std::string_view name) {
-    const std::int64_t value = json_int(generation_config, name, 0);
-    return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
-  };
-  options.top_k = count("top_k");
-  options.min_tokens = count("min_new_tokens");
-  options.suppress_tokens = suppressed_by(generation_config);
-  sample::check_options(options, std::numeric_limits<int>::max());
-  return options;
+int count_of(const Json& config, std::string_view name) {
+  const std::int64_t value = json_int(config, name, 0);
+  return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
+
+// Sets one option by the file's member of this name, which is there.
+struct SamplingField {
+  std::string_view name;
+  void (*set)(sample::SamplingOptions& options, const Json& config);
+};
+
+constexpr SamplingField kSamplingFields[] = {
+    {"do_sample",
+     [](auto& options, const Json& config) {
+       options.temperature = json_bool(config, "do_sample", false) ? 1.0 : 0.0;
+     }},
+    {"temperature",
+     [](auto& options, const Json& config) {
+       const double temperature = json_double(config, "temperature", 1.0);
+       options.temperature = options.temperature > 0.0 ? temperature : 0.0;
+     }},
+    {"top_p", [](auto& o, const Json& c) { o.top_p = json_double(c, "top_p", o.top_p); }},
+    {"min_p", [](auto& o, const Json& c) { o.min_p = json_double(c, "min_p", o.min_p); }},
+    {"typical_p",
+     [](auto& o, const Json& c) { o.typical_p = json_double(c, "typical_p", o.typical_p); }},
+    {"repetition_penalty",
+     [](auto& o, const Json& c) {
+       o.repetition_penalty = json_double(c, "repetition_penalty", o.repetition_penalty);
+     }},
+    {"top_k", [](auto& o, const Json& c) { o.top_k = count_of(c, "top_k"); }},
+    {"min_new_tokens", [](auto& o, const Json& c) { o.min_tokens = count_of(c, "min_new_tokens"); }
+    },
+    {"suppress_tokens",
+     [](auto& o, const Json& c) { o.suppress_tokens = suppressed_by(c.at("suppress_tokens")); }},
+};
 
 }  // namespace
 
-sample::SamplingOptions sampling_from(const Json& generation_config) {
-  try {
-    return read_sampling(generation_config);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::kCorruptData, fmt::format("generation_config.json: {}", error.what()));
+RecommendedSampling sampling_from(const Json& generation_config) {
+  RecommendedSampling result;
+  result.options.temperature = 0.0;
+  result.options.repetition_context_size = 0;  // Who writes these files means all tokens.
+  for (const SamplingField& field : kSamplingFields) {
+    if (!json_has(generation_config, field.name)) {
+      continue;
+    }
+    sample::SamplingOptions changed = result.options;
+    try {
+      field.set(changed, generation_config);
+      sample::check_options(changed, std::numeric_limits<int>::max());
+      result.options = std::move(changed);
+    } catch (const Error& error) {
+      result.warnings.push_back(
+          fmt::format("generation_config.json: {}; it is not used", error.what())
+      );
+    }
   }
+  return result;
 }
 
-std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {
+Prompts::Parts Prompts::read(const std::filesystem::path& model_dir) {
   Parts parts;
-  std::error_code ignored;
-  if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
-    parts.tokenizer = text::Tokenizer::load(model_dir);
+  text::TokenizerConfig config;
+  try {
+    std::error_code ignored;
+    if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
+      parts.tokenizer = text::Tokenizer::load(model_dir);
+    }
+    parts.chat_template = text::ChatTemplate::load(model_dir);
+    config = text::load_tokenizer_config(model_dir);
+  } catch (const Error& error) {
+    parts.tokenizer = nullptr;
+    parts.text_error = error;
   }
-  parts.chat_template = text::ChatTemplate::load(model_dir);
-  const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
   parts.eos_tokens = text::load_eos_tokens(model_dir, parts.tokenizer.get(), config);
   parts.add_bos_token = config.add_bos_token;
   if (parts.tokenizer != nullptr) {
@@ -110,11 +143,12 @@ std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_
       }
     }
   }
-  const std::filesystem::path generation = model_dir / "generation_config.json";
-  if (std::filesystem::exists(generation)) {
-    parts.recommended_sampling = sampling_from(read_json_file(generation));
-  }
-  return std::make_shared<const Prompts>(std::move(parts));
+  text::GenerationConfig generation = text::read_generation_config(model_dir);
+  RecommendedSampling sampling = sampling_from(generation.values);
+  parts.recommended_sampling = std::move(sampling.options);
+  parts.warnings = std::move(generation.warnings);
+  std::ranges::move(sampling.warnings, std::back_inserter(parts.warnings));
+  return parts;
 }
 
 Prompts::Prompts(Parts parts) : parts_(std::move(parts)), xtc_exempt_(parts_.eos_tokens) {
@@ -152,10 +186,13 @@ std::optional<std::int32_t> Prompts::special_token(std::string_view name) const 
 }
 
 const text::Tokenizer& Prompts::tokenizer_for_text() const {
+  if (parts_.text_error) {
+    throw Error(*parts_.text_error);
+  }
   require(
       parts_.tokenizer != nullptr,
       ErrorCode::kUnsupported,
-      "the model has no tokenizer.json: give token ids instead of text"
+      "the model has no tokenizer.json: it takes and gives token ids, no text"
   );
   return *parts_.tokenizer;
 }
@@ -191,12 +228,14 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
       ErrorCode::kUnsupported,
       "the model has no chat template: give the prompt as text"
   );
+  text::require_text_only(*request.messages);
   text::RenderOptions options;
   options.tools = request.tools;
+  options.thinking = request.thinking;
   options.kwargs = request.template_kwargs;
-  return tokenizer.encode(
-      parts_.chat_template->render(*request.messages, options), {.add_special_tokens = false}
-  );
+  const std::string prompt = parts_.chat_template->render(*request.messages, options);
+  spdlog::trace("prompt: {}", prompt);
+  return tokenizer.encode(prompt, {.add_special_tokens = false});
 }
 
 ScorePrompt Prompts::encode(const ScoreRequest& request) const {

@@ -4,6 +4,7 @@
 // The text side of a model: requests become token ids, and what ends or shapes an answer is read
 // from the model's files. Immutable; all members may be called from any thread.
 
+#include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/engine/request.h"
 #include "saker/text/chat_template.h"
@@ -34,16 +35,19 @@ class Prompts {
  public:
   struct Parts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
+    std::optional<Error> text_error;  // Why there is none; who needs no text never meets it.
     std::optional<text::ChatTemplate> chat_template;
     std::vector<std::int32_t> eos_tokens;
     // Named by the tokenizer's configuration: "bos_token" ...
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
+    std::vector<std::string> warnings;  // Of files that no model needs.
   };
 
-  // A folder without tokenizer.json has no tokenizer. Throws what the files' readers throw.
-  static std::shared_ptr<const Prompts> load(const std::filesystem::path& model_dir);
+  // A folder without tokenizer.json has no tokenizer, and one with broken texts `text_error`.
+  // Throws what load_eos_tokens throws.
+  static Parts read(const std::filesystem::path& model_dir);
 
   explicit Prompts(Parts parts);
 
@@ -53,6 +57,9 @@ class Prompts {
   ScorePrompt encode(const ScoreRequest& request) const;
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
+
+  // Throws what is wrong with the model's texts: kUnsupported without a tokenizer.
+  const text::Tokenizer& tokenizer_for_text() const;
 
   const text::ChatTemplate* chat_template() const;
 
@@ -72,8 +79,9 @@ class Prompts {
     return parts_.recommended_sampling;
   }
 
+  const std::vector<std::string>& warnings() const { return parts_.warnings; }
+
  private:
-  const text::Tokenizer& tokenizer_for_text() const;
   std::vector<std::int32_t> encode_text(const std::string& text) const;
 
   Parts parts_;
@@ -83,7 +91,12 @@ class Prompts {
   mutable std::vector<std::int32_t> breakers_;  // What holds them.
 };
 
-// What a generation_config.json asks for, over the defaults. Throws kCorruptData naming the field.
-sample::SamplingOptions sampling_from(const Json& generation_config);
+struct RecommendedSampling {
+  sample::SamplingOptions options;
+  std::vector<std::string> warnings;  // Of members that are not used, since they make no sense.
+};
+
+// What a generation_config.json asks for, an object, over the defaults.
+RecommendedSampling sampling_from(const Json& generation_config);
 
 }  // namespace saker::engine

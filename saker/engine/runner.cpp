@@ -117,6 +117,14 @@ std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
   try {
     submission->prompt = prompts_->encode(request);
     submission->dry_breakers = prompts_->dry_breakers(request);
+    spdlog::debug(
+        "request {}: {} prompt tokens, at most {} more, temperature {}, seed {}",
+        id,
+        submission->prompt.size(),
+        request.max_tokens,
+        request.sampling.temperature,
+        request.sampling.seed
+    );
     submission->request = std::move(request);
   } catch (...) {
     error = typed_error(std::current_exception());
@@ -318,6 +326,9 @@ void Runner::start(Submission& submission) {
       );
       taken = true;
       if (sequence.cache) {
+        spdlog::debug(
+            "request {}: the session has {} rows", submission.id, sequence.cache->offset()
+        );
         kept = sequence.cache->copy();
       }
     }
@@ -336,6 +347,18 @@ void Runner::start(Submission& submission) {
                         .unknown_rows = sequence.unknown_rows,
                     }](generate::SequenceEnd& end) {
       running_.erase(id);
+      spdlog::debug(
+          "request {}: ended, {} tokens in all, {} of the prompt not run; drafts by {}: {} of {} "
+          "right "
+          "in {} rounds",
+          id,
+          end.context.size(),
+          end.cached_tokens,
+          generate::drafter_name(end.drafter),
+          end.speculation.accepted,
+          end.speculation.drafted,
+          end.speculation.rounds
+      );
       const bool whole = end.reason != generate::EndReason::kFailed &&
                          end.reason != generate::EndReason::kCancelled;
       if (!out.path.empty() && end.cache && whole) {

@@ -5,6 +5,8 @@
 #include "saker/base/log_prob.h"
 #include "saker/generate/request_check.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -93,6 +95,12 @@ void BatchGenerator::run_round(std::vector<Work>& works) {
   const auto start = Sequence::Clock::now();
   const bool smooth = run(works) && turns.size() == works.size();
   const std::chrono::duration<double> seconds = Sequence::Clock::now() - start;
+  spdlog::trace(
+      "pass: {} sequences, {} of them in their answers, {:.2f} ms",
+      works.size(),
+      turns.size(),
+      seconds.count() * 1e3
+  );
   speculator_.settle(turns, smooth ? seconds.count() : 0.0);
 }
 

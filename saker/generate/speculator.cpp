@@ -216,6 +216,14 @@ void Speculator::settle(std::span<Turn> turns, double pass_seconds) {
     if (drafted == 0) {
       continue;
     }
+    spdlog::trace(
+        "draft by {}: {} of {} tokens right, {} chosen; the pass took {:.2f} ms",
+        drafter_name(drafting.drafter),
+        turn.accepted,
+        drafted,
+        turn.chosen,
+        pass_seconds * 1e3
+    );
     // An answer that ended says nothing about the drafts after its end.
     const int judged = std::min(drafted, std::max(turn.chosen, turn.accepted));
     drafting.rates.observe(judged, turn.accepted);

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -85,6 +86,14 @@ LoadedCheckpoint load_checkpoint(
   models::check_config(detected.config);
   if (!detected.warning.empty()) {
     loaded.warnings.push_back(std::move(detected.warning));
+  }
+  spdlog::debug(
+      "loads {} tensors, {}",
+      source.tensors.size(),
+      quantization.format ? "quantized" : "not quantized"
+  );
+  for (const auto& [name, tensor] : source.tensors) {
+    spdlog::trace("tensor {}: {} bytes", name, tensor.nbytes());
   }
   const nn::Weights weights(
       std::move(source.tensors), std::move(quantization), std::move(source.make)

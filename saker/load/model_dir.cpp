@@ -2,6 +2,7 @@
 #include "saker/load/model_dir.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
+#include "saker/load/named_models.h"
 
 namespace saker::load {
 namespace {
@@ -117,6 +119,9 @@ fs::path resolve_model(std::string_view model) {
       "{} is a file, expected a model folder, a file in GGUF (.gguf) or a Hugging Face repo id",
       name
   );
+  if (const auto named = find_named_model(model)) {
+    return *named;
+  }
   const auto parsed = hub::parse_model_name(model);
   require(
       parsed.has_value(),
@@ -135,6 +140,7 @@ fs::path resolve_model(std::string_view model) {
       quote_path(cache),
       model
   );
+  spdlog::debug("model {} is {}", name, snapshot->string());
   return *snapshot;
 }
 

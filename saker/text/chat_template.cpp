@@ -3,8 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
-#include "saker/base/utf8.h"
+#include "saker/text/chat_messages.h"
 #include "saker/text/rust_bridge.h"
+#include "saker/text/template_traits.h"
 #include "saker/text/tokenizer_config.h"
 
 #include <fmt/format.h>
@@ -81,47 +82,24 @@ Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConf
   return read_value(config.chat_template, (model_dir / "tokenizer_config.json").string());
 }
 
-// Keys without a value are dropped, since many templates print them; reasoning goes by three names,
-// of which templates read one.
-Json normalize(const Json& message) {
-  const auto given = [&](const char* key) -> const Json* {
-    const auto found = message.find(key);
-    return found == message.end() || found->is_null() ? nullptr : &*found;
-  };
-  const Json* reasoning = nullptr;
-  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
-    reasoning = reasoning == nullptr ? given(name) : reasoning;
+Json named_tokens(const std::map<std::string, std::string>& tokens) {
+  Json variables = Json::object();
+  for (const auto& [name, token] : tokens) {
+    variables[name] = token;
   }
-  // Appended: assignment looks through all keys before.
-  Json::object_t fields;
-  if (reasoning != nullptr) {
-    const Json* thinking = given("thinking");
-    fields.emplace_back("thinking", thinking == nullptr ? *reasoning : *thinking);
-  }
-  for (const auto& [key, value] : message.items()) {
-    if (!value.is_null() && key != "thinking") {
-      fields.emplace_back(key, value);
-    }
-  }
-  if (reasoning != nullptr && given("reasoning_content") == nullptr) {
-    fields.emplace_back("reasoning_content", *reasoning);
-  }
-  return fields;
+  return variables;
 }
 
-Json normalize_all(const Json& messages) {
-  const auto is_object = [](const Json& message) { return message.is_object(); };
-  require(
-      messages.is_array() && !messages.empty() && std::ranges::all_of(messages, is_object),
-      ErrorCode::kInvalidArgument,
-      "messages: got {}, expected a list of at least one object",
-      describe_json(messages)
-  );
-  Json normalized = Json::array();
-  for (const auto& message : messages) {
-    normalized.push_back(normalize(message));
+// By the names that published templates have for it.
+Json thinking_variables(std::optional<bool> thinking) {
+  if (!thinking) {
+    return Json::object();
   }
-  return normalized;
+  return {
+      {"enable_thinking", *thinking},
+      {"thinking", *thinking},
+      {"thinking_mode", *thinking ? "enabled" : "disabled"},
+  };
 }
 
 std::string dump(const Json& variables) {
@@ -137,7 +115,16 @@ std::string dump(const Json& variables) {
 // Compiled when it is first used: a model whose template is broken still completes plain text.
 class ChatTemplate::Compiled {
  public:
-  explicit Compiled(std::string source) : source_(std::move(source)) {}
+  Compiled(std::string source, Json special_tokens)
+      : source_(std::move(source)),
+        traits_(
+            [this, tokens = std::move(special_tokens)](const Json& messages, const Json& tools) {
+              return try_to_render(messages, tools, tokens);
+            },
+            source_
+        ) {}
+
+  const TemplateTraits& traits() const { return traits_; }
 
   std::string render(const std::string& variables) const {
     SakerRsBytes text{};
@@ -150,6 +137,20 @@ class ChatTemplate::Compiled {
   }
 
  private:
+  std::optional<std::string> try_to_render(
+      const Json& messages, const Json& tools, const Json& special_tokens
+  ) const {
+    Json variables = {{"tools", tools}, {"documents", nullptr}};
+    variables.update(special_tokens);
+    variables["messages"] = messages;
+    variables["add_generation_prompt"] = false;
+    try {
+      return render(dump(variables));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
   const SakerRsTemplate& compiled() const {
     const std::lock_guard lock(mutex_);
     if (!rust_) {
@@ -163,13 +164,16 @@ class ChatTemplate::Compiled {
   }
 
   std::string source_;
+  TemplateTraits traits_;
   mutable std::mutex mutex_;
   mutable RustTemplate rust_;  // Guarded by mutex_; never changes once set.
 };
 
 ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens)
     : special_tokens_(std::move(special_tokens)) {
-  templates_.emplace(kDefault, std::make_shared<Compiled>(std::move(source)));
+  templates_.emplace(
+      kDefault, std::make_shared<Compiled>(std::move(source), named_tokens(special_tokens_))
+  );
 }
 
 std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
@@ -190,7 +194,9 @@ std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& mode
   auto config = load_tokenizer_config(model_dir);
   ChatTemplate chat_template;
   for (auto& [name, source] : find_sources(model_dir, config)) {
-    chat_template.templates_.emplace(name, std::make_shared<Compiled>(std::move(source)));
+    chat_template.templates_.emplace(
+        name, std::make_shared<Compiled>(std::move(source), named_tokens(config.special_tokens))
+    );
   }
   chat_template.special_tokens_ = std::move(config.special_tokens);
   return chat_template.templates_.empty() ? std::nullopt : std::optional(std::move(chat_template));
@@ -225,9 +231,8 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   );
   const Json tools = options.tools.value_or(nullptr);
   Json variables = {{"tools", tools}, {"documents", nullptr}};
-  for (const auto& [name, token] : special_tokens_) {
-    variables[name] = token;
-  }
+  variables.update(named_tokens(special_tokens_));
+  variables.update(thinking_variables(options.thinking));
   variables.update(options.kwargs);
   for (const auto* name : {"messages", "tools", "add_generation_prompt"}) {
     require(
@@ -237,9 +242,22 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
         name
     );
   }
-  variables["messages"] = normalize_all(messages);
+  const Compiled& chosen = choose(!tools.is_null());
+  variables["messages"] = fit_messages(messages, chosen.traits());
   variables["add_generation_prompt"] = options.add_generation_prompt;
-  return choose(!tools.is_null()).render(dump(variables));
+  return chosen.render(dump(variables));
+}
+
+bool ChatTemplate::switches_thinking() const {
+  const Json question = {{{"role", "user"}, {"content", "question"}}};
+  const auto rendered = [&](bool thinking) -> std::optional<std::string> {
+    try {
+      return render(question, {.tools = std::nullopt, .thinking = thinking});
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  };
+  return rendered(true) != rendered(false);
 }
 
 }  // namespace saker::text

@@ -21,8 +21,10 @@ struct RenderOptions {
   std::optional<Json> tools;  // A list of tool descriptions; a template "tool_use" is then taken
                               // where there is one.
   bool add_generation_prompt = true;  // Ends with the header of the answer.
-  Json kwargs =
-      Json::object();  // More variables, such as enable_thinking; they replace special tokens.
+  // Whether the model is to think before it answers; none: as the template has it by itself.
+  std::optional<bool> thinking = std::nullopt;
+  // More variables, such as enable_thinking; they replace special tokens and what `thinking` sets.
+  Json kwargs = Json::object();
 };
 
 // The files additional_chat_templates/*.jinja, in order; each is named for its template.
@@ -39,10 +41,14 @@ class ChatTemplate {
   // One template, and the variables that go with it ("bos_token" ...).
   explicit ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens = {});
 
-  // `messages` is a list of objects: [{"role", "content"}, ...]. Throws kInvalidArgument for
-  // malformed arguments and for what the template raises, kCorruptData for templates that cannot be
-  // read.
+  // `messages` is a list of objects: [{"role", "content"}, ...], which may be shaped as clients of
+  // OpenAI's API keep them (chat_messages.h). Throws kInvalidArgument for malformed arguments and
+  // for what the template raises, kUnsupported for content that it does not take, kCorruptData for
+  // templates that cannot be read.
   std::string render(const Json& messages, const RenderOptions& options = {}) const;
+
+  // Whether `thinking` changes a prompt.
+  bool switches_thinking() const;
 
  private:
   class Compiled;

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/text/generation_config.h"
 
 #include <limits>
 #include <set>
@@ -54,10 +55,9 @@ std::vector<std::int32_t> load_eos_tokens(
     const Tokenizer* tokenizer,
     const TokenizerConfig& config
 ) {
-  auto path = model_dir / "generation_config.json";
-  auto value = read_eos(path);
+  const auto path = model_dir / "config.json";
+  auto value = read_generation_config(model_dir).values.value("eos_token_id", Json());
   if (!is_truthy(value)) {
-    path = model_dir / "config.json";
     value = read_eos(path);
   }
   std::set<std::int32_t> ids;

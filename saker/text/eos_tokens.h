@@ -15,7 +15,7 @@
 namespace saker::text {
 
 // Sorted, each id once. Missing files are no error, and without a tokenizer its EOS is left out.
-// Throws kCorruptData for values that are no ids.
+// Throws kCorruptData for values of config.json that are no ids.
 std::vector<std::int32_t> load_eos_tokens(
     const std::filesystem::path& model_dir,
     const Tokenizer* tokenizer,

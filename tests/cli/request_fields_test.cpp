@@ -103,6 +103,39 @@ TEST(RequestFields, NameWhatIsWrong) {
   EXPECT_NE(failure("[]").find("expected a JSON object"), std::string::npos);
 }
 
+TEST(RequestFields, NullIsNotGiven) {
+  std::string record =
+      R"({"id": 1, "prompt": "p", "tokens": null, "messages": null, "tools": null)";
+  for (const RequestField& field : request_fields()) {
+    record += ", \"" + std::string(field.name) + "\": null";
+  }
+  engine::GenerateRequest request;
+  request.max_tokens = 7;
+  apply_record(Json::parse(record + "}"), request);
+  EXPECT_EQ(request.prompt, "p");
+  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_FALSE(request.tokens || request.messages || request.tools);
+  EXPECT_EQ(applied(R"({"temp": null, "temperature": 0.5})").sampling.temperature, 0.5);
+  EXPECT_EQ(applied(R"({"temp": 0.5, "temperature": null})").sampling.temperature, 0.5);
+  EXPECT_NE(failure(R"({"colour": null})").find("colour"), std::string::npos);
+}
+
+TEST(RequestFields, WholeFloatsAreIntegers) {
+  for (const RequestField& field : request_fields()) {
+    if (field.kind == RequestField::Kind::kInteger ||
+        field.kind == RequestField::Kind::kIntegerOrAuto) {
+      engine::GenerateRequest request;
+      EXPECT_NO_THROW(apply_record({{field.name, 8.0}}, request)) << field.name;
+      EXPECT_THROW(apply_record({{field.name, 8.5}}, request), Error) << field.name;
+      EXPECT_THROW(apply_record({{field.name, 1e300}}, request), Error) << field.name;
+    }
+  }
+  EXPECT_EQ(applied(R"({"max_tokens": 1e2})").max_tokens, 100);
+  EXPECT_EQ(applied(R"({"seed": 3.0})").sampling.seed, 3U);
+  EXPECT_EQ(applied(R"({"tokens": [1.0, 2]})").tokens, (std::vector<std::int32_t>{1, 2}));
+  EXPECT_NE(failure(R"({"max_tokens": 1.5})").find("got 1.5"), std::string::npos);
+}
+
 TEST(TokenList, ReadsIds) {
   EXPECT_EQ(parse_token_list("--tokens", "1,2,30"), (std::vector<std::int32_t>{1, 2, 30}));
   EXPECT_EQ(parse_token_list("--tokens", "7"), (std::vector<std::int32_t>{7}));

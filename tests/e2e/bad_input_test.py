@@ -127,6 +127,31 @@ class Models(SakerTest):
         (model / "tokenizer.json").unlink()
         self.fails("tokenize", model, "-t", "hi", says="tokenizer.json")
 
+    def test_score_of_tokens_needs_no_texts(self):
+        model = self.demo_copy()
+        expected = self.json("score", model, "--tokens", "5,6,7", "--json")
+        for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja"):
+            (model / name).write_text("{")
+        done = run("score", model, "--tokens", "5,6,7", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(json.loads(done.stdout), expected)
+        (model / "generation_config.json").unlink()
+        self.fails("run", model, "-p", "hi", says="tokenizer")
+
+    def test_a_broken_generation_config_is_a_warning(self):
+        model = self.demo_copy()
+        (model / "generation_config.json").unlink(missing_ok=True)
+        expected = self.ok("generate", model, "-p", "hello", "--chat")
+        for text in ("", "[]", '{"temperature": 0.15,}', '{"do_sample": true. "top_k": 1}', '{"do_sample": "yes"}',
+                     '{"eos_token_id": "x"}', '{"top_p": 7}', '{"temperature": {}}', '{"suppress_tokens": {}}'):
+            with self.subTest(text):
+                (model / "generation_config.json").write_text(text)
+                done = run("generate", model, "-p", "hello", "--chat")
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                self.assertEqual(done.stdout, expected)
+                self.assertIn("generation_config.json", done.stderr.decode())
+                self.assertEqual(json.loads(self.ok("inspect", model, "--json"))["runnable"], True)
+
 
 class Memory(SakerTest):
     def test_any_limit_is_a_clear_line(self):

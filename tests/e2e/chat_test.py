@@ -94,7 +94,7 @@ class Repl(SakerTest):
         terminal.type("/stats\r")
         terminal.expect("no answer yet")
         terminal.type("/nonsense\r")
-        terminal.expect("unknown command")
+        self.assertIn("a space before", terminal.expect("as a question"))
         terminal.type("/quit\r")
         self.assertEqual(terminal.process.wait(timeout=30), 0)
         self.assertIn("tell me a story", (self.folder / "saker" / "history").read_text())
@@ -140,6 +140,47 @@ class Repl(SakerTest):
         terminal = self.started("run", DEMO, term="dumb")
         terminal.type("\x03")
         self.assertEqual(terminal.process.wait(timeout=30), -signal.SIGINT)
+
+    def test_lines_typed_ahead_are_all_asked(self):
+        for term in ("xterm", "dumb"):
+            with self.subTest(term):
+                terminal = self.started("run", DEMO, "--max-tokens", "4", term=term)
+                terminal.type("hello\rwho are you?\rwhat does a fox eat?\r/stats\r")
+                self.assertIn("3 turns", terminal.expect("tokens/s"))
+
+    def test_lines_beyond_any_buffer_are_all_asked(self):
+        terminal = self.terminal("--max-tokens", "1")
+        lines = [f"question {i} of them all, what is it now?" for i in range(30)]
+        terminal.type("\r".join(lines) + "\r/stats\r")
+        self.assertIn("30 turns", terminal.expect("tokens/s"))
+        terminal.type("/quit\r")
+        terminal.process.wait(timeout=30)
+        self.assertIn("question 29", (self.folder / "saker" / "history").read_text())
+
+    def test_lines_typed_while_it_loads_are_asked(self):
+        terminal = Terminal("run", DEMO, "--max-tokens", "4", state=self.folder)
+        self.addCleanup(terminal.close)
+        terminal.type("hello\nwho are you?\n/stats\n")
+        self.assertIn("2 turns", terminal.expect("tokens/s"))
+
+    def test_a_bracketed_paste_is_one_question(self):
+        terminal = self.terminal("--max-tokens", "4")
+        terminal.type("\x1b[200~hello\rwho are you?\rbye\x1b[201~\r/stats\r")
+        self.assertIn("1 turns", terminal.expect("tokens/s"))
+        terminal.type("/quit\r")
+        terminal.process.wait(timeout=30)
+        history = (self.folder / "saker" / "history").read_text()
+        self.assertIn("who are you?", history)
+        self.assertIn("bye", history)
+
+    def test_questions_may_begin_with_a_slash(self):
+        terminal = self.terminal("--max-tokens", "4")
+        for question in ("/no_think hello", "/etc/hosts", "/quit is what I said", " /reset", "/no_think", "//", "/"):
+            terminal.type(question + "\r")
+        terminal.type("/stats \r")
+        seen = terminal.expect("tokens/s")
+        self.assertIn("7 turns", seen)
+        self.assertNotIn("unknown", seen)
 
     def test_a_line_that_is_not_utf8_is_refused_alone(self):
         for term in ("xterm", "dumb"):

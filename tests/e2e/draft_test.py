@@ -184,6 +184,18 @@ class Drafts(SakerTest):
         self.fails("convert", DEMO, self.folder / "other", "--draft", self.folder, says="config.json")
         self.assertFalse((self.folder / "other").exists())
 
+    def test_a_broken_draft_that_nobody_asked_for_is_a_warning(self):
+        model = self.demo_copy()
+        expected = self.ok("generate", model, "-p", "Once", "--max-tokens", "4")
+        (model / "draft").mkdir()
+        for text in ("{", "[]", "{}", '{"model_type": "nothing"}'):
+            with self.subTest(text):
+                (model / "draft" / "config.json").write_text(text)
+                done = run("generate", model, "-p", "Once", "--max-tokens", "4")
+                self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr.decode())
+                self.assertIn("draft: not used", done.stderr.decode())
+                self.fails("generate", model, "-p", "Once", "--draft", model / "draft", says="")
+
     def test_a_modelfile_names_a_model_and_its_draft(self):
         write_dflash(self.folder / "block")
         file = self.write("Modelfile", f"from {DEMO}\nDRAFT block\nPARAMETER num_ctx 4096\n")

@@ -154,6 +154,50 @@ class Records(SakerTest):
                                "--max-tokens", "3", "--ignore-eos")
         self.assertEqual([len(r["tokens"]) for r in got], [3, 2])
 
+    def test_null_is_not_given_and_whole_floats_are_integers(self):
+        records = self.write("r.jsonl", "\n".join([
+            '{"id": 1, "prompt": "Once", "max_tokens": null, "stop": null, "temperature": null, "messages": null}',
+            '{"id": 2, "prompt": "Once", "max_tokens": 2.0}', '{"id": 3, "prompt": "Once", "max_tokens": 1e0, "seed": 4.0}',
+        ]))
+        answers = [json.loads(line) for line in self.ok("generate", DEMO, "-f", records, "--max-tokens", "3").splitlines()]
+        self.assertEqual([len(answer["tokens"]) for answer in answers], [3, 2, 1])
+
+    def test_histories_of_openai_are_understood(self):
+        parts = [{"type": "text", "text": "Who "}, {"type": "text", "text": "are you?"}]
+        call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                   {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "ok"}]}]
+        image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]
+        lines = [{"messages": [{"role": "user", "content": "Who are you?"}]}, {"messages": [{"role": "user", "content": parts}]},
+                 {"messages": history}, {"messages": image}]
+        done = run("generate", DEMO, "-f", self.write("r.jsonl", "\n".join(map(json.dumps, lines))), "--max-tokens", "4")
+        plain, joined, called, refused = (json.loads(line) for line in done.stdout.splitlines())
+        self.assertEqual(joined["prompt_tokens"], plain["prompt_tokens"])
+        self.assertIn("tokens", called)
+        self.assertEqual(refused["error"]["code"], "unsupported")
+        self.assertIn("image_url", refused["error"]["message"])
+
+    def test_thinking_is_switched_where_the_template_can(self):
+        model = self.demo_copy()
+        (model / "chat_template.jinja").write_text(
+            "{{ messages[0].content }}{{ ' on' if enable_thinking is defined and enable_thinking else ' off' }}"
+        )
+        def prompt(*args):
+            return self.json("generate", model, "--chat", "-p", "a", "--max-tokens", "1", "--json", *args)["prompt_tokens"]
+        self.assertEqual(prompt(), prompt("--think", "off"))
+        self.assertEqual(prompt(), prompt("--think", "auto"))
+        self.assertNotEqual(prompt(), prompt("--think", "on"))
+        records = [{"prompt": "a", "think": "on"}, {"prompt": "a", "enable_thinking": True}, {"prompt": "a", "think": None},
+                   {"prompt": "a", "think": "on", "enable_thinking": False}, {"prompt": "a", "think": "loud"}]
+        done = run("generate", model, "--chat", "-f", self.write("r.jsonl", "\n".join(map(json.dumps, records))), "--max-tokens", "1")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(answers[0]["prompt_tokens"], prompt("--think", "on"))
+        self.assertEqual(answers[1]["prompt_tokens"], prompt("--enable-thinking", "on"))
+        self.assertEqual(answers[2]["prompt_tokens"], prompt())
+        for answer in answers[3:]:
+            self.assertIn("error", answer)
+        self.assertIn(b"no switch", run("generate", DEMO, "--chat", "-p", "a", "--think", "off", "--max-tokens", "1").stderr)
+
     def test_temperature_is_temp(self):
         same = {"tokens": [5, 6, 7], "max_tokens": 12, "ignore_eos": True, "seed": 3}
         got = self.run_records([{**same, **option} for option in (

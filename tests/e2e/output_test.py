@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from saker import DEMO, PROGRAM, SakerTest
+from saker import DEMO, PROGRAM, SakerTest, run
 
 HAS_FULL = os.path.exists("/dev/full")
 LONG = ["--tokens", "5,6", "--max-tokens", "300", "--ignore-eos"]
@@ -34,6 +34,23 @@ class Output(SakerTest):
         streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
         done = subprocess.run([PROGRAM, *map(str, args)], timeout=120, cwd=tempfile.gettempdir(), **streams)
         return done.returncode, (done.stderr or b"").decode()
+
+    def test_messages_come_as_asked_for(self):
+        args = ("generate", DEMO, "-p", "hello", "--chat", "--max-tokens", "4")
+        expected = self.ok(*args)
+        for level, seen in (("trace", ("trace: prompt: ", "trace: pass: ", "trace: cache: ", "debug: request", "info: loaded")),
+                            ("debug", ("debug: request", "info: loaded")), ("info", ("info: loaded",)), ("warn", ()), ("off", ())):
+            for options, env in ((("--log-level", level), {}), ((), {"SAKER_LOG": level})):
+                with self.subTest(level=level, env=env):
+                    done = run(*args, *options, env=env)
+                    self.assertEqual((done.returncode, done.stdout), (0, expected))
+                    log = done.stderr.decode()
+                    for text in seen:
+                        self.assertIn(text, log)
+                    self.assertEqual(bool(log), bool(seen))
+        self.assertIn(b"loaded", run("--log-level", "info", *args, env={"SAKER_LOG": "off"}).stderr)
+        self.fails(*args, "--log-level", "loud", says="loud", code=2)
+        self.assertIn(b"SAKER_LOG", run(*args, env={"SAKER_LOG": "loud"}).stderr)
 
     @unittest.skipUnless(HAS_FULL, "no /dev/full")
     def test_full_disk(self):

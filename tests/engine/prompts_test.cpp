@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 
-#include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
 #include "tests/text/golden_tokenizers.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,7 +178,7 @@ TEST(Prompts, WithoutATokenizerOnlyTokensRun) {
 }
 
 TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
-  const sample::SamplingOptions options = sampling_from(
+  const RecommendedSampling sampling = sampling_from(
       {{"do_sample", true},
        {"temperature", 0.6},
        {"top_p", 0.95},
@@ -188,6 +188,8 @@ TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
        {"suppress_tokens", {258883, 7}},
        {"eos_token_id", {1, 2}}}
   );
+  EXPECT_TRUE(sampling.warnings.empty());
+  const sample::SamplingOptions& options = sampling.options;
   EXPECT_EQ(options.temperature, 0.6);
   EXPECT_EQ(options.top_p, 0.95);
   EXPECT_EQ(options.top_k, 20);
@@ -195,44 +197,81 @@ TEST(SamplingFrom, ReadsWhatTheFileAsksFor) {
   EXPECT_EQ(options.repetition_penalty, 1.05);
   EXPECT_EQ(options.repetition_context_size, 0);
   EXPECT_EQ(options.suppress_tokens, (std::vector<std::int32_t>{258883, 7}));
-  EXPECT_TRUE(sampling_from({{"suppress_tokens", nullptr}}).suppress_tokens.empty());
-}
-
-TEST(SamplingFrom, SuppressedTokensAreIds) {
-  const std::vector<std::pair<Json, std::string>> cases = {
-      {7, "got 7"},
-      {"7", "got string"},
-      {{7, -1}, "got -1"},
-      {Json::array({7.5}), "got 7.5"},
-      {Json::array({1ULL << 40U}), "got 1099511627776"},
-  };
-  for (const auto& [value, expected] : cases) {
-    saker::testing::expect_error(
-        ErrorCode::kCorruptData,
-        {"generation_config.json", "suppress_tokens", expected},
-        [&value = value] { sampling_from({{"suppress_tokens", value}}); }
-    );
-  }
+  EXPECT_TRUE(sampling_from({{"suppress_tokens", nullptr}}).options.suppress_tokens.empty());
 }
 
 TEST(SamplingFrom, WithoutSamplingIsGreedy) {
-  EXPECT_EQ(sampling_from(Json::object()).temperature, 0.0);
-  EXPECT_EQ(sampling_from({{"do_sample", false}, {"temperature", 0.7}}).temperature, 0.0);
-  EXPECT_EQ(sampling_from({{"do_sample", true}}).temperature, 1.0);
-  EXPECT_EQ(sampling_from({{"do_sample", true}, {"top_k", nullptr}}).top_k, 0);
+  EXPECT_EQ(sampling_from(Json::object()).options.temperature, 0.0);
+  EXPECT_EQ(sampling_from({{"do_sample", false}, {"temperature", 0.7}}).options.temperature, 0.0);
+  EXPECT_EQ(sampling_from({{"temperature", 0.7}}).options.temperature, 0.0);
+  EXPECT_EQ(sampling_from({{"temperature", 0.7}, {"do_sample", true}}).options.temperature, 0.7);
+  EXPECT_EQ(sampling_from({{"do_sample", true}}).options.temperature, 1.0);
+  EXPECT_EQ(
+      sampling_from({{"do_sample", true}, {"temperature", nullptr}}).options.temperature, 1.0
+  );
+  EXPECT_EQ(sampling_from({{"do_sample", true}, {"top_k", nullptr}}).options.top_k, 0);
 }
 
-TEST(SamplingFrom, NonsenseNamesFileAndField) {
-  saker::testing::expect_error(
-      ErrorCode::kCorruptData,
-      {"generation_config.json: top_p: got 7"},
-      [] { sampling_from({{"do_sample", true}, {"top_p", 7}}); }
+TEST(SamplingFrom, NonsenseIsLeftOutAndNamed) {
+  const std::vector<std::pair<Json, std::string>> cases = {
+      {{{"top_p", 7}}, "top_p: got 7"},
+      {{{"min_p", "hot"}}, "hot"},
+      {{{"do_sample", "yes"}}, "do_sample"},
+      {{{"temperature", -1}, {"do_sample", true}}, "temperature"},
+      {{{"top_k", Json::array()}}, "top_k"},
+      {{{"repetition_penalty", -3}}, "repetition_penalty"},
+      {{{"suppress_tokens", 7}}, "suppress_tokens: got 7"},
+      {{{"suppress_tokens", "7"}}, "suppress_tokens: got string"},
+      {{{"suppress_tokens", {7, -1}}}, "suppress_tokens: got -1"},
+      {{{"suppress_tokens", Json::array({7.5})}}, "suppress_tokens: got 7.5"},
+      {{{"suppress_tokens", Json::array({1ULL << 40U})}}, "got 1099511627776"},
+  };
+  for (auto [config, expected] : cases) {
+    config["typical_p"] = 0.5;
+    const RecommendedSampling sampling = sampling_from(config);
+    ASSERT_EQ(sampling.warnings.size(), 1U) << config;
+    EXPECT_THAT(sampling.warnings[0], HasSubstr("generation_config.json: "));
+    EXPECT_THAT(sampling.warnings[0], HasSubstr(expected));
+    EXPECT_EQ(sampling.options.typical_p, 0.5) << config;
+    EXPECT_EQ(sampling.options.top_p, 1.0) << config;
+    EXPECT_TRUE(sampling.options.suppress_tokens.empty()) << config;
+  }
+}
+
+TEST(Prompts, WithBrokenTextsTokensRun) {
+  const saker::testing::TemporaryDir dir;
+  dir.write("config.json", R"({"eos_token_id": 7})");
+  dir.write("tokenizer.json", "{}");
+  dir.write("generation_config.json", "{");
+  const Prompts prompts(Prompts::read(dir.path()));
+  EXPECT_EQ(prompts.tokenizer(), nullptr);
+  EXPECT_EQ(prompts.eos_tokens(), Ids{7});
+  ASSERT_EQ(prompts.warnings().size(), 1U);
+  EXPECT_EQ(prompts.encode(ScoreRequest{.tokens = Ids{5, 6}}).tokens, (Ids{5, 6}));
+  const auto [code, message] = refusal(prompts, ScoreRequest{.text = "a"});
+  EXPECT_EQ(code, ErrorCode::kCorruptData);
+  EXPECT_THAT(message, HasSubstr("tokenizer.json"));
+}
+
+TEST(Prompts, ThinkingAndPartsReachTheTemplate) {
+  Prompts::Parts chat = parts();
+  chat.chat_template.emplace(
+      "{{ messages[0].content + ' ' if enable_thinking else 'the ' }}{{ messages[0].content }}"
   );
-  saker::testing::expect_error(
-      ErrorCode::kCorruptData,
-      {"generation_config.json: ", "min_p", "hot"},
-      [] { sampling_from({{"min_p", "hot"}}); }
+  const Prompts prompts(chat);
+  GenerateRequest request;
+  request.messages = Json::array(
+      {{{"role", "user"},
+        {"content", {{{"type", "text"}, {"text", "ca"}}, {{"type", "text"}, {"text", "t"}}}}}}
   );
+  const auto expected = [&](const char* text) {
+    return chat.tokenizer->encode(text, {.add_special_tokens = false});
+  };
+  EXPECT_EQ(prompts.encode(request), expected("the cat"));
+  request.thinking = true;
+  EXPECT_EQ(prompts.encode(request), expected("cat cat"));
+  (*request.messages)[0]["content"][0] = {{"type", "image_url"}};
+  EXPECT_EQ(refusal(prompts, request).first, ErrorCode::kUnsupported);
 }
 
 }  // namespace

@@ -26,15 +26,45 @@ TEST(Modelfile, NamesAModelAndItsDraft) {
       "from  ./target model \r\n"
       "PARAMETER temperature 0.7\n"
       "Parameter top_k 20\n"
-      "TEMPLATE \"\"\"{{ .Prompt }}\nFROM elsewhere\nDRAFT x\"\"\"\n"
+      "TEMPLATE \"\"\"{{ .Prompt }}\r\nFROM elsewhere\nDRAFT x\"\"\"  \n"
       "SYSTEM \"\"\"one line\"\"\"\n"
       "  DRAFT \"../draft\"",
       "file"
   );
   EXPECT_EQ(file.from, "./target model");
   EXPECT_EQ(file.draft, "../draft");
-  EXPECT_THAT(file.ignored, ElementsAre("PARAMETER", "TEMPLATE", "SYSTEM"));
+  EXPECT_EQ(file.chat_template, "{{ .Prompt }}\nFROM elsewhere\nDRAFT x");
+  EXPECT_EQ(file.system, "one line");
+  EXPECT_THAT(file.instructions, ElementsAre("FROM", "PARAMETER", "TEMPLATE", "SYSTEM", "DRAFT"));
   EXPECT_EQ(parse_modelfile("FROM a", "file").draft, "");
+}
+
+TEST(Modelfile, SaysHowTheModelRuns) {
+  const auto file = parse_modelfile(
+      "FROM a\n"
+      "ADAPTER ./lora\n"
+      "PARAMETER stop \"<|im_end|>\"\n"
+      "PARAMETER stop \"\"\"two\nlines\"\"\"\n"
+      "PARAMETER temperature 0.7\n"
+      "SYSTEM \"You are\n\"\"quoted\"\" here.\"\n"
+      "SYSTEM Be brief.\n"
+      "MESSAGE user Why is it so?\n"
+      "MESSAGE assistant \"\"\"Since\n\n  it is.\"\"\"\n"
+      "LICENSE one\nLICENSE \"\"\"two\"\"\"\n",
+      "file"
+  );
+  EXPECT_EQ(file.adapter, "./lora");
+  ASSERT_EQ(file.parameters.size(), 3U);
+  EXPECT_EQ(file.parameters[0].name, "stop");
+  EXPECT_EQ(file.parameters[0].value, "<|im_end|>");
+  EXPECT_EQ(file.parameters[1].value, "two\nlines");
+  EXPECT_EQ(file.parameters[2].value, "0.7");
+  EXPECT_EQ(file.system, "Be brief.");
+  ASSERT_EQ(file.messages.size(), 2U);
+  EXPECT_EQ(file.messages[0].role, "user");
+  EXPECT_EQ(file.messages[0].content, "Why is it so?");
+  EXPECT_EQ(file.messages[1].content, "Since\n\n  it is.");
+  EXPECT_THAT(file.licenses, ElementsAre("one", "two"));
 }
 
 TEST(Modelfile, SaysWhatIsWrong) {
@@ -48,13 +78,15 @@ TEST(Modelfile, SaysWhatIsWrong) {
            {"FROM a\nQUANTIZE 4\n", "line 2: 'QUANTIZE'"},
            {"FROM a\n\x01\xff\n", "line 2: '\\x01\\xff'"},
            {"FROM a\nSYSTEM \"\"\"b\nc\n", "line 2: the text has no closing"},
+           {"FROM a\nSYSTEM \"b\nc\n", "line 2: the text has no closing"},
+           {"FROM a\nMESSAGE tool b\n", "line 2: MESSAGE 'tool'"},
+           {"FROM a\nMESSAGE\n", "line 2: MESSAGE ''"},
+           {"FROM a\nPARAMETER seed\n", "line 2: PARAMETER"},
+           {"FROM a\nADAPTER b\nADAPTER c\n", "line 3: a second ADAPTER"},
        }) {
     SCOPED_TRACE(text);
     expect_error(ErrorCode::kCorruptData, {"file", word}, [&] { parse_modelfile(text, "file"); });
   }
-  expect_error(ErrorCode::kUnsupported, {"line 2", "--adapter", "--fuse"}, [] {
-    parse_modelfile("FROM a\nADAPTER b\n", "file");
-  });
 }
 
 TEST(Modelfile, FindsFoldersBesideItself) {
@@ -66,6 +98,10 @@ TEST(Modelfile, FindsFoldersBesideItself) {
   EXPECT_TRUE(std::filesystem::equivalent(found.from, dir.path() / "models/target"));
   EXPECT_TRUE(std::filesystem::equivalent(found.draft, dir.path() / "draft"));
   EXPECT_THAT(found.ignored, ElementsAre("LICENSE"));
+  dir.write("models/Modelfile", "FROM target\nADAPTER lora\n");
+  expect_error(ErrorCode::kUnsupported, {"Modelfile", "--adapter", "--fuse"}, [&] {
+    read_modelfile(path);
+  });
   dir.write("models/Modelfile", "FROM target\nDRAFT nowhere/at/all\n");
   expect_error(ErrorCode::kNotFound, {"nowhere/at/all"}, [&] { read_modelfile(path); });
   expect_error(ErrorCode::kNotFound, {"none"}, [&] { read_modelfile(dir.path() / "none"); });

@@ -227,6 +227,22 @@ TEST(ChatTemplate, KnowsTheExtensions) {
   EXPECT_EQ(year.size(), 4U);
 }
 
+TEST(ChatTemplate, SwitchesThinking) {
+  const ChatTemplate chat("{{ enable_thinking }} {{ thinking }} {{ thinking_mode }}");
+  EXPECT_EQ(chat.render(kMessages), "  ");
+  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .thinking = true}), "True True enabled");
+  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .thinking = false}), "False False disabled");
+  EXPECT_EQ(
+      chat.render(
+          kMessages, {.tools = {}, .thinking = false, .kwargs = {{"enable_thinking", true}}}
+      ),
+      "True False disabled"
+  );
+  EXPECT_TRUE(chat.switches_thinking());
+  EXPECT_FALSE(ChatTemplate("{{ messages[0].content }}").switches_thinking());
+  EXPECT_FALSE(ChatTemplate("{{ raise_exception('no') }}").switches_thinking());
+}
+
 TEST(ChatTemplate, NormalizesMessages) {
   const std::string source = "{% for m in messages %}{{ m|tojson }};{% endfor %}";
   const Json messages = {
@@ -235,7 +251,7 @@ TEST(ChatTemplate, NormalizesMessages) {
   };
   EXPECT_EQ(
       ChatTemplate(source).render(messages),
-      R"({"role": "user"};)"
+      R"({"role": "user", "content": ""};)"
       R"({"thinking": "hm", "role": "assistant", "reasoning": "hm", "content": "ok", "reasoning_content": "hm"};)"
   );
 }

@@ -48,6 +48,14 @@ TEST_F(EosTokensTest, GenerationConfigReplacesUnlessItSaysNothing) {
   }
 }
 
+TEST_F(EosTokensTest, ABrokenGenerationConfigSaysNothing) {
+  dir_.write("config.json", R"({"eos_token_id": 7})");
+  for (const auto* broken : {"", "[]", R"({"eos_token_id": 1,})", R"({"eos_token_id": "</s>"})"}) {
+    dir_.write("generation_config.json", broken);
+    EXPECT_EQ(load(), Ids{7}) << broken;
+  }
+}
+
 TEST_F(EosTokensTest, JoinsTheTokenizersOwn) {
   dir_.write("config.json", R"({"eos_token_id": 7})");
   dir_.write("tokenizer_config.json", R"({"eos_token": "</s>"})");

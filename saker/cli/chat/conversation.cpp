@@ -7,12 +7,10 @@
 
 namespace saker::cli {
 
-Conversation::Conversation(
-    engine::Engine& engine, engine::GenerateRequest defaults, std::string system
-)
+Conversation::Conversation(engine::Engine& engine, engine::GenerateRequest defaults, Json opening)
     : engine_(engine),
       defaults_(std::move(defaults)),
-      system_(std::move(system)),
+      opening_(std::move(opening)),
       session_(engine.open_session()) {
   reset();
 }
@@ -42,10 +40,7 @@ engine::GenerateResult Conversation::ask(std::string_view question, const Stream
 void Conversation::reset() {
   engine_.close_session(session_);
   session_ = engine_.open_session();
-  messages_ = Json::array();
-  if (!system_.empty()) {
-    messages_.push_back({{"role", "system"}, {"content", system_}});
-  }
+  messages_ = opening_;
   turns_ = 0;
   stats_.reset();
 }

@@ -17,16 +17,16 @@ namespace saker::cli {
 
 class Conversation {
  public:
-  // `defaults` holds the options of every turn. Without a chat template each question is continued
-  // as plain text.
-  Conversation(engine::Engine& engine, engine::GenerateRequest defaults, std::string system);
+  // `defaults` holds the options of every turn, `opening` the messages before the first one.
+  // Without a chat template each question is continued as plain text.
+  Conversation(engine::Engine& engine, engine::GenerateRequest defaults, Json opening);
   ~Conversation();
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
   // Asks and streams the answer. A turn that fails leaves the conversation as it was.
   engine::GenerateResult ask(std::string_view question, const StreamHooks& hooks);
-  // Forgets everything but the system message.
+  // Forgets everything but the opening.
   void reset();
 
   int turns() const { return turns_; }
@@ -37,8 +37,8 @@ class Conversation {
  private:
   engine::Engine& engine_;
   engine::GenerateRequest defaults_;
-  std::string system_;
-  Json messages_ = Json::array();
+  Json opening_;
+  Json messages_;
   std::uint64_t session_;
   int turns_ = 0;
   std::optional<engine::GenerateStats> stats_;

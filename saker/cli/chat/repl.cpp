@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +24,8 @@ constexpr std::string_view kHelp =
     "  /reset  forget the conversation\n"
     "  /stats  tokens and speed of the last answer\n"
     "  /quit   leave (or Ctrl-D)\n"
-    "Anything else is a question. Ctrl-C stops an answer; arrow keys edit and recall lines.\n";
+    "Anything else is a question, also with a / in front of more than one word; a space before\n"
+    "the / makes one of a single word. Ctrl-C stops an answer; arrow keys edit and recall lines.\n";
 
 // The history file in the user's state folder; empty when there is none to write.
 std::filesystem::path history_path() {
@@ -51,20 +53,42 @@ void show_stats(const Conversation& conversation) {
   print(fmt::format("{} turns; {}\n", conversation.turns(), describe(*conversation.stats())));
 }
 
+std::string_view without_spaces_behind(std::string_view text) {
+  const auto last = text.find_last_not_of(" \t");
+  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+// Whether the line can only be meant as a command: a slash and letters. Paths, `/no_think Why?` and
+// the like are for the model.
+bool is_command(std::string_view line) {
+  const std::string_view word = without_spaces_behind(line);
+  return word.size() > 1 && word.front() == '/' &&
+         std::ranges::all_of(word.substr(1), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// What the model is asked: without the space that keeps a word from being a command.
+std::string_view question_of(std::string_view line) {
+  return line.starts_with(" /") ? line.substr(1) : line;
+}
+
 // False: leave.
 bool run_command(std::string_view line, Conversation& conversation) {
-  if (line == "/quit" || line == "/exit") {
+  const std::string_view command = without_spaces_behind(line);
+  if (command == "/quit" || command == "/exit") {
     return false;
   }
-  if (line == "/help") {
+  if (command == "/help") {
     print(kHelp);
-  } else if (line == "/reset") {
+  } else if (command == "/reset") {
     conversation.reset();
     print("the conversation is forgotten\n");
-  } else if (line == "/stats") {
+  } else if (command == "/stats") {
     show_stats(conversation);
   } else {
-    print(fmt::format("unknown command {}; /help lists them\n", line));
+    print(fmt::format(
+        "unknown command {}; /help lists them, a space before the / asks it as a question\n",
+        command
+    ));
   }
   return true;
 }
@@ -122,12 +146,12 @@ int run_repl(Conversation& conversation, engine::Engine& engine, InterruptWatche
       print("error: the line is not UTF-8\n");
     } else if (interrupted) {
       print("(Ctrl-C again or Ctrl-D to leave)\n");
-    } else if (line.text.starts_with('/')) {
+    } else if (is_command(line.text)) {
       if (!run_command(line.text, conversation)) {
         return 0;
       }
     } else if (line.text.find_first_not_of(" \t") != std::string::npos) {
-      answer(line.text, conversation, engine, watcher);
+      answer(question_of(line.text), conversation, engine, watcher);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/pull.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 
@@ -44,7 +45,8 @@ bool is_about_the_cache(const CLI::App& command) {
 }
 
 void fetch_if_missing(const std::string& text) {
-  if (const auto name = hub::missing_model(text)) {
+  const auto name = hub::missing_model(text);
+  if (name && !load::find_named_model(text)) {
     fetch_model(*name, {});
   }
 }

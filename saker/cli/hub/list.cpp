@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker list`: the models in the hub cache.
+// `saker list`: the models in the hub cache, and the named ones.
+#include "saker/base/utf8.h"
 #include "saker/cli/command.h"
 #include "saker/cli/hub/size_text.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
 #include "saker/hub/cached_models.h"
 #include "saker/hub/environment.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,6 +29,20 @@ namespace {
 constexpr std::size_t kShownDigits = 8;
 
 using Row = std::array<std::string, 5>;
+
+Json named_json(const std::vector<load::NamedModel>& models) {
+  Json list = Json::array();
+  for (const load::NamedModel& model : models) {
+    list.push_back({
+        {"name", model.name},
+        {"from", model.from},
+        {"path", model.path.native()},
+        {"bytes", model.bytes},
+        {"modified", time_text(model.modified)},
+    });
+  }
+  return list;
+}
 
 Json list_json(const std::filesystem::path& cache, const std::vector<hub::CachedModel>& models) {
   Json list = Json::array();
@@ -50,11 +66,24 @@ Json list_json(const std::filesystem::path& cache, const std::vector<hub::Cached
         {"revisions", std::move(revisions)},
     });
   }
-  return {{"cache", cache.native()}, {"models", std::move(list)}};
+  return {
+      {"cache", cache.native()},
+      {"models", std::move(list)},
+      {"named", named_json(load::named_models())},
+  };
 }
 
 std::vector<Row> table_rows(const std::vector<hub::CachedModel>& models) {
   std::vector<Row> rows{{"MODEL", "REVISION", "SIZE", "CHANGED", "PATH"}};
+  for (const load::NamedModel& model : load::named_models()) {
+    rows.push_back({
+        model.name,
+        "from " + quote(model.from),
+        size_text(model.bytes),
+        time_text(model.modified).substr(0, 10),
+        model.path.native(),
+    });
+  }
   for (const hub::CachedModel& model : models) {
     for (const hub::CachedRevision& revision : model.revisions) {
       const std::string commit = revision.commit.substr(0, kShownDigits);
@@ -101,7 +130,9 @@ std::string table_text(const std::vector<Row>& rows) {
 
 void add_list(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = *app.add_subcommand("list", "The models in the local hub cache");
+  CLI::App& command = *app.add_subcommand(
+      "list", "The models in the local hub cache, and those that create has made"
+  );
   command.add_flag("--json", *json, "Print one JSON object");
   command.callback([json, &action] {
     action = [json] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker rm`: takes models, or revisions of them, out of the hub cache.
+// `saker rm`: takes models, or revisions of them, out of the hub cache, and named ones away.
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/command.h"
@@ -9,6 +9,7 @@
 #include "saker/hub/cached_models.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ hub::ModelName parse_name(const std::string& text) {
   require(
       name.has_value(),
       ErrorCode::kInvalidArgument,
-      "{} is no name of a model, expected ORG/NAME or ORG/NAME@REVISION",
+      "{} is no name of a model, expected ORG/NAME, ORG/NAME@REVISION or what create has made",
       quote(text)
   );
   return *name;
@@ -58,24 +59,86 @@ std::string describe(const hub::Removal& removal) {
                          );
 }
 
-bool confirmed(const hub::Removal& removal) {
+bool confirmed(const std::string& what) {
   require(
       ::isatty(STDIN_FILENO) == 1,
       ErrorCode::kInvalidArgument,
       "nobody can be asked whether to remove {}: give --yes",
-      describe(removal)
+      what
   );
-  print_error(fmt::format("Remove {} from the cache? [y/N] ", describe(removal)));
+  print_error(fmt::format("Remove {}? [y/N] ", what));
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+// What went.
+struct Removed {
+  Json models = Json::array();
+  std::uintmax_t bytes = 0;
+};
+
+// Models that `create` made.
+Removed remove_named(const std::vector<std::string>& names, const RmArgs& args) {
+  Removed removed;
+  for (const std::string& name : names) {
+    const auto path = load::find_named_model(name);
+    const std::uintmax_t bytes = path ? load::named_model_bytes(*path) : 0;
+    const std::string what = fmt::format("{} ({})", name, size_text(bytes));
+    if (!args.yes && !confirmed(what)) {
+      continue;
+    }
+    load::remove_named_model(name);
+    removed.bytes += bytes;
+    removed.models.push_back({{"name", name}, {"bytes", bytes}});
+    if (!args.json) {
+      print(fmt::format("removed {}\n", what));
+    }
+  }
+  return removed;
+}
+
+Removed remove_cached(const std::vector<hub::ModelName>& names, const RmArgs& args) {
+  Removed removed;
+  const auto cache = hub::cache_dir();
+  for (const hub::ModelName& name : names) {
+    const hub::Removal removal = hub::plan_removal(cache, name);
+    if (!args.yes && !confirmed(describe(removal))) {
+      continue;
+    }
+    hub::remove(cache, removal);
+    removed.bytes += removal.bytes;
+    Json commits = Json::array();
+    for (const hub::CachedRevision& revision : removal.revisions) {
+      commits.push_back(revision.commit);
+    }
+    removed.models.push_back(
+        {{"repo", name.repo}, {"commits", std::move(commits)}, {"bytes", removal.bytes}}
+    );
+    if (!args.json) {
+      print(fmt::format("removed {}\n", describe(removal)));
+    }
+  }
+  return removed;
+}
+
 int run_rm(const RmArgs& args) {
   const auto cache = hub::cache_dir();
+  std::vector<std::string> named;
   // All names are looked up before anything goes.
   std::vector<hub::ModelName> names;
   for (const std::string& text : args.models) {
+    if (load::find_named_model(text)) {
+      const std::string name = load::parse_stored_name(text).value();
+      require(
+          std::ranges::find(named, name) == named.end(),
+          ErrorCode::kInvalidArgument,
+          "{} is there twice",
+          quote(name)
+      );
+      named.push_back(name);
+      continue;
+    }
     const hub::ModelName name = parse_name(text);
     require(
         std::ranges::none_of(names, [&](const auto& other) { return overlap(name, other); }),
@@ -86,28 +149,12 @@ int run_rm(const RmArgs& args) {
     hub::plan_removal(cache, name);
     names.push_back(name);
   }
-  Json removed = Json::array();
-  std::uintmax_t bytes = 0;
-  for (const hub::ModelName& name : names) {
-    const hub::Removal removal = hub::plan_removal(cache, name);
-    if (!args.yes && !confirmed(removal)) {
-      continue;
-    }
-    hub::remove(cache, removal);
-    bytes += removal.bytes;
-    Json commits = Json::array();
-    for (const hub::CachedRevision& revision : removal.revisions) {
-      commits.push_back(revision.commit);
-    }
-    removed.push_back(
-        {{"repo", name.repo}, {"commits", std::move(commits)}, {"bytes", removal.bytes}}
-    );
-    if (!args.json) {
-      print(fmt::format("removed {}\n", describe(removal)));
-    }
-  }
+  Removed removed = remove_named(named, args);
+  const Removed cached = remove_cached(names, args);
+  removed.models.insert(removed.models.end(), cached.models.begin(), cached.models.end());
+  removed.bytes += cached.bytes;
   if (args.json) {
-    print(dump_line({{"removed", std::move(removed)}, {"bytes", bytes}}));
+    print(dump_line({{"removed", std::move(removed.models)}, {"bytes", removed.bytes}}));
   }
   return 0;
 }
@@ -116,10 +163,13 @@ int run_rm(const RmArgs& args) {
 
 void add_rm(CLI::App& app, Action& action) {
   auto args = std::make_shared<RmArgs>();
-  CLI::App& command = *app.add_subcommand("rm", "Take models out of the local hub cache");
-  command.add_option("MODEL", args->models, "Repo ids; with @REVISION only that revision")
+  CLI::App& command = *app.add_subcommand(
+      "rm", "Take models out of the local hub cache, or those that create has made"
+  );
+  command
+      .add_option("MODEL", args->models, "Repo ids, with @REVISION only that revision; or names")
       ->required()
-      ->type_name("REPO[@REVISION]");
+      ->type_name("REPO[@REVISION]|NAME");
   command.add_flag("-y,--yes", args->yes, "Don't ask");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_rm(*args); }; });

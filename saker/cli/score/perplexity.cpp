@@ -66,6 +66,11 @@ std::vector<std::int32_t> encode_chat(
   );
 }
 
+// Null is not given.
+bool is_given(const Json& record, const char* key) {
+  return record.contains(key) && !record[key].is_null();
+}
+
 bool has_string(const Json& record, const char* key) {
   return record.contains(key) && record[key].is_string();
 }
@@ -78,7 +83,7 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
       "expected an object, got {}",
       record.type_name()
   );
-  if (record.contains("tokens")) {
+  if (is_given(record, "tokens")) {
     engine::GenerateRequest holder;
     apply_record({{"tokens", record["tokens"]}}, holder);
     return {*holder.tokens};
@@ -90,7 +95,7 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
     };
     return {encode_chat(engine, messages, record)};
   }
-  if (record.contains("messages")) {
+  if (is_given(record, "messages")) {
     return {encode_chat(engine, record["messages"], record)};
   }
   require(

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -19,6 +21,10 @@
 
 namespace saker::cli {
 namespace {
+
+constexpr std::string_view kRecordKeys[] = {
+    "text", "prompt", "completion", "tokens", "prompt_tokens"
+};
 
 std::string text_member(const Json& value, const std::string& key) {
   require(
@@ -288,6 +294,9 @@ engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreR
   );
   engine::ScoreRequest request = options;
   for (const auto& [key, value] : record.items()) {
+    if (value.is_null() && std::ranges::find(kRecordKeys, key) != std::end(kRecordKeys)) {
+      continue;
+    }
     if (key == "text") {
       request.text = text_member(value, key);
     } else if (key == "prompt") {

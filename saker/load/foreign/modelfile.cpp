@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace saker::load {
 namespace {
@@ -21,9 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSpace = " \t\r";
 constexpr std::string_view kTriple = "\"\"\"";
-constexpr std::array<std::string_view, 8> kIgnored{
-    "LICENSE", "MESSAGE", "PARAMETER", "PARSER", "RENDERER", "REQUIRES", "SYSTEM", "TEMPLATE"
-};
+// How a server of that name reads prompts and answers; here the chat template says.
+constexpr std::array<std::string_view, 3> kOfServers{"PARSER", "RENDERER", "REQUIRES"};
+constexpr std::array<std::string_view, 3> kRoles{"system", "user", "assistant"};
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(kSpace);
@@ -60,69 +61,113 @@ class Parser {
  private:
   std::string_view next_line() {
     const auto end = rest_.find('\n');
-    const auto line = rest_.substr(0, end);
+    auto line = rest_.substr(0, end);
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     line_number_ += 1;
-    return line;
+    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+  }
+
+  // The first word, and what is behind it.
+  static std::pair<std::string_view, std::string_view> split(std::string_view line) {
+    const auto space = line.find_first_of(kSpace);
+    return {
+        line.substr(0, space),
+        space == std::string_view::npos ? std::string_view() : trimmed(line.substr(space))
+    };
   }
 
   void take(std::string_view line) {
-    const auto space = line.find_first_of(kSpace);
-    const std::string name = upper(line.substr(0, space));
-    const auto value =
-        space == std::string_view::npos ? std::string_view() : trimmed(line.substr(space));
+    const auto [word, value] = split(line);
+    const std::string name = upper(word);
     if (name == "FROM") {
       set(result_.from, name, value);
     } else if (name == "DRAFT") {
       set(result_.draft, name, value);
+    } else if (name == "ADAPTER") {
+      set(result_.adapter, name, value);
+    } else if (name == "PARAMETER") {
+      take_parameter(value);
+    } else if (name == "MESSAGE") {
+      take_message(value);
+    } else if (name == "SYSTEM") {
+      result_.system = text_value(value);
+    } else if (name == "TEMPLATE") {
+      result_.chat_template = text_value(value);
+    } else if (name == "LICENSE") {
+      result_.licenses.push_back(text_value(value));
     } else {
-      ignore(name, value);
+      require(
+          std::ranges::find(kOfServers, std::string_view(name)) != kOfServers.end(),
+          ErrorCode::kCorruptData,
+          "{}: {} is no instruction of a Modelfile",
+          where(),
+          quote(name)
+      );
+    }
+    if (std::ranges::find(result_.instructions, name) == result_.instructions.end()) {
+      result_.instructions.push_back(name);
     }
   }
 
   void set(std::string& member, std::string_view name, std::string_view value) const {
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-      value = value.substr(1, value.size() - 2);
-    }
+    value = unquoted(value);
     require(!value.empty(), ErrorCode::kCorruptData, "{}: {} names nothing", where(), name);
     require(member.empty(), ErrorCode::kCorruptData, "{}: a second {}", where(), name);
     member = value;
   }
 
-  void ignore(const std::string& name, std::string_view value) {
-    require(
-        name != "ADAPTER",
-        ErrorCode::kUnsupported,
-        "{}: ADAPTER is not taken from here; convert --adapter DIR --fuse writes a model with one",
-        where()
-    );
-    require(
-        std::ranges::find(kIgnored, std::string_view(name)) != kIgnored.end(),
-        ErrorCode::kCorruptData,
-        "{}: {} is no instruction of a Modelfile",
-        where(),
-        quote(name)
-    );
-    if (std::ranges::find(result_.ignored, name) == result_.ignored.end()) {
-      result_.ignored.push_back(name);
-    }
-    skip_text(value);
+  static std::string_view unquoted(std::string_view value) {
+    return value.size() >= 2 && value.front() == '"' && value.back() == '"'
+               ? value.substr(1, value.size() - 2)
+               : value;
   }
 
-  // The lines of a text that opens in `value` and does not close there.
-  void skip_text(std::string_view value) {
-    const auto open = value.find(kTriple);
-    if (open == std::string_view::npos ||
-        value.find(kTriple, open + kTriple.size()) != std::string_view::npos) {
-      return;
+  void take_parameter(std::string_view text) {
+    const auto [name, value] = split(text);
+    require(
+        !name.empty() && !value.empty(),
+        ErrorCode::kCorruptData,
+        "{}: PARAMETER, expected a name and a value",
+        where()
+    );
+    std::string read =
+        value.starts_with(kTriple) ? text_value(value) : std::string(unquoted(value));
+    result_.parameters.push_back({std::string(name), std::move(read)});
+  }
+
+  void take_message(std::string_view text) {
+    const auto [role, content] = split(text);
+    require(
+        std::ranges::find(kRoles, role) != kRoles.end(),
+        ErrorCode::kCorruptData,
+        "{}: MESSAGE {}, expected system, user or assistant",
+        where(),
+        quote(role)
+    );
+    result_.messages.push_back({std::string(role), text_value(content)});
+  }
+
+  // A text that may begin with quotes, which then end it, maybe lines later.
+  std::string text_value(std::string_view first) {
+    const std::string_view quotes = first.starts_with(kTriple) ? kTriple
+                                    : first.starts_with('"')   ? kTriple.substr(0, 1)
+                                                               : std::string_view();
+    if (quotes.empty()) {
+      return std::string(first);
     }
     const std::string begun = where();
-    while (!rest_.empty()) {
-      if (next_line().find(kTriple) != std::string_view::npos) {
-        return;
+    std::string text(first);
+    while (true) {
+      const auto last = text.find_last_not_of(kSpace) + 1;
+      if (last >= 2 * quotes.size() && std::string_view(text).substr(0, last).ends_with(quotes)) {
+        return text.substr(quotes.size(), last - 2 * quotes.size());
       }
+      require(
+          !rest_.empty(), ErrorCode::kCorruptData, "{}: the text has no closing {}", begun, quotes
+      );
+      text += '\n';
+      text += next_line();
     }
-    throw Error(ErrorCode::kCorruptData, fmt::format("{}: the text has no closing \"\"\"", begun));
   }
 
   std::string where() const { return fmt::format("{}, line {}", what_, line_number_); }
@@ -133,7 +178,13 @@ class Parser {
   Modelfile result_;
 };
 
-fs::path find_model(const std::string& name, const fs::path& beside) {
+}  // namespace
+
+Modelfile parse_modelfile(std::string_view text, std::string_view what) {
+  return Parser(text, what).run();
+}
+
+fs::path find_named(const std::string& name, const fs::path& beside) {
   std::error_code ignored;
   const fs::path near = beside / name;
   if (name.find('\0') == std::string::npos &&
@@ -144,20 +195,23 @@ fs::path find_model(const std::string& name, const fs::path& beside) {
   return resolve_model(name);
 }
 
-}  // namespace
-
-Modelfile parse_modelfile(std::string_view text, std::string_view what) {
-  return Parser(text, what).run();
-}
-
 ModelfileFolders read_modelfile(const fs::path& path) {
   const std::string text = read_file(path, kMaxModelfileBytes);
   Modelfile parsed = parse_modelfile(text, quote_path(path));
+  require(
+      parsed.adapter.empty(),
+      ErrorCode::kUnsupported,
+      "{}: ADAPTER is not taken from here; convert --adapter DIR --fuse writes a model with one",
+      quote_path(path)
+  );
   const fs::path beside = path.parent_path();
+  std::erase_if(parsed.instructions, [](const std::string& name) {
+    return name == "FROM" || name == "DRAFT";
+  });
   return {
-      .from = find_model(parsed.from, beside),
-      .draft = parsed.draft.empty() ? fs::path() : find_model(parsed.draft, beside),
-      .ignored = std::move(parsed.ignored),
+      .from = find_named(parsed.from, beside),
+      .draft = parsed.draft.empty() ? fs::path() : find_named(parsed.draft, beside),
+      .ignored = std::move(parsed.instructions),
   };
 }
 

@@ -19,11 +19,13 @@
 #include "saker/models/tensor_roster.h"
 #include "saker/models/token_table.h"
 #include "saker/text/chat_template.h"
+#include "saker/text/generation_config.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <ranges>
 #include <span>
 #include <string>
@@ -65,12 +67,9 @@ std::string describe_quantization(const nn::QuantizationConfig& quantization) {
 }
 
 // What generate and run take from generation_config.json.
-std::string describe_sampling(const ModelDir& dir) {
-  if (!dir.generation_config) {
-    return "greedy";
-  }
-  const Json config = read_json_file(*dir.generation_config);
-  std::string text = json_bool(config, "do_sample", false) ? "" : "greedy";
+std::string describe_sampling(const Json& config) {
+  const auto samples = config.find("do_sample");
+  std::string text = samples != config.end() && *samples == true ? "" : "greedy";
   for (const char* name :
        {"temperature",
         "top_k",
@@ -210,7 +209,8 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
     quantization = parse_quantization(other ? other->config : config);
   });
   result.model->quantization = describe_quantization(quantization);
-  check(result, [&] { result.model->sampling = describe_sampling(dir); });
+  const auto generation = text::read_generation_config(path);
+  result.model->sampling = describe_sampling(generation.values);
   result.model->has_tokenizer = dir.tokenizer.has_value();
   result.model->has_chat_template = has_chat_template(dir);
 
@@ -247,6 +247,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   });
   result.parameters = count_parameters(headers, quantization, roster);
   check(result, [&] { check_tensors(headers); });
+  std::ranges::copy(generation.warnings, std::back_inserter(result.warnings));
   result.runnable = result.reason.empty();
   if (kv_bits) {
     check(result, [&] { result.caches = model_caches(named, headers, *kv_bits); });
@@ -263,7 +264,7 @@ Inspection inspect_gguf(const fs::path& path) {
   result.model->quantization = describe_quantization(quantization);
   const TextFolder texts(path);
   const ModelDir dir = open_model_dir(texts.path());
-  check(result, [&] { result.model->sampling = describe_sampling(dir); });
+  result.model->sampling = describe_sampling(text::read_generation_config(texts.path()).values);
   result.model->has_tokenizer = dir.tokenizer.has_value();
   result.model->has_chat_template = has_chat_template(dir);
   for (const gguf::Part& part : gguf::open_parts(path).parts) {

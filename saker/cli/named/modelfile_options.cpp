@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/named/modelfile_options.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/cli/request_fields.h"
+#include "saker/sample/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace saker::cli {
+namespace {
+
+struct OtherName {
+  std::string_view theirs;
+  std::string_view ours;
+};
+
+constexpr std::array<OtherName, 4> kOtherNames{{
+    {"num_predict", "max_tokens"},
+    {"repeat_penalty", "repetition_penalty"},
+    {"repeat_last_n", "repetition_context_size"},
+    {"draft_num_predict", "draft_depth"},
+}};
+
+// Of a server, of samplers that are not here, or of how a cache is laid out.
+constexpr std::array<std::string_view, 19> kWithoutCounterpart{
+    "num_ctx",  "num_batch",        "num_gpu",      "main_gpu",     "num_thread",
+    "num_keep", "num_gqa",          "use_mmap",     "use_mlock",    "low_vram",
+    "f16_kv",   "vocab_only",       "logits_all",   "numa",         "mirostat",
+    "tfs_z",    "penalize_newline", "mirostat_eta", "mirostat_tau",
+};
+
+std::string_view our_name(std::string_view name) {
+  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
+  if (other != kOtherNames.end()) {
+    return other->ours;
+  }
+  const auto fields = request_fields();
+  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
+  return alias == fields.end() ? name : alias->name;
+}
+
+// A number, a truth value or an object where it is one; else a text.
+Json value_of(const std::string& text) {
+  try {
+    Json value = parse_json(text, "value");
+    return value.is_number() || value.is_boolean() || value.is_object() ? value : Json(text);
+  } catch (const Error&) {
+    return text;
+  }
+}
+
+// There 0 recent tokens are none and -1 all; here 0 are all. -1 tokens to generate are no limit.
+void translate(std::string_view theirs, std::string_view ours, const Json& value, Json& options) {
+  if (theirs == "repeat_last_n" && value == 0) {
+    options["repetition_penalty"] = 1.0;
+  } else if (theirs == "repeat_last_n" && value == -1) {
+    options[ours] = 0;
+  } else if (theirs == "num_predict" && value.is_number() && value < 0) {
+    options[ours] = 1 << 30;
+  } else {
+    options[ours] = value;
+  }
+}
+
+// A stop string looks like a number sometimes.
+bool takes_texts(std::string_view name) {
+  const auto fields = request_fields();
+  const auto found = std::ranges::find(fields, name, &RequestField::name);
+  return found != fields.end() &&
+         (found->kind == RequestField::Kind::kTexts || found->kind == RequestField::Kind::kText);
+}
+
+}  // namespace
+
+ModelfileOptions options_of(const std::vector<load::Modelfile::Parameter>& parameters) {
+  ModelfileOptions result;
+  for (const auto& [name, text] : parameters) {
+    if (std::ranges::find(kWithoutCounterpart, name) != kWithoutCounterpart.end()) {
+      result.warnings.push_back(fmt::format("PARAMETER {} has no counterpart and is not used", name)
+      );
+      continue;
+    }
+    const std::string ours(our_name(name));
+    if (ours == "stop" || ours == "dry_sequence_breaker") {
+      result.options[ours].push_back(text);
+      continue;
+    }
+    const Json value = takes_texts(ours) ? Json(text) : value_of(text);
+    require(
+        ours != "adapter" && ours != "id" && ours != "prompt" && ours != "tokens" &&
+            ours != "messages" && ours != "tools",
+        ErrorCode::kInvalidArgument,
+        "PARAMETER {} is none: ADAPTER, SYSTEM and MESSAGE say such things",
+        quote(name)
+    );
+    try {
+      Json option = Json::object();
+      translate(name, ours, value, option);
+      engine::GenerateRequest checked;
+      apply_record(option, checked);
+      sample::check_options(checked.sampling, std::numeric_limits<int>::max());
+      result.options.update(option);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("PARAMETER {}: {}", quote(name), error.what()));
+    }
+  }
+  return result;
+}
+
+}  // namespace saker::cli
