@@ -96,11 +96,15 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
 std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {
   Parts parts;
   std::error_code ignored;
-  if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
-    parts.tokenizer = text::Tokenizer::load(model_dir);
-  }
-  parts.chat_template = text::ChatTemplate::load(model_dir);
   const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
+  parts.warnings = config.warnings;
+  if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
+    parts.tokenizer = text::Tokenizer::load(model_dir, config);
+    if (std::string moved = parts.tokenizer->moved_tokens(); !moved.empty()) {
+      parts.warnings.push_back(std::move(moved));
+    }
+  }
+  parts.chat_template = text::ChatTemplate::load(model_dir, config);
   parts.eos_tokens = text::load_eos_tokens(model_dir, parts.tokenizer.get(), config);
   parts.add_bos_token = config.add_bos_token;
   if (parts.tokenizer != nullptr) {

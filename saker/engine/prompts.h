@@ -40,6 +40,7 @@ class Prompts {
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
+    std::vector<std::string> warnings;  // One line each: what is wrong with files, and left out.
   };
 
   // A folder without tokenizer.json has no tokenizer. Throws what the files' readers throw.
@@ -71,6 +72,8 @@ class Prompts {
   const sample::SamplingOptions& recommended_sampling() const {
     return parts_.recommended_sampling;
   }
+
+  const std::vector<std::string>& warnings() const { return parts_.warnings; }
 
  private:
   const text::Tokenizer& tokenizer_for_text() const;

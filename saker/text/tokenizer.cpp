@@ -26,15 +26,30 @@ Tokenizer::~Tokenizer() {
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json, std::string_view what) {
+  return parse(json, what, {});
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(
+    std::string_view json, std::string_view what, const TokenizerConfig& config
+) {
+  const std::string others = config.added_tokens.is_null() ? "" : config.added_tokens.dump();
   SakerRsTokenizer* rust = nullptr;
   SakerRsBytes error{};
-  const bool ok = saker_rs_tokenizer_new(rust_data(json), json.size(), &rust, &error);
+  const bool ok = saker_rs_tokenizer_new(
+      rust_data(json), json.size(), rust_data(others), others.size(), &rust, &error
+  );
   check_rust(ok, error, ErrorCode::kCorruptData, what);
   RustTokenizer owner(rust);
   return std::shared_ptr<const Tokenizer>(new Tokenizer(owner.release()));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model_dir) {
+  return load(model_dir, load_tokenizer_config(model_dir));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(
+    const std::filesystem::path& model_dir, const TokenizerConfig& config
+) {
   const auto path = model_dir / "tokenizer.json";
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
@@ -46,7 +61,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& mo
       bytes.size(),
       kMaxTokenizerBytes
   );
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), config);
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -121,6 +136,12 @@ std::string Tokenizer::token_piece(std::int32_t id) const {
 
 bool Tokenizer::has_token(std::int32_t id) const {
   return find_piece(id).has_value();
+}
+
+std::string Tokenizer::moved_tokens() const {
+  SakerRsBytes text{};
+  saker_rs_tokenizer_moved(rust_, &text);
+  return take_string(text);
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

@@ -58,6 +58,13 @@ TEST_F(EosTokensTest, JoinsTheTokenizersOwn) {
   EXPECT_EQ(load(), Ids{7});
 }
 
+TEST_F(EosTokensTest, KnowsWhatTheTokenizersClassKnows) {
+  dir_.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
+  EXPECT_EQ(load(), (Ids{4}));
+  dir_.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "eos_token": null})");
+  EXPECT_EQ(load(), Ids{});
+}
+
 TEST_F(EosTokensTest, NeedsNoTokenizer) {
   dir_.write("config.json", R"({"eos_token_id": 7})");
   dir_.write("tokenizer_config.json", R"({"eos_token": "</s>"})");
