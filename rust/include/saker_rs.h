@@ -34,8 +34,8 @@ void saker_rs_ids_free(SakerRsIds ids);
 // ---- tokenizer.json ----
 typedef struct SakerRsTokenizer SakerRsTokenizer;
 
-// `json` is the content of a tokenizer.json. `other_files`, which may be empty, is a JSON object with
-// what the files beside it say of tokens (rust/src/added_tokens.rs).
+// `json` is the content of a tokenizer.json. `other_files`, which may be empty, is a JSON object
+// with what the files beside it say of tokens (rust/src/added_tokens.rs).
 bool saker_rs_tokenizer_new(
     const uint8_t* json,
     size_t size,

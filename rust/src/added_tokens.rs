@@ -119,8 +119,7 @@ fn to_add<'a>(engine: &Tokenizer, listed: &'a BTreeMap<i64, Token>, files: &'a O
 
 fn add(engine: &mut Tokenizer, listed: &BTreeMap<i64, Token>, files: &OtherFiles) -> Result<()> {
     let named: HashSet<&str> = files.named.iter().map(|token| token.content.as_str()).collect();
-    let tokens: Vec<AddedToken> =
-        to_add(engine, listed, files).into_iter().map(|token| token.added(&named)).collect();
+    let tokens: Vec<AddedToken> = to_add(engine, listed, files).into_iter().map(|token| token.added(&named)).collect();
     engine.add_tokens(tokens).map_err(|e| e.to_string())?;
     if files.plain_specials {
         let specials = files.named.iter().chain(&files.extra);

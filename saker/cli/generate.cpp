@@ -70,7 +70,9 @@ int run_generate(const GenerateArgs& args) {
       ErrorCode::kInvalidArgument,
       "--cache-in and --cache-out go with one prompt, not with a file of records"
   );
-  const auto engine = load_engine(args.model, args.request.whole_adapter());
+  ModelArgs model_args = args.model;
+  model_args.engine.chats = args.chat;
+  const auto engine = load_engine(model_args, args.request.whole_adapter());
   require(
       engine->tokenizer() != nullptr || args.json || !request.tokens,
       ErrorCode::kUnsupported,

@@ -57,7 +57,9 @@ int run_chat(const RunArgs& args) {
     question = args.prompt ? *args.prompt : piped_question();
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   }
-  const auto engine = load_engine(args.model, args.request.whole_adapter());
+  ModelArgs model_args = args.model;
+  model_args.engine.chats = true;
+  const auto engine = load_engine(model_args, args.request.whole_adapter());
   require(
       engine->tokenizer() != nullptr,
       ErrorCode::kUnsupported,

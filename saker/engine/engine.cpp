@@ -39,18 +39,32 @@ void check_is_model(const std::filesystem::path& model_dir, const load::TextFold
   );
 }
 
-std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
+std::shared_ptr<const Prompts> read_prompts(
+    const std::filesystem::path& texts, const EngineOptions& options
+) {
+  auto prompts = Prompts::load(texts);
+  if (options.chats && prompts->chat_template() != nullptr) {
+    prompts->chat_template()->check();
+  }
+  return prompts;
+}
+
+std::shared_ptr<const Prompts> load_prompts(
+    const std::filesystem::path& model_dir, const EngineOptions& options
+) {
   const load::TextFolder texts(model_dir);
   check_is_model(model_dir, texts);
-  return Prompts::load(texts.path());
+  return read_prompts(texts.path(), options);
 }
 
 // The texts of a model with an adapter in its weights.
 std::shared_ptr<const Prompts> load_prompts(
-    const std::filesystem::path& model_dir, const std::filesystem::path& fused_adapter
+    const std::filesystem::path& model_dir,
+    const std::filesystem::path& fused_adapter,
+    const EngineOptions& options
 ) {
   if (fused_adapter.empty()) {
-    return load_prompts(model_dir);
+    return load_prompts(model_dir, options);
   }
   namespace fs = std::filesystem;
   const AtomicFolder folder(fs::temp_directory_path() / "saker-model");
@@ -61,7 +75,7 @@ std::shared_ptr<const Prompts> load_prompts(
     fs::create_symlink(fs::absolute(file), folder.path() / name);
   }
   try {
-    return Prompts::load(folder.path());
+    return read_prompts(folder.path(), options);
   } catch (const Error& error) {
     std::string message = error.what();  // Names links: their files are what can be mended.
     for (const auto& [name, file] : texts) {
@@ -136,7 +150,7 @@ class Engine::Impl {
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
       : limits_(batch_limits(options)),
         fused_adapter_(fused_adapter(model_dir, options)),
-        prompts_(load_prompts(model_dir, fused_adapter_)),
+        prompts_(load_prompts(model_dir, fused_adapter_, options)),
         runner_(
             prompts_,
             limits_,
@@ -185,6 +199,9 @@ class Engine::Impl {
     facts_.context_length = info.context_length;
     facts_.weight_bytes = info.weight_bytes;
     facts_.warnings = std::move(loaded.warnings);
+    facts_.warnings.insert(
+        facts_.warnings.end(), prompts_->warnings().begin(), prompts_->warnings().end()
+    );
     if (options.fast_prefill && !kernels::multiplies_int8()) {
       facts_.warnings.push_back(
           "fast_prefill: no effect, since " +

@@ -46,6 +46,8 @@ struct EngineOptions {
   // made for this model; empty: none.
   std::filesystem::path draft = {};
   bool mtp = false;  // Loads the MTP head that the model's own files may bring.
+  // Requests will have messages: a chat template that cannot be read fails before any is rendered.
+  bool chats = false;
   // The one adapter that requests will name, at full strength. Where it has a vocabulary of its own
   // it is fused into the weights while they are loaded, tokenizer included, and nothing else can be
   // asked for (docs/adr/0017); any other is left to the requests. Empty: none or several.

@@ -86,8 +86,7 @@ Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConf
     return sources;
   }
   require(config.damage.empty(), ErrorCode::kCorruptData, "{}", config.damage);
-  auto sources =
-      read_value(config.chat_template, quote_path(model_dir / "tokenizer_config.json"));
+  auto sources = read_value(config.chat_template, quote_path(model_dir / "tokenizer_config.json"));
   if (const auto path = model_dir / "chat_template.json"; sources.empty() && is_present(path)) {
     const auto json = read_json_file(path);
     if (json.is_object() && json.contains("chat_template")) {
@@ -222,8 +221,12 @@ std::optional<ChatTemplate> ChatTemplate::load(
   return chat_template.templates_.empty() ? std::nullopt : std::optional(std::move(chat_template));
 }
 
-const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
+void ChatTemplate::check() const {
   require(damage_.empty(), ErrorCode::kCorruptData, "{}", damage_);
+}
+
+const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
+  check();
   auto found = has_tools ? templates_.find(std::string(kToolUse)) : templates_.end();
   if (found == templates_.end()) {
     found = templates_.find(std::string(kDefault));

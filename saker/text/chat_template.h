@@ -44,6 +44,9 @@ class ChatTemplate {
   // One template, and the variables that go with it ("bos_token" ...).
   explicit ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens = {});
 
+  // Throws kCorruptData where the files that may hold templates cannot be read.
+  void check() const;
+
   // `messages` is a list of objects: [{"role", "content"}, ...]. Throws kInvalidArgument for
   // malformed arguments and for what the template raises, kCorruptData for templates that cannot be
   // read.

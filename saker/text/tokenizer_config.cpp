@@ -319,9 +319,7 @@ class Reader {
 
   void apply(const TokenizerClass& kind) {
     for (const auto& [name, text] : kind.defaults) {
-      special_.standard.try_emplace(
-          std::string(name), Json({{"content", text}, {"plain", true}})
-      );
+      special_.standard.try_emplace(std::string(name), Json({{"content", text}, {"plain", true}}));
     }
   }
 

@@ -70,7 +70,10 @@ class OtherFilesTest : public ::testing::Test {
 
   void write_tokenizer(const std::string& decoder) const {
     const Json bytes = {
-        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}
+        {"type", "ByteLevel"},
+        {"add_prefix_space", false},
+        {"trim_offsets", true},
+        {"use_regex", true}
     };
     const Json replace = {
         {"type", "Replace"}, {"pattern", {{"String", "\xE2\x96\x81"}}}, {"content", " "}
@@ -82,10 +85,19 @@ class OtherFilesTest : public ::testing::Test {
         {"pre_tokenizer", bytes},
         {"post_processor", nullptr},
         {"decoder",
-         decoder.empty() ? Json() : decoder == "ByteLevel" ? bytes : Json(replace)},
+         decoder.empty()          ? Json()
+         : decoder == "ByteLevel" ? bytes
+                                  : Json(replace)},
         {"model",
          {{"type", "BPE"},
-          {"vocab", {{"a", 0}, {"b", 1}, {"c", 2}, {"\xC4\xA0", 3}, {"\xC4\xA0" "a", 4}}},
+          {"vocab",
+           {{"a", 0},
+            {"b", 1},
+            {"c", 2},
+            {"\xC4\xA0", 3},
+            {"\xC4\xA0"
+             "a",
+             4}}},
           {"merges", {"\xC4\xA0 a"}}}},
     };
     dir_.write("tokenizer.json", tokenizer.dump());

@@ -162,6 +162,8 @@ def make_folder(folder, rng):
     templates(rng, config, files)
     if rng.random() < 0.95:
         files["tokenizer_config.json"] = config
+    else:
+        files["config.json"] = {"model_type": model_types[0]}
     for name, value in files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)

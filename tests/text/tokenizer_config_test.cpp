@@ -68,10 +68,15 @@ TEST(TokenizerConfig, KnowsWhatClassesKnow) {
   EXPECT_EQ(tokens(R"({"tokenizer_class": "Qwen2TokenizerFast"})", "{}"), qwen);
   EXPECT_EQ(tokens("{}", R"({"model_type": "qwen3"})"), qwen);
   EXPECT_EQ(tokens(R"({"tokenizer_class": "LlamaTokenizer"})", R"({"model_type": "qwen2"})"), qwen);
-  EXPECT_EQ(tokens(R"({"tokenizer_class": "GPT2Tokenizer", "bos_token": null})", "{}").count("bos_token"), 0U);
+  EXPECT_EQ(
+      tokens(R"({"tokenizer_class": "GPT2Tokenizer", "bos_token": null})", "{}").count("bos_token"),
+      0U
+  );
   EXPECT_EQ(tokens(R"({"tokenizer_class": "GemmaTokenizer"})", "{}").at("eos_token"), "<eos>");
   // Llama's class is for SentencePiece, and the file is not.
-  EXPECT_EQ(tokens(R"({"tokenizer_class": "LlamaTokenizer"})", R"({"model_type": "llama"})"), Tokens{});
+  EXPECT_EQ(
+      tokens(R"({"tokenizer_class": "LlamaTokenizer"})", R"({"model_type": "llama"})"), Tokens{}
+  );
   EXPECT_EQ(tokens(R"({"tokenizer_class": "PreTrainedTokenizerFast"})", "{}"), Tokens{});
   EXPECT_EQ(tokens("{}", "broken"), Tokens{});
 }

@@ -74,9 +74,7 @@ constexpr std::array kMiddle{
     "<|code_middle|>"sv,
     "<|middle|>"sv,
 };
-constexpr std::array kPad{
-    "<|fim_pad|>"sv, "<fim-pad>"sv, "<fim_pad>"sv, "<PAD>"sv, "[PAD]"sv
-};
+constexpr std::array kPad{"<|fim_pad|>"sv, "<fim-pad>"sv, "<fim_pad>"sv, "<PAD>"sv, "[PAD]"sv};
 constexpr std::array kRepository{
     "<|fim_repo|>"sv, "<|repo_name|>"sv, "<fim-repo>"sv, "<REPO>"sv, "<reponame>"sv
 };
@@ -130,9 +128,8 @@ class Finder {
 
  private:
   std::optional<std::size_t> id_of(std::string_view text) const {
-    return vocabulary_.has(text)
-               ? std::optional(static_cast<std::size_t>(vocabulary_.id(text)))
-               : std::nullopt;
+    return vocabulary_.has(text) ? std::optional(static_cast<std::size_t>(vocabulary_.id(text)))
+                                 : std::nullopt;
   }
 
   void end_with(std::size_t id) {

@@ -211,10 +211,10 @@ TEST(GgufTokenizerTest, SomeEndsAreNoneBesideOthers) {
 }
 
 TEST(GgufTokenizerTest, KnowsEndsByTheirKeys) {
-  for (const char* key :
-       {"eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
+  for (const char* key : {"eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
     EXPECT_EQ(
-        ends_of(bytes_and({"x", "y"}, 1).integer(fmt::format("tokenizer.ggml.{}_token_id", key), 3)),
+        ends_of(bytes_and({"x", "y"}, 1).integer(fmt::format("tokenizer.ggml.{}_token_id", key), 3)
+        ),
         3
     ) << key;
   }
