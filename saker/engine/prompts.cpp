@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -95,11 +94,10 @@ sample::SamplingOptions sampling_from(const Json& generation_config) {
 
 std::shared_ptr<const Prompts> Prompts::load(const std::filesystem::path& model_dir) {
   Parts parts;
-  std::error_code ignored;
   const text::TokenizerConfig config = text::load_tokenizer_config(model_dir);
   parts.warnings = config.warnings;
-  if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
-    parts.tokenizer = text::Tokenizer::load(model_dir, config);
+  parts.tokenizer = text::Tokenizer::load_if_present(model_dir, config);
+  if (parts.tokenizer != nullptr) {
     if (std::string moved = parts.tokenizer->moved_tokens(); !moved.empty()) {
       parts.warnings.push_back(std::move(moved));
     }

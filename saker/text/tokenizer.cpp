@@ -5,6 +5,7 @@
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/text/rust_bridge.h"
+#include "saker/text/vocabulary_files.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,11 @@ namespace saker::text {
 namespace {
 
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
+
+bool is_present(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
 
 }  // namespace
 
@@ -51,6 +57,12 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(
     const std::filesystem::path& model_dir, const TokenizerConfig& config
 ) {
   const auto path = model_dir / "tokenizer.json";
+  if (!is_present(path) && config.kind != nullptr &&
+      has_vocabulary_files(model_dir, *config.kind)) {
+    return parse(
+        read_vocabulary_files(model_dir, *config.kind), quote_path(model_dir / "vocab.json"), config
+    );
+  }
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
   require(
@@ -62,6 +74,14 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(
       kMaxTokenizerBytes
   );
   return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), config);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load_if_present(
+    const std::filesystem::path& model_dir, const TokenizerConfig& config
+) {
+  const bool is_there = is_present(model_dir / "tokenizer.json") ||
+                        (config.kind != nullptr && has_vocabulary_files(model_dir, *config.kind));
+  return is_there ? load(model_dir, config) : nullptr;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -141,7 +161,8 @@ bool Tokenizer::has_token(std::int32_t id) const {
 std::string Tokenizer::moved_tokens() const {
   SakerRsBytes text{};
   saker_rs_tokenizer_moved(rust_, &text);
-  return take_string(text);
+  const std::string moved = take_string(text);
+  return moved.empty() ? moved : "added tokens: " + moved;
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

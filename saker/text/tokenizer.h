@@ -35,8 +35,13 @@ class Tokenizer {
   // Reads tokenizer.json in `model_dir`; no other file is needed, and what others lack or have
   // wrong is left out. Throws kNotFound or kCorruptData.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& model_dir);
-  // With what was read of the other files before.
+  // With what was read of the other files before; vocab.json and merges.txt may stand for
+  // tokenizer.json (vocabulary_files.h).
   static std::shared_ptr<const Tokenizer> load(
+      const std::filesystem::path& model_dir, const TokenizerConfig& config
+  );
+  // Null where the folder has neither.
+  static std::shared_ptr<const Tokenizer> load_if_present(
       const std::filesystem::path& model_dir, const TokenizerConfig& config
   );
   // From the content of a tokenizer.json; `what` names it in messages.

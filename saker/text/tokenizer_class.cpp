@@ -40,16 +40,21 @@ constexpr std::array kLlama{
     DefaultToken{"eos_token", "</s>"},
     DefaultToken{"unk_token", "<unk>"},
 };
+constexpr std::string_view kQwen2Words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen35Words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 // Classes that read tokenizer.json and know nothing more are not listed.
 constexpr TokenizerClass kPlain{};
 constexpr std::array kClasses{
-    TokenizerClass{"CodeGenTokenizer", kEndOfText, true, false, true},
-    TokenizerClass{"GPT2Tokenizer", kEndOfText, true, false, true},
-    TokenizerClass{"GPTNeoXTokenizer", kNeoX, true, false, true},
-    TokenizerClass{"GemmaTokenizer", kGemma, true, false, false},
-    TokenizerClass{"LlamaTokenizer", kLlama, true, false, false},
-    TokenizerClass{"Qwen2Tokenizer", kQwen, true, true, true},
-    TokenizerClass{"Qwen3_5Tokenizer", kQwen, true, false, true},
+    TokenizerClass{"CodeGenTokenizer", kEndOfText, true, false, true, {}, false},
+    TokenizerClass{"GPT2Tokenizer", kEndOfText, true, false, true, {}, false},
+    TokenizerClass{"GPTNeoXTokenizer", kNeoX, true, false, true, {}, true},
+    TokenizerClass{"GemmaTokenizer", kGemma, true, false, false, {}, false},
+    TokenizerClass{"LlamaTokenizer", kLlama, true, false, false, {}, false},
+    TokenizerClass{"Qwen2Tokenizer", kQwen, true, true, true, kQwen2Words, true},
+    TokenizerClass{"Qwen3_5Tokenizer", kQwen, true, false, true, kQwen35Words, true},
 };
 
 // The class of a model type. `always`: whatever tokenizer_config.json names, since published ones

@@ -26,8 +26,12 @@ struct TokenizerClass {
   bool builds_anew = false;
   // Special tokens lose what a file says of spaces around them.
   bool plain_specials = false;
-  // A setting of tokenizer_config.json replaces that of tokenizer.json.
+  // For vocabularies of bytes: a setting of tokenizer_config.json replaces that of tokenizer.json.
   bool sets_prefix_space = false;
+  // What cuts text into words where there is no tokenizer.json (vocabulary_files.h); empty:
+  // GPT-2's.
+  std::string_view word_pattern;
+  bool composes = false;  // Text is brought to NFC before.
 };
 
 // `tokenizer_config` is an object. Files that cannot be read count as missing.

@@ -3,7 +3,6 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/text/tokenizer_class.h"
 
 #include <fmt/format.h>
 
@@ -136,6 +135,7 @@ class Reader {
   TokenizerConfig read() {
     const Json json = open("tokenizer_config.json", config_.damage);
     const TokenizerClass& kind = tokenizer_class(dir_, json);
+    config_.kind = &kind;
     collect(json);
     if (const auto listed = json.find("added_tokens_decoder");
         listed != json.end() && !listed->is_null()) {

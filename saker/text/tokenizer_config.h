@@ -7,6 +7,7 @@
 // out with a warning, since ids in and ids out need none of it.
 
 #include "saker/base/json.h"
+#include "saker/text/tokenizer_class.h"
 
 #include <filesystem>
 #include <map>
@@ -20,10 +21,11 @@ struct TokenizerConfig {
   std::map<std::string, std::string>
       special_tokens;  // "bos_token" -> "<s>"; what the files leave out is the class's.
   bool add_bos_token = false;
-  Json chat_template;                 // As written; null where there is none.
-  Json added_tokens;                  // For Tokenizer, in the form of rust/src/added_tokens.rs.
-  std::vector<std::string> warnings;  // One line each.
-  std::string damage;                 // Why tokenizer_config.json cannot be read at all, if so.
+  Json chat_template;                    // As written; null where there is none.
+  Json added_tokens;                     // For Tokenizer, in the form of rust/src/added_tokens.rs.
+  std::vector<std::string> warnings;     // One line each.
+  const TokenizerClass* kind = nullptr;  // Null where no files were read.
+  std::string damage;                    // Why tokenizer_config.json cannot be read at all, if so.
 
   std::optional<std::string> special_token(const std::string& name) const;
 };

@@ -5,6 +5,7 @@
 #include "saker/text/eos_tokens.h"
 #include "saker/text/tokenizer.h"
 
+#include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -143,6 +144,26 @@ TEST_F(OtherFilesTest, MayBeDamaged) {
   dir_.write("special_tokens_map.json", R"({"eos_token": "<x>"})");
   dir_.write("added_tokens.json", "[");
   EXPECT_EQ(load()->encode("a<x>b"), (Ids{0, 5, 1}));
+}
+
+TEST_F(OtherFilesTest, VocabularyAndMergesMayStandForTokenizerJson) {
+  std::filesystem::remove(dir_.path() / "tokenizer.json");
+  dir_.write("vocab.json", R"({"a": 0, "b": 1, "ab": 2, "Ġ": 3, "Ġab": 4, "1": 5})");
+  dir_.write("merges.txt", "#version: 0.2\na b\nĠ ab\n");
+  dir_.write("added_tokens.json", R"({"<|im_start|>": 6})");
+  EXPECT_EQ(Tokenizer::load_if_present(dir_.path(), load_tokenizer_config(dir_.path())), nullptr);
+  dir_.write("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})");
+  EXPECT_EQ(load()->encode("<|im_start|>ab ab11<|endoftext|>"), (Ids{6, 2, 4, 5, 5, 7}));
+  dir_.write("tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})");
+  EXPECT_EQ(load()->encode("ab ab11"), (Ids{2, 4, 5, 5}));
+  EXPECT_EQ(load()->decode(Ids{2, 4}), "ab ab");
+  for (const char* merges : {"a", "a b c", "a \xff"}) {
+    dir_.write("merges.txt", merges);
+    testing::expect_error(ErrorCode::kCorruptData, {"merges.txt"}, [&] { load(); });
+  }
+  dir_.write("merges.txt", "");
+  dir_.write("vocab.json", "[]");
+  testing::expect_error(ErrorCode::kCorruptData, {"vocab.json"}, [&] { load(); });
 }
 
 // Words are cut into letters for bytes, so that no other decoder can give text.

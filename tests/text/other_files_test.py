@@ -160,7 +160,12 @@ def make_folder(folder, rng):
             described_here["audio_token"] = rng.choice(TEXTS)
         files["special_tokens_map.json"] = described_here
     templates(rng, config, files)
-    if rng.random() < 0.95:
+    if kind in ("GPT2Tokenizer", "Qwen2Tokenizer") and (name or "").removesuffix("Fast") == kind and rng.random() < 0.3:
+        del files["tokenizer.json"]  # Older programs save these two.
+        files["vocab.json"] = content["model"]["vocab"]
+        files["merges.txt"] = "#version: 0.2\n"
+        files["tokenizer_config.json"] = config
+    elif rng.random() < 0.95:
         files["tokenizer_config.json"] = config
     else:
         files["config.json"] = {"model_type": model_types[0]}
