@@ -34,9 +34,15 @@ void saker_rs_ids_free(SakerRsIds ids);
 // ---- tokenizer.json ----
 typedef struct SakerRsTokenizer SakerRsTokenizer;
 
-// `json` is the content of a tokenizer.json.
+// `json` is the content of a tokenizer.json. `other_files`, which may be empty, is a JSON object
+// with what the files beside it say of tokens (rust/src/added_tokens.rs).
 bool saker_rs_tokenizer_new(
-    const uint8_t* json, size_t size, SakerRsTokenizer** out, SakerRsBytes* error
+    const uint8_t* json,
+    size_t size,
+    const uint8_t* other_files,
+    size_t other_size,
+    SakerRsTokenizer** out,
+    SakerRsBytes* error
 );
 void saker_rs_tokenizer_free(SakerRsTokenizer* tokenizer);
 bool saker_rs_tokenizer_encode(
@@ -64,6 +70,8 @@ bool saker_rs_tokenizer_token_id(
 );
 // The token as the vocabulary writes it. False: no such id.
 bool saker_rs_tokenizer_piece(const SakerRsTokenizer* tokenizer, uint32_t id, SakerRsBytes* out);
+// Which tokens of other files have another id than those say: one line, or nothing.
+void saker_rs_tokenizer_moved(const SakerRsTokenizer* tokenizer, SakerRsBytes* out);
 bool saker_rs_tokenizer_is_special(const SakerRsTokenizer* tokenizer, uint32_t id);
 
 // ---- streaming decode ----

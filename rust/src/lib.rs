@@ -2,6 +2,7 @@
 //! C ABI over the crates that Saker uses: tokenizers, minijinja, regex, blake2b_simd, rustyline, indicatif and zip.
 //! The functions are declared and documented in include/saker_rs.h.
 
+mod added_tokens;
 mod archive;
 mod detokenizer;
 mod ffi;

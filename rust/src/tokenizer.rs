@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `tokenizers` engine over one tokenizer.json. Immutable, so it may be used from many threads.
 
+use crate::added_tokens;
 use crate::ffi::{borrow, borrow_text, guard, SakerRsBytes, SakerRsIds};
 use std::sync::Arc;
 use tokenizers::Tokenizer;
 
 pub struct SakerRsTokenizer {
     pub(crate) engine: Arc<Tokenizer>,
+    moved: String,
 }
 
 /// Truncation and padding are left from training: like transformers, which sets both for each call,
 /// we encode whole texts and nothing else.
-fn load(json: &[u8]) -> Result<Tokenizer, String> {
-    let mut engine = Tokenizer::from_bytes(json).map_err(|e| e.to_string())?;
+fn load(json: &[u8], other_files: &[u8]) -> Result<SakerRsTokenizer, String> {
+    let (mut engine, moved) = added_tokens::load(json, other_files)?;
     engine.with_truncation(None).map_err(|e| e.to_string())?;
     engine.with_padding(None);
-    Ok(engine)
+    Ok(SakerRsTokenizer { engine: Arc::new(engine), moved })
 }
 
 /// # Safety
@@ -24,12 +26,14 @@ fn load(json: &[u8]) -> Result<Tokenizer, String> {
 pub unsafe extern "C" fn saker_rs_tokenizer_new(
     json: *const u8,
     size: usize,
+    other_files: *const u8,
+    other_size: usize,
     out: *mut *mut SakerRsTokenizer,
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
-        let engine = Arc::new(load(borrow(json, size))?);
-        out.write(Box::into_raw(Box::new(SakerRsTokenizer { engine })));
+        let tokenizer = load(borrow(json, size), borrow(other_files, other_size))?;
+        out.write(Box::into_raw(Box::new(tokenizer)));
         Ok(())
     })
 }
@@ -110,6 +114,13 @@ pub unsafe extern "C" fn saker_rs_tokenizer_piece(
 ) -> bool {
     let piece = (*tokenizer).engine.id_to_token(id);
     piece.map(|piece| out.write(piece.into_bytes().into())).is_some()
+}
+
+/// # Safety
+/// `tokenizer` is alive; `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_moved(tokenizer: *const SakerRsTokenizer, out: *mut SakerRsBytes) {
+    out.write((*tokenizer).moved.clone().into_bytes().into());
 }
 
 /// # Safety

@@ -147,6 +147,9 @@ std::map<std::string, fs::path> fused_texts(const fs::path& model, const fs::pat
   add_texts(model, texts);
   const fs::path dir = adapter_folder(adapter);
   if (fs::exists(dir / "tokenizer.json")) {
+    // They list tokens of the base's tokenizer.
+    texts.erase("added_tokens.json");
+    texts.erase("special_tokens_map.json");
     add_texts(dir, texts);
   }
   return texts;

@@ -3,7 +3,7 @@
 
 // The part of `saker convert` that writes a model from another one.
 
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
 
 #include <CLI/CLI.hpp>
 

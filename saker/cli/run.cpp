@@ -60,6 +60,9 @@ int run_chat(const RunArgs& args) {
   const ModelDefaults model(args.model.model);
   const auto engine = load_engine(args.model, args.request.whole_adapter(model));
   engine->require_text();
+  if (engine->chat_template() != nullptr) {
+    engine->chat_template()->check();
+  }
   if (engine->chat_template() == nullptr) {
     spdlog::warn("the model has no chat template: it continues your text instead of answering");
   }

@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <string>
@@ -31,7 +32,16 @@ struct TokenizeArgs {
 };
 
 std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& model) {
-  return text::Tokenizer::load(load::TextFolder(load::resolve_model(model)).path());
+  const load::TextFolder folder(load::resolve_model(model));
+  const text::TokenizerConfig config = text::load_tokenizer_config(folder.path());
+  auto tokenizer = text::Tokenizer::load(folder.path(), config);
+  for (const std::string& warning : config.warnings) {
+    spdlog::warn("{}", warning);
+  }
+  if (const std::string moved = tokenizer->moved_tokens(); !moved.empty()) {
+    spdlog::warn("{}", moved);
+  }
+  return tokenizer;
 }
 
 int run_tokenize(const TokenizeArgs& args) {

@@ -15,7 +15,6 @@
 #include <iterator>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -124,12 +123,15 @@ Prompts::Parts Prompts::read(const std::filesystem::path& model_dir) {
   Parts parts;
   text::TokenizerConfig config;
   try {
-    std::error_code ignored;
-    if (std::filesystem::exists(model_dir / "tokenizer.json", ignored)) {
-      parts.tokenizer = text::Tokenizer::load(model_dir);
-    }
-    parts.chat_template = text::ChatTemplate::load(model_dir);
     config = text::load_tokenizer_config(model_dir);
+    parts.warnings = config.warnings;
+    parts.tokenizer = text::Tokenizer::load_if_present(model_dir, config);
+    if (parts.tokenizer != nullptr) {
+      if (std::string moved = parts.tokenizer->moved_tokens(); !moved.empty()) {
+        parts.warnings.push_back(std::move(moved));
+      }
+    }
+    parts.chat_template = text::ChatTemplate::load(model_dir, config);
   } catch (const Error& error) {
     parts.tokenizer = nullptr;
     parts.text_error = error;
@@ -146,7 +148,7 @@ Prompts::Parts Prompts::read(const std::filesystem::path& model_dir) {
   text::GenerationConfig generation = text::read_generation_config(model_dir);
   RecommendedSampling sampling = sampling_from(generation.values);
   parts.recommended_sampling = std::move(sampling.options);
-  parts.warnings = std::move(generation.warnings);
+  std::ranges::move(generation.warnings, std::back_inserter(parts.warnings));
   std::ranges::move(sampling.warnings, std::back_inserter(parts.warnings));
   return parts;
 }

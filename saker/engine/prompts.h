@@ -42,7 +42,7 @@ class Prompts {
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
-    std::vector<std::string> warnings;  // Of files that no model needs.
+    std::vector<std::string> warnings;  // One line each: what is wrong with files, and left out.
   };
 
   // A folder without tokenizer.json has no tokenizer, and one with broken texts `text_error`.

@@ -4,7 +4,7 @@
 // A named model from a Modelfile. Weights that stay as they are are linked where the file system
 // can do that, and copied else: the model is there when the original has gone.
 
-#include "saker/load/convert_model.h"
+#include "saker/load/convert/convert_model.h"
 #include "saker/load/foreign/modelfile.h"
 #include "saker/load/named_models.h"
 

@@ -38,33 +38,46 @@ Sources read_jinja_files(const std::filesystem::path& model_dir) {
     sources.emplace(kDefault, read_file(path, kMaxTemplateBytes));
   }
   for (const auto& path : additional_chat_templates(model_dir)) {
-    sources.emplace(path.stem().string(), read_file(path, kMaxTemplateBytes));
+    sources[path.stem().string()] = read_file(path, kMaxTemplateBytes);
   }
   return sources;
 }
 
-// A `chat_template` value: a string, or a list of {"name", "template"}.
+// A `chat_template` value: a string, a list of {"name", "template"}, or templates by name.
 Sources read_value(const Json& value, const std::string& where) {
-  if (value.is_null()) {
-    return {};
-  }
-  if (value.is_string()) {
-    return {{std::string(kDefault), value.get<std::string>()}};
-  }
   Sources sources;
-  const auto entry_ok = [](const Json& entry) {
-    return entry.is_object() && entry.contains("name") && entry.at("name").is_string() &&
-           entry.contains("template") && entry.at("template").is_string();
+  const auto name = [&](const std::string& key, const Json& source) {
+    require(
+        source.is_string(),
+        ErrorCode::kCorruptData,
+        "{}: chat_template {}: got {}, expected a string",
+        where,
+        quote(key),
+        describe_json(source)
+    );
+    sources[key] = source.get<std::string>();
   };
-  require(
-      value.is_array() && std::ranges::all_of(value, entry_ok),
-      ErrorCode::kCorruptData,
-      "{}: chat_template: got {}, expected a string or a list of {{name, template}}",
-      where,
-      describe_json(value)
-  );
-  for (const auto& entry : value) {
-    sources[entry.at("name").get<std::string>()] = entry.at("template").get<std::string>();
+  const auto is_entry = [](const Json& entry) {
+    return entry.is_object() && entry.contains("name") && entry.at("name").is_string() &&
+           entry.contains("template");
+  };
+  if (value.is_string()) {
+    name(std::string(kDefault), value);
+  } else if (value.is_object()) {
+    for (const auto& [key, source] : value.items()) {
+      name(key, source);
+    }
+  } else if (!value.is_null()) {
+    require(
+        value.is_array() && std::ranges::all_of(value, is_entry),
+        ErrorCode::kCorruptData,
+        "{}: chat_template: got {}, expected a string or a list of {{name, template}}",
+        where,
+        describe_json(value)
+    );
+    for (const auto& entry : value) {
+      name(entry.at("name").get<std::string>(), entry.at("template"));
+    }
   }
   return sources;
 }
@@ -73,13 +86,15 @@ Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConf
   if (auto sources = read_jinja_files(model_dir); !sources.empty()) {
     return sources;
   }
-  if (const auto path = model_dir / "chat_template.json"; is_present(path)) {
+  require(config.damage.empty(), ErrorCode::kCorruptData, "{}", config.damage);
+  auto sources = read_value(config.chat_template, quote_path(model_dir / "tokenizer_config.json"));
+  if (const auto path = model_dir / "chat_template.json"; sources.empty() && is_present(path)) {
     const auto json = read_json_file(path);
     if (json.is_object() && json.contains("chat_template")) {
-      return read_value(json.at("chat_template"), path.string());
+      return read_value(json.at("chat_template"), quote_path(path));
     }
   }
-  return read_value(config.chat_template, (model_dir / "tokenizer_config.json").string());
+  return sources;
 }
 
 Json named_tokens(const std::map<std::string, std::string>& tokens) {
@@ -191,18 +206,32 @@ std::vector<std::filesystem::path> additional_chat_templates(const std::filesyst
 }
 
 std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& model_dir) {
-  auto config = load_tokenizer_config(model_dir);
+  return load(model_dir, load_tokenizer_config(model_dir));
+}
+
+std::optional<ChatTemplate> ChatTemplate::load(
+    const std::filesystem::path& model_dir, const TokenizerConfig& config
+) {
   ChatTemplate chat_template;
-  for (auto& [name, source] : find_sources(model_dir, config)) {
-    chat_template.templates_.emplace(
-        name, std::make_shared<Compiled>(std::move(source), named_tokens(config.special_tokens))
-    );
+  try {
+    for (auto& [name, source] : find_sources(model_dir, config)) {
+      chat_template.templates_.emplace(
+          name, std::make_shared<Compiled>(std::move(source), named_tokens(config.special_tokens))
+      );
+    }
+  } catch (const Error& error) {
+    chat_template.damage_ = error.what();
+    return chat_template;
   }
-  chat_template.special_tokens_ = std::move(config.special_tokens);
   return chat_template.templates_.empty() ? std::nullopt : std::optional(std::move(chat_template));
 }
 
+void ChatTemplate::check() const {
+  require(damage_.empty(), ErrorCode::kCorruptData, "{}", damage_);
+}
+
 const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
+  check();
   auto found = has_tools ? templates_.find(std::string(kToolUse)) : templates_.end();
   if (found == templates_.end()) {
     found = templates_.find(std::string(kDefault));

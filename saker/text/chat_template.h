@@ -7,6 +7,7 @@
 // compiled templates; all members may be called from any thread.
 
 #include "saker/base/json.h"
+#include "saker/text/tokenizer_config.h"
 
 #include <filesystem>
 #include <map>
@@ -33,13 +34,20 @@ std::vector<std::filesystem::path> additional_chat_templates(const std::filesyst
 
 class ChatTemplate {
  public:
-  // From chat_template.jinja (and additional_chat_templates/*.jinja), else chat_template.json, else
-  // tokenizer_config.json. None when the model has no template. Throws kCorruptData for malformed
-  // files; what is wrong inside a template shows when it is rendered.
+  // From chat_template.jinja (and additional_chat_templates/*.jinja), else tokenizer_config.json,
+  // else chat_template.json, which processors of images have. None when the model has no template.
+  // What is wrong with files or templates shows when one is rendered.
   static std::optional<ChatTemplate> load(const std::filesystem::path& model_dir);
+  // With what was read of the tokenizer's files before.
+  static std::optional<ChatTemplate> load(
+      const std::filesystem::path& model_dir, const TokenizerConfig& config
+  );
 
   // One template, and the variables that go with it ("bos_token" ...).
   explicit ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens = {});
+
+  // Throws kCorruptData where the files that may hold templates cannot be read.
+  void check() const;
 
   // `messages` is a list of objects: [{"role", "content"}, ...], which may be shaped as clients of
   // OpenAI's API keep them (chat_messages.h). Throws kInvalidArgument for malformed arguments and
@@ -60,6 +68,7 @@ class ChatTemplate {
   std::map<std::string, std::shared_ptr<Compiled>>
       templates_;  // By name; a single one is "default".
   std::map<std::string, std::string> special_tokens_;
+  std::string damage_;  // Why there are none though the model may have some.
 };
 
 }  // namespace saker::text

@@ -11,15 +11,23 @@
 namespace saker::text {
 namespace {
 
-// The value of `eos_token_id`, null when the file or the key is missing.
+// The value of `eos_token_id`, null when the file or the key is missing. Models of images and text
+// may have it with what they say of text.
 Json read_eos(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
     return nullptr;
   }
   const auto json = read_json_file(path);
-  return json.is_object() && json.contains("eos_token_id") ? json.at("eos_token_id")
-                                                           : Json(nullptr);
+  const auto value = [](const Json& object) {
+    return json_has(object, "eos_token_id") ? object.at("eos_token_id") : Json(nullptr);
+  };
+  if (!json.is_object()) {
+    return nullptr;
+  }
+  const auto text = json.find("text_config");
+  const bool is_nested = text != json.end() && text->is_object() && !json_has(json, "eos_token_id");
+  return value(is_nested ? *text : json);
 }
 
 bool is_truthy(const Json& value) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The ids that end an answer: `eos_token_id` (a number or a list) of config.json, replaced by that
+// The ids that end an answer: `eos_token_id` (a number or a list) of config.json, or of the
+// `text_config` there, replaced by that
 // of generation_config.json where this gives one (0 and an empty list are none, as in Python), and
 // the tokenizer's EOS.
 

@@ -5,6 +5,7 @@
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/text/rust_bridge.h"
+#include "saker/text/vocabulary_files.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
+bool is_present(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(SakerRsTokenizer* rust)
@@ -26,16 +32,37 @@ Tokenizer::~Tokenizer() {
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json, std::string_view what) {
+  return parse(json, what, {});
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(
+    std::string_view json, std::string_view what, const TokenizerConfig& config
+) {
+  const std::string others = config.added_tokens.is_null() ? "" : config.added_tokens.dump();
   SakerRsTokenizer* rust = nullptr;
   SakerRsBytes error{};
-  const bool ok = saker_rs_tokenizer_new(rust_data(json), json.size(), &rust, &error);
+  const bool ok = saker_rs_tokenizer_new(
+      rust_data(json), json.size(), rust_data(others), others.size(), &rust, &error
+  );
   check_rust(ok, error, ErrorCode::kCorruptData, what);
   RustTokenizer owner(rust);
   return std::shared_ptr<const Tokenizer>(new Tokenizer(owner.release()));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model_dir) {
+  return load(model_dir, load_tokenizer_config(model_dir));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(
+    const std::filesystem::path& model_dir, const TokenizerConfig& config
+) {
   const auto path = model_dir / "tokenizer.json";
+  if (!is_present(path) && config.kind != nullptr &&
+      has_vocabulary_files(model_dir, *config.kind)) {
+    return parse(
+        read_vocabulary_files(model_dir, *config.kind), quote_path(model_dir / "vocab.json"), config
+    );
+  }
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
   require(
@@ -46,7 +73,15 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& mo
       bytes.size(),
       kMaxTokenizerBytes
   );
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), config);
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::load_if_present(
+    const std::filesystem::path& model_dir, const TokenizerConfig& config
+) {
+  const bool is_there = is_present(model_dir / "tokenizer.json") ||
+                        (config.kind != nullptr && has_vocabulary_files(model_dir, *config.kind));
+  return is_there ? load(model_dir, config) : nullptr;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -121,6 +156,13 @@ std::string Tokenizer::token_piece(std::int32_t id) const {
 
 bool Tokenizer::has_token(std::int32_t id) const {
   return find_piece(id).has_value();
+}
+
+std::string Tokenizer::moved_tokens() const {
+  SakerRsBytes text{};
+  saker_rs_tokenizer_moved(rust_, &text);
+  const std::string moved = take_string(text);
+  return moved.empty() ? moved : "added tokens: " + moved;
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text to token ids and back, by the `tokenizers` engine over a model's tokenizer.json: the same
-// ids and the same text as that library gives in Python. Immutable; all members may be called from
-// any thread.
+// Text to token ids and back, by the `tokenizers` engine over a model's tokenizer.json, with the
+// tokens that files beside it add: the same ids and the same text as transformers' AutoTokenizer
+// gives over that pipeline (docs/adr/0032-tokens-of-other-files.md). Immutable; all members may be
+// called from any thread.
+
+#include "saker/text/tokenizer_config.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +32,23 @@ struct DecodeOptions {
 
 class Tokenizer {
  public:
-  // Reads tokenizer.json in `model_dir`; no other file is needed. Throws kNotFound or kCorruptData.
+  // Reads tokenizer.json in `model_dir`; no other file is needed, and what others lack or have
+  // wrong is left out. Throws kNotFound or kCorruptData.
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& model_dir);
+  // With what was read of the other files before; vocab.json and merges.txt may stand for
+  // tokenizer.json (vocabulary_files.h).
+  static std::shared_ptr<const Tokenizer> load(
+      const std::filesystem::path& model_dir, const TokenizerConfig& config
+  );
+  // Null where the folder has neither.
+  static std::shared_ptr<const Tokenizer> load_if_present(
+      const std::filesystem::path& model_dir, const TokenizerConfig& config
+  );
   // From the content of a tokenizer.json; `what` names it in messages.
   static std::shared_ptr<const Tokenizer> parse(std::string_view json, std::string_view what);
+  static std::shared_ptr<const Tokenizer> parse(
+      std::string_view json, std::string_view what, const TokenizerConfig& config
+  );
 
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
@@ -52,6 +68,9 @@ class Tokenizer {
   bool has_token(std::int32_t id) const;
   // Whether the token is marked special; false for ids without a token.
   bool is_special(std::int32_t id) const;
+
+  // Tokens that other files list with other ids than they have; empty, or one line.
+  std::string moved_tokens() const;
 
   // For Detokenizer.
   const SakerRsTokenizer& rust() const { return *rust_; }

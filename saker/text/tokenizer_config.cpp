@@ -2,45 +2,383 @@
 #include "saker/text/tokenizer_config.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
 
 namespace saker::text {
 namespace {
 
-Json read_object_if_present(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+using Path = std::filesystem::path;
+
+constexpr std::array<std::string_view, 7> kNames{
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
+};
+// Of one file; a broken list of thousands is told in a few lines.
+constexpr std::size_t kMostWarnings = 3;
+
+// Tokens by name, in the order in which the names came.
+class NamedTokens {
+ public:
+  void set(const std::string& name, Json token) {
+    const auto [found, is_new] = places_.emplace(name, tokens_.size());
+    if (is_new) {
+      tokens_.emplace_back(name, std::move(token));
+    } else {
+      tokens_[found->second].second = std::move(token);
+    }
+  }
+
+  const std::vector<std::pair<std::string, Json>>& list() const { return tokens_; }
+
+ private:
+  std::vector<std::pair<std::string, Json>> tokens_;
+  std::map<std::string, std::size_t> places_;
+};
+
+// The special tokens that files name, and those without names.
+struct Special {
+  std::map<std::string, Json, std::less<>> standard;  // Null: there is none, whatever the class.
+  NamedTokens described;  // Other names: with flags or of special_tokens_map.json, which come first
+  NamedTokens plain;      // in transformers, and the others.
+  std::vector<Json> extra;
+};
+
+class Warnings {
+ public:
+  explicit Warnings(std::vector<std::string>& lines) : lines_(lines) {}
+
+  void add(const Path& file, std::string_view key, const Json& got, std::string_view expected) {
+    if (++count_[file] <= kMostWarnings) {
+      add(fmt::format(
+          "{}: {}: got {}, expected {}: left out",
+          quote_path(file),
+          key,
+          describe_json(got),
+          expected
+      ));
+    }
+  }
+
+  void add(std::string line) { lines_.push_back(std::move(line)); }
+
+  void finish() {
+    for (const auto& [file, count] : count_) {
+      if (count > kMostWarnings) {
+        add(fmt::format("{}: {} more like these", quote_path(file), count - kMostWarnings));
+      }
+    }
+  }
+
+ private:
+  std::vector<std::string>& lines_;
+  std::map<Path, std::size_t> count_;
+};
+
+bool is_standard(std::string_view name) {
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+// A token as Tokenizer takes it, of its text or of an object that describes it; null: neither.
+Json token_of(const Json& value) {
+  if (value.is_string()) {
+    return {{"content", value}, {"plain", true}};
+  }
+  const auto content = value.is_object() ? value.find("content") : value.end();
+  if (content == value.end() || !content->is_string()) {
+    return nullptr;
+  }
+  Json token = {{"content", *content}};
+  for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+    if (const auto found = value.find(flag); found != value.end() && !found->is_null()) {
+      if (!found->is_boolean()) {
+        return nullptr;
+      }
+      token[flag] = *found;
+    }
+  }
+  return token;
+}
+
+// transformers marks as AddedToken what it writes; other objects come from older programs, which
+// had only special tokens in these places.
+Json special_of(const Json& value) {
+  Json token = token_of(value);
+  if (token.is_object() && value.is_object()) {
+    const bool is_typed = value.contains("__type");
+    token[is_typed ? "typed" : "special"] = true;
+  }
+  return token;
+}
+
+std::optional<std::int64_t> id_of(std::string_view text) {
+  std::int64_t id = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  const bool is_id = error == std::errc() && end == text.data() + text.size() && id >= 0 &&
+                     id <= std::numeric_limits<std::int32_t>::max();
+  return is_id ? std::optional(id) : std::nullopt;
+}
+
+class Reader {
+ public:
+  explicit Reader(const Path& dir) : dir_(dir), warnings_(config_.warnings) {}
+
+  TokenizerConfig read() {
+    const Json json = open("tokenizer_config.json", config_.damage);
+    const TokenizerClass& kind = tokenizer_class(dir_, json);
+    config_.kind = &kind;
+    collect(json);
+    if (const auto listed = json.find("added_tokens_decoder");
+        listed != json.end() && !listed->is_null()) {
+      list(*listed);
+    } else {
+      with_own_ = true;
+      collect_map();
+      list_added();
+    }
+    apply(kind);
+    build(kind, json);
+    read_settings(json);
+    warnings_.finish();
+    return std::move(config_);
+  }
+
+ private:
+  Path path(std::string_view file) const { return dir_ / file; }
+
+  // An empty object where there is none. `damage` says what is wrong.
+  Json open(std::string_view file, std::string& damage) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path(file), ignored)) {
+      return Json::object();
+    }
+    try {
+      Json json = read_json_file(path(file));
+      require(
+          json.is_object(),
+          ErrorCode::kCorruptData,
+          "{}: got {}, expected an object",
+          quote_path(path(file)),
+          describe_json(json)
+      );
+      return json;
+    } catch (const Error& error) {
+      damage = error.what();
+      warnings_.add(damage + ": left out");
+    }
     return Json::object();
   }
-  auto json = read_json_file(path);
-  require(
-      json.is_object(),
-      ErrorCode::kCorruptData,
-      "{}: got {}, expected an object",
-      path.string(),
-      describe_json(json)
-  );
-  return json;
-}
 
-// A token is written as its text or as an object that describes it.
-std::optional<std::string> token_text(const Json& value) {
-  const Json* text = &value;
-  if (value.is_object() && value.contains("content")) {
-    text = &value.at("content");
-  }
-  return text->is_string() ? std::optional(text->get<std::string>()) : std::nullopt;
-}
-
-void collect_tokens(const Json& object, std::map<std::string, std::string>& tokens) {
-  for (const auto& [name, value] : object.items()) {
-    if (!name.ends_with("_token")) {
-      continue;
-    }
-    if (auto text = token_text(value)) {
-      tokens[name] = *std::move(text);
+  void name_all(const Json& object, const Path& file) {
+    for (const auto& [key, value] : object.items()) {
+      Json token = special_of(value);
+      if (token.is_null()) {
+        warnings_.add(file, key, value, "a token");
+      } else {
+        special_.plain.set(key, std::move(token));
+      }
     }
   }
-}
+
+  // The value of one of the lists without names: a list, or an object that gives names after all.
+  void take_list(std::string_view key, const Json& value, const Path& file) {
+    if (value.is_object()) {
+      name_all(value, file);
+      return;
+    }
+    if (!value.is_array()) {
+      warnings_.add(file, key, value, "a list of tokens");
+      return;
+    }
+    for (const Json& item : value) {
+      Json token = special_of(item);
+      if (token.is_null()) {
+        warnings_.add(file, key, item, "a token");
+      } else {
+        special_.extra.push_back(std::move(token));
+      }
+    }
+  }
+
+  // Of tokenizer_config.json.
+  void collect(const Json& json) {
+    const Path file = path("tokenizer_config.json");
+    for (const auto& [key, value] : json.items()) {
+      if (!key.ends_with("_token") || value.is_boolean()) {
+        continue;
+      }
+      Json token = special_of(value);
+      if (is_standard(key) && (value.is_null() || !token.is_null())) {
+        special_.standard[key] = std::move(token);
+      } else if (is_standard(key)) {
+        warnings_.add(file, key, value, "a token");
+      } else if (!token.is_null()) {
+        (value.is_string() ? special_.plain : special_.described).set(key, std::move(token));
+      }
+    }
+    const auto extra = json.find("extra_special_tokens");
+    const auto older = json.find("additional_special_tokens");
+    const bool has_extra = extra != json.end() && !extra->is_null() && !extra->empty();
+    if (has_extra) {
+      take_list(extra.key(), *extra, file);
+    }
+    if (older != json.end() && !older->is_null() && (!has_extra || extra->is_object())) {
+      take_list(older.key(), *older, file);
+    }
+    has_list_ = (extra != json.end() && !extra->is_object()) || older != json.end();
+  }
+
+  // special_tokens_map.json, whose values win.
+  void collect_map() {
+    std::string damage;
+    const Json json = open("special_tokens_map.json", damage);
+    const Path file = path("special_tokens_map.json");
+    for (const auto& [key, value] : json.items()) {
+      Json token = special_of(value);
+      if (!key.ends_with("_token") || (token.is_null() && !value.is_null())) {
+        if (is_standard(key)) {
+          warnings_.add(file, key, value, "a token");
+        }
+        continue;
+      }
+      if (is_standard(key)) {
+        special_.standard[key] = std::move(token);
+      } else if (!token.is_null()) {
+        special_.described.set(key, std::move(token));
+      }
+    }
+    listed_extra_ = special_.extra.size();
+    const auto extra = json.find("extra_special_tokens");
+    if (extra != json.end() && !extra->is_null()) {
+      take_list(extra.key(), *extra, file);
+      listed_extra_ = special_.extra.size();
+      has_list_ = has_list_ || extra->is_array();
+    }
+    const auto older = json.find("additional_special_tokens");
+    if (older != json.end() && !older->is_null() && !has_list_) {
+      take_list(older.key(), *older, file);  // Too late for added_tokens.json in transformers.
+    }
+  }
+
+  void list(const Json& decoder) {
+    const Path file = path("tokenizer_config.json");
+    if (!decoder.is_object()) {
+      warnings_.add(file, "added_tokens_decoder", decoder, "an object");
+      with_own_ = true;
+      return;
+    }
+    for (const auto& [key, value] : decoder.items()) {
+      const auto id = id_of(key);
+      Json token = value.is_object() ? token_of(value) : Json();
+      if (!id) {
+        warnings_.add(file, "added_tokens_decoder", key, "a token id");
+      } else if (token.is_null()) {
+        warnings_.add(file, "added_tokens_decoder." + key, value, "a token with its flags");
+      } else {
+        listed_.push_back(Json::array({*id, std::move(token)}));
+      }
+    }
+  }
+
+  // added_tokens.json: texts and ids.
+  void list_added() {
+    std::string damage;
+    const Json json = open("added_tokens.json", damage);
+    std::set<std::string> special;
+    const auto count = [&](const Json& token) {
+      if (!token.is_null() && !token.contains("typed")) {
+        special.insert(token.at("content").get<std::string>());
+      }
+    };
+    for (const auto& [name, token] : special_.standard) {
+      count(token);
+    }
+    for (std::size_t i = 0; i < listed_extra_; ++i) {
+      count(special_.extra[i]);
+    }
+    for (const auto& [text, id] : json.items()) {
+      if (!id.is_number_integer() || !id_of(id.dump())) {
+        warnings_.add(path("added_tokens.json"), quote(text), id, "a token id");
+        continue;
+      }
+      const bool is_special = special.contains(text);
+      listed_.push_back(Json::array(
+          {id, Json({{"content", text}, {"special", is_special}, {"normalized", !is_special}})}
+      ));
+    }
+  }
+
+  void apply(const TokenizerClass& kind) {
+    for (const auto& [name, text] : kind.defaults) {
+      special_.standard.try_emplace(std::string(name), Json({{"content", text}, {"plain", true}}));
+    }
+  }
+
+  void build(const TokenizerClass& kind, const Json& json) {
+    Json named = Json::array();
+    for (const std::string_view name : kNames) {
+      const auto found = special_.standard.find(name);
+      if (found != special_.standard.end() && !found->second.is_null()) {
+        named.push_back(found->second);
+        config_.special_tokens[found->first] = found->second.at("content");
+      }
+    }
+    NamedTokens others = special_.described;
+    for (const auto& [name, token] : special_.plain.list()) {
+      others.set(name, token);
+    }
+    for (const auto& [name, token] : others.list()) {
+      named.push_back(token);
+      config_.special_tokens[name] = token.at("content");
+    }
+    config_.added_tokens = {
+        {"listed", std::move(listed_)},
+        {"with_own", with_own_},
+        {"only_listed", kind.builds_anew},
+        {"named", std::move(named)},
+        {"extra", std::move(special_.extra)},
+        {"plain_specials", kind.plain_specials},
+        {"split_special_tokens", boolean(json, "split_special_tokens")},
+    };
+    if (kind.sets_prefix_space && json_has(json, "add_prefix_space")) {
+      config_.added_tokens["add_prefix_space"] = boolean(json, "add_prefix_space");
+    }
+  }
+
+  bool boolean(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    if (found == json.end() || found->is_null() || found->is_boolean()) {
+      return found != json.end() && found->is_boolean() && found->get<bool>();
+    }
+    warnings_.add(path("tokenizer_config.json"), key, *found, "true or false");
+    return false;
+  }
+
+  void read_settings(const Json& json) {
+    config_.add_bos_token = boolean(json, "add_bos_token");
+    if (const auto found = json.find("chat_template"); found != json.end()) {
+      config_.chat_template = *found;
+    }
+  }
+
+  Path dir_;
+  TokenizerConfig config_;
+  Warnings warnings_;
+  Special special_;
+  std::vector<Json> listed_;  // Pairs of id and token.
+  bool with_own_ = false;
+  bool has_list_ = false;         // Of special tokens without names.
+  std::size_t listed_extra_ = 0;  // Of them: those that count as special in added_tokens.json.
+};
 
 }  // namespace
 
@@ -50,21 +388,7 @@ std::optional<std::string> TokenizerConfig::special_token(const std::string& nam
 }
 
 TokenizerConfig load_tokenizer_config(const std::filesystem::path& model_dir) {
-  const auto json = read_object_if_present(model_dir / "tokenizer_config.json");
-  TokenizerConfig config;
-  collect_tokens(json, config.special_tokens);
-  if (!json.contains("added_tokens_decoder")) {
-    const auto legacy = read_object_if_present(model_dir / "special_tokens_map.json");
-    collect_tokens(legacy, config.special_tokens);
-  }
-  if (json.contains("extra_special_tokens") && json.at("extra_special_tokens").is_object()) {
-    collect_tokens(json.at("extra_special_tokens"), config.special_tokens);
-  }
-  config.add_bos_token = json_bool(json, "add_bos_token", false);
-  if (json.contains("chat_template")) {
-    config.chat_template = json.at("chat_template");
-  }
-  return config;
+  return Reader(model_dir).read();
 }
 
 }  // namespace saker::text

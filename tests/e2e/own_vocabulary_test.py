@@ -148,7 +148,7 @@ class OwnVocabulary(SakerTest):
     def test_damage_names_the_adapter_s_file(self):
         adapter, _ = self.demo_adapter()
         (adapter / "tokenizer_config.json").write_text("{")
-        self.fails("generate", DEMO, "--adapter", adapter, "-p", "Once", says=str(adapter / "tokenizer_config.json"))
+        self.fails("generate", DEMO, "--adapter", adapter, "-p", "Once", "--chat", says=str(adapter / "tokenizer_config.json"))
         (adapter / "tokenizer.json").write_text("{")
         self.fails("generate", DEMO, "--adapter", adapter, "-p", "Once", says=str(adapter / "tokenizer.json"))
 

@@ -406,12 +406,18 @@ TEST(ChatTemplate, IsFoundInTheOrderOfTransformers) {
       R"({"chat_template": "config {{ bos_token }}", "bos_token": {"content": "<s>"}})"
   );
   EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "config <s>");
+  // That is for processors of images; a folder that has nothing else may use it.
   dir.write("chat_template.json", R"({"chat_template": "json {{ bos_token }}"})");
-  EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "json <s>");
+  EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "config <s>");
   dir.write("chat_template.jinja", "jinja {{ bos_token }}");
   EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "jinja <s>");
   dir.write("additional_chat_templates/tool_use.jinja", "tools");
   EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages, {.tools = Json::array()}), "tools");
+  dir.write("additional_chat_templates/default.jinja", "default");
+  EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "default");
+  const TemporaryDir other;
+  other.write("chat_template.json", R"({"chat_template": "json"})");
+  EXPECT_EQ(ChatTemplate::load(other.path())->render(kMessages), "json");
 }
 
 TEST(ChatTemplate, ChoosesByName) {
@@ -427,10 +433,24 @@ TEST(ChatTemplate, ChoosesByName) {
   expect_error(ErrorCode::kUnsupported, {"rag", "default"}, [&] {
     ChatTemplate::load(dir.path())->render(kMessages);
   });
-  dir.write("tokenizer_config.json", R"({"chat_template": 3})");
-  expect_error(ErrorCode::kCorruptData, {"chat_template", "3"}, [&] {
-    ChatTemplate::load(dir.path());
-  });
+  dir.write("tokenizer_config.json", R"({"chat_template": {"default": "x", "rag": "y"}})");
+  EXPECT_EQ(ChatTemplate::load(dir.path())->render(kMessages), "x");
+}
+
+// Who renders nothing needs no template.
+TEST(ChatTemplate, TellsOfDamageWhenItIsRendered) {
+  const TemporaryDir dir;
+  const auto damaged = [&](const char* file, const char* text, std::string_view says) {
+    dir.write(file, text);
+    const auto chat = ChatTemplate::load(dir.path());
+    ASSERT_TRUE(chat.has_value());
+    expect_error(ErrorCode::kCorruptData, {file, says}, [&] { chat->render(kMessages); });
+    std::filesystem::remove(dir.path() / file);
+  };
+  damaged("tokenizer_config.json", R"({"chat_template": 3})", "got 3");
+  damaged("tokenizer_config.json", R"({"chat_template": {"default": 3}})", "got 3");
+  damaged("tokenizer_config.json", R"({"chat_template": "x",)", "byte");
+  damaged("chat_template.json", "{", "byte");
 }
 
 TEST(ChatTemplate, ServesManyThreads) {

@@ -44,3 +44,4 @@ if [ "$(cat fetched.txt 2>/dev/null)" != "$wanted" ]; then
   printf '%s\n' "$wanted" >fetched.txt
 fi
 HF_HUB_OFFLINE=1 venv/bin/python "$here/real_text_test.py" --data data --probe "$probe"
+HF_HUB_OFFLINE=1 venv/bin/python "$here/other_files_test.py" --probe "$probe"

@@ -37,6 +37,13 @@ TEST_F(EosTokensTest, ReadsNumbersAndLists) {
   EXPECT_EQ(load(), Ids{});
 }
 
+TEST_F(EosTokensTest, ReadsTheTextsConfiguration) {
+  dir_.write("config.json", R"({"text_config": {"eos_token_id": [7, 8]}})");
+  EXPECT_EQ(load(), (Ids{7, 8}));
+  dir_.write("config.json", R"({"eos_token_id": 9, "text_config": {"eos_token_id": 7}})");
+  EXPECT_EQ(load(), Ids{9});
+}
+
 TEST_F(EosTokensTest, GenerationConfigReplacesUnlessItSaysNothing) {
   dir_.write("config.json", R"({"eos_token_id": 7})");
   dir_.write("generation_config.json", R"({"eos_token_id": [1, 2]})");
@@ -64,6 +71,15 @@ TEST_F(EosTokensTest, JoinsTheTokenizersOwn) {
   EXPECT_EQ(load(), (Ids{4, 7}));
   dir_.write("tokenizer_config.json", R"({"eos_token": "unknown"})");
   EXPECT_EQ(load(), Ids{7});
+}
+
+TEST_F(EosTokensTest, KnowsWhatTheTokenizersClassKnows) {
+  dir_.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
+  EXPECT_EQ(load(), (Ids{4}));
+  dir_.write(
+      "tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "eos_token": null})"
+  );
+  EXPECT_EQ(load(), Ids{});
 }
 
 TEST_F(EosTokensTest, NeedsNoTokenizer) {

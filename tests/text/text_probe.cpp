@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs saker/text for real_text_test.py: one JSON request a line in, one answer a line out.
+// Runs saker/text for real_text_test.py and other_files_test.py: one JSON request a line in, one
+// answer a line out.
 //   {"op": "load", "dir"}  {"op": "encode", "text", "special"}  {"op": "decode", "tokens",
-//   "skip_special"}
+//   "skip_special"}  {"op": "chat", "messages"}
 //   {"op": "render", "template", "special_tokens", "messages", "tools", "kwargs",
 //   "add_generation_prompt"}
 // A failure answers {"error": line}.
@@ -9,12 +10,16 @@
 #include "saker/base/json.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/detokenizer.h"
+#include "saker/text/eos_tokens.h"
 #include "saker/text/tokenizer.h"
+#include "saker/text/tokenizer_config.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +33,13 @@ class Probe {
   Json answer(const Json& request) {
     const auto& op = request.at("op").get_ref<const std::string&>();
     if (op == "load") {
-      tokenizer_ = text::Tokenizer::load(request.at("dir").get<std::string>());
-      return {{"vocab_size", tokenizer_->vocab_size()}};
+      return load(request.at("dir").get<std::string>());
+    }
+    if (op == "chat") {
+      const std::string prompt = chat_template_.value().render(request.at("messages"));
+      return {
+          {"text", prompt}, {"tokens", tokenizer_->encode(prompt, {.add_special_tokens = false})}
+      };
     }
     if (op == "encode") {
       const auto& input = request.at("text").get_ref<const std::string&>();
@@ -39,6 +49,18 @@ class Probe {
   }
 
  private:
+  Json load(const std::filesystem::path& dir) {
+    const text::TokenizerConfig config = text::load_tokenizer_config(dir);
+    tokenizer_ = text::Tokenizer::load(dir, config);
+    chat_template_ = text::ChatTemplate::load(dir, config);
+    return {
+        {"vocab_size", tokenizer_->vocab_size()},
+        {"special_tokens", config.special_tokens},
+        {"eos", text::load_eos_tokens(dir, tokenizer_.get(), config)},
+        {"warnings", config.warnings},
+    };
+  }
+
   Json decode(const Json& request) const {
     const auto ids = request.at("tokens").get<std::vector<std::int32_t>>();
     const text::DecodeOptions options{.skip_special_tokens = request.at("skip_special")};
@@ -66,6 +88,7 @@ class Probe {
   }
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::optional<text::ChatTemplate> chat_template_;
 };
 
 }  // namespace

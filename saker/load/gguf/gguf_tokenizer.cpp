@@ -33,16 +33,6 @@ constexpr std::size_t kMaxMerges = std::size_t{1} << 21;
 constexpr std::size_t kMaxMergeBytes = std::size_t{1} << 26;
 constexpr std::string_view kSpace = "\xE2\x96\x81";  // What pieces have for a space.
 
-constexpr std::array kEndings = {
-    "<|eot_id|>"sv,
-    "<|eom_id|>"sv,
-    "<|im_end|>"sv,
-    "<|end|>"sv,
-    "<|endoftext|>"sv,
-    "<end_of_turn>"sv,
-    "<EOT>"sv,
-};
-
 struct Merge {
   std::string_view left;
   std::string_view right;
@@ -304,12 +294,19 @@ Json tokenizer_config(
       std::pair("bos_token"sv, "bos_token_id"sv),
       std::pair("eos_token"sv, "eos_token_id"sv),
       std::pair("unk_token"sv, "unknown_token_id"sv),
+      std::pair("sep_token"sv, "seperator_token_id"sv),
       std::pair("pad_token"sv, "padding_token_id"sv),
+      std::pair("cls_token"sv, "cls_token_id"sv),
+      std::pair("mask_token"sv, "mask_token_id"sv),
   };
   for (const auto& [name, key] : kNames) {
-    if (const auto id = vocabulary.named(key)) {
-      config[std::string(name)] = std::string(vocabulary.token(*id));
-    }
+    const auto id = vocabulary.named(key);
+    // A named token is special to who reads this: files name "!" for padding. Null keeps the
+    // defaults of tokenizer classes out.
+    const bool is_end = name == "bos_token" || name == "eos_token";
+    const bool is_special = id && (is_end || vocabulary.kind(*id) != TokenKind::kNormal);
+    config[std::string(name)] =
+        is_special ? Json(std::string(vocabulary.token(*id))) : Json(nullptr);
   }
   Json templates = chat_templates(header);
   if (!templates.is_null()) {
@@ -378,25 +375,7 @@ void add_token_ids(const Header& header, Json& config) {
   if (const auto bos = vocabulary.named("bos_token_id")) {
     config["bos_token_id"] = *bos;
   }
-  std::vector<std::size_t> endings;
-  const auto add = [&](std::size_t id) {
-    if (std::ranges::find(endings, id) == endings.end()) {
-      endings.push_back(id);
-    }
-  };
-  for (const auto* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
-    if (const auto id = vocabulary.named(key)) {
-      add(*id);
-    }
-  }
-  for (const std::string_view text : kEndings) {
-    if (vocabulary.has(text)) {
-      const auto id = static_cast<std::size_t>(vocabulary.id(text));
-      if (vocabulary.kind(id) == TokenKind::kControl) {
-        add(id);
-      }
-    }
-  }
+  const std::vector<std::size_t>& endings = vocabulary.endings();
   if (endings.size() == 1) {
     config["eos_token_id"] = endings.front();
   } else if (!endings.empty()) {

@@ -3,9 +3,12 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/load/gguf/gguf_known_tokens.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -60,12 +63,29 @@ Vocabulary::Vocabulary(const Header& header)
     );
     ids_.emplace(tokens_[id], static_cast<std::int64_t>(id));
   }
+  KnownTokens known = find_known_tokens(*this);
+  for (const auto& [id, kind] : known.kinds) {
+    kinds_[id] = kind;
+  }
+  endings_ = std::move(known.endings);
 }
 
 std::optional<std::size_t> Vocabulary::named(std::string_view key) const {
   const auto id = header_.integer(fmt::format("tokenizer.ggml.{}", key));
-  const bool fits = id && *id >= 0 && static_cast<std::uint64_t>(*id) < tokens_.size();
-  return fits ? std::optional(static_cast<std::size_t>(*id)) : std::nullopt;
+  if (id && *id >= 0 && static_cast<std::uint64_t>(*id) < tokens_.size()) {
+    return static_cast<std::size_t>(*id);
+  }
+  if (header_.string("tokenizer.ggml.model") != "llama") {
+    return std::nullopt;
+  }
+  constexpr std::array<std::string_view, 3> kFirst{
+      "unknown_token_id", "bos_token_id", "eos_token_id"
+  };
+  const auto place = static_cast<std::size_t>(std::ranges::find(kFirst, key) - kFirst.begin());
+  const bool is_special =
+      place < kFirst.size() && place < tokens_.size() &&
+      (kinds_[place] == TokenKind::kControl || kinds_[place] == TokenKind::kUnknown);
+  return is_special ? std::optional(place) : std::nullopt;
 }
 
 Json Vocabulary::as_object() const {

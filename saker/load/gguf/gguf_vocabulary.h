@@ -15,7 +15,7 @@
 
 namespace saker::load::gguf {
 
-// What `tokenizer.ggml.token_type` says of a token.
+// What `tokenizer.ggml.token_type` says of a token, or its text where that is well known.
 enum class TokenKind : std::uint8_t {
   kNormal = 1,
   kUnknown = 2,
@@ -49,7 +49,11 @@ class Vocabulary {
 
   std::size_t repeated() const { return tokens_.size() - ids_.size(); }
 
-  // The token that "tokenizer.ggml.<key>" names, if its id has one.
+  // What ends an answer: each once, the file's own first.
+  const std::vector<std::size_t>& endings() const { return endings_; }
+
+  // The token that "tokenizer.ggml.<key>" names, if its id has one. SentencePiece's first tokens
+  // are the unknown one, BOS and EOS where the file does not say.
   std::optional<std::size_t> named(std::string_view key) const;
 
   // As tokenizer.json has them: ids by text, and what text is searched for before anything else.
@@ -63,6 +67,7 @@ class Vocabulary {
   std::vector<std::string_view> tokens_;
   std::vector<TokenKind> kinds_;
   std::unordered_map<std::string_view, std::int64_t> ids_;
+  std::vector<std::size_t> endings_;
 };
 
 }  // namespace saker::load::gguf

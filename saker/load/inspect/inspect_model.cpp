@@ -92,12 +92,18 @@ std::string describe_sampling(const Json& config) {
   return text;
 }
 
+// Damaged files count as none.
 bool names_a_template(const fs::path& file) {
-  std::error_code failed;
-  const Json config = fs::is_regular_file(file, failed) ? read_json_file(file) : Json();
+  Json config;
+  try {
+    std::error_code failed;
+    config = fs::is_regular_file(file, failed) ? read_json_file(file) : Json();
+  } catch (const Error&) {
+    return false;
+  }
   const auto found = config.find("chat_template");
-  return config.is_object() && found != config.end() && (found->is_string() || found->is_array()) &&
-         !found->empty();
+  return config.is_object() && found != config.end() && !found->empty() &&
+         (found->is_string() || found->is_structured());
 }
 
 // Where text::ChatTemplate looks.

@@ -6,6 +6,7 @@
 
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -131,6 +132,117 @@ TEST(GgufTokenizerTest, FindsWhatEndsAnAnswer) {
                        .strings("tokenizer.ggml.tokens", {"a"})
                        .integer("tokenizer.ggml.eos_token_id", 7))
                    .contains("eos_token_id"));
+}
+
+Json ends_of(const GgufBuilder& builder) {
+  const std::string file = builder.file();
+  Json config = Json::object();
+  add_token_ids(parse_gguf(std::as_bytes(std::span(file)), "file"), config);
+  return config.value("eos_token_id", Json());
+}
+
+GgufBuilder bytes_and(const std::vector<std::string>& tokens, std::int32_t type) {
+  std::vector<std::string> all = {"a", "b"};
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  std::vector<std::int32_t> types = {1, 1};
+  types.resize(all.size(), type);
+  GgufBuilder builder;
+  builder.string("tokenizer.ggml.model", "gpt2")
+      .string("tokenizer.ggml.pre", "qwen2")
+      .strings("tokenizer.ggml.tokens", all)
+      .integers("tokenizer.ggml.token_type", types);
+  return builder;
+}
+
+// llama.cpp ends answers there, and takes the tokens as control tokens, whatever their type.
+TEST(GgufTokenizerTest, KnowsEndsByTheirTexts) {
+  const std::vector<std::string> texts = {
+      "<|eot_id|>",
+      "<|im_end|>",
+      "<|end|>",
+      "<|return|>",
+      "<end_of_turn>",
+      "<|endoftext|>",
+      "</s>",
+      "<|eom_id|>",
+      "<EOT>",
+      "_<EOT>",
+      "[EOT]",
+      "[EOS]",
+      "<|end_of_text|>",
+      "<end_of_utterance>",
+      "<eos>",
+      "<turn|>",
+      "<｜end▁of▁sentence｜>",
+      "[e~[",
+      "<|fim_pad|>",
+      "<|repo_name|>",
+      "<|file_sep|>",
+  };
+  for (const std::string& text : texts) {
+    for (const std::int32_t type : {1, 3, 4}) {
+      const GgufBuilder builder = bytes_and({text}, type);
+      EXPECT_EQ(ends_of(builder), 2) << text << type;
+      const auto tokenizer = tokenizer_of(builder.file());
+      EXPECT_EQ(tokenizer->encode("a" + text + "b"), (Ids{0, 2, 1})) << text << type;
+      EXPECT_TRUE(tokenizer->is_special(2)) << text << type;
+    }
+  }
+}
+
+TEST(GgufTokenizerTest, KnowsControlTokensThatEndNothing) {
+  for (const char* text : {"<|fim_prefix|>", "<fim-suffix>", "<MID>", "<｜fim▁begin｜>"}) {
+    const GgufBuilder builder = bytes_and({text}, 1);
+    EXPECT_TRUE(ends_of(builder).is_null()) << text;
+    EXPECT_TRUE(tokenizer_of(builder.file())->is_special(2)) << text;
+  }
+  const auto channel = tokenizer_of(bytes_and({"<|channel|>"}, 3).file());
+  EXPECT_EQ(channel->encode("<|channel|>"), Ids{2});
+  EXPECT_EQ(channel->decode(Ids{2}, {.skip_special_tokens = true}), "<|channel|>");
+}
+
+TEST(GgufTokenizerTest, SomeEndsAreNoneBesideOthers) {
+  EXPECT_EQ(ends_of(bytes_and({"<|end|>", "<|return|>"}, 3)), (Json{2, 3}));
+  EXPECT_EQ(ends_of(bytes_and({"<|end|>", "<|return|>", "<|call|>"}, 3)), (Json{3, 4}));
+  EXPECT_EQ(ends_of(bytes_and({"<|end|>", "<|flush|>", "<|calls|>"}, 3)), (Json{3, 4}));
+  const GgufBuilder gemma = bytes_and({"<|tool_response>", "</s>", "<turn|>"}, 3);
+  EXPECT_EQ(ends_of(gemma), (Json{4, 2}));
+  EXPECT_FALSE(tokenizer_of(gemma.file())->is_special(3));
+}
+
+TEST(GgufTokenizerTest, KnowsEndsByTheirKeys) {
+  for (const char* key : {"eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep"}) {
+    EXPECT_EQ(
+        ends_of(bytes_and({"x", "y"}, 1).integer(fmt::format("tokenizer.ggml.{}_token_id", key), 3)
+        ),
+        3
+    ) << key;
+  }
+  // A key comes before texts.
+  EXPECT_EQ(
+      ends_of(bytes_and({"<|fim_pad|>", "y"}, 1).integer("tokenizer.ggml.fim_pad_token_id", 3)), 3
+  );
+  // SentencePiece has its first tokens by convention.
+  GgufBuilder plain;
+  plain.string("tokenizer.ggml.model", "llama")
+      .strings("tokenizer.ggml.tokens", {"<u>", "<b>", "<e>", "a"})
+      .floats("tokenizer.ggml.scores", {0, 0, 0, 0})
+      .integers("tokenizer.ggml.token_type", {2, 3, 3, 1});
+  EXPECT_EQ(ends_of(plain), 2);
+  EXPECT_EQ(tokenizer_of(plain.file())->encode("a").front(), 1);
+}
+
+// Padding is often a piece of text, which stays one; null keeps defaults of tokenizer classes out.
+TEST(GgufTokenizerTest, NamesNoPiecesOfText) {
+  const std::string file = bytes_and({"<|im_end|>"}, 1)
+                               .integer("tokenizer.ggml.eos_token_id", 2)
+                               .integer("tokenizer.ggml.padding_token_id", 0)
+                               .file();
+  const Json config = Json::parse(files_of(file).texts.at("tokenizer_config.json"));
+  EXPECT_EQ(config.at("eos_token"), "<|im_end|>");
+  for (const char* name : {"pad_token", "unk_token", "bos_token"}) {
+    EXPECT_EQ(config.at(name), nullptr) << name;
+  }
 }
 
 TEST(GgufTokenizerTest, LeavesOutWhatCannotBe) {

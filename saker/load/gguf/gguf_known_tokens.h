@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tokens that llama.cpp knows by their texts: they end answers, or are control tokens whatever type
+// the file gives them. Files in use rely on it, since many name one end only or have wrong types.
+
+#include "saker/load/gguf/gguf_vocabulary.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace saker::load::gguf {
+
+struct KnownTokens {
+  std::vector<std::size_t> endings;  // Each once, the file's own first.
+  std::vector<std::pair<std::size_t, TokenKind>> kinds;
+};
+
+KnownTokens find_known_tokens(const Vocabulary& vocabulary);
+
+}  // namespace saker::load::gguf
