@@ -201,8 +201,9 @@ class Engine::Impl {
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
+    const bool is_own = options.draft == load::find_draft(model_dir);
     // The draft beside the base is made for the base's tokens.
-    const bool is_of_base = !fused_adapter_.empty() && options.draft == load::find_draft(model_dir);
+    const bool is_of_base = !fused_adapter_.empty() && is_own;
     if (options.draft.empty() || is_of_base) {
       return [this, is_of_base] {
         if (is_of_base) {
@@ -211,22 +212,41 @@ class Engine::Impl {
         return load::LoadedDraft{.mtp = std::move(mtp_)};
       };
     }
-    check_is_model(options.draft, load::TextFolder(options.draft));
-    const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
-    return [this, draft = options.draft, same_tokens] {
-      auto own_head = std::move(mtp_);
-      load::LoadedDraft loaded = load::load_draft(draft, target_);
-      if (loaded.model) {
-        check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
-      }
-      for (const std::string& warning : loaded.warnings) {
-        facts_.warnings.push_back("draft: " + warning);
-      }
-      if (!loaded.mtp) {
-        loaded.mtp = std::move(own_head);
-      }
-      return loaded;
-    };
+    if (is_own) {
+      return [this, draft = options.draft] { return load_own_draft(draft); };
+    }
+    const bool same_tokens = check_draft(options.draft);
+    return [this, draft = options.draft, same_tokens] { return load_draft(draft, same_tokens); };
+  }
+
+  // Whether its tokens are the model's; throws for what can't be a draft.
+  bool check_draft(const std::filesystem::path& draft) const {
+    check_is_model(draft, load::TextFolder(draft));
+    return check_draft_tokens(*prompts_, draft);
+  }
+
+  // What lies in the model's folder, asked for by no one, does not stop the model.
+  load::LoadedDraft load_own_draft(const std::filesystem::path& draft) {
+    try {
+      return load_draft(draft, check_draft(draft));
+    } catch (const Error& error) {
+      facts_.warnings.push_back(std::string("draft: not used: ") + error.what());
+      return load::LoadedDraft{.mtp = std::move(mtp_)};
+    }
+  }
+
+  load::LoadedDraft load_draft(const std::filesystem::path& draft, bool same_tokens) {
+    load::LoadedDraft loaded = load::load_draft(draft, target_);
+    if (loaded.model) {
+      check_draft_heads({facts_.vocab_size, loaded.model->info().vocab_size}, same_tokens, draft);
+    }
+    for (const std::string& warning : loaded.warnings) {
+      facts_.warnings.push_back("draft: " + warning);
+    }
+    if (!loaded.mtp) {
+      loaded.mtp = std::move(mtp_);
+    }
+    return loaded;
   }
 
   generate::BatchLimits limits_;

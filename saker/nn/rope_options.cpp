@@ -3,8 +3,10 @@
 
 #include "saker/base/error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace saker::nn {
 namespace {
@@ -81,11 +83,25 @@ double yarn_scale(double factor, double weight) {
   return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
 }
 
-void read_yarn(const Json& parameters, double context, RopeOptions& options) {
+// Positions of the model before its context was extended. Beside the parameters the number counts
+// first, as transformers has it.
+double original_context(const Json& config, const Json& parameters, double fallback) {
+  constexpr std::string_view kKey = "original_max_position_embeddings";
+  return number_above(config, kKey, number_above(parameters, kKey, fallback, 0.0), 0.0);
+}
+
+double context_of(const Json& config) {
+  return number_above(config, "max_position_embeddings", 4096.0, 0.0);
+}
+
+void read_yarn(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kYarn;
-  options.factor = required_factor(parameters);
-  options.original_context =
-      number_above(parameters, "original_max_position_embeddings", context, 0.0);
+  options.original_context = original_context(config, parameters, context_of(config));
+  // `null`: what the context was extended by.
+  const auto factor = parameters.find("factor");
+  options.factor = factor != parameters.end() && factor->is_null()
+                       ? context_of(config) / options.original_context
+                       : required_factor(parameters);
   options.beta_fast = number_above(parameters, "beta_fast", 32.0, 0.0);
   options.beta_slow = number_above(parameters, "beta_slow", 1.0, 0.0);
   options.truncate = json_bool(parameters, "truncate", true);
@@ -98,11 +114,10 @@ void read_yarn(const Json& parameters, double context, RopeOptions& options) {
   options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
 }
 
-void read_llama3(const Json& parameters, RopeOptions& options) {
+void read_llama3(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kLlama3;
   options.factor = required_factor(parameters);
-  options.original_context =
-      number_above(parameters, "original_max_position_embeddings", 8192.0, 0.0);
+  options.original_context = original_context(config, parameters, 8192.0);
   options.low_freq_factor = number_above(parameters, "low_freq_factor", 1.0, 0.0);
   options.high_freq_factor = number_above(parameters, "high_freq_factor", 4.0, 0.0);
   require(
@@ -165,14 +180,16 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
     options.kind = RopeKind::kLinear;
     options.factor = required_factor(*parameters);
   } else if (kind == "llama3") {
-    read_llama3(*parameters, options);
+    read_llama3(config, *parameters, options);
   } else if (kind == "yarn") {
-    read_yarn(*parameters, number_above(config, "max_position_embeddings", 4096.0, 0.0), options);
+    read_yarn(config, *parameters, options);
   } else {
+    // Dynamic: the default kind up to max_position_embeddings, where requests end anyway.
     require(
-        kind == "default",
+        kind == "default" || kind == "dynamic" || kind == "mrope",
         ErrorCode::kUnsupported,
-        "[config] rope_type is \"{}\", expected default, linear, llama3, proportional or yarn",
+        "[config] rope_type is \"{}\", expected default, dynamic, linear, llama3, longrope, mrope, "
+        "proportional or yarn",
         kind
     );
   }
