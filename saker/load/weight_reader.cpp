@@ -291,10 +291,10 @@ void check_complete(const ModelTensors& read, const Json& config) {
       }
     }
     const auto place = layer_name(name);
-    const bool needed = place ? place->layer < layers && is_of_body(name, "layers.") &&
-                                    in_layers.contains(place->rest)
-                              : is_of_body(name, "embed_tokens.weight") ||
-                                    is_of_body(name, "norm.weight");
+    const bool needed =
+        place ? place->layer < layers && is_of_body(name, "layers.") &&
+                    in_layers.contains(place->rest)
+              : is_of_body(name, "embed_tokens.weight") || is_of_body(name, "norm.weight");
     if (needed) {
       throw Error(error);
     }

@@ -30,7 +30,7 @@ std::optional<BlockSize> read_block_size(const Json& object, std::string_view ke
     return std::nullopt;
   }
   const auto is_size = [](const Json& value) {
-    return value.is_number_unsigned() && value > 0 && value <= 1 << 20;
+    return value.is_number_integer() && value > 0 && value <= 1 << 20;
   };
   require(
       given->is_array() && given->size() == 2 && is_size((*given)[0]) && is_size((*given)[1]),

@@ -225,7 +225,8 @@ TEST(QuantizedFolder, BlocksOfFloatsAreThoseDeclared) {
 
 TEST(QuantizedFolder, AGlobalScaleMayHaveNoDimension) {
   for (const std::vector<std::int64_t>& shape :
-       {std::vector<std::int64_t>{}, std::vector<std::int64_t>{1}, std::vector<std::int64_t>{1, 1}}) {
+       {std::vector<std::int64_t>{}, std::vector<std::int64_t>{1}, std::vector<std::int64_t>{1, 1}
+       }) {
     TensorMap tensors;
     tensors["a.weight_packed"] = filled(DType::kUInt8, {kOutputs, 8}, std::uint8_t{0x22});
     tensors["a.weight_scale"] = filled(DType::kFloat8E4M3, {kOutputs, 1}, std::uint8_t{0x38});
