@@ -129,6 +129,44 @@ void read_llama3(const Json& config, const Json& parameters, RopeOptions& option
   );
 }
 
+std::vector<double> factor_list(const Json& parameters, const char* key) {
+  const auto found = parameters.find(key);
+  const auto is_factor = [](const Json& value) {
+    return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0.0;
+  };
+  require(
+      found != parameters.end() && found->is_array() && std::ranges::all_of(*found, is_factor),
+      ErrorCode::kCorruptData,
+      "[config] rope {} is {}, expected a list of numbers above 0",
+      key,
+      found == parameters.end() ? "missing" : describe_json(*found)
+  );
+  return found->get<std::vector<double>>();
+}
+
+// Factors that change where a sequence becomes longer than the original context.
+void read_longrope(const Json& config, const Json& parameters, RopeOptions& options) {
+  options.kind = RopeKind::kFactors;
+  options.factors = factor_list(parameters, "short_factor");
+  const double context = context_of(config);
+  options.original_context = original_context(config, parameters, context);
+  require(
+      context <= options.original_context ||
+          options.factors == factor_list(parameters, "long_factor"),
+      ErrorCode::kUnsupported,
+      "[config] rope long_factor is another list than short_factor, which changes at {} of {} "
+      "positions; equal lists can be run, or max_position_embeddings up to there",
+      options.original_context,
+      context
+  );
+  const double extended =
+      number_above(parameters, "factor", context / options.original_context, 0.0);
+  const double inferred =
+      extended <= 1.0 ? 1.0
+                      : std::sqrt(1.0 + std::log(extended) / std::log(options.original_context));
+  options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
+}
+
 double checked_part(double part) {
   require(
       part > 0.0 && part <= 1.0,
@@ -183,6 +221,8 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
     read_llama3(config, *parameters, options);
   } else if (kind == "yarn") {
     read_yarn(config, *parameters, options);
+  } else if (kind == "longrope") {
+    read_longrope(config, *parameters, options);
   } else {
     // Dynamic: the default kind up to max_position_embeddings, where requests end anyway.
     require(

@@ -12,7 +12,7 @@ namespace {
 std::optional<std::int64_t> positive_integer(const Json& object, std::string_view key) {
   const auto found = object.find(std::string(key));
   const bool fits = found != object.end() && found->is_number_integer() && *found > 0 &&
-                    *found <= std::int64_t{1} << 30;
+                    *found <= std::int64_t{1} << 20;
   return fits ? std::optional(found->get<std::int64_t>()) : std::nullopt;
 }
 
