@@ -63,8 +63,9 @@ load::LoadedCheckpoint load_base(const fs::path& model) {
 Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
   AdapterSource source = read_checked(adapter);
   load::LoadedCheckpoint loaded = load_base(model);
-  files_ = load::find_weight_files(model);
-  tensors_ = load::read_weight_files(files_);
+  const load::WeightFiles files = load::find_weight_files(model);
+  has_index_ = !files.shard_of.empty();
+  base_ = load::read_weight_files(files);
   config_ = std::move(loaded.config);
   warnings_ = std::move(loaded.warnings);
   warnings_.insert(warnings_.end(), source.warnings.begin(), source.warnings.end());
@@ -161,19 +162,15 @@ void Fusion::choose_targets(const Base& base, bool tied_head_follows) {
 
 // Which tensors each shard gets; those of a draft are not the model's.
 void Fusion::plan() {
-  for (const fs::path& path : files_.paths) {
-    std::set<std::string> sorted;  // So that the tensors of a module follow each other.
-    for (const auto& entry : load::read_safetensors_header(path).entries) {
-      const auto shard = files_.shard_of.find(entry.name);
-      const bool is_here = shard == files_.shard_of.end() || shard->second == path;
-      if (is_here && !load::is_of_draft(entry.name)) {
-        sorted.insert(entry.name);
-      }
+  std::map<fs::path, std::set<std::string>> files;  // So that a module's tensors are neighbours.
+  for (const auto& [name, path] : base_.file_of) {
+    if (!load::is_of_draft(name)) {
+      files[path].insert(name);
     }
-    add_missing(sorted);
-    if (!sorted.empty()) {
-      shards_[path.filename().string()].assign(sorted.begin(), sorted.end());
-    }
+  }
+  for (auto& [path, names] : files) {
+    add_missing(names);
+    shards_[path.filename().string()].assign(names.begin(), names.end());
   }
 }
 
@@ -185,7 +182,7 @@ void Fusion::add_missing(std::set<std::string>& names) {
     if (part == "weight" && targets_.contains(module)) {
       const std::string bias = std::string(module) + ".bias";
       const Target& target = targets_.find(module)->second;
-      if (!tensors_.contains(bias) && target.change &&
+      if (!base_.tensors.contains(bias) && target.change &&
           fused_bias(*target.change, DType::kFloat32)) {
         added.push_back(bias);
       }
@@ -210,20 +207,20 @@ std::vector<std::string> Fusion::changed_modules() const {
 }
 
 const Tensor& Fusion::base_tensor(const std::string& name) const {
-  return tensors_.find(name)->second;
+  return base_.tensors.find(name)->second;
 }
 
 kernels::WeightTensors Fusion::weight_tensors(const std::string& module) const {
   const auto find = [&](std::string_view part) {
-    const auto found = tensors_.find(fmt::format("{}.{}", module, part));
-    return found == tensors_.end() ? std::nullopt : std::optional(found->second);
+    const auto found = base_.tensors.find(fmt::format("{}.{}", module, part));
+    return found == base_.tensors.end() ? std::nullopt : std::optional(found->second);
   };
   return {*find("weight"), find("scales"), find("biases"), module};
 }
 
 // A bias that the base lacks takes the dtype that its other tensors have.
 DType Fusion::bias_dtype(const std::string& module) const {
-  if (const auto found = tensors_.find(module + ".bias"); found != tensors_.end()) {
+  if (const auto found = base_.tensors.find(module + ".bias"); found != base_.tensors.end()) {
     return found->second.dtype;
   }
   const auto like = weight_tensors(module);

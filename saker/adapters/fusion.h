@@ -32,7 +32,7 @@ class Fusion {
   const std::map<std::string, std::vector<std::string>>& shards() const { return shards_; }
 
   // Whether the base has an index of its files.
-  bool has_index() const { return !files_.shard_of.empty(); }
+  bool has_index() const { return has_index_; }
 
   // Modules that change, and tensors that the base lacks.
   std::vector<std::string> changed_modules() const;
@@ -77,8 +77,8 @@ class Fusion {
   DType bias_dtype(const std::string& module) const;
   void make_weight(const Target& target);
 
-  load::WeightFiles files_;
-  load::TensorMap tensors_;
+  bool has_index_ = false;
+  load::ModelTensors base_;
   Json config_;  // The base's.
   std::vector<std::string> warnings_;
   std::string adapter_identity_;

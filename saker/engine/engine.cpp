@@ -223,7 +223,8 @@ class Engine::Impl {
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
-    if (!options.draft_is_optional) {
+    const bool is_own = options.draft == load::find_draft(model_dir);
+    if (!options.draft_is_optional && !is_own) {
       return needed_draft_loader(model_dir, options);
     }
     const auto without = [this](const Error& error) {
@@ -246,8 +247,9 @@ class Engine::Impl {
   Runner::LoadDraft needed_draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
+    const bool is_own = options.draft == load::find_draft(model_dir);
     // The draft beside the base is made for the base's tokens.
-    const bool is_of_base = !fused_adapter_.empty() && options.draft == load::find_draft(model_dir);
+    const bool is_of_base = !fused_adapter_.empty() && is_own;
     if (options.draft.empty() || is_of_base) {
       return [this, is_of_base] {
         if (is_of_base) {

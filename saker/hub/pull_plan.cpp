@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -154,6 +156,47 @@ void add_loose(
   }
 }
 
+// The files that an index names. One that names files which are not there was left from another
+// model: loose weights come too, as they do where it is broken.
+std::vector<RemoteFile> named_files(
+    const RemoteFile& index,
+    std::span<const RemoteFile> files,
+    std::string_view folder,
+    const ReadIndex& read_index
+) {
+  std::map<std::string, RemoteFile> chosen;
+  bool fits = true;
+  try {
+    for (const std::string& path : indexed_files(index, folder, read_index)) {
+      const RemoteFile* file = find(files, path);
+      fits = fits && file != nullptr;
+      if (file != nullptr) {
+        chosen.emplace(path, *file);
+      }
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptData) {
+      throw;
+    }
+    fits = false;
+  }
+  if (!fits) {
+    std::vector<RemoteFile> loose;
+    add_loose(files, folder, loose);
+    for (const RemoteFile& file : loose) {
+      chosen.emplace(file.path, file);
+    }
+  }
+  require(
+      !chosen.empty(),
+      ErrorCode::kCorruptData,
+      "{} is broken, or names no file that the model holds",
+      index.path
+  );
+  const auto taken = std::views::values(chosen);
+  return {taken.begin(), taken.end()};
+}
+
 void require_something(std::span<const RemoteFile> files, bool has_wanted) {
   const bool has_weights = std::any_of(files.begin(), files.end(), [](const RemoteFile& file) {
     const Place place = place_of(file.path);
@@ -216,17 +259,8 @@ std::vector<RemoteFile> choose_weights(
       add_loose(files, folder, chosen);
       continue;
     }
-    for (const std::string& path : indexed_files(*index, folder, read_index)) {
-      const RemoteFile* file = find(files, path);
-      require(
-          file != nullptr,
-          ErrorCode::kCorruptData,
-          "{} names {}, which the model does not hold",
-          index->path,
-          quote(path)
-      );
-      chosen.push_back(*file);
-    }
+    const auto named = named_files(*index, files, folder, read_index);
+    chosen.insert(chosen.end(), named.begin(), named.end());
   }
   return chosen;
 }

@@ -3,7 +3,8 @@
 
 // Which files of a repository a model needs: configuration, tokenizer, chat templates and weights
 // of the model itself, and of the folders draft/, adapter/, adapters/ and adapters/NAME/. Of
-// weights only safetensors, those that the index names where there is one. Everything else
+// weights only safetensors, those that the index names where there is one and all of them are
+// there, else what lies loose. Everything else
 // (pickles, GGUF, other frameworks, pictures) is left out unless a pattern asks for it.
 
 #include "saker/hub/remote_files.h"
@@ -27,7 +28,8 @@ std::vector<RemoteFile> choose_small_files(
     std::span<const RemoteFile> files, std::span<const std::string> patterns
 );
 
-// The weights. Throws kCorruptData when an index names files that are not there, or is none.
+// The weights. Throws kCorruptData when an index names files that are not there, or is none, and
+// nothing lies beside it.
 std::vector<RemoteFile> choose_weights(
     std::span<const RemoteFile> files, const ReadIndex& read_index
 );

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/checkpoint.h"
 
+#include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/foreign/model_folder.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
@@ -20,8 +21,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,15 +36,47 @@ constexpr std::size_t kListed = 3;
 
 CheckpointSource read_source(const std::filesystem::path& path) {
   if (auto other = foreign::open_foreign(path)) {
-    return {std::move(other->config), foreign::make_tensors(*other), std::move(other->notes), {}};
+    return {
+        .config = std::move(other->config),
+        .tensors = foreign::make_tensors(*other),
+        .warnings = std::move(other->notes),
+    };
   }
-  Json config = read_json_file(config_of(open_model_dir(path)));
-  parse_quantization(config);
-  ModelTensors read = read_model_tensors(path);
-  return {std::move(config), std::move(read.tensors), std::move(read.warnings), {}};
+  foreign::ModelFolder folder = foreign::read_model_folder(path);
+  return {
+      .config = std::move(folder.config),
+      .tensors = std::move(folder.read.tensors),
+      .warnings = std::move(folder.read.warnings),
+      .errors = std::move(folder.read.errors),
+  };
+}
+
+bool is_of_mtp_head(std::string_view name) {
+  return name.starts_with("mtp.") || name.find(".mtp.") != std::string_view::npos;
 }
 
 }  // namespace
+
+nn::Weights weights_of(
+    TensorMap tensors,
+    nn::QuantizationConfig quantization,
+    std::shared_ptr<const TensorErrors> errors,
+    nn::MakeTensor make
+) {
+  for (const auto& [name, error] : *errors) {
+    tensors.emplace(name, Tensor{});
+  }
+  return {
+      std::move(tensors),
+      std::move(quantization),
+      [errors = std::move(errors), make = std::move(make)](const std::string& name) {
+        if (const auto error = errors->find(name); error != errors->end()) {
+          throw Error(error->second);
+        }
+        return make(name);
+      },
+  };
+}
 
 std::optional<std::string> unused_warning(std::vector<std::string> names) {
   // Old exporters stored what follows from the configuration.
@@ -95,16 +130,25 @@ LoadedCheckpoint load_checkpoint(
   for (const auto& [name, tensor] : source.tensors) {
     spdlog::trace("tensor {}: {} bytes", name, tensor.nbytes());
   }
-  const nn::Weights weights(
-      std::move(source.tensors), std::move(quantization), std::move(source.make)
+  const auto errors = std::make_shared<const TensorErrors>(std::move(source.errors));
+  const nn::Weights weights = weights_of(
+      std::move(source.tensors), std::move(quantization), errors, std::move(source.make)
   );
   loaded.model = models::make_model(detected.config, weights, progress);
+  bool explained = !with_mtp;  // Why the head's tensors are not used.
   if (with_mtp) {
-    loaded.mtp = models::make_mtp_head(detected.config, weights);
+    // A head of which a part is missing, or that is another model's, must not stop the model.
+    try {
+      loaded.mtp = models::make_mtp_head(detected.config, weights);
+    } catch (const Error& error) {
+      explained = true;
+      loaded.warnings.push_back(fmt::format("the MTP head is not used: {}", error.what()));
+    }
   }
   auto unused = weights.unused();
-  if (!with_mtp) {
-    std::erase_if(unused, [](const std::string& name) { return name.starts_with("mtp."); });
+  std::erase_if(unused, [&](const std::string& name) { return errors->contains(name); });
+  if (explained) {
+    std::erase_if(unused, is_of_mtp_head);
   }
   if (auto warning = unused_warning(std::move(unused))) {
     loaded.warnings.push_back(*std::move(warning));

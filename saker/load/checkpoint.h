@@ -7,6 +7,7 @@
 
 #include "saker/base/json.h"
 #include "saker/load/safetensors.h"
+#include "saker/load/weight_files.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
 #include "saker/nn/weights.h"
@@ -32,7 +33,8 @@ struct CheckpointSource {
   Json config;
   TensorMap tensors;
   std::vector<std::string> warnings;
-  nn::MakeTensor make;  // Of tensors that are announced only, see nn::Weights.
+  nn::MakeTensor make = {};  // Of tensors that are announced only, see nn::Weights.
+  TensorErrors errors = {};  // Of tensors that can't be read.
 };
 
 // Throws kNotFound for missing files, kUnsupported naming field and value for what we can't run,
@@ -45,6 +47,15 @@ LoadedCheckpoint load_checkpoint(
 
 LoadedCheckpoint load_checkpoint(
     CheckpointSource source, const models::LoadProgress& progress, bool with_mtp
+);
+
+// Weights with the tensors that can't be read: who takes one, or one that only may be there, gets
+// its error.
+nn::Weights weights_of(
+    TensorMap tensors,
+    nn::QuantizationConfig quantization,
+    std::shared_ptr<const TensorErrors> errors,
+    nn::MakeTensor make = {}
 );
 
 // One line about tensors that nothing took; none about those that say nothing new.

@@ -4,6 +4,7 @@
 #include "saker/base/json.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/model_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -12,69 +13,79 @@
 #include "saker/nn/weights.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace saker::load {
 namespace {
 
-TensorMap read_tensors(const std::filesystem::path& dir, LoadedDraft& loaded) {
-  auto [tensors, warnings] = read_model_tensors(dir);
-  loaded.warnings = std::move(warnings);
-  return std::move(tensors);
-}
+// The weights of a draft that is no model.
+class DraftWeights {
+ public:
+  DraftWeights(TensorMap tensors, const Json& config, TensorErrors errors)
+      : errors_(std::make_shared<const TensorErrors>(std::move(errors))),
+        weights_(load::weights_of(std::move(tensors), parse_quantization(config), errors_)) {}
 
-void warn_of_unused(const nn::Weights& weights, LoadedDraft& loaded) {
-  if (auto warning = unused_warning(weights.unused())) {
-    loaded.warnings.push_back(*std::move(warning));
+  explicit DraftWeights(foreign::ModelFolder folder)
+      : DraftWeights(std::move(folder.read.tensors), folder.config, std::move(folder.read.errors)) {
   }
-}
 
-void load_dflash(
-    const std::filesystem::path& dir,
-    const Json& config,
-    const models::ModelInfo& target,
-    LoadedDraft& loaded
-) {
-  const models::DflashConfig read = models::read_dflash_config(config);
+  const nn::Weights& operator*() const { return weights_; }
+
+  void warn_of_unused(LoadedDraft& loaded) const {
+    auto names = weights_.unused();
+    std::erase_if(names, [&](const std::string& name) { return errors_->contains(name); });
+    if (auto warning = unused_warning(std::move(names))) {
+      loaded.warnings.push_back(*std::move(warning));
+    }
+  }
+
+ private:
+  std::shared_ptr<const TensorErrors> errors_;
+  nn::Weights weights_;
+};
+
+LoadedDraft load_dflash(foreign::ModelFolder folder, const models::ModelInfo& target) {
+  LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
+  const models::DflashConfig read = models::read_dflash_config(folder.config);
   models::check_target(read, target);
-  const nn::Weights weights(
-      models::dflash_tensors(read_tensors(dir, loaded)), parse_quantization(config)
+  const DraftWeights weights(
+      models::dflash_tensors(std::move(folder.read.tensors)),
+      folder.config,
+      std::move(folder.read.errors)
   );
-  loaded.dflash = std::make_unique<const models::DflashDraft>(read, weights);
-  warn_of_unused(weights, loaded);
+  loaded.dflash = std::make_unique<const models::DflashDraft>(read, *weights);
+  weights.warn_of_unused(loaded);
+  return loaded;
 }
 
-void load_assistant(
-    const std::filesystem::path& dir,
-    const Json& config,
-    const models::ModelInfo& target,
-    LoadedDraft& loaded
-) {
-  const auto read = models::read_gemma4_assistant_config(config);
+LoadedDraft load_assistant(foreign::ModelFolder folder, const models::ModelInfo& target) {
+  LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
+  const auto read = models::read_gemma4_assistant_config(folder.config);
   models::check_target(read, target);
-  const nn::Weights weights(read_tensors(dir, loaded), parse_quantization(config));
-  loaded.assistant = std::make_unique<const models::Gemma4Assistant>(read, target, weights);
-  warn_of_unused(weights, loaded);
+  const DraftWeights weights(std::move(folder));
+  loaded.assistant = std::make_unique<const models::Gemma4Assistant>(read, target, *weights);
+  weights.warn_of_unused(loaded);
+  return loaded;
 }
 
-// Whether the folder holds an MTP head by itself.
-bool load_mtp(
-    const std::filesystem::path& dir,
-    const Json& config,
-    const models::ModelInfo& target,
-    LoadedDraft& loaded
-) {
-  const nn::Weights weights(read_tensors(dir, loaded), parse_quantization(config));
-  if (models::find_body_scope(weights) || !models::mtp_scope(weights)) {
-    return false;
+// None unless the folder holds an MTP head by itself.
+std::optional<LoadedDraft> load_mtp(foreign::ModelFolder folder, const models::ModelInfo& target) {
+  LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
+  const Json config = folder.config;
+  const DraftWeights weights(std::move(folder));
+  if (models::find_body_scope(*weights) || !models::mtp_scope(*weights)) {
+    return std::nullopt;
   }
-  loaded.mtp = models::make_mtp_head(config, weights);
-  if (loaded.mtp) {
-    models::check_target(*loaded.mtp, target);
-    warn_of_unused(weights, loaded);
+  loaded.mtp = models::make_mtp_head(config, *weights);
+  if (!loaded.mtp) {
+    return std::nullopt;
   }
-  return loaded.mtp != nullptr;
+  models::check_target(*loaded.mtp, target);
+  weights.warn_of_unused(loaded);
+  return loaded;
 }
 
 }  // namespace
@@ -93,20 +104,22 @@ std::string_view draft_kind(const Json& config, std::span<const std::string> ten
 }
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
-  LoadedDraft loaded;
   // Other programs' formats hold smaller models only.
-  const bool is_model = foreign::is_foreign(dir);
-  const auto file = is_model ? std::nullopt : open_model_dir(dir).config;
-  const Json config = file ? read_json_file(*file) : Json();
-  if (models::is_dflash_config(config)) {
-    load_dflash(dir, config, target, loaded);
-  } else if (models::is_gemma4_assistant_config(config)) {
-    load_assistant(dir, config, target, loaded);
-  } else if (!file || !load_mtp(dir, config, target, loaded)) {
-    LoadedCheckpoint checkpoint = load_checkpoint(dir);
-    loaded.model = std::move(checkpoint.model);
-    loaded.warnings = std::move(checkpoint.warnings);
+  if (!foreign::is_foreign(dir) && open_model_dir(dir).config) {
+    foreign::ModelFolder folder = foreign::read_model_folder(dir);
+    if (models::is_dflash_config(folder.config)) {
+      return load_dflash(std::move(folder), target);
+    }
+    if (models::is_gemma4_assistant_config(folder.config)) {
+      return load_assistant(std::move(folder), target);
+    }
+    if (auto head = load_mtp(std::move(folder), target)) {
+      return *std::move(head);
+    }
   }
+  LoadedCheckpoint checkpoint = load_checkpoint(dir);
+  LoadedDraft loaded{.warnings = std::move(checkpoint.warnings)};
+  loaded.model = std::move(checkpoint.model);
   return loaded;
 }
 

@@ -3,7 +3,6 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
-#include "saker/base/mapped_file.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
 #include "saker/load/safetensors.h"
@@ -14,7 +13,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <memory>
+#include <iterator>
+#include <map>
 #include <ranges>
 #include <set>
 #include <string>
@@ -28,17 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kIndexName = "model.safetensors.index.json";
-constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kDraftPrefix = "draft.";
 // Names that a message lists at most.
 constexpr std::size_t kListed = 3;
-
-std::string list_names(const std::vector<std::string>& names) {
-  const std::size_t shown = std::min(names.size(), kListed);
-  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
-  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
-}
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kDraftPrefix = "draft.";
 
 // Shards are plain files of the folder: a name that leads elsewhere could read anything on the
 // machine.
@@ -119,7 +112,7 @@ std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
 }
 
 WeightFiles without_index(const fs::path& dir) {
-  WeightFiles files{.paths = glob_weights(dir), .shard_of = {}, .warnings = {}};
+  WeightFiles files{.paths = glob_weights(dir), .shard_of = {}, .unlisted = {}, .warnings = {}};
   require(
       !files.paths.empty(), ErrorCode::kNotFound, "{}: holds no model*.safetensors", quote_path(dir)
   );
@@ -142,86 +135,86 @@ bool has_weights(const fs::path& dir) {
   return fs::is_directory(dir, failed) && !glob_weights(dir).empty();
 }
 
+std::vector<std::string> file_names(const std::vector<fs::path>& paths) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const fs::path& path : paths) {
+    names.push_back(path.filename().native());
+  }
+  return names;
+}
+
+// What a map holds under the draft's names, without their prefix.
+template <typename Map>
+Map without_prefix(const Map& all) {
+  Map result;
+  for (const auto& [name, value] : all) {
+    if (name.starts_with(kDraftPrefix)) {
+      result.emplace(name.substr(kDraftPrefix.size()), value);
+    }
+  }
+  return result;
+}
+
+// The files of a folder whose index is of no use, which `reason` says.
+WeightFiles beside_index(const fs::path& dir, std::string_view reason) {
+  WeightFiles files = without_index(dir);
+  files.warnings.push_back(fmt::format("{} {} and is ignored", kIndexName, reason));
+  return files;
+}
+
 }  // namespace
+
+std::string list_names(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kListed);
+  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
 
 WeightFiles find_weight_files(const fs::path& dir) {
   std::error_code ignored;
   if (!fs::exists(dir / kIndexName, ignored)) {
     return without_index(dir);
   }
+  const std::vector<fs::path> all = glob_weights(dir);
   WeightFiles files;
-  files.shard_of = read_index(dir);
+  try {
+    files.shard_of = read_index(dir);
+  } catch (const Error& error) {
+    if (all.empty()) {
+      throw;
+    }
+    return beside_index(dir, fmt::format("is broken ({})", error.what()));
+  }
   std::set<fs::path> shards;
   for (const auto& [name, path] : files.shard_of) {
     shards.insert(path);
   }
-  std::vector<std::string> missing;
+  std::vector<fs::path> missing;
   for (const fs::path& path : shards) {
-    if (!fs::exists(path, ignored)) {
-      missing.push_back(path.filename().native());
-    }
+    (fs::exists(path, ignored) ? files.paths : missing).push_back(path);
   }
-  // Converters leave the index of the original beside the one file that they write.
-  if (missing.size() == shards.size() && fs::exists(dir / "model.safetensors", ignored)) {
-    WeightFiles whole = without_index(dir);
-    whole.warnings.push_back(
-        fmt::format("{} names none of the files that are there and is ignored", kIndexName)
-    );
-    return whole;
+  // Converters leave the index of the original beside the files that they write.
+  if (files.paths.empty() && !all.empty()) {
+    return beside_index(dir, "names none of the files that are there");
   }
   require(
-      missing.empty(),
+      !files.paths.empty(),
       ErrorCode::kNotFound,
       "{}: weights that {} names are missing: {}",
       quote_path(dir),
       kIndexName,
-      list_names(missing)
+      list_names(file_names(missing))
   );
-  files.paths.assign(shards.begin(), shards.end());
+  if (!missing.empty()) {
+    files.warnings.push_back(fmt::format(
+        "{} names files that are not there: {}", kIndexName, list_names(file_names(missing))
+    ));
+  }
+  std::ranges::copy_if(all, std::back_inserter(files.unlisted), [&](const fs::path& path) {
+    return !shards.contains(path);
+  });
   return files;
-}
-
-TensorMap read_weight_files(const WeightFiles& files) {
-  TensorMap tensors;
-  std::map<std::string, std::size_t, std::less<>> file_of;
-  for (std::size_t i = 0; i < files.paths.size(); ++i) {
-    const fs::path& path = files.paths[i];
-    const auto file = MappedFile::open(path);
-    const SafetensorsHeader header = parse_safetensors(file->bytes(), quote_path(path));
-    for (const SafetensorsEntry& entry : header.entries) {
-      const auto shard = files.shard_of.find(entry.name);
-      if (shard != files.shard_of.end() && shard->second != path) {
-        continue;  // The index takes this tensor from another file.
-      }
-      const auto [other, is_new] = file_of.emplace(entry.name, i);
-      if (!is_new) {
-        throw Error(
-            ErrorCode::kCorruptData,
-            fmt::format(
-                "tensor {} is in both {} and {}",
-                quote(entry.name),
-                quote_path(files.paths[other->second]),
-                quote_path(path)
-            )
-        );
-      }
-      tensors.emplace(entry.name, map_tensor(file, entry));
-    }
-  }
-  for (const auto& [name, path] : files.shard_of) {
-    if (!tensors.contains(name)) {
-      throw Error(
-          ErrorCode::kCorruptData,
-          fmt::format(
-              "{}: tensor {} is missing, which {} promises",
-              quote_path(path),
-              quote(name),
-              kIndexName
-          )
-      );
-    }
-  }
-  return tensors;
 }
 
 bool is_of_draft(std::string_view tensor) {
@@ -233,20 +226,22 @@ ModelTensors read_model_tensors(const fs::path& dir) {
   const fs::path folder = fs::absolute(dir / "").lexically_normal().parent_path();
   const bool is_draft = folder.filename() == "draft" && !has_weights(dir);
   if (is_draft && has_weights(folder.parent_path())) {
-    WeightFiles files = find_weight_files(folder.parent_path());
-    TensorMap drafts;
-    for (auto& [name, tensor] : read_weight_files(files)) {
-      if (is_of_draft(name)) {
-        drafts.emplace(name.substr(kDraftPrefix.size()), tensor);
-      }
-    }
-    if (!drafts.empty()) {
-      return {std::move(drafts), std::move(files.warnings)};
+    ModelTensors all = read_weight_files(find_weight_files(folder.parent_path()));
+    ModelTensors drafts{
+        .tensors = without_prefix(all.tensors),
+        .file_of = without_prefix(all.file_of),
+        .errors = without_prefix(all.errors),
+        .warnings = std::move(all.warnings),
+    };
+    if (!drafts.tensors.empty()) {
+      return drafts;
     }
   }
-  WeightFiles files = find_weight_files(dir);
-  ModelTensors result{read_weight_files(files), std::move(files.warnings)};
-  std::erase_if(result.tensors, [](const auto& tensor) { return is_of_draft(tensor.first); });
+  ModelTensors result = read_weight_files(find_weight_files(dir));
+  const auto of_draft = [](const auto& entry) { return is_of_draft(entry.first); };
+  std::erase_if(result.tensors, of_draft);
+  std::erase_if(result.file_of, of_draft);
+  std::erase_if(result.errors, of_draft);
   return result;
 }
 

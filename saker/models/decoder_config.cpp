@@ -145,6 +145,15 @@ void check_rotation(const nn::RopeOptions& rope, int head_dim) {
       head_dim,
       rotated
   );
+  const auto factors = static_cast<int>(rope.factors.size());
+  require(
+      rope.kind != nn::RopeKind::kFactors || factors == rotated / 2,
+      ErrorCode::kCorruptData,
+      "[config] rope has {} factors, expected {} for {} rotated elements of a head",
+      factors,
+      rotated / 2,
+      rotated
+  );
 }
 
 DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults) {

@@ -62,6 +62,9 @@ DecoderConfig read(const Json& whole) {
            .scaled = false}
       ),
   };
+  for (const nn::RopeOptions& rope : config.ropes) {
+    check_rotation(rope, config.head_dim);
+  }
   const int layers = static_cast<int>(config.layers.size());
   set_windows(config, read_sliding_layers(json, layers, slides), read_window(json, 4096));
   for (auto& layer : config.layers) {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/linear.h"
+#include "saker/nn/pack_key.h"
 
 #include <fmt/ranges.h>
 
@@ -93,11 +94,13 @@ mx::array Linear::operator()(const mx::array& x, const RowAdapters& adapters) co
 }
 
 JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
-  std::vector<kernels::WeightFormat> formats;
+  std::vector<PackKey> keys;
   std::int64_t total = 0;
   for (const auto& part : parts) {
-    formats.push_back(part.weights.linear_format(inputs));
-    check_linear_shape(part.weights.linear_tensors(), formats.back(), inputs, part.outputs);
+    const auto format = part.weights.linear_format(inputs);
+    const auto tensors = part.weights.linear_tensors();
+    check_linear_shape(tensors, format, inputs, part.outputs);
+    keys.push_back(pack_key(tensors, format));
     outputs_.push_back(part.outputs);
     total += part.outputs;
   }
@@ -108,12 +111,12 @@ JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
       parts.front().weights.path("weight"),
       total
   );
-  if (std::ranges::adjacent_find(formats, std::ranges::not_equal_to{}) == formats.end()) {
-    products_.push_back(make_product(parts, formats.front()));
+  if (std::ranges::adjacent_find(keys, std::ranges::not_equal_to{}) == keys.end()) {
+    products_.push_back(make_product(parts, keys.front().format));
     return;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    products_.push_back(make_product({parts[i]}, formats[i]));
+    products_.push_back(make_product({parts[i]}, keys[i].format));
   }
 }
 

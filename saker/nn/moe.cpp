@@ -2,6 +2,7 @@
 #include "saker/nn/moe.h"
 
 #include "saker/base/error.h"
+#include "saker/nn/pack_key.h"
 
 #include <fmt/format.h>
 
@@ -15,9 +16,32 @@ using ExpertTensors = std::vector<std::vector<kernels::WeightTensors>>;
 
 // One projection of all experts.
 struct Projection {
-  kernels::WeightFormat format;
+  PackKey key;
   std::vector<kernels::WeightTensors> experts;
 };
+
+bool is_plain(const kernels::WeightFormat& format) {
+  return format.bits == 0;
+}
+
+// Experts whose floats, or whose scales, are of several dtypes: all of them in float32.
+Projection widened(Projection projection) {
+  const bool plain = is_plain(projection.key.format);
+  for (auto& expert : projection.experts) {
+    if (plain) {
+      expert.weight = as_float32(expert.weight);
+    }
+    for (auto* tensor : {&expert.scales, &expert.biases}) {
+      if (*tensor) {
+        *tensor = as_float32(**tensor);
+      }
+    }
+  }
+  const auto format =
+      plain ? kernels::WeightFormat{.kind = kernels::WeightKind::kFloat32} : projection.key.format;
+  projection.key = pack_key(projection.experts.front(), format);
+  return projection;
+}
 
 void refuse_bias(const Weights& scope) {
   require(
@@ -31,23 +55,33 @@ void refuse_bias(const Weights& scope) {
 Projection read_stacked(const Weights& scope, int inputs, int experts) {
   refuse_bias(scope);
   const auto format = scope.linear_format(inputs);
-  return {format, scope.stacked_tensors(experts)};
+  auto tensors = scope.stacked_tensors(experts);
+  return {pack_key(tensors.front(), format), std::move(tensors)};
 }
 
 Projection read_single(const Weights& weights, std::string_view name, int inputs, int experts) {
   Projection result;
+  bool same = true;
   for (int expert = 0; expert < experts; ++expert) {
     const auto scope = weights / "experts" / fmt::to_string(expert) / name;
     refuse_bias(scope);
     const auto format = scope.linear_format(inputs);
+    result.experts.push_back(scope.linear_tensors());
+    const PackKey key = pack_key(result.experts.back(), format);
+    if (expert == 0) {
+      result.key = key;
+    }
+    const auto& first = result.key.format;
     require(
-        expert == 0 || format == result.format,
+        format == first || (is_plain(format) && is_plain(first)),
         ErrorCode::kUnsupported,
         "[{}] is quantized otherwise than expert 0",
         scope.path("weight")
     );
-    result.format = format;
-    result.experts.push_back(scope.linear_tensors());
+    same = same && key == result.key;
+  }
+  if (!same) {
+    return widened(std::move(result));
   }
   return result;
 }
@@ -59,7 +93,7 @@ Projection read_projection(
   auto result = stacked.has("weight") ? read_stacked(stacked, inputs, experts)
                                       : read_single(weights, part.name, inputs, experts);
   for (const auto& tensors : result.experts) {
-    check_linear_shape(tensors, result.format, inputs, part.outputs);
+    check_linear_shape(tensors, result.key.format, inputs, part.outputs);
   }
   return result;
 }
@@ -85,13 +119,14 @@ ExpertLinear::ExpertLinear(
   for (const auto& part : parts) {
     projections.push_back(read_projection(weights, part, inputs, experts));
   }
-  const auto format = projections.front().format;
-  if (std::ranges::all_of(projections, [&](const auto& p) { return p.format == format; })) {
-    products_.push_back(kernels::ExpertWeights::pack(by_expert(std::move(projections)), format));
+  const auto key = projections.front().key;
+  if (std::ranges::all_of(projections, [&](const auto& p) { return p.key == key; })) {
+    const auto packed = kernels::ExpertWeights::pack(by_expert(std::move(projections)), key.format);
+    products_.push_back(packed);
     return;
   }
   for (auto& projection : projections) {
-    const auto own = projection.format;
+    const auto own = projection.key.format;
     products_.push_back(kernels::ExpertWeights::pack(by_expert({std::move(projection)}), own));
   }
 }

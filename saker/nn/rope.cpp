@@ -72,6 +72,11 @@ Rope::Rope(int head_dim, const RopeOptions& options) : scale_(options.attention_
     case RopeKind::kYarn:
       scale_yarn(frequencies_, dims, options);
       break;
+    case RopeKind::kFactors:
+      for (std::size_t i = 0; i < frequencies_.size(); ++i) {
+        frequencies_[i] /= options.factors.at(i);
+      }
+      break;
   }
 }
 

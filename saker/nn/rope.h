@@ -20,7 +20,8 @@ struct RopeTable {
 
 class Rope {
  public:
-  // For heads of `head_dim` elements. REQUIRES: options.rotated(head_dim) is even and positive.
+  // For heads of `head_dim` elements. REQUIRES: options.rotated(head_dim) is even and positive,
+  // and kFactors has a factor for each pair of it.
   Rope(int head_dim, const RopeOptions& options);
 
   RopeTable table(std::span<const std::int64_t> positions) const;

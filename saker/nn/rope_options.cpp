@@ -3,8 +3,10 @@
 
 #include "saker/base/error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace saker::nn {
 namespace {
@@ -81,11 +83,25 @@ double yarn_scale(double factor, double weight) {
   return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
 }
 
-void read_yarn(const Json& parameters, double context, RopeOptions& options) {
+// Positions of the model before its context was extended. Beside the parameters the number counts
+// first, as transformers has it.
+double original_context(const Json& config, const Json& parameters, double fallback) {
+  constexpr std::string_view kKey = "original_max_position_embeddings";
+  return number_above(config, kKey, number_above(parameters, kKey, fallback, 0.0), 0.0);
+}
+
+double context_of(const Json& config) {
+  return number_above(config, "max_position_embeddings", 4096.0, 0.0);
+}
+
+void read_yarn(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kYarn;
-  options.factor = required_factor(parameters);
-  options.original_context =
-      number_above(parameters, "original_max_position_embeddings", context, 0.0);
+  options.original_context = original_context(config, parameters, context_of(config));
+  // `null`: what the context was extended by.
+  const auto factor = parameters.find("factor");
+  options.factor = factor != parameters.end() && factor->is_null()
+                       ? context_of(config) / options.original_context
+                       : required_factor(parameters);
   options.beta_fast = number_above(parameters, "beta_fast", 32.0, 0.0);
   options.beta_slow = number_above(parameters, "beta_slow", 1.0, 0.0);
   options.truncate = json_bool(parameters, "truncate", true);
@@ -98,11 +114,10 @@ void read_yarn(const Json& parameters, double context, RopeOptions& options) {
   options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
 }
 
-void read_llama3(const Json& parameters, RopeOptions& options) {
+void read_llama3(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kLlama3;
   options.factor = required_factor(parameters);
-  options.original_context =
-      number_above(parameters, "original_max_position_embeddings", 8192.0, 0.0);
+  options.original_context = original_context(config, parameters, 8192.0);
   options.low_freq_factor = number_above(parameters, "low_freq_factor", 1.0, 0.0);
   options.high_freq_factor = number_above(parameters, "high_freq_factor", 4.0, 0.0);
   require(
@@ -112,6 +127,44 @@ void read_llama3(const Json& parameters, RopeOptions& options) {
       options.high_freq_factor,
       options.low_freq_factor
   );
+}
+
+std::vector<double> factor_list(const Json& parameters, const char* key) {
+  const auto found = parameters.find(key);
+  const auto is_factor = [](const Json& value) {
+    return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0.0;
+  };
+  require(
+      found != parameters.end() && found->is_array() && std::ranges::all_of(*found, is_factor),
+      ErrorCode::kCorruptData,
+      "[config] rope {} is {}, expected a list of numbers above 0",
+      key,
+      found == parameters.end() ? "missing" : describe_json(*found)
+  );
+  return found->get<std::vector<double>>();
+}
+
+// Factors that change where a sequence becomes longer than the original context.
+void read_longrope(const Json& config, const Json& parameters, RopeOptions& options) {
+  options.kind = RopeKind::kFactors;
+  options.factors = factor_list(parameters, "short_factor");
+  const double context = context_of(config);
+  options.original_context = original_context(config, parameters, context);
+  require(
+      context <= options.original_context ||
+          options.factors == factor_list(parameters, "long_factor"),
+      ErrorCode::kUnsupported,
+      "[config] rope long_factor is another list than short_factor, which changes at {} of {} "
+      "positions; equal lists can be run, or max_position_embeddings up to there",
+      options.original_context,
+      context
+  );
+  const double extended =
+      number_above(parameters, "factor", context / options.original_context, 0.0);
+  const double inferred =
+      extended <= 1.0 ? 1.0
+                      : std::sqrt(1.0 + std::log(extended) / std::log(options.original_context));
+  options.attention_factor = number_above(parameters, "attention_factor", inferred, 0.0);
 }
 
 double checked_part(double part) {
@@ -165,14 +218,18 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
     options.kind = RopeKind::kLinear;
     options.factor = required_factor(*parameters);
   } else if (kind == "llama3") {
-    read_llama3(*parameters, options);
+    read_llama3(config, *parameters, options);
   } else if (kind == "yarn") {
-    read_yarn(*parameters, number_above(config, "max_position_embeddings", 4096.0, 0.0), options);
+    read_yarn(config, *parameters, options);
+  } else if (kind == "longrope") {
+    read_longrope(config, *parameters, options);
   } else {
+    // Dynamic: the default kind up to max_position_embeddings, where requests end anyway.
     require(
-        kind == "default",
+        kind == "default" || kind == "dynamic" || kind == "mrope",
         ErrorCode::kUnsupported,
-        "[config] rope_type is \"{}\", expected default, linear, llama3, proportional or yarn",
+        "[config] rope_type is \"{}\", expected default, dynamic, linear, llama3, longrope, mrope, "
+        "proportional or yarn",
         kind
     );
   }

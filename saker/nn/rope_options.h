@@ -3,12 +3,15 @@
 
 // Which rotary embedding a configuration asks for. Two spellings exist: `rope_theta` beside
 // `rope_scaling`, and the newer `rope_parameters` with `rope_theta` inside, which may hold one
-// object per layer type. The kind is `rope_type`, or `type` in old files.
+// object per layer type. The kind is `rope_type`, or `type` in old files. Kinds that change with
+// the length of a sequence run for the lengths at which they don't
+// (docs/adr/0035-rope-that-grows.md); of three positions (mrope) a text has three equal ones.
 
 #include "saker/base/json.h"
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace saker::nn {
 
@@ -18,6 +21,7 @@ enum class RopeKind : std::uint8_t {
   kLlama3,  // Low frequencies divided, high ones kept, a ramp between.
   kYarn,    // The same by another ramp, and cos and sin scaled (https://arxiv.org/abs/2309.00071).
   kProportional,  // Of the pairs of a whole head, the first part rotates as all of them would.
+  kFactors,       // Each frequency divided by a factor of its own.
 };
 
 struct RopeOptions {
@@ -30,8 +34,9 @@ struct RopeOptions {
   double high_freq_factor = 4.0;     // Llama 3.
   double beta_fast = 32.0;  // YaRN: rotations in the original context that end and start the ramp.
   double beta_slow = 1.0;
-  bool truncate = true;           // YaRN: ramp borders are whole dimensions.
-  double attention_factor = 1.0;  // YaRN: multiplies cos and sin.
+  bool truncate = true;              // YaRN: ramp borders are whole dimensions.
+  double attention_factor = 1.0;     // YaRN, factors: multiplies cos and sin.
+  std::vector<double> factors = {};  // kFactors: of each pair that rotates.
 
   // Elements of a head that rotate.
   int rotated(int head_dim) const { return static_cast<int>(head_dim * part); }

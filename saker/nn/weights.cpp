@@ -2,6 +2,7 @@
 #include "saker/nn/weights.h"
 
 #include "saker/base/error.h"
+#include "saker/nn/pack_key.h"
 #include "saker/nn/stored_format.h"
 
 #include <fmt/ranges.h>
@@ -143,21 +144,32 @@ mx::array Weights::array(std::string_view name, const std::vector<int>& shape) c
 }
 
 kernels::WeightTensors Weights::linear_tensors() const {
-  return {
+  kernels::WeightTensors result{
       .weight = tensor("weight"),
       .scales = find("scales"),
       .biases = find("biases"),
       .name = path("weight"),
   };
+  if (result.scales && result.biases && result.scales->dtype != result.biases->dtype &&
+      is_float(result.scales->dtype) && is_float(result.biases->dtype)) {
+    result.scales = as_float32(*result.scales);
+    result.biases = as_float32(*result.biases);
+  }
+  return result;
 }
 
 kernels::WeightFormat Weights::linear_format(int columns) const {
   const auto weight = tensor("weight");
   const auto& overrides = map_->quantization.overrides;
+  const auto scales = find("scales");
+  // Plain weights are what they are, also under a configuration that was left from codes.
+  if (!scales && is_float(weight.dtype)) {
+    return float_format(weight.dtype, path("weight"));
+  }
   if (const auto entry = overrides.find(scope_); entry != overrides.end()) {
     return entry->second ? *entry->second : float_format(weight.dtype, path("weight"));
   }
-  if (const auto scales = find("scales")) {
+  if (scales) {
     return stored_format(weight, *scales, columns, path("weight"));
   }
   return float_format(weight.dtype, path("weight"));

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
+#include "saker/base/utf8.h"
 #include "saker/text/chat_messages.h"
 #include "saker/text/rust_bridge.h"
 #include "saker/text/template_traits.h"

@@ -39,8 +39,8 @@ void collect(const Json& value, const std::filesystem::path& path, std::set<std:
     return;
   }
   for (const auto& item : value.is_array() ? value : Json::array({value})) {
-    // Some configurations list null for "none".
-    if (item.is_null()) {
+    // Some configurations list null for "none", or have -1.
+    if (item.is_null() || item == -1) {
       continue;
     }
     const bool is_id =

@@ -64,6 +64,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     read_as({{"quant_method", "gptq"}}, tensors, size);
     read_as({{"quant_method", "compressed-tensors"}, {"format", "mixed-precision"}}, tensors, size);
+    const saker::Json weights = {
+        {"num_bits", 8}, {"group_size", 32}, {"symmetric", false}, {"block_structure", {32, 48}}
+    };
+    for (const char* format : {"pack-quantized", "int-quantized", "float-quantized"}) {
+      read_as(
+          {{"quant_method", "compressed-tensors"},
+           {"format", format},
+           {"config_groups", {{"all", {{"weights", weights}}}}}},
+          tensors,
+          size
+      );
+    }
     read_as({{"quant_method", "bitnet"}}, tensors, size);
     read_as({{"quant_method", "fp8"}, {"weight_block_size", {32, 48}}}, tensors, size);
     read_as(

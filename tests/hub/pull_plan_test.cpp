@@ -39,6 +39,8 @@ Paths small(const Paths& paths, const Paths& patterns = {}) {
   return paths_of(choose_small_files(files(paths), patterns));
 }
 
+constexpr const char* kIndexName = "model.safetensors.index.json";
+
 Paths weights(const Paths& paths, std::string_view index = "") {
   return paths_of(choose_weights(files(paths), [&](const RemoteFile&) {
     return std::string(index);
@@ -81,6 +83,19 @@ TEST(PullPlan, Weights) {
   EXPECT_EQ(
       weights({"draft/config.json", "draft/model.safetensors"}), (Paths{"draft/model.safetensors"})
   );
+}
+
+TEST(PullPlan, StaleIndexes) {
+  const char* const index =
+      R"({"weight_map": {"x": "model-1-of-9.safetensors", "y": "mtp.safetensors"}})";
+  EXPECT_EQ(
+      weights({"model-1-of-2.safetensors", "model-2-of-2.safetensors", kIndexName}, index),
+      (Paths{"model-1-of-2.safetensors", "model-2-of-2.safetensors"})
+  );
+  EXPECT_EQ(
+      weights({"model-1-of-9.safetensors", kIndexName}, index), (Paths{"model-1-of-9.safetensors"})
+  );
+  EXPECT_EQ(weights({"model.safetensors", kIndexName}, "{"), (Paths{"model.safetensors"}));
 }
 
 TEST(PullPlan, IndexesThatLie) {

@@ -13,6 +13,7 @@
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -378,14 +379,98 @@ TEST_F(CheckpointTest, NamesWhatItCannotRun) {
   config["model_type"] = 7;
   expect_refused(config, {"model_type", "7"});
   config = config_;
-  config["quantization_config"] = {{"quant_method", "bitnet"}};
-  expect_refused(config, {"quantization_config.quant_method", "'bitnet'"});
-  config["quantization_config"] = {{"quant_method", "gptq"}};
-  dir_.write("config.json", config.dump());
-  expect_failure(ErrorCode::kCorruptData, {"'gptq'", "no tensor of the checkpoint"});
-  config = config_;
   config["rope_scaling"] = {{"rope_type", "spiral"}};
   expect_refused(config, {"rope", "spiral"});
+}
+
+// As training on quantized weights and merging leaves them.
+TEST_F(CheckpointTest, PlainWeightsRunUnderASectionThatWasLeft) {
+  for (const std::string method :
+       {"bitsandbytes", "fp8", "gptq", "compressed-tensors", "hqq", "anything"}) {
+    const Json section = {{"quant_method", method}, {"format", "dense"}, {"bits", 3}};
+    for (Json config :
+         {Json{{"quantization_config", section}},
+          Json{{"text_config", {{"quantization_config", section}}}}}) {
+      SCOPED_TRACE(config.dump());
+      config.update(config_);
+      if (config.contains("text_config")) {
+        config["text_config"].update(config_);
+      }
+      dir_.write("config.json", config.dump());
+      const auto loaded = load_checkpoint(dir_.path());
+      ASSERT_EQ(loaded.warnings.size(), 1U);
+      EXPECT_NE(loaded.warnings[0].find("'" + method + "'"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(CheckpointTest, CodesOfAToolThatWeDoNotReadAreRefused) {
+  const auto all = tensors_;
+  for (const std::string dtype : {"U8", "I8", "F8_E5M2"}) {
+    tensors_ = all;
+    const auto found = std::ranges::find_if(tensors_, [](const RawTensor& tensor) {
+      return tensor.name.ends_with("up_proj.weight");
+    });
+    found->dtype = dtype;
+    found->bytes.resize(found->bytes.size() / 4);
+    write_weights();
+    Json config = config_;
+    for (const std::string method : {"bitsandbytes", "hqq"}) {
+      config["quantization_config"] = {{"quant_method", method}};
+      expect_refused(config, {"quantization_config.quant_method", method});
+    }
+  }
+}
+
+TEST_F(CheckpointTest, TensorsOfStrangeDtypesStopWhoNeedsThem) {
+  tensors_.push_back({"freqs", "C64", {2}, std::string(16, 'c')});
+  tensors_.push_back({"more", "NEW_F3", {2, 2}, "xyz"});
+  write_weights();
+  const auto warnings = load_checkpoint(dir_.path()).warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("'freqs' (C64), 'more' (of a later format)"), std::string::npos);
+  tensors_[0].dtype = "F4";
+  tensors_[0].bytes.resize(tensors_[0].bytes.size() / 8);
+  write_weights();
+  expect_failure(ErrorCode::kUnsupported, {tensors_[0].name, "F4"});
+}
+
+TEST_F(CheckpointTest, AMissingTensorThatTheIndexPromisesIsNamedWithItsFile) {
+  Json map = Json::object();
+  for (const RawTensor& tensor : tensors_) {
+    map[tensor.name] = "model.safetensors";
+  }
+  map["value_head.weight"] = "head.safetensors";
+  map["model.layers.0.self_attn.masked_bias"] = "model.safetensors";
+  const auto write_index = [&] {
+    dir_.write("model.safetensors.index.json", Json{{"weight_map", map}}.dump());
+  };
+  write_index();
+  EXPECT_EQ(load_checkpoint(dir_.path()).warnings.size(), 2U);
+  // A tensor that layers take where there is one.
+  map["model.layers.0.self_attn.q_proj.bias"] = "model-2.safetensors";
+  write_index();
+  expect_failure(ErrorCode::kNotFound, {"layers.0.self_attn.q_proj.bias", "model-2.safetensors"});
+}
+
+class MtpCheckpointTest : public CheckpointTest {
+ protected:
+  MtpCheckpointTest() : CheckpointTest("mtp/qwen3") {}
+};
+
+TEST_F(MtpCheckpointTest, AHeadThatLacksAPartIsLeftOut) {
+  ASSERT_NE(load_checkpoint(dir_.path(), {}, true).mtp, nullptr);
+  std::erase_if(tensors_, [](const RawTensor& tensor) {
+    return tensor.name.find("mtp.") != std::string::npos &&
+           tensor.name.find(".mlp.") != std::string::npos;
+  });
+  write_weights();
+  const auto loaded = load_checkpoint(dir_.path(), {}, true);
+  EXPECT_NE(loaded.model, nullptr);
+  EXPECT_EQ(loaded.mtp, nullptr);
+  ASSERT_EQ(loaded.warnings.size(), 1U);
+  EXPECT_NE(loaded.warnings[0].find("MTP head is not used"), std::string::npos);
+  EXPECT_TRUE(load_checkpoint(dir_.path()).warnings.empty());
 }
 
 TEST_F(CheckpointTest, RefusesAFileCutAnywhereInTheHeader) {

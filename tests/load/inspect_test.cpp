@@ -199,11 +199,11 @@ TEST_F(InspectTest, SaysWhyAModelDoesNotRun) {
   EXPECT_NE(reason_with("model_type", "mamba9").find("mamba9"), std::string::npos);
   EXPECT_NE(reason_with("hidden_size", -3).find("-3"), std::string::npos);
   EXPECT_NE(reason_with("hidden_size", 1e300).find("hidden_size"), std::string::npos);
+  dir_.write("model.safetensors", safetensors_file({{"w", "U8", {1, 2}, "ab"}}));
   EXPECT_NE(
-      reason_with("quantization_config", {{"quant_method", "bitnet"}}).find("'bitnet'"),
-      std::string::npos
+      reason_with("quantization_config", {{"quant_method", "hqq"}}).find("'hqq'"), std::string::npos
   );
-  dir_.write("model.safetensors", safetensors_file({{"w", "F8_E4M3", {2}, "ab"}}));
+  dir_.write("model.safetensors", safetensors_file({{"a.weight", "F8_E4M3", {2}, "ab"}}));
   EXPECT_NE(reason_with("vocab_size", 32).find("F8_E4M3"), std::string::npos);
   dir_.write("model.safetensors", safetensors_file({f32_tensor("a", {1}, {1})}));
   EXPECT_NE(reason_with("vocab_size", 32).find("embed_tokens.weight"), std::string::npos);

@@ -81,7 +81,7 @@ TEST(ModelWriterTest, WritesOneFileWithItsIndex) {
       names_in(model),
       (std::set<std::string>{"config.json", "model.safetensors", "model.safetensors.index.json"})
   );
-  expect_three_tensors(read_weight_files(find_weight_files(model)));
+  expect_three_tensors(read_weight_files(find_weight_files(model)).tensors);
   const Json index = read_json_file(model / "model.safetensors.index.json");
   const Json expected = parse_json(
       R"({"metadata": {"total_size": 16, "total_parameters": 7},
@@ -104,7 +104,7 @@ TEST(ModelWriterTest, CutsShardsAtTheLimit) {
   EXPECT_EQ(files.paths[0].filename(), "model-00001-of-00002.safetensors");
   EXPECT_EQ(files.shard_of.at("b").filename(), "model-00001-of-00002.safetensors");
   EXPECT_EQ(files.shard_of.at("a").filename(), "model-00002-of-00002.safetensors");
-  expect_three_tensors(read_weight_files(files));
+  expect_three_tensors(read_weight_files(files).tensors);
 }
 
 TEST(ModelWriterTest, GivesLargeTensorsShardsOfTheirOwn) {
@@ -114,7 +114,7 @@ TEST(ModelWriterTest, GivesLargeTensorsShardsOfTheirOwn) {
   writer.commit(7);
   const auto files = find_weight_files(dir.path() / "model");
   EXPECT_EQ(files.paths.size(), 3U);
-  expect_three_tensors(read_weight_files(files));
+  expect_three_tensors(read_weight_files(files).tensors);
 }
 
 TEST(ModelWriterTest, LeavesNothingWithoutCommit) {
@@ -151,7 +151,7 @@ TEST(ModelWriterTest, RefusesWhatExists) {
   ModelWriter writer(dir.path() / "empty/", three_tensors());
   write_all(writer);
   writer.commit(7);
-  expect_three_tensors(read_weight_files(find_weight_files(dir.path() / "empty")));
+  expect_three_tensors(read_weight_files(find_weight_files(dir.path() / "empty")).tensors);
 }
 
 TEST(ModelWriterTest, RefusesMoreThanTheDiskHolds) {

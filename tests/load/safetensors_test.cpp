@@ -293,6 +293,18 @@ TEST(Safetensors, NamesDtypesItCannotHold) {
   }
 }
 
+// Their elements have any size, and only who needs them is stopped.
+TEST(Safetensors, DtypesOfALaterFormatAreTold) {
+  const TemporaryDir dir;
+  const auto path = dir.write("x.safetensors", safetensors_file({{"w", "NEW_F3", {2}, "abcde"}}));
+  EXPECT_EQ(read_safetensors_header(path).entries.at(0).dtype, std::nullopt);
+  expect_error(ErrorCode::kUnsupported, {"'w'", "of a later format"}, [&] {
+    read_safetensors(path);
+  });
+  expect_corrupt(safetensors_file({{"w", "new", {2}, "ab"}}), {"'dtype' is 'new'"});
+  expect_corrupt(safetensors_file({{"w", "A234567890123456_", {2}, "ab"}}), {"'dtype' is"});
+}
+
 TEST(Safetensors, ReadsPowersOfTwoAsTheirBytes) {
   const TemporaryDir dir;
   const auto path = dir.write("x.safetensors", safetensors_file({{"w", "F8_E8M0", {2}, "ab"}}));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/linear.h"
 
+#include "saker/nn/pack_key.h"
+
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
@@ -52,45 +54,68 @@ TEST(Linear, QuantizedShapesMustBeThoseOfTheConfiguration) {
   expect_error(ErrorCode::kCorruptData, {"fc.weight"}, [&] { Linear(weights / "fc", 64, 17); });
 }
 
-// Joined parts and single layers give the same bits, whether the formats agree or not.
-void expect_joined_is_single(
-    const std::vector<WeightFormat>& formats, const std::vector<bool>& biased
-) {
-  TensorMap tensors;
-  std::vector<int> outputs{24, 8, 40};
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    RandomWeights random(formats[i], static_cast<unsigned>(i));
-    const std::string path = "p" + std::to_string(i);
-    random.add_linear(path, outputs[i], 64);
-    if (biased[i]) {
-      random.add_vector(path + ".bias", outputs[i], 0.0F, 1.0F);
-    }
-    tensors.insert(random.tensors().begin(), random.tensors().end());
-  }
+const std::vector<int> kOutputs{24, 8, 40};
+
+// Joined parts p0, p1 and p2, and single layers give the same bits.
+void expect_joined_is_single(TensorMap tensors) {
   const Weights weights(std::move(tensors), {});
   const JoinedLinear joined(
-      {{weights / "p0", outputs[0]}, {weights / "p1", outputs[1]}, {weights / "p2", outputs[2]}}, 64
+      {{weights / "p0", kOutputs[0]}, {weights / "p1", kOutputs[1]}, {weights / "p2", kOutputs[2]}},
+      64
   );
   const auto x = random_rows(5, 64);
   const auto parts = joined.split(x, {});
   ASSERT_EQ(parts.size(), 3U);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Linear single(weights / ("p" + std::to_string(i)), 64, outputs[i]);
+    const Linear single(weights / ("p" + std::to_string(i)), 64, kOutputs[i]);
     EXPECT_TRUE(same(parts[i], single(x, {}))) << i;
   }
   EXPECT_TRUE(same(joined(x, {}), mx::concatenate(parts, 1)));
 }
 
+TensorMap three_parts(const std::vector<WeightFormat>& formats, const std::vector<bool>& biased) {
+  TensorMap tensors;
+  for (std::size_t i = 0; i < kOutputs.size(); ++i) {
+    RandomWeights random(formats[i], static_cast<unsigned>(i));
+    const std::string path = "p" + std::to_string(i);
+    random.add_linear(path, kOutputs[i], 64);
+    if (biased[i]) {
+      random.add_vector(path + ".bias", kOutputs[i], 0.0F, 1.0F);
+    }
+    tensors.insert(random.tensors().begin(), random.tensors().end());
+  }
+  return tensors;
+}
+
 TEST(JoinedLinear, EqualFormats) {
-  expect_joined_is_single({kFloat, kFloat, kFloat}, {false, false, false});
+  expect_joined_is_single(three_parts({kFloat, kFloat, kFloat}, {false, false, false}));
 }
 
 TEST(JoinedLinear, SomeBiases) {
-  expect_joined_is_single({kAffine4, kAffine4, kAffine4}, {true, false, true});
+  expect_joined_is_single(three_parts({kAffine4, kAffine4, kAffine4}, {true, false, true}));
 }
 
 TEST(JoinedLinear, MixedFormats) {
-  expect_joined_is_single({kAffine4, kAffine4, kFloat}, {false, true, false});
+  expect_joined_is_single(three_parts({kAffine4, kAffine4, kFloat}, {false, true, false}));
+}
+
+TEST(JoinedLinear, ScalesOfSeveralDtypes) {
+  auto tensors = three_parts({kAffine4, kAffine4, kAffine4}, {false, false, false});
+  for (const auto* name : {"p1.scales", "p1.biases"}) {
+    tensors.at(name) = as_float32(tensors.at(name));
+  }
+  expect_joined_is_single(tensors);
+  // Of one module even.
+  tensors.at("p2.biases") = as_float32(tensors.at("p2.biases"));
+  expect_joined_is_single(tensors);
+}
+
+TEST(JoinedLinear, PlainWeightsUnderAFormatThatWasLeft) {
+  const auto tensors = three_parts({kFloat, kFloat, kFloat}, {false, false, false});
+  QuantizationConfig config{.format = kAffine4, .overrides = {}};
+  config.overrides["p1"] = kAffine4;
+  const Weights weights(tensors, config);
+  EXPECT_EQ(Linear(weights / "p1", 64, kOutputs[1]).packed().format(), kFloat);
 }
 
 }  // namespace

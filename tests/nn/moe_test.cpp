@@ -2,6 +2,7 @@
 #include "saker/nn/moe.h"
 
 #include "saker/nn/gated_mlp.h"
+#include "saker/nn/pack_key.h"
 
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"
@@ -159,6 +160,38 @@ TEST(Moe, HonoursFormatsByModule) {
   expect_error(ErrorCode::kCorruptData, {"switch_mlp.up_proj"}, [&] {
     Moe(Weights(stacked(single), quantization), kOptions);
   });
+}
+
+TEST(Moe, ReadsScalesOfSeveralDtypes) {
+  const auto x = random_rows(7);
+  const auto single = single_experts(kAffine4, kAffine4);
+  const auto expected = Moe(Weights(single, {}), kOptions)(x, {});
+  // The numbers are the same in float32; a projection, or an expert, has them so.
+  for (const std::string& module :
+       {std::string("switch_mlp.up_proj"), std::string("experts.1.up_proj")}) {
+    auto tensors = module.starts_with("switch") ? stacked(single) : single;
+    for (const auto* leaf : {".scales", ".biases"}) {
+      Tensor& tensor = tensors.at(module + leaf);
+      tensor = as_float32(tensor);
+    }
+    EXPECT_TRUE(same(Moe(Weights(tensors, {}), kOptions)(x, {}), expected)) << module;
+  }
+}
+
+TEST(Moe, ReadsPlainExpertsOfSeveralDtypes) {
+  constexpr WeightFormat kHalf{.kind = WeightKind::kBFloat16};
+  auto tensors = single_experts(kHalf, kHalf);
+  Tensor& up = tensors.at("experts.2.up_proj.weight");
+  up = as_float32(up);
+  auto wide = tensors;
+  for (auto& [name, tensor] : wide) {
+    if (name.ends_with("up_proj.weight")) {
+      tensor = as_float32(tensor);
+    }
+  }
+  const auto x = random_rows(7);
+  const auto y = Moe(Weights(tensors, {}), kOptions)(x, {});
+  EXPECT_TRUE(same(y, Moe(Weights(wide, {}), kOptions)(x, {})));
 }
 
 TEST(Moe, CountsWhatOneRowReads) {

@@ -175,9 +175,69 @@ TEST(RopeOptions, NothingMeansDefault) {
   }
 }
 
+// Up to the model's own context, or for text, they are nothing else.
+TEST(RopeOptions, KindsThatAreTheDefaultOne) {
+  for (const auto* json :
+       {R"({"rope_scaling": {"type": "dynamic", "factor": 2}})",
+        R"({"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000}})",
+        R"({"rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})",
+        R"({"rope_scaling": {"rope_type": "default", "mrope_section": [16, 24, 24]}})"}) {
+    EXPECT_EQ(options_of(json).kind, RopeKind::kDefault) << json;
+    EXPECT_EQ(Rope(8, options_of(json)).frequencies()[1], 0.1) << json;
+  }
+}
+
+TEST(RopeOptions, YarnsFactorFollowsFromTheContextWhereItIsNull) {
+  const auto options = options_of(R"({"max_position_embeddings": 32768, "rope_scaling":
+      {"rope_type": "yarn", "factor": null, "original_max_position_embeddings": 8192}})");
+  EXPECT_EQ(options.factor, 4.0);
+  EXPECT_NEAR(options.attention_factor, 0.1 * std::log(4.0) + 1.0, 1e-12);
+  // The number beside the parameters counts first.
+  EXPECT_EQ(
+      options_of(R"({"max_position_embeddings": 32768, "original_max_position_embeddings": 4096,
+          "rope_scaling": {"rope_type": "yarn", "factor": null}})")
+          .factor,
+      8.0
+  );
+}
+
+TEST(RopeOptions, FactorsDivideFrequenciesWhereTheyDoNotChange) {
+  expect_frequencies(
+      R"({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "longrope",
+          "short_factor": [1, 2, 4, 5], "long_factor": [1, 2, 4, 5]}})",
+      {1.0, 0.05, 0.0025, 0.0002}
+  );
+  // Another list begins where no position is.
+  const auto options = options_of(R"({"max_position_embeddings": 64, "rope_scaling":
+      {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
+      "original_max_position_embeddings": 64}})");
+  EXPECT_EQ(options.factors, (std::vector<double>{1.0, 2.0}));
+  EXPECT_EQ(options.attention_factor, 1.0);
+  EXPECT_NEAR(
+      options_of(R"({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "longrope",
+          "short_factor": [1, 2], "long_factor": [1, 2],
+          "original_max_position_embeddings": 64}})")
+          .attention_factor,
+      std::sqrt(1.0 + std::log(4.0) / std::log(64.0)),
+      1e-12
+  );
+  expect_error(ErrorCode::kUnsupported, {"long_factor", "64", "256"}, [] {
+    options_of(R"({"max_position_embeddings": 256, "rope_scaling": {"rope_type": "longrope",
+        "short_factor": [1, 2], "long_factor": [3, 4],
+        "original_max_position_embeddings": 64}})");
+  });
+  for (const auto* list : {"null", "7", "[0, 1]", "[-1]", R"(["1"])", "[[1]]"}) {
+    expect_error(ErrorCode::kCorruptData, {"short_factor"}, [&] {
+      options_of(fmt::format(
+          R"({{"rope_scaling": {{"rope_type": "longrope", "short_factor": {}}}}})", list
+      ));
+    });
+  }
+}
+
 TEST(RopeOptions, OtherKindsAreNamed) {
-  expect_error(ErrorCode::kUnsupported, {"rope_type", "dynamic"}, [] {
-    options_of(R"({"rope_scaling": {"type": "dynamic", "factor": 2}})");
+  expect_error(ErrorCode::kUnsupported, {"rope_type", "spiral"}, [] {
+    options_of(R"({"rope_scaling": {"type": "spiral", "factor": 2}})");
   });
   expect_error(ErrorCode::kUnsupported, {"rope_traditional"}, [] {
     options_of(R"({"rope_traditional": true})");

@@ -33,8 +33,10 @@ TEST_F(EosTokensTest, ReadsNumbersAndLists) {
   EXPECT_EQ(load(), Ids{7});
   dir_.write("config.json", R"({"eos_token_id": [9, 7, null, 9]})");
   EXPECT_EQ(load(), (Ids{7, 9}));
-  dir_.write("config.json", R"({"eos_token_id": null})");
-  EXPECT_EQ(load(), Ids{});
+  for (const auto* none : {"null", "-1", "[-1]"}) {
+    dir_.write("config.json", std::string(R"({"eos_token_id": )") + none + "}");
+    EXPECT_EQ(load(), Ids{}) << none;
+  }
 }
 
 TEST_F(EosTokensTest, ReadsTheTextsConfiguration) {
@@ -91,7 +93,7 @@ TEST_F(EosTokensTest, NeedsNoTokenizer) {
 
 TEST_F(EosTokensTest, RefusesWhatIsNoId) {
   for (const auto* value :
-       {"-1", "1.5", "\"</s>\"", "[1, -2]", "4294967296", "true", "[[1]]", "{}"}) {
+       {"-7", "1.5", "\"</s>\"", "[1, -2]", "4294967296", "true", "[[1]]", "{}"}) {
     dir_.write("config.json", std::string(R"({"eos_token_id": )") + value + "}");
     testing::expect_error(ErrorCode::kCorruptData, {"eos_token_id", "config.json"}, [&] {
       load();

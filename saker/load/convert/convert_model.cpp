@@ -9,6 +9,7 @@
 #include "saker/load/convert/tensor_steps.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/model_folder.h"
 #include "saker/load/foreign/stand_ins.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/safetensors.h"
@@ -127,12 +128,11 @@ ConvertReport convert_source(
 }
 
 Source open_folder(const std::filesystem::path& folder) {
-  Json config = read_json_file(config_of(open_model_dir(folder)));
-  ModelTensors read = read_model_tensors(folder);
+  foreign::ModelFolder source = foreign::read_model_folder(folder);
   return {
-      .config = std::move(config),
-      .tensors = std::move(read.tensors),
-      .warnings = std::move(read.warnings),
+      .config = std::move(source.config),
+      .tensors = std::move(source.read.tensors),
+      .warnings = std::move(source.read.warnings),
       .folder = folder,
       .files = {},
   };

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace saker::load::foreign {
 namespace {
@@ -107,23 +108,26 @@ AffineModule module_of(DerivedTensor tensor, const Rows& rows, int bits, const G
 
 }  // namespace
 
-AffineModule from_int8(const ModuleParts& parts) {
+AffineModule from_int8(const ModuleParts& parts, const std::vector<DeclaredWeights>& declared) {
   const Tensor& codes = parts.matrix("weight", {DType::kInt8});
   const std::int64_t rows = codes.shape[0];
   const std::int64_t columns = codes.shape[1];
   const Tensor& given = parts.at("weight_scale");
   const bool is_one = given.shape.size() <= 2 && given.element_count() == 1;
+  const bool is_row = given.shape == std::vector{rows};
   const bool fits =
-      is_one || (given.shape.size() == 2 && given.shape[0] == rows && given.shape[1] > 0);
+      is_one || is_row || (given.shape.size() == 2 && given.shape[0] == rows && given.shape[1] > 0);
   if (!fits) {
     parts.refuse("weight_scale", given, fmt::format("[1] or {} rows", rows));
   }
   const Tensor& scales = parts.at("weight_scale", kFloats, given.shape);
-  const std::int64_t count = is_one ? 1 : scales.shape[1];
+  const std::int64_t count = is_one || is_row ? 1 : scales.shape[1];
   const Groups groups = cut_groups(parts, columns, count);
   const Tensor* zeros = parts.find("weight_zero_point");
   if (zeros != nullptr) {
     parts.at("weight_zero_point", {DType::kInt8}, scales.shape);
+  } else if (all_asymmetric(declared)) {
+    parts.at("weight_zero_point");  // Refuses, naming it.
   }
   auto tensor = affine_outputs(
       parts.path(), rows, columns * kByteBits / 32, columns / groups.size, scales.dtype

@@ -4,7 +4,8 @@
 // Linear layers whose weights are integers in bytes, as MLX's affine layout: the same numbers,
 // w = code * scale + bias.
 //
-//   compressed-tensors, int-quantized   weight [N, K] int8; weight_scale [N, K/G], [N, 1] or [1];
+//   compressed-tensors, int-quantized   weight [N, K] int8; weight_scale [N, K/G], [N, 1], [N] or
+//   [1];
 //              weight_zero_point of that shape, or none: 0. w = (weight - zero) * scale: 8 bits.
 //   bitnet     weight [N/4, K] bytes: bits 2i of row r are those of row r + i * N/4, less 1;
 //              weight_scale [1], which divides (`linear_class` autobitlinear: multiplies): 2 bits.
@@ -18,8 +19,8 @@ namespace saker::load::foreign {
 
 enum class TernaryScale { kDivides, kMultiplies };
 
-// Throw as from_weight_packed does.
-AffineModule from_int8(const ModuleParts& parts);
+// Throw as from_weight_packed does. `groups`: what the configuration says of such modules.
+AffineModule from_int8(const ModuleParts& parts, const std::vector<DeclaredWeights>& groups);
 // Its scales are float32 where they are one divided by the file's.
 AffineModule from_bitnet(const ModuleParts& parts, TernaryScale kind);
 

@@ -15,7 +15,7 @@ namespace saker::load::foreign {
 // another tool's quantization. None for everything else. Throws as open_gguf and open_quantized do.
 std::optional<ForeignModel> open_foreign(const std::filesystem::path& source);
 
-// Whether it does; reads the configuration only.
+// Whether it does; reads the configuration, and the headers of weights where it names a tool.
 bool is_foreign(const std::filesystem::path& source);
 
 // Writes the model as a folder, whole or not at all. Throws as ModelWriter does.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,16 @@ constexpr std::size_t kPack = 8;  // Codes of 4 bits in a word.
 // Where AutoAWQ puts outputs 0 to 7 in a word.
 constexpr std::array<std::uint32_t, kPack> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
 
+bool is_filled_with(const Tensor& words, std::uint32_t word) {
+  const auto count = static_cast<std::size_t>(words.element_count());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (word_at(words, i) != word) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Inputs in the order of their groups, as act-order's are not.
 void check_order(
     const ModuleParts& parts, std::string_view leaf, std::int64_t columns, std::int64_t groups
@@ -36,6 +48,10 @@ void check_order(
   }
   const Tensor& order = parts.at(leaf, kWords, {columns});
   const std::int64_t size = columns / groups;
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};  // -1 everywhere: as without.
+  if (word_at(order, 0) == kNone && is_filled_with(order, kNone)) {
+    return;
+  }
   for (std::int64_t i = 0; i < columns; ++i) {
     const auto group = word_at(order, static_cast<std::size_t>(i));
     require(
@@ -114,9 +130,14 @@ struct PackedRows {
   std::uint32_t bits = 4;
   RowScales row_scales;
 
-  std::uint32_t zero(std::size_t row, std::size_t group) const {
+  std::int64_t zero(std::size_t row, std::size_t group) const {
+    const std::int64_t middle = std::int64_t{1} << (bits - 1);
     if (!zeros) {
-      return 1U << (bits - 1);
+      return middle;
+    }
+    if (zeros->dtype == DType::kInt8) {
+      const std::byte byte = zeros->data.get()[row * groups + group];
+      return middle + std::to_integer<std::int8_t>(byte);
     }
     const std::size_t pack = 32 / bits;
     const auto shift = bits * static_cast<std::uint32_t>(row % pack);
@@ -163,11 +184,46 @@ void check_size(const ModuleParts& parts, std::int64_t rows, std::int64_t column
   }
 }
 
-// The bits for which the codes are as many as the group's scales or the file's size say.
-std::int64_t packed_columns(const ModuleParts& parts, const Tensor& codes) {
+// The only bits that a group declares and that fit the codes and their scales.
+std::int64_t declared_bits(
+    const ModuleParts& parts,
+    const Tensor& codes,
+    std::int64_t scales,
+    const std::vector<DeclaredWeights>& groups
+) {
+  std::optional<std::int64_t> found;
+  for (const DeclaredWeights& group : groups) {
+    const bool divides = group.bits && codes.shape[1] * 32 % *group.bits == 0;
+    const std::int64_t columns = divides ? codes.shape[1] * 32 / *group.bits : 0;
+    const bool fits =
+        divides && (group.group_size ? columns == scales * *group.group_size : scales == 1);
+    if (!fits || found == group.bits) {
+      continue;
+    }
+    if (found) {
+      parts.refuse("weight_packed", codes, "a weight_shape beside it, since two groups fit it");
+    }
+    found = group.bits;
+  }
+  if (!found) {
+    parts.refuse(
+        "weight_packed", codes, "a weight_shape beside it, or num_bits and group_size that fit it"
+    );
+  }
+  return *found;
+}
+
+// The columns for which the codes are as many as the file's size or, without it, the configuration
+// says.
+std::int64_t packed_columns(
+    const ModuleParts& parts,
+    const Tensor& codes,
+    std::int64_t scales,
+    const std::vector<DeclaredWeights>& groups
+) {
   const Tensor* shape = parts.find("weight_shape");
   if (shape == nullptr) {
-    return codes.shape[1] * static_cast<std::int64_t>(kPack);
+    return codes.shape[1] * 32 / declared_bits(parts, codes, scales, groups);
   }
   const auto values = to_integers(*shape);
   if (!values || values->size() != 2 || values->back() <= 0 ||
@@ -175,6 +231,19 @@ std::int64_t packed_columns(const ModuleParts& parts, const Tensor& codes) {
     parts.refuse("weight_shape", *shape, "2 sizes that divide the bits of the codes");
   }
   return values->back();
+}
+
+// Zero points of whole rows: packed words, or bytes.
+void check_zeros(
+    const ModuleParts& parts, std::int64_t outputs, std::int64_t groups, std::int64_t bits
+) {
+  constexpr std::string_view kLeaf = "weight_zero_point";
+  if (parts.at(kLeaf).dtype == DType::kInt8) {
+    parts.at(kLeaf, {DType::kInt8}, {outputs, groups});
+    return;
+  }
+  const std::int64_t pack = 32 / bits;
+  parts.at(kLeaf, kWords, {(outputs + pack - 1) / pack, groups});
 }
 
 }  // namespace
@@ -226,14 +295,33 @@ AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
       }
     }
   };
-  return {std::move(tensor), {kernels::WeightKind::kAffine, 4, groups.size}};
+  return {
+      .tensor = std::move(tensor),
+      .format = {kernels::WeightKind::kAffine, 4, groups.size},
+      .is_declared = zeros == nullptr && parts.find("g_idx") == nullptr,
+  };
 }
 
-AffineModule from_weight_packed(const ModuleParts& parts) {
+std::optional<std::uint32_t> symmetric_zero(const ModuleParts& parts) {
+  const Tensor* zeros = parts.find("qzeros");
+  if (zeros == nullptr || std::ranges::find(kWords, zeros->dtype) == kWords.end()) {
+    return std::nullopt;
+  }
+  for (const std::uint32_t zero : {7U, 8U}) {
+    if (is_filled_with(*zeros, zero * 0x11111111U)) {
+      return zero;
+    }
+  }
+  return std::nullopt;
+}
+
+AffineModule from_weight_packed(
+    const ModuleParts& parts, const std::vector<DeclaredWeights>& declared
+) {
   const Tensor& codes = parts.matrix("weight_packed", kWords);
   const Tensor& scales = parts.matrix("weight_scale", kFloats);
   const std::int64_t outputs = codes.shape[0];
-  const std::int64_t columns = packed_columns(parts, codes);
+  const std::int64_t columns = packed_columns(parts, codes, scales.shape[1], declared);
   const std::int64_t bits = codes.shape[1] * 32 / columns;
   if (bits != 2 && bits != 4 && bits != 8) {
     parts.refuse("weight_packed", codes, "2, 4 or 8 bits for each weight");
@@ -247,8 +335,9 @@ AffineModule from_weight_packed(const ModuleParts& parts) {
   check_order(parts, "weight_g_idx", columns, count);
   const Tensor* zeros = parts.find("weight_zero_point");
   if (zeros != nullptr) {
-    const std::int64_t pack = 32 / bits;
-    parts.at("weight_zero_point", kWords, {(outputs + pack - 1) / pack, count});
+    check_zeros(parts, outputs, count, bits);
+  } else if (all_asymmetric(declared)) {
+    parts.at("weight_zero_point");  // Refuses, naming it.
   }
   auto tensor =
       affine_outputs(parts.path(), outputs, codes.shape[1], columns / groups.size, scales.dtype);
@@ -268,7 +357,11 @@ AffineModule from_weight_packed(const ModuleParts& parts) {
       rows.put(static_cast<std::size_t>(first) + i, i, Places(to));
     }
   };
-  return {std::move(tensor), {kernels::WeightKind::kAffine, static_cast<int>(bits), groups.size}};
+  return {
+      .tensor = std::move(tensor),
+      .format = {kernels::WeightKind::kAffine, static_cast<int>(bits), groups.size},
+      .is_declared = parts.find("weight_shape") == nullptr,
+  };
 }
 
 }  // namespace saker::load::foreign

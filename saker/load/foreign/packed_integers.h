@@ -10,16 +10,20 @@
 //   GPTQ       qweight [K/8, N]: a word holds 8 inputs; qzeros [K/G, N/8], less one in the format's
 //              first version; scales [K/G, N]; g_idx [K], which group an input is of.
 //   compressed-tensors, pack-quantized   weight_packed [N, K/8] (or K/16, K/4): in order;
-//              weight_scale [N, K/G]; weight_zero_point [N/8, K/G], or none: the middle.
+//              weight_scale [N, K/G]; weight_zero_point [N/8, K/G] packed, or bytes [N, K/G] from
+//              the middle, or none: the middle; weight_g_idx [K], all -1 for none.
 //
 // (mlx_lm/utils.py; AutoAWQ's packing_utils.py; AutoGPTQ's qlinear_cuda.py; compressed-tensors'
 // pack_quantized.py.) K inputs, N outputs, G inputs of a group.
 
 #include "saker/kernels/weight_format.h"
+#include "saker/load/foreign/declared_weights.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/module_parts.h"
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace saker::load::foreign {
 
@@ -29,12 +33,21 @@ inline constexpr std::uint32_t kGptqOffset = 1;
 struct AffineModule {
   DerivedTensor tensor;  // Weight, scales, biases.
   kernels::WeightFormat format;
+  // The bits are only what the configuration says: a model of other columns must refuse them.
+  bool is_declared = false;
 };
+
+// The zero that all of a module's stored ones are, where they are all 7 or all 8: symmetric codes
+// in either version of GPTQ's format. Nothing for others, and without any.
+std::optional<std::uint32_t> symmetric_zero(const ModuleParts& parts);
 
 // Throws kCorruptData for parts that are missing or don't fit each other, kUnsupported for inputs
 // out of order (act-order) and groups that MLX has not. The tensors' `make` throws kCorruptData for
 // scales that are no finite numbers.
 AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset);
-AffineModule from_weight_packed(const ModuleParts& parts);
+// `groups`: what the configuration says of such modules.
+AffineModule from_weight_packed(
+    const ModuleParts& parts, const std::vector<DeclaredWeights>& groups
+);
 
 }  // namespace saker::load::foreign

@@ -21,7 +21,11 @@ Json section_of(const kernels::WeightFormat& format) {
 
 }  // namespace
 
-void add_quantization(Json& config, const std::map<std::string, kernels::WeightFormat>& formats) {
+void add_quantization(
+    Json& config,
+    const std::map<std::string, kernels::WeightFormat>& formats,
+    const std::set<std::string>& named
+) {
   using Key = std::tuple<kernels::WeightKind, int, int>;
   std::map<Key, std::size_t> modules;
   for (const auto& [path, format] : formats) {
@@ -35,7 +39,7 @@ void add_quantization(Json& config, const std::map<std::string, kernels::WeightF
   const kernels::WeightFormat most{kind, bits, group_size};
   Json section = section_of(most);
   for (const auto& [path, format] : formats) {
-    if (format != most) {
+    if (format != most || named.contains(path)) {
       section[path] = section_of(format);
     }
   }

@@ -5,6 +5,9 @@
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/foreign/byte_integers.h"
+#include "saker/load/foreign/declared_weights.h"
+#include "saker/load/foreign/gptq_zeros.h"
+#include "saker/load/foreign/leftover_section.h"
 #include "saker/load/foreign/module_parts.h"
 #include "saker/load/foreign/packed_integers.h"
 #include "saker/load/foreign/quantization_section.h"
@@ -19,6 +22,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,22 +156,18 @@ void check_variant(const Method& method) {
   }
 }
 
-BlockSize block_size(const Json& section) {
-  const auto given = section.find("weight_block_size");
-  if (given == section.end() || given->is_null()) {
-    return {};
+// What scales of fp8 may be for: what the section names, else the usual blocks.
+std::vector<BlockSize> block_sizes(const Json& section) {
+  std::vector<BlockSize> sizes;
+  if (const auto given = read_block_size(section, "weight_block_size")) {
+    sizes.push_back(*given);
   }
-  const auto is_size = [](const Json& value) {
-    return value.is_number_unsigned() && value > 0 && value <= 1 << 20;
-  };
-  require(
-      given->is_array() && given->size() == 2 && is_size((*given)[0]) && is_size((*given)[1]),
-      ErrorCode::kCorruptData,
-      "config: '{}.weight_block_size' is {}, expected two sizes",
-      kSection,
-      describe_json(*given)
-  );
-  return {(*given)[0].get<std::int64_t>(), (*given)[1].get<std::int64_t>()};
+  for (const DeclaredWeights& group : declared_groups(section, "float-quantized")) {
+    if (group.block) {
+      sizes.push_back(*group.block);
+    }
+  }
+  return sizes.empty() ? std::vector{BlockSize{}} : sizes;
 }
 
 // MLX's own layout under another tool's configuration, as mlx-lm reads it.
@@ -204,7 +204,12 @@ bool is_float(DType dtype) {
 class QuantizedModel {
  public:
   QuantizedModel(const Method& method, const TensorMap& tensors)
-      : method_(method), tensors_(tensors), block_(block_size(method.section)) {}
+      : method_(method),
+        tensors_(tensors),
+        blocks_(block_sizes(method.section)),
+        packed_(declared_groups(method.section, "pack-quantized")),
+        bytes_(declared_groups(method.section, "int-quantized")),
+        zeros_(read_gptq_zeros(method.section, tensors)) {}
 
   ForeignModel build(const Json& config) {
     for (const auto& [name, tensor] : tensors_) {
@@ -229,7 +234,10 @@ class QuantizedModel {
         text != model_.config.end() && text->is_object()) {
       text->erase(kSection);
     }
-    add_quantization(model_.config, formats_);
+    add_quantization(model_.config, formats_, declared_);
+    if (!zeros_.note.empty()) {
+      model_.notes.push_back(zeros_.note);
+    }
     if (has_wide_scales_) {
       erase_dtype(model_.config);
     }
@@ -254,14 +262,15 @@ class QuantizedModel {
         std::string_view(name).substr(path.size() + (path.empty() ? 0 : 1));
     const ModuleParts parts(tensors_, path);
     if (leaf == "qweight") {
-      add_codes(path, from_qweight(parts, gptq_offset()));
+      check_zeros(parts);
+      add_codes(path, from_qweight(parts, zeros_.offset(parts)));
       dtype_ = parts.at("scales").dtype;
     } else if (leaf == "weight_packed") {
       add_packed(path, parts, tensor);
     } else if (leaf == "weight" && tensor.dtype == DType::kFloat8E4M3) {
       add_float8(path, parts);
     } else if (leaf == "weight" && tensor.dtype == DType::kInt8 && parts.find("weight_scale")) {
-      add_codes(path, from_int8(parts));
+      add_codes(path, from_int8(parts, bytes_));
     } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && parts.find("weight_scale_2")) {
       add_floats(from_modelopt_nvfp4(parts));
     } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && method_.name == "bitnet") {
@@ -283,8 +292,14 @@ class QuantizedModel {
             (parts.find("weight_packed") != nullptr || parts.find("weight") != nullptr));
   }
 
-  std::uint32_t gptq_offset() const {
-    return json_string(method_.section, "checkpoint_format", "gptq") == "gptq_v2" ? 0 : kGptqOffset;
+  // Of zero points that the configuration promises there must be some; modules may have none.
+  void check_zeros(const ModuleParts& parts) const {
+    const bool promised = method_.name == "awq" ? json_bool(method_.section, "zero_point", false)
+                                                : !json_bool(method_.section, "sym", true);
+    const auto are_zeros = [](const auto& entry) { return entry.first.ends_with(".qzeros"); };
+    if (promised && std::ranges::none_of(tensors_, are_zeros)) {
+      parts.at("qzeros");  // Refuses, naming it.
+    }
   }
 
   TernaryScale ternary_scale() const {
@@ -296,18 +311,21 @@ class QuantizedModel {
   void add_codes(const std::string& path, AffineModule module) {
     model_.tensors.push_back(std::move(module.tensor));
     formats_.emplace(path, module.format);
+    if (module.is_declared) {
+      declared_.insert(path);
+    }
     ++modules_;
   }
 
   // Scales that are said to be powers of two, of E8M0, make it MLX's mxfp8.
   void add_float8(const std::string& path, const ModuleParts& parts) {
     if (json_string(method_.section, "scale_fmt", "") == "ue8m0") {
-      if (auto tensor = from_float8_powers(parts, block_)) {
+      if (auto tensor = from_float8_powers(parts, blocks_)) {
         add_codes(path, {std::move(*tensor), {kernels::WeightKind::kMxfp8, 8, 32}});
         return;
       }
     }
-    add_floats(from_float8(parts, block_));
+    add_floats(from_float8(parts, blocks_));
   }
 
   void add_floats(DerivedTensor tensor) {
@@ -318,7 +336,7 @@ class QuantizedModel {
 
   void add_packed(const std::string& path, const ModuleParts& parts, const Tensor& codes) {
     if (codes.dtype != DType::kUInt8) {
-      add_codes(path, from_weight_packed(parts));
+      add_codes(path, from_weight_packed(parts, packed_));
     } else if (parts.at("weight_scale").dtype == DType::kUInt8) {
       add_codes(path, {from_mxfp4(parts), {kernels::WeightKind::kMxfp4, 4, 32}});
     } else {
@@ -359,15 +377,42 @@ class QuantizedModel {
 
   const Method& method_;
   const TensorMap& tensors_;
-  BlockSize block_;
+  std::vector<BlockSize> blocks_;
+  std::vector<DeclaredWeights> packed_;  // Groups of the formats pack-quantized
+  std::vector<DeclaredWeights> bytes_;   // and int-quantized.
+  GptqZeros zeros_;
   ForeignModel model_;
   std::vector<std::pair<std::string, const Tensor*>> plain_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
+  std::set<std::string> declared_;  // Of them, those that only the configuration tells.
   std::optional<DType> dtype_;
   bool has_wide_scales_ = false;
   std::size_t modules_ = 0;
   std::size_t dequantized_ = 0;
 };
+
+struct Source {
+  Json config;
+  Method method;
+  ModelTensors read;
+};
+
+// None for folders that name no method that we know, and for those with plain weights all the same.
+std::optional<Source> open_source(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(folder / "config.json", ignored)) {
+    return std::nullopt;
+  }
+  Json config = read_config(folder);
+  auto method = method_of(config);
+  if (!method) {
+    return std::nullopt;
+  }
+  ModelTensors read = read_model_tensors(folder);
+  return are_plain(read)
+             ? std::nullopt
+             : std::optional(Source{std::move(config), *std::move(method), std::move(read)});
+}
 
 }  // namespace
 
@@ -381,22 +426,20 @@ std::optional<ForeignModel> read_quantized(const Json& config, const TensorMap& 
 }
 
 bool is_quantized(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
-  std::error_code ignored;
-  return fs::is_regular_file(file, ignored) && method_of(read_config(folder));
+  return open_source(folder).has_value();
 }
 
 std::optional<ForeignModel> open_quantized(const fs::path& folder) {
-  if (!is_quantized(folder)) {
+  auto source = open_source(folder);
+  if (!source) {
     return std::nullopt;
   }
-  const Json config = read_config(folder);
-  const auto method = method_of(config);
-  check_variant(*method);
-  ModelTensors read = read_model_tensors(folder);
-  ForeignModel model = QuantizedModel(*method, read.tensors).build(config);
+  check_variant(source->method);
+  check_complete(source->read, source->config);
+  check_layers(source->read, source->config);
+  ForeignModel model = QuantizedModel(source->method, source->read.tensors).build(source->config);
   model.folder = folder;
-  model.notes.insert(model.notes.end(), read.warnings.begin(), read.warnings.end());
+  model.notes.insert(model.notes.end(), source->read.warnings.begin(), source->read.warnings.end());
   return model;
 }
 

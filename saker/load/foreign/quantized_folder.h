@@ -16,12 +16,13 @@
 
 namespace saker::load::foreign {
 
-// Whether the configuration names one of these methods. Throws as read_json_file does.
+// Whether the configuration names one of these methods and the weights are not plain all the same.
+// Reads their headers. Throws as read_json_file and read_model_tensors do.
 bool is_quantized(const std::filesystem::path& folder);
 
-// None for folders without configuration, or with MLX's own quantization, none, or one that we
-// don't know, which parse_quantization refuses. The tensors keep the files mapped. Throws as
-// read_model_tensors and read_quantized do.
+// None for folders without configuration, or with plain weights, MLX's own quantization, or one
+// that we don't know, which parse_quantization refuses. The tensors keep the files mapped. Throws
+// as read_model_tensors and read_quantized do.
 std::optional<ForeignModel> open_quantized(const std::filesystem::path& folder);
 
 // The same of tensors. Throws kUnsupported for variants of a method that we don't read, naming what

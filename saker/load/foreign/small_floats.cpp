@@ -14,6 +14,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -69,19 +70,26 @@ std::int64_t ceil_div(std::int64_t count, std::int64_t by) {
 }
 
 ScalePlaces scale_places(
-    const ModuleParts& parts, std::string_view leaf, const Tensor& weight, const BlockSize& block
+    const ModuleParts& parts,
+    std::string_view leaf,
+    const Tensor& weight,
+    const std::vector<BlockSize>& blocks
 ) {
   const Tensor& scale = parts.at(leaf);
   const std::int64_t rows = weight.shape[0];
   const std::int64_t columns = weight.shape[1];
   const auto width = static_cast<std::size_t>(columns);
-  const std::vector blocks{ceil_div(rows, block.rows), ceil_div(columns, block.columns)};
-  if (scale.shape == blocks) {
-    return {
-        .rows = static_cast<std::size_t>(block.rows),
-        .columns = static_cast<std::size_t>(block.columns),
-        .stride = static_cast<std::size_t>(blocks[1]),
-    };
+  std::string expected;
+  for (const BlockSize& block : blocks) {
+    const std::vector counts{ceil_div(rows, block.rows), ceil_div(columns, block.columns)};
+    if (scale.shape == counts) {
+      return {
+          .rows = static_cast<std::size_t>(block.rows),
+          .columns = static_cast<std::size_t>(block.columns),
+          .stride = static_cast<std::size_t>(counts[1]),
+      };
+    }
+    expected += fmt::format(" or blocks {}", shape_text(counts));
   }
   if (scale.shape.size() <= 2 && scale.element_count() == 1) {
     return {.rows = static_cast<std::size_t>(rows), .columns = width, .stride = 0};
@@ -92,12 +100,7 @@ ScalePlaces scale_places(
   parts.refuse(
       leaf,
       scale,
-      fmt::format(
-          "[1], [{}, 1] or blocks {} for weights {}",
-          rows,
-          shape_text(blocks),
-          shape_text(weight.shape)
-      )
+      fmt::format("[1], [{}, 1]{} for weights {}", rows, expected, shape_text(weight.shape))
   );
 }
 
@@ -129,7 +132,15 @@ std::optional<std::byte> power_at(const Tensor& scale, std::size_t index) {
   return static_cast<std::byte>(exponent + 126);
 }
 
-// The one number of a tensor.
+// A tensor of one number.
+const Tensor& one_number(const ModuleParts& parts, std::string_view leaf) {
+  const Tensor& given = parts.at(leaf);
+  if (given.shape.size() > 2 || given.element_count() != 1) {
+    parts.refuse(leaf, given, "one number");
+  }
+  return parts.at(leaf, {DType::kFloat32}, given.shape);
+}
+
 float positive(const ModuleParts& parts, std::string_view leaf, const Tensor& tensor) {
   const float value = float_at(tensor, 0);
   require(
@@ -170,11 +181,11 @@ DerivedTensor nvfp4_rows(
 
 }  // namespace
 
-DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
+DerivedTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks) {
   const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
   const std::string_view leaf = float8_scale(parts);
   const Tensor& scale = parts.at(leaf);
-  const ScalePlaces places = scale_places(parts, leaf, weight, block);
+  const ScalePlaces places = scale_places(parts, leaf, weight, blocks);
   parts.at(leaf, kFloat8Scales, scale.shape);
   auto tensor = bfloat16_rows(
       parts,
@@ -196,11 +207,13 @@ DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block) {
   return tensor;
 }
 
-std::optional<DerivedTensor> from_float8_powers(const ModuleParts& parts, const BlockSize& block) {
+std::optional<DerivedTensor> from_float8_powers(
+    const ModuleParts& parts, const std::vector<BlockSize>& blocks
+) {
   const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
   const std::string_view leaf = float8_scale(parts);
   const Tensor& scale = parts.at(leaf);
-  const ScalePlaces places = scale_places(parts, leaf, weight, block);
+  const ScalePlaces places = scale_places(parts, leaf, weight, blocks);
   parts.at(leaf, kFloat8Scales, scale.shape);
   const std::int64_t rows = weight.shape[0];
   const auto width = static_cast<std::size_t>(weight.shape[1]);
@@ -274,7 +287,7 @@ DerivedTensor from_mxfp4(const ModuleParts& parts) {
 }
 
 DerivedTensor from_nvfp4(const ModuleParts& parts) {
-  const Tensor& global = parts.at("weight_global_scale", {DType::kFloat32}, {1});
+  const Tensor& global = one_number(parts, "weight_global_scale");
   const float divisor = positive(parts, "weight_global_scale", global);
   return nvfp4_rows(parts, "weight_packed", global, [divisor](float scale) {
     return scale / divisor;
@@ -282,11 +295,7 @@ DerivedTensor from_nvfp4(const ModuleParts& parts) {
 }
 
 DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts) {
-  const Tensor& given = parts.at("weight_scale_2");
-  if (given.shape.size() > 1 || given.element_count() != 1) {
-    parts.refuse("weight_scale_2", given, "one number");
-  }
-  const Tensor& global = parts.at("weight_scale_2", {DType::kFloat32}, given.shape);
+  const Tensor& global = one_number(parts, "weight_scale_2");
   const float factor = positive(parts, "weight_scale_2", global);
   return nvfp4_rows(parts, "weight", global, [factor](float scale) { return scale * factor; });
 }

@@ -11,31 +11,32 @@
 //                E8M0 mean 2^(code - 127).
 //   mxfp4-pack-quantized   weight_packed [N, K/2] bytes, the lower half first, weight_scale
 //                [N, K/32] E8M0.
-//   nvfp4-pack-quantized   the same with weight_scale [N, K/16] E4M3 over weight_global_scale [1].
+//   nvfp4-pack-quantized   the same with weight_scale [N, K/16] E4M3 over weight_global_scale, one
+//                number.
 //   modelopt's NVFP4       weight [N, K/2] bytes alike, weight_scale times weight_scale_2, one
-//   number.
+//                number.
 //
 // (mlx_lm/models/deepseek_v3.py, `sanitize`; compressed-tensors' nvfp4_quantized.py; modelopt's
 // nvfp4_tensor.py.)
 
+#include "saker/load/foreign/declared_weights.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/module_parts.h"
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace saker::load::foreign {
 
-struct BlockSize {
-  std::int64_t rows = 128;
-  std::int64_t columns = 128;
-};
-
-// All throw kCorruptData for parts that are missing or don't fit each other.
-DerivedTensor from_float8(const ModuleParts& parts, const BlockSize& block);
+// All throw kCorruptData for parts that are missing or don't fit each other. `blocks`: those that
+// scales may be for, of which the first that fits counts.
+DerivedTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks);
 // Weight and scales of mxfp8: nothing where a scale is no power of two, or holds for fewer than 32
 // columns.
-std::optional<DerivedTensor> from_float8_powers(const ModuleParts& parts, const BlockSize& block);
+std::optional<DerivedTensor> from_float8_powers(
+    const ModuleParts& parts, const std::vector<BlockSize>& blocks
+);
 DerivedTensor from_mxfp4(const ModuleParts& parts);  // Weight and scales.
 DerivedTensor from_nvfp4(const ModuleParts& parts);
 DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts);

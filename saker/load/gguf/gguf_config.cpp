@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace saker::load::gguf {
 namespace {
@@ -97,9 +98,18 @@ class Keys {
 
   std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
 
+  // A list of equal numbers, one for each layer, is that number.
   std::optional<std::int64_t> integer(std::string_view key) const {
-    refuse_array(key);
-    return header_.integer(full(key));
+    if (!header_.is_array(full(key))) {
+      return header_.integer(full(key));
+    }
+    constexpr double kLargest = 9007199254740992.0;  // All integers up to it are doubles.
+    const std::vector<double> all = header_.numbers(full(key));
+    const bool is_one = !all.empty() && std::abs(all.front()) <= kLargest &&
+                        std::trunc(all.front()) == all.front() &&
+                        std::ranges::all_of(all, [&](double size) { return size == all.front(); });
+    expect(is_one, key, "an array of several numbers", "one integer for all layers");
+    return static_cast<std::int64_t>(all.front());
   }
 
   std::int64_t required(std::string_view key) const {
@@ -131,10 +141,6 @@ class Keys {
   }
 
  private:
-  void refuse_array(std::string_view key) const {
-    expect(!header_.is_array(full(key)), key, "an array", "one number for all layers");
-  }
-
   const Header& header_;
   std::string prefix_;
 };
@@ -177,7 +183,9 @@ void add_sizes(const Header& header, const Keys& keys, Json& config) {
   config["num_key_value_heads"] = kv_head_count(keys);
   config["head_dim"] = head_dim;
   config["rms_norm_eps"] = keys.number("attention.layer_norm_rms_epsilon").value_or(1e-6);
-  config["max_position_embeddings"] = keys.required("context_length");
+  if (const auto context = keys.integer("context_length")) {
+    config["max_position_embeddings"] = *context;
+  }
   config["rope_theta"] = keys.number("rope.freq_base").value_or(10000.0);
   for (const TensorEntry& entry : header.tensors) {
     if (entry.name == "token_embd.weight" && entry.shape.size() == 2) {
@@ -212,32 +220,69 @@ double llama3_factor(double theta, std::int64_t head_dim, std::size_t index, dou
   return 1.0 / ((1.0 - smooth) / factor + smooth);
 }
 
-// The file has factors and not what they came from; Llama 3's releases differ in one number.
-void add_rope_factors(const Header& header, std::span<const float> factors, Json& config) {
+// Whether these are the factors of a release of Llama 3, which differ in the largest one.
+bool are_llama3s(std::span<const float> factors, const Json& config) {
   constexpr double kTolerance = 1e-4;
   const auto head_dim = config["head_dim"].get<std::int64_t>();
   const double theta = config["rope_theta"].get<double>();
   const double factor = *std::ranges::max_element(factors);
-  bool fits = static_cast<std::int64_t>(factors.size()) == head_dim / 2 && std::isfinite(factor);
-  for (std::size_t i = 0; fits && i < factors.size(); ++i) {
+  for (std::size_t i = 0; i < factors.size(); ++i) {
     const double expected = llama3_factor(theta, head_dim, i, factor);
-    fits = std::abs(factors[i] - expected) <= kTolerance * expected;
+    if (std::abs(factors[i] - expected) > kTolerance * expected) {
+      return false;
+    }
   }
+  return true;
+}
+
+// The file has factors and not what they came from: Llama 3's are named, others stay a list. Each
+// frequency is divided by its own, beside a linear factor for all.
+void add_rope_factors(const Header& header, std::span<const float> factors, Json& config) {
+  const auto pairs = config["head_dim"].get<std::int64_t>() / 2;
   require(
-      fits,
+      static_cast<std::int64_t>(factors.size()) == pairs &&
+          std::ranges::all_of(factors, [](float f) { return std::isfinite(f) && f > 0.0F; }),
+      ErrorCode::kCorruptData,
+      "{}: 'rope_freqs.weight' has {} numbers, expected {} above 0",
+      header.what(),
+      factors.size(),
+      pairs
+  );
+  if (std::ranges::all_of(factors, [](float factor) { return factor == 1.0F; })) {
+    return;
+  }
+  const auto scaling = config.find("rope_scaling");
+  const bool is_scaled = scaling != config.end();
+  require(
+      !is_scaled || (*scaling)["rope_type"] == "linear",
       ErrorCode::kUnsupported,
-      "{}: 'rope_freqs.weight' has other factors than Llama 3's rope scaling",
+      "{}: has 'rope_freqs.weight' beside YaRN's scaling, expected one of them",
       header.what()
   );
-  if (factor != 1.0) {
+  if (!is_scaled && are_llama3s(factors, config)) {
     config["rope_scaling"] = {
         {"rope_type", "llama3"},
-        {"factor", factor},
+        {"factor", *std::ranges::max_element(factors)},
         {"low_freq_factor", 1.0},
         {"high_freq_factor", 4.0},
         {"original_max_position_embeddings", 8192},
     };
+    return;
   }
+  const double all = is_scaled ? (*scaling)["factor"].get<double>() : 1.0;
+  Json list = Json::array();
+  for (const float factor : factors) {
+    list.push_back(factor * all);
+  }
+  // Equal lists have no length at which one takes over.
+  config["rope_scaling"] = {
+      {"rope_type", "longrope"},
+      {"factor", 1.0},
+      {"short_factor", list},
+      {"long_factor", list},
+      {"original_max_position_embeddings",
+       config.contains("max_position_embeddings") ? config["max_position_embeddings"] : Json(4096)},
+  };
 }
 
 // What YaRN has beside its factor; what we don't run must be as by default.
@@ -272,8 +317,9 @@ void add_rope_scaling(const Keys& keys, Json& config) {
   }
   config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
   if (type == "yarn") {
+    const auto original = keys.integer("rope.scaling.original_context_length");
     config["rope_scaling"]["original_max_position_embeddings"] =
-        keys.required("rope.scaling.original_context_length");
+        original ? *original : keys.required("context_length");
     add_yarn(keys, config["rope_scaling"]);
   }
 }
@@ -381,7 +427,8 @@ Json model_config(const Header& header, Family family, std::span<const float> ro
 }
 
 std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name) {
-  if (name == "rope_freqs.weight") {
+  // What rope follows from, or old exporters made of it.
+  if (name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd")) {
     return std::nullopt;
   }
   const auto dot = name.rfind('.');

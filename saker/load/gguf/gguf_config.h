@@ -34,7 +34,7 @@ struct TensorRole {
   bool plus_one = false;  // A norm's factors, where the folder has what they exceed 1 by.
 };
 
-// None for the tensor with rope's factors. Throws kUnsupported for tensors that the family does
+// None for tensors with rope's factors. Throws kUnsupported for tensors that the family does
 // not have.
 std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name);
 

@@ -7,6 +7,7 @@
 #include "saker/load/draft.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/leftover_section.h"
 #include "saker/load/foreign/text_folder.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/inspect/lenient.h"
@@ -25,6 +26,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <ranges>
 #include <span>
@@ -178,12 +180,14 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
   );
 }
 
+// Weights in dtypes that nothing computes with; other tensors may be of any, as long as nothing
+// asks for them.
 void check_tensors(const Headers& headers) {
   bool has_table = false;
   for (const auto& [name, entry] : headers) {
     has_table = has_table || is_table(name);
     require(
-        entry.dtype.has_value() && entry.dtype != DType::kFloat8E4M3,
+        !name.ends_with(".weight") || (entry.dtype && entry.dtype != DType::kFloat8E4M3),
         ErrorCode::kUnsupported,
         "tensor {} has dtype {}, which can't be loaded",
         quote(name),
@@ -191,6 +195,43 @@ void check_tensors(const Headers& headers) {
     );
   }
   require(has_table, ErrorCode::kCorruptData, "[embed_tokens.weight] tensor is missing");
+}
+
+struct ModelHeaders {
+  Headers headers;
+  ModelTensors read;
+};
+
+// All tensors that loading takes; says why it would fail.
+ModelHeaders read_headers(const fs::path& path, const Json& config, Inspection& result) {
+  ModelHeaders all;
+  WeightFiles files;
+  check(result, [&] { files = find_weight_files(path); });
+  for (const fs::path& file : files.paths) {
+    add_file(result, all.headers, file);
+  }
+  if (files.paths.empty()) {
+    return all;
+  }
+  check(result, [&] {
+    all.read = read_model_tensors(path);
+    check_complete(all.read, config);
+  });
+  result.warnings = all.read.warnings;
+  for (const fs::path& file : files.unlisted) {
+    const auto is_taken = [&](const auto& entry) {
+      const auto from = all.read.file_of.find(entry.first);
+      return from != all.read.file_of.end() && from->second == file;
+    };
+    if (std::ranges::find(std::views::values(all.read.file_of), file) !=
+        std::views::values(all.read.file_of).end()) {
+      Headers more;
+      add_file(result, more, file);
+      std::erase_if(more, std::not_fn(is_taken));
+      all.headers.merge(more);
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -208,11 +249,16 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
       describe_json(config)
   );
   result.model = summarise_config(config);
+  auto [headers, read] = read_headers(path, config, result);
+  const foreign::PlainConfig plain = foreign::without_leftover(config, read);
+  if (!plain.warning.empty()) {
+    result.warnings.push_back(plain.warning);
+  }
   std::optional<foreign::ForeignModel> other;
   nn::QuantizationConfig quantization;
   check(result, [&] {
     other = foreign::open_foreign(path);
-    quantization = parse_quantization(other ? other->config : config);
+    quantization = parse_quantization(other ? other->config : plain.config);
   });
   result.model->quantization = describe_quantization(quantization);
   const auto generation = text::read_generation_config(path);
@@ -220,13 +266,6 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   result.model->has_tokenizer = dir.tokenizer.has_value();
   result.model->has_chat_template = has_chat_template(dir);
 
-  WeightFiles files;
-  check(result, [&] { files = find_weight_files(path); });
-  result.warnings = files.warnings;
-  Headers headers;
-  for (const fs::path& file : files.paths) {
-    add_file(result, headers, file);
-  }
   const auto of_draft =
       std::erase_if(headers, [](const auto& entry) { return is_of_draft(entry.first); });
   if (of_draft > 0) {
@@ -238,7 +277,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
     headers = derived_headers(*other);
     result.warnings = other->notes;
   }
-  Json named = other ? other->config : config;
+  Json named = other ? other->config : plain.config;
   std::optional<models::TensorRoster> roster;
   const auto keys = std::views::keys(headers);
   const std::vector<std::string> names(keys.begin(), keys.end());

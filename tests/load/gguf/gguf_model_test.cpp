@@ -21,6 +21,7 @@
 #include <numbers>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::load::gguf {
@@ -59,27 +60,36 @@ std::string f32(std::size_t count) {
   return bytes_as(numbers(count), DType::kFloat32);
 }
 
-// Metadata of a model with 4 heads, 2 of them for keys and values, and one layer.
-GgufBuilder metadata(const std::string& architecture) {
+// Metadata of a model with 4 heads, 2 of them for keys and values, and one layer; without a key.
+GgufBuilder metadata(const std::string& architecture, std::string_view left_out = "") {
   const auto key = [&](std::string_view name) { return architecture + "." + std::string(name); };
   GgufBuilder builder;
-  builder.string("general.architecture", architecture)
-      .integer(key("block_count"), 1)
-      .integer(key("embedding_length"), kHidden)
-      .integer(key("feed_forward_length"), 32)
-      .integer(key("context_length"), 512)
-      .integer(key("attention.head_count"), 4)
-      .integer(key("attention.head_count_kv"), 2)
-      .number(key("attention.layer_norm_rms_epsilon"), 1e-5F)
+  builder.string("general.architecture", architecture);
+  const std::vector<std::pair<std::string_view, std::uint32_t>> sizes = {
+      {"block_count", 1},
+      {"embedding_length", kHidden},
+      {"feed_forward_length", 32},
+      {"context_length", 512},
+      {"attention.head_count", 4},
+      {"attention.head_count_kv", 2},
+  };
+  for (const auto& [name, size] : sizes) {
+    if (name != left_out) {
+      builder.integer(key(name), size);
+    }
+  }
+  builder.number(key("attention.layer_norm_rms_epsilon"), 1e-5F)
       .number(key("rope.freq_base"), 500000.0F);
   return builder;
 }
 
 // With all tensors of a layer of Llama, matrices of this type.
 GgufBuilder llama(
-    std::uint32_t type = kF32, const std::function<std::string(std::size_t)>& make = f32
+    std::uint32_t type = kF32,
+    const std::function<std::string(std::size_t)>& make = f32,
+    std::string_view left_out = ""
 ) {
-  GgufBuilder builder = metadata("llama");
+  GgufBuilder builder = metadata("llama", left_out);
   const auto add = [&](std::string_view name, std::uint64_t columns, std::uint64_t rows) {
     builder.tensor(name, {columns, rows}, type, make(columns * rows));
   };
@@ -260,9 +270,14 @@ TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
           .number("llama.rope.scaling.attn_factor", 1.5F)
   );
   refused(
-      ErrorCode::kUnsupported,
-      {"rope_freqs"},
+      ErrorCode::kCorruptData,
+      {"rope_freqs", "8 numbers", "8 above 0"},
       llama().tensor("rope_freqs.weight", {8}, kF32, f32(8))
+  );
+  refused(
+      ErrorCode::kCorruptData,
+      {"rope_freqs", "4 numbers", "8 above 0"},
+      llama().tensor("rope_freqs.weight", {4}, kF32, bytes_as({1, 2, 3, 4}, DType::kFloat32))
   );
   refused(ErrorCode::kCorruptData, {"token_embd"}, metadata("llama"));
   GgufBuilder odd = metadata("llama");
@@ -289,6 +304,63 @@ TEST(GgufModelTest, ReadsLlama3sRopeFromItsFactors) {
   EXPECT_EQ(config["rope_scaling"]["rope_type"], "llama3");
   EXPECT_EQ(config["rope_scaling"]["factor"], 32.0);
   EXPECT_EQ(config["rope_scaling"]["original_max_position_embeddings"], 8192);
+}
+
+TEST(GgufModelTest, OtherFactorsOfRopeAreAList) {
+  const TemporaryDir dir;
+  const std::vector<float> factors{1, 1, 1.5, 2, 2, 4, 8, 1e30F};
+  const auto with_factors = [&](GgufBuilder builder) {
+    return builder.tensor("rope_freqs.weight", {8}, kF32, bytes_as(factors, DType::kFloat32));
+  };
+  Json scaling = open(dir, with_factors(llama()).file()).config["rope_scaling"];
+  EXPECT_EQ(scaling["rope_type"], "longrope");
+  EXPECT_EQ(scaling["short_factor"], scaling["long_factor"]);
+  EXPECT_EQ(scaling["short_factor"][2], 1.5);
+  EXPECT_EQ(scaling["original_max_position_embeddings"], 512);
+  // Beside a factor for all frequencies.
+  scaling = open(dir, with_factors(llama().number("llama.rope.scaling.factor", 4.0F)).file())
+                .config["rope_scaling"];
+  EXPECT_EQ(scaling["short_factor"][2], 6.0);
+  const auto source = dir.write("model.gguf", with_factors(llama()).file());
+  EXPECT_NE(load_checkpoint(source).model, nullptr);
+  expect_error(ErrorCode::kUnsupported, {"rope_freqs", "YaRN"}, [&] {
+    open(dir, with_factors(llama().string("llama.rope.scaling.type", "yarn")).file());
+  });
+}
+
+// As converters of other programs write them.
+TEST(GgufModelTest, KeysThatAreLeftOutOrListedByLayer) {
+  const TemporaryDir dir;
+  const auto integers = [](const std::vector<std::int32_t>& values) {
+    std::string bytes = saker::testing::gguf_number<std::uint32_t>(5) +
+                        saker::testing::gguf_number<std::uint64_t>(values.size());
+    for (const std::int32_t value : values) {
+      bytes += saker::testing::gguf_number(value);
+    }
+    return bytes;
+  };
+  const auto with = [&](std::string_view left_out, const std::vector<std::int32_t>& values) {
+    GgufBuilder builder = llama(kF32, f32, left_out);
+    if (!values.empty()) {
+      builder.raw("llama." + std::string(left_out), 9, integers(values));
+    }
+    return open(dir, builder.file()).config;
+  };
+  EXPECT_EQ(with("attention.head_count_kv", {2, 2})["num_key_value_heads"], 2);
+  EXPECT_EQ(with("feed_forward_length", {32})["intermediate_size"], 32);
+  expect_error(ErrorCode::kUnsupported, {"feed_forward_length", "several"}, [&] {
+    with("feed_forward_length", {32, 64});
+  });
+  EXPECT_FALSE(with("context_length", {}).contains("max_position_embeddings"));
+  const Json yarn = open(
+                        dir,
+                        llama()
+                            .string("llama.rope.scaling.type", "yarn")
+                            .number("llama.rope.scaling.factor", 4.0F)
+                            .file()
+  )
+                        .config;
+  EXPECT_EQ(yarn["rope_scaling"]["original_max_position_embeddings"], 512);
 }
 
 TEST(GgufModelTest, ConvertsToAFolderThatRuns) {
