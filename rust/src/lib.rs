@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! C ABI over the crates that Saker uses: tokenizers, minijinja, regex, blake2b_simd, rustyline and indicatif.
+//! C ABI over the crates that Saker uses: tokenizers, minijinja (values of templates), regex, blake2b_simd, rustyline and indicatif.
 //! The functions are declared and documented in include/saker_rs.h.
 
 mod detokenizer;
 mod ffi;
 mod hash;
 mod line_editor;
+mod memory;
 mod pattern;
 mod progress;
 mod template;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -297,7 +298,7 @@ bool has_kind(const Json& value, Kind kind) {
     case Kind::kInteger:
       return value.is_number_integer();
     case Kind::kNumber:
-      return value.is_number();
+      return value.is_number() && std::isfinite(value.get<double>());
     case Kind::kFlag:
       return value.is_boolean();
     case Kind::kText:
