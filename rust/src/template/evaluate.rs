@@ -61,6 +61,11 @@ impl Record {
         drop(old);
     }
 
+    pub fn unset(&self, index: u32) {
+        let old = self.slots().get_mut(index as usize).and_then(Option::take);
+        drop(old);
+    }
+
     /// Gives up all variables.
     pub fn take(&self) -> Vec<Value> {
         std::mem::take(&mut *self.slots()).into_iter().flatten().collect()
@@ -83,7 +88,7 @@ pub struct Run {
 
 impl Run {
     fn resolve(&self, name: &str) -> Option<Value> {
-        match values::dict_of(&self.variables).and_then(|variables| variables.get(&Value::from(name))) {
+        match values::dict_of(&self.variables).and_then(|variables| variables.get_text(name)) {
             Some(value) => Some(value),
             None => functions::global(name),
         }
@@ -123,13 +128,13 @@ impl Frame<'_> {
                 Load::Parameter => {}
                 Load::Resolve(name) => self.record.set(*index, self.run.resolve(name)),
                 Load::Alias(slot) => self.record.set(*index, self.record.get(*slot)),
-                Load::Missing => self.record.set(*index, None),
+                Load::Missing => self.record.unset(*index),
             }
         }
     }
 
     pub fn leave(&self, scope: &Scope) {
-        scope.loads.iter().for_each(|(index, _)| self.record.set(*index, None));
+        scope.loads.iter().for_each(|(index, _)| self.record.unset(*index));
     }
 
     pub fn assign(&self, target: &Target, value: Value) -> Result<(), Error> {

@@ -190,7 +190,7 @@ pub fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
         return Ok(found);
     }
     match dict_of(value) {
-        Some(dict) => Ok(dict.get(&Value::from(name)).unwrap_or_default()),
+        Some(dict) => Ok(dict.get_text(name).unwrap_or_default()),
         None => only_attribute(value, name),
     }
 }
@@ -212,7 +212,7 @@ pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
             _ => integers::arithmetic(super::syntax::Operator::Multiply, value, &Value::from(0)).map(Option::unwrap_or_default),
         };
     }
-    Ok(value.as_object().and_then(|object| object.get_value(&Value::from(name))).unwrap_or_default())
+    Ok(value.as_object().and_then(|object| object.get_value_by_str(name)).unwrap_or_default())
 }
 
 /// `value[key]`.

@@ -3,6 +3,7 @@
 //! memory goes, so that freeing one by recursion would overflow the stack: what lies deep is freed later, one by one.
 
 use super::arguments::invalid;
+use super::budget::{claim, step};
 use super::integers;
 use indexmap::{Equivalent, IndexMap};
 use minijinja::tests::is_sameas;
@@ -14,6 +15,8 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// How deep tuples that are keys may nest.
+const MAX_KEY_DEPTH: usize = 100;
 /// How deep values are freed by recursion.
 const MAX_DROP_DEPTH: u32 = 100;
 
@@ -155,7 +158,13 @@ fn key_of(value: &Value, depth: usize) -> Result<Key, Error> {
     if let Some(number) = integers::integer(value) {
         return Ok(i128::try_from(&number).map_or(Key::Big(number), Key::Integer));
     }
-    if let (true, Some(items)) = (is_tuple(value) && depth < 100, slice_of(value)) {
+    if let (true, Some(items)) = (is_tuple(value), slice_of(value)) {
+        // A tuple may hold another one many times over.
+        let _level = step()?;
+        if depth > MAX_KEY_DEPTH {
+            return Err(invalid("a key that is nested too deeply"));
+        }
+        claim(size_of_val(items))?;
         return items.iter().map(|item| key_of(item, depth + 1)).collect::<Result<_, Error>>().map(Key::Tuple);
     }
     Ok(match value.kind() {
@@ -192,7 +201,7 @@ impl Object for Dict {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        self.0.get(&TextKey(key)).map(|(_, value)| value.clone())
+        self.get_text(key)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -222,6 +231,10 @@ impl Dict {
             None => self.0.get(&key_of(key, 0).ok()?),
         }
         .map(|(_, value)| value.clone())
+    }
+
+    pub fn get_text(&self, key: &str) -> Option<Value> {
+        self.0.get(&TextKey(key)).map(|(_, value)| value.clone())
     }
 
     pub fn pairs(&self) -> impl Iterator<Item = &(Value, Value)> {
