@@ -101,7 +101,7 @@ bool saker_rs_template_new(
     const uint8_t* source, size_t size, SakerRsTemplate** out, SakerRsBytes* error
 );
 void saker_rs_template_free(SakerRsTemplate* chat_template);
-// `variables` is a JSON object. Work, output and memory are bounded.
+// `variables` is a map in CBOR. Time, output and memory are bounded.
 bool saker_rs_template_render(
     const SakerRsTemplate* chat_template,
     const uint8_t* variables,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! C ABI over the crates that Saker uses: tokenizers, minijinja, regex, blake2b_simd, rustyline, indicatif and zip.
+//! C ABI over the crates that Saker uses: tokenizers, minijinja (values of templates), regex, blake2b_simd, rustyline,
+//! indicatif and zip.
 //! The functions are declared and documented in include/saker_rs.h.
 
 mod added_tokens;
@@ -8,6 +9,7 @@ mod detokenizer;
 mod ffi;
 mod hash;
 mod line_editor;
+mod memory;
 mod pattern;
 mod progress;
 mod template;

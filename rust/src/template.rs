@@ -1,138 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chat templates: minijinja set up to render what transformers' jinja2 environment renders.
+//! Chat templates, rendered as transformers' jinja2 environment renders them.
+//!
+//! Lexer, parser and expressions make a tree of a template, scopes says where its variables live, evaluate and
+//! expression_values run it. Values are minijinja's, with lists, dicts and integers that behave as Python's.
 //!
 //! Templates come with models from strangers, so each one is compiled and rendered on its own thread, with a stack
-//! for deep nesting, a deadline, and bounds on instructions (FUEL), texts, lists and time (budget.rs).
+//! for deep nesting, a deadline, and bounds on memory and depth (budget.rs).
 
 mod arguments;
 mod braces;
 mod budget;
 mod compare;
-mod compile;
+mod display;
+mod escapes;
+mod evaluate;
+mod expression_values;
+mod expressions;
 mod filters;
 mod functions;
+mod integers;
+mod lexer;
 mod lists;
+mod loops;
 mod macros;
 mod methods;
+mod names;
 mod namespace;
 mod numbers;
 mod operators;
+mod parser;
 mod percent;
 mod python;
-mod rewrite;
+mod scopes;
 mod spec;
 mod split;
 mod strftime;
 mod strings;
+mod syntax;
 mod texts;
+mod values;
+mod variables;
 mod wrap;
 
 use crate::ffi::{borrow, borrow_text, guard, panic_text, SakerRsBytes};
-use arguments::invalid;
-use budget::{check_time, claim_output, Text};
-use compile::{compile, Compiled};
-use minijinja::value::{Rest, Tuple, ValueKind};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
-use rewrite::rewrite;
+use minijinja::Error;
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
+use syntax::Template;
 
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Instructions of one rendering; a long conversation needs some ten thousand.
-const FUEL: u64 = 4_000_000;
 /// Address space, not memory: pages are touched only as deep as the template nests.
-const STACK: usize = 512 << 20;
+const STACK: usize = 64 << 20;
+/// The largest real template is about 100 kB.
+const MAX_SOURCE: usize = 1 << 18;
 
 pub struct SakerRsTemplate {
-    program: Arc<Program>,
-}
-
-/// Fields drop in this order: the instructions borrow from the source.
-struct Program {
-    compiled: Compiled<'static>,
-    environment: Environment<'static>,
-    _source: Box<str>,
-}
-
-/// What a loop runs over: the engine would take none as an empty list.
-fn iterate(value: Value) -> Result<Value, Error> {
-    check_time()?;
-    match value.kind() {
-        ValueKind::None => Err(invalid("a loop over none")),
-        // The loop knows the length of a list alone.
-        ValueKind::String => lists::collect(&value).map(Value::from),
-        _ => Ok(value),
-    }
-}
-
-/// What the instructions of compile.rs call.
-fn add_operators(environment: &mut Environment) {
-    environment.add_function(compile::ADD, operators::add);
-    environment.add_function(compile::ATTRIBUTE, methods::attribute);
-    environment.add_function(compile::CHANGED, operators::changed);
-    environment.add_function(compile::CONCAT, python::concat);
-    environment.add_function(compile::ITEM, |value: &Value, key: &Value| methods::item(value, key));
-    environment.add_function(compile::ITERATE, iterate);
-    environment.add_function(compile::MAP, |given: Rest<Value>| methods::map_of(&given));
-    environment.add_function(compile::MODULO, operators::modulo);
-    environment.add_function(compile::MULTIPLY, operators::multiply);
-    environment.add_function(compile::OPEN_MACRO, macros::open);
-    environment.add_function(compile::SET, namespace::set);
-    environment.add_function(compile::SLICE, operators::slice);
-    environment.add_function(compile::SPLAT, operators::splat);
-    environment.add_function(compile::SPLAT_NAMED, operators::splat_named);
-    for (i, comparison) in operators::COMPARISONS.into_iter().enumerate() {
-        environment.add_function(compile::COMPARE[i], move |a: &Value, b: &Value| comparison(a, b));
-        environment.add_function(compile::COMPARE_AND_KEEP[i], move |a: Value, b: Value| {
-            comparison(&a, &b).map(|result| Value::from(Tuple::from([Value::from(result), b])))
-        });
-    }
-}
-
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Lenient);
-    environment.set_unknown_method_callback(methods::call);
-    environment.set_fuel(Some(FUEL));
-    environment.set_formatter(|out, state, value| {
-        let mut text = Text::default();
-        if matches!(state.auto_escape(), AutoEscape::None) || value.is_safe() {
-            python::write_str(&mut text, value)?;
-        } else {
-            texts::push_escaped(&mut text, &python::to_text(value)?)?;
-        }
-        claim_output(text.as_str().len())?;
-        Ok(out.write_str(text.as_str())?)
-    });
-    add_operators(&mut environment);
-    functions::add_functions(&mut environment);
-    filters::add_filters(&mut environment);
-    filters::add_tests(&mut environment);
-    environment
+    template: Arc<Template>,
 }
 
 /// One line that says what failed and where.
 fn describe(error: &Error) -> String {
-    let what = match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => "the template runs for too long".to_owned(),
-        (ErrorKind::InvalidOperation, Some(detail)) => detail.to_owned(),
-        (kind, Some(detail)) => format!("{kind}: {detail}"),
-        (kind, None) => kind.to_string(),
-    };
-    match error.line() {
-        Some(line) => format!("line {line}: {what}"),
-        None => what,
+    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    match arguments::line() {
+        0 => what,
+        line => format!("line {line}: {what}"),
     }
 }
 
-/// Runs `body` on its own thread. After the deadline the thread is left alone: it ends at its next step that
-/// costs time, or when its fuel does.
+/// Runs `body` on its own thread. After the deadline the thread is left alone: it ends at its next step.
 fn bounded<T: Send + 'static>(body: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     let (sender, receiver) = sync_channel(1);
     let thread = std::thread::Builder::new().name("template".into()).stack_size(STACK);
     let handle = thread.spawn(move || {
-        budget::start_clock(DEADLINE);
+        budget::start(DEADLINE);
         let result = body();
         namespace::clear_all();
         // The receiver is gone after the deadline.
@@ -148,27 +89,17 @@ fn bounded<T: Send + 'static>(body: impl FnOnce() -> Result<T, String> + Send + 
     }
 }
 
-fn load(source: &str) -> Result<Program, String> {
-    let source: Box<str> = rewrite(source).map_err(|e| describe(&e))?.into();
-    // SAFETY: the text is on the heap, lives in the same Program, is never changed and is dropped last.
-    let text: &'static str = unsafe { &*std::ptr::from_ref::<str>(&source) };
-    let compiled = compile(text).map_err(|e| describe(&e))?;
-    let environment = environment();
-    Ok(Program { compiled, environment, _source: source })
+fn load(source: &str) -> Result<Template, String> {
+    if source.len() > MAX_SOURCE {
+        return Err(format!("{} bytes of template, at most {MAX_SOURCE} expected", source.len()));
+    }
+    evaluate::compile(source).map_err(|e| describe(&e))
 }
 
-fn render(program: &Program, variables: &[u8]) -> Result<String, String> {
-    let variables: serde_json::Value = serde_json::from_slice(variables).map_err(|e| e.to_string())?;
-    let root = Value::from(minijinja::value::Serde(&variables));
-    let mut text = String::new();
-    let mut out = minijinja::machinery::make_string_output(&mut text);
-    let Compiled { instructions, blocks, .. } = &program.compiled;
-    let result =
-        minijinja::machinery::eval(&program.environment, instructions, root, blocks, &mut out, AutoEscape::None);
-    match result {
-        Ok(_) => Ok(text),
-        Err(error) => Err(describe(&error)),
-    }
+fn render(template: &Arc<Template>, variables: &[u8]) -> Result<String, String> {
+    let variables = variables::read(variables).map_err(|e| describe(&e))?;
+    budget::start(DEADLINE);
+    evaluate::render(template, variables).map_err(|e| describe(&e))
 }
 
 /// # Safety
@@ -182,8 +113,8 @@ pub unsafe extern "C" fn saker_rs_template_new(
 ) -> bool {
     guard(error, || {
         let source = borrow_text(source, size)?.to_owned();
-        let program = Arc::new(bounded(move || load(&source))?);
-        out.write(Box::into_raw(Box::new(SakerRsTemplate { program })));
+        let template = Arc::new(bounded(move || load(&source))?);
+        out.write(Box::into_raw(Box::new(SakerRsTemplate { template })));
         Ok(())
     })
 }
@@ -208,9 +139,9 @@ pub unsafe extern "C" fn saker_rs_template_render(
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
-        let program = (*template).program.clone();
+        let template = (*template).template.clone();
         let variables = borrow(variables, size).to_vec();
-        out.write(bounded(move || render(&program, &variables))?.into_bytes().into());
+        out.write(bounded(move || render(&template, &variables))?.into_bytes().into());
         Ok(())
     })
 }

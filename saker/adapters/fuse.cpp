@@ -6,6 +6,7 @@
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/load/safetensors_writer.h"
 #include "saker/text/chat_template.h"
 
@@ -28,7 +29,7 @@ void write_text(const fs::path& path, std::string_view text) {
 }
 
 void write_json(const fs::path& path, const Json& json) {
-  write_text(path, json.dump(2) + "\n");
+  write_text(path, write_json(json, 2) + "\n");
 }
 
 FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions& options) {

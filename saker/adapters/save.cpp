@@ -6,6 +6,7 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/load/safetensors_writer.h"
 
 #include <fmt/format.h>
@@ -153,7 +154,7 @@ void write_folder(
 ) {
   load::write_safetensors(dir / weights, tensors, {{"format", "pt"}});
   AtomicFile file(dir / kAdapterConfig);
-  file.write(config.dump(2) + "\n");
+  file.write(write_json(config, 2) + "\n");
   file.commit();
 }
 

@@ -2,6 +2,7 @@
 #include "saker/base/json.h"
 
 #include "saker/base/error.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -32,7 +34,8 @@ class TreeBuilder {
   using string_t = Json::string_t;
   using binary_t = Json::binary_t;
 
-  TreeBuilder(std::string_view what, RepeatedKeys repeated) : what_(what), repeated_(repeated) {}
+  TreeBuilder(std::string_view what, RepeatedKeys repeated, const NumberedText& numbers)
+      : what_(what), repeated_(repeated), numbers_(numbers) {}
 
   bool null() { return add(Json(nullptr)); }
 
@@ -42,7 +45,14 @@ class TreeBuilder {
 
   bool number_unsigned(number_unsigned_t value) { return add(Json(value)); }
 
-  bool number_float(number_float_t value, const string_t& /*text*/) { return add(Json(value)); }
+  bool number_float(number_float_t value, const string_t& text) {
+    if (const Json* number = numbers_.find(text)) {
+      return add(*number);
+    }
+    // Beyond 64 bits the parser takes an integer for a float.
+    const bool is_integer = text.find_first_of(".eE") == string_t::npos;
+    return add(is_integer ? json_integer(text, what_) : Json(value));
+  }
 
   bool string(string_t& value) { return add(Json(std::move(value))); }
 
@@ -176,6 +186,7 @@ class TreeBuilder {
 
   std::string_view what_;
   RepeatedKeys repeated_;
+  const NumberedText& numbers_;
   Json root_;
   std::vector<Json*> open_;
   std::size_t count_ = 0;
@@ -199,6 +210,13 @@ const Json* member(const Json& object, std::string_view key) {
       ErrorCode::kCorruptData,
       fmt::format("'{}' is {}, expected {}", key, describe_json(value), expected)
   );
+}
+
+// The beginning of a number whose digits are many.
+std::string cut(std::string_view digits) {
+  constexpr std::size_t kShown = 40;
+  return digits.size() <= kShown ? std::string(digits)
+                                 : fmt::format("{}...", digits.substr(0, kShown));
 }
 
 std::int64_t to_int(std::string_view key, const Json& value, std::string_view expected) {
@@ -238,9 +256,20 @@ Json parse_json(std::string_view text, std::string_view what, RepeatedKeys repea
         ErrorCode::kCorruptData, fmt::format("{}: byte {}: a NUL is no JSON", what, nul + 1)
     );
   }
-  TreeBuilder builder(what, repeated);
-  Json::sax_parse(text, &builder);
-  return builder.take();
+  const auto parse = [&](std::string_view plain, const NumberedText& numbers) {
+    TreeBuilder builder(what, repeated, numbers);
+    Json::sax_parse(plain, &builder);
+    return builder.take();
+  };
+  try {
+    return parse(text, {});
+  } catch (const Error&) {
+    const auto plain = with_plain_numbers(text, what);
+    if (plain.numbers.empty()) {
+      throw;
+    }
+    return parse(plain.text, plain);
+  }
 }
 
 Json read_json_file(const std::filesystem::path& path) {
@@ -262,10 +291,14 @@ double json_double(const Json& object, std::string_view key, double fallback) {
   if (value == nullptr) {
     return fallback;
   }
-  if (!value->is_number() || !std::isfinite(value->get<double>())) {
+  const auto digits = json_digits(*value);
+  const double number = digits               ? std::strtod(std::string(*digits).c_str(), nullptr)
+                        : value->is_number() ? value->get<double>()
+                                             : std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(number)) {
     fail(key, *value, "a finite number");
   }
-  return value->get<double>();
+  return number;
 }
 
 bool json_bool(const Json& object, std::string_view key, bool fallback) {
@@ -311,8 +344,10 @@ std::string describe_json(const Json& value) {
       return fmt::format("an array of {}", value.size());
     case Json::value_t::string:
       return quote(value.get_ref<const std::string&>());
+    case Json::value_t::binary:
+      return cut(json_digits(value).value_or(""));
     default:
-      return value.dump();
+      return write_json(value);
   }
 }
 

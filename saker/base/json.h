@@ -27,8 +27,8 @@ enum class RepeatedKeys : std::uint8_t {
   kRefuse,    // kCorruptData.
 };
 
-// `what` names the source in messages. Throws kCorruptData with position and reason. Python's NaN
-// and Infinity are refused. Time and memory grow with the text's length only, whatever it holds.
+// `what` names the source in messages. Throws kCorruptData with position and reason. Numbers are
+// Python's (json/json_numbers.h). Time and memory grow with the text's length only.
 Json parse_json(
     std::string_view text, std::string_view what, RepeatedKeys repeated = RepeatedKeys::kLastWins
 );

@@ -319,7 +319,7 @@ bool has_kind(const Json& value, Kind kind) {
     case Kind::kInteger:
       return value.is_number_integer();
     case Kind::kNumber:
-      return value.is_number();
+      return value.is_number() && std::isfinite(value.get<double>());
     case Kind::kFlag:
       return value.is_boolean();
     case Kind::kText:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/result_json.h"
 
+#include "saker/base/json/json_numbers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -141,7 +143,7 @@ Json spread_json(std::vector<double> values) {
 }
 
 std::string dump_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return write_json(json) + "\n";
 }
 
 }  // namespace saker::cli

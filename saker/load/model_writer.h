@@ -11,7 +11,7 @@
 //   for (std::size_t i = 0; i < writer.tensors().size(); ++i) {
 //     writer.write(i, 0, bytes);      // in any order, in pieces, from several threads
 //   }
-//   writer.write_text("config.json", config.dump(4));
+//   writer.write_text("config.json", write_json(config, 4));
 //   writer.copy_files(source_dir);    // the tokenizer's files and the like
 //   writer.commit(parameters);
 

@@ -2,6 +2,7 @@
 #include "saker/text/call_history.h"
 
 #include "saker/base/error.h"
+#include "saker/base/json/json_numbers.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ std::string text_at(const Json& object, const char* key) {
 // As Python writes JSON, and with it the tools that models were trained on.
 std::string spaced_json(const Json& value) {
   if (!value.is_structured()) {
-    return value.dump();
+    return write_json(value);
   }
   std::string text;
   for (const auto& [key, member] : value.items()) {

@@ -118,14 +118,6 @@ Json thinking_variables(std::optional<bool> thinking) {
   };
 }
 
-std::string dump(const Json& variables) {
-  try {
-    return variables.dump();
-  } catch (const Json::exception&) {
-    throw Error(ErrorCode::kInvalidArgument, "the messages are not valid UTF-8");
-  }
-}
-
 }  // namespace
 
 // Compiled when it is first used: a model whose template is broken still completes plain text.
@@ -142,12 +134,15 @@ class ChatTemplate::Compiled {
 
   const TemplateTraits& traits() const { return traits_; }
 
-  std::string render(const std::string& variables) const {
+  std::string render(const Json& variables) const {
+    // CBOR keeps each bit of a number, and takes the digits of long integers
+    // (base/json/json_numbers.h).
+    std::string cbor;
+    Json::to_cbor(variables, cbor);
     SakerRsBytes text{};
     SakerRsBytes error{};
-    const bool ok = saker_rs_template_render(
-        &compiled(), rust_data(variables), variables.size(), &text, &error
-    );
+    const bool ok =
+        saker_rs_template_render(&compiled(), rust_data(cbor), cbor.size(), &text, &error);
     check_rust(ok, error, ErrorCode::kInvalidArgument, "chat template");
     return take_string(text);
   }
@@ -161,7 +156,7 @@ class ChatTemplate::Compiled {
     variables["messages"] = messages;
     variables["add_generation_prompt"] = false;
     try {
-      return render(dump(variables));
+      return render(variables);
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -275,7 +270,7 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   const Compiled& chosen = choose(!tools.is_null());
   variables["messages"] = fit_messages(messages, chosen.traits());
   variables["add_generation_prompt"] = options.add_generation_prompt;
-  return chosen.render(dump(variables));
+  return chosen.render(variables);
 }
 
 bool ChatTemplate::switches_thinking() const {

@@ -28,7 +28,7 @@ TEST(ParseJson, ReadsWhatItIsGiven) {
 
 TEST(ParseJson, NamesSourceAndPosition) {
   expect_error(ErrorCode::kCorruptData, {"config.json", "byte 6", "invalid literal"}, [] {
-    parse_json(R"({"a":NaN})", "config.json");
+    parse_json(R"({"a":Nan})", "config.json");
   });
   expect_error(ErrorCode::kCorruptData, {"byte 1"}, [] { parse_json("", "config.json"); });
   expect_error(ErrorCode::kCorruptData, {"unexpected end"}, [] { parse_json("[1", "t"); });
@@ -37,13 +37,15 @@ TEST(ParseJson, NamesSourceAndPosition) {
 
 TEST(ParseJson, RefusesWhatIsNoJson) {
   for (const std::string_view text :
-       {"NaN",
-        "Infinity",
-        "-Infinity",
+       {"nan",
+        "Infinit",
+        "+Infinity",
+        "-NaN",
+        "[NaN,]",
         "[1,]",
         "{\"a\":1,}",
         "01",
-        "1e999",
+        "1e999x",
         "'a'",
         "{a:1}",
         "\"\t\"",

@@ -3,7 +3,9 @@
 
 use super::python::{kind_name, to_text};
 use minijinja::value::Kwargs;
+use super::integers;
 use minijinja::{Error, ErrorKind, Value};
+use std::cell::Cell;
 
 pub struct Arguments {
     names: &'static [&'static str],
@@ -12,6 +14,20 @@ pub struct Arguments {
 
 pub fn invalid(text: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, text)
+}
+
+thread_local! {
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Says which line of the template is read or run.
+pub fn set_line(line: u32) {
+    LINE.set(line);
+}
+
+/// The line that was read or run last; 0 before the first.
+pub fn line() -> u32 {
+    LINE.get()
 }
 
 /// Splits the arguments of a call into those by position and those by name.
@@ -65,8 +81,8 @@ impl Arguments {
 
     pub fn integer(&self, index: usize) -> Result<Option<i64>, Error> {
         let Some(value) = self.get(index) else { return Ok(None) };
-        if value.is_integer() || matches!(value.kind(), minijinja::value::ValueKind::Bool) {
-            return Ok(Some(i64::try_from(value.clone())?));
+        if integers::integer(value).is_some() {
+            return integers::small(value).map(Some).ok_or_else(|| self.wrong_type(index, value, "64 bits"));
         }
         Err(self.wrong_type(index, value, "an integer"))
     }

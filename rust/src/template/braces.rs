@@ -3,6 +3,7 @@
 
 use super::arguments::{invalid, split};
 use super::budget::Text;
+use super::integers;
 use super::python::{is_float, to_repr, to_text, write_str};
 use super::spec::{wrong_value, Format, Spec};
 use minijinja::value::ValueKind;
@@ -53,7 +54,7 @@ fn write_formatted(out: &mut Text, value: &Value, spec_text: &str) -> Result<(),
         return write_str(out, value);
     }
     let spec = colon_spec(spec_text)?;
-    let is_whole = value.is_integer() || value.kind() == ValueKind::Bool;
+    let is_whole = integers::integer(value).is_some();
     match (value.kind(), spec.kind) {
         (ValueKind::String, None | Some('s')) => {
             let spec = Spec { align: spec.align.filter(|&align| align != '='), ..spec };

@@ -1,48 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds on what one rendering may build. Each rendering has its own thread, so the counter is thread-local.
+//! Bounds on the time, memory and depth of one rendering, whatever the number of its steps: long conversations take
+//! millions. Each rendering has its own thread, so the counters are thread-local.
 
+use crate::memory::held;
 use minijinja::{Error, ErrorKind, Value};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// One text: far above any prompt that a model can read.
 pub const MAX_TEXT: usize = 64 << 20;
-/// All texts and lists that one rendering makes, copies included.
-const MAX_TOTAL: usize = 2 << 30;
-/// What the template writes, with what it captures and writes again.
-const MAX_OUTPUT: usize = 128 << 20;
+/// What a rendering may hold at one time, beside the variables that it was given.
+const MAX_HELD: usize = 256 << 20;
 /// What a text, a list or an object costs beside its content.
 pub const OVERHEAD: usize = 96;
 /// A pair in a dict, whose table may be half empty.
 pub const PAIR_SIZE: usize = 128;
-/// Bytes between two looks at the clock.
+/// Bytes between two looks at the clock, and steps.
 const CLOCK_STEP: usize = 4096;
+const CLOCK_STEPS: usize = 256;
 /// Items of one list.
 pub const MAX_ITEMS: usize = 1 << 20;
+/// Statements and expressions inside of one another, macros that call each other included.
+const MAX_DEPTH: u32 = 20_000;
+/// Macros and loops that call each other. Python's recursion ends there.
+const MAX_CALLS: u32 = 198;
 
 thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
-    static OUTPUT: Cell<usize> = const { Cell::new(0) };
+    static STEPS: Cell<usize> = const { Cell::new(0) };
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+    static HELD_BEFORE: Cell<isize> = const { Cell::new(0) };
     static END: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 pub enum Exceeded {
     Size,
     Time,
+    Depth,
 }
 
 impl From<Exceeded> for Error {
     fn from(exceeded: Exceeded) -> Error {
-        match exceeded {
-            Exceeded::Size => Error::new(ErrorKind::InvalidOperation, "the text or list grows beyond all bounds"),
-            Exceeded::Time => ErrorKind::OutOfFuel.into(),
-        }
+        let text = match exceeded {
+            Exceeded::Size => "the text or list grows beyond all bounds",
+            Exceeded::Time => "the template runs for too long",
+            Exceeded::Depth => "the template calls itself too often or is nested too deeply",
+        };
+        Error::new(ErrorKind::InvalidOperation, text)
     }
 }
 
-/// Gives this thread's rendering so much time.
-pub fn start_clock(time: Duration) {
+/// Gives this thread's work so much time, and memory from now on.
+pub fn start(time: Duration) {
     END.set(Instant::now().checked_add(time));
+    HELD_BEFORE.set(held());
 }
 
 /// Fails when time is up. Whatever may take long asks first.
@@ -54,27 +66,49 @@ pub fn check_time() -> Result<(), Exceeded> {
     }
 }
 
-/// Claims `bytes` of the budget for a text of `size` bytes.
+/// One level of a count that goes back when it ends.
+pub struct Level(&'static std::thread::LocalKey<Cell<u32>>);
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+fn enter(count: &'static std::thread::LocalKey<Cell<u32>>, most: u32) -> Result<Level, Exceeded> {
+    if count.get() >= most {
+        return Err(Exceeded::Depth);
+    }
+    count.set(count.get() + 1);
+    Ok(Level(count))
+}
+
+/// A statement or expression, for as long as its level lives.
+pub fn step() -> Result<Level, Exceeded> {
+    STEPS.set(STEPS.get().wrapping_add(1));
+    if STEPS.get() % CLOCK_STEPS == 0 {
+        check_time()?;
+    }
+    enter(&DEPTH, MAX_DEPTH)
+}
+
+/// A call of a macro or a recursive loop, for as long as its level lives.
+pub fn enter_call() -> Result<Level, Exceeded> {
+    enter(&CALLS, MAX_CALLS)
+}
+
+/// Asks for room for `size` bytes more, and now and then for time.
 pub fn claim(size: usize) -> Result<(), Exceeded> {
-    let used = USED.get().saturating_add(size);
+    let used = USED.get().wrapping_add(size);
     if used / CLOCK_STEP != USED.get() / CLOCK_STEP {
         check_time()?;
     }
-    if size > MAX_TEXT || used > MAX_TOTAL {
+    let held = usize::try_from(held() - HELD_BEFORE.get()).unwrap_or(0);
+    if size > MAX_TEXT || held.saturating_add(size) > MAX_HELD {
         return Err(Exceeded::Size);
     }
     USED.set(used);
     Ok(())
-}
-
-/// Claims room for a text in the output or in what is captured of it.
-pub fn claim_output(size: usize) -> Result<(), Exceeded> {
-    OUTPUT.set(OUTPUT.get().saturating_add(size));
-    if OUTPUT.get() > MAX_OUTPUT {
-        Err(Exceeded::Size)
-    } else {
-        Ok(())
-    }
 }
 
 /// Pays for a text that is at most a few times as long as one that was paid for.
@@ -167,6 +201,6 @@ impl List {
 
 impl From<List> for Value {
     fn from(list: List) -> Value {
-        Value::from(list.into_vec())
+        super::values::list(list.into_vec())
     }
 }

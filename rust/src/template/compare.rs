@@ -3,23 +3,22 @@
 
 use super::arguments::invalid;
 use super::budget::{check_time, claim};
+use super::integers;
 use super::lists::items_of;
+use super::values::{dict_of, is_tuple, range_of, slice_of};
+pub use super::values::check_key;
 use super::python::{kind_name, too_deep, MAX_DEPTH};
-use minijinja::value::ValueKind;
+use minijinja::tests::is_sameas;
 use minijinja::{Error, Value};
 use std::cmp::Ordering;
 
 fn is_list(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+    slice_of(value).is_some() || range_of(value).is_some()
 }
 
-/// Python's True and False are numbers.
-fn number(value: &Value) -> Option<Value> {
-    match value.kind() {
-        ValueKind::Bool => Some(Value::from(i64::from(value.is_true()))),
-        ValueKind::Number => Some(value.clone()),
-        _ => None,
-    }
+/// Lists, tuples and ranges compare with their own kind.
+fn are_alike(a: &Value, b: &Value) -> bool {
+    is_tuple(a) == is_tuple(b) && range_of(a).is_some() == range_of(b).is_some()
 }
 
 /// What a comparison costs of the budget, so that those of shared values come to an end.
@@ -41,18 +40,21 @@ pub fn equal(a: &Value, b: &Value) -> Result<bool, Error> {
 fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
     step(a, b, depth)?;
     if is_list(a) && is_list(b) {
-        return Ok(a.is_tuple() == b.is_tuple() && order_lists(a, b, depth, equal_or_greater)? == Ordering::Equal);
+        return Ok(are_alike(a, b) && order_lists(a, b, depth, equal_or_greater)? == Ordering::Equal);
     }
-    if a.kind() != ValueKind::Map || b.kind() != ValueKind::Map {
-        return Ok(a == b);
+    if integers::is_number(a) && integers::is_number(b) {
+        return Ok(integers::compare(a, b) == Some(Ordering::Equal));
     }
-    if a.len() != b.len() {
+    let (Some(left), Some(right)) = (dict_of(a), dict_of(b)) else {
+        // Other objects are equal to themselves alone.
+        return Ok(if a.as_object().is_some() { is_sameas(a, b) } else { b.as_object().is_none() && a == b });
+    };
+    if left.pairs().count() != right.pairs().count() {
         return Ok(false);
     }
-    for key in items_of(a)? {
-        let key = key?;
-        let (left, right) = (a.get_item(&key)?, b.get_item(&key)?);
-        if right.is_undefined() || !equal_at(&left, &right, depth + 1)? {
+    for (key, value) in left.pairs() {
+        let is_same = right.get(key).map_or(Ok(false), |other| equal_at(value, &other, depth + 1))?;
+        if !is_same {
             return Ok(false);
         }
     }
@@ -100,16 +102,27 @@ pub fn order(a: &Value, b: &Value) -> Result<Ordering, Error> {
 /// `order` inside values that are nested so deep.
 pub fn order_at(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error> {
     step(a, b, depth)?;
-    if let (Some(x), Some(y)) = (number(a), number(b)) {
-        return Ok(x.cmp(&y));
+    if integers::is_number(a) && integers::is_number(b) {
+        // Nothing is below or above NaN.
+        return integers::compare(a, b).ok_or_else(|| invalid(NOT_ORDERED));
     }
     if let (Some(x), Some(y)) = (a.as_str(), b.as_str()) {
         return Ok(x.cmp(y));
     }
-    if is_list(a) && is_list(b) && a.is_tuple() == b.is_tuple() {
+    if is_list(a) && is_list(b) && are_alike(a, b) && range_of(a).is_none() {
         return order_lists(a, b, depth, order_items);
     }
     Err(invalid(format!("{} and {} have no order", kind_name(a), kind_name(b))))
+}
+
+const NOT_ORDERED: &str = "NaN has no order";
+
+/// Whether `a < b` or the like holds, which it never does for NaN.
+pub fn holds(a: &Value, b: &Value, wanted: fn(Ordering) -> bool) -> Result<bool, Error> {
+    if integers::is_number(a) && integers::is_number(b) {
+        return Ok(integers::compare(a, b).is_some_and(wanted));
+    }
+    order(a, b).map(wanted)
 }
 
 /// `item in container`.
@@ -119,9 +132,9 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
         check_time()?;
         return Ok(text.contains(part));
     }
-    if container.kind() == ValueKind::Map {
+    if let Some(dict) = dict_of(container) {
         check_key(item)?;
-        return Ok(!container.get_item(item)?.is_undefined());
+        return Ok(dict.get(item).is_some());
     }
     for other in items_of(container)? {
         if equal(&other?, item)? {
@@ -129,21 +142,4 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
         }
     }
     Ok(false)
-}
-
-/// Refuses what cannot be a key of a dict, and pays for reading the key.
-pub fn check_key(key: &Value) -> Result<(), Error> {
-    check_key_at(key, 0)
-}
-
-fn check_key_at(key: &Value, depth: usize) -> Result<(), Error> {
-    if key.is_tuple() {
-        step(key, key, depth)?;
-        return items_of(key)?.try_for_each(|item| check_key_at(&item?, depth + 1));
-    }
-    match key.kind() {
-        ValueKind::String => Ok(claim(key.as_str().map_or(0, str::len))?),
-        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => Err(invalid(format!("{} as a key", kind_name(key)))),
-        _ => Ok(()),
-    }
 }

@@ -3,19 +3,25 @@
 
 use super::arguments::{invalid, Arguments};
 use super::budget::check_time;
-use super::operators::COMPARISONS;
+use super::compare;
+use super::functions::is_callable;
+use super::integers;
 use super::python::{is_float, to_text};
 use super::strings::Method as TextFilter;
-use super::{lists, methods, numbers, percent, python, strings, texts, wrap};
-use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, State, Value};
+use super::texts::keep_mark;
+use super::{display, lists, methods, numbers, percent, python, strings, texts, wrap};
+use minijinja::tests::is_sameas;
+use minijinja::value::ValueKind;
+use minijinja::{Error, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
-type Filter = fn(&mut State, &Value, &Arguments) -> Result<Value, Error>;
+type Filter = fn(&Value, &Arguments) -> Result<Value, Error>;
 
 /// Name, arguments, function.
 const FILTERS: &[(&str, &[&str], Filter)] = &[
     ("abs", &[], numbers::abs),
-    ("attr", &["name"], |_, value, arguments| methods::only_attribute(value, arguments.required_text(0)?)),
+    ("attr", &["name"], |value, arguments| methods::only_attribute(value, arguments.required_text(0)?)),
     ("batch", &["linecount", "fill_with"], lists::batch),
     ("count", &[], lists::length),
     ("d", &["default_value", "boolean"], default),
@@ -23,6 +29,7 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
     ("dictsort", &["case_sensitive", "by", "reverse"], lists::dictsort),
     ("e", &[], texts::escape),
     ("escape", &[], texts::escape),
+    ("filesizeformat", &["binary"], display::filesizeformat),
     ("first", &[], lists::first),
     ("float", &["default"], numbers::float),
     ("forceescape", &[], texts::force_escape),
@@ -36,17 +43,21 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
     ("list", &[], lists::list),
     ("max", &["case_sensitive", "attribute"], lists::max),
     ("min", &["case_sensitive", "attribute"], lists::min),
+    ("pprint", &[], display::pprint),
+    ("random", &[], display::random),
     ("reverse", &[], lists::reverse),
     ("round", &["precision", "method"], numbers::round),
     ("safe", &[], texts::safe),
     ("slice", &["slices", "fill_with"], lists::slice),
     ("sort", &["reverse", "case_sensitive", "attribute"], lists::sort),
     ("string", &[], texts::string),
+    ("striptags", &[], display::striptags),
     ("sum", &["attribute", "start"], lists::sum),
     ("tojson", &["ensure_ascii", "indent", "separators", "sort_keys"], python::tojson),
     ("truncate", &["length", "killwords", "end", "leeway"], texts::truncate),
     ("unique", &["case_sensitive", "attribute"], lists::unique),
     ("urlencode", &[], texts::urlencode),
+    ("urlize", &["trim_url_limit", "nofollow", "target", "rel", "extra_schemes"], display::urlize),
     ("wordwrap", &["width", "break_long_words", "wrapstring", "break_on_hyphens"], wrap::wordwrap),
     ("xmlattr", &["autospace"], texts::xmlattr),
 ];
@@ -81,6 +92,21 @@ const COMPARISON_NAMES: [&[&str]; 7] = [
     &["in"],
 ];
 
+type Comparison = fn(&Value, &Value) -> Result<bool, Error>;
+
+const COMPARISONS: [Comparison; 7] = [
+    compare::equal,
+    |a, b| Ok(!compare::equal(a, b)?),
+    |a, b| compare::holds(a, b, |order| order.is_lt()),
+    |a, b| compare::holds(a, b, |order| order.is_le()),
+    |a, b| compare::holds(a, b, |order| order.is_gt()),
+    |a, b| compare::holds(a, b, |order| order.is_ge()),
+    |item, container| compare::contains(container, item),
+];
+
+/// Tests with an argument of their own.
+const OTHER_TESTS: [&str; 4] = ["divisibleby", "filter", "sameas", "test"];
+
 type Test = fn(&Value) -> Result<bool, Error>;
 
 const TESTS: &[(&str, Test)] = &[
@@ -88,16 +114,16 @@ const TESTS: &[(&str, Test)] = &[
     ("callable", |value| Ok(is_callable(value))),
     ("defined", |value| Ok(!value.is_undefined())),
     ("escaped", |value| Ok(value.is_safe())),
-    ("even", |value| Ok(remainder(value, 2)? == 0)),
+    ("even", |value| has_remainder(value, 0)),
     ("false", |value| Ok(value.kind() == ValueKind::Bool && !value.is_true())),
     ("float", |value| Ok(is_float(value))),
-    ("integer", |value| Ok(value.is_integer())),
+    ("integer", |value| Ok(integers::is_integer(value))),
     ("iterable", |value| Ok(is_sequence(value) || value.kind() == ValueKind::Iterable)),
     ("lower", |value| Ok(strings::is_lower(&to_text(value)?))),
     ("mapping", |value| Ok(value.kind() == ValueKind::Map)),
     ("none", |value| Ok(value.is_none())),
-    ("number", |value| Ok(matches!(value.kind(), ValueKind::Number | ValueKind::Bool))),
-    ("odd", |value| Ok(remainder(value, 2)? == 1)),
+    ("number", |value| Ok(integers::is_number(value))),
+    ("odd", |value| has_remainder(value, 1)),
     ("sequence", |value| Ok(is_sequence(value))),
     ("string", |value| Ok(value.as_str().is_some())),
     ("true", |value| Ok(value.kind() == ValueKind::Bool && value.is_true())),
@@ -109,61 +135,104 @@ fn is_sequence(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Undefined)
 }
 
-/// Functions, methods and macros; an undefined value is callable in name only.
-fn is_callable(value: &Value) -> bool {
-    let callable = |name: &str| ["BoxedFunction", "Macro", "Bound", "Joiner"].iter().any(|kind| name.ends_with(kind));
-    value.is_undefined() || value.as_object().is_some_and(|object| callable(object.type_name()))
-}
-
-fn remainder(value: &Value, divisor: i128) -> Result<i128, Error> {
-    // What is no whole number has no remainder that a test asks for.
-    let number = if is_float(value) { f64::try_from(value.clone())? } else { 0.0 };
-    if number.fract() != 0.0 {
-        return Ok(-1);
-    }
-    let number = if is_float(value) { number as i128 } else { i128::try_from(value.clone())? };
-    number.checked_rem_euclid(divisor).ok_or_else(|| invalid("a division by 0"))
+/// Whether `value % 2` is this.
+fn has_remainder(value: &Value, wanted: i64) -> Result<bool, Error> {
+    let rest = super::operators::modulo(value, &Value::from(2))?;
+    compare::equal(&rest, &Value::from(wanted))
 }
 
 /// `default(value, default_value="", boolean=False)`.
-fn default(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+fn default(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let is_missing = value.is_undefined() || (arguments.flag(1, false) && !value.is_true());
     let default = || arguments.given(0).cloned().unwrap_or_else(|| Value::from(""));
     Ok(if is_missing { default() } else { value.clone() })
 }
 
-pub fn add_filters(environment: &mut Environment) {
-    for &(name, names, filter) in FILTERS {
-        environment.add_filter(name, move |state: &mut State, value: Value, given: Rest<ValueOrKwargs>| {
-            check_time()?;
-            filter(state, &value, &Arguments::bind(names, &given.into_values())?)
-        });
+fn filter_of(name: &str) -> Option<Filtering> {
+    if let Some((_, names, filter)) = FILTERS.iter().find(|row| row.0 == name) {
+        return Some(Filtering::Value(names, *filter));
     }
-    for &(name, names, filter) in TEXT_FILTERS {
-        environment.add_filter(name, move |value: Value, given: Rest<ValueOrKwargs>| {
-            filter(&to_text(&value)?, &Arguments::bind(names, &given.into_values())?)
-        });
+    if let Some((_, names, filter)) = TEXT_FILTERS.iter().find(|row| row.0 == name) {
+        return Some(Filtering::Text(names, *filter));
     }
-    for (name, selection) in SELECTIONS {
-        environment.add_filter(name, move |state: &mut State, value: Value, given: Rest<ValueOrKwargs>| {
-            lists::select(state, &value, &given.into_values(), selection)
-        });
+    if let Some((_, selection)) = SELECTIONS.iter().find(|row| row.0 == name) {
+        return Some(Filtering::Selection(*selection));
     }
-    environment.add_filter("map", lists::map);
-    environment.add_filter("format", percent::format_filter);
+    match name {
+        "map" => Some(Filtering::Any(lists::map)),
+        "format" => Some(Filtering::Any(percent::format_filter)),
+        _ => None,
+    }
 }
 
-pub fn add_tests(environment: &mut Environment) {
-    for &(name, test) in TESTS {
-        environment.add_test(name, move |value: Value| test(&value));
-    }
-    for (names, comparison) in COMPARISON_NAMES.iter().zip(COMPARISONS) {
-        for name in *names {
-            environment.add_test(*name, move |a: Value, b: Value| comparison(&a, &b));
-        }
-    }
-    environment.add_test("divisibleby", |value: Value, divisor: i128| Ok::<_, Error>(remainder(&value, divisor)? == 0));
-    environment.add_test("filter", minijinja::tests::is_filter);
-    environment.add_test("sameas", minijinja::tests::is_sameas);
-    environment.add_test("test", minijinja::tests::is_test);
+/// What a filter takes.
+#[derive(Clone, Copy)]
+enum Filtering {
+    Value(&'static [&'static str], Filter),
+    Text(&'static [&'static str], TextFilter),
+    Selection(lists::Selection),
+    Any(fn(&Value, &[Value]) -> Result<Value, Error>),
 }
+
+thread_local! {
+    // Looked up once for each name.
+    static FOUND: RefCell<HashMap<String, Option<Filtering>>> = RefCell::new(HashMap::new());
+}
+
+pub fn has_filter(name: &str) -> bool {
+    filter_of(name).is_some()
+}
+
+/// `value|name(...)`.
+pub fn apply_filter(name: &str, value: &Value, given: &[Value]) -> Result<Value, Error> {
+    check_time()?;
+    let known = FOUND.with_borrow(|found| found.get(name).copied());
+    let filtering = known.unwrap_or_else(|| {
+        let filtering = filter_of(name);
+        FOUND.with_borrow_mut(|found| found.insert(name.to_owned(), filtering));
+        filtering
+    });
+    match filtering {
+        Some(Filtering::Value(names, filter)) => filter(value, &Arguments::bind(names, given)?),
+        Some(Filtering::Text(names, filter)) => {
+            let made = filter(&to_text(value)?, &Arguments::bind(names, given)?)?;
+            // The others make a text of their own.
+            Ok(if ["replace", "title"].contains(&name) { made } else { keep_mark(value, made) })
+        }
+        Some(Filtering::Selection(selection)) => lists::select(value, given, selection),
+        Some(Filtering::Any(filter)) => filter(value, given),
+        None => Err(invalid(format!("the filter {name} is unknown"))),
+    }
+}
+
+fn comparison_of(name: &str) -> Option<usize> {
+    COMPARISON_NAMES.iter().position(|names| names.contains(&name))
+}
+
+pub fn has_test(name: &str) -> bool {
+    TESTS.iter().any(|row| row.0 == name) || comparison_of(name).is_some() || OTHER_TESTS.contains(&name)
+}
+
+/// `value is name(...)`.
+pub fn perform_test(name: &str, value: &Value, given: &[Value]) -> Result<bool, Error> {
+    if let Some((_, test)) = TESTS.iter().find(|row| row.0 == name) {
+        Arguments::bind(&[], given)?;
+        return test(value);
+    }
+    if let Some(index) = comparison_of(name) {
+        let arguments = Arguments::bind(&["other"], given)?;
+        return COMPARISONS[index](value, arguments.required(0)?);
+    }
+    match name {
+        "divisibleby" => {
+            let arguments = Arguments::bind(&["num"], given)?;
+            let rest = super::operators::modulo(value, arguments.required(0)?)?;
+            Ok(!rest.is_true())
+        }
+        "sameas" => Ok(is_sameas(value, Arguments::bind(&["other"], given)?.required(0)?)),
+        "filter" => Ok(value.as_str().is_some_and(has_filter)),
+        "test" => Ok(value.as_str().is_some_and(has_test)),
+        _ => Err(invalid(format!("the test {name} is unknown"))),
+    }
+}
+

@@ -2,15 +2,16 @@
 //! Filters over lists. What they build is counted by `List`.
 
 use super::arguments::{invalid, split, Arguments};
-use super::budget::{claim, paid, Exceeded, List, Text, MAX_ITEMS, OVERHEAD};
-use super::compare::{check_key, order, order_at, order_items, Order};
+use super::budget::{claim, paid, Exceeded, List, Text, MAX_ITEMS, OVERHEAD, PAIR_SIZE};
+use super::compare::{order, order_at, order_items, Order};
 use super::methods;
 use super::operators::add;
+use super::values::{self, dict_of, generator, list as list_of, slice_of, tuple};
 use super::python::{kind_name, to_text, write_str};
-use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, Tuple, ValueKind, ValueOrKwargs};
-use minijinja::{Error, State, Value};
+use super::filters::{apply_filter, perform_test};
+use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
+use minijinja::{Error, Value};
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The items of what Python can iterate over.
@@ -36,17 +37,15 @@ pub fn collect(value: &Value) -> Result<Vec<Value>, Error> {
 }
 
 fn pair(first: Value, second: Value) -> Value {
-    Value::from(Tuple::from([first, second]))
+    tuple(vec![first, second])
 }
 
 /// `dict.items()`.
 pub fn pairs(map: &Value) -> Result<Vec<Value>, Error> {
     let mut out = List::default();
-    for key in items_of(map)? {
-        let key = key?;
-        let value = map.get_item(&key)?;
+    for (key, value) in dict_of(map).into_iter().flat_map(values::Dict::pairs) {
         claim(OVERHEAD)?;
-        out.push(pair(key, value))?;
+        out.push(pair(key.clone(), value.clone()))?;
     }
     Ok(out.into_vec())
 }
@@ -112,14 +111,14 @@ fn keyed(value: &Value, path: Option<&Value>, case_sensitive: bool) -> Result<Ve
 }
 
 fn second_of(items: Vec<(Value, Value)>) -> Value {
-    items.into_iter().map(|(_, item)| item).collect()
+    list_of(items.into_iter().map(|(_, item)| item).collect())
 }
 
-pub fn list(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
-    collect(value).map(Value::from)
+pub fn list(value: &Value, _: &Arguments) -> Result<Value, Error> {
+    collect(value).map(list_of)
 }
 
-pub fn length(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn length(value: &Value, _: &Arguments) -> Result<Value, Error> {
     if value.is_undefined() {
         return Ok(Value::from(0));
     }
@@ -127,36 +126,44 @@ pub fn length(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Erro
     Ok(Value::from(length))
 }
 
-pub fn first(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn first(value: &Value, _: &Arguments) -> Result<Value, Error> {
     items_of(value)?.next().unwrap_or(Ok(Value::UNDEFINED))
 }
 
-pub fn last(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
-    match (value.kind(), value.len()) {
-        (ValueKind::Seq, Some(length @ 1..)) => value.get_item_by_index(length - 1),
-        _ => items_of(value)?.last().unwrap_or(Ok(Value::UNDEFINED)),
+pub fn last(value: &Value, _: &Arguments) -> Result<Value, Error> {
+    if values::is_once(value) {
+        return Err(invalid("the last item of what is not reversible"));
+    }
+    match slice_of(value) {
+        Some(items) => Ok(items.last().cloned().unwrap_or_default()),
+        None => items_of(value)?.last().unwrap_or(Ok(Value::UNDEFINED)),
     }
 }
 
-pub fn reverse(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn reverse(value: &Value, _: &Arguments) -> Result<Value, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Value::from(Text::from_chars(text.chars().rev())?));
     }
     let mut items = collect(value)?;
     items.reverse();
-    Ok(Value::from(items))
+    let name = match value.kind() {
+        _ if values::is_once(value) => return Ok(list_of(items)),
+        ValueKind::Map => "dict_reversekeyiterator",
+        _ => "list_reverseiterator",
+    };
+    Ok(values::iterator(items, name))
 }
 
 /// `items(value)`: pairs of a dict, none of what is undefined.
-pub fn items(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn items(value: &Value, _: &Arguments) -> Result<Value, Error> {
     match value.kind() {
-        ValueKind::Undefined | ValueKind::Map => pairs(value).map(Value::from),
+        ValueKind::Undefined | ValueKind::Map => pairs(value).map(generator),
         _ => Err(invalid(format!("items of {}, a mapping expected", kind_name(value)))),
     }
 }
 
 /// `dictsort(value, case_sensitive=False, by="key", reverse=False)`.
-pub fn dictsort(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn dictsort(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let place = match arguments.text(1)? {
         None | Some("key") => 0,
         Some("value") => 1,
@@ -165,29 +172,30 @@ pub fn dictsort(_: &mut State, value: &Value, arguments: &Arguments) -> Result<V
     if value.kind() != ValueKind::Map {
         return Err(invalid(format!("dictsort of {}, a mapping expected", kind_name(value))));
     }
-    let mut sorted = keyed(&Value::from(pairs(value)?), Some(&Value::from(place)), arguments.flag(0, false))?;
+    let mut sorted = keyed(&list_of(pairs(value)?), Some(&Value::from(place)), arguments.flag(0, false))?;
     sort_by_key(&mut sorted, arguments.flag(2, false), order_at)?;
     Ok(second_of(sorted))
 }
 
 /// `sort(value, reverse=False, case_sensitive=False, attribute=None)`.
-pub fn sort(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn sort(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let mut sorted = keyed(value, arguments.get(2), arguments.flag(1, false))?;
     sort_by_key(&mut sorted, arguments.flag(0, false), order_items)?;
     Ok(second_of(sorted))
 }
 
 /// `unique(value, case_sensitive=False, attribute=None)`.
-pub fn unique(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
-    let mut seen = HashSet::new();
+pub fn unique(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let mut seen = values::Dict::default();
     let mut out = List::default();
     for (key, item) in keyed(value, arguments.get(1), arguments.flag(0, false))? {
-        check_key(&key)?;
-        if seen.insert(key) {
+        if seen.get(&key).is_none() {
+            claim(PAIR_SIZE)?;
+            seen.insert(key, Value::from(()))?;
             out.push(item)?;
         }
     }
-    Ok(out.into())
+    Ok(generator(out.into_vec()))
 }
 
 fn extreme(value: &Value, arguments: &Arguments, wanted: Ordering) -> Result<Value, Error> {
@@ -202,28 +210,28 @@ fn extreme(value: &Value, arguments: &Arguments, wanted: Ordering) -> Result<Val
 }
 
 /// `min(value, case_sensitive=False, attribute=None)`.
-pub fn min(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn min(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     extreme(value, arguments, Ordering::Less)
 }
 
 /// `max(value, case_sensitive=False, attribute=None)`.
-pub fn max(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn max(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     extreme(value, arguments, Ordering::Greater)
 }
 
 /// `sum(value, attribute=None, start=0)`.
-pub fn sum(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn sum(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let mut total = arguments.given(1).cloned().unwrap_or_else(|| Value::from(0));
     for item in items_of(value)? {
         let item = item?;
         let part = arguments.get(0).map_or(Ok(item.clone()), |path| attribute(&item, path, None))?;
-        total = add(total, part)?;
+        total = add(&total, &part)?;
     }
     Ok(total)
 }
 
 /// `join(value, d="", attribute=None)`.
-pub fn join(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn join(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let separator = arguments.as_text(0, "")?;
     let mut out = Text::default();
     for (i, item) in items_of(value)?.enumerate() {
@@ -244,7 +252,7 @@ fn pieces(arguments: &Arguments) -> Result<usize, Error> {
 }
 
 /// `batch(value, linecount, fill_with=None)`: rows of `linecount` items.
-pub fn batch(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn batch(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let width = pieces(arguments)?;
     let (mut rows, mut row) = (List::default(), List::default());
     for item in items_of(value)? {
@@ -259,11 +267,11 @@ pub fn batch(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Valu
         }
         rows.push(row.into())?;
     }
-    Ok(rows.into())
+    Ok(generator(rows.into_vec()))
 }
 
 /// `slice(value, slices, fill_with=None)`: so many columns, the first ones longer.
-pub fn slice(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn slice(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let count = pieces(arguments)?;
     let items = collect(value)?;
     let (length, longer) = (items.len() / count, items.len() % count);
@@ -279,7 +287,7 @@ pub fn slice(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Valu
         }
         columns.push(column.into())?;
     }
-    Ok(columns.into())
+    Ok(generator(columns.into_vec()))
 }
 
 /// One group of `groupby`: a pair that also has names.
@@ -308,7 +316,7 @@ impl Object for Group {
 }
 
 /// `groupby(value, attribute, default=None, case_sensitive=False)`.
-pub fn groupby(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn groupby(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let path = arguments.required(0)?;
     let mut sorted = Vec::new();
     for item in collect(value)? {
@@ -322,33 +330,31 @@ pub fn groupby(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Va
     for group in sorted.chunk_by(|(a, _), (b, _)| order(a, b).is_ok_and(|order| order == Ordering::Equal)) {
         let grouper = group[0].1.get_item_by_index(0)?;
         let list = group.iter().map(|(_, pair)| pair.get_item_by_index(1)).collect::<Result<Vec<Value>, Error>>()?;
-        groups.push(Value::from_object(Group { grouper, list: Value::from(list) }))?;
+        groups.push(Value::from_object(Group { grouper, list: list_of(list) }))?;
     }
     Ok(groups.into())
 }
 
 /// `map(value, attribute=..., default=None)` or `map(value, filter, ...)`.
-pub fn map(state: &mut State, value: Value, given: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let given = given.into_values();
-    let (positional, named) = split(&given);
+pub fn map(value: &Value, given: &[Value]) -> Result<Value, Error> {
+    let (positional, named) = split(given);
     let path: Option<Value> = named.as_ref().map(|named| named.get("attribute")).transpose()?.flatten();
     let mut out = List::default();
     if let (Some(path), [], Some(named)) = (path, positional, &named) {
         let default = named.get::<Option<Value>>("default")?.filter(|value| !value.is_none());
         named.assert_all_used()?;
-        for item in items_if_any(&value)? {
+        for item in items_if_any(value)? {
             out.push(attribute(&item?, &path, default.as_ref())?)?;
         }
-        return Ok(out.into());
+        return Ok(generator(out.into_vec()));
     }
     let Some(filter) = positional.first().and_then(|name| name.as_str()) else {
         return Err(invalid("map needs a filter's name or an attribute"));
     };
-    for item in items_if_any(&value)? {
-        let call: Vec<Value> = std::iter::once(item?).chain(given[1..].iter().cloned()).collect();
-        out.push(state.apply_filter(filter, &call)?)?;
+    for item in items_if_any(value)? {
+        out.push(apply_filter(filter, &item?, &given[1..])?)?;
     }
-    Ok(out.into())
+    Ok(generator(out.into_vec()))
 }
 
 /// Which items a filter of the `select` family keeps.
@@ -359,7 +365,7 @@ pub struct Selection {
 }
 
 /// `select(value, test, ...)` and, with an attribute's name before the test, `selectattr`; `reject` and `rejectattr`.
-pub fn select(state: &mut State, value: &Value, given: &[Value], selection: Selection) -> Result<Value, Error> {
+pub fn select(value: &Value, given: &[Value], selection: Selection) -> Result<Value, Error> {
     let (path, given) = match given.split_first() {
         Some((path, rest)) if selection.by_attribute => (Some(path), rest),
         None if selection.by_attribute => return Err(invalid("an attribute's name is missing")),
@@ -372,14 +378,12 @@ pub fn select(state: &mut State, value: &Value, given: &[Value], selection: Sele
         let is_true = match given.split_first() {
             None => tested.is_true(),
             Some((test, rest)) => {
-                let test = to_text(test)?;
-                let call: Vec<Value> = std::iter::once(tested).chain(rest.iter().cloned()).collect();
-                state.perform_test(&test, &call)?
+                perform_test(&to_text(test)?, &tested, rest)?
             }
         };
         if is_true == selection.keeps {
             out.push(item)?;
         }
     }
-    Ok(out.into())
+    Ok(generator(out.into_vec()))
 }

@@ -1,52 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros that ask for the arguments which they do not name: `varargs` and `kwargs`.
+//! Macros, the callers of call blocks, and blocks: pieces of a template that are called.
 
-use super::arguments::{invalid, split};
-use super::lists::collect;
-use minijinja::value::{Kwargs, Object, ObjectRepr, Tuple};
-use minijinja::{Error, State, Value};
+use super::arguments::invalid;
+use super::budget::{enter_call, Text};
+use super::evaluate::{is_escaping, Frame, Record, Run};
+use super::expression_values::named_of;
+use super::namespace::{remember, Holder};
+use super::syntax::Macro;
+use super::values::{tuple, Dict};
+use minijinja::value::{Object, ObjectRepr};
+use minijinja::{Error, Value};
 use std::sync::Arc;
 
-/// The last two arguments of the engine's macro.
-pub const EXTRA: [&str; 2] = ["varargs", "kwargs"];
-
+/// A macro with the record of the function that it was made in.
 #[derive(Debug)]
-struct OpenMacro {
-    closed: Value,
+pub struct MacroValue {
+    run: Arc<Run>,
+    record: Arc<Record>,
+    index: usize,
+    name: String,
 }
 
-impl Object for OpenMacro {
+impl MacroValue {
+    fn node(&self) -> &Macro {
+        &self.run.template.macros[self.index]
+    }
+
+    pub fn call(&self, given: &[Value]) -> Result<Value, Error> {
+        let text = run_macro(&self.run, &self.record, self.index, given, &self.name)?;
+        Ok(if is_escaping() { Value::from_safe_string(text) } else { Value::from(text) })
+    }
+}
+
+impl Object for MacroValue {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.closed.get_item(key).ok()
+        let node = self.node();
+        Some(match key.as_str()? {
+            "name" if self.name.is_empty() => Value::from(()),
+            "name" => Value::from(self.name.as_str()),
+            "arguments" => tuple(node.parameters.iter().map(|p| Value::from(p.name.as_str())).collect()),
+            "catch_kwargs" => Value::from(node.kwargs_slot.is_some()),
+            "catch_varargs" => Value::from(node.varargs_slot.is_some()),
+            "caller" => Value::from(node.caller_slot.is_some()),
+            _ => return None,
+        })
     }
 
-    fn call(self: &Arc<Self>, state: &mut State, given: &[Value]) -> Result<Value, Error> {
-        let (positional, named) = split(given);
-        let names = collect(&self.closed.get_attr("arguments")?)?;
-        let count = positional.len().min(names.len() - EXTRA.len());
-        let (known, unknown) = positional.split_at(count);
-        let mut by_name = vec![("varargs".to_owned(), Value::from(Tuple::from(unknown)))];
-        let mut others = Vec::new();
-        for name in named.iter().flat_map(Kwargs::args) {
-            let value: Value = named.as_ref().map(|named| named.get(name)).transpose()?.unwrap_or_default();
-            match names[..names.len() - EXTRA.len()].iter().position(|known| known.as_str() == Some(name)) {
-                Some(place) if place < count => return Err(invalid(format!("argument {name} is given twice"))),
-                None if name != "caller" => others.push((name.to_owned(), value)),
-                _ => by_name.push((name.to_owned(), value)),
-            }
+    fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.name.as_str() {
+            "" => write!(out, "<Macro anonymous>"),
+            name => write!(out, "<Macro '{name}'>"),
         }
-        by_name.push(("kwargs".to_owned(), Value::from_pairs(others)));
-        let closed: Vec<Value> =
-            known.iter().cloned().chain([by_name.into_iter().collect::<Kwargs>().into()]).collect();
-        self.closed.call(state, &closed)
     }
 }
 
-/// A macro for calls with any arguments, around one whose last arguments are `EXTRA`.
-pub fn open(closed: Value) -> Value {
-    Value::from_object(OpenMacro { closed })
+fn value_of(frame: &Frame, index: usize, name: String) -> Value {
+    // The record holds the macro, and the macro the record.
+    remember(Holder::Record(Arc::downgrade(frame.record)));
+    Value::from_object(MacroValue { run: frame.run.clone(), record: frame.record.clone(), index, name })
+}
+
+pub fn macro_value(frame: &Frame, index: usize) -> Value {
+    value_of(frame, index, frame.run.template.macros[index].variable.name.clone())
+}
+
+/// What the macro of a call block gets as `caller`.
+pub fn caller_of(frame: &Frame, index: usize) -> Value {
+    value_of(frame, index, String::new())
+}
+
+/// Gives the arguments to the parameters; parameters that get none stay unset.
+fn bind(node: &Macro, record: &Record, given: &[Value], name: &str) -> Result<(), Error> {
+    let (positional, mut named) = named_of(given)?;
+    let count = positional.len().min(node.parameters.len());
+    let mut found_caller = count == node.parameters.len() && node.parameters.iter().any(|p| p.name == "caller");
+    for (parameter, value) in node.parameters.iter().zip(&positional[..count]) {
+        record.set(parameter.slot.index, Some(value.clone()));
+    }
+    for parameter in &node.parameters[count..] {
+        found_caller |= parameter.name == "caller";
+        if let Some(place) = named.iter().position(|(name, _)| *name == parameter.name) {
+            record.set(parameter.slot.index, Some(named.remove(place).1));
+        }
+    }
+    if let (Some(slot), false) = (node.caller_slot, found_caller) {
+        if let Some(place) = named.iter().position(|(name, _)| name == "caller") {
+            record.set(slot, Some(named.remove(place).1));
+        }
+    }
+    if let Some(slot) = node.kwargs_slot {
+        let mut kwargs = Dict::default();
+        for (name, value) in named {
+            kwargs.insert(Value::from(name), value)?;
+        }
+        record.set(slot, Some(kwargs.into()));
+    } else if let Some((argument, _)) = named.first() {
+        return Err(invalid(format!("the macro {name} takes no argument {argument}")));
+    }
+    if let Some(slot) = node.varargs_slot {
+        record.set(slot, Some(tuple(positional[count..].to_vec())));
+    } else if positional.len() > count {
+        return Err(invalid(format!("the macro {name} takes at most {count} arguments, got {}", positional.len())));
+    }
+    Ok(())
+}
+
+/// What a macro writes; `record` is the one it was made in.
+pub fn run_macro(
+    run: &Arc<Run>,
+    record: &Arc<Record>,
+    index: usize,
+    given: &[Value],
+    name: &str,
+) -> Result<String, Error> {
+    let _call = enter_call()?;
+    let node = &run.template.macros[index];
+    let record = Record::new(node.slots, Some(record.clone()))?;
+    bind(node, &record, given, name)?;
+    let frame = Frame { run, record: &record };
+    frame.enter(&node.scope);
+    let first_default = node.parameters.len() - node.defaults.len();
+    for (parameter, default) in node.parameters[first_default..].iter().zip(&node.defaults) {
+        if record.get(parameter.slot).is_none() {
+            let value = frame.value(default)?;
+            record.set(parameter.slot.index, Some(value));
+        }
+    }
+    let mut out = Text::default();
+    frame.run_all(&node.body, &mut out)?;
+    Ok(out.into_string())
+}
+
+/// Writes a block where it stands; it sees what the outermost scope holds.
+pub fn render_block(run: &Arc<Run>, record: &Arc<Record>, index: usize, out: &mut Text) -> Result<(), Error> {
+    let _call = enter_call()?;
+    let run = run.within(record)?;
+    let block = &run.template.blocks[index];
+    let record = Record::new(block.slots, None)?;
+    let frame = Frame { run: &run, record: &record };
+    frame.enter(&block.scope);
+    frame.run_all(&block.body, out)?;
+    Ok(())
+}
+
+/// `self`, whose attributes would be blocks.
+#[derive(Debug)]
+pub struct Myself;
+
+impl Object for Myself {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "<TemplateReference None>")
+    }
 }

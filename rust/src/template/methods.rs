@@ -6,11 +6,17 @@ use super::arguments::{invalid, Arguments};
 use super::braces::{braces, braces_of};
 use super::budget::{check_time, claim, OVERHEAD, PAIR_SIZE};
 use super::compare::{check_key, equal};
+use super::expression_values::named_of;
+use super::functions::{self, Cycler};
+use super::integers;
 use super::lists::{collect, items_of, pairs};
+use super::loops::{self, Loop};
 use super::python::kind_name;
 use super::strings::{self, clamp};
+use super::texts::keep_mark;
+use super::values::{dict_of, free, is_list, slice_of, view, Dict};
 use minijinja::value::{Object, ObjectRepr, ValueKind};
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::{Error, Value};
 use std::sync::Arc;
 
 type Method = fn(&Value, &Arguments) -> Result<Value, Error>;
@@ -18,8 +24,8 @@ type Method = fn(&Value, &Arguments) -> Result<Value, Error>;
 const DICT_METHODS: &[(&str, &[&str], Method)] = &[
     ("copy", &[], |dict, _| Ok(dict.clone())),
     ("get", &["key", "default"], get),
-    ("items", &[], |dict, _| pairs(dict).map(Value::from)),
-    ("keys", &[], |dict, _| collect(dict).map(Value::from)),
+    ("items", &[], |dict, _| pairs(dict).map(|items| view("dict_items", items))),
+    ("keys", &[], |dict, _| collect(dict).map(|keys| view("dict_keys", keys))),
     ("values", &[], values),
 ];
 
@@ -29,6 +35,22 @@ const LIST_METHODS: &[(&str, &[&str], Method)] = &[
     ("index", &["value", "start", "stop"], index),
 ];
 
+const INTEGER_METHODS: Methods = &[
+    ("bit_length", &[], |value, _| Ok(Value::from(integers::integer(value).map_or(0, |number| number.bits())))),
+    ("bit_count", &[], |value, _| {
+        let ones = |number: num_bigint::BigInt| number.magnitude().count_ones();
+        Ok(Value::from(integers::integer(value).map_or(0, ones)))
+    }),
+    ("conjugate", &[], |value, _| Ok(value.clone())),
+];
+
+const FLOAT_METHODS: Methods = &[
+    ("conjugate", &[], |value, _| Ok(value.clone())),
+    ("is_integer", &[], |value, _| Ok(Value::from(f64::try_from(value.clone())?.fract() == 0.0))),
+];
+
+const BYTES_METHODS: Methods = &[("decode", &["encoding", "errors"], strings::decode)];
+
 /// Methods of strings that are in no table.
 const FORMAT: &str = "format";
 const FORMAT_MAP: &str = "format_map";
@@ -36,12 +58,14 @@ const FORMAT_MAP: &str = "format_map";
 fn get(dict: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let key = arguments.required(0)?;
     check_key(key)?;
-    let found = Some(dict.get_item(key)?).filter(|value| !value.is_undefined());
+    let found = dict_of(dict).and_then(|dict| dict.get(key));
     Ok(found.or_else(|| arguments.given(1).cloned()).unwrap_or_else(|| Value::from(())))
 }
 
 fn values(dict: &Value, _: &Arguments) -> Result<Value, Error> {
-    collect(dict)?.iter().map(|key| dict.get_item(key)).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+    let values: Vec<Value> = dict_of(dict).into_iter().flat_map(Dict::pairs).map(|(_, value)| value.clone()).collect();
+    claim(OVERHEAD + values.len() * size_of::<Value>())?;
+    Ok(view("dict_values", values))
 }
 
 fn count(list: &Value, arguments: &Arguments) -> Result<Value, Error> {
@@ -66,53 +90,67 @@ fn index(list: &Value, arguments: &Arguments) -> Result<Value, Error> {
     Err(invalid("the value is not in the list"))
 }
 
-/// Whether the value is what Python calls a dict; loops and macros only look like one.
 fn is_dict(value: &Value) -> bool {
-    value.kind() == ValueKind::Map && value.as_object().is_some_and(|object| object.type_name().contains("Map<"))
+    dict_of(value).is_some()
 }
 
-fn container_methods(value: &Value) -> &'static [(&'static str, &'static [&'static str], Method)] {
+type Methods = &'static [(&'static str, &'static [&'static str], Method)];
+
+fn methods_of(value: &Value) -> Methods {
     match value.kind() {
-        ValueKind::Seq | ValueKind::Iterable => LIST_METHODS,
-        _ if is_dict(value) => DICT_METHODS,
+        ValueKind::Map if is_dict(value) => DICT_METHODS,
+        // A tuple and a range have all of them but the first.
+        ValueKind::Seq if is_list(value) => LIST_METHODS,
+        ValueKind::Seq => &LIST_METHODS[1..],
+        _ if integers::is_integer(value) => INTEGER_METHODS,
+        ValueKind::Number => FLOAT_METHODS,
+        ValueKind::Bytes => BYTES_METHODS,
         _ => &[],
     }
 }
 
-fn has_method(value: &Value, name: &str) -> bool {
-    match value.as_str() {
+pub fn has_method(value: &Value, name: &str) -> bool {
+    match value.as_str().filter(|_| value.kind() == ValueKind::String) {
         Some(_) => [FORMAT, FORMAT_MAP].contains(&name) || strings::METHODS.iter().any(|row| row.0 == name),
-        None => container_methods(value).iter().any(|row| row.0 == name),
+        None if value.is_undefined() => false,
+        None if methods_of(value).iter().any(|row| row.0 == name) => true,
+        None if value.downcast_object_ref::<Loop>().is_some() => loops::METHODS.contains(&name),
+        None if value.downcast_object_ref::<Cycler>().is_some() => ["next", "reset"].contains(&name),
+        None => functions::is_dict_type(value) && name == "fromkeys",
     }
 }
 
-/// Whether some value has a method of this name.
-pub fn is_method(name: &str) -> bool {
-    has_method(&Value::from(""), name) || DICT_METHODS.iter().chain(LIST_METHODS).any(|row| row.0 == name)
-}
-
-/// Calls a method, as `Environment::set_unknown_method_callback` wants it.
-pub fn call(_: &mut State, value: &Value, name: &str, given: &[Value]) -> Result<Value, Error> {
+/// Calls a method.
+pub fn call(value: &Value, name: &str, given: &[Value]) -> Result<Value, Error> {
     check_time()?;
-    if let Some(text) = value.as_str() {
+    if let Some(text) = value.as_str().filter(|_| value.kind() == ValueKind::String) {
         match name {
             FORMAT => return braces(text, given).map(Value::from),
             FORMAT_MAP => return braces_of(text, Arguments::bind(&["mapping"], given)?.required(0)?).map(Value::from),
             _ => {}
         }
         if let Some((_, names, method)) = strings::METHODS.iter().find(|row| row.0 == name) {
-            return method(text, &Arguments::bind(names, given)?);
+            return method(text, &Arguments::bind(names, given)?).map(|made| keep_mark(value, made));
         }
     }
-    match container_methods(value).iter().find(|row| row.0 == name) {
+    if let Some(state) = value.downcast_object_ref::<Loop>() {
+        return state.method(name, given);
+    }
+    if let Some(cycler) = value.downcast_object_ref::<Cycler>() {
+        return cycler.method(name, given);
+    }
+    if functions::is_dict_type(value) {
+        return functions::from_keys(given);
+    }
+    match methods_of(value).iter().find(|row| row.0 == name) {
         Some((_, names, method)) => method(value, &Arguments::bind(names, given)?),
-        None => Err(Error::from(ErrorKind::UnknownMethod)),
+        None => Err(invalid(format!("{} has no method {name}", kind_name(value)))),
     }
 }
 
 /// `value.name` that was not called.
 #[derive(Debug)]
-struct Bound {
+pub struct Bound {
     value: Value,
     name: String,
 }
@@ -122,12 +160,20 @@ impl Object for Bound {
         ObjectRepr::Plain
     }
 
-    fn call(self: &Arc<Self>, state: &mut State, given: &[Value]) -> Result<Value, Error> {
-        call(state, &self.value, &self.name, given)
-    }
-
     fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "<built-in method {}>", self.name)
+    }
+}
+
+impl Bound {
+    pub fn call(&self, given: &[Value]) -> Result<Value, Error> {
+        call(&self.value, &self.name, given)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        free([std::mem::take(&mut self.value)]);
     }
 }
 
@@ -136,45 +182,89 @@ fn bound(value: &Value, name: &str) -> Option<Value> {
 }
 
 /// `value.name`.
-pub fn attribute(value: Value, name: &str) -> Result<Value, Error> {
-    bound(&value, name).map_or_else(|| value.get_attr(name), Ok)
+pub fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Err(invalid(format!("the attribute {name} of an undefined value")));
+    }
+    if let Some(found) = bound(value, name) {
+        return Ok(found);
+    }
+    match dict_of(value) {
+        Some(dict) => Ok(dict.get_text(name).unwrap_or_default()),
+        None => only_attribute(value, name),
+    }
 }
 
 /// `value|attr(name)`: what is no attribute in Python is none here.
 pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
-    let has_items = is_dict(value) || value.as_str().is_some();
-    let found = if has_items { Ok(Value::UNDEFINED) } else { value.get_attr(name) };
-    bound(value, name).map_or(found, Ok)
+    if let Some(found) = bound(value, name) {
+        return Ok(found);
+    }
+    if let Some(state) = value.downcast_object_ref::<Loop>() {
+        return state.attribute(name);
+    }
+    if is_dict(value) || slice_of(value).is_some() || value.as_str().is_some() {
+        return Ok(Value::UNDEFINED);
+    }
+    if integers::is_number(value) && ["real", "imag"].contains(&name) {
+        return match name {
+            "real" => super::operators::positive(value),
+            _ => integers::arithmetic(super::syntax::Operator::Multiply, value, &Value::from(0)).map(Option::unwrap_or_default),
+        };
+    }
+    Ok(value.as_object().and_then(|object| object.get_value_by_str(name)).unwrap_or_default())
 }
 
 /// `value[key]`.
 pub fn item(value: &Value, key: &Value) -> Result<Value, Error> {
-    match value.kind() {
-        ValueKind::Map => check_key(key)?,
-        _ => check_time()?,
+    if value.is_undefined() {
+        return Err(invalid("an item of an undefined value"));
     }
-    let found = value.get_item(key)?;
-    match key.as_str() {
-        Some(name) if found.is_undefined() => Ok(bound(value, name).unwrap_or(found)),
-        _ => Ok(found),
+    let found = match dict_of(value) {
+        Some(dict) => dict.get(key),
+        None => list_item(value, key),
+    };
+    match (found, key.as_str()) {
+        (Some(found), _) => Ok(found),
+        (None, Some(name)) if !is_dict(value) => only_attribute(value, name),
+        (None, Some(name)) => Ok(bound(value, name).unwrap_or_default()),
+        _ => Ok(Value::UNDEFINED),
     }
 }
 
-/// A map from keys and values that take turns.
+fn list_item(value: &Value, key: &Value) -> Option<Value> {
+    let index = integers::small(key)?;
+    if let Some(text) = value.as_str() {
+        let at = usize::try_from(if index < 0 { text.chars().count() as i64 + index } else { index }).ok()?;
+        return text.chars().nth(at).map(|c| Value::from(c.to_string()));
+    }
+    match value.kind() {
+        ValueKind::Seq => value.as_object()?.get_value(key),
+        _ => None,
+    }
+}
+
+/// A dict from keys and values that take turns.
 pub fn map_of(given: &[Value]) -> Result<Value, Error> {
     claim(OVERHEAD + given.len() / 2 * PAIR_SIZE)?;
-    let mut pairs = Vec::with_capacity(given.len() / 2);
+    let mut dict = Dict::default();
     for pair in given.chunks_exact(2) {
-        check_key(&pair[0])?;
-        pairs.push((pair[0].clone(), pair[1].clone()));
+        dict.insert(pair[0].clone(), pair[1].clone())?;
     }
-    Ok(Value::from_pairs(pairs))
+    Ok(dict.into())
 }
 
 /// The pairs of `dict(value)`: of a mapping, or pairs as they are.
 pub fn dict_pairs(value: &Value) -> Result<Vec<Value>, Error> {
     let wanted = |pair: &Value| invalid(format!("a dict of {}, pairs expected", kind_name(pair)));
-    let pairs = if value.kind() == ValueKind::Map { pairs(value)? } else { collect(value)? };
+    if value.is_undefined() {
+        return Err(invalid("a dict of an undefined value"));
+    }
+    if value.is_kwargs() {
+        let (_, named) = named_of(std::slice::from_ref(value))?;
+        return Ok(named.into_iter().flat_map(|(name, value)| [Value::from(name), value]).collect());
+    }
+    let pairs = if is_dict(value) { pairs(value)? } else { collect(value)? };
     let mut flat = Vec::new();
     for pair in &pairs {
         let mut items = items_of(pair)?;

@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `namespace()`: the one kind of value that a template can change, and so the one that can come to hold itself. All
-//! are emptied when the rendering ends, or such a circle would never be freed.
+//! `namespace()`: the one kind of value that a template can change, and so one that can come to hold itself. So can the
+//! record of a function whose macros it holds. All are emptied when the rendering ends, or such a circle would never be
+//! freed.
 
 use super::arguments::invalid;
 use super::budget::{claim, OVERHEAD, PAIR_SIZE};
 use super::methods::dict_pairs;
 use super::python::kind_name;
-use minijinja::value::{Object, ObjectRepr, Rest, ValueOrKwargs};
+use super::evaluate::Record;
+use super::values::free;
+use indexmap::IndexMap;
+use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Error, Value};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 #[derive(Debug, Default)]
-struct Namespace(Mutex<BTreeMap<String, Value>>);
+pub struct Namespace(Mutex<IndexMap<String, Value>>);
 
 thread_local! {
-    static ALL: RefCell<Vec<Weak<Namespace>>> = const { RefCell::new(Vec::new()) };
+    static ALL: RefCell<Vec<Holder>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What may come to hold itself.
+pub enum Holder {
+    Namespace(Weak<Namespace>),
+    Record(Weak<Record>),
+}
+
+/// Empties the holder when the rendering ends.
+pub fn remember(holder: Holder) {
+    ALL.with_borrow_mut(|all| all.push(holder));
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut *self.values()).into_values());
+    }
 }
 
 impl Namespace {
-    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+    fn values(&self) -> MutexGuard<'_, IndexMap<String, Value>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -28,7 +48,10 @@ impl Namespace {
         if name.starts_with('_') {
             return Err(invalid(format!("{name} in a namespace: names there start with no underscore")));
         }
-        self.values().insert(name.to_owned(), value);
+        claim(name.len() + PAIR_SIZE)?;
+        let old = self.values().insert(name.to_owned(), value);
+        // Freed without the lock, as it may hold this namespace.
+        drop(old);
         Ok(())
     }
 }
@@ -39,41 +62,56 @@ impl Object for Namespace {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.values().get(key.as_str()?).cloned()
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.values().get(key).cloned()
     }
 
     fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "<Namespace>")
+        write!(out, "<Namespace object>")
     }
 }
 
 /// `namespace(mapping, **named)`.
-pub fn namespace(given: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+pub fn namespace(given: &[Value]) -> Result<Value, Error> {
     let namespace = Arc::new(Namespace::default());
     claim(2 * OVERHEAD)?;
-    for values in given.into_values() {
-        for pair in dict_pairs(&values)?.chunks_exact(2) {
+    for values in given {
+        for pair in dict_pairs(values)?.chunks_exact(2) {
             let name = pair[0].as_str().ok_or_else(|| invalid(format!("{} as a name", kind_name(&pair[0]))))?;
             claim(name.len() + PAIR_SIZE)?;
             namespace.set(name, pair[1].clone())?;
         }
     }
-    ALL.with_borrow_mut(|all| all.push(Arc::downgrade(&namespace)));
+    remember(Holder::Namespace(Arc::downgrade(&namespace)));
     Ok(Value::from_dyn_object(namespace))
 }
 
 /// `{% set namespace.name = value %}`.
 pub fn set(value: Value, namespace: Value, name: &str) -> Result<(), Error> {
-    match namespace.downcast_object_ref::<Namespace>() {
-        Some(namespace) => namespace.set(name, value),
-        None => Err(invalid(format!("only a namespace can be assigned to, not {}", kind_name(&namespace)))),
+    check(&namespace)?;
+    namespace.downcast_object_ref::<Namespace>().map_or(Ok(()), |namespace| namespace.set(name, value))
+}
+
+/// Refuses what no attribute can be assigned to.
+pub fn check(value: &Value) -> Result<(), Error> {
+    match value.downcast_object_ref::<Namespace>() {
+        Some(_) => Ok(()),
+        None => Err(invalid(format!("only a namespace can be assigned to, not {}", kind_name(value)))),
     }
 }
 
 /// Empties what the rendering on this thread has made.
 pub fn clear_all() {
-    for namespace in ALL.take().iter().filter_map(Weak::upgrade) {
-        let values = std::mem::take(&mut *namespace.values());
-        drop(values);
+    for holder in ALL.take() {
+        match holder {
+            Holder::Namespace(namespace) => {
+                let values = namespace.upgrade().map(|namespace| std::mem::take(&mut *namespace.values()));
+                free(values.into_iter().flat_map(IndexMap::into_values));
+            }
+            Holder::Record(record) => free(record.upgrade().map(|record| record.take()).into_iter().flatten()),
+        }
     }
 }

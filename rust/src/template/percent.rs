@@ -7,7 +7,9 @@ use super::lists::collect;
 use super::methods::{dict_pairs, map_of};
 use super::python::{is_float, to_repr, to_text};
 use super::spec::{wrong_value, Format, Spec, MAX_WIDTH};
-use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
+use super::integers;
+use super::values::{is_tuple, tuple};
+use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
 /// The right side of `%`: values in order, or a mapping.
@@ -60,7 +62,7 @@ fn percent_spec(format: &mut Format, operands: &mut Operands) -> Result<Spec, Er
 }
 
 fn write_percent(out: &mut Text, spec: &Spec, value: &Value) -> Result<(), Error> {
-    let is_number = matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
+    let is_number = integers::is_number(value);
     match spec.kind {
         Some('s') => spec.write_text(out, &to_text(value)?, '>'),
         Some('r' | 'a') => spec.write_text(out, &to_repr(value)?, '>'),
@@ -89,8 +91,8 @@ fn write_percent(out: &mut Text, spec: &Spec, value: &Value) -> Result<(), Error
 
 /// `format % operand`.
 pub fn percent(format: &str, operand: &Value) -> Result<String, Error> {
-    let values: Vec<Value> = if operand.is_tuple() { collect(operand)? } else { vec![operand.clone()] };
-    let is_mapping = matches!(operand.kind(), ValueKind::Map | ValueKind::Seq) && !operand.is_tuple();
+    let values: Vec<Value> = if is_tuple(operand) { collect(operand)? } else { vec![operand.clone()] };
+    let is_mapping = matches!(operand.kind(), ValueKind::Map | ValueKind::Seq) && !is_tuple(operand);
     let mut operands = Operands { values: &values, used: 0 };
     let mut out = Text::default();
     let mut format = Format(format.chars().peekable());
@@ -118,12 +120,11 @@ pub fn percent(format: &str, operand: &Value) -> Result<String, Error> {
 }
 
 /// The filter `format(text, ...)`.
-pub fn format_filter(format: Value, given: Rest<ValueOrKwargs>) -> Result<String, Error> {
-    let given = given.into_values();
-    let operand = match split(&given) {
-        (_, None) => Value::from(Tuple::from(given)),
+pub fn format_filter(format: &Value, given: &[Value]) -> Result<Value, Error> {
+    let operand = match split(given) {
+        (_, None) => tuple(given.to_vec()),
         ([], Some(named)) => map_of(&dict_pairs(&Value::from(named))?)?,
         _ => return Err(invalid("a format takes arguments by position or by name, not both")),
     };
-    percent(&to_text(&format)?, &operand)
+    percent(&to_text(format)?, &operand).map(Value::from)
 }

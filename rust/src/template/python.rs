@@ -3,9 +3,12 @@
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{Exceeded, Text};
+use super::compare::order;
+use super::integers;
 use super::texts::margin;
+use super::values::{dict_of, is_tuple, range_of, view_of, Dict};
 use minijinja::value::ValueKind;
-use minijinja::{Error, State, Value};
+use minijinja::{Error, Value};
 
 /// Containers nested deeper than this are refused, as Python's recursion limit does.
 pub const MAX_DEPTH: usize = 900;
@@ -23,9 +26,7 @@ pub fn kind_name(value: &Value) -> String {
     }
 }
 
-pub fn is_float(value: &Value) -> bool {
-    value.kind() == ValueKind::Number && !value.is_integer()
-}
+pub use super::integers::is_float;
 
 /// `repr(float)`: the shortest digits that read back, an exponent outside 1e-4 .. 1e16.
 pub fn float_repr(x: f64) -> String {
@@ -50,16 +51,16 @@ pub fn float_repr(x: f64) -> String {
     }
 }
 
-fn number(value: &Value) -> String {
-    match f64::try_from(value.clone()) {
-        Ok(x) if is_float(value) => float_repr(x),
-        _ => value.to_string(),
+fn number(value: &Value) -> Result<String, Error> {
+    match is_float(value) {
+        true => Ok(float_repr(f64::try_from(value.clone())?)),
+        false => integers::write(value),
     }
 }
 
 /// `str(value)`.
 pub fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
-    match value.as_str() {
+    match value.as_str().filter(|_| value.kind() == ValueKind::String) {
         Some(text) => Ok(out.push(text)?),
         None if value.is_undefined() => Ok(()),
         None => write_repr(out, value, 0),
@@ -93,26 +94,60 @@ fn write_quoted(out: &mut Text, text: &str) -> Result<(), Exceeded> {
     out.push(&quote_text)
 }
 
+/// `repr(bytes)`.
+fn write_bytes(out: &mut Text, bytes: &[u8]) -> Result<(), Exceeded> {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
+    out.push(&format!("b{quote}"))?;
+    for &byte in bytes {
+        match byte {
+            b'\n' => out.push("\\n")?,
+            b'\r' => out.push("\\r")?,
+            b'\t' => out.push("\\t")?,
+            b'\\' => out.push("\\\\")?,
+            b' '..=b'~' if char::from(byte) == quote => out.push(&format!("\\{quote}"))?,
+            b' '..=b'~' => out.push(char::from(byte).encode_utf8(&mut [0; 4]))?,
+            _ => out.push(&format!("\\x{byte:02x}"))?,
+        }
+    }
+    out.push(quote.encode_utf8(&mut [0; 4]))
+}
+
 /// `repr(value)`.
 fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return Err(too_deep());
     }
+    if let Some((name, items)) = view_of(value) {
+        out.push(&format!("{name}("))?;
+        write_repr(out, items, depth + 1)?;
+        return Ok(out.push(")")?);
+    }
+    if let Some(text) = range_of(value).map(ToString::to_string) {
+        return Ok(out.push(&text)?);
+    }
     match value.kind() {
-        ValueKind::Number => out.push(&number(value))?,
+        ValueKind::Number => out.push(&number(value)?)?,
+        _ if integers::is_big(value) => out.push(&number(value)?)?,
+        ValueKind::Bytes => write_bytes(out, value.as_bytes().unwrap_or(&[]))?,
+        ValueKind::Iterable => out.push(&value.to_string())?,
+        ValueKind::String if value.is_safe() => {
+            out.push("Markup(")?;
+            write_quoted(out, value.as_str().unwrap_or(""))?;
+            out.push(")")?;
+        }
         ValueKind::String => write_quoted(out, value.as_str().unwrap_or(""))?,
         ValueKind::Map => {
             out.push("{")?;
-            for (i, key) in value.try_iter()?.enumerate() {
+            for (i, (key, item)) in dict_of(value).into_iter().flat_map(Dict::pairs).enumerate() {
                 out.push(if i > 0 { ", " } else { "" })?;
-                write_repr(out, &key, depth + 1)?;
+                write_repr(out, key, depth + 1)?;
                 out.push(": ")?;
-                write_repr(out, &value.get_item(&key)?, depth + 1)?;
+                write_repr(out, item, depth + 1)?;
             }
             out.push("}")?;
         }
-        ValueKind::Seq | ValueKind::Iterable => {
-            let (open, close) = if value.is_tuple() { ("(", ")") } else { ("[", "]") };
+        ValueKind::Seq => {
+            let (open, close) = if is_tuple(value) { ("(", ")") } else { ("[", "]") };
             out.push(open)?;
             let mut count = 0;
             for item in value.try_iter()? {
@@ -120,7 +155,7 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
                 write_repr(out, &item, depth + 1)?;
                 count += 1;
             }
-            out.push(if value.is_tuple() && count == 1 { "," } else { "" })?;
+            out.push(if is_tuple(value) && count == 1 { "," } else { "" })?;
             out.push(close)?;
         }
         ValueKind::Undefined => out.push("Undefined")?,
@@ -141,14 +176,6 @@ pub fn to_repr(value: &Value) -> Result<String, Error> {
     let mut out = Text::default();
     write_repr(&mut out, value, 0)?;
     Ok(out.into_string())
-}
-
-/// `a ~ b`.
-pub fn concat(a: Value, b: Value) -> Result<Value, Error> {
-    let mut out = Text::default();
-    write_str(&mut out, &a)?;
-    write_str(&mut out, &b)?;
-    Ok(Value::from(out.into_string()))
 }
 
 /// `json.dumps` with the options that templates may give.
@@ -193,22 +220,22 @@ impl Json {
         out.push("\"")
     }
 
-    fn scalar(&self, value: &Value) -> Option<String> {
-        Some(match value.kind() {
+    fn scalar(&self, value: &Value) -> Result<Option<String>, Error> {
+        Ok(Some(match value.kind() {
             ValueKind::None => "null".into(),
             ValueKind::Bool => if value.is_true() { "true" } else { "false" }.into(),
-            ValueKind::Number => match number(value).as_str() {
+            _ if integers::is_number(value) => match number(value)?.as_str() {
                 "nan" => "NaN".into(),
                 "inf" => "Infinity".into(),
                 "-inf" => "-Infinity".into(),
                 plain => plain.into(),
             },
-            _ => return None,
-        })
+            _ => return Ok(None),
+        }))
     }
 
     fn key(&self, key: &Value) -> Result<String, Error> {
-        let text = key.as_str().map(str::to_owned).or_else(|| self.scalar(key));
+        let text = key.as_str().map_or_else(|| self.scalar(key), |text| Ok(Some(text.to_owned())))?;
         text.ok_or_else(|| {
             let kind = key.kind();
             invalid(format!("tojson: a key of type {kind} is no JSON key"))
@@ -216,19 +243,28 @@ impl Json {
     }
 
     fn map(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
-        let mut keys: Vec<Value> = value.try_iter()?.collect();
+        let mut pairs: Vec<&(Value, Value)> = dict_of(value).into_iter().flat_map(Dict::pairs).collect();
+        let mut failure = None;
         if self.sort_keys {
-            keys.sort();
+            pairs.sort_by(|a, b| {
+                order(&a.0, &b.0).unwrap_or_else(|error| {
+                    failure = Some(error);
+                    std::cmp::Ordering::Equal
+                })
+            });
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         out.push("{")?;
-        for (i, key) in keys.iter().enumerate() {
+        for (i, (key, item)) in pairs.iter().enumerate() {
             out.push(if i > 0 { &self.item_separator } else { "" })?;
             self.newline(out, depth + 1)?;
             self.string(out, &self.key(key)?)?;
             out.push(&self.key_separator)?;
-            self.write(out, &value.get_item(key)?, depth + 1)?;
+            self.write(out, item, depth + 1)?;
         }
-        if !keys.is_empty() {
+        if !pairs.is_empty() {
             self.newline(out, depth)?;
         }
         Ok(out.push("}")?)
@@ -256,12 +292,12 @@ impl Json {
         if let Some(text) = value.as_str() {
             return Ok(self.string(out, text)?);
         }
-        if let Some(text) = self.scalar(value) {
+        if let Some(text) = self.scalar(value)? {
             return Ok(out.push(&text)?);
         }
         match value.kind() {
             ValueKind::Map => self.map(out, value, depth),
-            ValueKind::Seq | ValueKind::Iterable => self.list(out, value, depth),
+            ValueKind::Seq if range_of(value).is_none() => self.list(out, value, depth),
             kind => {
                 let text = format!("tojson: a value of type {kind} is not JSON serializable");
                 Err(invalid(text))
@@ -271,7 +307,7 @@ impl Json {
 }
 
 /// The filter `tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn tojson(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let indent = arguments.get(1).map(|_| margin(arguments, 1, 0)).transpose()?;
     let mut style = Json {
         item_separator: if indent.is_some() { "," } else { ", " }.into(),

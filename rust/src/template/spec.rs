@@ -3,6 +3,7 @@
 
 use super::arguments::invalid;
 use super::budget::Text;
+use super::integers;
 use super::python::{float_repr, kind_name};
 use minijinja::{Error, Value};
 use std::iter::Peekable;
@@ -86,16 +87,16 @@ impl Spec {
     }
 
     pub fn integer(&self, value: &Value) -> Result<Digits, Error> {
-        let number = i128::try_from(value.clone()).map_err(|_| wrong_value(self.kind, value))?;
-        let size = number.unsigned_abs();
+        let number = integers::integer(value).ok_or_else(|| wrong_value(self.kind, value))?;
+        let size = number.magnitude();
         let (prefix, digits, group_size) = match self.kind {
             Some('b') => ("0b", format!("{size:b}"), 4),
             Some('o') => ("0o", format!("{size:o}"), 4),
             Some('x') => ("0x", format!("{size:x}"), 4),
             Some('X') => ("0X", format!("{size:X}"), 4),
-            _ => ("", size.to_string(), 3),
+            _ => ("", integers::write(&integers::from_big(size.clone().into()))?, 3),
         };
-        Ok(Digits { is_negative: number < 0, prefix: if self.is_alternate { prefix } else { "" }, digits, group_size })
+        Ok(Digits { is_negative: number.sign() == num_bigint::Sign::Minus, prefix: if self.is_alternate { prefix } else { "" }, digits, group_size })
     }
 
     fn float(&self, x: f64) -> Digits {
@@ -172,7 +173,7 @@ impl Spec {
     }
 
     pub fn float_of(&self, value: &Value) -> Result<Digits, Error> {
-        f64::try_from(value.clone()).map(|x| self.float(x)).map_err(|_| wrong_value(self.kind, value))
+        integers::float(value).map(|x| self.float(x)).map_err(|_| wrong_value(self.kind, value))
     }
 }
 

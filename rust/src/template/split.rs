@@ -3,7 +3,7 @@
 
 use super::arguments::{invalid, Arguments};
 use super::budget::List;
-use minijinja::value::Tuple;
+use super::values::{list, tuple};
 use minijinja::{Error, Value};
 
 /// `str.isspace`: Unicode white space and the four ASCII separators.
@@ -91,7 +91,7 @@ pub fn split(text: &str, arguments: &Arguments) -> Result<Value, Error> {
         Some(by) => list_of(text.splitn(limit + 1, by)),
         None => list_of(split_space(text, limit)),
     };
-    pieces.map(Value::from)
+    pieces.map(list)
 }
 
 /// `str.rsplit(sep=None, maxsplit=-1)`.
@@ -102,12 +102,12 @@ pub fn rsplit(text: &str, arguments: &Arguments) -> Result<Value, Error> {
         None => list_of(rsplit_space(text, limit))?,
     };
     pieces.reverse();
-    Ok(Value::from(pieces))
+    Ok(list(pieces))
 }
 
 /// `str.splitlines(keepends=False)`.
 pub fn splitlines(text: &str, arguments: &Arguments) -> Result<Value, Error> {
-    list_of(split_lines(text, arguments.flag(0, false))).map(Value::from)
+    list_of(split_lines(text, arguments.flag(0, false))).map(list)
 }
 
 fn separator_of(arguments: &Arguments) -> Result<&str, Error> {
@@ -115,7 +115,7 @@ fn separator_of(arguments: &Arguments) -> Result<&str, Error> {
 }
 
 fn parts(parts: [&str; 3]) -> Result<Value, Error> {
-    Ok(Value::from(Tuple::from(list_of(parts.into_iter())?)))
+    list_of(parts.into_iter()).map(tuple)
 }
 
 /// `str.partition(sep)`.

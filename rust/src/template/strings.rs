@@ -3,6 +3,8 @@
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{claim, paid, Text, MAX_TEXT, OVERHEAD};
+use super::integers;
+use super::values::is_tuple;
 use super::lists::items_of;
 use super::python::{is_printable, kind_name};
 use super::split::{self, is_space, strip, strip_left, strip_right};
@@ -19,6 +21,7 @@ pub const METHODS: &[(&str, &[&str], Method)] = &[
     ("center", &["width", "fillchar"], |text, given| justify(text, given, both_sides)),
     ("count", &["sub", "start", "end"], count),
     ("endswith", &["suffix", "start", "end"], |text, given| affix(text, given, |text, suffix| text.ends_with(suffix))),
+    ("encode", &["encoding", "errors"], encode),
     ("expandtabs", &["tabsize"], expandtabs),
     ("find", &["sub", "start", "end"], find),
     ("index", &["sub", "start", "end"], |text, given| found(position(text, given, false)?)),
@@ -56,6 +59,7 @@ pub const METHODS: &[(&str, &[&str], Method)] = &[
     ("strip", &["chars"], trim),
     ("swapcase", &[], swapcase),
     ("title", &[], title),
+    ("translate", &["table"], translate),
     ("upper", &[], upper),
     ("zfill", &["width"], zfill),
 ];
@@ -161,7 +165,17 @@ static DIGITS: LazyLock<Regex> = LazyLock::new(|| {
         r"\x{11052}-\x{1105A}\x{1F100}-\x{1F10A}"
     ))
 });
+static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+").expect("a valid pattern"));
 static IDENTIFIER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{Nl}_]\w*").expect("a valid pattern"));
+
+/// Whether the character may be part of a name.
+pub fn is_word(c: char) -> bool {
+    WORD.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+pub fn is_identifier(text: &str) -> bool {
+    IDENTIFIER.find(text).is_some_and(|found| found.len() == text.len())
+}
 
 fn join(text: &str, arguments: &Arguments) -> Result<Value, Error> {
     let mut out = Text::default();
@@ -242,7 +256,7 @@ fn affix(text: &str, arguments: &Arguments, is_affix: fn(&str, &str) -> bool) ->
         let affix = affix.as_str().ok_or_else(|| invalid(format!("{} as a prefix or suffix", kind_name(affix))))?;
         Ok::<bool, Error>(window.is_some_and(|(_, text)| is_affix(text, affix)))
     };
-    if !wanted.is_tuple() {
+    if !is_tuple(wanted) {
         return has(wanted).map(Value::from);
     }
     for affix in items_of(wanted)? {
@@ -283,6 +297,54 @@ fn both_sides(missing: usize, width: usize) -> (usize, usize) {
 /// The filter `center(value, width=80)`.
 pub fn center(text: &str, arguments: &Arguments) -> Result<Value, Error> {
     justified(text, arguments.count(0, 80)?, " ", both_sides)
+}
+
+/// The encodings that `encode` and `decode` know; none for others.
+fn is_known(arguments: &Arguments) -> Result<bool, Error> {
+    let name = arguments.text(0)?.unwrap_or("utf-8").to_ascii_lowercase().replace('_', "-");
+    match name.as_str() {
+        "utf-8" | "utf8" => Ok(false),
+        "ascii" | "us-ascii" => Ok(true),
+        _ => Err(invalid(format!("the encoding {name}, utf-8 or ascii expected"))),
+    }
+}
+
+fn encode(text: &str, arguments: &Arguments) -> Result<Value, Error> {
+    if is_known(arguments)? && !text.is_ascii() {
+        return Err(invalid("a text that is not ASCII"));
+    }
+    claim(text.len() + OVERHEAD)?;
+    Ok(Value::from_bytes(text.as_bytes().to_vec()))
+}
+
+/// `bytes.decode(encoding="utf-8")`.
+pub fn decode(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+    let bytes = value.as_bytes().unwrap_or(&[]);
+    let is_ascii = is_known(arguments)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !is_ascii || text.is_ascii() => copy(text),
+        _ => Err(invalid("bytes that are no text")),
+    }
+}
+
+/// `str.translate(table)`: a dict from code points to code points, texts or none.
+fn translate(text: &str, arguments: &Arguments) -> Result<Value, Error> {
+    let table = arguments.required(0)?;
+    let mut out = Text::default();
+    for c in text.chars() {
+        let found = super::methods::item(table, &Value::from(u32::from(c)))?;
+        match (found.as_str(), integers::small(&found)) {
+            (Some(text), _) => out.push(text)?,
+            (None, Some(code)) => {
+                let c = u32::try_from(code).ok().and_then(char::from_u32);
+                let c = c.ok_or_else(|| invalid(format!("{code} as a character")))?;
+                out.push(c.encode_utf8(&mut [0; 4]))?;
+            }
+            _ if found.is_none() => {}
+            _ => out.push(c.encode_utf8(&mut [0; 4]))?,
+        }
+    }
+    Ok(Value::from(out.into_string()))
 }
 
 fn zfill(text: &str, arguments: &Arguments) -> Result<Value, Error> {

@@ -7,8 +7,9 @@ use super::lists::{collect, items_of, pairs};
 use super::python::{kind_name, to_text};
 use super::split::{is_space, split_lines};
 use super::strings::replaced;
+use super::values::{is_tuple, list, slice_of, tuple};
 use minijinja::value::ValueKind;
-use minijinja::{Error, State, Value};
+use minijinja::{Error, Value};
 
 /// As Python's Markup escapes what is added to it.
 pub fn push_escaped(out: &mut Text, text: &str) -> Result<(), Exceeded> {
@@ -25,30 +26,43 @@ pub fn push_escaped(out: &mut Text, text: &str) -> Result<(), Exceeded> {
     Ok(())
 }
 
+/// What a method makes of a text, marked as safe where the text is: a text, or a list or tuple of texts.
+pub fn keep_mark(text: &Value, made: Value) -> Value {
+    if !text.is_safe() {
+        return made;
+    }
+    if made.kind() == ValueKind::String {
+        return Value::from_safe_string(made.as_str().unwrap_or("").to_owned());
+    }
+    let Some(items) = slice_of(&made) else { return made };
+    let items = items.iter().map(|item| keep_mark(text, item.clone())).collect();
+    if is_tuple(&made) { tuple(items) } else { list(items) }
+}
+
 /// `forceescape(value)`.
-pub fn force_escape(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn force_escape(value: &Value, _: &Arguments) -> Result<Value, Error> {
     let mut out = Text::default();
     push_escaped(&mut out, &to_text(value)?)?;
     Ok(Value::from_safe_string(out.into_string()))
 }
 
 /// `escape(value)`: a text that is marked as safe stays as it is.
-pub fn escape(state: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn escape(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     if value.is_safe() {
         Ok(value.clone())
     } else {
-        force_escape(state, value, arguments)
+        force_escape(value, arguments)
     }
 }
 
 /// `safe(value)`.
-pub fn safe(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn safe(value: &Value, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from_safe_string(to_text(value)?))
 }
 
 /// `string(value)`.
-pub fn string(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
-    if value.as_str().is_some() {
+pub fn string(value: &Value, _: &Arguments) -> Result<Value, Error> {
+    if value.kind() == ValueKind::String {
         Ok(value.clone())
     } else {
         Ok(Value::from(to_text(value)?))
@@ -89,7 +103,7 @@ pub fn margin(arguments: &Arguments, index: usize, default: usize) -> Result<Str
 }
 
 /// `indent(value, width=4, first=False, blank=False)`.
-pub fn indent(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn indent(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let text = text_of(value)?;
     let margin = margin(arguments, 0, 4)?;
     let (first, blank) = (arguments.flag(1, false), arguments.flag(2, false));
@@ -110,7 +124,7 @@ pub fn prefix(text: &str, count: usize) -> &str {
 }
 
 /// `truncate(value, length=255, killwords=False, end="...", leeway=5)`.
-pub fn truncate(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn truncate(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let (length, end, leeway) = (arguments.count(0, 255)?, arguments.as_text(2, "...")?, arguments.count(3, 5)?);
     let room = length.checked_sub(end.chars().count());
     let room = room.ok_or_else(|| invalid(format!("truncate to {length}, at least the length of {end} expected")))?;
@@ -146,7 +160,7 @@ fn push_quoted(out: &mut Text, text: &str, is_query: bool) -> Result<(), Exceede
 }
 
 /// `urlencode(value)`: a text, or pairs as a query.
-pub fn urlencode(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, Error> {
+pub fn urlencode(value: &Value, _: &Arguments) -> Result<Value, Error> {
     let mut out = Text::default();
     let pairs = match value.kind() {
         ValueKind::Map => pairs(value)?,
@@ -168,7 +182,7 @@ pub fn urlencode(_: &mut State, value: &Value, _: &Arguments) -> Result<Value, E
 }
 
 /// `xmlattr(value, autospace=True)`.
-pub fn xmlattr(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn xmlattr(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     if value.kind() != ValueKind::Map {
         return Err(invalid("xmlattr needs a mapping"));
     }

@@ -6,7 +6,7 @@ use super::arguments::{invalid, Arguments};
 use super::budget::Text;
 use super::split::{is_space, split_lines};
 use super::texts::{prefix, text_of};
-use minijinja::{Error, State, Value};
+use minijinja::{Error, Value};
 
 /// Where the first part of a word ends: after a hyphen between two letters on each side.
 fn hyphen_end(word: &str) -> Option<usize> {
@@ -49,7 +49,7 @@ fn row_end(line: &str, width: usize, break_long: bool, on_hyphens: bool) -> usiz
 }
 
 /// `wordwrap(value, width=79, break_long_words=True, wrapstring="\n", break_on_hyphens=True)`.
-pub fn wordwrap(_: &mut State, value: &Value, arguments: &Arguments) -> Result<Value, Error> {
+pub fn wordwrap(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let width = arguments.count(0, 79)?;
     if width == 0 {
         return Err(invalid("wordwrap to a width of 0"));

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/base/utf8.h"
 #include "saker/load/convert/conversion.h"
 #include "saker/load/convert/mlx_weights.h"
@@ -111,7 +112,7 @@ ConvertReport convert_source(
     add_draft(options, writer, report);
   }
   run_steps(steps, source.made, writer, options.progress);
-  writer.write_text("config.json", conversion.config().dump(4));
+  writer.write_text("config.json", write_json(conversion.config(), 4));
   for (const auto& [name, text] : source.files) {
     writer.write_text(name, text);
     report.copied.push_back(name);

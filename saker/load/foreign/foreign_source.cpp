@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/foreign/foreign_source.h"
 
+#include "saker/base/json/json_numbers.h"
 #include "saker/load/foreign/quantized_folder.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/model_writer.h"
@@ -65,7 +66,7 @@ ConvertReport write_foreign(
     }
   }
   write_tensors(model, writer, options.progress);
-  writer.write_text("config.json", model.config.dump(4));
+  writer.write_text("config.json", write_json(model.config, 4));
   for (const auto& [name, text] : model.files) {
     writer.write_text(name, text);
     report.copied.push_back(name);

@@ -2,6 +2,7 @@
 #include "saker/load/foreign/text_folder.h"
 
 #include "saker/base/error.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/base/utf8.h"
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/gguf/gguf_model.h"
@@ -30,7 +31,7 @@ TextFolder::TextFolder(const std::filesystem::path& model) : path_(model) {
   const foreign::ForeignModel texts = gguf::open_gguf_texts(model);
   temporary_.emplace(std::filesystem::temp_directory_path() / "saker-model");
   path_ = temporary_->path();
-  write(path_ / "config.json", texts.config.dump());
+  write(path_ / "config.json", write_json(texts.config));
   for (const auto& [name, text] : texts.files) {
     write(path_ / name, text);
   }

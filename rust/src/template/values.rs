@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lists, tuples, dicts, ranges, and what Python iterates over only once, as values. A template can nest them as deep as
+//! memory goes, so that freeing one by recursion would overflow the stack: what lies deep is freed later, one by one.
+
+use super::arguments::invalid;
+use super::budget::{claim, step};
+use super::integers;
+use indexmap::{Equivalent, IndexMap};
+use minijinja::tests::is_sameas;
+use minijinja::value::{Enumerator, Object, ObjectExt, ObjectRepr, ValueKind};
+use minijinja::{Error, Value};
+use num_bigint::BigInt;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How deep tuples that are keys may nest.
+const MAX_KEY_DEPTH: usize = 100;
+/// How deep values are freed by recursion.
+const MAX_DROP_DEPTH: u32 = 100;
+
+thread_local! {
+    static DROP_DEPTH: Cell<u32> = const { Cell::new(0) };
+    static POSTPONED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Frees what a container held.
+pub fn free(values: impl IntoIterator<Item = Value>) {
+    let depth = DROP_DEPTH.get();
+    if depth >= MAX_DROP_DEPTH {
+        return POSTPONED.with_borrow_mut(|postponed| postponed.extend(values));
+    }
+    DROP_DEPTH.set(depth + 1);
+    values.into_iter().for_each(drop);
+    while depth == 0 {
+        let Some(value) = POSTPONED.with_borrow_mut(Vec::pop) else { break };
+        drop(value);
+    }
+    DROP_DEPTH.set(depth);
+}
+
+fn index_of(key: &Value, length: usize) -> Option<usize> {
+    let key = integers::small(key)?;
+    usize::try_from(if key < 0 { key + length as i64 } else { key }).ok()
+}
+
+/// A list or, as a tuple, one that never changes.
+#[derive(Debug)]
+pub struct Items {
+    items: Vec<Value>,
+    is_tuple: bool,
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.items));
+    }
+}
+
+impl Object for Items {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.items.get(index_of(key, self.items.len())?).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.items.len())
+    }
+}
+
+pub fn list(items: Vec<Value>) -> Value {
+    Value::from_object(Items { items, is_tuple: false })
+}
+
+pub fn tuple(items: Vec<Value>) -> Value {
+    Value::from_object(Items { items, is_tuple: true })
+}
+
+pub fn is_tuple(value: &Value) -> bool {
+    value.downcast_object_ref::<Items>().is_some_and(|items| items.is_tuple)
+}
+
+pub fn is_list(value: &Value) -> bool {
+    value.downcast_object_ref::<Items>().is_some_and(|items| !items.is_tuple)
+}
+
+/// The items of a list or tuple.
+pub fn slice_of(value: &Value) -> Option<&[Value]> {
+    value.downcast_object_ref::<Items>().map(|items| items.items.as_slice())
+}
+
+/// A value as a dict tells keys apart: equal numbers are one key, whatever their type.
+#[derive(Debug)]
+enum Key {
+    None,
+    Undefined,
+    Integer(i128),
+    Big(BigInt),
+    Float(u64),
+    Text(Value),
+    Tuple(Vec<Key>),
+    Object(Value),
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Key::None, Key::None) | (Key::Undefined, Key::Undefined) => true,
+            (Key::Integer(a), Key::Integer(b)) => a == b,
+            (Key::Big(a), Key::Big(b)) => a == b,
+            (Key::Float(a), Key::Float(b)) => a == b,
+            (Key::Text(a), Key::Text(b)) => a.as_str() == b.as_str(),
+            (Key::Tuple(a), Key::Tuple(b)) => a == b,
+            (Key::Object(a), Key::Object(b)) => is_sameas(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Key {}
+
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Key::Text(text) => text.as_str().unwrap_or("").hash(state),
+            Key::Integer(number) => number.hash(state),
+            Key::Big(number) => number.hash(state),
+            Key::Float(bits) => bits.hash(state),
+            Key::Tuple(keys) => keys.hash(state),
+            Key::None | Key::Undefined | Key::Object(_) => {}
+        }
+    }
+}
+
+struct TextKey<'t>(&'t str);
+
+impl Hash for TextKey<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl Equivalent<Key> for TextKey<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        matches!(key, Key::Text(text) if text.as_str() == Some(self.0))
+    }
+}
+
+fn key_of(value: &Value, depth: usize) -> Result<Key, Error> {
+    if value.as_str().is_some() {
+        return Ok(Key::Text(value.clone()));
+    }
+    if let Some(number) = integers::integer(value) {
+        return Ok(i128::try_from(&number).map_or(Key::Big(number), Key::Integer));
+    }
+    if let (true, Some(items)) = (is_tuple(value), slice_of(value)) {
+        // A tuple may hold another one many times over.
+        let _level = step()?;
+        if depth > MAX_KEY_DEPTH {
+            return Err(invalid("a key that is nested too deeply"));
+        }
+        claim(size_of_val(items))?;
+        return items.iter().map(|item| key_of(item, depth + 1)).collect::<Result<_, Error>>().map(Key::Tuple);
+    }
+    Ok(match value.kind() {
+        ValueKind::None => Key::None,
+        ValueKind::Undefined => Key::Undefined,
+        ValueKind::Number => {
+            let number = f64::try_from(value.clone())?;
+            let is_whole = number.fract() == 0.0 && number.abs() < 1e38;
+            if is_whole { Key::Integer(number as i128) } else { Key::Float(number.to_bits()) }
+        }
+        ValueKind::Seq | ValueKind::Iterable if !is_range(value) => return Err(invalid("a list as a key")),
+        ValueKind::Map => return Err(invalid("a dict as a key")),
+        _ => Key::Object(value.clone()),
+    })
+}
+
+/// Whether a value can be a key.
+pub fn check_key(value: &Value) -> Result<(), Error> {
+    key_of(value, 0).map(|_| ())
+}
+
+#[derive(Debug, Default)]
+pub struct Dict(IndexMap<Key, (Value, Value)>);
+
+impl Drop for Dict {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.0).into_values().map(|(_, value)| value));
+    }
+}
+
+impl Object for Dict {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get(key)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.get_text(key)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        self.mapped_enumerator(|dict| Box::new(dict.0.values().map(|(key, _)| key.clone())))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(self.0.len())
+    }
+}
+
+impl Dict {
+    pub fn insert(&mut self, key: Value, value: Value) -> Result<(), Error> {
+        match self.0.entry(key_of(&key, 0)?) {
+            // The first key stays, the last value.
+            indexmap::map::Entry::Occupied(mut entry) => entry.get_mut().1 = value,
+            indexmap::map::Entry::Vacant(entry) => {
+                entry.insert((key, value));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, key: &Value) -> Option<Value> {
+        match key.as_str() {
+            Some(text) => self.0.get(&TextKey(text)),
+            None => self.0.get(&key_of(key, 0).ok()?),
+        }
+        .map(|(_, value)| value.clone())
+    }
+
+    pub fn get_text(&self, key: &str) -> Option<Value> {
+        self.0.get(&TextKey(key)).map(|(_, value)| value.clone())
+    }
+
+    pub fn pairs(&self) -> impl Iterator<Item = &(Value, Value)> {
+        self.0.values()
+    }
+}
+
+impl From<Dict> for Value {
+    fn from(dict: Dict) -> Value {
+        Value::from_object(dict)
+    }
+}
+
+pub fn dict_of(value: &Value) -> Option<&Dict> {
+    value.downcast_object_ref::<Dict>()
+}
+
+/// `range(...)`.
+#[derive(Clone, Debug)]
+pub struct Range {
+    start: i64,
+    stop: i64,
+    step: i64,
+    length: usize,
+}
+
+impl Range {
+    /// A range of so many items at most; the step is not 0.
+    pub fn new(start: i64, stop: i64, step: i64, most: usize) -> Result<Self, Error> {
+        let (span, stride) = (i128::from(stop) - i128::from(start), i128::from(step));
+        let length = if (span > 0) == (stride > 0) { (span.abs() + stride.abs() - 1) / stride.abs() } else { 0 };
+        match usize::try_from(length) {
+            Ok(length) if length <= most => Ok(Range { start, stop, step, length }),
+            _ => Err(invalid(format!("a range of {length} items, at most {most} expected"))),
+        }
+    }
+
+    fn at(&self, index: usize) -> i64 {
+        self.start + self.step * index as i64
+    }
+
+    /// The items from `first` on, `count` of them, each `stride` after the last one.
+    pub fn slice(&self, first: usize, count: usize, stride: i64) -> Value {
+        let start = self.start + self.step * first as i64;
+        let step = self.step * stride;
+        let stop = start + step * count as i64;
+        Value::from_object(Range { start, stop, step, length: count })
+    }
+}
+
+impl Object for Range {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let index = index_of(key, self.length)?;
+        (index < self.length).then(|| Value::from(self.at(index)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.length)
+    }
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.step {
+            1 => write!(out, "range({}, {})", self.start, self.stop),
+            step => write!(out, "range({}, {}, {step})", self.start, self.stop),
+        }
+    }
+}
+
+pub fn range_of(value: &Value) -> Option<&Range> {
+    value.downcast_object_ref::<Range>()
+}
+
+fn is_range(value: &Value) -> bool {
+    range_of(value).is_some()
+}
+
+/// What gives its items once: a generator or another iterator of Python's.
+#[derive(Debug)]
+pub struct Once {
+    items: Mutex<VecDeque<Value>>,
+    /// What Python calls it.
+    pub name: &'static str,
+}
+
+impl Once {
+    fn next(&self) -> Option<Value> {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+}
+
+impl Drop for Once {
+    fn drop(&mut self) {
+        free(std::mem::take(self.items.get_mut().unwrap_or_else(PoisonError::into_inner)));
+    }
+}
+
+impl Object for Once {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn is_true(self: &Arc<Self>) -> bool {
+        true
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let once = self.clone();
+        Enumerator::Iter(Box::new(std::iter::from_fn(move || once.next())))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        None
+    }
+
+    fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "<{} object>", self.name)
+    }
+}
+
+/// A generator, in Python, over these items.
+pub fn generator(items: Vec<Value>) -> Value {
+    iterator(items, "generator")
+}
+
+pub fn iterator(items: Vec<Value>, name: &'static str) -> Value {
+    Value::from_object(Once { items: Mutex::new(items.into()), name })
+}
+
+pub fn is_once(value: &Value) -> bool {
+    value.downcast_object_ref::<Once>().is_some()
+}
+
+/// `dict.keys()`, `dict.values()` and `dict.items()`: no lists, but of a length.
+#[derive(Debug)]
+pub struct View {
+    /// What Python calls it.
+    pub name: &'static str,
+    items: Value,
+}
+
+impl Object for View {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn is_true(self: &Arc<Self>) -> bool {
+        self.items.is_true()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        self.mapped_enumerator(|view| Box::new(slice_of(&view.items).unwrap_or(&[]).iter().cloned()))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        self.items.len()
+    }
+}
+
+pub fn view(name: &'static str, items: Vec<Value>) -> Value {
+    Value::from_object(View { name, items: list(items) })
+}
+
+/// The name and the items of a view.
+pub fn view_of(value: &Value) -> Option<(&'static str, &Value)> {
+    value.downcast_object_ref::<View>().map(|view| (view.name, &view.items))
+}
