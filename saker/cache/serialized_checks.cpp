@@ -200,6 +200,16 @@ std::int64_t check_codes(const SerializedCache& cache, std::size_t at) {
   }
   const auto parts = std::span(cache.state);
   const std::size_t half = parts.size() / 2;
+  const bool alike = (parts[1].dtype == DType::kUInt8) == (parts[half + 1].dtype == DType::kUInt8);
+  require_data(
+      alike,
+      cache,
+      fmt::format(
+          "scales of dtypes {} and {}, expected floats or U8 for keys and values alike",
+          dtype_name(parts[1].dtype),
+          dtype_name(parts[half + 1].dtype)
+      )
+  );
   check_codes_of(cache, parts.first(half), group, static_cast<int>(bits));
   check_codes_of(cache, parts.last(half), group, static_cast<int>(bits));
   return cache.state[0].shape[kRowAxis];

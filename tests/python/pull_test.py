@@ -14,7 +14,7 @@ import unittest
 import saker
 from demo import DEMO, ROOT, make_adapter
 
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.append(str(ROOT / "tests" / "e2e"))  # Last: names there are also ours.
 
 from hub_server import Hub  # noqa: E402
 

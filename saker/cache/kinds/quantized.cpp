@@ -147,19 +147,22 @@ void QuantizedCache::accept_parts(const Parts& parts) {
     return part.ndim() == 4 && first.size() == 4 &&
            std::equal(first.begin(), first.begin() + 3, part.shape().begin());
   });
-  const bool bytes = !parts.empty() && parts[1 % parts.size()].dtype() == mx::uint8;
-  const bool fits =
-      parts.size() == kPartsWithoutBiases || (parts.size() == kPartsWithBiases && !bytes);
+  if (parts.empty()) {
+    return;
+  }
+  const bool counted = parts.size() == kPartsWithoutBiases || parts.size() == kPartsWithBiases;
+  const bool bytes = parts[1 % parts.size()].dtype() == mx::uint8;
+  const std::size_t half = parts.size() / 2;
+  const bool alike = counted && bytes == (parts[half + 1].dtype() == mx::uint8) &&
+                     (!bytes || parts.size() == kPartsWithoutBiases);
   require(
-      parts.empty() || (fits && same),
+      alike && same,
       ErrorCode::kCorruptData,
-      "[{}] {} arrays, expected none, or four or six of the same rows",
+      "[{}] {} arrays, expected none, or four or six of the same rows and of one form",
       kind(),
       parts.size()
   );
-  if (!parts.empty()) {
-    quantization_.scales = bytes ? Scales::kBytes : Scales::kFloats;
-  }
+  quantization_.scales = bytes ? Scales::kBytes : Scales::kFloats;
 }
 
 KeyValues QuantizedCache::update(const mx::array& keys, const mx::array& values) {

@@ -167,6 +167,12 @@ TEST(KindsQuantized, StatesThatContradictThemselves) {
       {state[0], state[1], state[1], state[2], state[3], state[3]}, {"1", "32", "8"}
   );  // Bytes have no biases.
   refused({state[0], mx::astype(state[1], mx::int32), state[2], state[3]}, {"1", "32", "8"});
+  // Keys of one form, values of the other.
+  const auto codes = mx::quantize(wide_rows({1}), 32, 8);
+  refused({state[0], state[1], codes[0], codes[1]}, {"1", "32", "8"});
+  expect_error(ErrorCode::kCorruptData, {"one form"}, [&] {
+    bytes.set_state({state[0], state[1], codes[0], codes[1]});
+  });
   QuantizedKVCache apart;
   apart.set_state(state);  // Without the meta values that go with it.
   expect_error(ErrorCode::kInvalidArgument, {"no format"}, [&] { append_wide(apart, {2}); });
