@@ -10,8 +10,9 @@
 namespace saker::text {
 namespace {
 
-// After this much time with one template there are no more looks.
-constexpr std::chrono::seconds kPatience{1};
+// After this much time with one template there are no more looks. Usual ones take milliseconds, and
+// what is found must not depend on what else the machine does.
+constexpr std::chrono::seconds kPatience{10};
 
 constexpr std::string_view kShown = "shown by the template";
 constexpr std::string_view kName = "looked_for";

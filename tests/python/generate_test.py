@@ -25,6 +25,14 @@ class Generate(DemoTest):
         self.assertIn("Saker", chat.text)
         self.assertEqual(chat.finish_reason, "stop")
 
+    def test_thinking_is_an_option(self):
+        question = [{"role": "user", "content": [{"type": "text", "text": "Who are you?"}]}]
+        expected = self.model.generate(question, max_tokens=4).tokens
+        for thinking in (None, False, True):  # The demo model's template has no switch.
+            self.assertEqual(self.model.generate(question, max_tokens=4, enable_thinking=thinking).tokens, expected)
+        with self.assertRaisesRegex(TypeError, "enable_thinking"):
+            self.model.generate(question, enable_thinking="x")
+
     def test_pieces_are_the_text(self):
         stream = self.model.base().stream(STORY, max_tokens=20)
         pieces = list(stream)
