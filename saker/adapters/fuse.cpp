@@ -29,7 +29,7 @@ void write_text(const fs::path& path, std::string_view text) {
 }
 
 void write_json(const fs::path& path, const Json& json) {
-  write_text(path, write_json(json, 2) + "\n");
+  write_text(path, saker::write_json(json, 2) + "\n");
 }
 
 FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions& options) {
