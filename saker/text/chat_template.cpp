@@ -124,6 +124,14 @@ Json normalize_all(const Json& messages) {
   return normalized;
 }
 
+// As CBOR, which keeps each bit of a number, and the digits of long integers
+// (base/json/json_numbers.h).
+std::string dump(const Json& variables) {
+  std::string cbor;
+  Json::to_cbor(variables, cbor);
+  return cbor;
+}
+
 }  // namespace
 
 // Compiled when it is first used: a model whose template is broken still completes plain text.
@@ -131,15 +139,12 @@ class ChatTemplate::Compiled {
  public:
   explicit Compiled(std::string source) : source_(std::move(source)) {}
 
-  std::string render(const Json& variables) const {
-    // CBOR keeps each bit of a number, and takes the digits of long integers
-    // (base/json/json_numbers.h).
-    std::string cbor;
-    Json::to_cbor(variables, cbor);
+  std::string render(const std::string& variables) const {
     SakerRsBytes text{};
     SakerRsBytes error{};
-    const bool ok =
-        saker_rs_template_render(&compiled(), rust_data(cbor), cbor.size(), &text, &error);
+    const bool ok = saker_rs_template_render(
+        &compiled(), rust_data(variables), variables.size(), &text, &error
+    );
     check_rust(ok, error, ErrorCode::kInvalidArgument, "chat template");
     return take_string(text);
   }
@@ -234,7 +239,7 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   }
   variables["messages"] = normalize_all(messages);
   variables["add_generation_prompt"] = options.add_generation_prompt;
-  return choose(!tools.is_null()).render(variables);
+  return choose(!tools.is_null()).render(dump(variables));
 }
 
 }  // namespace saker::text

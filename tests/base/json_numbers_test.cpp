@@ -2,8 +2,8 @@
 #include "saker/base/json/json_numbers.h"
 
 #include "saker/base/error.h"
-#include "tests/support/expect_error.h"
 
+#include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
 
 #include <chrono>

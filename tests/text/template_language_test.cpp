@@ -70,7 +70,8 @@ TEST(TemplateLanguage, CallsMacrosAsJinja) {
        "3"},
       {"{% macro m(d) %}{% if d %}x{{ m(d - 1) }}{% endif %}{% endmacro %}{{ m(190)|length }}",
        "190"},
-      {"{% for x in [[1, [2]]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}", "12"},
+      {"{% for x in [[1, [2]]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}", "12"
+      },
   };
   for (const auto& [source, text] : cases) {
     EXPECT_EQ(render(source), text) << source;
