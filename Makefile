@@ -72,8 +72,8 @@ check-parity: saker
 check-python:
 	@tools/check_python.sh
 
-# Real tokenizers and chat templates, taken from packages, against tokenizers and transformers; vocabularies in GGUF against
-# llama.cpp's ids.
+# Real tokenizers and chat templates, taken from packages, and random templates against tokenizers and transformers; vocabularies
+# in GGUF against llama.cpp's ids.
 check-text:
 	@tools/setup.sh all
 	@tools/build.sh $(PRESET) text_probe load_tests

@@ -302,7 +302,7 @@ std::unique_ptr<Engine> Engine::load(
   const ModelFacts& facts = impl->facts();
   spdlog::info(
       "loaded {} in {:.2f} s: {}, {} bytes read a step, context {}, instruction set {}",
-      model_dir.string(),
+      path.string(),
       facts.load_s,
       facts.model_type,
       facts.weight_bytes,

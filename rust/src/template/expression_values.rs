@@ -15,7 +15,7 @@ use super::python::{kind_name, write_str};
 use super::syntax::{Call, Comparison, Expr, Operator};
 use super::texts::push_escaped;
 use super::values::{dict_of, list, tuple, Dict};
-use minijinja::value::Kwargs;
+use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, Value};
 
 fn compare_values(comparison: Comparison, a: &Value, b: &Value) -> Result<bool, Error> {
@@ -130,6 +130,10 @@ impl Frame<'_> {
         let Expr::Slice(parts) = key else {
             return methods::item(&value, &self.value(key)?);
         };
+        // jinja2 works constants out beforehand, where what has no items is undefined.
+        if matches!(inner, Expr::Constant(_)) && value.kind() != ValueKind::String {
+            return Ok(Value::UNDEFINED);
+        }
         let [start, stop, step] =
             [0, 1, 2].map(|i| parts[i].as_ref().map_or(Ok(Value::from(())), |part| self.value(part)));
         operators::slice(&value, &start?, &stop?, &step?)

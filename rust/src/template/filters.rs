@@ -230,8 +230,10 @@ pub fn perform_test(name: &str, value: &Value, given: &[Value]) -> Result<bool, 
             Ok(!rest.is_true())
         }
         "sameas" => Ok(is_sameas(value, Arguments::bind(&["other"], given)?.required(0)?)),
-        "filter" => Ok(value.as_str().is_some_and(has_filter)),
-        "test" => Ok(value.as_str().is_some_and(has_test)),
+        "filter" | "test" => {
+            compare::check_key(value)?;
+            Ok(value.as_str().is_some_and(if name == "filter" { has_filter } else { has_test }))
+        }
         _ => Err(invalid(format!("the test {name} is unknown"))),
     }
 }
