@@ -119,6 +119,9 @@ def config_of(folder: pathlib.Path, options: dict) -> dict:
     config = json.loads((folder / "config.json").read_text())
     if "dtype" in options:
         config.pop("torch_dtype", None)  # mlx-lm leaves the old one.
+    rope = config.get("text_config", config).get("rope_parameters", {})
+    if "type" in rope:
+        rope["rope_type"] = rope.pop("type")  # mlx-lm renames it while it loads a model.
     return config
 
 

@@ -5,6 +5,8 @@
 #include "saker/base/tensor.h"
 #include "saker/load/npz.h"
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +14,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -26,8 +27,8 @@ unsigned read_all(const saker::Tensor& tensor) {
 }
 
 const std::filesystem::path& archive() {
-  static const auto path =
-      std::filesystem::temp_directory_path() / ("saker-fuzz-" + std::to_string(::getpid()) + ".npz");
+  static const auto path = std::filesystem::temp_directory_path() /
+                           ("saker-fuzz-" + std::to_string(::getpid()) + ".npz");
   return path;
 }
 
