@@ -39,7 +39,7 @@ GEMMA = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 4, "
          "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 8, **COMMON}
 GEMMA4 = {"model_type": "gemma4_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 6,
           "num_kv_shared_layers": 3, "layer_types": ["sliding_attention", "full_attention"] * 3, "global_head_dim": 64,
-          "hidden_size_per_layer_input": 64, "vocab_size_per_layer_input": 256, "sliding_window": 8,
+          "hidden_size_per_layer_input": 64, "use_double_wide_mlp": True, "vocab_size_per_layer_input": 256, "sliding_window": 8,
           "tie_word_embeddings": True, **COMMON}
 QWEN3_5 = {"model_type": "qwen3_5_text", "hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 4,
            "full_attention_interval": 2, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
@@ -119,6 +119,9 @@ def config_of(folder: pathlib.Path, options: dict) -> dict:
     config = json.loads((folder / "config.json").read_text())
     if "dtype" in options:
         config.pop("torch_dtype", None)  # mlx-lm leaves the old one.
+    rope = config.get("text_config", config).get("rope_parameters", {})
+    if "type" in rope:
+        rope["rope_type"] = rope.pop("type")  # mlx-lm renames it while it loads a model.
     return config
 
 

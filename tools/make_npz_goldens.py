@@ -26,7 +26,8 @@ def main():
     }
     np.savez(OUT / "numpy.npz", **arrays)
     np.savez_compressed(OUT / "compressed.npz", **arrays)
-    np.savez(OUT / "fortran.npz", **{name: np.asfortranarray(array) for name, array in arrays.items()})
+    np.savez(OUT / "fortran.npz", **{name: array if array.ndim == 0 else np.asfortranarray(array)
+                                  for name, array in arrays.items()})
     ours = {name: mx.array(array) for name, array in arrays.items() if array.size}
     ours["halves"] = mx.array(square).astype(mx.bfloat16)
     mx.savez(str(OUT / "mlx.npz"), **ours)

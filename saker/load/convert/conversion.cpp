@@ -268,6 +268,26 @@ bool Conversion::has_codes(const ModelTensor& tensor) const {
   return tensor.name.ends_with(kWeight) && sibling(module_path(tensor.name), "scales") != nullptr;
 }
 
+// Codes of twice the inputs look like those of half the width: what the configuration says of an
+// MLP has to be what its own first half gives.
+void Conversion::check_columns(std::string_view path, int columns) const {
+  constexpr std::string_view kDown = "down_proj";
+  if (!path.ends_with(kDown)) {
+    return;
+  }
+  const ModelTensor* gate =
+      sibling(fmt::format("{}gate_proj", path.substr(0, path.size() - kDown.size())), "weight");
+  const auto shape = gate != nullptr ? gate->shape() : std::vector<std::int64_t>();
+  require(
+      shape.size() < 2 || shape[shape.size() - 2] == columns,
+      ErrorCode::kCorruptData,
+      "{} has {} inputs as the configuration says, but its gate_proj has {} outputs",
+      quote(path),
+      columns,
+      shape.size() < 2 ? 0 : shape[shape.size() - 2]
+  );
+}
+
 // As the loader has it: by shapes, where the inputs of the module are known.
 WeightFormat Conversion::codes_of(const ModelTensor& weight) const {
   const std::string_view path = module_path(weight.name);
@@ -275,6 +295,7 @@ WeightFormat Conversion::codes_of(const ModelTensor& weight) const {
   const auto columns = input_.roster ? input_.roster->columns(path) : std::nullopt;
   std::optional<WeightFormat> format;
   if (columns) {
+    check_columns(path, *columns);
     format = nn::stored_format(
         weight.parts.front(), scales->parts.front(), *columns, std::string(weight.name)
     );

@@ -55,6 +55,7 @@ class Conversion {
   const ModelTensor* sibling(std::string_view path, std::string_view leaf) const;
   bool is_part_of_codes(std::string_view name) const;
   bool has_codes(const ModelTensor& tensor) const;
+  void check_columns(std::string_view path, int columns) const;
   kernels::WeightFormat codes_of(const ModelTensor& weight) const;
   std::optional<TensorStep> step_for(const ModelTensor& tensor) const;
   TensorStep decode_step(const ModelTensor& tensor) const;
