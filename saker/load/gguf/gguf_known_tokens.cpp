@@ -89,6 +89,22 @@ constexpr std::array kRoles{
     Role{"fim_sep_token_id", kFile, true},
 };
 
+// What begins a turn, beside tokens of the form <|name|>.
+constexpr std::array kOpenings{
+    "<start_of_turn>"sv, "<|turn>"sv, "[INST]"sv, "[/INST]"sv, "[SYSTEM_PROMPT]"sv, "<bos>"sv
+};
+
+// No training makes such a piece of text: patterns cut words from signs.
+bool is_marker(std::string_view text) {
+  const auto encloses = [&](std::string_view open, std::string_view close) {
+    return text.size() > open.size() + close.size() && text.starts_with(open) &&
+           text.ends_with(close) && text.find_first_of(" \t\n") == std::string_view::npos &&
+           std::ranges::any_of(text, [](char c) { return c >= 'A' && c <= 'z'; });
+  };
+  return encloses("<|", "|>") || encloses("<｜", "｜>") ||
+         std::ranges::find(kOpenings, text) != kOpenings.end();
+}
+
 // Always printed.
 constexpr std::array kChannels{"<|channel|>"sv, "<|message|>"sv, "<|start|>"sv, "<|constrain|>"sv};
 
@@ -97,6 +113,11 @@ class Finder {
   explicit Finder(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
   KnownTokens find() {
+    for (std::size_t id = 0; id < vocabulary_.size(); ++id) {
+      if (vocabulary_.kind(id) == TokenKind::kNormal && is_marker(vocabulary_.token(id))) {
+        found_.kinds.emplace_back(id, TokenKind::kControl);
+      }
+    }
     for (const auto* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
       if (const auto id = vocabulary_.named(key)) {
         end_with(*id);

@@ -196,6 +196,16 @@ TEST(GgufTokenizerTest, KnowsControlTokensThatEndNothing) {
     EXPECT_TRUE(ends_of(builder).is_null()) << text;
     EXPECT_TRUE(tokenizer_of(builder.file())->is_special(2)) << text;
   }
+  // What begins a turn is no text either.
+  for (const char* text :
+       {"<|im_start|>", "<｜User｜>", "<|start_header_id|>", "<start_of_turn>"}) {
+    const GgufBuilder builder = bytes_and({text}, 1);
+    EXPECT_TRUE(ends_of(builder).is_null()) << text;
+    EXPECT_EQ(tokenizer_of(builder.file())->encode(text), Ids{2}) << text;
+  }
+  for (const char* text : {"<||>", "<| |>", "<p>", "|>"}) {
+    EXPECT_FALSE(tokenizer_of(bytes_and({text}, 1).file())->is_special(2)) << text;
+  }
   const auto channel = tokenizer_of(bytes_and({"<|channel|>"}, 3).file());
   EXPECT_EQ(channel->encode("<|channel|>"), Ids{2});
   EXPECT_EQ(channel->decode(Ids{2}, {.skip_special_tokens = true}), "<|channel|>");
