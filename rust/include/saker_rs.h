@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C ABI of the Rust static library `saker_rs`: tokenizers, minijinja, regex,
-// blake2b_simd, rustyline, indicatif, zip. Only saker/base, saker/text and saker/cli include it.
-//
-// Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input is borrowed
-// for the call only. A function that returns false (or kSakerRsLineError) has written `error`, one
-// line of text, and left `out` alone. What it wrote is freed by the matching *_free. Panics never
-// cross the border: they become errors. Tokenizer, template and pattern may be used from many
-// threads at once, the other objects from one at a time.
+// The C ABI of the Rust static library `saker_rs`. Only saker/base, saker/text and saker/cli
+// include it. Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input
+// is borrowed for the call only. A function that returns false (or kSakerRsLineError) has written
+// `error`, one line of text, and left `out` alone. What it wrote is freed by the matching *_free.
+// Panics never cross the border: they become errors. Tokenizer, template and pattern may be used
+// from many threads at once, the other objects from one at a time.
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -30,9 +30,8 @@ struct GenerateRequest {
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
   std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools;  // For the template, with messages.
-  std::optional<bool>
-      thinking;  // Whether to think before the answer; none: as the template has it.
+  std::optional<Json> tools;              // For the template, with messages.
+  std::optional<bool> thinking;           // Before the answer; none: as the template has it.
   Json template_kwargs = Json::object();  // More of its variables, such as enable_thinking.
 
   int max_tokens = 256;
