@@ -84,7 +84,7 @@ std::shared_ptr<const Prompts> load_prompts(
   try {
     Prompts::Parts parts = Prompts::read(folder.path());
     if (parts.text_error) {
-      parts.text_error = Error(parts.text_error->code(), with_files(parts.text_error->what()));
+      throw Error(*parts.text_error);  // Tokens of its own are what such an adapter is for.
     }
     std::ranges::transform(parts.warnings, parts.warnings.begin(), with_files);
     return std::make_shared<const Prompts>(std::move(parts));
