@@ -267,7 +267,7 @@ TEST(Engine, GivesTheLogitsBehindTheScores) {
 TEST(Engine, LogitsAreNotTakenFromKeptScores) {
   const ModelFolder folder("qwen3");
   const auto engine = folder.load();
-  ScoreInstruments instruments({});
+  ScoreInstruments instruments;
   ScoreRequest request{.tokens = Ids{1, 2, 3}};
   engine->score({&request, 1}, instruments);
   std::atomic<int> rows = 0;
