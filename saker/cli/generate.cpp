@@ -71,7 +71,9 @@ int run_generate(const GenerateArgs& args) {
       "--cache-in and --cache-out go with one prompt, not with a file of records"
   );
   const ModelDefaults model(args.model.model);
-  const auto engine = load_engine(args.model, args.request.whole_adapter(model));
+  ModelArgs model_args = args.model;
+  model_args.engine.chats = args.chat;
+  const auto engine = load_engine(model_args, args.request.whole_adapter(model));
   if (!args.json && request.tokens) {
     engine->require_text();
   }

@@ -58,11 +58,10 @@ int run_chat(const RunArgs& args) {
     require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   }
   const ModelDefaults model(args.model.model);
-  const auto engine = load_engine(args.model, args.request.whole_adapter(model));
+  ModelArgs model_args = args.model;
+  model_args.engine.chats = true;
+  const auto engine = load_engine(model_args, args.request.whole_adapter(model));
   engine->require_text();
-  if (engine->chat_template() != nullptr) {
-    engine->chat_template()->check();
-  }
   if (engine->chat_template() == nullptr) {
     spdlog::warn("the model has no chat template: it continues your text instead of answering");
   }

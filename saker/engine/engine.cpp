@@ -43,10 +43,23 @@ void check_is_model(const std::filesystem::path& model_dir, const load::TextFold
   );
 }
 
-std::shared_ptr<const Prompts> load_prompts(const std::filesystem::path& model_dir) {
+Prompts::Parts read_prompts(const std::filesystem::path& texts, const EngineOptions& options) {
+  Prompts::Parts parts = Prompts::read(texts);
+  if (options.chats && parts.text_error) {
+    throw Error(*parts.text_error);
+  }
+  if (options.chats && parts.chat_template) {
+    parts.chat_template->check();
+  }
+  return parts;
+}
+
+std::shared_ptr<const Prompts> load_prompts(
+    const std::filesystem::path& model_dir, const EngineOptions& options
+) {
   const load::TextFolder texts(model_dir);
   check_is_model(model_dir, texts);
-  return std::make_shared<const Prompts>(Prompts::read(texts.path()));
+  return std::make_shared<const Prompts>(read_prompts(texts.path(), options));
 }
 
 // Paths stay what they are; names lead to the hub's cache.
@@ -58,10 +71,12 @@ std::filesystem::path found_model(const std::filesystem::path& model) {
 
 // The texts of a model with an adapter in its weights.
 std::shared_ptr<const Prompts> load_prompts(
-    const std::filesystem::path& model_dir, const std::filesystem::path& fused_adapter
+    const std::filesystem::path& model_dir,
+    const std::filesystem::path& fused_adapter,
+    const EngineOptions& options
 ) {
   if (fused_adapter.empty()) {
-    return load_prompts(model_dir);
+    return load_prompts(model_dir, options);
   }
   namespace fs = std::filesystem;
   const AtomicFolder folder(fs::temp_directory_path() / "saker-model");
@@ -82,7 +97,7 @@ std::shared_ptr<const Prompts> load_prompts(
     return message;
   };
   try {
-    Prompts::Parts parts = Prompts::read(folder.path());
+    Prompts::Parts parts = read_prompts(folder.path(), options);
     if (parts.text_error) {
       throw Error(*parts.text_error);  // Tokens of its own are what such an adapter is for.
     }
@@ -155,7 +170,7 @@ class Engine::Impl {
   Impl(const std::filesystem::path& model_dir, const EngineOptions& options)
       : limits_(batch_limits(options)),
         fused_adapter_(fused_adapter(model_dir, options)),
-        prompts_(load_prompts(model_dir, fused_adapter_)),
+        prompts_(load_prompts(model_dir, fused_adapter_, options)),
         runner_(
             prompts_,
             limits_,
@@ -223,8 +238,7 @@ class Engine::Impl {
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
-    const bool is_own = options.draft == load::find_draft(model_dir);
-    if (!options.draft_is_optional && !is_own) {
+    if (!options.draft_is_optional) {
       return needed_draft_loader(model_dir, options);
     }
     const auto without = [this](const Error& error) {

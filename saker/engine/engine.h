@@ -46,7 +46,9 @@ struct EngineOptions {
   // made for this model; empty: none.
   std::filesystem::path draft = {};
   bool draft_is_optional = false;  // One that can't be used is a warning: nobody asked for it.
-  bool mtp = false;                // Loads the MTP head that the model's own files may bring.
+  // Requests will have messages: texts and templates that cannot be read fail before anything else.
+  bool chats = false;
+  bool mtp = false;  // Loads the MTP head that the model's own files may bring.
   // The one adapter that requests will name, at full strength. Where it has a vocabulary of its own
   // it is fused into the weights while they are loaded, tokenizer included, and nothing else can be
   // asked for (docs/adr/0017); any other is left to the requests. Empty: none or several.

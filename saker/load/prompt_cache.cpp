@@ -279,10 +279,14 @@ PromptCache parse_prompt_cache(
   if (sentinel->second.empty()) {
     const auto classes = class_names(metadata, '1', what);
     const std::size_t count = classes.size();
-    const auto states = state_tree(tensors, leaf_types(metadata, what), 2 * count, what);
+    const bool has_codes = std::ranges::any_of(classes, [](std::string_view name) {
+      return name.starts_with("Quantized");
+    });
+    const std::size_t lists = has_codes ? 2 * count : count;
+    const auto states = state_tree(tensors, leaf_types(metadata, what), lists, what);
     result.layers = read_layers(classes, what, [&](std::string_view name, std::size_t layer) {
       auto read = from_current(name, states[layer]);
-      read.pages = pages_of(states[count + layer]);
+      read.pages = has_codes ? pages_of(states[count + layer]) : std::nullopt;
       return read;
     });
     result.metadata = caller_metadata(metadata, '0');

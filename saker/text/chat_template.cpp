@@ -214,6 +214,7 @@ std::optional<ChatTemplate> ChatTemplate::load(
     const std::filesystem::path& model_dir, const TokenizerConfig& config
 ) {
   ChatTemplate chat_template;
+  chat_template.special_tokens_ = config.special_tokens;
   try {
     for (auto& [name, source] : find_sources(model_dir, config)) {
       chat_template.templates_.emplace(

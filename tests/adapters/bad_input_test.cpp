@@ -194,7 +194,7 @@ TEST_F(BadAdapter, OfAnotherBase) {
       tensor(tower + ".lora_A.weight", {kRank, kHidden}),
       tensor(tower + ".lora_B.weight", {kHidden, kRank}),
   };
-  refuse_peft(ErrorCode::kInvalidArgument, {"vision_tower"}, peft_config(), tensors);
+  refuse_peft(ErrorCode::kUnsupported, {"vision_tower", "images"}, peft_config(), tensors);
 }
 
 // Of several adapters it says which one, and says it once.

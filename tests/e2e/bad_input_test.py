@@ -90,7 +90,7 @@ class Models(SakerTest):
     def test_not_json(self):
         model = self.demo_copy()
         (model / "config.json").write_text('{"model_type": "qwen3", "hidden_size": NaN}')
-        self.fails("generate", model, "-p", "hi", says="config.json")
+        self.fails("generate", model, "-p", "hi", says="'hidden_size' is NaN, expected an integer")
         (model / "config.json").write_bytes(b"\x00\xff")
         self.fails("generate", model, "-p", "hi", says="config.json")
 

@@ -73,7 +73,7 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
   }
   // Linear layers hold states, at every place where they can start again.
   const bool linear = GetParam() == "qwen3_5";
-  const std::size_t little = linear ? 600'000 : 400'000;
+  const std::size_t little = linear ? 600'000 : 450'000;
   const saker::testing::TemporaryDir dir;
   const std::vector<EngineOptions> ways = {
       {.max_batch = 1},

@@ -160,11 +160,11 @@ TEST(KvStorePages, TakeCodesAsTheyGiveThem) {
       EXPECT_TRUE(same_rows(taken.codes, from.quantized_keys(64, 136).codes));
       EXPECT_TRUE(same_rows(taken.scales, from.quantized_keys(64, 136).scales));
       EXPECT_TRUE(same_rows(taken.biases, from.quantized_keys(64, 136).biases));
-      // The first page takes what they stand for.
+      // The first page takes what they stand for, off by one step of the codes at most.
       to.prepare(0, 64);
       to.write(0, from.quantized_keys(0, 64), from.quantized_values(0, 64));
       EXPECT_TRUE(
-          mx::allclose(to.keys(0, 64), from.keys(0, 64), 0, bits == 8 ? 0.03 : 0.5).item<bool>()
+          mx::allclose(to.keys(0, 64), from.keys(0, 64), 0, bits == 8 ? 0.04 : 0.7).item<bool>()
       );
       const auto keys = from.quantized_keys(0, 30);
       auto other = keys;

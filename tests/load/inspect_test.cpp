@@ -126,8 +126,9 @@ TEST_F(InspectTest, CachesOfAModel) {
   const std::size_t elements = row_bytes(16) / 2;
   // A scale and a bias for each head's group, keys and values.
   const std::size_t terms = std::size_t{2} * 2 * 2 * 2;
-  EXPECT_EQ(row_bytes(8), elements + terms);
-  EXPECT_EQ(row_bytes(4), elements / 2 + terms);
+  const std::size_t offsets = std::size_t{2} * 128 / 64;  // Of each head's keys, two lines a page.
+  EXPECT_EQ(row_bytes(8), elements + terms + offsets);
+  EXPECT_EQ(row_bytes(4), elements / 2 + terms + offsets);
   const Inspection result = inspect(dir_.path(), 4);
   const std::size_t bytes = result.caches[0].token_bytes;
   EXPECT_EQ(
