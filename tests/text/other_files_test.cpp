@@ -45,7 +45,7 @@ TEST(OtherFiles, MeanWhatTheyMeanToAutoTokenizer) {
     write_files(dir, folder.at("files"));
     const TokenizerConfig config = load_tokenizer_config(dir.path());
     const auto tokenizer = Tokenizer::load(dir.path(), config);
-    EXPECT_EQ(tokenizer->vocab_size(), folder.at("vocab_size"));
+    EXPECT_EQ(tokenizer->vocab_size(), folder.at("vocab_size").get<int>());
     EXPECT_EQ(
         config.special_tokens,
         (folder.at("special_tokens").get<std::map<std::string, std::string>>())

@@ -32,7 +32,8 @@ TEST(TemplateGoldens, AreWhatJinjaMakes) {
     const ChatTemplate chat(source);
     const RenderOptions options{.tools = {}, .kwargs = golden.at("variables")};
     if (entry.contains("text")) {
-      EXPECT_EQ(comparable(chat.render(messages, options)), entry.at("text")) << source;
+      EXPECT_EQ(comparable(chat.render(messages, options)), entry.at("text").get<std::string>())
+          << source;
     } else {
       EXPECT_THROW(chat.render(messages, options), Error) << source;
     }
