@@ -63,7 +63,9 @@ void add_inspect(CLI::App& app, Action& action) {
   );
   command
       .add_option(
-          "--kv-bits", args->kv_bits, "Also the cache of each layer with rows of 16, 8 or 4 bits"
+          "--kv-bits",
+          args->kv_bits,
+          "Also the cache of each layer with rows of 32, 16, 8 or 4 bits"
       )
       ->check(CLI::IsMember({16, 8, 4}))
       ->type_name("INT");

@@ -85,9 +85,11 @@ void add_fast_prefill(CLI::App& command, ModelArgs& args) {
 void add_kv_bits(CLI::App& command, int& bits) {
   command
       .add_option(
-          "--kv-bits", bits, "Keep cached rows in 8 or 4 bits an element; 16: as they are [16]"
+          "--kv-bits",
+          bits,
+          "Keep cached rows in 8 or 4 bits an element; 16: as they are; 32: float32 [16]"
       )
-      ->check(CLI::IsMember({16, 8, 4}))
+      ->check(CLI::IsMember({32, 16, 8, 4}))
       ->type_name("INT");
 }
 

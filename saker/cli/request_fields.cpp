@@ -280,7 +280,7 @@ constexpr RequestField kFields[] = {
      [](GenerateRequest& r, const Json& v) { r.max_kv_size = as_int(v, "max_kv_size"); }},
     {"kv_bits",
      Kind::kInteger,
-     "Keep cached rows in 8 or 4 bits an element; 16: as they are [16]",
+     "Keep cached rows in 8 or 4 bits an element; 16: as they are; 32: float32 [16]",
      [](GenerateRequest& r, const Json& v) { r.kv_bits = as_int(v, "kv_bits"); }},
     {"adapter", Kind::kText, "Folder of an adapter (mlx-lm or PEFT)", set_adapter},
     {"adapter_scale", Kind::kNumber, "Strength of its change; 0: the base [1]", set_adapter_scale},

@@ -411,10 +411,9 @@ std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
   require(
       depth >= 0 && kernels::is_kv_bits(kv_bits),
       ErrorCode::kInvalidArgument,
-      "cache_bytes: got {} rows of {} bits, expected 0 or more of 4, 8 or {}",
+      "cache_bytes: got {} rows of {} bits, expected 0 or more of 32, 16, 8 or 4",
       depth,
-      kv_bits,
-      kernels::kUnquantizedBits
+      kv_bits
   );
   return impl_->runner().call([depth, kv_bits](const models::Model& model) {
     return model.cache_bytes(depth, kv_bits);

@@ -50,7 +50,7 @@ struct GenerateRequest {
   double adapter_scale = 1.0;
   std::optional<NullView> adapter_null = {};  // Noise in the adapter's shape instead of it.
   int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
-  int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits.
+  int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits; 32: float32.
   // Continues what this session's cache holds where the prompt agrees with it; 0: no session.
   std::uint64_t session = 0;
   // A prompt-cache file after whose rows the prompt continues: text is then encoded without special
@@ -124,8 +124,8 @@ struct ScoreRequest {
   std::optional<std::string> completion = {};
   std::optional<std::vector<std::int32_t>> tokens = {};
   std::vector<std::int32_t> prompt_tokens = {};  // Not scored, only seen.
-  int kv_bits = 16;                              // 8 or 4: cached rows are codes of so many bits.
-  int top_k = 0;  // > 0: the next-token distribution after the last token.
+  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits; 32: float32.
+  int top_k = 0;     // > 0: the next-token distribution after the last token.
   // > 0: a sequence longer than the model's context is scored in windows of the context's length
   // that move by this many tokens, see windows.h. 0: it is refused, unless without top_k a last
   // token more is only scored.
@@ -180,7 +180,7 @@ struct BenchRequest {
   int batch = 1;
   int depth = 0;  // Rows cached before the prompt's measurement starts to generate.
   int repetitions = 5;
-  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits.
+  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits; 32: float32.
 };
 
 struct BenchResult {

@@ -180,7 +180,7 @@ void finish_plan(
   require(
       kernels::is_kv_bits(request.kv_bits),
       ErrorCode::kInvalidArgument,
-      "kv_bits: got {}, expected 16, 8 or 4",
+      "kv_bits: got {}, expected 32, 16, 8 or 4",
       request.kv_bits
   );
   plan.views = request.views.empty() ? std::vector<View>(1) : request.views;

@@ -46,7 +46,7 @@ void check_request(const SequenceRequest& request, const models::ModelInfo& mode
   require(
       kernels::is_kv_bits(request.kv_bits),
       ErrorCode::kInvalidArgument,
-      "kv_bits: got {}, expected 16, 8 or 4",
+      "kv_bits: got {}, expected 32, 16, 8 or 4",
       request.kv_bits
   );
 }

@@ -13,9 +13,12 @@ namespace saker::kernels {
 // "Bits" of cached rows that are kept as they are, in bf16 or float32.
 inline constexpr int kUnquantizedBits = 16;
 
-// What cached rows can be quantized to.
+// Asks for rows in float32, whatever dtype the model's weights have.
+inline constexpr int kFloat32Bits = 32;
+
+// What a cache can be asked for.
 constexpr bool is_kv_bits(int bits) {
-  return bits == 4 || bits == 8 || bits == kUnquantizedBits;
+  return bits == 4 || bits == 8 || bits == kUnquantizedBits || bits == kFloat32Bits;
 }
 
 // Positions of one page, and the block of keys whose order of additions attention fixes.

@@ -37,7 +37,7 @@ KvShape checked(const KvShape& shape) {
       "cache: rows must be bfloat16 or float32"
   );
   require(
-      is_kv_bits(shape.bits),
+      is_kv_bits(shape.bits) && shape.bits != kFloat32Bits,
       ErrorCode::kInvalidArgument,
       "cache: got {} bits, expected 4, 8 or {}",
       shape.bits,

@@ -117,7 +117,11 @@ nn::LayerInputOptions DecoderConfig::layer_inputs() const {
 kernels::KvShape DecoderConfig::kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype)
     const {
   const int dim = head_dim_of(layer);
-  return {layer.kv_heads > 0 ? layer.kv_heads : kv_heads, dim, dim, dtype, bits};
+  const int row_heads = layer.kv_heads > 0 ? layer.kv_heads : kv_heads;
+  if (bits == kernels::kFloat32Bits) {
+    return {row_heads, dim, dim, mx::float32, kernels::kUnquantizedBits};
+  }
+  return {row_heads, dim, dim, dtype, bits};
 }
 
 std::span<const LayerConfig> DecoderConfig::cached_layers() const {

@@ -86,6 +86,7 @@ struct DecoderConfig {
   nn::MlpOptions mlp(int layer) const;
   nn::LayerInputOptions layer_inputs() const;
   // Of the rows that a layer keeps.
+  // `dtype`: of rows of 16 bits.
   kernels::KvShape kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype) const;
 
   int head_dim_of(const LayerConfig& layer) const {

@@ -46,8 +46,8 @@ struct ModelInfo {
 struct CacheOptions {
   int max_kv_size =
       0;  // > 0: layers without a window of their own keep that many rows, the first 4 always.
-  int kv_bits = kernels::kUnquantizedBits;  // 8 or 4: all layers keep codes of so many bits, see
-                                            // kernels::KvShape.
+  // 8 or 4: all layers keep codes of so many bits, see kernels::KvShape; 32: rows in float32.
+  int kv_bits = kernels::kUnquantizedBits;
 
   bool operator==(const CacheOptions&) const = default;
 };

@@ -85,7 +85,7 @@ class SameBits(SakerTest):
     def test_kv_bits(self):
         plain = answer(self.json(*self.ARGS))
         self.assertEqual(answer(self.json(*self.ARGS, "--kv-bits", "16")), plain)
-        for bits in ("8", "4"):
+        for bits in ("32", "8", "4"):
             coded = answer(self.json(*self.ARGS, "--kv-bits", bits))
             self.assertNotEqual(coded["logprobs"], plain["logprobs"])
             for extra in (["--prefill-step", "5"], ["--threads", "1"]):

@@ -149,7 +149,7 @@ void check_rows(unsigned seed) {
   const auto model = random_model(config, options);
   const CacheOptions cache_options{
       .max_kv_size = choices.one_of<int>({0, 0, 9, 70}),
-      .kv_bits = choices.one_of<int>({16, 16, 8, 4}),
+      .kv_bits = choices.one_of<int>({16, 16, 32, 8, 4}),
   };
   std::vector<Sequence> sequences;
   const auto count = choices.number(1, 16);

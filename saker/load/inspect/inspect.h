@@ -93,8 +93,8 @@ struct Inspection {
 };
 
 // Throws kNotFound where there is nothing, kInvalidArgument for what we don't know, kCorruptData
-// for broken files. With `kv_bits` (16, 8 or 4) it also says what the caches of a model would be,
-// and throws kInvalidArgument for what is no model.
+// for broken files. With `kv_bits` (32, 16, 8 or 4) it also says what the caches of a model would
+// be, and throws kInvalidArgument for what is no model.
 Inspection inspect(const std::filesystem::path& path, std::optional<int> kv_bits = std::nullopt);
 
 }  // namespace saker::load
