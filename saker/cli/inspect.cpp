@@ -67,7 +67,7 @@ void add_inspect(CLI::App& app, Action& action) {
           args->kv_bits,
           "Also the cache of each layer with rows of 32, 16, 8 or 4 bits"
       )
-      ->check(CLI::IsMember({16, 8, 4}))
+      ->check(CLI::IsMember({32, 16, 8, 4}))
       ->type_name("INT");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });

@@ -222,16 +222,21 @@ def check_snippets(probe, tally):
     for snippet in SNIPPETS:
         variant = {"add_generation_prompt": True, "tools": TOOLS, "kwargs": VARIABLES}
         expected, error = reference_render(snippet, CONVERSATIONS["call"], variant)
-        got = probe.ask(op="render", template=snippet, special_tokens=SPECIAL_TOKENS, messages=CONVERSATIONS["call"], **variant)
+        got = render(probe, snippet, CONVERSATIONS["call"], variant)
         if expected is None:
             tally.equal(f"{snippet[:80]!r}: raises {error}", "error" in got, True)
         else:
             tally.equal(f"{snippet[:80]!r}", got.get("text", got), expected)
 
 
+def render(probe, source, messages, variant, special_tokens=SPECIAL_TOKENS):
+    """Saker's rendering of the messages as they are: as a variable, they are not fitted to the template before."""
+    kwargs = {**variant["kwargs"], "messages": messages}
+    return probe.ask(op="render", template=source, special_tokens=special_tokens, messages=[], **{**variant, "kwargs": kwargs})
+
+
 def reference_render(source, messages, variant, special_tokens=SPECIAL_TOKENS):
     """What apply_chat_template does once it has the template's text: (text, None), or (None, why it raises)."""
-    messages = [{k: v for k, v in message.items() if v is not None} for message in messages]
     try:
         rendered, _ = render_jinja_template(
             conversations=[messages], tools=variant["tools"], chat_template=source,
@@ -258,7 +263,7 @@ def check_long(probe, tally, name, source, slowest):
     for title, messages in long_histories().items():
         variant = {"add_generation_prompt": True, "tools": TOOLS if "calls" in title else None, "kwargs": {}}
         begin = time.monotonic()
-        got = probe.ask(op="render", template=source, special_tokens=SPECIAL_TOKENS, messages=messages, **variant)
+        got = render(probe, source, messages, variant)
         seconds = time.monotonic() - begin
         expected, error = reference_render(source, messages, variant)
         if expected is None:
@@ -272,7 +277,7 @@ def check_random(probe, tally, seed, count):
     for source in random_templates.templates(seed, count):
         variant = {"add_generation_prompt": True, "tools": None, "kwargs": random_templates.VARIABLES}
         expected, error = reference_render(source, CONVERSATIONS["one"], variant, special_tokens={})
-        got = probe.ask(op="render", template=source, special_tokens={}, messages=CONVERSATIONS["one"], **variant)
+        got = render(probe, source, CONVERSATIONS["one"], variant, special_tokens={})
         if expected is None:
             tally.equal(f"{source!r}: raises {error}", "error" in got, True)
         else:
@@ -292,7 +297,7 @@ def check_template(probe, tally, name, source):
     for title, messages in CONVERSATIONS.items():
         for number, variant in enumerate(VARIANTS):
             expected, error = reference_render(source, messages, variant)
-            got = probe.ask(op="render", template=source, special_tokens=SPECIAL_TOKENS, messages=messages, **variant)
+            got = render(probe, source, messages, variant)
             if expected is None:
                 tally.equal(f"{name}, {title}, variant {number}: raises {error[:200]}", "error" in got, True)
             else:

@@ -9,6 +9,7 @@ use super::values::{dict_of, is_tuple, range_of, slice_of};
 pub use super::values::check_key;
 use super::python::{kind_name, too_deep, MAX_DEPTH};
 use minijinja::tests::is_sameas;
+use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 use std::cmp::Ordering;
 
@@ -128,7 +129,9 @@ pub fn holds(a: &Value, b: &Value, wanted: fn(Ordering) -> bool) -> Result<bool,
 /// `item in container`.
 pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
     if let Some(text) = container.as_str() {
-        let part = item.as_str().ok_or_else(|| invalid(format!("{} in a string", kind_name(item))))?;
+        // Bytes are UTF-8 here, but no text.
+        let part = item.as_str().filter(|_| item.kind() == ValueKind::String && container.kind() == ValueKind::String);
+        let part = part.ok_or_else(|| invalid(format!("{} in a string", kind_name(item))))?;
         check_time()?;
         return Ok(text.contains(part));
     }

@@ -10,12 +10,13 @@ use super::functions::call_value;
 use super::integers;
 use super::lists::items_of;
 use super::methods;
+use super::names::is_constant;
 use super::operators;
 use super::python::{kind_name, write_str};
 use super::syntax::{Call, Comparison, Expr, Operator};
 use super::texts::push_escaped;
 use super::values::{dict_of, list, tuple, Dict};
-use minijinja::value::{Kwargs, ValueKind};
+use minijinja::value::Kwargs;
 use minijinja::{Error, Value};
 
 fn compare_values(comparison: Comparison, a: &Value, b: &Value) -> Result<bool, Error> {
@@ -131,7 +132,7 @@ impl Frame<'_> {
             return methods::item(&value, &self.value(key)?);
         };
         // jinja2 works constants out beforehand, where what has no items is undefined.
-        if matches!(inner, Expr::Constant(_)) && value.kind() != ValueKind::String {
+        if !operators::is_sliceable(&value) && is_constant(inner) && is_constant(key) {
             return Ok(Value::UNDEFINED);
         }
         let [start, stop, step] =

@@ -197,6 +197,9 @@ pub fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
 
 /// `value|attr(name)`: what is no attribute in Python is none here.
 pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Err(invalid("an attribute of an undefined value"));
+    }
     if let Some(found) = bound(value, name) {
         return Ok(found);
     }

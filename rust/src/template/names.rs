@@ -40,6 +40,13 @@ pub fn walk(expr: &Expr, see: &mut dyn FnMut(&str)) {
     }
 }
 
+/// Whether an expression is the same whatever the template's variables are.
+pub fn is_constant(expr: &Expr) -> bool {
+    let mut reads_names = false;
+    walk(expr, &mut |_| reads_names = true);
+    !reads_names
+}
+
 fn walk_call(call: &Call, see: &mut dyn FnMut(&str)) {
     call.positional.iter().for_each(|item| walk(item, see));
     call.named.iter().for_each(|(_, item)| walk(item, see));

@@ -135,6 +135,11 @@ fn chosen(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> (u
     (first.max(0) as usize, count.div_ceil(step.unsigned_abs() as usize))
 }
 
+/// Whether a slice of the value is possible.
+pub fn is_sliceable(value: &Value) -> bool {
+    value.as_str().is_some() || range_of(value).is_some() || slice_of(value).is_some()
+}
+
 /// `value[start:stop:step]`.
 pub fn slice(value: &Value, start: &Value, stop: &Value, step: &Value) -> Result<Value, Error> {
     let (start, stop, step) = (bound(start)?, bound(stop)?, bound(step)?.unwrap_or(1));
