@@ -35,6 +35,13 @@ void bind_options(nb::module_& module) {
       .def_rw("max_batch", &engine::EngineOptions::max_batch)
       .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes)
       .def_prop_rw(
+          "prefix_cache_dir",
+          [](const engine::EngineOptions& self) { return self.prefix_cache_dir.string(); },
+          [](engine::EngineOptions& self, const std::string& dir) { self.prefix_cache_dir = dir; }
+      )
+      .def_rw("prefix_cache_dir_bytes", &engine::EngineOptions::prefix_cache_dir_bytes)
+      .def_rw("prefix_cache_interval", &engine::EngineOptions::prefix_cache_interval)
+      .def_prop_rw(
           "draft",
           [](const engine::EngineOptions& self) { return self.draft.string(); },
           [](engine::EngineOptions& self, const std::string& draft) { self.draft = draft; },
@@ -155,7 +162,17 @@ void bind_request(nb::module_& module) {
           "enable_thinking", &GenerateRequest::thinking, nb::for_setter(nb::arg("value").none())
       )
       .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
-      .def_rw("kv_bits", &GenerateRequest::kv_bits);
+      .def_rw("kv_bits", &GenerateRequest::kv_bits)
+      .def_prop_rw(
+          "cache_in",
+          [](const GenerateRequest& self) { return self.cache_in.string(); },
+          [](GenerateRequest& self, const std::string& file) { self.cache_in = file; }
+      )
+      .def_prop_rw(
+          "cache_out",
+          [](const GenerateRequest& self) { return self.cache_out.string(); },
+          [](GenerateRequest& self, const std::string& file) { self.cache_out = file; }
+      );
 }
 
 void bind_result(nb::module_& module) {

@@ -117,6 +117,20 @@ std::shared_ptr<engine::Engine> ended_in(
           }};
 }
 
+void bind_prefix_cache(nb::module_& module) {
+  using engine::PrefixCacheStats;
+  nb::class_<PrefixCacheStats>(
+      module, "PrefixCacheStats", "What prompts shared since the model was loaded."
+  )
+      .def_ro("lookups", &PrefixCacheStats::lookups, "Prompts that were looked up.")
+      .def_ro("hits", &PrefixCacheStats::hits, "Of these, found at least one token.")
+      .def_ro("prompt_tokens", &PrefixCacheStats::prompt_tokens, "Of all prompts looked up.")
+      .def_ro("restored_tokens", &PrefixCacheStats::restored_tokens, "Of these, not run again.")
+      .def_ro("loaded_tokens", &PrefixCacheStats::loaded_tokens, "That came from the folder.")
+      .def_ro("evictions", &PrefixCacheStats::evictions)
+      .def_ro("bytes", &PrefixCacheStats::bytes, "Held now.");
+}
+
 void bind_facts(nb::module_& module) {
   using engine::ModelFacts;
   nb::class_<ModelFacts>(module, "ModelFacts", "What a loaded model is.")
@@ -164,6 +178,7 @@ void Model::close() {
 
 void bind_model(nb::module_& module) {
   bind_facts(module);
+  bind_prefix_cache(module);
   nb::class_<Model>(module, "Model", "A loaded model: see saker.Model.")
       .def(
           "__init__",
@@ -202,6 +217,10 @@ void bind_model(nb::module_& module) {
           nb::sig("def differences(self, request: ScoreRequest, views: list[str]) -> Differences")
       )
       .def("preflight", preflight, nb::arg("views"))
+      .def_prop_ro(
+          "prefix_cache_stats",
+          [](const Model& self) { return self.engine()->prefix_cache_stats(); }
+      )
       .def_prop_ro("score_stats", [](Model& self) { return self.instruments().stats(); })
       .def(
           "set_current_probe",

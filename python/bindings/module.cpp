@@ -2,6 +2,7 @@
 // The extension module saker._native: the engine as it is. What people use is in python/saker.
 #include "saker/engine/logging.h"
 
+#include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/generate.h"
 #include "python/bindings/model.h"
@@ -25,5 +26,6 @@ NB_MODULE(_native, module) {
   saker::python::bind_generate(module);
   saker::python::bind_scores(module);
   saker::python::bind_model(module);
+  saker::python::bind_convert(module);
   saker::python::bind_pull(module);
 }

@@ -6,10 +6,10 @@
 #include "saker/hub/pull.h"
 
 #include "python/bindings/text.h"
+#include "python/bindings/waiting.h"
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -42,25 +42,6 @@ std::function<void(std::span<const FileProgress>)> calling(const nb::object& on_
     const nb::gil_scoped_acquire acquire;
     on_progress(done, total);
   };
-}
-
-// Waits for the pull's thread, and sees signals meanwhile.
-PullReport wait_for(std::future<PullReport>& report, std::stop_source& stop) {
-  constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
-  const auto ready = [&](std::chrono::milliseconds at_most) {
-    const nb::gil_scoped_release release;
-    return report.wait_for(at_most) == std::future_status::ready;
-  };
-  while (!ready(kBetweenSignals)) {
-    if (PyErr_CheckSignals() != 0) {
-      nb::python_error raised;
-      stop.request_stop();
-      while (!ready(kBetweenSignals)) {
-      }
-      throw std::move(raised);
-    }
-  }
-  return report.get();
 }
 
 PullReport pull(

@@ -18,9 +18,11 @@ mlx_library.load()
 # What follows needs MLX.
 from saker._native import VERSION as __version__  # noqa: E402
 from saker._native import (  # noqa: E402
+    ConvertReport,
     Differences,
     GenerateResult,
     ModelFacts,
+    PrefixCacheStats,
     PullReport,
     ScoreRequest,
     ScoreResult,
@@ -29,6 +31,8 @@ from saker._native import (  # noqa: E402
     ViewScores,
     set_log_level,
 )
+from saker import representations  # noqa: E402, F401
+from saker.conversion import convert  # noqa: E402
 from saker.errors import (  # noqa: E402
     CancelledError,
     CapacityError,
@@ -46,6 +50,7 @@ from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 __all__ = [
     "CancelledError",
     "CapacityError",
+    "ConvertReport",
     "CorruptDataError",
     "Differences",
     "Error",
@@ -56,6 +61,7 @@ __all__ = [
     "Model",
     "ModelFacts",
     "NotFoundError",
+    "PrefixCacheStats",
     "PullReport",
     "RollingLogprob",
     "ScoreRequest",
@@ -68,6 +74,7 @@ __all__ = [
     "ViewDifference",
     "ViewScores",
     "__version__",
+    "convert",
     "load",
     "pull",
     "set_log_level",

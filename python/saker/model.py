@@ -84,7 +84,11 @@ class GenerateOptions(TypedDict, total=False):
     max_kv_size: int
     """> 0: keeps that many cached rows."""
     kv_bits: int
-    """8 or 4: cached rows are codes of so many bits [16]."""
+    """Bits of an element of the KV cache: 32 (float32), 16 (as the model has it), 8 or 4 (codes) [16]."""
+    cache_in: Path
+    """A prompt-cache file: the prompt goes on after what it holds."""
+    cache_out: Path
+    """Where the KV cache of prompt and answer is kept as a prompt-cache file."""
     tools: list[dict[str, Any]]
     """For the chat template."""
     enable_thinking: bool | None
@@ -112,6 +116,8 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
     request = _native.GenerateRequest()
     if isinstance(prompt, str):
         request.prompt = prompt
+    elif not hasattr(prompt, "__len__") or isinstance(prompt, Mapping | bytes):
+        raise TypeError(f"prompt: got {type(prompt).__name__}, expected a text, token ids or chat messages")
     elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
         request.set_messages(_json(prompt))
     else:
@@ -124,7 +130,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
         else:
             target = request if hasattr(request, name) else request.sampling
             try:
-                setattr(target, name, value)
+                setattr(target, name, _folder(cast("Path", value)) if name in ("cache_in", "cache_out") else value)
             except TypeError:
                 raise _option_error(name, value) from None
     return request
@@ -266,6 +272,14 @@ class Model:
     def facts(self) -> _native.ModelFacts:
         """What was asked for and found, type, sizes, instruction set."""
         return self._native.facts
+
+    @property
+    def prefix_cache_stats(self) -> _native.PrefixCacheStats:
+        """What prompts shared since the model was loaded."""
+        return self._native.prefix_cache_stats
+
+    def __repr__(self) -> str:
+        return f"Model({self.path!r}, {self.facts.model_type!r})"
 
     def close(self) -> None:
         """Ends the trace and frees the model once no answer streams any more; it may be called again, and on what
@@ -430,6 +444,9 @@ def load(
     prefill_step: int = 512,
     fast_prefill: bool = False,
     prefix_cache_bytes: int | None = None,
+    prefix_cache_dir: Path | None = None,
+    prefix_cache_dir_bytes: int = 8 << 30,
+    prefix_cache_interval: int = 256,
     device: str = "cpu",
     draft: Path | None = None,
     cache_entries: int = 256,
@@ -445,7 +462,11 @@ def load(
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
     ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
-    prompts of answers run sooner and less precisely, with activations of int8; scores are as ever. ``prefix_cache_bytes``: memory for rows of earlier prompts (None: an eighth of the machine's; 0: none).
+    prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
+
+    ``prefix_cache_bytes``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from
+    (None: an eighth of the machine's; 0: none). ``prefix_cache_dir`` is a folder where it outlives the model, of at most
+    ``prefix_cache_dir_bytes``; ``prefix_cache_interval`` as in ``saker generate``.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
     a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
@@ -457,7 +478,9 @@ def load(
     options = _native.EngineOptions()
     options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
     options.device, options.fast_prefill = device, fast_prefill
-    options.draft = "" if draft is None else os.fspath(draft)
+    options.draft = "" if draft is None else _folder(draft)
+    options.prefix_cache_dir = "" if prefix_cache_dir is None else _folder(prefix_cache_dir)
+    options.prefix_cache_dir_bytes, options.prefix_cache_interval = prefix_cache_dir_bytes, prefix_cache_interval
     if prefix_cache_bytes is not None:
         options.prefix_cache_bytes = prefix_cache_bytes
     if adapter is None:

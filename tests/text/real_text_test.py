@@ -229,17 +229,24 @@ def check_snippets(probe, tally):
             tally.equal(f"{snippet[:80]!r}", got.get("text", got), expected)
 
 
+HISTORY = "{% set messages = history %}"
+"""Before a template: it gets the messages as they are. Those that Saker is given as messages are fitted to it first."""
+
+
+def with_history(messages, variant):
+    return {**variant, "kwargs": {**variant["kwargs"], "history": messages}}
+
+
 def render(probe, source, messages, variant, special_tokens=SPECIAL_TOKENS):
-    """Saker's rendering of the messages as they are: as a variable, they are not fitted to the template before."""
-    kwargs = {**variant["kwargs"], "messages": messages}
-    return probe.ask(op="render", template=source, special_tokens=special_tokens, messages=[], **{**variant, "kwargs": kwargs})
+    return probe.ask(op="render", template=HISTORY + source, special_tokens=special_tokens, messages=CONVERSATIONS["one"], **with_history(messages, variant))
 
 
 def reference_render(source, messages, variant, special_tokens=SPECIAL_TOKENS):
     """What apply_chat_template does once it has the template's text: (text, None), or (None, why it raises)."""
+    variant = with_history(messages, variant)
     try:
         rendered, _ = render_jinja_template(
-            conversations=[messages], tools=variant["tools"], chat_template=source,
+            conversations=[CONVERSATIONS["one"]], tools=variant["tools"], chat_template=HISTORY + source,
             add_generation_prompt=variant["add_generation_prompt"], **{**special_tokens, **variant["kwargs"]})
     except Exception as error:  # Any failure of the reference must be an error of ours.
         return None, repr(error)
