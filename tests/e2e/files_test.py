@@ -138,7 +138,7 @@ class Temporary(FilesTest):
     def test_gguf_needs_no_temporary_folder(self):
         messages = self.write("m.json", MESSAGES)
         nowhere = {"TMPDIR": str(self.folder / "missing")}
-        for command in (("inspect", GGUF), ("tokenize", GGUF, "-t", "a"), ("generate", GGUF, "--tokens", "1,2", "--max-tokens", "1")):
+        for command in (("inspect", GGUF), ("tokenize", GGUF, "-t", "a"), ("detokenize", GGUF, "--tokens", "1,2")):
             with self.subTest(command[0]):
                 self.assertEqual(self.ok(*command, env=nowhere), self.ok(*command))
         usual, missing = (run("template", GGUF, "--messages", messages, env=env) for env in ({}, nowhere))
@@ -164,7 +164,7 @@ class Temporary(FilesTest):
         process = subprocess.run(in_container(*convert) if has_containers() else convert, capture_output=True)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertNotIn("model-00009-of-00009.safetensors", self.names(self.folder / "out"))
-        self.assertNotIn("another's", (self.folder / "out/chat_template.jinja").read_text())
+        self.assertNotIn("chat_template.jinja", self.names(self.folder / "out"))
 
 
 class Private(FilesTest):
@@ -181,7 +181,7 @@ class Private(FilesTest):
         self.ok("generate", DEMO, "-p", "Once", "--max-tokens", "2", "--cache-out", other)
         self.assertEqual([self.permissions(path) for path in (one, other)], [0o600, 0o600])
         copy = self.folder / "copy"
-        self.ok("cache", "convert", one, "-o", copy)
+        self.ok("cache", "convert", one, copy)
         self.assertEqual(self.permissions(copy), 0o600)
         one.chmod(0o644)
         self.ok("cache", "save", DEMO, "-p", "Once", "-o", one)
@@ -238,7 +238,7 @@ class Containers(FilesTest):
             process.wait()
             subprocess.run(["rm", "-rf", str(out)], check=True)
             done = subprocess.run(command, capture_output=True, timeout=120)
-            self.assertEqual((done.returncode, done.stderr), (0, b""), command)
+            self.assertEqual(done.returncode, 0, done.stderr)
         reference = self.folder / "reference"
         self.ok("convert", DEMO, reference, "--dequantize")
         self.ok("convert", DEMO, self.folder / "last", "--dequantize")
