@@ -51,12 +51,15 @@ check-fuzz:
 	@tools/setup.sh checks
 	@tools/check_fuzz.sh 300
 
-# Random scripts and kill -9 at random points, for longer than CI has time for.
+# Random scripts, kill -9 at random points, and each call that can fail, for longer than CI has time for.
 check-long: saker
 	@tools/build.sh $(PRESET) cache_tests
 	@SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/cache/cache_tests --gtest_brief=1 \
 		--gtest_filter='*Script*:*Property*'
-	@SAKER_KILLS=200 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache)$$'
+	@SAKER_KILLS=200 SAKER_PULLS=64 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache|files)$$'
+	@tools/build.sh $(PRESET) saker_faults
+	@cd tests/e2e && SAKER_FAULTS=all SAKER_PROGRAM=$(CURDIR)/build/$(PRESET)/saker \
+		SAKER_FAULTS_LIBRARY=$(CURDIR)/build/$(PRESET)/tests/faults/libsaker_faults.so python3 -m unittest faults_test
 
 # Every architecture, cache, drafter and depth with answers of 200 tokens; CI's have 30 or 40.
 check-speculation: setup

@@ -6,6 +6,7 @@
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/json/json_numbers.h"
 #include "saker/load/safetensors_writer.h"
 #include "saker/text/chat_template.h"
@@ -40,12 +41,12 @@ FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions&
     report.tensors += names.size();
   }
   std::size_t done = 0;
-  Json weight_map = Json::object();
+  JsonMembers weight_map;
   for (const auto& [shard, names] : fusion.shards()) {
     std::vector<load::PlannedTensor> infos;
     for (const std::string& name : names) {
       infos.push_back(fusion.info(name));
-      weight_map[name] = shard;
+      weight_map.set(name, shard);
     }
     const auto next = [&](std::size_t i) {
       if (options.progress) {
@@ -61,7 +62,7 @@ FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions&
   if (fusion.shards().size() > 1 || fusion.has_index()) {
     const Json index{
         {"metadata", {{"total_size", report.bytes}}},
-        {"weight_map", weight_map},
+        {"weight_map", weight_map.take()},
     };
     write_json(dir / "model.safetensors.index.json", index);
   }
@@ -85,8 +86,8 @@ void add_texts(const fs::path& dir, std::map<std::string, fs::path>& texts) {
       texts[entry.path().filename().string()] = entry.path();
     }
   }
-  for (const fs::path& path : text::additional_chat_templates(dir)) {
-    texts[path.lexically_relative(dir).string()] = path;
+  for (const std::string& name : text::additional_chat_templates(dir)) {
+    texts[name] = dir / name;
   }
 }
 

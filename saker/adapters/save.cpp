@@ -6,6 +6,7 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/json/json_numbers.h"
 #include "saker/load/safetensors_writer.h"
 
@@ -261,8 +262,8 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
   report.notes = source.warnings;
   load::NamedTensors tensors;
   std::set<std::string> targets;
-  Json ranks = Json::object();
-  Json alphas = Json::object();
+  JsonMembers ranks;
+  JsonMembers alphas;
   for (const auto& [name, module] : source.modules) {
     skip_replaced(module, report);
     if (!has_place(module, AdapterFormat::kPeft, report)) {
@@ -284,10 +285,10 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
     }
     const auto rank = low_rank.up.shape.at(1);
     if (rank != common.rank) {
-      ranks[path] = rank;
+      ranks.set(path, rank);
     }
     if (rank != common.rank || low_rank.scale != common.scale) {
-      alphas[path] = static_cast<double>(low_rank.scale) * static_cast<double>(rank);
+      alphas.set(path, static_cast<double>(low_rank.scale) * static_cast<double>(rank));
     }
     targets.insert(path.substr(path.rfind('.') + 1));
     report.converted.push_back(module.name);
@@ -308,8 +309,8 @@ ConversionReport save_peft(const AdapterSource& source, const std::filesystem::p
           {"bias", "none"},
           {"use_dora", common.dora},
           {"target_modules", targets},
-          {"rank_pattern", ranks},
-          {"alpha_pattern", alphas},
+          {"rank_pattern", ranks.take()},
+          {"alpha_pattern", alphas.take()},
       }
   );
   folder.commit();

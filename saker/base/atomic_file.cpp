@@ -2,12 +2,13 @@
 #include "saker/base/atomic_file.h"
 
 #include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
 #include "saker/base/utf8.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace saker {
 namespace {
@@ -23,12 +25,8 @@ std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
-// No two writers of this machine have the same.
-std::filesystem::path temporary_name(const std::filesystem::path& path) {
-  static std::atomic<unsigned> last{0};
-  return path.parent_path() /
-         fmt::format(".{}.{}-{}.tmp", path.filename().native(), ::getpid(), ++last);
-}
+constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kPermissions = 0777;
 
 // Makes the rename itself durable. Some file systems cannot; the file is whole in any case.
 void sync_folder(const std::filesystem::path& path) {
@@ -42,17 +40,24 @@ void sync_folder(const std::filesystem::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : path_(path), temporary_(temporary_name(path)) {
-  std::error_code failed;
-  const auto status = std::filesystem::status(path, failed);
+AtomicFile::AtomicFile(const std::filesystem::path& path, FileReaders readers)
+    : AtomicFile(path, temporary_path(path), readers) {}
+
+AtomicFile::AtomicFile(
+    const std::filesystem::path& path, std::filesystem::path temporary, FileReaders readers
+)
+    : path_(path), temporary_(std::move(temporary)) {
+  struct stat replaced{};
+  const bool replaces = ::stat(path.c_str(), &replaced) == 0;
   require(
-      !std::filesystem::exists(status) || std::filesystem::is_regular_file(status),
+      !replaces || S_ISREG(replaced.st_mode),
       ErrorCode::kInvalidArgument,
       "{}: is not a regular file",
       quote_path(path)
   );
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  // Nobody else reads it before its permissions are known.
+  const mode_t mode = replaces || readers == FileReaders::kOwner ? kOwnerOnly : 0666;
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   require(
       descriptor_ >= 0,
       ErrorCode::kNotFound,
@@ -60,6 +65,10 @@ AtomicFile::AtomicFile(const std::filesystem::path& path)
       quote_path(path),
       reason(errno)
   );
+  if (replaces && readers == FileReaders::kUsual) {
+    // Some file systems have no permissions; the file is whole in any case.
+    ::fchmod(descriptor_, replaced.st_mode & kPermissions);
+  }
 }
 
 AtomicFile::~AtomicFile() {

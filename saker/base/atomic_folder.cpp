@@ -2,13 +2,12 @@
 #include "saker/base/atomic_folder.h"
 
 #include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
 #include "saker/base/utf8.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <string>
 #include <system_error>
 
 namespace saker {
@@ -36,7 +35,6 @@ void sync_folder(const fs::path& path) {
 }  // namespace
 
 AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
-  static std::atomic<unsigned> last{0};
   std::error_code failed;
   require(
       !fs::exists(fs::symlink_status(path_, failed)) ||
@@ -45,13 +43,13 @@ AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
       "{}: exists and is no empty folder",
       quote_path(path)
   );
-  temporary_ = path_.parent_path() /
-               fmt::format(".{}.{}-{}.tmp", path_.filename().native(), ::getpid(), ++last);
   failed.clear();
-  fs::create_directories(temporary_, failed);
+  fs::create_directories(path_.parent_path(), failed);
   require(
       !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(path), failed.message()
   );
+  temporary_ = temporary_path(path_);
+  make_new_folder(temporary_, path);
 }
 
 AtomicFolder::~AtomicFolder() {

@@ -2,7 +2,8 @@
 #pragma once
 
 // A folder that appears whole or not at all: filled under a temporary name beside the final one,
-// then renamed. Whatever ends the process in between leaves at most a ".<name>.<process>-<n>.tmp".
+// then renamed. Whatever ends the process in between leaves at most the temporary folder (see
+// temporary_path.h), which nothing takes up again.
 // Files in it that must outlive a power failure are written by AtomicFile.
 
 #include <filesystem>

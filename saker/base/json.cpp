@@ -90,7 +90,15 @@ class TreeBuilder {
       const std::size_t colon = text.find(": ");
       text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 2);
     }
-    const std::string detail = quote(text, 200);
+    // "...; last read: '<what the text holds>'; expected ...": a link may lead to any file, and its
+    // text is nobody's business.
+    std::string reason(text);
+    const std::size_t held = reason.find("; last read: '");
+    const std::size_t end = reason.rfind('\'');
+    if (held != std::string::npos && end > held) {
+      reason.erase(held, end + 1 - held);
+    }
+    const std::string detail = quote(reason, 200);
     throw Error(
         ErrorCode::kCorruptData,
         fmt::format("{}: byte {}: {}", what_, position, detail.substr(1, detail.size() - 2))

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -133,7 +134,7 @@ void write_file(const PrefixStore::Entry& entry, const std::vector<PrefixStore::
   header.first = static_cast<std::uint64_t>(entry.first);
   header.payload_checksum = sum.value();
   header.index_checksum = index_checksum(header, entry.key, entry.path);
-  AtomicFile file(entry.file);
+  AtomicFile file(entry.file, FileReaders::kOwner);
   file.write(bytes_of(&header, 1));
   file.write(entry.key);
   file.write(std::as_bytes(std::span(entry.path)));
@@ -156,9 +157,11 @@ void warn(const fs::path& file, std::string_view why) {
 PrefixStore::PrefixStore(fs::path folder, std::uintmax_t byte_budget)
     : folder_(std::move(folder)), byte_budget_(byte_budget) {
   std::error_code failed;
-  fs::create_directories(folder_, failed);
+  fs::create_directories(fs::absolute(folder_, failed).parent_path(), failed);
+  constexpr mode_t kOwnerOnly = 0700;  // Rows tell what people wrote.
+  ::mkdir(folder_.c_str(), kOwnerOnly);
   require(
-      !failed && fs::is_directory(folder_),
+      fs::is_directory(folder_, failed),
       ErrorCode::kNotFound,
       "prefix cache: {} is no folder and cannot be made one",
       folder_.string()
@@ -191,7 +194,7 @@ void PrefixStore::scan() {
     try {
       CheckedReader file(path);
       Entry entry = read_index(file, path).entry;
-      entry.used = fs::last_write_time(path);
+      entry.used = fs::last_write_time(path, failed);
       bytes_ += entry.bytes;
       entries_.emplace(path.filename().string(), std::move(entry));
     } catch (const Error& error) {

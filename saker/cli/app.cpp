@@ -2,10 +2,12 @@
 #include "saker/cli/app.h"
 
 #include "saker/base/error.h"
+#include "saker/base/files/file_failure.h"
 #include "saker/base/memory.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
+#include "saker/cli/lost_files.h"
 #include "saker/cli/output.h"
 #include "saker/engine/logging.h"
 
@@ -106,6 +108,8 @@ void keep_memory(const CLI::App& app) {
 int run(int argc, char** argv) {
   log_to_stderr();
   end_with_reader();
+  fail_large_writes();
+  explain_lost_files();
   CLI::App app{"Saker runs large language models: chat, generate, score, measure."};
   app.name("saker");
   app.set_version_flag("--version", "saker " SAKER_VERSION);
@@ -144,8 +148,10 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::exception& error) {
-    const auto what = shortage(error);
-    return fail(what ? std::string(*what) : fmt::format("internal: {}", error.what()));
+    if (const auto what = shortage(error)) {
+      return fail(*what);
+    }
+    return fail(file_failure(error).value_or(fmt::format("internal: {}", error.what())));
   }
 }
 

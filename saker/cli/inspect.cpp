@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 namespace saker::cli {
 namespace {
@@ -39,7 +40,8 @@ void check_adapter(const std::filesystem::path& dir, load::Inspection& inspectio
 int run_inspect(const InspectArgs& args) {
   // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
   // model.
-  const bool is_file = std::filesystem::is_regular_file(args.path);
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(args.path, ignored);
   const auto path = is_file ? std::filesystem::path(args.path) : load::resolve_model(args.path);
   load::Inspection inspection = load::inspect(path, args.kv_bits);
   if (inspection.adapter && inspection.runnable) {

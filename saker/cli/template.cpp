@@ -5,7 +5,7 @@
 #include "saker/cli/command.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
-#include "saker/load/foreign/text_folder.h"
+#include "saker/load/foreign/open_texts.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/chat_template.h"
 
@@ -27,7 +27,7 @@ struct TemplateArgs {
 
 int run_template(const TemplateArgs& args) {
   const auto model = load::resolve_model(args.model);
-  const auto chat_template = text::ChatTemplate::load(load::TextFolder(model).path());
+  const auto chat_template = text::ChatTemplate::load(load::open_texts(model));
   require(chat_template.has_value(), ErrorCode::kNotFound, "{}: no chat template", model.string());
   text::RenderOptions options;
   options.add_generation_prompt = !args.no_generation_prompt;

@@ -7,7 +7,7 @@
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
-#include "saker/load/foreign/text_folder.h"
+#include "saker/load/foreign/open_texts.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/tokenizer.h"
 
@@ -32,9 +32,9 @@ struct TokenizeArgs {
 };
 
 std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& model) {
-  const load::TextFolder folder(load::resolve_model(model));
-  const text::TokenizerConfig config = text::load_tokenizer_config(folder.path());
-  auto tokenizer = text::Tokenizer::load(folder.path(), config);
+  const text::ModelTexts texts = load::open_texts(load::resolve_model(model));
+  const text::TokenizerConfig config = text::load_tokenizer_config(texts);
+  auto tokenizer = text::Tokenizer::load(texts, config);
   for (const std::string& warning : config.warnings) {
     spdlog::warn("{}", warning);
   }

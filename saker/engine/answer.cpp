@@ -2,6 +2,7 @@
 #include "saker/engine/answer.h"
 
 #include "saker/base/error.h"
+#include "saker/base/files/file_failure.h"
 #include "saker/base/memory.h"
 #include "saker/cache/summary.h"
 
@@ -38,6 +39,9 @@ std::exception_ptr typed_error(std::exception_ptr error) {
   } catch (const std::exception& other) {
     if (const auto what = shortage(other)) {
       return std::make_exception_ptr(Error(ErrorCode::kCapacity, std::string(*what)));
+    }
+    if (const auto what = file_failure(other)) {
+      return std::make_exception_ptr(Error(ErrorCode::kNotFound, *what));
     }
     return std::make_exception_ptr(Error(ErrorCode::kInternal, other.what()));
   } catch (...) {

@@ -2,7 +2,7 @@
 #include "saker/engine/draft_check.h"
 
 #include "saker/base/error.h"
-#include "saker/load/foreign/text_folder.h"
+#include "saker/load/foreign/open_texts.h"
 #include "saker/text/tokenizer.h"
 
 #include <algorithm>
@@ -23,9 +23,8 @@ std::string piece_of(const text::Tokenizer& tokenizer, std::int32_t id) {
 }  // namespace
 
 bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draft) {
-  const load::TextFolder texts(draft);
-  const auto theirs =
-      text::Tokenizer::load_if_present(texts.path(), text::load_tokenizer_config(texts.path()));
+  const text::ModelTexts texts = load::open_texts(draft);
+  const auto theirs = text::Tokenizer::load_if_present(texts, text::load_tokenizer_config(texts));
   if (target.tokenizer() == nullptr || theirs == nullptr) {
     return false;
   }

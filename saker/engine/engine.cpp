@@ -3,7 +3,6 @@
 
 #include "saker/adapters/fuse.h"
 #include "saker/adapters/resized.h"
-#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
@@ -17,14 +16,17 @@
 #include "saker/kernels/linear.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
-#include "saker/load/foreign/text_folder.h"
+#include "saker/load/foreign/open_texts.h"
 #include "saker/load/model_dir.h"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <future>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -34,16 +36,16 @@ namespace saker::engine {
 namespace {
 
 // A folder that is no model at all is told apart from a model that lacks a file.
-void check_is_model(const std::filesystem::path& model_dir, const load::TextFolder& texts) {
+void check_is_model(const std::filesystem::path& model_dir, const text::ModelTexts& texts) {
   require(
-      load::open_model_dir(texts.path()).config.has_value(),
+      texts.has("config.json"),
       ErrorCode::kNotFound,
       "{}: no model folder, config.json is missing",
       model_dir.string()
   );
 }
 
-Prompts::Parts read_prompts(const std::filesystem::path& texts, const EngineOptions& options) {
+Prompts::Parts read_prompts(const text::ModelTexts& texts, const EngineOptions& options) {
   Prompts::Parts parts = Prompts::read(texts);
   if (options.chats && parts.text_error) {
     throw Error(*parts.text_error);
@@ -57,9 +59,9 @@ Prompts::Parts read_prompts(const std::filesystem::path& texts, const EngineOpti
 std::shared_ptr<const Prompts> load_prompts(
     const std::filesystem::path& model_dir, const EngineOptions& options
 ) {
-  const load::TextFolder texts(model_dir);
+  const text::ModelTexts texts = load::open_texts(model_dir);
   check_is_model(model_dir, texts);
-  return std::make_shared<const Prompts>(read_prompts(texts.path(), options));
+  return std::make_shared<const Prompts>(read_prompts(texts, options));
 }
 
 // Paths stay what they are; names lead to the hub's cache.
@@ -78,34 +80,16 @@ std::shared_ptr<const Prompts> load_prompts(
   if (fused_adapter.empty()) {
     return load_prompts(model_dir, options);
   }
-  namespace fs = std::filesystem;
-  const AtomicFolder folder(fs::temp_directory_path() / "saker-model");
-  auto texts = adapters::fused_texts(model_dir, fused_adapter);
-  texts["config.json"] = load::config_of(load::open_model_dir(model_dir));
-  for (const auto& [name, file] : texts) {
-    fs::create_directories((folder.path() / name).parent_path());
-    fs::create_symlink(fs::absolute(file), folder.path() / name);
+  std::map<std::string, text::ModelTexts::Text, std::less<>> files;
+  for (auto& [name, file] : adapters::fused_texts(model_dir, fused_adapter)) {
+    files.emplace(name, std::move(file));
   }
-  // Messages name links: their files are what can be mended.
-  const auto with_files = [&](std::string message) {
-    for (const auto& [name, file] : texts) {
-      const std::string link = folder.path() / name;
-      if (const auto at = message.find(link); at != std::string::npos) {
-        message.replace(at, link.size(), file.string());
-      }
-    }
-    return message;
-  };
-  try {
-    Prompts::Parts parts = read_prompts(folder.path(), options);
-    if (parts.text_error) {
-      throw Error(*parts.text_error);  // Tokens of its own are what such an adapter is for.
-    }
-    std::ranges::transform(parts.warnings, parts.warnings.begin(), with_files);
-    return std::make_shared<const Prompts>(std::move(parts));
-  } catch (const Error& error) {
-    throw Error(error.code(), with_files(error.what()));
+  files["config.json"] = load::config_of(load::open_model_dir(model_dir));
+  Prompts::Parts parts = read_prompts(text::ModelTexts(model_dir, std::move(files)), options);
+  if (parts.text_error) {
+    throw Error(*parts.text_error);  // Tokens of its own are what such an adapter is for.
   }
+  return std::make_shared<const Prompts>(std::move(parts));
 }
 
 // The adapter that has to be part of the weights; empty: none.
@@ -150,17 +134,21 @@ Runner::PrefixOptions prefix_options(
   return result;
 }
 
-// Destroys `engine` on another thread; the program's end waits for that.
-void destroy_elsewhere(std::shared_ptr<void> engine) {
+// Destroys an engine on another thread; the program's end waits for that. Where the system has no
+// thread to give, the engine stays: on its own thread it would wait for itself.
+void run_elsewhere(std::function<void()> destroy) {
   static std::mutex mutex;
   static std::vector<std::future<void>> leaving;
   const std::lock_guard lock(mutex);
   std::erase_if(leaving, [](const std::future<void>& gone) {
     return gone.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-  leaving.push_back(std::async(std::launch::async, [engine = std::move(engine)]() mutable {
-    engine.reset();
-  }));
+  try {
+    leaving.reserve(leaving.size() + 1);  // What is started must have its place.
+    leaving.push_back(std::async(std::launch::async, std::move(destroy)));
+  } catch (const std::exception& error) {
+    spdlog::warn("an engine is not given back: {}", error.what());
+  }
 }
 
 }  // namespace
@@ -272,7 +260,7 @@ class Engine::Impl {
         return load::LoadedDraft{.mtp = std::move(mtp_)};
       };
     }
-    check_is_model(options.draft, load::TextFolder(options.draft));
+    check_is_model(options.draft, load::open_texts(options.draft));
     const bool same_tokens = check_draft_tokens(*prompts_, options.draft);
     return [this, draft = options.draft, same_tokens] {
       load::LoadedDraft loaded = load::load_draft(draft, target_);
@@ -330,7 +318,7 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Engine::~Engine() {
   if (impl_->runner().is_own_thread()) {
-    destroy_elsewhere(std::move(impl_));
+    run_elsewhere([impl = impl_.release()] { delete impl; });
   }
 }
 

@@ -119,24 +119,24 @@ RecommendedSampling sampling_from(const Json& generation_config) {
   return result;
 }
 
-Prompts::Parts Prompts::read(const std::filesystem::path& model_dir) {
+Prompts::Parts Prompts::read(const text::ModelTexts& texts) {
   Parts parts;
   text::TokenizerConfig config;
   try {
-    config = text::load_tokenizer_config(model_dir);
+    config = text::load_tokenizer_config(texts);
     parts.warnings = config.warnings;
-    parts.tokenizer = text::Tokenizer::load_if_present(model_dir, config);
+    parts.tokenizer = text::Tokenizer::load_if_present(texts, config);
     if (parts.tokenizer != nullptr) {
       if (std::string moved = parts.tokenizer->moved_tokens(); !moved.empty()) {
         parts.warnings.push_back(std::move(moved));
       }
     }
-    parts.chat_template = text::ChatTemplate::load(model_dir, config);
+    parts.chat_template = text::ChatTemplate::load(texts, config);
   } catch (const Error& error) {
     parts.tokenizer = nullptr;
     parts.text_error = error;
   }
-  parts.eos_tokens = text::load_eos_tokens(model_dir, parts.tokenizer.get(), config);
+  parts.eos_tokens = text::load_eos_tokens(texts, parts.tokenizer.get(), config);
   parts.add_bos_token = config.add_bos_token;
   if (parts.tokenizer != nullptr) {
     for (const auto& [name, text] : config.special_tokens) {
@@ -145,7 +145,7 @@ Prompts::Parts Prompts::read(const std::filesystem::path& model_dir) {
       }
     }
   }
-  text::GenerationConfig generation = text::read_generation_config(model_dir);
+  text::GenerationConfig generation = text::read_generation_config(texts);
   RecommendedSampling sampling = sampling_from(generation.values);
   parts.recommended_sampling = std::move(sampling.options);
   std::ranges::move(generation.warnings, std::back_inserter(parts.warnings));

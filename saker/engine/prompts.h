@@ -8,10 +8,10 @@
 #include "saker/base/json.h"
 #include "saker/engine/request.h"
 #include "saker/text/chat_template.h"
+#include "saker/text/model_texts.h"
 #include "saker/text/tokenizer.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,9 +45,9 @@ class Prompts {
     std::vector<std::string> warnings;  // One line each: what is wrong with files, and left out.
   };
 
-  // A folder without tokenizer.json has no tokenizer, and one with broken texts `text_error`.
+  // Texts without tokenizer.json have no tokenizer, and broken ones a `text_error`.
   // Throws what load_eos_tokens throws.
-  static Parts read(const std::filesystem::path& model_dir);
+  static Parts read(const text::ModelTexts& texts);
 
   explicit Prompts(Parts parts);
 

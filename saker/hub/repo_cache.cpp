@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/repo_cache.h"
 
+#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/model_name.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -154,18 +153,14 @@ void RepoCache::write_ref(std::string_view revision, std::string_view commit) co
   }
   const fs::path ref = refs() / revision;
   make_folder(ref.parent_path());
-  const fs::path temporary = temporary_name();
-  std::ofstream file(temporary, std::ios::binary);
-  file << commit;
-  file.close();
-  require(!file.fail(), ErrorCode::kCapacity, "{}: cannot be written", quote_path(ref));
-  replace(temporary, ref);
+  AtomicFile file(ref, temporary_name());
+  file.write(commit);
+  file.commit();
 }
 
 // Beside the blobs, since all names in snapshots and refs count.
 fs::path RepoCache::temporary_name() const {
-  static std::atomic<unsigned> last{0};
-  return path_ / "blobs" / fmt::format(".{}-{}.tmp", ::getpid(), ++last);
+  return temporary_path(path_ / "blobs" / "name");
 }
 
 std::string folder_of_repo(std::string_view repo) {

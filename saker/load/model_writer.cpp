@@ -4,6 +4,7 @@
 #include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
 #include "saker/text/chat_template.h"
 
@@ -190,7 +191,9 @@ std::vector<std::string> ModelWriter::copy_files(const fs::path& source) const {
       copy(source / name);
     }
   }
-  std::ranges::for_each(text::additional_chat_templates(source), copy);
+  for (const std::string& name : text::additional_chat_templates(source)) {
+    copy(source / name);
+  }
   return copied;
 }
 
@@ -201,7 +204,7 @@ std::string ModelWriter::index_text(std::int64_t parameters) const {
   }
   const Json index = {
       {"metadata", {{"total_size", total_bytes_}, {"total_parameters", parameters}}},
-      {"weight_map", shard_names},
+      {"weight_map", json_object(shard_names)},
   };
   return index.dump(4, ' ', false, Json::error_handler_t::replace);
 }

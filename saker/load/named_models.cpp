@@ -3,6 +3,7 @@
 
 #include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
 #include "saker/base/utf8.h"
 
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <system_error>
@@ -60,8 +60,7 @@ bool is_folder(const fs::path& path) {
 
 // A name for what goes, which no model can have.
 fs::path hidden_name(const fs::path& folder) {
-  static std::atomic<unsigned> last{0};
-  return folder / fmt::format(".{}-{}.tmp", ::getpid(), ++last);
+  return temporary_path(folder / "model");
 }
 
 void rename_whole(const fs::path& from, const fs::path& to) {
@@ -230,10 +229,7 @@ NewModel::NewModel() {
   const FileLock lock(store / kLock);
   sweep(store);
   folder_ = hidden_name(store);
-  fs::create_directory(folder_, failed);
-  require(
-      !failed, ErrorCode::kNotFound, "{}: cannot be made: {}", quote_path(folder_), failed.message()
-  );
+  make_new_folder(folder_, folder_);
   lock_.emplace(folder_ / kLock);
 }
 

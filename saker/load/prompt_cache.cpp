@@ -347,7 +347,7 @@ void write_prompt_cache(const std::filesystem::path& path, const PromptCache& ca
       bytes,
       kMaxPromptCacheBytes - kMaxSafetensorsHeader
   );
-  write_safetensors(path, flat.tensors, flat.metadata);
+  write_safetensors(path, flat.tensors, flat.metadata, FileReaders::kOwner);
 }
 
 }  // namespace saker::load

@@ -46,7 +46,8 @@ PromptCache parse_prompt_cache(
     const TensorMap& tensors, const FileMetadata& metadata, std::string_view what
 );
 
-// Always in the current format. Throws as AtomicFile does, kCapacity above kMaxPromptCacheBytes.
+// Always in the current format, for its owner alone. Throws as AtomicFile does, kCapacity above
+// kMaxPromptCacheBytes.
 void write_prompt_cache(const std::filesystem::path& path, const PromptCache& cache);
 
 }  // namespace saker::load

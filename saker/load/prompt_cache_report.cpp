@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/prompt_cache_report.h"
 
+#include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ Json prompt_cache_json(const PromptCache& cache) {
       {"rows", row_count(cache.layers.front())},
       {"bytes", bytes},
       {"layers", std::move(layers)},
-      {"metadata", cache.metadata},
+      {"metadata", json_object(cache.metadata)},
   };
 }
 

@@ -263,11 +263,11 @@ SafetensorsHeader parse_safetensors(std::span<const std::byte> file, std::string
   const std::span<const std::byte> text = file.subspan(kLengthBytes, length);
   const std::size_t data_begin = kLengthBytes + length;
   const std::size_t data_bytes = file.size() - data_begin;
-  if (text.empty() || text[0] != std::byte{'{'}) {
+  // A copy, since another process may write to the file.
+  const std::string json(reinterpret_cast<const char*>(text.data()), text.size());
+  if (!json.starts_with('{')) {
     place.fail("the header does not begin with '{'");
   }
-  // Tensor bytes are never text, so the cast stays within the header.
-  const std::string_view json(reinterpret_cast<const char*>(text.data()), text.size());
   const Json root = parse_json(json, fmt::format("{}: header", what), RepeatedKeys::kRefuse);
 
   SafetensorsHeader header;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/safetensors_writer.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
 #include "saker/base/json.h"
+#include "saker/base/json/json_members.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +26,14 @@ std::size_t PlannedTensor::nbytes() const {
 std::string safetensors_prefix(
     std::span<const PlannedTensor> tensors, const FileMetadata& metadata
 ) {
-  Json header = Json::object();
+  JsonMembers header;
   if (!metadata.empty()) {
-    header["__metadata__"] = metadata;
+    header.set("__metadata__", json_object(metadata));
   }
   std::size_t begin = 0;
   for (const PlannedTensor& tensor : tensors) {
     const std::size_t end = begin + tensor.nbytes();
-    header.emplace(
+    header.set(
         tensor.name,
         Json{
             {"dtype", dtype_name(tensor.dtype)},
@@ -44,7 +44,7 @@ std::string safetensors_prefix(
     begin = end;
   }
   // Replaces what is no UTF-8, such as a folder's name.
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.take().dump(-1, ' ', false, Json::error_handler_t::replace);
   while ((text.size() + sizeof(std::uint64_t)) % kAlignment != 0) {
     text += ' ';
   }
@@ -56,23 +56,29 @@ std::string safetensors_prefix(
 }
 
 void write_safetensors(
-    const std::filesystem::path& path, const NamedTensors& tensors, const FileMetadata& metadata
+    const std::filesystem::path& path,
+    const NamedTensors& tensors,
+    const FileMetadata& metadata,
+    FileReaders readers
 ) {
   std::vector<PlannedTensor> planned;
   planned.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     planned.push_back({name, tensor.dtype, tensor.shape});
   }
-  write_safetensors(path, planned, [&](std::size_t i) { return tensors[i].second; }, metadata);
+  write_safetensors(
+      path, planned, [&](std::size_t i) { return tensors[i].second; }, metadata, readers
+  );
 }
 
 void write_safetensors(
     const std::filesystem::path& path,
     const std::vector<PlannedTensor>& tensors,
     const std::function<Tensor(std::size_t)>& make,
-    const FileMetadata& metadata
+    const FileMetadata& metadata,
+    FileReaders readers
 ) {
-  AtomicFile file(path);
+  AtomicFile file(path, readers);
   file.write(safetensors_prefix(tensors, metadata));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor made = make(i);

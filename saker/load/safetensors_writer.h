@@ -3,6 +3,7 @@
 
 // Writes safetensors files (see safetensors.h), whole or not at all.
 
+#include "saker/base/atomic_file.h"
 #include "saker/base/tensor.h"
 
 #include <cstddef>
@@ -38,7 +39,10 @@ std::string safetensors_prefix(
 
 // Throws as AtomicFile does. REQUIRES: names differ and are UTF-8 text, as is the metadata.
 void write_safetensors(
-    const std::filesystem::path& path, const NamedTensors& tensors, const FileMetadata& metadata
+    const std::filesystem::path& path,
+    const NamedTensors& tensors,
+    const FileMetadata& metadata,
+    FileReaders readers = FileReaders::kUsual
 );
 
 // The same of tensors that are made when they are written, so that a large file needs little
@@ -48,7 +52,8 @@ void write_safetensors(
     const std::filesystem::path& path,
     const std::vector<PlannedTensor>& tensors,
     const std::function<Tensor(std::size_t)>& make,
-    const FileMetadata& metadata
+    const FileMetadata& metadata,
+    FileReaders readers = FileReaders::kUsual
 );
 
 }  // namespace saker::load

@@ -2,7 +2,6 @@
 #include "saker/text/chat_template.h"
 
 #include "saker/base/error.h"
-#include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/text/chat_messages.h"
 #include "saker/text/rust_bridge.h"
@@ -13,10 +12,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <ranges>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace saker::text {
@@ -28,18 +27,13 @@ constexpr std::size_t kMaxTemplateBytes = std::size_t{1} << 18;
 constexpr std::string_view kDefault = "default";
 constexpr std::string_view kToolUse = "tool_use";
 
-bool is_present(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-Sources read_jinja_files(const std::filesystem::path& model_dir) {
+Sources read_jinja_files(const ModelTexts& texts) {
   Sources sources;
-  if (const auto path = model_dir / "chat_template.jinja"; is_present(path)) {
-    sources.emplace(kDefault, read_file(path, kMaxTemplateBytes));
+  if (constexpr std::string_view kFile = "chat_template.jinja"; texts.has(kFile)) {
+    sources.emplace(kDefault, texts.read(kFile, kMaxTemplateBytes));
   }
-  for (const auto& path : additional_chat_templates(model_dir)) {
-    sources[path.stem().string()] = read_file(path, kMaxTemplateBytes);
+  for (const std::string& name : additional_chat_templates(texts)) {
+    sources[std::filesystem::path(name).stem().string()] = texts.read(name, kMaxTemplateBytes);
   }
   return sources;
 }
@@ -83,16 +77,17 @@ Sources read_value(const Json& value, const std::string& where) {
   return sources;
 }
 
-Sources find_sources(const std::filesystem::path& model_dir, const TokenizerConfig& config) {
-  if (auto sources = read_jinja_files(model_dir); !sources.empty()) {
+Sources find_sources(const ModelTexts& texts, const TokenizerConfig& config) {
+  if (auto sources = read_jinja_files(texts); !sources.empty()) {
     return sources;
   }
   require(config.damage.empty(), ErrorCode::kCorruptData, "{}", config.damage);
-  auto sources = read_value(config.chat_template, quote_path(model_dir / "tokenizer_config.json"));
-  if (const auto path = model_dir / "chat_template.json"; sources.empty() && is_present(path)) {
-    const auto json = read_json_file(path);
+  auto sources = read_value(config.chat_template, texts.shown("tokenizer_config.json"));
+  if (constexpr std::string_view kFile = "chat_template.json";
+      sources.empty() && texts.has(kFile)) {
+    const auto json = texts.read_json(kFile);
     if (json.is_object() && json.contains("chat_template")) {
-      return read_value(json.at("chat_template"), quote_path(path));
+      return read_value(json.at("chat_template"), texts.shown(kFile));
     }
   }
   return sources;
@@ -192,31 +187,21 @@ ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string
   );
 }
 
-std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
-) {
-  std::vector<std::filesystem::path> found;
-  std::error_code failed;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(model_dir / "additional_chat_templates", failed)) {
-    if (entry.path().extension() == ".jinja" && entry.is_regular_file(failed)) {
-      found.push_back(entry.path());
-    }
-  }
-  std::ranges::sort(found);
-  return found;
+std::vector<std::string> additional_chat_templates(const ModelTexts& texts) {
+  return texts.names_in("additional_chat_templates", ".jinja");
 }
 
-std::optional<ChatTemplate> ChatTemplate::load(const std::filesystem::path& model_dir) {
-  return load(model_dir, load_tokenizer_config(model_dir));
+std::optional<ChatTemplate> ChatTemplate::load(const ModelTexts& texts) {
+  return load(texts, load_tokenizer_config(texts));
 }
 
 std::optional<ChatTemplate> ChatTemplate::load(
-    const std::filesystem::path& model_dir, const TokenizerConfig& config
+    const ModelTexts& texts, const TokenizerConfig& config
 ) {
   ChatTemplate chat_template;
   chat_template.special_tokens_ = config.special_tokens;
   try {
-    for (auto& [name, source] : find_sources(model_dir, config)) {
+    for (auto& [name, source] : find_sources(texts, config)) {
       chat_template.templates_.emplace(
           name, std::make_shared<Compiled>(std::move(source), named_tokens(config.special_tokens))
       );

@@ -7,9 +7,9 @@
 // compiled templates; all members may be called from any thread.
 
 #include "saker/base/json.h"
+#include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,20 +28,17 @@ struct RenderOptions {
   Json kwargs = Json::object();
 };
 
-// The files additional_chat_templates/*.jinja, in order; each is named for its template.
-std::vector<std::filesystem::path> additional_chat_templates(const std::filesystem::path& model_dir
-);
+// The names additional_chat_templates/*.jinja, in order; each is named for its template.
+std::vector<std::string> additional_chat_templates(const ModelTexts& texts);
 
 class ChatTemplate {
  public:
   // From chat_template.jinja (and additional_chat_templates/*.jinja), else tokenizer_config.json,
   // else chat_template.json, which processors of images have. None when the model has no template.
   // What is wrong with files or templates shows when one is rendered.
-  static std::optional<ChatTemplate> load(const std::filesystem::path& model_dir);
+  static std::optional<ChatTemplate> load(const ModelTexts& texts);
   // With what was read of the tokenizer's files before.
-  static std::optional<ChatTemplate> load(
-      const std::filesystem::path& model_dir, const TokenizerConfig& config
-  );
+  static std::optional<ChatTemplate> load(const ModelTexts& texts, const TokenizerConfig& config);
 
   // One template, and the variables that go with it ("bos_token" ...).
   explicit ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens = {});

@@ -11,14 +11,15 @@
 namespace saker::text {
 namespace {
 
+constexpr std::string_view kConfig = "config.json";
+
 // The value of `eos_token_id`, null when the file or the key is missing. Models of images and text
 // may have it with what they say of text.
-Json read_eos(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+Json read_eos(const ModelTexts& texts) {
+  if (!texts.has(kConfig)) {
     return nullptr;
   }
-  const auto json = read_json_file(path);
+  const auto json = texts.read_json(kConfig);
   const auto value = [](const Json& object) {
     return json_has(object, "eos_token_id") ? object.at("eos_token_id") : Json(nullptr);
   };
@@ -34,7 +35,7 @@ bool is_truthy(const Json& value) {
   return !value.is_null() && value != 0 && value != false && !(value.is_array() && value.empty());
 }
 
-void collect(const Json& value, const std::filesystem::path& path, std::set<std::int32_t>& ids) {
+void collect(const Json& value, std::string_view file, std::set<std::int32_t>& ids) {
   if (value.is_null()) {
     return;
   }
@@ -49,7 +50,7 @@ void collect(const Json& value, const std::filesystem::path& path, std::set<std:
         is_id,
         ErrorCode::kCorruptData,
         "{}: eos_token_id: got {}, expected a token id or a list of them",
-        path.string(),
+        file,
         describe_json(item)
     );
     ids.insert(item.get<std::int32_t>());
@@ -59,17 +60,14 @@ void collect(const Json& value, const std::filesystem::path& path, std::set<std:
 }  // namespace
 
 std::vector<std::int32_t> load_eos_tokens(
-    const std::filesystem::path& model_dir,
-    const Tokenizer* tokenizer,
-    const TokenizerConfig& config
+    const ModelTexts& texts, const Tokenizer* tokenizer, const TokenizerConfig& config
 ) {
-  const auto path = model_dir / "config.json";
-  auto value = read_generation_config(model_dir).values.value("eos_token_id", Json());
+  auto value = read_generation_config(texts).values.value("eos_token_id", Json());
   if (!is_truthy(value)) {
-    value = read_eos(path);
+    value = read_eos(texts);
   }
   std::set<std::int32_t> ids;
-  collect(value, path, ids);
+  collect(value, texts.shown(kConfig), ids);
   if (const auto name = config.special_token("eos_token"); name && tokenizer != nullptr) {
     if (const auto id = tokenizer->token_id(*name)) {
       ids.insert(*id);

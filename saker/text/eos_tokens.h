@@ -10,7 +10,6 @@
 #include "saker/text/tokenizer_config.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 namespace saker::text {
@@ -18,9 +17,7 @@ namespace saker::text {
 // Sorted, each id once. Missing files are no error, and without a tokenizer its EOS is left out.
 // Throws kCorruptData for values of config.json that are no ids.
 std::vector<std::int32_t> load_eos_tokens(
-    const std::filesystem::path& model_dir,
-    const Tokenizer* tokenizer,
-    const TokenizerConfig& config
+    const ModelTexts& texts, const Tokenizer* tokenizer, const TokenizerConfig& config
 );
 
 }  // namespace saker::text

@@ -2,18 +2,18 @@
 #include "saker/text/generation_config.h"
 
 #include "saker/base/error.h"
-#include "saker/base/utf8.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 namespace saker::text {
 namespace {
+
+constexpr std::string_view kFile = "generation_config.json";
 
 // Some lists hold null for "none".
 bool is_id(const Json& value) {
@@ -28,20 +28,18 @@ bool is_none(const Json& value) {
 
 }  // namespace
 
-GenerationConfig read_generation_config(const std::filesystem::path& model_dir) {
-  const auto path = model_dir / "generation_config.json";
+GenerationConfig read_generation_config(const ModelTexts& texts) {
   GenerationConfig config;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+  if (!texts.has(kFile)) {
     return config;
   }
   try {
-    Json values = read_json_file(path);
+    Json values = texts.read_json(kFile);
     require(
         values.is_object(),
         ErrorCode::kCorruptData,
         "{}: got {}, expected an object",
-        quote_path(path),
+        texts.shown(kFile),
         describe_json(values)
     );
     config.values = std::move(values);
@@ -54,7 +52,7 @@ GenerationConfig read_generation_config(const std::filesystem::path& model_dir) 
       !(eos->is_array() ? std::ranges::all_of(*eos, is_id) : is_id(*eos))) {
     config.warnings.push_back(fmt::format(
         "{}: eos_token_id: got {}, expected a token id or a list of them; it is not used",
-        quote_path(path),
+        texts.shown(kFile),
         describe_json(*eos)
     ));
     config.values.erase("eos_token_id");

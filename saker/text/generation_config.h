@@ -5,8 +5,8 @@
 // is wrong with it is a warning.
 
 #include "saker/base/json.h"
+#include "saker/text/model_texts.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -18,6 +18,6 @@ struct GenerationConfig {
 };
 
 // Nothing is given where the file is missing, can't be read or is no object.
-GenerationConfig read_generation_config(const std::filesystem::path& model_dir);
+GenerationConfig read_generation_config(const ModelTexts& texts);
 
 }  // namespace saker::text

@@ -2,7 +2,6 @@
 #include "saker/text/tokenizer.h"
 
 #include "saker/base/error.h"
-#include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/text/rust_bridge.h"
 #include "saker/text/vocabulary_files.h"
@@ -16,11 +15,7 @@ namespace saker::text {
 namespace {
 
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
-
-bool is_present(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
+constexpr std::string_view kFile = "tokenizer.json";
 
 }  // namespace
 
@@ -49,39 +44,25 @@ std::shared_ptr<const Tokenizer> Tokenizer::parse(
   return std::shared_ptr<const Tokenizer>(new Tokenizer(owner.release()));
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& model_dir) {
-  return load(model_dir, load_tokenizer_config(model_dir));
+std::shared_ptr<const Tokenizer> Tokenizer::load(const ModelTexts& texts) {
+  return load(texts, load_tokenizer_config(texts));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(
-    const std::filesystem::path& model_dir, const TokenizerConfig& config
+    const ModelTexts& texts, const TokenizerConfig& config
 ) {
-  const auto path = model_dir / "tokenizer.json";
-  if (!is_present(path) && config.kind != nullptr &&
-      has_vocabulary_files(model_dir, *config.kind)) {
-    return parse(
-        read_vocabulary_files(model_dir, *config.kind), quote_path(model_dir / "vocab.json"), config
-    );
+  if (!texts.has(kFile) && config.kind != nullptr && has_vocabulary_files(texts, *config.kind)) {
+    return parse(read_vocabulary_files(texts, *config.kind), texts.shown("vocab.json"), config);
   }
-  const auto file = MappedFile::open(path);
-  const auto bytes = file->bytes();
-  require(
-      bytes.size() <= kMaxTokenizerBytes,
-      ErrorCode::kCorruptData,
-      "{}: {} bytes, at most {} expected",
-      path.string(),
-      bytes.size(),
-      kMaxTokenizerBytes
-  );
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), config);
+  return parse(texts.read(kFile, kMaxTokenizerBytes), texts.shown(kFile), config);
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::load_if_present(
-    const std::filesystem::path& model_dir, const TokenizerConfig& config
+    const ModelTexts& texts, const TokenizerConfig& config
 ) {
-  const bool is_there = is_present(model_dir / "tokenizer.json") ||
-                        (config.kind != nullptr && has_vocabulary_files(model_dir, *config.kind));
-  return is_there ? load(model_dir, config) : nullptr;
+  const bool is_there =
+      texts.has(kFile) || (config.kind != nullptr && has_vocabulary_files(texts, *config.kind));
+  return is_there ? load(texts, config) : nullptr;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

@@ -6,11 +6,11 @@
 // gives over that pipeline (docs/adr/0032-tokens-of-other-files.md). Immutable; all members may be
 // called from any thread.
 
+#include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,17 +32,17 @@ struct DecodeOptions {
 
 class Tokenizer {
  public:
-  // Reads tokenizer.json in `model_dir`; no other file is needed, and what others lack or have
+  // Reads tokenizer.json of `texts`; no other file is needed, and what others lack or have
   // wrong is left out. Throws kNotFound or kCorruptData.
-  static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& model_dir);
+  static std::shared_ptr<const Tokenizer> load(const ModelTexts& texts);
   // With what was read of the other files before; vocab.json and merges.txt may stand for
   // tokenizer.json (vocabulary_files.h).
   static std::shared_ptr<const Tokenizer> load(
-      const std::filesystem::path& model_dir, const TokenizerConfig& config
+      const ModelTexts& texts, const TokenizerConfig& config
   );
   // Null where the folder has neither.
   static std::shared_ptr<const Tokenizer> load_if_present(
-      const std::filesystem::path& model_dir, const TokenizerConfig& config
+      const ModelTexts& texts, const TokenizerConfig& config
   );
   // From the content of a tokenizer.json; `what` names it in messages.
   static std::shared_ptr<const Tokenizer> parse(std::string_view json, std::string_view what);

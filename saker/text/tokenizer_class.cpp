@@ -2,12 +2,10 @@
 #include "saker/text/tokenizer_class.h"
 
 #include "saker/base/error.h"
-#include "saker/base/mapped_file.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
-#include <system_error>
 
 namespace saker::text {
 namespace {
@@ -83,9 +81,9 @@ const TokenizerClass& class_named(std::string_view name) {
   return found == kClasses.end() ? kPlain : *found;
 }
 
-Json read_config(const std::filesystem::path& path) {
+Json read_config(const ModelTexts& texts) {
   try {
-    return read_json_file(path);
+    return texts.read_json("config.json");
   } catch (const Error&) {
     return nullptr;  // Who needs it says so.
   }
@@ -96,12 +94,9 @@ std::string text_of(const Json& object, std::string_view key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool speaks_of_bytes(const std::filesystem::path& path) {
+bool speaks_of_bytes(const ModelTexts& texts) {
   try {
-    const auto file = MappedFile::open(path);
-    const auto bytes = file->bytes();
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return text.find("\"ByteLevel\"") != std::string_view::npos;
+    return texts.read("tokenizer.json", kMaxJsonBytes).find("\"ByteLevel\"") != std::string::npos;
   } catch (const Error&) {
     return false;
   }
@@ -109,10 +104,8 @@ bool speaks_of_bytes(const std::filesystem::path& path) {
 
 }  // namespace
 
-const TokenizerClass& tokenizer_class(
-    const std::filesystem::path& model_dir, const Json& tokenizer_config
-) {
-  const Json config = read_config(model_dir / "config.json");
+const TokenizerClass& tokenizer_class(const ModelTexts& texts, const Json& tokenizer_config) {
+  const Json config = read_config(texts);
   std::string named = text_of(tokenizer_config, "tokenizer_class");
   if (named.empty()) {
     named = text_of(config, "tokenizer_class");
@@ -124,8 +117,7 @@ const TokenizerClass& tokenizer_class(
       std::ranges::find(kModels, text_of(config, "model_type"), &ModelRow::model_type);
   const bool is_known = model != kModels.end();
   // Llama's class is for SentencePiece; vocabularies of bytes have it in many published files.
-  if (named == "LlamaTokenizer" && !(is_known && model->always) &&
-      speaks_of_bytes(model_dir / "tokenizer.json")) {
+  if (named == "LlamaTokenizer" && !(is_known && model->always) && speaks_of_bytes(texts)) {
     return kPlain;
   }
   if (!is_known) {

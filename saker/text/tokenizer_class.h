@@ -6,9 +6,9 @@
 // and from the model type, as AutoTokenizer chooses it.
 
 #include "saker/base/json.h"
+#include "saker/text/model_texts.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -35,8 +35,6 @@ struct TokenizerClass {
 };
 
 // `tokenizer_config` is an object. Files that cannot be read count as missing.
-const TokenizerClass& tokenizer_class(
-    const std::filesystem::path& model_dir, const Json& tokenizer_config
-);
+const TokenizerClass& tokenizer_class(const ModelTexts& texts, const Json& tokenizer_config);
 
 }  // namespace saker::text

@@ -18,8 +18,6 @@
 namespace saker::text {
 namespace {
 
-using Path = std::filesystem::path;
-
 constexpr std::array<std::string_view, 7> kNames{
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
 };
@@ -57,14 +55,13 @@ class Warnings {
  public:
   explicit Warnings(std::vector<std::string>& lines) : lines_(lines) {}
 
-  void add(const Path& file, std::string_view key, const Json& got, std::string_view expected) {
+  // `file` as messages show it.
+  void add(
+      const std::string& file, std::string_view key, const Json& got, std::string_view expected
+  ) {
     if (++count_[file] <= kMostWarnings) {
       add(fmt::format(
-          "{}: {}: got {}, expected {}: left out",
-          quote_path(file),
-          key,
-          describe_json(got),
-          expected
+          "{}: {}: got {}, expected {}: left out", file, key, describe_json(got), expected
       ));
     }
   }
@@ -74,14 +71,14 @@ class Warnings {
   void finish() {
     for (const auto& [file, count] : count_) {
       if (count > kMostWarnings) {
-        add(fmt::format("{}: {} more like these", quote_path(file), count - kMostWarnings));
+        add(fmt::format("{}: {} more like these", file, count - kMostWarnings));
       }
     }
   }
 
  private:
   std::vector<std::string>& lines_;
-  std::map<Path, std::size_t> count_;
+  std::map<std::string, std::size_t> count_;
 };
 
 bool is_standard(std::string_view name) {
@@ -130,11 +127,11 @@ std::optional<std::int64_t> id_of(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(const Path& dir) : dir_(dir), warnings_(config_.warnings) {}
+  explicit Reader(const ModelTexts& texts) : texts_(texts), warnings_(config_.warnings) {}
 
   TokenizerConfig read() {
     const Json json = open("tokenizer_config.json", config_.damage);
-    const TokenizerClass& kind = tokenizer_class(dir_, json);
+    const TokenizerClass& kind = tokenizer_class(texts_, json);
     config_.kind = &kind;
     collect(json);
     if (const auto listed = json.find("added_tokens_decoder");
@@ -153,21 +150,18 @@ class Reader {
   }
 
  private:
-  Path path(std::string_view file) const { return dir_ / file; }
-
   // An empty object where there is none. `damage` says what is wrong.
   Json open(std::string_view file, std::string& damage) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(path(file), ignored)) {
+    if (!texts_.has(file)) {
       return Json::object();
     }
     try {
-      Json json = read_json_file(path(file));
+      Json json = texts_.read_json(file);
       require(
           json.is_object(),
           ErrorCode::kCorruptData,
           "{}: got {}, expected an object",
-          quote_path(path(file)),
+          texts_.shown(file),
           describe_json(json)
       );
       return json;
@@ -178,7 +172,7 @@ class Reader {
     return Json::object();
   }
 
-  void name_all(const Json& object, const Path& file) {
+  void name_all(const Json& object, const std::string& file) {
     for (const auto& [key, value] : object.items()) {
       Json token = special_of(value);
       if (token.is_null()) {
@@ -190,7 +184,7 @@ class Reader {
   }
 
   // The value of one of the lists without names: a list, or an object that gives names after all.
-  void take_list(std::string_view key, const Json& value, const Path& file) {
+  void take_list(std::string_view key, const Json& value, const std::string& file) {
     if (value.is_object()) {
       name_all(value, file);
       return;
@@ -211,7 +205,7 @@ class Reader {
 
   // Of tokenizer_config.json.
   void collect(const Json& json) {
-    const Path file = path("tokenizer_config.json");
+    const std::string file = texts_.shown("tokenizer_config.json");
     for (const auto& [key, value] : json.items()) {
       if (!key.ends_with("_token") || value.is_boolean()) {
         continue;
@@ -241,7 +235,7 @@ class Reader {
   void collect_map() {
     std::string damage;
     const Json json = open("special_tokens_map.json", damage);
-    const Path file = path("special_tokens_map.json");
+    const std::string file = texts_.shown("special_tokens_map.json");
     for (const auto& [key, value] : json.items()) {
       Json token = special_of(value);
       if (!key.ends_with("_token") || (token.is_null() && !value.is_null())) {
@@ -270,7 +264,7 @@ class Reader {
   }
 
   void list(const Json& decoder) {
-    const Path file = path("tokenizer_config.json");
+    const std::string file = texts_.shown("tokenizer_config.json");
     if (!decoder.is_object()) {
       warnings_.add(file, "added_tokens_decoder", decoder, "an object");
       with_own_ = true;
@@ -307,7 +301,7 @@ class Reader {
     }
     for (const auto& [text, id] : json.items()) {
       if (!id.is_number_integer() || !id_of(id.dump())) {
-        warnings_.add(path("added_tokens.json"), quote(text), id, "a token id");
+        warnings_.add(texts_.shown("added_tokens.json"), quote(text), id, "a token id");
         continue;
       }
       const bool is_special = special.contains(text);
@@ -359,7 +353,7 @@ class Reader {
     if (found == json.end() || found->is_null() || found->is_boolean()) {
       return found != json.end() && found->is_boolean() && found->get<bool>();
     }
-    warnings_.add(path("tokenizer_config.json"), key, *found, "true or false");
+    warnings_.add(texts_.shown("tokenizer_config.json"), key, *found, "true or false");
     return false;
   }
 
@@ -370,7 +364,7 @@ class Reader {
     }
   }
 
-  Path dir_;
+  const ModelTexts& texts_;
   TokenizerConfig config_;
   Warnings warnings_;
   Special special_;
@@ -387,8 +381,8 @@ std::optional<std::string> TokenizerConfig::special_token(const std::string& nam
   return found == special_tokens.end() ? std::nullopt : std::optional(found->second);
 }
 
-TokenizerConfig load_tokenizer_config(const std::filesystem::path& model_dir) {
-  return Reader(model_dir).read();
+TokenizerConfig load_tokenizer_config(const ModelTexts& texts) {
+  return Reader(texts).read();
 }
 
 }  // namespace saker::text

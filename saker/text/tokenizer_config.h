@@ -7,9 +7,9 @@
 // out with a warning, since ids in and ids out need none of it.
 
 #include "saker/base/json.h"
+#include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_class.h"
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +30,6 @@ struct TokenizerConfig {
   std::optional<std::string> special_token(const std::string& name) const;
 };
 
-TokenizerConfig load_tokenizer_config(const std::filesystem::path& model_dir);
+TokenizerConfig load_tokenizer_config(const ModelTexts& texts);
 
 }  // namespace saker::text

@@ -3,25 +3,23 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
-#include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace saker::text {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 26;
-constexpr const char* kVocabulary = "vocab.json";
-constexpr const char* kMerges = "merges.txt";
+constexpr std::string_view kVocabulary = "vocab.json";
+constexpr std::string_view kMerges = "merges.txt";
 
 // One pair a line; a first line may name the format's version.
-Json read_merges(const std::filesystem::path& path) {
-  const std::string text = read_file(path, kMostBytes);
+Json read_merges(const ModelTexts& texts) {
+  const std::string text = texts.read(kMerges, kMostBytes);
   Json merges = Json::array();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -39,7 +37,7 @@ Json read_merges(const std::filesystem::path& path) {
             !find_invalid_utf8(line),
         ErrorCode::kCorruptData,
         "{}: got the line {}, expected two pieces and a space between them",
-        quote_path(path),
+        texts.shown(kMerges),
         quote(line)
     );
     merges.push_back(
@@ -73,15 +71,11 @@ Json words_of(const TokenizerClass& kind) {
 
 }  // namespace
 
-bool has_vocabulary_files(const std::filesystem::path& model_dir, const TokenizerClass& kind) {
-  std::error_code ignored;
-  return kind.sets_prefix_space && std::filesystem::exists(model_dir / kVocabulary, ignored) &&
-         std::filesystem::exists(model_dir / kMerges, ignored);
+bool has_vocabulary_files(const ModelTexts& texts, const TokenizerClass& kind) {
+  return kind.sets_prefix_space && texts.has(kVocabulary) && texts.has(kMerges);
 }
 
-std::string read_vocabulary_files(
-    const std::filesystem::path& model_dir, const TokenizerClass& kind
-) {
+std::string read_vocabulary_files(const ModelTexts& texts, const TokenizerClass& kind) {
   Json model = {
       {"type", "BPE"},
       {"dropout", nullptr},
@@ -92,8 +86,8 @@ std::string read_vocabulary_files(
       {"byte_fallback", false},
       {"ignore_merges", false},
   };
-  model["vocab"] = read_json_file(model_dir / kVocabulary);
-  model["merges"] = read_merges(model_dir / kMerges);
+  model["vocab"] = texts.read_json(kVocabulary);
+  model["merges"] = read_merges(texts);
   Json tokenizer = {
       {"version", "1.0"},
       {"truncation", nullptr},

@@ -6,16 +6,13 @@
 
 #include "saker/text/tokenizer_class.h"
 
-#include <filesystem>
 #include <string>
 
 namespace saker::text {
 
-bool has_vocabulary_files(const std::filesystem::path& model_dir, const TokenizerClass& kind);
+bool has_vocabulary_files(const ModelTexts& texts, const TokenizerClass& kind);
 
 // As a tokenizer.json. Throws kCorruptData. REQUIRES: has_vocabulary_files.
-std::string read_vocabulary_files(
-    const std::filesystem::path& model_dir, const TokenizerClass& kind
-);
+std::string read_vocabulary_files(const ModelTexts& texts, const TokenizerClass& kind);
 
 }  // namespace saker::text

@@ -3,7 +3,9 @@
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -48,6 +50,17 @@ TEST(AtomicFolder, ALinkLeadsToItsFolder) {
   folder.commit();
   EXPECT_TRUE(std::filesystem::exists(dir.path() / "real" / "file"));
   EXPECT_TRUE(std::filesystem::is_symlink(dir.path() / "link"));
+}
+
+// What others left, or made beforehand, is no part of it.
+TEST(AtomicFolder, AdoptsNothing) {
+  const TemporaryDir dir;
+  for (int number = 1; number < 20; ++number) {
+    dir.write(fmt::format(".made.{}-{}.tmp/left", ::getpid(), number), "over");
+  }
+  AtomicFolder folder(dir.path() / "made");
+  folder.commit();
+  EXPECT_EQ(entries(dir.path() / "made"), 0);
 }
 
 TEST(AtomicFolder, ReplacesOnlyEmptyFolders) {

@@ -35,6 +35,22 @@ TEST(ParseJson, NamesSourceAndPosition) {
   expect_error(ErrorCode::kCorruptData, {"byte 3"}, [] { parse_json("1 2", "t"); });
 }
 
+// A link in a model's folder may lead to any file.
+TEST(ParseJson, DoesNotTellTheText) {
+  for (const char* text :
+       {"root:x:0:0", "{\"a\": secret}", "\"secret", "{\"secret' \"}", "[1, 2'secret'"}) {
+    try {
+      parse_json(text, "t");
+      FAIL() << text;
+    } catch (const Error& error) {
+      const std::string line = error.what();
+      EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+      EXPECT_EQ(line.find("r'"), std::string::npos) << line;
+      EXPECT_NE(line.find("t: byte"), std::string::npos) << line;
+    }
+  }
+}
+
 TEST(ParseJson, RefusesWhatIsNoJson) {
   for (const std::string_view text :
        {"nan",

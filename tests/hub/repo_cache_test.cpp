@@ -5,6 +5,7 @@
 
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -60,6 +61,27 @@ TEST(RepoCache, LinksAndRefs) {
   EXPECT_EQ(read_file(snapshot / "config.json", 100), "bytes");
   // Nothing temporary stays.
   EXPECT_EQ(std::distance(fs::directory_iterator(repo.path() / "blobs"), {}), 1);
+}
+
+// Processes of one id, in containers, share a cache.
+TEST(RepoCache, MeetsNoNamesOfOthers) {
+  const TemporaryDir dir;
+  const RepoCache repo(dir.path(), "org/name");
+  repo.make_folders();
+  for (int number = 1; number < 20; ++number) {
+    const std::string name = ".blobs-" + std::to_string(number);
+    const fs::path victim = dir.write(name, "another's");
+    fs::create_symlink(
+        victim,
+        repo.path() / "blobs" /
+            ("." + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp")
+    );
+  }
+  repo.link(kCommit, "config.json", kDigest);
+  repo.write_ref("main", kCommit);
+  EXPECT_EQ(repo.read_ref("main"), kCommit);
+  EXPECT_EQ(read_file(dir.path() / ".blobs-1", 100), "another's");
+  EXPECT_EQ(read_file(dir.path() / ".blobs-2", 100), "another's");
 }
 
 TEST(RepoCache, FindsRevisions) {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
+#include "saker/load/safetensors_writer.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -55,6 +57,19 @@ const std::vector<RawTensor>& sample_tensors() {
       {"half", "F16", {1}, std::string("\x00\x3c", 2)},  // Unaligned in the file.
   };
   return tensors;
+}
+
+// Minutes where each name is looked up in those before it.
+TEST(Safetensors, ManyTensorsTakeTimeInProportion) {
+  constexpr int kCount = 300'000;
+  std::vector<PlannedTensor> planned;
+  for (int i = 0; i < kCount; ++i) {
+    planned.push_back({.name = fmt::format("t{}", i), .dtype = DType::kUInt8, .shape = {0}});
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const std::string file = safetensors_prefix(planned, {{"format", "mlx"}});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(parse(file).entries.size(), planned.size());
 }
 
 TEST(Safetensors, GivesBackWhatWasWritten) {

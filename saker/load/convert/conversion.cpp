@@ -2,6 +2,7 @@
 #include "saker/load/convert/conversion.h"
 
 #include "saker/base/error.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -233,7 +234,7 @@ Json Conversion::config() const {
   if (options_.dtype && sorted.contains("torch_dtype")) {
     sorted["torch_dtype"] = float_name(*options_.dtype);
   }
-  return sorted;
+  return json_object(sorted);
 }
 
 std::vector<WeightShape> Conversion::matrices() const {

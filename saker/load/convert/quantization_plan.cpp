@@ -2,6 +2,7 @@
 #include "saker/load/convert/quantization_plan.h"
 
 #include "saker/base/error.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
 
 #include <fmt/format.h>
@@ -300,7 +301,8 @@ QuantizationPlan plan_quantization(
     const auto own = by_model(config, module);
     return own ? own : Choice{options.format, nullptr};
   };
-  QuantizationPlan plan{.formats = {}, .section = format_json(options.format)};
+  QuantizationPlan plan;
+  JsonMembers section(format_json(options.format));
   for (const WeightShape& module : modules) {
     const auto choice = choose(module);
     if (!choice) {
@@ -308,9 +310,10 @@ QuantizationPlan plan_quantization(
     }
     plan.formats.emplace(module.path, choice->format);
     if (!choice->entry.is_null()) {
-      plan.section[module.path] = choice->entry;
+      section.set(module.path, choice->entry);
     }
   }
+  plan.section = section.take();
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/foreign/quantization_section.h"
 
+#include "saker/base/json/json_members.h"
 #include "saker/load/convert/quantization_plan.h"
 
 #include <algorithm>
@@ -37,12 +38,13 @@ void add_quantization(
   const auto& [kind, bits, group_size] =
       std::ranges::max_element(modules, {}, &decltype(modules)::value_type::second)->first;
   const kernels::WeightFormat most{kind, bits, group_size};
-  Json section = section_of(most);
+  JsonMembers members(section_of(most));
   for (const auto& [path, format] : formats) {
     if (format != most || named.contains(path)) {
-      section[path] = section_of(format);
+      members.set(path, section_of(format));
     }
   }
+  const Json section = members.take();
   config["quantization"] = section;
   config["quantization_config"] = section;
 }

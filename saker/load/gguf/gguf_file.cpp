@@ -16,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -32,28 +33,41 @@ constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = std::uint64_t{1} << 30;
 constexpr std::array<std::size_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-// The file from front to back; no step goes past its end.
+[[noreturn]] void fail_in(std::string_view what, const std::string& problem) {
+  throw Error(ErrorCode::kCorruptData, fmt::format("{}: {}", what, problem));
+}
+
+// The header from front to back; no step goes past its end.
 class Cursor {
  public:
-  Cursor(std::span<const std::byte> file, std::string_view what) : file_(file), what_(what) {}
+  // The beginning of a file of `file_bytes`.
+  Cursor(std::span<const std::byte> bytes, std::size_t file_bytes, std::string_view what)
+      : bytes_(bytes), file_bytes_(file_bytes), what_(what) {}
 
   std::size_t position() const { return at_; }
 
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error(ErrorCode::kCorruptData, fmt::format("{}: {}", what_, problem));
-  }
+  [[noreturn]] void fail(const std::string& problem) const { fail_in(what_, problem); }
 
   std::span<const std::byte> take(std::uint64_t bytes, std::string_view of) {
-    if (bytes > file_.size() - at_) {
+    if (bytes > file_bytes_ - at_) {
       fail(fmt::format(
           "the file ends at byte {} inside {}, which needs {} bytes from byte {} on",
-          file_.size(),
+          file_bytes_,
           of,
           bytes,
           at_
       ));
     }
-    const auto taken = file_.subspan(at_, bytes);
+    if (bytes > bytes_.size() - at_) {
+      fail(fmt::format(
+          "{} needs {} bytes from byte {} on, expected the header to end before byte {}",
+          of,
+          bytes,
+          at_,
+          bytes_.size()
+      ));
+    }
+    const auto taken = bytes_.subspan(at_, bytes);
     at_ += bytes;
     return taken;
   }
@@ -86,7 +100,8 @@ class Cursor {
   }
 
  private:
-  std::span<const std::byte> file_;
+  std::span<const std::byte> bytes_;
+  std::size_t file_bytes_;
   std::string_view what_;
   std::size_t at_ = 0;
 };
@@ -133,7 +148,7 @@ void skip_elements(
   }
 }
 
-Value read_value(Cursor& cursor, std::span<const std::byte> file, const std::string& of) {
+Value read_value(Cursor& cursor, std::span<const std::byte> bytes, const std::string& of) {
   Value value;
   value.type = read_type(cursor, of);
   if (value.type == ValueType::kArray) {
@@ -143,7 +158,7 @@ Value read_value(Cursor& cursor, std::span<const std::byte> file, const std::str
   }
   const std::size_t begin = cursor.position();
   skip_elements(cursor, value.type, value.count, of, 1);
-  value.bytes = file.subspan(begin, cursor.position() - begin);
+  value.bytes = bytes.subspan(begin, cursor.position() - begin);
   return value;
 }
 
@@ -230,7 +245,7 @@ void place_tensors(
     std::size_t header_end,
     std::size_t file_bytes,
     std::uint64_t alignment,
-    const Cursor& cursor
+    std::string_view what
 ) {
   const std::size_t data = (header_end + alignment - 1) / alignment * alignment;
   for (TensorEntry& entry : tensors) {
@@ -238,15 +253,19 @@ void place_tensors(
     const std::size_t size = entry.end;
     const std::size_t room = data <= file_bytes ? file_bytes - data : 0;
     if (offset % alignment != 0 || offset > room || size > room - offset) {
-      cursor.fail(fmt::format(
-          "tensor {} has {} bytes at offset {}, expected a multiple of {} and an end within the "
-          "file's {} bytes of data",
-          quote(entry.name),
-          size,
-          offset,
-          alignment,
-          room
-      ));
+      fail_in(
+          what,
+          fmt::format(
+              "tensor {} has {} bytes at offset {}, expected a multiple of {} and an end within "
+              "the "
+              "file's {} bytes of data",
+              quote(entry.name),
+              size,
+              offset,
+              alignment,
+              room
+          )
+      );
     }
     entry.begin = data + offset;
     entry.end = entry.begin + size;
@@ -259,7 +278,8 @@ void place_tensors(
   std::ranges::sort(order, {}, &TensorEntry::begin);
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i]->begin < order[i - 1]->end) {
-      cursor.fail(
+      fail_in(
+          what,
           fmt::format("tensors {} and {} overlap", quote(order[i - 1]->name), quote(order[i]->name))
       );
     }
@@ -279,34 +299,54 @@ std::uint64_t read_alignment(const Header& header) {
   return alignment;
 }
 
-}  // namespace
+struct HeaderParts {
+  std::map<std::string, Value, std::less<>> metadata;  // Views of what was read.
+  std::vector<TensorEntry> tensors;                    // Not yet placed.
+  std::size_t end = 0;
+};
 
-Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
-  Cursor cursor(file, what);
+HeaderParts read_header(
+    std::span<const std::byte> bytes, std::size_t file_bytes, std::string_view what
+) {
+  Cursor cursor(bytes, file_bytes, what);
   check_start(cursor);
   check_version(cursor, what);
   const auto tensor_count = cursor.number<std::uint64_t>("the number of tensors");
   const auto key_count = cursor.number<std::uint64_t>("the number of keys");
-  std::map<std::string, Value, std::less<>> metadata;
+  HeaderParts parts;
   for (std::uint64_t i = 0; i < key_count; ++i) {
     const std::string key = cursor.name("a key");
-    const Value value = read_value(cursor, file, fmt::format("the value of {}", quote(key)));
-    if (!metadata.emplace(key, value).second) {
+    const Value value = read_value(cursor, bytes, fmt::format("the value of {}", quote(key)));
+    if (!parts.metadata.emplace(key, value).second) {
       cursor.fail(fmt::format("the key {} is there twice", quote(key)));
     }
   }
-  Header header{std::string(what), std::move(metadata)};
-  std::set<std::string_view> names;
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
-    header.tensors.push_back(read_entry(cursor, what));
+    parts.tensors.push_back(read_entry(cursor, what));
   }
-  for (const TensorEntry& entry : header.tensors) {
+  std::set<std::string_view> names;
+  for (const TensorEntry& entry : parts.tensors) {
     if (!names.insert(entry.name).second) {
       cursor.fail(fmt::format("tensor {} is there twice", quote(entry.name)));
     }
   }
-  const std::uint64_t alignment = read_alignment(header);
-  place_tensors(header.tensors, cursor.position(), file.size(), alignment, cursor);
+  parts.end = cursor.position();
+  return parts;
+}
+
+}  // namespace
+
+Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
+  // What the first reading saw may be gone: the second one is of bytes that nobody else has.
+  const auto begin = file.first(std::min(file.size(), kMaxHeaderBytes));
+  const std::size_t end = read_header(begin, file.size(), what).end;
+  const auto bytes = std::make_shared<const std::vector<std::byte>>(
+      begin.begin(), begin.begin() + static_cast<std::ptrdiff_t>(end)
+  );
+  HeaderParts parts = read_header(*bytes, file.size(), what);
+  Header header{std::string(what), std::move(parts.metadata), bytes};
+  header.tensors = std::move(parts.tensors);
+  place_tensors(header.tensors, parts.end, file.size(), read_alignment(header), what);
   return header;
 }
 

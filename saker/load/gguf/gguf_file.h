@@ -3,16 +3,17 @@
 
 // The GGUF format, versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md):
 // "GGUF", a version, counts, key-value pairs, tensor descriptions, padding, then the tensors' bytes
-// at aligned offsets; little-endian. The header is a view of the file: strings and arrays are
-// checked once and read where they are asked for. Every count, size, nesting depth and range is
-// checked before it is used, and tensors may not overlap; a broken file throws kCorruptData with
-// one line, and costs memory in proportion to its keys and tensors.
+// at aligned offsets; little-endian. The header is a copy: strings and arrays are checked once and
+// read where they are asked for, whatever happens to the file meanwhile. Every count, size, nesting
+// depth and range is checked before it is used, and tensors may not overlap; a broken file throws
+// kCorruptData with one line, and costs memory in proportion to its keys and tensors.
 
 #include "saker/load/gguf/gguf_types.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +22,9 @@
 
 namespace saker::load::gguf {
 
-// Arrays inside arrays that we read at most, bytes of a name, dimensions of a tensor.
+// Bytes of a header that we read at most, arrays inside arrays, bytes of a name, dimensions of a
+// tensor.
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{256} << 20;
 inline constexpr int kMaxDepth = 4;
 inline constexpr std::size_t kMaxNameBytes = 65535;
 inline constexpr std::uint32_t kMaxRank = 4;
@@ -42,7 +45,7 @@ enum class ValueType : std::uint8_t {
   kFloat64,
 };
 
-// A value of the metadata, as the file holds it.
+// A value of the metadata, in the header's bytes.
 struct Value {
   ValueType type = ValueType::kUInt8;  // Of the elements where it is an array.
   bool is_array = false;
@@ -63,8 +66,13 @@ struct TensorEntry {
 // Look-ups throw kCorruptData, naming file and key, for values of another type than asked for.
 class Header {
  public:
-  Header(std::string what, std::map<std::string, Value, std::less<>> metadata)
-      : what_(std::move(what)), metadata_(std::move(metadata)) {}
+  // `metadata` are views of `bytes`.
+  Header(
+      std::string what,
+      std::map<std::string, Value, std::less<>> metadata,
+      std::shared_ptr<const std::vector<std::byte>> bytes
+  )
+      : what_(std::move(what)), metadata_(std::move(metadata)), bytes_(std::move(bytes)) {}
 
   const std::string& what() const { return what_; }
 
@@ -77,7 +85,7 @@ class Header {
   std::optional<double> number(std::string_view key) const;  // As the shortest decimal has it.
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string_view> string(std::string_view key) const;
-  // Empty where the key is absent; views into the file.
+  // Empty where the key is absent; views that live as long as the header or a copy of it.
   std::vector<std::string_view> strings(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
 
@@ -92,11 +100,12 @@ class Header {
 
   std::string what_;
   std::map<std::string, Value, std::less<>> metadata_;
+  std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
-// Checks the whole file's structure. `what` names the file in messages; the header is valid as long
-// as `file` is. Throws kUnsupported for version 1 and unknown ones, big-endian files, and types of
-// tensors that we can't read.
+// Checks the whole file's structure. `what` names the file in messages. Another process may write
+// to `file` meanwhile. Throws kUnsupported for version 1 and unknown ones, big-endian files, and
+// types of tensors that we can't read.
 Header parse_gguf(std::span<const std::byte> file, std::string_view what);
 
 }  // namespace saker::load::gguf

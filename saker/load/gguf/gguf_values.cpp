@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look-ups of Header. What they read was checked by parse_gguf.
+// The look-ups of Header. What they read was checked by parse_gguf, and nobody else can change it.
 #include "saker/base/error.h"
 #include "saker/load/gguf/gguf_file.h"
 

@@ -8,7 +8,7 @@
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
 #include "saker/load/foreign/leftover_section.h"
-#include "saker/load/foreign/text_folder.h"
+#include "saker/load/foreign/open_texts.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/tensor_headers.h"
@@ -95,11 +95,10 @@ std::string describe_sampling(const Json& config) {
 }
 
 // Damaged files count as none.
-bool names_a_template(const fs::path& file) {
+bool names_a_template(const text::ModelTexts& texts, std::string_view file) {
   Json config;
   try {
-    std::error_code failed;
-    config = fs::is_regular_file(file, failed) ? read_json_file(file) : Json();
+    config = texts.has(file) ? texts.read_json(file) : Json();
   } catch (const Error&) {
     return false;
   }
@@ -109,10 +108,10 @@ bool names_a_template(const fs::path& file) {
 }
 
 // Where text::ChatTemplate looks.
-bool has_chat_template(const ModelDir& dir) {
-  return dir.chat_template || !text::additional_chat_templates(dir.path).empty() ||
-         names_a_template(dir.path / "chat_template.json") ||
-         names_a_template(dir.path / "tokenizer_config.json");
+bool has_chat_template(const text::ModelTexts& texts) {
+  return texts.has("chat_template.jinja") || !text::additional_chat_templates(texts).empty() ||
+         names_a_template(texts, "chat_template.json") ||
+         names_a_template(texts, "tokenizer_config.json");
 }
 
 ModelSummary summarise_config(const Json& config) {
@@ -264,7 +263,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   const auto generation = text::read_generation_config(path);
   result.model->sampling = describe_sampling(generation.values);
   result.model->has_tokenizer = dir.tokenizer.has_value();
-  result.model->has_chat_template = has_chat_template(dir);
+  result.model->has_chat_template = has_chat_template(dir.path);
 
   const auto of_draft =
       std::erase_if(headers, [](const auto& entry) { return is_of_draft(entry.first); });
@@ -307,11 +306,10 @@ Inspection inspect_gguf(const fs::path& path) {
   result.model = summarise_config(model.config);
   const auto quantization = parse_quantization(model.config);
   result.model->quantization = describe_quantization(quantization);
-  const TextFolder texts(path);
-  const ModelDir dir = open_model_dir(texts.path());
-  result.model->sampling = describe_sampling(text::read_generation_config(texts.path()).values);
-  result.model->has_tokenizer = dir.tokenizer.has_value();
-  result.model->has_chat_template = has_chat_template(dir);
+  const text::ModelTexts texts = open_texts(path);
+  result.model->sampling = describe_sampling(text::read_generation_config(texts).values);
+  result.model->has_tokenizer = texts.has("tokenizer.json");
+  result.model->has_chat_template = has_chat_template(texts);
   for (const gguf::Part& part : gguf::open_parts(path).parts) {
     result.file_bytes += part.bytes.size();
     result.files.push_back(part.mapped->path());

@@ -2,6 +2,7 @@
 #include "saker/load/inspect/inspection_report.h"
 
 #include "saker/base/json.h"
+#include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/safetensors.h"
@@ -230,10 +231,7 @@ Json inspection_json(const Inspection& inspection) {
     result["caches"] = caches_json(inspection.caches);
   }
   if (!inspection.metadata.empty()) {
-    Json& metadata = result["metadata"] = Json::object();
-    for (const auto& [key, value] : inspection.metadata) {
-      metadata[key] = value;
-    }
+    result["metadata"] = json_object(inspection.metadata);
   }
   Json& tensors = result["tensors"] = Json::array();
   for (const TensorSummary& tensor : inspection.tensors) {

@@ -2,14 +2,17 @@
 #include "saker/load/gguf/gguf_file.h"
 
 #include "saker/base/error.h"
+#include "saker/base/mapped_file.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"
+#include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <string>
@@ -23,6 +26,7 @@ using saker::testing::expect_error;
 using saker::testing::gguf_number;
 using saker::testing::gguf_string;
 using saker::testing::GgufBuilder;
+using saker::testing::TemporaryDir;
 
 constexpr std::uint32_t kF32 = 0;
 constexpr std::uint32_t kQ80 = 8;
@@ -69,6 +73,31 @@ TEST(GgufFileTest, ReadsKeysAndTensors) {
   EXPECT_EQ(two.type, TensorType::kQ80);
   EXPECT_EQ(two.shape, (std::vector<std::int64_t>{2, 32}));
   EXPECT_EQ(file.substr(two.begin, two.end - two.begin), std::string(68, 'b'));
+}
+
+// Another process may write to the file: what was checked is what is read.
+TEST(GgufFileTest, KeepsWhatItChecked) {
+  std::string file = small().file();
+  const Header header = parse(file);
+  const Header copy = header;
+  file.assign(file.size(), '\xff');
+  for (const Header* held : {&header, &copy}) {
+    EXPECT_EQ(held->string("general.architecture"), "llama");
+    EXPECT_EQ(held->strings("names"), (std::vector<std::string_view>{"a", "", "ccc"}));
+    EXPECT_EQ(held->numbers("scores"), (std::vector<double>{0.5, -1.0}));
+  }
+}
+
+// A file of hardly any size can promise so much.
+TEST(GgufFileTest, RefusesAHeaderBeyondAllBounds) {
+  const TemporaryDir dir;
+  constexpr std::uint64_t kBytes = kMaxHeaderBytes + 1;
+  const auto start = gguf_number<std::uint32_t>(0) + gguf_number(kBytes);
+  const auto path = dir.write("file", GgufBuilder().raw("zeros", kArray, start).file());
+  std::filesystem::resize_file(path, 2 * kBytes);
+  expect_error(ErrorCode::kCorruptData, {"zeros", "expected the header to end before byte"}, [&] {
+    parse_gguf(MappedFile::open(path)->bytes(), "file");
+  });
 }
 
 TEST(GgufFileTest, HonoursTheAlignment) {

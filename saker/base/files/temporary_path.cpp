@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/files/temporary_path.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#ifdef __APPLE__
+#include <sys/random.h>
+#endif
+
+namespace saker {
+namespace {
+
+// File systems take 255 bytes.
+constexpr std::size_t kMaxShownName = 200;
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  require(
+      ::getentropy(&bits, sizeof(bits)) == 0,
+      ErrorCode::kCapacity,
+      "the system gives no random numbers: {}",
+      std::generic_category().message(errno)
+  );
+  return bits;
+}
+
+}  // namespace
+
+std::filesystem::path temporary_path(const std::filesystem::path& path) {
+  const std::string name = path.filename().native();
+  const std::string shown = name.size() <= kMaxShownName ? name + "." : "";
+  return path.parent_path() / fmt::format(".{}{:016x}.tmp", shown, random_bits());
+}
+
+void make_new_folder(const std::filesystem::path& path, const std::filesystem::path& shown) {
+  require(
+      ::mkdir(path.c_str(), 0777) == 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be made: {}",
+      quote_path(shown),
+      std::generic_category().message(errno)
+  );
+}
+
+}  // namespace saker

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An object of JSON with many members, made in time in proportion to them: nlohmann's ordered
+// objects look through all keys when one is added. Threading: one thread.
+
+#include "saker/base/json.h"
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace saker {
+
+class JsonMembers {
+ public:
+  JsonMembers() = default;
+
+  // With these members. REQUIRES: an object.
+  explicit JsonMembers(Json object) : object_(std::move(object.get_ref<Json::object_t&>())) {
+    for (const auto& [key, value] : object_) {
+      places_.emplace(key, places_.size());
+    }
+  }
+
+  // Keys stay in the order in which they came first.
+  void set(const std::string& key, Json value) {
+    std::vector<std::pair<const std::string, Json>>& members = object_;
+    const auto [place, is_new] = places_.emplace(key, members.size());
+    if (is_new) {
+      members.emplace_back(key, std::move(value));
+    } else {
+      members[place->second].second = std::move(value);
+    }
+  }
+
+  Json take() { return std::move(object_); }
+
+ private:
+  Json::object_t object_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+// A map as an object.
+template <typename Map>
+Json json_object(const Map& map) {
+  JsonMembers members;
+  for (const auto& [key, value] : map) {
+    members.set(key, value);
+  }
+  return members.take();
+}
+
+}  // namespace saker
