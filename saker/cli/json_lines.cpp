@@ -30,7 +30,9 @@ bool is_folder(int descriptor) {
 }
 
 bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+  return std::all_of(line.begin(), line.end(), [](char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+  });
 }
 
 }  // namespace

@@ -71,7 +71,11 @@ std::map<fs::path, std::string> files_of(const RepoCache& repo, const fs::path& 
     }
   }
   require(
-      !failed, ErrorCode::kNotFound, "{}: cannot be read: {}", quote_path(snapshot), failed.message()
+      !failed,
+      ErrorCode::kNotFound,
+      "{}: cannot be read: {}",
+      quote_path(snapshot),
+      failed.message()
   );
   return files;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 // Reads a model in the hub cache again, and compares each file with the digest that names its blob:
-// disks fail, and blobs are not flushed when they are fetched (docs/adr/0011-pulling-from-the-hub.md).
-// Several files at a time, on threads of its own. In libsaker_hub, with OpenSSL.
+// disks fail, and blobs are not flushed when they are fetched
+// (docs/adr/0011-pulling-from-the-hub.md). Several files at a time, on threads of its own. In
+// libsaker_hub, with OpenSSL.
 
 #include "saker/hub/model_name.h"
 
@@ -25,11 +26,11 @@ struct DamagedFile {
 
 struct VerifyReport {
   std::string repo;
-  std::vector<std::string> commits;   // That were looked at, sorted.
-  std::size_t files = 0;              // That have a digest; each blob once.
-  std::uintmax_t bytes = 0;           // Of them.
-  std::vector<DamagedFile> damaged;   // Sorted by path.
-  std::vector<std::string> unknown;   // Files without a digest, which others have put there.
+  std::vector<std::string> commits;  // That were looked at, sorted.
+  std::size_t files = 0;             // That have a digest; each blob once.
+  std::uintmax_t bytes = 0;          // Of them.
+  std::vector<DamagedFile> damaged;  // Sorted by path.
+  std::vector<std::string> unknown;  // Files without a digest, which others have put there.
 };
 
 struct VerifyOptions {
@@ -43,8 +44,8 @@ VerifyReport verify(
     const std::filesystem::path& cache, const ModelName& name, const VerifyOptions& options = {}
 );
 
-// Takes the damaged blobs away, so that the next pull fetches them; links stay. Throws kNotFound for
-// what can't be removed.
+// Takes the damaged blobs away, so that the next pull fetches them; links stay. Throws kNotFound
+// for what can't be removed.
 void remove_damaged(const VerifyReport& report);
 
 }  // namespace saker::hub

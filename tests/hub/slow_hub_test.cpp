@@ -107,7 +107,8 @@ FetcherOptions options_for(const Server& server, milliseconds limit) {
 constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
 
 TEST(SlowHub, TextsHaveADeadline) {
-  for (const std::string_view head : {kHead, std::string_view("HTTP/1.1 200 OK\r\nx: "), std::string_view("HTTP/1.1 200 ")}) {
+  for (const std::string_view head :
+       {kHead, std::string_view("HTTP/1.1 200 OK\r\nx: "), std::string_view("HTTP/1.1 200 ")}) {
     const Server server([&](int connection, int /*number*/, const std::stop_token& stop) {
       drip(connection, head, stop);
     });
@@ -127,7 +128,8 @@ TEST(SlowHub, TextsHaveADeadline) {
 TEST(SlowHub, ALaterAnswerThanTheDeadlineIsNotWaitedFor) {
   const Server server([](int connection, int /*number*/, const std::stop_token& /*stop*/) {
     send_all(
-        connection, "HTTP/1.1 503 Busy\r\nRetry-After: 299\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        connection,
+        "HTTP/1.1 503 Busy\r\nRetry-After: 299\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
   });
   Fetcher fetcher(options_for(server, std::chrono::seconds(60)));
@@ -161,7 +163,8 @@ TEST(SlowHub, ATooLongHeadIsNoShortageOfMemory) {
     fetcher.get("/api", "org/model", 1 << 20);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string_view(error.what()).find("Out of memory"), std::string_view::npos) << error.what();
+    EXPECT_EQ(std::string_view(error.what()).find("Out of memory"), std::string_view::npos)
+        << error.what();
   }
 }
 

@@ -51,9 +51,7 @@ hub::VerifyReport verify_with_bar(const hub::ModelName& name) {
 Json report_json(const hub::VerifyReport& report) {
   Json damaged = Json::array();
   for (const hub::DamagedFile& file : report.damaged) {
-    damaged.push_back(
-        {{"path", file.path}, {"blob", file.blob.native()}, {"reason", file.reason}}
-    );
+    damaged.push_back({{"path", file.path}, {"blob", file.blob.native()}, {"reason", file.reason}});
   }
   return {
       {"repo", report.repo},
@@ -124,8 +122,7 @@ void add_verify(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "verify", "Whether a model in the local hub cache still is what was fetched"
   );
-  command
-      .add_option("MODEL", args->model, "A repo id, with @REVISION only that revision")
+  command.add_option("MODEL", args->model, "A repo id, with @REVISION only that revision")
       ->required()
       ->type_name("REPO[@REVISION]");
   command.add_flag("--remove", args->remove, "Take damaged files away; the next pull fetches them");

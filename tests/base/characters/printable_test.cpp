@@ -18,7 +18,10 @@ TEST(Printable, AnswersGiveNoOrdersToATerminal) {
       "\\x1b]0;title\\x07 \\x1b[2J \\xc2\\x9b1m \\x7f\\x08"
   );
   EXPECT_EQ(printable_text("a\tb\r\nc\rd\n"), "a\tb\ncd\n");
-  EXPECT_EQ(printable_text("é 日本 👩‍🔬 עברית\u200f"), "é 日本 👩‍🔬 עברית\u200f");
+  EXPECT_EQ(
+      printable_text("é 日本 👩‍🔬 עברית\u200f"),
+      "é 日本 👩‍🔬 עברית\u200f"
+  );
   EXPECT_EQ(printable_text("cut \xe6\x97"), "cut \\xe6\\x97");
   EXPECT_EQ(printable_text(std::string(1, '\0')), "\\x00");
   EXPECT_EQ(printable_text(""), "");
@@ -41,7 +44,8 @@ TEST(Printable, EveryControlCharacterIsShown) {
 
 TEST(Printable, NamesAreNotTurnedAround) {
   EXPECT_EQ(printable_lines("a\u202etxt.exe\n"), "a\\xe2\\x80\\xaetxt.exe\n");
-  for (const char* hidden : {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u2066", "\u2069"}) {
+  for (const char* hidden :
+       {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u2066", "\u2069"}) {
     EXPECT_TRUE(printable_lines(hidden).starts_with("\\x")) << hidden;
   }
   EXPECT_EQ(printable_lines("a\u200bb\u2065"), "a\u200bb\u2065");
@@ -49,7 +53,8 @@ TEST(Printable, NamesAreNotTurnedAround) {
 
 TEST(Printable, AMessageIsOneLine) {
   EXPECT_EQ(printable_line("a\r\nb\tc\x1b"), "a b c\\x1b");
-  const std::string line = printable_line("model: " + std::string(70'000, 'n') + ": cannot be opened");
+  const std::string line =
+      printable_line("model: " + std::string(70'000, 'n') + ": cannot be opened");
   EXPECT_LE(line.size(), kMaxMessageBytes);
   EXPECT_TRUE(line.starts_with("model: nnn")) << line;
   EXPECT_TRUE(line.ends_with("nnn: cannot be opened")) << line;
