@@ -2,7 +2,7 @@
 # make test      set up, build everything, run all tests
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel, training, 64-bit ARM
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz check-coverage \
 	check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
 
 PRESET ?= release
@@ -26,7 +26,7 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-speculation check-parity check-python \
+check-all: check-format check-tsan check-tidy check-asan check-fuzz check-coverage check-long check-speculation check-parity check-python \
 	check-text check-training check-arm64 check-real
 
 check-format:
@@ -34,8 +34,9 @@ check-format:
 	@python3 tools/check_layers.py
 	@tools/check_format.sh
 
-# Races: the tests that are labelled threads, which do not run MLX.
-check-tsan: setup
+# Races: the tests that are labelled threads.
+check-tsan:
+	@tools/setup.sh checks
 	@tools/build.sh tsan threads_tests
 	@ctest --preset tsan -j $(JOBS)
 
@@ -43,9 +44,14 @@ check-tidy:
 	@tools/setup.sh checks
 	@JOBS=$(JOBS) tools/check_tidy.sh --all
 
-check-asan: setup
-	@tools/build.sh asan all
-	@ctest --preset asan -j $(JOBS)
+check-asan:
+	@tools/setup.sh checks
+	@tools/build.sh fuzz all
+	@ctest --preset fuzz -j $(JOBS)
+
+# Which lines of what reads from outside run in tests.
+check-coverage:
+	@tools/coverage.sh
 
 check-fuzz:
 	@tools/setup.sh checks

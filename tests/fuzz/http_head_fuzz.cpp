@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what servers answer to a GET, one answer after the other, each with a zero byte
+// behind it: through libcurl, as a list or as a file of a model. The GET ends with a body that its
+// receiver took in order, or with a typed error. The first byte chooses who receives, the second
+// how much of the file is there.
+#include "saker/base/error.h"
+#include "saker/hub/blob_download.h"
+#include "saker/hub/http_get.h"
+#include "saker/hub/receiver.h"
+#include "saker/hub/repo_cache.h"
+
+#include "tests/fuzz/input.h"
+#include "tests/support/temporary_dir.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv is POSIX's.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+namespace hub = saker::hub;
+
+using saker::fuzz::expect;
+
+constexpr std::uintmax_t kFileBytes = 64;
+
+// Bytes in order, as a list has them.
+class Text final : public hub::Receiver {
+ public:
+  explicit Text(std::uintmax_t have) : have_(have) {}
+
+  std::uintmax_t have() const override { return have_; }
+
+  void check(const hub::ResponseHead& head) override { expect(head.status >= 200); }
+
+  void begin(std::uintmax_t offset) override {
+    expect(offset == 0 || offset == have_);
+    have_ = offset;
+    begun_ = true;
+  }
+
+  void write(std::span<const std::byte> bytes) override {
+    expect(begun_);
+    have_ += bytes.size();
+  }
+
+  bool is_complete() const override { return true; }
+
+ private:
+  std::uintmax_t have_;
+  bool begun_ = false;
+};
+
+// The server's end of a connection whose answer has been sent; curl has and closes the other one.
+class Server {
+ public:
+  explicit Server(std::string_view answer) {
+    expect(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) == 0);
+    // What is longer than the system's buffer is cut.
+    ::send(ends_[0], answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    ::shutdown(ends_[0], SHUT_WR);
+  }
+
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  ~Server() {
+    ::close(ends_[0]);
+    if (!taken_) {
+      ::close(ends_[1]);
+    }
+  }
+
+  // A second connection of one transfer is none.
+  int take() { return std::exchange(taken_, true) ? CURL_SOCKET_BAD : ends_[1]; }
+
+ private:
+  std::array<int, 2> ends_{};
+  bool taken_ = false;
+};
+
+curl_socket_t connect_to(void* server, curlsocktype /*purpose*/, curl_sockaddr* /*address*/) {
+  return static_cast<Server*>(server)->take();
+}
+
+int is_connected(void* /*server*/, curl_socket_t /*socket*/, curlsocktype /*purpose*/) {
+  return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
+// One answer, whatever address it is asked from. True when the GET has ended.
+bool answer(hub::HttpGet& get, std::string_view text) {
+  // Names are not looked up, and TLS ends before it begins.
+  static curl_slist* const here = curl_slist_append(nullptr, "::127.0.0.1:9");
+  Server server(text);
+  get.begin();
+  CURL* const easy = get.easy();
+  curl_easy_setopt(easy, CURLOPT_CONNECT_TO, here);
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, connect_to);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, &server);
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, is_connected);
+  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT, 5L);
+  return get.end(curl_easy_perform(easy));
+}
+
+void run(hub::Receiver& receiver, saker::fuzz::Input& input) {
+  hub::FetcherOptions options;
+  options.endpoint = "http://127.0.0.1:9";
+  options.token = "secret";
+  hub::HttpGet get(options, "/api/models/a/b", "fuzz", receiver);
+  constexpr int kMost = 16;  // With pauses that are left out here a GET ends by itself later.
+  for (int i = 0; i < kMost && !answer(get, input.text()); ++i) {
+  }
+}
+
+void run_file(std::uintmax_t have, saker::fuzz::Input& input) {
+  static const saker::testing::TemporaryDir dir;
+  const hub::RepoCache repo(dir.path(), "a/b");
+  hub::RemoteFile file{
+      .path = "model.safetensors",
+      .size = kFileBytes,
+      .digest = std::string(64, 'd'),
+      .kind = hub::DigestKind::kSha256
+  };
+  repo.make_folders();
+  dir.write(
+      std::filesystem::relative(repo.part(file.digest), dir.path()).string(),
+      std::string(std::min(have, kFileBytes), 'x')
+  );
+  hub::BlobDownload download(repo, std::move(file), std::string(40, 'c'), [] {});
+  download.begin_turn();
+  run(download, input);
+  expect(download.have() <= kFileBytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  expect(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+  return ::setenv("SSL_CERT_FILE", "/dev/null", 1);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  saker::fuzz::Input input(data, size);
+  const bool is_file = input.byte() % 2 == 1;
+  const std::uintmax_t have = input.byte();
+  try {
+    if (is_file) {
+      run_file(have, input);
+    } else {
+      Text text(have);
+      run(text, input);
+    }
+  } catch (const saker::Error&) {  // The expected answer to most inputs.
+  }
+  return 0;
+}
