@@ -14,6 +14,8 @@ function(saker_count_lines)
   string(REPLACE ";" "|" folders "${SAKER_COVERAGE}")
   foreach(target IN LISTS ARGN)
     get_target_property(sources ${target} SOURCES)
+    get_target_property(folder ${target} SOURCE_DIR)
+    list(TRANSFORM sources REPLACE "^([^/].*)$" "${folder}/\\1")
     list(FILTER sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/saker/(${folders})/")
     set_property(
       SOURCE ${sources} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS -O0 --coverage

@@ -8,7 +8,6 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_dir.h"
-
 #include <spdlog/spdlog.h>
 
 #include <array>

@@ -11,7 +11,6 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_dir.h"
-
 #include <curl/curl.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv is POSIX's.
 #include <sys/socket.h>

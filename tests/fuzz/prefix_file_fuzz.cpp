@@ -11,7 +11,6 @@
 
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_dir.h"
-
 #include <spdlog/spdlog.h>
 
 #include <cstddef>

@@ -33,9 +33,7 @@ using saker::fuzz::expect;
 saker::engine::ScorePrompt prompt_of(const Json& record) {
   saker::engine::GenerateRequest holder;
   cli::apply_record(record, holder);
-  saker::require(
-      holder.tokens.has_value(), saker::ErrorCode::kInvalidArgument, "expected tokens"
-  );
+  saker::require(holder.tokens.has_value(), saker::ErrorCode::kInvalidArgument, "expected tokens");
   return {.tokens = *std::move(holder.tokens)};
 }
 
