@@ -14,14 +14,13 @@
 #include <curl/curl.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv is POSIX's.
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,57 +61,69 @@ class Text final : public hub::Receiver {
   bool begun_ = false;
 };
 
-// The server's end of a connection whose answer has been sent; curl has and closes the other one.
+// A server in this thread, on a socket of the file system: curl connects, and just before it sends
+// its request the whole answer is sent.
 class Server {
  public:
-  explicit Server(std::string_view answer) {
-    expect(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) == 0);
-    // What is longer than the system's buffer is cut.
-    ::send(ends_[0], answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    ::shutdown(ends_[0], SHUT_WR);
+  Server() : path_((dir_.path() / "socket").string()) {
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    expect(path_.size() < sizeof(address.sun_path));
+    path_.copy(address.sun_path, path_.size());
+    expect(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    expect(::listen(listener_, 4) == 0);
   }
 
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  const char* path() const { return path_.c_str(); }
 
-  ~Server() {
-    ::close(ends_[0]);
-    if (!taken_) {
-      ::close(ends_[1]);
-    }
+  void prepare(std::string_view answer) { answer_ = answer; }
+
+  // What is longer than the system's buffer is cut.
+  void send() {
+    connection_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    ::send(connection_, answer_.data(), answer_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    ::shutdown(connection_, SHUT_WR);
   }
 
-  // A second connection of one transfer is none.
-  int take() { return std::exchange(taken_, true) ? CURL_SOCKET_BAD : ends_[1]; }
+  // Also connections that ended before a request was due.
+  void close() {
+    do {
+      ::close(connection_);
+      connection_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    } while (connection_ >= 0);
+  }
 
  private:
-  std::array<int, 2> ends_{};
-  bool taken_ = false;
+  saker::testing::TemporaryDir dir_;
+  std::string path_;
+  std::string_view answer_;
+  int listener_ = -1;
+  int connection_ = -1;
 };
 
-curl_socket_t connect_to(void* server, curlsocktype /*purpose*/, curl_sockaddr* /*address*/) {
-  return static_cast<Server*>(server)->take();
-}
-
-int is_connected(void* /*server*/, curl_socket_t /*socket*/, curlsocktype /*purpose*/) {
-  return CURL_SOCKOPT_ALREADY_CONNECTED;
+int send_answer(
+    void* server, char* /*ip*/, char* /*local_ip*/, int /*port*/, int /*local_port*/
+) {
+  static_cast<Server*>(server)->send();
+  return CURL_PREREQFUNC_OK;
 }
 
 // One answer, whatever address it is asked from. True when the GET has ended.
 bool answer(hub::HttpGet& get, std::string_view text) {
-  // Names are not looked up, and TLS ends before it begins.
-  static curl_slist* const here = curl_slist_append(nullptr, "::127.0.0.1:9");
-  Server server(text);
+  static Server server;
+  server.prepare(text);
   get.begin();
   CURL* const easy = get.easy();
-  curl_easy_setopt(easy, CURLOPT_CONNECT_TO, here);
   curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, connect_to);
-  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, &server);
-  curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, is_connected);
+  curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, server.path());
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_answer);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, &server);
   curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT, 5L);
-  return get.end(curl_easy_perform(easy));
+  const CURLcode code = curl_easy_perform(easy);
+  server.close();
+  return get.end(code);
 }
 
 void run(hub::Receiver& receiver, saker::fuzz::Input& input) {
@@ -149,7 +160,7 @@ void run_file(std::uintmax_t have, saker::fuzz::Input& input) {
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   expect(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-  return ::setenv("SSL_CERT_FILE", "/dev/null", 1);
+  return ::setenv("SSL_CERT_FILE", "/dev/null", 1);  // TLS ends before it begins.
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
