@@ -45,6 +45,7 @@ class Text final : public hub::Receiver {
 
   void begin(std::uintmax_t offset) override {
     expect(offset == 0 || offset == have_);
+    expect(!wrote_);  // The head of an answer ends once.
     have_ = offset;
     begun_ = true;
   }
@@ -52,13 +53,20 @@ class Text final : public hub::Receiver {
   void write(std::span<const std::byte> bytes) override {
     expect(begun_);
     have_ += bytes.size();
+    wrote_ = true;
+  }
+
+  void next_answer() {
+    begun_ = false;
+    wrote_ = false;
   }
 
   bool is_complete() const override { return true; }
 
  private:
   std::uintmax_t have_;
-  bool begun_ = false;
+  bool begun_ = false;  // In this answer, also below.
+  bool wrote_ = false;
 };
 
 // A server in this thread, on a socket of the file system: curl connects, and just before it sends
@@ -126,13 +134,15 @@ bool answer(hub::HttpGet& get, std::string_view text) {
   return get.end(code);
 }
 
-void run(hub::Receiver& receiver, saker::fuzz::Input& input) {
+template <typename Next>
+void run(hub::Receiver& receiver, saker::fuzz::Input& input, const Next& next) {
   hub::FetcherOptions options;
   options.endpoint = "http://127.0.0.1:9";
   options.token = "secret";
   hub::HttpGet get(options, "/api/models/a/b", "fuzz", receiver);
   constexpr int kMost = 16;  // With pauses that are left out here a GET ends by itself later.
   for (int i = 0; i < kMost && !answer(get, input.text()); ++i) {
+    next();
   }
 }
 
@@ -152,7 +162,7 @@ void run_file(std::uintmax_t have, saker::fuzz::Input& input) {
   );
   hub::BlobDownload download(repo, std::move(file), std::string(40, 'c'), [] {});
   download.begin_turn();
-  run(download, input);
+  run(download, input, [] {});
   expect(download.have() <= kFileBytes);
 }
 
@@ -172,7 +182,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       run_file(have, input);
     } else {
       Text text(have);
-      run(text, input);
+      run(text, input, [&] { text.next_answer(); });
     }
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }
