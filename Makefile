@@ -5,7 +5,7 @@
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all setup saker run test check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
+	check-coverage check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -28,8 +28,8 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-long check-speculation \
-	check-parity check-python check-text check-training check-arm64 check-real
+checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-long \
+	check-speculation check-parity check-python check-text check-training check-arm64 check-real
 
 check-all:
 	@tools/check_all.sh $(checks)
@@ -50,8 +50,9 @@ check-hardening: setup
 check-dependencies: setup
 	@tools/check_dependencies.sh
 
-# Races: the tests that are labelled threads, which do not run MLX.
-check-tsan: setup
+# Races: the tests that are labelled threads.
+check-tsan:
+	@tools/setup.sh checks
 	@tools/build.sh tsan threads_tests
 	@ctest --preset tsan -j $(JOBS)
 
@@ -59,9 +60,14 @@ check-tidy:
 	@tools/setup.sh checks
 	@JOBS=$(JOBS) tools/check_tidy.sh --all
 
-check-asan: setup
-	@tools/build.sh asan all
-	@ctest --preset asan -j $(JOBS)
+check-asan:
+	@tools/setup.sh checks
+	@tools/build.sh fuzz all
+	@ctest --preset fuzz -j $(JOBS)
+
+# Which lines of what reads from outside run in tests.
+check-coverage:
+	@tools/coverage.sh
 
 check-fuzz:
 	@tools/setup.sh checks

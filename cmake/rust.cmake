@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Target `saker_rs`: the Rust static library of rust/, built by cargo from its lock file.
-# Debug and sanitizer builds take the same release library.
+# All builds take the same release library, but for those of clang that look for more than races: docs/fuzzing.md
+# says what is instrumented there and what stable Rust has no means for.
 
 set(SAKER_RUST_MINIMUM 1.87)
 set(_rust "${PROJECT_SOURCE_DIR}/rust")
@@ -22,15 +23,21 @@ if(_version VERSION_LESS SAKER_RUST_MINIMUM)
 endif()
 
 file(GLOB_RECURSE _rust_sources CONFIGURE_DEPENDS "${_rust}/src/*.rs")
+set(_rust_environment "CARGO_TARGET_DIR=${SAKER_DEPS_DIR}/rust")
+set(_rust_arguments --release)
+set(_rust_output "${SAKER_DEPS_DIR}/rust/release")
+if("address" IN_LIST SAKER_SANITIZERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  include(rust_instrumented)
+endif()
 set(_rust_library "${CMAKE_STATIC_LIBRARY_PREFIX}saker_rs${CMAKE_STATIC_LIBRARY_SUFFIX}")
 set(SAKER_RUST_LIBRARY "${PROJECT_BINARY_DIR}/rust/${_rust_library}")
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/rust")
 add_custom_command(
   OUTPUT "${SAKER_RUST_LIBRARY}"
   COMMAND
-    "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${SAKER_DEPS_DIR}/rust" "${SAKER_CARGO}" build --quiet
-    --release --locked --lib
-  COMMAND "${CMAKE_COMMAND}" -E copy "${SAKER_DEPS_DIR}/rust/release/${_rust_library}" "${SAKER_RUST_LIBRARY}"
+    "${CMAKE_COMMAND}" -E env ${_rust_environment} "${SAKER_CARGO}" build --quiet ${_rust_arguments}
+    --locked --lib
+  COMMAND "${CMAKE_COMMAND}" -E copy "${_rust_output}/${_rust_library}" "${SAKER_RUST_LIBRARY}"
   DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" ${_rust_sources}
   WORKING_DIRECTORY "${_rust}"
   COMMENT "Building the Rust text library (cargo)"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# SAKER_SANITIZE=address,undefined or thread. MLX and the Rust library stay as they are.
+# SAKER_SANITIZE=address,undefined or thread. MLX stays as it is; cmake/rust.cmake says when the Rust library does not.
+string(REPLACE "," ";" SAKER_SANITIZERS "${SAKER_SANITIZE}")
 if(SAKER_SANITIZE)
   add_compile_options(
     -fsanitize=${SAKER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer

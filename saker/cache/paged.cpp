@@ -309,7 +309,7 @@ LayerSnapshotPtr PagedCache::snapshot_of(
   kernels::KvStore rows(store_->shape());
   for (const auto& block : blocks.blocks) {
     require(
-        block.index >= first / kernels::kPageRows && block.index * kernels::kPageRows < last,
+        block.index >= first / kernels::kPageRows && block.index <= (last - 1) / kernels::kPageRows,
         ErrorCode::kCorruptData,
         "[{}] page {} is not one of rows {} to {}",
         kind(),

@@ -112,17 +112,20 @@ LayerSnapshotPtr RecurrentCache::snapshot_of(
   RecurrentSnapshot::States states;
   const auto arrays = static_cast<std::int64_t>(empty_.size());
   std::size_t filled = 0;
+  std::int64_t next = 0;  // Index that the next block has at least: no array comes twice.
   try {
     for (const BlockSource::Block& block : blocks.blocks) {
       const std::int64_t position = block.index / arrays;
       require(
-          block.index >= 0 && position > first && position <= last,
+          block.index >= next && position > first && position <= last,
           ErrorCode::kCorruptData,
-          "[RecurrentCache] a state at {}, expected one in ({}, {}]",
+          "[RecurrentCache] array {} at {}, expected one after the last, in ({}, {}]",
+          block.index,
           position,
           first,
           last
       );
+      next = block.index + 1;
       const auto array = static_cast<std::size_t>(block.index % arrays);
       require(
           block.bytes == empty_[array].nbytes(),

@@ -238,7 +238,8 @@ void HttpGet::header_line(std::string_view line) {
     std::from_chars(status.data(), status.data() + status.size(), head_.status);
     return;
   }
-  if (trim(line).empty()) {
+  // As libcurl takes it, which goes on with the body, whatever else is in the line.
+  if (line.starts_with('\r') || line.starts_with('\n')) {
     head_complete();
     return;
   }

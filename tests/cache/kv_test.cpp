@@ -4,7 +4,10 @@
 #include "saker/base/error.h"
 
 #include "tests/cache/rows.h"
+#include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
+
+#include <cstdint>
 
 namespace saker::cache {
 namespace {
@@ -152,6 +155,16 @@ TEST(KVCache, RefusesRowsOfAnotherShape) {
   EXPECT_THROW(cache.update(rows.keys, numbered(numbers(0, 3), kValueDim, 1.0F)), Error);
   EXPECT_THROW(cache.update(mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0)), Error);
   EXPECT_TRUE(cache.is_empty());
+}
+
+// Indices whose first row is no number, once multiplied.
+TEST(KVCache, PagesBehindTheRowsAreRefused) {
+  const KVCache cache(test_shape());
+  for (const std::int64_t index : {std::int64_t{2}, std::int64_t{1} << 58, INT64_MAX}) {
+    testing::expect_error(ErrorCode::kCorruptData, {"is not one of rows 0 to 100"}, [&] {
+      cache.snapshot_of({{{index, 64}}, [](auto) {}}, 0, 100);
+    });
+  }
 }
 
 TEST(KVCache, Masks) {

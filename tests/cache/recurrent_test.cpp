@@ -204,6 +204,7 @@ TEST(RecurrentSnapshot, BlocksThatDoNotFitAreRefused) {
   const std::size_t first = sizeof(float) * 2 * 3;
   EXPECT_NE(from({{2 * 15, first}, {2 * 15 + 1, 4 * first}}), nullptr);
   EXPECT_THROW(from({{2 * 15, first}}), Error);                           // Half a state.
+  EXPECT_THROW(from({{2 * 15, first}, {2 * 15, first}}), Error);          // The same half twice.
   EXPECT_THROW(from({{2 * 15, first}, {2 * 15 + 1, first}}), Error);      // Too short.
   EXPECT_THROW(from({{2 * 10, first}, {2 * 10 + 1, 4 * first}}), Error);  // Before the rows.
   EXPECT_THROW(from({{2 * 21, first}, {2 * 21 + 1, 4 * first}}), Error);

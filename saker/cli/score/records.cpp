@@ -6,6 +6,7 @@
 #include "saker/cli/progress.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
 
 #include <algorithm>
@@ -55,72 +56,6 @@ Json failure(const Record& record, const Error& error) {
   Json answer = record_error(record.id, error);
   answer["error"]["line"] = record.line;
   return answer;
-}
-
-bool same_id(const Json& kept, const Record& record) {
-  return kept.contains("id") ? kept["id"] == record.id : record.id.is_discarded();
-}
-
-bool is_failure(const Json& kept) {
-  return kept.contains("error");
-}
-
-// Whether the answer's first view is scored from there on. Numbers that are not finite can't tell.
-bool scored_from(const Json& view, int first_scored) {
-  const Json& logprobs = view.at("logprobs");
-  const auto number = std::ranges::find_if(logprobs, [](const Json& x) { return !x.is_null(); });
-  const auto wanted = std::min(std::max(first_scored, 1), static_cast<int>(logprobs.size()));
-  return view.at("sum").is_null() || number - logprobs.begin() == wanted;
-}
-
-// Whether a line of the earlier run can be the record's answer. Of a record that failed it has no
-// more than id and place.
-bool answers(const Json& kept, const Record& record, const engine::Engine& engine) {
-  try {
-    if (!kept.is_object() || !same_id(kept, record)) {
-      return false;
-    }
-    if (is_failure(kept)) {
-      return kept.at("error").at("line") == record.line;
-    }
-    if (record.error) {
-      return false;
-    }
-    const engine::ScorePrompt prompt = engine.score_prompt(record.request);
-    return kept.at("tokens") == Json(prompt.tokens) && !kept.at("views").empty() &&
-           scored_from(kept.at("views").front(), prompt.first_scored);
-  } catch (const Json::exception&) {
-    return false;  // No line of ours.
-  } catch (const Error&) {
-    return false;  // The record can't be scored.
-  }
-}
-
-// Whether an answer of the earlier run has what these options ask for. Failures, and answers to an
-// empty text, have nothing that tells.
-bool fits_options(const Json& kept, const engine::ScoreRequest& options, bool diff) {
-  if (is_failure(kept) || kept.at("tokens").empty()) {
-    return true;
-  }
-  try {
-    std::vector<std::string> keys;
-    for (const auto& [key, scores] : kept.at("views").items()) {
-      keys.push_back(key);
-    }
-    const bool same_views = std::ranges::equal(keys, options.views, {}, {}, &engine::View::key);
-    const Json& first = kept.at("views").front();
-    const bool with_next = first.contains("next");
-    if (!same_views || kept.contains("diff") != diff || with_next != (options.top_k > 0)) {
-      return false;
-    }
-    return !with_next || first.at("next").at("token_ids").size() ==
-                             std::min(
-                                 static_cast<std::size_t>(options.top_k),
-                                 first.at("next").at("vocab_size").get<std::size_t>()
-                             );
-  } catch (const Json::exception&) {
-    return false;
-  }
 }
 
 class RecordsScorer {
@@ -176,7 +111,7 @@ class RecordsScorer {
     while (const std::optional<Json> kept = output_.next_kept()) {
       const std::optional<Record> record = read();
       require(
-          record && answers(*kept, *record, engine_),
+          record && answers(*kept, asked(*record)),
           ErrorCode::kInvalidArgument,
           "{}: its line {} doesn't answer {}: it belongs to other input or another model",
           input_.output.string(),
@@ -184,7 +119,7 @@ class RecordsScorer {
           record ? lines_.where() : "anything"
       );
       require(
-          fits_options(*kept, options_, input_.diff),
+          fits_options(*kept, options_, input_.diff ? WithDifferences::kYes : WithDifferences::kNo),
           ErrorCode::kInvalidArgument,
           "{}: its line {} has other views, candidates or differences: it belongs to other options",
           input_.output.string(),
@@ -193,6 +128,15 @@ class RecordsScorer {
       failures += is_failure(*kept) ? 1 : 0;
     }
     return failures;
+  }
+
+  AskedRecord asked(const Record& record) const {
+    return {record.id, record.line, [this, &record] {
+              if (record.error) {
+                throw Error(*record.error);
+              }
+              return engine_.score_prompt(record.request);
+            }};
   }
 
   std::optional<Record> read() {
