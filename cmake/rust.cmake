@@ -31,7 +31,7 @@ add_custom_command(
     "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${SAKER_DEPS_DIR}/rust" "${SAKER_CARGO}" build --quiet
     --release --locked --lib
   COMMAND "${CMAKE_COMMAND}" -E copy "${SAKER_DEPS_DIR}/rust/release/${_rust_library}" "${SAKER_RUST_LIBRARY}"
-  DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" ${_rust_sources}
+  DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" "${_rust}/.cargo/config.toml" ${_rust_sources}
   WORKING_DIRECTORY "${_rust}"
   COMMENT "Building the Rust text library (cargo)"
   VERBATIM

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/progress.h"
 
-#include "saker_rs.h"
+#include "saker_rs_terminal.h"
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/hub/pull_bars.h"
 
-#include "saker_rs.h"
+#include "saker_rs_terminal.h"
 
 #include <cstdint>
 #include <span>
