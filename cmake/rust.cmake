@@ -38,7 +38,7 @@ add_custom_command(
     "${CMAKE_COMMAND}" -E env ${_rust_environment} "${SAKER_CARGO}" build --quiet ${_rust_arguments}
     --locked --lib
   COMMAND "${CMAKE_COMMAND}" -E copy "${_rust_output}/${_rust_library}" "${SAKER_RUST_LIBRARY}"
-  DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" ${_rust_sources}
+  DEPENDS "${_rust}/Cargo.toml" "${_rust}/Cargo.lock" "${_rust}/.cargo/config.toml" ${_rust_sources}
   WORKING_DIRECTORY "${_rust}"
   COMMENT "Building the Rust text library (cargo)"
   VERBATIM

@@ -88,7 +88,7 @@ def bad_includes(rel: str, text: str) -> list[str]:
             bad.append(f"{rel}: {folder} must not include {target}")
         if parts[0] == "mlx" and folder in NO_MLX:
             bad.append(f"{rel}: {folder} must not include MLX")
-        if target == "saker_rs.h" and folder not in RUST:
+        if target.startswith("saker_rs") and folder not in RUST:
             bad.append(f"{rel}: {folder} must not include {target}")
     return bad
 

@@ -5,8 +5,10 @@
 // include it. Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input
 // is borrowed for the call only. A function that returns false (or kSakerRsLineError) has written
 // `error`, one line of text, and left `out` alone. What it wrote is freed by the matching *_free.
-// Panics never cross the border: they become errors. Tokenizer, template and pattern may be used
-// from many threads at once, the other objects from one at a time.
+// Panics never cross the border, nor do failed allocations: they become errors. The one of
+// a machine without memory is kSakerRsNoMemory, or empty where there is not even enough for that.
+// Tokenizer, template and pattern may be used from many threads at once, the other objects from one
+// at a time.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +28,13 @@ typedef struct SakerRsIds {
   size_t size;
 } SakerRsIds;
 
+static const char kSakerRsNoMemory[] = "there is not enough memory";
+
 void saker_rs_bytes_free(SakerRsBytes bytes);
 void saker_rs_ids_free(SakerRsIds ids);
 
 // ---- tokenizer.json ----
+// Files come from strangers: loading, encoding and decoding are bounded in time and memory.
 typedef struct SakerRsTokenizer SakerRsTokenizer;
 
 // `json` is the content of a tokenizer.json. `other_files`, which may be empty, is a JSON object
@@ -43,11 +48,13 @@ bool saker_rs_tokenizer_new(
     SakerRsBytes* error
 );
 void saker_rs_tokenizer_free(SakerRsTokenizer* tokenizer);
+// Once there are more than `most_ids`, the rest of a long text may be missing.
 bool saker_rs_tokenizer_encode(
     const SakerRsTokenizer* tokenizer,
     const uint8_t* text,
     size_t size,
     bool add_special_tokens,
+    size_t most_ids,
     SakerRsIds* out,
     SakerRsBytes* error
 );
@@ -66,10 +73,18 @@ size_t saker_rs_tokenizer_vocab_size(const SakerRsTokenizer* tokenizer);
 bool saker_rs_tokenizer_token_id(
     const SakerRsTokenizer* tokenizer, const uint8_t* text, size_t size, uint32_t* out
 );
-// The token as the vocabulary writes it. False: no such id.
-bool saker_rs_tokenizer_piece(const SakerRsTokenizer* tokenizer, uint32_t id, SakerRsBytes* out);
+// The token as the vocabulary writes it. `found` is false and `out` empty: no such id.
+bool saker_rs_tokenizer_piece(
+    const SakerRsTokenizer* tokenizer,
+    uint32_t id,
+    bool* found,
+    SakerRsBytes* out,
+    SakerRsBytes* error
+);
 // Which tokens of other files have another id than those say: one line, or nothing.
-void saker_rs_tokenizer_moved(const SakerRsTokenizer* tokenizer, SakerRsBytes* out);
+bool saker_rs_tokenizer_moved(
+    const SakerRsTokenizer* tokenizer, SakerRsBytes* out, SakerRsBytes* error
+);
 bool saker_rs_tokenizer_is_special(const SakerRsTokenizer* tokenizer, uint32_t id);
 
 // ---- streaming decode ----
@@ -99,11 +114,13 @@ bool saker_rs_template_new(
     const uint8_t* source, size_t size, SakerRsTemplate** out, SakerRsBytes* error
 );
 void saker_rs_template_free(SakerRsTemplate* chat_template);
-// `variables` is a map in CBOR. Time, output and memory are bounded.
+// `variables` is a map in CBOR. Time, output and memory are bounded; `milliseconds` of processor
+// time.
 bool saker_rs_template_render(
     const SakerRsTemplate* chat_template,
     const uint8_t* variables,
     size_t size,
+    uint32_t milliseconds,
     SakerRsBytes* out,
     SakerRsBytes* error
 );
@@ -117,13 +134,15 @@ bool saker_rs_pattern_new(
     const uint8_t* text, size_t size, SakerRsPattern** out, SakerRsBytes* error
 );
 void saker_rs_pattern_free(SakerRsPattern* pattern);
-// Whether it matches somewhere in the text.
-bool saker_rs_pattern_matches(const SakerRsPattern* pattern, const uint8_t* text, size_t size);
+// `out`: whether it matches somewhere in the text.
+bool saker_rs_pattern_matches(
+    const SakerRsPattern* pattern, const uint8_t* text, size_t size, bool* out, SakerRsBytes* error
+);
 
 // ---- BLAKE2b (RFC 7693) without a key ----
 typedef struct SakerRsBlake2b SakerRsBlake2b;
 
-// `digest_size`: 1 to 64 bytes.
+// `digest_size`: 1 to 64 bytes. Null: no memory.
 SakerRsBlake2b* saker_rs_blake2b_new(size_t digest_size);
 void saker_rs_blake2b_free(SakerRsBlake2b* hash);
 void saker_rs_blake2b_add(SakerRsBlake2b* hash, const uint8_t* data, size_t size);
@@ -143,56 +162,6 @@ size_t saker_rs_zip_count(const SakerRsZip* zip);
 bool saker_rs_zip_name(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
 // All bytes of an entry, whose checksum is compared.
 bool saker_rs_zip_read(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
-
-// ---- line editor ----
-typedef struct SakerRsEditor SakerRsEditor;
-
-typedef enum SakerRsLine {
-  kSakerRsLineText = 0,         // `out` is the line, without its end
-  kSakerRsLineInterrupted = 1,  // Ctrl-C
-  kSakerRsLineEnd = 2,          // Ctrl-D or end of input
-  kSakerRsLineError = 3,        // `error` says why
-  kSakerRsLineNotUtf8 = 4,      // what was typed is lost, the next line can be read
-} SakerRsLine;
-
-// `history_path` names the history file; a missing file is an empty history, an empty path means
-// none.
-bool saker_rs_editor_new(
-    const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
-);
-// Saves the history.
-void saker_rs_editor_free(SakerRsEditor* editor);
-// Reads one line; lines that are not blank join the history.
-SakerRsLine saker_rs_editor_read(
-    SakerRsEditor* editor,
-    const uint8_t* prompt,
-    size_t size,
-    SakerRsBytes* out,
-    SakerRsBytes* error
-);
-
-// ---- progress bar on stderr, hidden when that is no terminal ----
-typedef struct SakerRsProgress SakerRsProgress;
-
-// `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
-SakerRsProgress* saker_rs_progress_new(
-    uint64_t total, const uint8_t* label, size_t size, bool bytes
-);
-void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
-void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);
-// Clears the bar.
-void saker_rs_progress_free(SakerRsProgress* progress);
-
-// Bars one below the other; bars may outlive their group.
-typedef struct SakerRsProgressGroup SakerRsProgressGroup;
-
-SakerRsProgressGroup* saker_rs_progress_group_new(void);
-// A bar of bytes at the end.
-SakerRsProgress* saker_rs_progress_group_add(
-    SakerRsProgressGroup* group, uint64_t total, const uint8_t* label, size_t size
-);
-// Clears what its bars left.
-void saker_rs_progress_group_free(SakerRsProgressGroup* group);
 
 #ifdef __cplusplus
 }

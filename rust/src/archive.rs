@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Zip archives in memory: what they hold, and entries read with a bound. Sums are checked.
 
-use crate::ffi::{borrow, guard, SakerRsBytes};
+use crate::ffi::{borrow, free, guard, shield, SakerRsBytes};
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
@@ -89,16 +89,14 @@ pub unsafe extern "C" fn saker_rs_zip_open(
 /// `zip` came from `saker_rs_zip_open` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_zip_free(zip: *mut SakerRsZip) {
-    if !zip.is_null() {
-        drop(Box::from_raw(zip));
-    }
+    free(zip);
 }
 
 /// # Safety
 /// `zip` is alive.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_zip_count(zip: *const SakerRsZip) -> usize {
-    (*zip).0.len()
+    shield(0, || (*zip).0.len())
 }
 
 /// # Safety

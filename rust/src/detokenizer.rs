@@ -7,13 +7,12 @@
 //! can still change it: an incomplete character, a run of byte-fallback tokens, the last token of a suffix decoder.
 //! After a fusing step there is a single text; a trailing step that has no streaming twin is applied at the end.
 
-use crate::ffi::{guard, SakerRsBytes};
-use crate::tokenizer::SakerRsTokenizer;
+use crate::bounded::{Failure, Result};
+use crate::ffi::{free, guard, SakerRsBytes};
+use crate::tokenizer::{Engine, SakerRsTokenizer};
 use std::sync::Arc;
 use tokenizers::decoders::DecoderWrapper;
-use tokenizers::{Decoder, Tokenizer};
-
-type Result<T> = std::result::Result<T, String>;
+use tokenizers::Decoder;
 
 /// One decoder step that sees tokens one by one. The strings it holds are what later tokens may change.
 enum TokenStep {
@@ -30,7 +29,7 @@ enum TokenStep {
 }
 
 fn run(step: &DecoderWrapper, tokens: Vec<String>) -> Result<Vec<String>> {
-    step.decode_chain(tokens).map_err(|e| e.to_string())
+    Ok(step.decode_chain(tokens).map_err(|e| e.to_string())?)
 }
 
 fn is_byte_token(token: &str) -> bool {
@@ -219,19 +218,18 @@ fn flatten<'a>(step: &'a DecoderWrapper, out: &mut Vec<&'a DecoderWrapper>) {
     }
 }
 
-pub struct SakerRsDetokenizer {
-    engine: Arc<Tokenizer>,
-    skip_special_tokens: bool,
+/// What the tokens so far leave to the later ones.
+struct State {
     token_steps: Vec<TokenStep>,
     join: Join,
     text_steps: Vec<TextStep>,
 }
 
-impl SakerRsDetokenizer {
-    pub fn new(engine: Arc<Tokenizer>, skip_special_tokens: bool) -> Self {
+impl State {
+    fn new(engine: &Engine) -> Self {
         let mut steps = Vec::new();
         let mut join = Join::Spaced { started: false };
-        if let Some(decoder) = engine.get_decoder() {
+        if let Some(decoder) = engine.tokenizer.get_decoder() {
             flatten(decoder, &mut steps);
             join = Join::Plain;
         }
@@ -241,13 +239,7 @@ impl SakerRsDetokenizer {
         }
         let token_steps = steps[..fuse].iter().filter_map(|step| TokenStep::new(step)).collect();
         let text_steps = steps.iter().skip(fuse + 1).map(|step| TextStep::new(step)).collect();
-        SakerRsDetokenizer { engine, skip_special_tokens, token_steps, join, text_steps }
-    }
-
-    /// The token that the engine would decode `id` as; ids it does not know are passed over, as it does.
-    fn token(&self, id: u32) -> Option<String> {
-        let is_special = |token: &String| self.engine.get_added_vocabulary().is_special_token(token);
-        self.engine.id_to_token(id).filter(|token| !self.skip_special_tokens || !is_special(token))
+        State { token_steps, join, text_steps }
     }
 
     /// Sends `tokens` through the token steps from number `first` on.
@@ -264,15 +256,13 @@ impl SakerRsDetokenizer {
         Ok(())
     }
 
-    pub fn add(&mut self, id: u32) -> Result<String> {
+    fn add(&mut self, token: String) -> Result<String> {
         let mut text = String::new();
-        if let Some(token) = self.token(id) {
-            self.advance(vec![token], 0, &mut text)?;
-        }
+        self.advance(vec![token], 0, &mut text)?;
         Ok(self.text_steps.iter_mut().fold(text, |fragment, step| step.push(fragment)))
     }
 
-    pub fn finish(&mut self) -> Result<String> {
+    fn finish(&mut self) -> Result<String> {
         let mut text = String::new();
         for number in 0..self.token_steps.len() {
             let held = self.token_steps[number].finish()?;
@@ -283,6 +273,47 @@ impl SakerRsDetokenizer {
             text = step.push(text) + &step.finish()?;
         }
         Ok(text)
+    }
+}
+
+pub struct SakerRsDetokenizer {
+    engine: Arc<Engine>,
+    skip_special_tokens: bool,
+    /// None: a step failed on the way, and what it held is lost.
+    state: Option<State>,
+}
+
+impl SakerRsDetokenizer {
+    fn new(engine: Arc<Engine>, skip_special_tokens: bool) -> Self {
+        let state = Some(State::new(&engine));
+        SakerRsDetokenizer { engine, skip_special_tokens, state }
+    }
+
+    /// The token that the engine would decode `id` as; ids it does not know are passed over, as it does.
+    fn token(&self, id: u32) -> Option<String> {
+        let tokenizer = &self.engine.tokenizer;
+        let is_special = |token: &String| tokenizer.get_added_vocabulary().is_special_token(token);
+        tokenizer.id_to_token(id).filter(|token| !self.skip_special_tokens || !is_special(token))
+    }
+
+    fn step(&mut self, step: impl FnOnce(&mut State) -> Result<String> + Send + 'static) -> Result<String> {
+        let Some(mut state) = self.state.take() else {
+            return Err(Failure::Text("an earlier token could not be decoded".into()));
+        };
+        let (text, state) = self.engine.decode_step(move || Ok((step(&mut state)?, state)))?;
+        self.state = Some(state);
+        Ok(text)
+    }
+
+    fn add(&mut self, id: u32) -> Result<String> {
+        match self.token(id) {
+            Some(token) => self.step(|state| state.add(token)),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<String> {
+        self.step(State::finish)
     }
 }
 
@@ -306,9 +337,7 @@ pub unsafe extern "C" fn saker_rs_detokenizer_new(
 /// `detokenizer` came from `saker_rs_detokenizer_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_detokenizer_free(detokenizer: *mut SakerRsDetokenizer) {
-    if !detokenizer.is_null() {
-        drop(Box::from_raw(detokenizer));
-    }
+    free(detokenizer);
 }
 
 /// # Safety

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What every function of the C ABI shares: owned buffers, borrowed input, errors, panics stopped at the border.
+//! Each function runs its body in `guard` or `shield`, what it frees in `free`.
 
-use std::any::Any;
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Once;
+use crate::bounded::{caught, Result};
 
 /// Bytes owned by Rust; given back with `saker_rs_bytes_free`.
 #[repr(C)]
@@ -26,9 +25,7 @@ fn into_raw<T>(items: Vec<T>) -> (*mut T, usize) {
 }
 
 unsafe fn free_raw<T>(data: *mut T, size: usize) {
-    if !data.is_null() {
-        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(data, size)));
-    }
+    free(std::ptr::slice_from_raw_parts_mut(data, size));
 }
 
 impl From<Vec<u8>> for SakerRsBytes {
@@ -69,27 +66,43 @@ pub unsafe fn borrow<'a, T>(data: *const T, size: usize) -> &'a [T] {
 }
 
 /// Borrowed UTF-8 text; the error names the first bad byte.
-pub unsafe fn borrow_text<'a>(data: *const u8, size: usize) -> Result<&'a str, String> {
-    std::str::from_utf8(borrow(data, size)).map_err(|e| format!("invalid UTF-8 at byte {}", e.valid_up_to()))
+pub unsafe fn borrow_text<'a>(data: *const u8, size: usize) -> Result<&'a str> {
+    let text = std::str::from_utf8(borrow(data, size));
+    Ok(text.map_err(|e| format!("invalid UTF-8 at byte {}", e.valid_up_to()))?)
 }
 
-pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic")
+/// Writes `text` where a caller reads errors. Without memory for it the error stays empty, which callers read as that.
+unsafe fn write_error(error: *mut SakerRsBytes, text: &str) {
+    let mut bytes = Vec::new();
+    if bytes.try_reserve_exact(text.len()).is_ok() {
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    error.write(bytes.into());
 }
 
-/// Runs `body`; an `Err` or a panic becomes text in `error` and `false`.
-pub unsafe fn guard(error: *mut SakerRsBytes, body: impl FnOnce() -> Result<(), String>) -> bool {
-    // Panics are reported through `error`, so the default hook's print to stderr is noise.
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));
-    let result = catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|payload| Err(format!("unexpected failure: {}", panic_text(&*payload))));
-    match result {
+/// Runs `body`; an `Err` or a panic, which a failed allocation is too, becomes text in `error` and `false`.
+pub unsafe fn guard(error: *mut SakerRsBytes, body: impl FnOnce() -> Result<()>) -> bool {
+    match caught(body) {
         Ok(()) => true,
-        Err(text) => {
-            error.write(text.into_bytes().into());
+        Err(failure) => {
+            let text = caught(|| Ok(failure.text())).unwrap_or_default();
+            write_error(error, &text);
             false
         }
+    }
+}
+
+/// For functions that have no error to give: what `body` gives, or `otherwise` after a panic.
+pub fn shield<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    caught(|| Ok(body())).unwrap_or(otherwise)
+}
+
+/// Ends an object; a panic on its way leaks the rest of it.
+///
+/// # Safety
+/// `object` is null or came from `Box::into_raw`, once.
+pub unsafe fn free<T: ?Sized>(object: *mut T) {
+    if !object.is_null() {
+        shield((), || drop(Box::from_raw(object)));
     }
 }

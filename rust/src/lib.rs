@@ -3,14 +3,25 @@
 //! indicatif and zip.
 //! The functions are declared and documented in include/saker_rs.h.
 
+// The one feature that stable Rust lacks (docs/adr/0040-bounds-by-the-allocator.md); .cargo/config.toml allows it.
+#![feature(alloc_error_hook)]
+
 mod added_tokens;
 mod archive;
+mod bounded;
+mod c_memory;
+mod calm;
+mod cuts;
 mod detokenizer;
 mod ffi;
 mod hash;
 mod line_editor;
 mod memory;
 mod pattern;
+mod pieces;
+mod pieces_scan;
 mod progress;
+mod reserve;
 mod template;
 mod tokenizer;
+mod words;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Line editing with history for the chat prompt (rustyline).
 
-use crate::ffi::{borrow_text, guard, SakerRsBytes};
+use crate::ffi::{borrow_text, guard, shield, SakerRsBytes};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 use std::io::ErrorKind;
@@ -53,11 +53,13 @@ pub unsafe extern "C" fn saker_rs_editor_free(editor: *mut SakerRsEditor) {
     if editor.is_null() {
         return;
     }
-    let mut owned = Box::from_raw(editor);
-    if let Some(path) = owned.history.take() {
-        // Losing the history must not fail the chat.
-        let _ = owned.editor.save_history(&path);
-    }
+    shield((), || {
+        let mut owned = Box::from_raw(editor);
+        if let Some(path) = owned.history.take() {
+            // Losing the history must not fail the chat.
+            let _ = owned.editor.save_history(&path);
+        }
+    });
 }
 
 /// # Safety
@@ -84,7 +86,7 @@ pub unsafe extern "C" fn saker_rs_editor_read(
             Err(ReadlineError::Interrupted) => SakerRsLine::Interrupted,
             Err(ReadlineError::Eof) => SakerRsLine::End,
             Err(ReadlineError::Io(e)) if e.kind() == ErrorKind::InvalidData => SakerRsLine::NotUtf8,
-            Err(other) => return Err(other.to_string()),
+            Err(other) => return Err(other.to_string().into()),
         };
         Ok(())
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `regex` engine: time linear in the text, whatever the pattern. Immutable, for many threads.
 
-use crate::ffi::{borrow_text, guard, SakerRsBytes};
+use crate::ffi::{borrow, borrow_text, free, guard, SakerRsBytes};
 use regex::{Regex, RegexBuilder};
 
 /// Bytes of a compiled pattern; `a{1000}{1000}` would take a gigabyte.
@@ -31,18 +31,21 @@ pub unsafe extern "C" fn saker_rs_pattern_new(
 /// `pattern` came from `saker_rs_pattern_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_pattern_free(pattern: *mut SakerRsPattern) {
-    if !pattern.is_null() {
-        drop(Box::from_raw(pattern));
-    }
+    free(pattern);
 }
 
 /// # Safety
-/// `pattern` is alive, `text` is valid for its size.
+/// `pattern` is alive, `text` is valid for its size; `out` and `error` are writable.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_pattern_matches(
     pattern: *const SakerRsPattern,
     text: *const u8,
     size: usize,
+    out: *mut bool,
+    error: *mut SakerRsBytes,
 ) -> bool {
-    borrow_text(text, size).is_ok_and(|text| (*pattern).0.is_match(text))
+    guard(error, || {
+        out.write(std::str::from_utf8(borrow(text, size)).is_ok_and(|text| (*pattern).0.is_match(text)));
+        Ok(())
+    })
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Progress bars on stderr (indicatif), hidden when stderr is no terminal.
+//! Progress bars on stderr (indicatif), hidden when stderr is no terminal. A bar that fails is none: null, which all
+//! functions take.
 
-use crate::ffi::borrow;
+use crate::ffi::{borrow, free, shield};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub struct SakerRsProgress(ProgressBar);
@@ -28,21 +29,25 @@ pub unsafe extern "C" fn saker_rs_progress_new(
     size: usize,
     bytes: bool,
 ) -> *mut SakerRsProgress {
-    let length = (total > 0).then_some(total);
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-    bar.set_style(style(total, bytes));
-    bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
-    Box::into_raw(Box::new(SakerRsProgress(bar)))
+    shield(std::ptr::null_mut(), || {
+        let length = (total > 0).then_some(total);
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+        bar.set_style(style(total, bytes));
+        bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
+        Box::into_raw(Box::new(SakerRsProgress(bar)))
+    })
 }
 
 #[no_mangle]
 pub extern "C" fn saker_rs_progress_group_new() -> *mut SakerRsProgressGroup {
-    let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-    Box::into_raw(Box::new(SakerRsProgressGroup(bars)))
+    shield(std::ptr::null_mut(), || {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        Box::into_raw(Box::new(SakerRsProgressGroup(bars)))
+    })
 }
 
 /// # Safety
-/// `group` is alive, and `label` is valid for `size` bytes.
+/// `group` is null or alive, and `label` is valid for `size` bytes.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_progress_group_add(
     group: *mut SakerRsProgressGroup,
@@ -50,40 +55,49 @@ pub unsafe extern "C" fn saker_rs_progress_group_add(
     label: *const u8,
     size: usize,
 ) -> *mut SakerRsProgress {
-    let bar = (*group).0.add(ProgressBar::new(total));
-    bar.set_style(style(total.max(1), true));
-    bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
-    Box::into_raw(Box::new(SakerRsProgress(bar)))
+    let Some(group) = group.as_ref() else { return std::ptr::null_mut() };
+    shield(std::ptr::null_mut(), || {
+        let bar = group.0.add(ProgressBar::new(total));
+        bar.set_style(style(total.max(1), true));
+        bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
+        Box::into_raw(Box::new(SakerRsProgress(bar)))
+    })
 }
 
 /// # Safety
-/// `group` came from `saker_rs_progress_group_new` and was not freed before.
+/// `group` is null or came from `saker_rs_progress_group_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_progress_group_free(group: *mut SakerRsProgressGroup) {
-    if !group.is_null() {
-        let _ = Box::from_raw(group).0.clear();
+    if let Some(bars) = group.as_ref() {
+        shield((), || drop(bars.0.clear()));
     }
+    free(group);
 }
 
 /// # Safety
-/// `progress` is alive.
+/// `progress` is null or alive.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_progress_set_total(progress: *mut SakerRsProgress, total: u64) {
-    (*progress).0.set_length(total);
+    if let Some(bar) = progress.as_ref() {
+        shield((), || bar.0.set_length(total));
+    }
 }
 
 /// # Safety
-/// `progress` is alive.
+/// `progress` is null or alive.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_progress_set(progress: *mut SakerRsProgress, position: u64) {
-    (*progress).0.set_position(position);
+    if let Some(bar) = progress.as_ref() {
+        shield((), || bar.0.set_position(position));
+    }
 }
 
 /// # Safety
-/// `progress` came from `saker_rs_progress_new` and was not freed before.
+/// `progress` is null or came from `saker_rs_progress_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_progress_free(progress: *mut SakerRsProgress) {
-    if !progress.is_null() {
-        Box::from_raw(progress).0.finish_and_clear();
+    if let Some(bar) = progress.as_ref() {
+        shield((), || bar.0.finish_and_clear());
     }
+    free(progress);
 }

@@ -42,16 +42,22 @@ mod values;
 mod variables;
 mod wrap;
 
-use crate::ffi::{borrow, borrow_text, guard, panic_text, SakerRsBytes};
+use crate::bounded::{apart, Result};
+use crate::ffi::{borrow, borrow_text, free, guard, SakerRsBytes};
+use crate::memory::Bounds;
 use minijinja::Error;
-use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 use syntax::Template;
 
-const DEADLINE: Duration = Duration::from_secs(10);
+/// To compile one.
+const COMPILE_TIME: Duration = Duration::from_millis(1500);
 /// Address space, not memory: pages are touched only as deep as the template nests.
-const STACK: usize = 64 << 20;
+const STACK: usize = 16 << 20;
+/// Of all that a rendering holds at one time.
+const MAX_MEMORY: usize = 160 << 20;
+/// What variables take as values, in bytes of a byte as they come.
+const VARIABLES_FACTOR: usize = 8;
 /// The largest real template is about 100 kB.
 const MAX_SOURCE: usize = 1 << 18;
 
@@ -68,38 +74,39 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// Runs `body` on its own thread. After the deadline the thread is left alone: it ends at its next step.
-fn bounded<T: Send + 'static>(body: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    let (sender, receiver) = sync_channel(1);
-    let thread = std::thread::Builder::new().name("template".into()).stack_size(STACK);
-    let handle = thread.spawn(move || {
-        budget::start(DEADLINE);
-        let result = body();
+/// Lets go what namespaces hold of each other, which keeps them alive, however the work ends.
+struct Cleared;
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
         namespace::clear_all();
-        // The receiver is gone after the deadline.
-        let _ = sender.send(result);
-    });
-    let handle = handle.map_err(|e| format!("no thread for the template: {e}"))?;
-    match receiver.recv_timeout(DEADLINE) {
-        Ok(result) => handle.join().map_err(|e| panic_text(&*e).to_owned()).and(result),
-        Err(RecvTimeoutError::Timeout) => Err(format!("the template runs for more than {DEADLINE:?}")),
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(handle.join().err().map_or_else(String::new, |e| panic_text(&*e).to_owned()))
-        }
     }
 }
 
-fn load(source: &str) -> Result<Template, String> {
+/// Runs `body` on its own thread, within `time`, and the memory of one rendering and `more` bytes.
+fn bounded<T: Send + 'static>(
+    time: Duration,
+    more: usize,
+    body: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    apart("template", STACK, Bounds { bytes: MAX_MEMORY + more, time }, move || {
+        let _cleared = Cleared;
+        budget::start();
+        body()
+    })
+}
+
+fn load(source: &str) -> Result<Template> {
     if source.len() > MAX_SOURCE {
-        return Err(format!("{} bytes of template, at most {MAX_SOURCE} expected", source.len()));
+        return Err(format!("{} bytes of template, at most {MAX_SOURCE} expected", source.len()).into());
     }
-    evaluate::compile(source).map_err(|e| describe(&e))
+    Ok(evaluate::compile(source).map_err(|e| describe(&e))?)
 }
 
-fn render(template: &Arc<Template>, variables: &[u8]) -> Result<String, String> {
+fn render(template: &Arc<Template>, variables: &[u8]) -> Result<String> {
     let variables = variables::read(variables).map_err(|e| describe(&e))?;
-    budget::start(DEADLINE);
-    evaluate::render(template, variables).map_err(|e| describe(&e))
+    budget::start();
+    Ok(evaluate::render(template, variables).map_err(|e| describe(&e))?)
 }
 
 /// # Safety
@@ -113,7 +120,7 @@ pub unsafe extern "C" fn saker_rs_template_new(
 ) -> bool {
     guard(error, || {
         let source = borrow_text(source, size)?.to_owned();
-        let template = Arc::new(bounded(move || load(&source))?);
+        let template = Arc::new(bounded(COMPILE_TIME, 0, move || load(&source))?);
         out.write(Box::into_raw(Box::new(SakerRsTemplate { template })));
         Ok(())
     })
@@ -123,9 +130,7 @@ pub unsafe extern "C" fn saker_rs_template_new(
 /// `template` came from `saker_rs_template_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_template_free(template: *mut SakerRsTemplate) {
-    if !template.is_null() {
-        drop(Box::from_raw(template));
-    }
+    free(template);
 }
 
 /// # Safety
@@ -135,13 +140,17 @@ pub unsafe extern "C" fn saker_rs_template_render(
     template: *const SakerRsTemplate,
     variables: *const u8,
     size: usize,
+    milliseconds: u32,
     out: *mut SakerRsBytes,
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
         let template = (*template).template.clone();
         let variables = borrow(variables, size).to_vec();
-        out.write(bounded(move || render(&template, &variables))?.into_bytes().into());
+        let more = VARIABLES_FACTOR * size;
+        let time = Duration::from_millis(milliseconds.into());
+        let text = bounded(time, more, move || render(&template, &variables))?;
+        out.write(text.into_bytes().into());
         Ok(())
     })
 }

@@ -1,23 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `tokenizers` engine over one tokenizer.json. Immutable, so it may be used from many threads.
+//!
+//! Files come from strangers: loading, encoding and decoding run within bounds (bounded.rs). They run on the caller's
+//! thread where all steps of the file allocate as they go, and on one of their own otherwise (calm.rs).
 
 use crate::added_tokens;
-use crate::ffi::{borrow, borrow_text, guard, SakerRsBytes, SakerRsIds};
-use std::sync::Arc;
-use tokenizers::Tokenizer;
+use crate::bounded::{apart, here, Failure, Result};
+use crate::c_memory::limit_searches;
+use crate::calm::Calm;
+use crate::cuts::Cuts;
+use crate::ffi::{borrow, borrow_text, free, guard, shield, SakerRsBytes, SakerRsIds};
+use crate::memory::Bounds;
+use crate::pieces::{self, Order};
+use crate::pieces_scan::longest_piece;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once, OnceLock};
+use std::time::Duration;
+use tokenizers::models::bpe::BPE;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::whitespace::Whitespace;
+use tokenizers::{AddedToken, Decoder, PreTokenizedString, PreTokenizer, Tokenizer};
+
+const MB: usize = 1 << 20;
+/// The engine recurses over what a file nests, 128 levels at most.
+const STACK: usize = 4 * MB;
+
+/// Beside a copy of the file, and what the caller holds of it.
+fn load_bounds(size: usize) -> Bounds {
+    Bounds { bytes: (448 * MB).saturating_sub(size), time: Duration::from_secs(4) }
+}
+
+/// An encoding takes up to 220 bytes a byte of its text, so that a megabyte always finds room.
+fn encode_bounds(size: usize) -> Bounds {
+    Bounds { bytes: 256 * MB + 12 * size, time: Duration::from_secs(4) + Duration::from_micros(1) * size as u32 }
+}
+
+fn decode_bounds(count: usize) -> Bounds {
+    Bounds { bytes: 256 * MB + 256 * count, time: Duration::from_secs(4) + Duration::from_micros(1) * count as u32 }
+}
+
+/// One more token of an answer, or the end of it.
+const STEP_BOUNDS: Bounds = Bounds { bytes: 256 * MB, time: Duration::from_secs(4) };
+
+pub struct Engine {
+    pub tokenizer: Tokenizer,
+    calm: Calm,
+    /// Looked for when a text is long.
+    cuts: OnceLock<Option<Cuts>>,
+    /// Work of this tokenizer runs on for ever; more of it would take more threads.
+    lost: AtomicBool,
+}
+
+impl Engine {
+    /// Runs `body` apart from the caller, unless work was lost before.
+    fn run_apart<T: Send + 'static>(
+        self: &Arc<Self>,
+        bounds: Bounds,
+        body: impl FnOnce(&Engine) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(Failure::Text("the tokenizer did not come to an end with an earlier input".into()));
+        }
+        let engine = self.clone();
+        let result = apart("tokenizer", STACK, bounds, move || body(&engine));
+        if matches!(result, Err(Failure::Lost(_))) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn encode(self: &Arc<Self>, text: &str, add_special_tokens: bool, most: usize) -> Result<Vec<u32>> {
+        let bounds = encode_bounds(text.len());
+        let is_shared = self.calm.encodes;
+        let encode = move |engine: &Engine, text: &str| {
+            let cuts = || engine.cuts.get_or_init(|| Cuts::of(&engine.tokenizer)).as_ref();
+            pieces::encode(&engine.tokenizer, cuts, &Order { text, add_special_tokens, most, bounds, is_shared })
+        };
+        if self.calm.encodes {
+            return here(bounds, || encode(self, text));
+        }
+        let text = text.to_owned();
+        self.run_apart(bounds, move |engine| encode(engine, &text))
+    }
+
+    /// A step of a decoding that goes on token by token.
+    pub fn decode_step<T: Send + 'static>(
+        self: &Arc<Self>,
+        step: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if self.calm.decodes {
+            return here(STEP_BOUNDS, step);
+        }
+        self.run_apart(STEP_BOUNDS, move |_| step())
+    }
+
+    fn decode(self: &Arc<Self>, ids: &[u32], skip_special_tokens: bool) -> Result<String> {
+        let decode = move |engine: &Engine, ids: &[u32]| -> Result<String> {
+            Ok(engine.tokenizer.decode(ids, skip_special_tokens).map_err(|e| e.to_string())?)
+        };
+        let bounds = decode_bounds(ids.len());
+        if self.calm.decodes {
+            return here(bounds, || decode(self, ids));
+        }
+        let ids = ids.to_vec();
+        self.run_apart(bounds, move |engine| decode(engine, &ids))
+    }
+}
+
+/// What the engine makes when it is first used. What fails there fails for ever, so no bounds may be around.
+fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        limit_searches();
+        let mut bytes = PreTokenizedString::from("a");
+        let _ = ByteLevel::default().pre_tokenize(&mut bytes);
+        let _ = ByteLevel::default().decode_chain(vec!["a".into()]);
+        let _ = Whitespace.pre_tokenize(&mut PreTokenizedString::from("a"));
+        let mut tokenizer = Tokenizer::new(BPE::default());
+        let _ = tokenizer.with_normalizer(Some(tokenizers::normalizers::ByteLevel));
+        let _ = tokenizer.add_tokens([AddedToken::from("b", false).single_word(true).lstrip(true).rstrip(true)]);
+        let _ = tokenizer.encode_fast("a b a", false);
+    });
+}
+
+/// A copy for a thread that may outlive the call.
+fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Failure::NoMemory)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
 
 pub struct SakerRsTokenizer {
-    pub(crate) engine: Arc<Tokenizer>,
+    pub(crate) engine: Arc<Engine>,
     moved: String,
+}
+
+impl SakerRsTokenizer {
+    fn inner(&self) -> &Tokenizer {
+        &self.engine.tokenizer
+    }
 }
 
 /// Truncation and padding are left from training: like transformers, which sets both for each call,
 /// we encode whole texts and nothing else.
-fn load(json: &[u8], other_files: &[u8]) -> Result<SakerRsTokenizer, String> {
-    let (mut engine, moved) = added_tokens::load(json, other_files)?;
-    engine.with_truncation(None).map_err(|e| e.to_string())?;
-    engine.with_padding(None);
-    Ok(SakerRsTokenizer { engine: Arc::new(engine), moved })
+fn load(json: &[u8], other_files: &[u8]) -> Result<SakerRsTokenizer> {
+    let longest_piece = longest_piece(json)?;
+    let (mut tokenizer, moved) = added_tokens::load(json, other_files)?;
+    tokenizer.with_truncation(None).map_err(|e| e.to_string())?;
+    tokenizer.with_padding(None);
+    let calm = Calm::of(&tokenizer, longest_piece)?;
+    Ok(SakerRsTokenizer {
+        engine: Arc::new(Engine { tokenizer, calm, cuts: OnceLock::new(), lost: AtomicBool::new(false) }),
+        moved,
+    })
 }
 
 /// # Safety
@@ -32,7 +168,9 @@ pub unsafe extern "C" fn saker_rs_tokenizer_new(
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
-        let tokenizer = load(borrow(json, size), borrow(other_files, other_size))?;
+        prepare();
+        let (json, other_files) = (copied(borrow(json, size))?, copied(borrow(other_files, other_size))?);
+        let tokenizer = apart("tokenizer", STACK, load_bounds(size), move || load(&json, &other_files))?;
         out.write(Box::into_raw(Box::new(tokenizer)));
         Ok(())
     })
@@ -42,9 +180,7 @@ pub unsafe extern "C" fn saker_rs_tokenizer_new(
 /// `tokenizer` came from `saker_rs_tokenizer_new` and was not freed before.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_tokenizer_free(tokenizer: *mut SakerRsTokenizer) {
-    if !tokenizer.is_null() {
-        drop(Box::from_raw(tokenizer));
-    }
+    free(tokenizer);
 }
 
 /// # Safety
@@ -55,13 +191,13 @@ pub unsafe extern "C" fn saker_rs_tokenizer_encode(
     text: *const u8,
     size: usize,
     add_special_tokens: bool,
+    most_ids: usize,
     out: *mut SakerRsIds,
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
-        let text = borrow_text(text, size)?;
-        let encoding = (*tokenizer).engine.encode_fast(text, add_special_tokens);
-        out.write(encoding.map_err(|e| e.to_string())?.get_ids().to_vec().into());
+        let ids = (*tokenizer).engine.encode(borrow_text(text, size)?, add_special_tokens, most_ids)?;
+        out.write(ids.into());
         Ok(())
     })
 }
@@ -78,8 +214,8 @@ pub unsafe extern "C" fn saker_rs_tokenizer_decode(
     error: *mut SakerRsBytes,
 ) -> bool {
     guard(error, || {
-        let text = (*tokenizer).engine.decode(borrow(ids, size), skip_special_tokens);
-        out.write(text.map_err(|e| e.to_string())?.into_bytes().into());
+        let text = (*tokenizer).engine.decode(borrow(ids, size), skip_special_tokens)?;
+        out.write(text.into_bytes().into());
         Ok(())
     })
 }
@@ -88,7 +224,7 @@ pub unsafe extern "C" fn saker_rs_tokenizer_decode(
 /// `tokenizer` is alive.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_tokenizer_vocab_size(tokenizer: *const SakerRsTokenizer) -> usize {
-    (*tokenizer).engine.get_vocab_size(true)
+    shield(0, || (*tokenizer).inner().get_vocab_size(true))
 }
 
 /// # Safety
@@ -100,33 +236,51 @@ pub unsafe extern "C" fn saker_rs_tokenizer_token_id(
     size: usize,
     out: *mut u32,
 ) -> bool {
-    let id = borrow_text(text, size).ok().and_then(|text| (*tokenizer).engine.token_to_id(text));
-    id.map(|id| out.write(id)).is_some()
+    shield(false, || {
+        let text = std::str::from_utf8(borrow(text, size)).ok();
+        let id = text.and_then(|text| (*tokenizer).inner().token_to_id(text));
+        id.map(|id| out.write(id)).is_some()
+    })
 }
 
 /// # Safety
-/// `tokenizer` is alive; `out` is writable.
+/// `tokenizer` is alive; `found`, `out` and `error` are writable.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_tokenizer_piece(
     tokenizer: *const SakerRsTokenizer,
     id: u32,
+    found: *mut bool,
     out: *mut SakerRsBytes,
+    error: *mut SakerRsBytes,
 ) -> bool {
-    let piece = (*tokenizer).engine.id_to_token(id);
-    piece.map(|piece| out.write(piece.into_bytes().into())).is_some()
+    guard(error, || {
+        let piece = (*tokenizer).inner().id_to_token(id);
+        found.write(piece.is_some());
+        out.write(piece.unwrap_or_default().into_bytes().into());
+        Ok(())
+    })
 }
 
 /// # Safety
-/// `tokenizer` is alive; `out` is writable.
+/// `tokenizer` is alive; `out` and `error` are writable.
 #[no_mangle]
-pub unsafe extern "C" fn saker_rs_tokenizer_moved(tokenizer: *const SakerRsTokenizer, out: *mut SakerRsBytes) {
-    out.write((*tokenizer).moved.clone().into_bytes().into());
+pub unsafe extern "C" fn saker_rs_tokenizer_moved(
+    tokenizer: *const SakerRsTokenizer,
+    out: *mut SakerRsBytes,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        out.write((*tokenizer).moved.clone().into_bytes().into());
+        Ok(())
+    })
 }
 
 /// # Safety
 /// `tokenizer` is alive.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_tokenizer_is_special(tokenizer: *const SakerRsTokenizer, id: u32) -> bool {
-    let added = (*tokenizer).engine.get_added_vocabulary().get_added_tokens_decoder();
-    added.get(&id).is_some_and(|token| token.special)
+    shield(false, || {
+        let added = (*tokenizer).inner().get_added_vocabulary().get_added_tokens_decoder();
+        added.get(&id).is_some_and(|token| token.special)
+    })
 }

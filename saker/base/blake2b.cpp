@@ -6,10 +6,15 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 
 namespace saker {
 
-Blake2b::Blake2b() : hash_(saker_rs_blake2b_new(kDigestSize)) {}
+Blake2b::Blake2b() : hash_(saker_rs_blake2b_new(kDigestSize)) {
+  if (hash_ == nullptr) {
+    throw std::bad_alloc();
+  }
+}
 
 void Blake2b::Free::operator()(SakerRsBlake2b* hash) const {
   saker_rs_blake2b_free(hash);

@@ -2,6 +2,7 @@
 #include "saker/cli/generate_records.h"
 
 #include "saker/base/error.h"
+#include "saker/base/memory.h"
 #include "saker/cli/json_lines.h"
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
@@ -14,6 +15,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -95,6 +97,9 @@ class RecordsRunner {
       submit(make_request(record), pending);
     } catch (const Error& error) {
       fail(*pending, error);
+    } catch (const std::bad_alloc& error) {
+      // A smaller record may find room.
+      fail(*pending, Error(ErrorCode::kCapacity, std::string(*shortage(error))));
     }
     return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker tokenize` and `saker detokenize`: a tokenizer's own encode and decode. Need only tokenizer
 // files.
-#include "saker/base/json.h"
+#include "saker/base/json/json_numbers.h"
 #include "saker/cli/command.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
@@ -15,8 +15,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace saker::cli {
 namespace {
@@ -44,19 +47,42 @@ std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& model) 
   return tokenizer;
 }
 
+// Prints what `write` makes of each id, with commas between, as it goes: there may be millions.
+template <typename Write>
+void print_list(const std::vector<std::int32_t>& ids, Write write) {
+  constexpr std::size_t kBlock = std::size_t{1} << 16;
+  std::string block;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    block += i == 0 ? "" : ",";
+    block += write(ids[i]);
+    if (block.size() >= kBlock) {
+      print(block);
+      block.clear();
+    }
+  }
+  print(block);
+}
+
 int run_tokenize(const TokenizeArgs& args) {
   const auto tokenizer = load_tokenizer(args.model);
-  const std::string text = args.file.empty() ? args.text : read_text(args.file);
-  const auto tokens = tokenizer->encode(text, {.add_special_tokens = !args.no_special});
-  Json pieces = Json::array();
+  const auto tokens = tokenizer->encode(
+      args.file.empty() ? args.text : read_text(args.file), {.add_special_tokens = !args.no_special}
+  );
+  const auto number = [](std::int32_t id) { return std::to_string(id); };
+  if (!args.json) {
+    print_list(tokens, number);
+    print("\n");
+    return 0;
+  }
+  // An id of the post-processor may have no piece, which has to be known before anything is out.
   for (const std::int32_t id : tokens) {
-    pieces.push_back(tokenizer->token_piece(id));
+    tokenizer->token_piece(id);
   }
-  if (args.json) {
-    print(dump_line({{"tokens", tokens}, {"pieces", std::move(pieces)}}));
-  } else {
-    print(fmt::format("{}\n", fmt::join(tokens, ",")));
-  }
+  print("{\"tokens\":[");
+  print_list(tokens, number);
+  print("],\"pieces\":[");
+  print_list(tokens, [&](std::int32_t id) { return write_json(tokenizer->token_piece(id)); });
+  print("]}\n");
   return 0;
 }
 

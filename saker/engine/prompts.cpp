@@ -40,6 +40,30 @@ void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
   );
 }
 
+// What is too long for the context is said before all of it is encoded, which takes seconds and
+// gigabytes for the longest texts.
+std::vector<std::int32_t> encode_within(
+    const text::Tokenizer& tokenizer,
+    const std::string& text,
+    text::EncodeOptions options,
+    std::int64_t context
+) {
+  if (context <= 0 || text.size() <= text::kWholeTextBytes) {
+    return tokenizer.encode(text, options);
+  }
+  options.most_tokens = static_cast<std::size_t>(context);
+  std::vector<std::int32_t> ids = tokenizer.encode(text, options);
+  require(
+      ids.size() <= options.most_tokens,
+      ErrorCode::kInvalidArgument,
+      "the prompt of {} bytes has more than {} tokens, but the model's context is {} tokens long",
+      text.size(),
+      context,
+      context
+  );
+  return ids;
+}
+
 // Gemma 4's files name the tokens that stand for images and sounds.
 std::vector<std::int32_t> suppressed_by(const Json& value) {
   std::vector<std::int32_t> ids;
@@ -153,13 +177,16 @@ Prompts::Parts Prompts::read(const text::ModelTexts& texts) {
   return parts;
 }
 
-Prompts::Prompts(Parts parts) : parts_(std::move(parts)), xtc_exempt_(parts_.eos_tokens) {
-  if (parts_.tokenizer == nullptr) {
-    return;
+Prompts::Prompts(Parts parts) : parts_(std::move(parts)) {}
+
+std::vector<std::int32_t> Prompts::xtc_exempt() const {
+  std::vector<std::int32_t> exempt = parts_.eos_tokens;
+  if (parts_.tokenizer != nullptr) {
+    std::ranges::copy(
+        parts_.tokenizer->encode("\n", {.add_special_tokens = false}), std::back_inserter(exempt)
+    );
   }
-  for (const std::int32_t id : parts_.tokenizer->encode("\n", {.add_special_tokens = false})) {
-    xtc_exempt_.push_back(id);
-  }
+  return exempt;
 }
 
 std::vector<std::int32_t> Prompts::dry_breakers(const GenerateRequest& request) const {
@@ -199,8 +226,10 @@ const text::Tokenizer& Prompts::tokenizer_for_text() const {
   return *parts_.tokenizer;
 }
 
-std::vector<std::int32_t> Prompts::encode_text(const std::string& text) const {
-  std::vector<std::int32_t> ids = tokenizer_for_text().encode(text);
+std::vector<std::int32_t> Prompts::encode_text(const std::string& text, std::int64_t context)
+    const {
+  std::vector<std::int32_t> ids =
+      encode_within(tokenizer_for_text(), text, {.add_special_tokens = true}, context);
   const auto bos = parts_.add_bos_token ? special_token("bos_token") : std::nullopt;
   if (bos && (ids.empty() || ids.front() != *bos)) {
     ids.insert(ids.begin(), *bos);
@@ -208,7 +237,8 @@ std::vector<std::int32_t> Prompts::encode_text(const std::string& text) const {
   return ids;
 }
 
-std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const {
+std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request, std::int64_t context)
+    const {
   require(
       prompt_kinds(request) == 1,
       ErrorCode::kInvalidArgument,
@@ -219,10 +249,12 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
     return *request.tokens;
   }
   if (request.prompt && !request.cache_in.empty()) {
-    return tokenizer_for_text().encode(*request.prompt, {.add_special_tokens = false});
+    return encode_within(
+        tokenizer_for_text(), *request.prompt, {.add_special_tokens = false}, context
+    );
   }
   if (request.prompt) {
-    return encode_text(*request.prompt);
+    return encode_text(*request.prompt, context);
   }
   const text::Tokenizer& tokenizer = tokenizer_for_text();
   require(
@@ -237,10 +269,10 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request) const 
   options.kwargs = request.template_kwargs;
   const std::string prompt = parts_.chat_template->render(*request.messages, options);
   spdlog::trace("prompt: {}", prompt);
-  return tokenizer.encode(prompt, {.add_special_tokens = false});
+  return encode_within(tokenizer, prompt, {.add_special_tokens = false}, context);
 }
 
-ScorePrompt Prompts::encode(const ScoreRequest& request) const {
+ScorePrompt Prompts::encode(const ScoreRequest& request, std::int64_t context) const {
   const bool has_tokens = request.tokens || !request.prompt_tokens.empty();
   require(
       (request.text ? 1 : 0) + (request.prompt ? 1 : 0) + (has_tokens ? 1 : 0) == 1 &&
@@ -260,17 +292,17 @@ ScorePrompt Prompts::encode(const ScoreRequest& request) const {
     return result;
   }
   if (request.text) {
-    result.tokens = encode_text(*request.text);
+    result.tokens = encode_text(*request.text, context);
     return result;
   }
   if (!request.completion) {
-    result.tokens = encode_text(*request.prompt);
+    result.tokens = encode_text(*request.prompt, context);
     result.first_scored = static_cast<int>(result.tokens.size());
     check_next_only(result, request);
     return result;
   }
-  const std::vector<std::int32_t> prompt = encode_text(*request.prompt);
-  result.tokens = encode_text(*request.prompt + *request.completion);
+  const std::vector<std::int32_t> prompt = encode_text(*request.prompt, context);
+  result.tokens = encode_text(*request.prompt + *request.completion, context);
   require(
       result.tokens.size() > prompt.size(),
       ErrorCode::kInvalidArgument,

@@ -53,8 +53,10 @@ class Prompts {
 
   // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
   // without a template and for text without a tokenizer.
-  std::vector<std::int32_t> encode(const GenerateRequest& request) const;
-  ScorePrompt encode(const ScoreRequest& request) const;
+  // A long text of more tokens than `context` is not read to its end, kInvalidArgument; 0: no
+  // bound.
+  std::vector<std::int32_t> encode(const GenerateRequest& request, std::int64_t context = 0) const;
+  ScorePrompt encode(const ScoreRequest& request, std::int64_t context = 0) const;
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
 
@@ -68,8 +70,8 @@ class Prompts {
 
   const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
 
-  // What xtc never removes: EOS and, with a tokenizer, the line break.
-  const std::vector<std::int32_t>& xtc_exempt() const { return xtc_exempt_; }
+  // What xtc never removes: EOS and, with a tokenizer, the line break, which it encodes.
+  std::vector<std::int32_t> xtc_exempt() const;
 
   // The tokens at which repetitions end for dry: none without that option or a tokenizer. Remembers
   // the last answer, since a search takes a while. Thread-safe.
@@ -82,10 +84,9 @@ class Prompts {
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
 
  private:
-  std::vector<std::int32_t> encode_text(const std::string& text) const;
+  std::vector<std::int32_t> encode_text(const std::string& text, std::int64_t context) const;
 
   Parts parts_;
-  std::vector<std::int32_t> xtc_exempt_;
   mutable std::mutex breakers_mutex_;
   mutable std::vector<std::string> breaker_texts_;
   mutable std::vector<std::int32_t> breakers_;  // What holds them.

@@ -25,6 +25,7 @@ struct Runner::Submission {
   GenerateRequest request;
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> dry_breakers;
+  std::vector<std::int32_t> xtc_exempt;
   EventHandler handler;
 };
 
@@ -115,8 +116,11 @@ std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
   submission->handler = std::move(handler);
   std::exception_ptr error;
   try {
-    submission->prompt = prompts_->encode(request);
+    submission->prompt = prompts_->encode(request, context_length_);
     submission->dry_breakers = prompts_->dry_breakers(request);
+    if (request.sampling.xtc_probability > 0.0) {
+      submission->xtc_exempt = prompts_->xtc_exempt();
+    }
     spdlog::debug(
         "request {}: {} prompt tokens, at most {} more, temperature {}, seed {}",
         id,
@@ -198,6 +202,7 @@ generate::Drafters Runner::make_drafters() const {
 void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded) {
   try {
     model_ = load();
+    context_length_ = model_->info().context_length;
     if (load_draft) {
       draft_ = load_draft();
     }
@@ -261,7 +266,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   );
   sequence.max_tokens = request.max_tokens;
   sequence.sampling = request.sampling;
-  sequence.xtc_exempt = prompts_->xtc_exempt();
+  sequence.xtc_exempt = submission.xtc_exempt;
   sequence.dry_breakers = submission.dry_breakers;
   sequence.logprobs = request.logprobs;
   sequence.speculation = speculation_of(request, draft_);

@@ -65,6 +65,9 @@ class Runner {
   // Another one for each runner of the process.
   std::uint64_t id() const { return id_; }
 
+  // Of the model, in tokens.
+  std::int64_t context_length() const { return context_length_; }
+
   // Whether a handler asks.
   bool is_own_thread() const;
 
@@ -119,6 +122,7 @@ class Runner {
   std::uint64_t id_;
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;
+  std::int64_t context_length_ = 0;  // Set before the constructor ends.
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<std::function<void()>> jobs_;
 

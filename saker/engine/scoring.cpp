@@ -230,6 +230,7 @@ class Batch {
       std::uint64_t engine,
       const Prompts& prompts,
       int prefill_step,
+      std::int64_t context,
       std::span<const ScoreRequest> requests,
       ScoreInstruments* instruments
   )
@@ -241,7 +242,8 @@ class Batch {
         outcomes_(requests.size()) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       try {
-        plans_[i].prompt = prompts.encode(requests[i]);
+        // Windows may move over more than the context.
+        plans_[i].prompt = prompts.encode(requests[i], requests[i].stride > 0 ? 0 : context);
         encoded_.push_back(i);
       } catch (...) {
         outcomes_[i] = as_error(std::current_exception());
@@ -346,7 +348,7 @@ std::vector<ScoreOutcome> score_requests(
     std::span<const ScoreRequest> requests,
     ScoreInstruments* instruments
 ) {
-  Batch batch(runner.id(), prompts, prefill_step, requests, instruments);
+  Batch batch(runner.id(), prompts, prefill_step, runner.context_length(), requests, instruments);
   auto outcomes =
       runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); });
   if (instruments != nullptr) {

@@ -12,9 +12,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <ranges>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -93,13 +95,69 @@ Sources find_sources(const ModelTexts& texts, const TokenizerConfig& config) {
   return sources;
 }
 
-Json named_tokens(const std::map<std::string, std::string>& tokens) {
-  Json variables = Json::object();
-  for (const auto& [name, token] : tokens) {
-    variables[name] = token;
+// The words of a template that may be names of variables, and maybe more.
+class Names {
+ public:
+  explicit Names(std::string_view source) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= source.size(); ++i) {
+      if (i == source.size() || !is_part(source[i])) {
+        if (i > begin) {
+          names_.emplace(source.substr(begin, i - begin));
+        }
+        begin = i + 1;
+      }
+    }
   }
-  return variables;
-}
+
+  // Whether the template may read a variable of this name. Letters beyond ASCII are not looked at.
+  bool may_have(std::string_view name) const {
+    return !std::ranges::all_of(name, is_part) || names_.contains(name);
+  }
+
+ private:
+  static bool is_part(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }
+
+  std::set<std::string, std::less<>> names_;
+};
+
+// A template's variables: of all that are given those that it may read. Files and requests may give
+// hundreds of thousands.
+class Variables {
+ public:
+  explicit Variables(const Names& names) : names_(names) {}
+
+  void set(const std::string& name, Json value) {
+    if (names_.may_have(name)) {
+      values_.insert_or_assign(name, std::move(value));
+    }
+  }
+
+  void set_all(const Json& object) {
+    for (const auto& [name, value] : object.items()) {
+      set(name, value);
+    }
+  }
+
+  // As CBOR, which keeps each bit of a number, and the digits of long integers
+  // (base/json/json_numbers.h).
+  std::string dump() && {
+    Json::object_t members;
+    for (auto& [name, value] : values_) {
+      // An ordered object looks through all its members for each new one.
+      members.Container::emplace_back(name, std::move(value));
+    }
+    std::string cbor;
+    Json::to_cbor(Json(std::move(members)), cbor);
+    return cbor;
+  }
+
+ private:
+  const Names& names_;
+  std::map<std::string, Json> values_;
+};
 
 // By the names that published templates have for it.
 Json thinking_variables(std::optional<bool> thinking) {
@@ -113,50 +171,66 @@ Json thinking_variables(std::optional<bool> thinking) {
   };
 }
 
-// As CBOR, which keeps each bit of a number, and the digits of long integers
-// (base/json/json_numbers.h).
-std::string dump(const Json& variables) {
-  std::string cbor;
-  Json::to_cbor(variables, cbor);
-  return cbor;
-}
+// Milliseconds of processor time. Published templates take 700 for a thousand calls of tools.
+constexpr std::uint32_t kRenderTime = 3500;
+// Of one of the dozen probes that tell what a template takes; published ones take 1.
+constexpr std::uint32_t kProbeTime = 100;
 
 }  // namespace
 
 // Compiled when it is first used: a model whose template is broken still completes plain text.
 class ChatTemplate::Compiled {
  public:
-  Compiled(std::string source, Json special_tokens)
+  Compiled(std::string source, const std::map<std::string, std::string>& special_tokens)
       : source_(std::move(source)),
+        names_(source_),
         traits_(
-            [this, tokens = std::move(special_tokens)](const Json& messages, const Json& tools) {
-              return try_to_render(messages, tools, tokens);
+            [this](const Json& messages, const Json& tools) {
+              return try_to_render(messages, tools);
             },
             source_
-        ) {}
+        ) {
+    for (const auto& [name, token] : special_tokens) {
+      if (names_.may_have(name)) {
+        special_tokens_.emplace_back(name, token);
+      }
+    }
+  }
 
   const TemplateTraits& traits() const { return traits_; }
 
-  std::string render(const std::string& variables) const {
+  Variables variables(const Json& tools) const {
+    Variables variables(names_);
+    variables.set("tools", tools);
+    variables.set("documents", nullptr);
+    for (const auto& [name, token] : special_tokens_) {
+      variables.set(name, token);
+    }
+    return variables;
+  }
+
+  std::string render(Variables&& variables) const {
+    return render(std::move(variables), kRenderTime);
+  }
+
+ private:
+  std::string render(Variables&& variables, std::uint32_t milliseconds) const {
+    const std::string cbor = std::move(variables).dump();
     SakerRsBytes text{};
     SakerRsBytes error{};
     const bool ok = saker_rs_template_render(
-        &compiled(), rust_data(variables), variables.size(), &text, &error
+        &compiled(), rust_data(cbor), cbor.size(), milliseconds, &text, &error
     );
     check_rust(ok, error, ErrorCode::kInvalidArgument, "chat template");
     return take_string(text);
   }
 
- private:
-  std::optional<std::string> try_to_render(
-      const Json& messages, const Json& tools, const Json& special_tokens
-  ) const {
-    Json variables = {{"tools", tools}, {"documents", nullptr}};
-    variables.update(special_tokens);
-    variables["messages"] = messages;
-    variables["add_generation_prompt"] = false;
+  std::optional<std::string> try_to_render(const Json& messages, const Json& tools) const {
+    Variables given = variables(tools);
+    given.set("messages", messages);
+    given.set("add_generation_prompt", false);
     try {
-      return render(dump(variables));
+      return render(std::move(given), kProbeTime);
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -175,6 +249,8 @@ class ChatTemplate::Compiled {
   }
 
   std::string source_;
+  Names names_;
+  std::vector<std::pair<std::string, std::string>> special_tokens_;  // Those that it may read.
   TemplateTraits traits_;
   mutable std::mutex mutex_;
   mutable RustTemplate rust_;  // Guarded by mutex_; never changes once set.
@@ -182,9 +258,7 @@ class ChatTemplate::Compiled {
 
 ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens)
     : special_tokens_(std::move(special_tokens)) {
-  templates_.emplace(
-      kDefault, std::make_shared<Compiled>(std::move(source), named_tokens(special_tokens_))
-  );
+  templates_.emplace(kDefault, std::make_shared<Compiled>(std::move(source), special_tokens_));
 }
 
 std::vector<std::string> additional_chat_templates(const ModelTexts& texts) {
@@ -203,7 +277,7 @@ std::optional<ChatTemplate> ChatTemplate::load(
   try {
     for (auto& [name, source] : find_sources(texts, config)) {
       chat_template.templates_.emplace(
-          name, std::make_shared<Compiled>(std::move(source), named_tokens(config.special_tokens))
+          name, std::make_shared<Compiled>(std::move(source), config.special_tokens)
       );
     }
   } catch (const Error& error) {
@@ -246,10 +320,6 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
       options.tools ? describe_json(*options.tools) : ""
   );
   const Json tools = options.tools.value_or(nullptr);
-  Json variables = {{"tools", tools}, {"documents", nullptr}};
-  variables.update(named_tokens(special_tokens_));
-  variables.update(thinking_variables(options.thinking));
-  variables.update(options.kwargs);
   for (const auto* name : {"messages", "tools", "add_generation_prompt"}) {
     require(
         !options.kwargs.contains(name),
@@ -259,9 +329,12 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
     );
   }
   const Compiled& chosen = choose(!tools.is_null());
-  variables["messages"] = fit_messages(messages, chosen.traits());
-  variables["add_generation_prompt"] = options.add_generation_prompt;
-  return chosen.render(dump(variables));
+  Variables variables = chosen.variables(tools);
+  variables.set_all(thinking_variables(options.thinking));
+  variables.set_all(options.kwargs);
+  variables.set("messages", fit_messages(messages, chosen.traits()));
+  variables.set("add_generation_prompt", options.add_generation_prompt);
+  return chosen.render(std::move(variables));
 }
 
 bool ChatTemplate::switches_thinking() const {

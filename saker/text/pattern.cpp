@@ -17,7 +17,12 @@ Pattern::Pattern(std::string_view pattern, std::string_view what) {
 }
 
 bool Pattern::matches(std::string_view text) const {
-  return saker_rs_pattern_matches(rust_.get(), rust_data(text), text.size());
+  bool matches = false;
+  SakerRsBytes error{};
+  const bool ok =
+      saker_rs_pattern_matches(rust_.get(), rust_data(text), text.size(), &matches, &error);
+  check_rust(ok, error, ErrorCode::kInternal, "a pattern");
+  return matches;
 }
 
 }  // namespace saker::text

@@ -34,7 +34,8 @@ inline const std::uint8_t* rust_data(std::string_view text) {
 // Takes the bytes over.
 std::string take_string(SakerRsBytes bytes);
 
-// Throws Error{code, "what: error"} on one line, unless `ok`. Takes the error's bytes over.
+// Throws Error{code, "what: error"} on one line, unless `ok`, and kCapacity where there is no
+// memory. Takes the error's bytes over.
 void check_rust(bool ok, SakerRsBytes error, ErrorCode code, std::string_view what);
 
 }  // namespace saker::text

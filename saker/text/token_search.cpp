@@ -5,8 +5,15 @@
 #include "saker/text/tokenizer.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace saker::text {
+namespace {
+
+// A single token may take a tokenizer's seconds; a vocabulary of 260,000 takes half of one.
+constexpr std::chrono::seconds kMostTime(20);
+
+}  // namespace
 
 std::vector<std::int32_t> tokens_with(
     const Tokenizer& tokenizer, std::span<const std::string> texts
@@ -25,7 +32,14 @@ std::vector<std::int32_t> tokens_with(
   if (texts.empty()) {
     return found;
   }
+  const auto start = std::chrono::steady_clock::now();
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    require(
+        std::chrono::steady_clock::now() - start < kMostTime,
+        ErrorCode::kCorruptData,
+        "the tokens of the vocabulary take more than {} s to decode",
+        kMostTime.count()
+    );
     if (!tokenizer.has_token(id)) {
       continue;
     }

@@ -70,7 +70,13 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeOptions
   SakerRsIds ids{};
   SakerRsBytes error{};
   const bool ok = saker_rs_tokenizer_encode(
-      rust_, rust_data(text), text.size(), options.add_special_tokens, &ids, &error
+      rust_,
+      rust_data(text),
+      text.size(),
+      options.add_special_tokens,
+      options.most_tokens,
+      &ids,
+      &error
   );
   check_rust(ok, error, ErrorCode::kInvalidArgument, "the text cannot be encoded");
   const std::unique_ptr<SakerRsIds, void (*)(SakerRsIds*)> owner(&ids, [](SakerRsIds* owned) {
@@ -122,11 +128,17 @@ std::optional<std::int32_t> Tokenizer::token_id(std::string_view piece) const {
 }
 
 std::optional<std::string> Tokenizer::find_piece(std::int32_t id) const {
-  SakerRsBytes piece{};
-  if (id < 0 || !saker_rs_tokenizer_piece(rust_, static_cast<std::uint32_t>(id), &piece)) {
+  if (id < 0) {
     return std::nullopt;
   }
-  return take_string(piece);
+  bool found = false;
+  SakerRsBytes piece{};
+  SakerRsBytes error{};
+  const bool ok =
+      saker_rs_tokenizer_piece(rust_, static_cast<std::uint32_t>(id), &found, &piece, &error);
+  check_rust(ok, error, ErrorCode::kInternal, "the token cannot be read");
+  std::string text = take_string(piece);
+  return found ? std::optional(std::move(text)) : std::nullopt;
 }
 
 std::string Tokenizer::token_piece(std::int32_t id) const {
@@ -141,7 +153,10 @@ bool Tokenizer::has_token(std::int32_t id) const {
 
 std::string Tokenizer::moved_tokens() const {
   SakerRsBytes text{};
-  saker_rs_tokenizer_moved(rust_, &text);
+  SakerRsBytes error{};
+  check_rust(
+      saker_rs_tokenizer_moved(rust_, &text, &error), error, ErrorCode::kInternal, "added tokens"
+  );
   const std::string moved = take_string(text);
   return moved.empty() ? moved : "added tokens: " + moved;
 }

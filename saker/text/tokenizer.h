@@ -5,12 +5,17 @@
 // tokens that files beside it add: the same ids and the same text as transformers' AutoTokenizer
 // gives over that pipeline (docs/adr/0032-tokens-of-other-files.md). Immutable; all members may be
 // called from any thread.
+//
+// Files come from strangers: loading, encoding and decoding are bounded in time and memory
+// (docs/adr/0040-bounds-by-the-allocator.md). What exceeds that throws kCorruptData,
+// kInvalidArgument and kInvalidArgument; kCapacity is thrown where the machine has no memory.
 
 #include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,8 +27,13 @@ struct SakerRsTokenizer;
 
 namespace saker::text {
 
+// Texts of at most so many bytes are encoded whole, whatever the options say.
+inline constexpr std::size_t kWholeTextBytes = std::size_t{1} << 18;
+
 struct EncodeOptions {
   bool add_special_tokens = true;  // What the tokenizer's post-processor adds, such as BOS.
+  // Of a longer text: once there are more tokens than that, the others may be left out.
+  std::size_t most_tokens = std::numeric_limits<std::size_t>::max();
 };
 
 struct DecodeOptions {

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -155,6 +157,44 @@ TEST(Prompts, XtcNeverRemovesLineBreakAndEos) {
     expected.push_back(id);
   }
   EXPECT_EQ(prompts.xtc_exempt(), expected);
+}
+
+TEST(Prompts, AHostileTokenizerHarmsNobodyWhoNeedsNoText) {
+  Json json = text::GoldenTokenizer("byte_level_bpe").golden.at("tokenizer");
+  const Json step = {
+      {"type", "Replace"},
+      {"pattern", {{"String", "\n"}}},
+      {"content", std::string(1000, '\n')},
+  };
+  json["normalizer"] = {
+      {"type", "Sequence"}, {"normalizers", Json::array({step, step, step, step})}
+  };
+  Prompts::Parts hostile = parts();
+  hostile.tokenizer = text::Tokenizer::parse(json.dump(), "hostile");
+  const Prompts prompts(hostile);
+  GenerateRequest request;
+  request.tokens = Ids{7, 8};
+  EXPECT_EQ(prompts.encode(request), (Ids{7, 8}));
+  EXPECT_THROW(prompts.xtc_exempt(), Error);
+}
+
+TEST(Prompts, ALongPromptIsRefusedBeforeItIsEncoded) {
+  const Prompts prompts(parts());
+  GenerateRequest request;
+  request.prompt = "";
+  while (request.prompt->size() <= 2 * text::kWholeTextBytes) {
+    *request.prompt += "the cat sat ";
+  }
+  const std::size_t count = prompts.encode(request).size();
+  EXPECT_EQ(prompts.encode(request, static_cast<std::int64_t>(count)).size(), count);
+  try {
+    prompts.encode(request, 100);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("more than 100 tokens, but the model's context is 100"));
+  }
+  request.prompt = "the cat sat";
+  EXPECT_EQ(prompts.encode(request, 1), prompts.encode(request));
 }
 
 TEST(Prompts, WithoutATokenizerOnlyTokensRun) {

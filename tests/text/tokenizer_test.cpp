@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/text/tokenizer.h"
 
+#include "saker/text/detokenizer.h"
+
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include "tests/text/golden_tokenizers.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -135,6 +139,89 @@ TEST(Tokenizer, NeitherTruncatesNorPads) {
   };
   const std::string text = "the weather is there";
   EXPECT_EQ(Tokenizer::parse(json.dump(), "it")->encode(text), golden.tokenizer->encode(text));
+}
+
+// Four steps of a thousand characters make 10^12 of one.
+Json growth(const char* key, const char* type) {
+  Json steps = Json::array();
+  for (int i = 0; i < 4; ++i) {
+    steps.push_back({
+        {"type", type},
+        {"pattern", {{"String", "a"}}},
+        {"content", std::string(1000, 'a')},
+    });
+  }
+  return {{"type", "Sequence"}, {key, std::move(steps)}};
+}
+
+TEST(Tokenizer, BoundsWhatItsFileMakesOfAText) {
+  auto json = GoldenTokenizer("byte_level_bpe").golden.at("tokenizer");
+  json["normalizer"] = growth("normalizers", "Replace");
+  const auto tokenizer = Tokenizer::parse(json.dump(), "it");
+  expect_error(ErrorCode::kInvalidArgument, {"256 MB"}, [&] { tokenizer->encode("a"); });
+  EXPECT_FALSE(tokenizer->encode("b").empty());
+}
+
+TEST(Tokenizer, BoundsWhatItsFileMakesOfTokens) {
+  auto json = GoldenTokenizer("byte_level_bpe").golden.at("tokenizer");
+  json["decoder"] = growth("decoders", "Replace");
+  const auto tokenizer = Tokenizer::parse(json.dump(), "it");
+  const Ids a{*tokenizer->token_id("a")};
+  const Ids b{*tokenizer->token_id("b")};
+  expect_error(ErrorCode::kInvalidArgument, {"256 MB"}, [&] { tokenizer->decode(a); });
+  EXPECT_EQ(tokenizer->decode(b), "b");
+  Detokenizer detokenizer(*tokenizer);
+  EXPECT_EQ(detokenizer.add(b.front()), "b");
+  expect_error(ErrorCode::kCorruptData, {"256 MB"}, [&] { detokenizer.add(a.front()); });
+  expect_error(ErrorCode::kCorruptData, {"earlier"}, [&] { detokenizer.add(b.front()); });
+}
+
+// The expression reads the rest of the text at each place, and goes back nowhere.
+TEST(Tokenizer, LeavesASearchWithoutEndAlone) {
+  auto json = GoldenTokenizer("byte_level_bpe").golden.at("tokenizer");
+  json["normalizer"] = nullptr;
+  json["pre_tokenizer"] = {
+      {"type", "Split"},
+      {"pattern", {{"Regex", "[^x]++x"}}},
+      {"behavior", "Isolated"},
+      {"invert", false}
+  };
+  const auto tokenizer = Tokenizer::parse(json.dump(), "it");
+  EXPECT_FALSE(tokenizer->encode("aaax").empty());
+  const std::string text(200'000, 'a');
+  expect_error(ErrorCode::kInvalidArgument, {" s"}, [&] { tokenizer->encode(text); });
+  expect_error(ErrorCode::kInvalidArgument, {"earlier"}, [&] { tokenizer->encode("aaax"); });
+}
+
+TEST(Tokenizer, BoundsPieces) {
+  auto json = GoldenTokenizer("unigram").golden.at("tokenizer");
+  json["model"]["vocab"].push_back(Json::array({std::string(200'000, 'a'), -1.0}));
+  expect_error(ErrorCode::kCorruptData, {"200000 bytes", "4096"}, [&] {
+    Tokenizer::parse(json.dump(), "it");
+  });
+}
+
+TEST(Tokenizer, LongTextsHaveTheIdsOfTheirParts) {
+  const auto tokenizer = GoldenTokenizer("byte_level_bpe").tokenizer;
+  const std::string part = "the cat sat there, isn't it? ";
+  std::string text;
+  while (text.size() <= 3 * kWholeTextBytes) {
+    text += part;
+  }
+  const Ids ids = tokenizer->encode(text, {.add_special_tokens = false});
+  const std::size_t parts = text.size() / part.size();
+  const std::size_t few = 100;
+  const Ids beginning =
+      tokenizer->encode(text.substr(0, few * part.size()), {.add_special_tokens = false});
+  const std::size_t step =
+      tokenizer->encode(text.substr(0, 101 * part.size()), {.add_special_tokens = false}).size() -
+      beginning.size();
+  EXPECT_EQ(ids.size(), beginning.size() + (parts - few) * step);
+  EXPECT_TRUE(std::equal(beginning.begin(), beginning.end() - 4, ids.begin()));
+  EXPECT_EQ(tokenizer->decode(ids), text);
+  const Ids some = tokenizer->encode(text, {.add_special_tokens = false, .most_tokens = 10});
+  EXPECT_GT(some.size(), 10U);
+  EXPECT_LT(some.size(), ids.size() / 2);
 }
 
 TEST(Tokenizer, ServesManyThreads) {

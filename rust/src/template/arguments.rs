@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments of filters, functions and methods by Python's rules: by position or by name, each once.
 
+use super::integers;
 use super::python::{kind_name, to_text};
 use minijinja::value::Kwargs;
-use super::integers;
 use minijinja::{Error, ErrorKind, Value};
 use std::cell::Cell;
 

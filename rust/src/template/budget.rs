@@ -2,15 +2,14 @@
 //! Bounds on the time, memory and depth of one rendering, whatever the number of its steps: long conversations take
 //! millions. Each rendering has its own thread, so the counters are thread-local.
 
-use crate::memory::held;
+use crate::memory::{held, time_is_up};
 use minijinja::{Error, ErrorKind, Value};
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
 /// One text: far above any prompt that a model can read.
 pub const MAX_TEXT: usize = 64 << 20;
 /// What a rendering may hold at one time, beside the variables that it was given.
-const MAX_HELD: usize = 256 << 20;
+const MAX_HELD: usize = 128 << 20;
 /// What a text, a list or an object costs beside its content.
 pub const OVERHEAD: usize = 96;
 /// A pair in a dict, whose table may be half empty.
@@ -21,7 +20,7 @@ const CLOCK_STEPS: usize = 256;
 /// Items of one list.
 pub const MAX_ITEMS: usize = 1 << 20;
 /// Statements and expressions inside of one another, macros that call each other included.
-const MAX_DEPTH: u32 = 20_000;
+const MAX_DEPTH: u32 = 5_000;
 /// Macros and loops that call each other. Python's recursion ends there.
 const MAX_CALLS: u32 = 198;
 
@@ -31,7 +30,6 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static CALLS: Cell<u32> = const { Cell::new(0) };
     static HELD_BEFORE: Cell<isize> = const { Cell::new(0) };
-    static END: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 pub enum Exceeded {
@@ -51,15 +49,14 @@ impl From<Exceeded> for Error {
     }
 }
 
-/// Gives this thread's work so much time, and memory from now on.
-pub fn start(time: Duration) {
-    END.set(Instant::now().checked_add(time));
+/// Counts what this thread's work holds from now on.
+pub fn start() {
     HELD_BEFORE.set(held());
 }
 
-/// Fails when time is up. Whatever may take long asks first.
+/// Fails when the time of the thread's bounds is up. Whatever may take long asks first.
 pub fn check_time() -> Result<(), Exceeded> {
-    if END.get().is_some_and(|end| Instant::now() > end) {
+    if time_is_up() {
         Err(Exceeded::Time)
     } else {
         Ok(())

@@ -49,15 +49,24 @@ fn without(text: &str, begin: &str, end: &str) -> String {
     out + rest
 }
 
-const ENTITIES: [(&str, &str); 8] =
-    [("amp", "&"), ("apos", "'"), ("copy", "©"), ("gt", ">"), ("hellip", "…"), ("lt", "<"), ("nbsp", "\u{a0}"), ("quot", "\"")];
+const ENTITIES: [(&str, &str); 8] = [
+    ("amp", "&"),
+    ("apos", "'"),
+    ("copy", "©"),
+    ("gt", ">"),
+    ("hellip", "…"),
+    ("lt", "<"),
+    ("nbsp", "\u{a0}"),
+    ("quot", "\""),
+];
 
 fn unescaped(text: &str) -> String {
     static ENTITY: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]+));").expect("a valid pattern"));
     ENTITY
         .replace_all(text, |found: &regex::Captures| {
-            let code = |group: usize, radix| found.get(group).and_then(|code| u32::from_str_radix(code.as_str(), radix).ok());
+            let code =
+                |group: usize, radix| found.get(group).and_then(|code| u32::from_str_radix(code.as_str(), radix).ok());
             let named = found.get(3).and_then(|name| ENTITIES.iter().find(|entity| entity.0 == name.as_str()));
             match (code(1, 10).or_else(|| code(2, 16)).and_then(char::from_u32), named) {
                 (Some(c), _) => c.to_string(),
@@ -144,7 +153,13 @@ fn write_lines(out: &mut Text, value: &Value, indent: usize, allowance: usize, d
             out.push(if i > 0 { &separator } else { "" })?;
             out.push(&key)?;
             out.push(": ")?;
-            write_lines(out, item, indent + 1 + key.chars().count() + 2, if is_last { allowance + 1 } else { 1 }, depth + 1)?;
+            write_lines(
+                out,
+                item,
+                indent + 1 + key.chars().count() + 2,
+                if is_last { allowance + 1 } else { 1 },
+                depth + 1,
+            )?;
         }
         return Ok(out.push("}")?);
     }
@@ -206,7 +221,9 @@ pub fn urlize(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     rels.push("noopener");
     rels.sort_unstable();
     rels.dedup();
-    let target = arguments.text(2)?.map_or(Ok(String::new()), |target| Ok::<_, Error>(format!(" target=\"{}\"", escaped(target)?)))?;
+    let target = arguments
+        .text(2)?
+        .map_or(Ok(String::new()), |target| Ok::<_, Error>(format!(" target=\"{}\"", escaped(target)?)))?;
     let attributes = format!(" rel=\"{}\"{target}", escaped(&rels.join(" "))?);
     let shown = |word: &str| match limit {
         Some(limit) if word.chars().count() > limit => word.chars().take(limit).chain("...".chars()).collect(),

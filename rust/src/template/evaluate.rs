@@ -302,7 +302,8 @@ impl Frame<'_> {
             return Ok(flow);
         }
         let content = markup_if_escaping(captured);
-        let value = node.filter.as_ref().map_or(Ok(content.clone()), |filter| self.filtered(filter, content.clone()))?;
+        let value =
+            node.filter.as_ref().map_or(Ok(content.clone()), |filter| self.filtered(filter, content.clone()))?;
         let value = match value.as_str() {
             Some(text) if is_escaping() && !value.is_safe() => Value::from_safe_string(text.to_owned()),
             _ => value,

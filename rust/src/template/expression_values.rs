@@ -79,11 +79,19 @@ impl Frame<'_> {
             Expr::Not(inner) => Value::from(!self.value(inner)?.is_true()),
             Expr::And(both) => {
                 let left = self.value(&both.0)?;
-                if left.is_true() { self.value(&both.1)? } else { left }
+                if left.is_true() {
+                    self.value(&both.1)?
+                } else {
+                    left
+                }
             }
             Expr::Or(both) => {
                 let left = self.value(&both.0)?;
-                if left.is_true() { left } else { self.value(&both.1)? }
+                if left.is_true() {
+                    left
+                } else {
+                    self.value(&both.1)?
+                }
             }
             Expr::Binary(operator, both) => binary(*operator, &self.value(&both.0)?, &self.value(&both.1)?)?,
             Expr::Concat(parts) => concat(&self.values(parts)?)?,
@@ -203,7 +211,8 @@ impl Frame<'_> {
     pub fn filtered(&self, expr: &Expr, content: Value) -> Result<Value, Error> {
         match expr {
             Expr::Filter(inner, name, call) => {
-                let value = inner.as_ref().map_or(Ok(content.clone()), |inner| self.filtered(inner, content.clone()))?;
+                let value =
+                    inner.as_ref().map_or(Ok(content.clone()), |inner| self.filtered(inner, content.clone()))?;
                 apply_filter(name, &value, &self.arguments(call, None)?)
             }
             _ => Err(invalid("a filter expected")),

@@ -237,4 +237,3 @@ pub fn perform_test(name: &str, value: &Value, given: &[Value]) -> Result<bool, 
         _ => Err(invalid(format!("the test {name} is unknown"))),
     }
 }
-

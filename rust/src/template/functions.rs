@@ -73,7 +73,11 @@ pub fn is_dict_type(value: &Value) -> bool {
 /// Whether a value can be called.
 pub fn is_callable(value: &Value) -> bool {
     let is = |object: &minijinja::value::DynObject| {
-        object.is::<FunctionValue>() || object.is::<MacroValue>() || object.is::<Bound>() || object.is::<Joiner>() || object.is::<Loop>()
+        object.is::<FunctionValue>()
+            || object.is::<MacroValue>()
+            || object.is::<Bound>()
+            || object.is::<Joiner>()
+            || object.is::<Loop>()
     };
     // An undefined value is callable in name only.
     value.is_undefined() || value.as_object().is_some_and(is)
@@ -101,7 +105,8 @@ pub fn call_value(value: &Value, given: &[Value]) -> Result<Value, Error> {
 
 /// `range(stop)`, `range(start, stop, step=1)`.
 fn range(given: &[Value]) -> Result<Value, Error> {
-    let whole = |value: &Value| integers::small(value).ok_or_else(|| invalid(format!("a range of {}", kind_name(value))));
+    let whole =
+        |value: &Value| integers::small(value).ok_or_else(|| invalid(format!("a range of {}", kind_name(value))));
     let (start, stop, step) = match given {
         [stop] => (0, whole(stop)?, 1),
         [start, stop] => (whole(start)?, whole(stop)?, 1),
@@ -202,7 +207,6 @@ impl Object for Joiner {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
-
 }
 
 impl Drop for Joiner {

@@ -4,11 +4,11 @@
 use super::arguments::{invalid, split, Arguments};
 use super::budget::{claim, paid, Exceeded, List, Text, MAX_ITEMS, OVERHEAD, PAIR_SIZE};
 use super::compare::{order, order_at, order_items, Order};
+use super::filters::{apply_filter, perform_test};
 use super::methods;
 use super::operators::add;
-use super::values::{self, dict_of, generator, list as list_of, slice_of, tuple};
 use super::python::{kind_name, to_text, write_str};
-use super::filters::{apply_filter, perform_test};
+use super::values::{self, dict_of, generator, list as list_of, slice_of, tuple};
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 use minijinja::{Error, Value};
 use std::cmp::Ordering;
@@ -377,9 +377,7 @@ pub fn select(value: &Value, given: &[Value], selection: Selection) -> Result<Va
         let tested = path.map_or(Ok(item.clone()), |path| attribute(&item, path, None))?;
         let is_true = match given.split_first() {
             None => tested.is_true(),
-            Some((test, rest)) => {
-                perform_test(&to_text(test)?, &tested, rest)?
-            }
+            Some((test, rest)) => perform_test(&to_text(test)?, &tested, rest)?,
         };
         if is_true == selection.keeps {
             out.push(item)?;

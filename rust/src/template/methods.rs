@@ -212,7 +212,8 @@ pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
     if integers::is_number(value) && ["real", "imag"].contains(&name) {
         return match name {
             "real" => super::operators::positive(value),
-            _ => integers::arithmetic(super::syntax::Operator::Multiply, value, &Value::from(0)).map(Option::unwrap_or_default),
+            _ => integers::arithmetic(super::syntax::Operator::Multiply, value, &Value::from(0))
+                .map(Option::unwrap_or_default),
         };
     }
     Ok(value.as_object().and_then(|object| object.get_value_by_str(name)).unwrap_or_default())

@@ -14,7 +14,9 @@ pub fn walk(expr: &Expr, see: &mut dyn FnMut(&str)) {
             walk(key, see);
             walk(value, see);
         }),
-        Expr::Negative(inner) | Expr::Positive(inner) | Expr::Not(inner) | Expr::Attribute(inner, _) => walk(inner, see),
+        Expr::Negative(inner) | Expr::Positive(inner) | Expr::Not(inner) | Expr::Attribute(inner, _) => {
+            walk(inner, see)
+        }
         Expr::And(both) | Expr::Or(both) | Expr::Binary(_, both) | Expr::Item(both) => {
             walk(&both.0, see);
             walk(&both.1, see);

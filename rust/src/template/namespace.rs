@@ -5,9 +5,9 @@
 
 use super::arguments::invalid;
 use super::budget::{claim, OVERHEAD, PAIR_SIZE};
+use super::evaluate::Record;
 use super::methods::dict_pairs;
 use super::python::kind_name;
-use super::evaluate::Record;
 use super::values::free;
 use indexmap::IndexMap;
 use minijinja::value::{Object, ObjectRepr};

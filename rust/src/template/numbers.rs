@@ -35,7 +35,11 @@ fn parse_int(text: &str, base: i64) -> Option<Value> {
         return None;
     }
     let size = integers::parse(digits, radix as u32)?;
-    if text.starts_with('-') { integers::negative(&size).ok() } else { Some(size) }
+    if text.starts_with('-') {
+        integers::negative(&size).ok()
+    } else {
+        Some(size)
+    }
 }
 
 fn parse_float(text: &str) -> Option<f64> {

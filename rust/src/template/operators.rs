@@ -113,7 +113,9 @@ fn bound(value: &Value) -> Result<Option<i64>, Error> {
         ValueKind::None => Ok(None),
         _ => match integers::integer(value) {
             // What lies beyond 64 bits lies beyond any list.
-            Some(number) => Ok(Some(i64::try_from(&number).unwrap_or(if number < 0.into() { i64::MIN } else { i64::MAX }))),
+            Some(number) => {
+                Ok(Some(i64::try_from(&number).unwrap_or(if number < 0.into() { i64::MIN } else { i64::MAX })))
+            }
             None => Err(invalid(format!("a slice up to {}", kind_name(value)))),
         },
     }

@@ -3,11 +3,11 @@
 
 use super::arguments::{invalid, split};
 use super::budget::Text;
+use super::integers;
 use super::lists::collect;
 use super::methods::{dict_pairs, map_of};
 use super::python::{is_float, to_repr, to_text};
 use super::spec::{wrong_value, Format, Spec, MAX_WIDTH};
-use super::integers;
 use super::values::{is_tuple, tuple};
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};

@@ -8,7 +8,9 @@
 use super::arguments::{invalid, set_line};
 use super::filters::{has_filter, has_test};
 use super::names::{read_before_set, walk};
-use super::syntax::{Call, Captured, Expr, For, If, Load, Macro, Node, Scope, Slot, Stmt, Target, Template, Variable, With};
+use super::syntax::{
+    Call, Captured, Expr, For, If, Load, Macro, Node, Scope, Slot, Stmt, Target, Template, Variable, With,
+};
 use minijinja::Error;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -129,7 +131,8 @@ impl Resolver {
             self.see_branch(frame, |resolver| resolver.see_all(frame, &node.otherwise)),
         ];
         let known = self.frames[frame].symbols.stores.clone();
-        let stores: HashSet<String> = branches.iter().flat_map(|branch| branch.stores.difference(&known).cloned()).collect();
+        let stores: HashSet<String> =
+            branches.iter().flat_map(|branch| branch.stores.difference(&known).cloned()).collect();
         for branch in branches {
             let symbols = &mut self.frames[frame].symbols;
             symbols.places.extend(branch.places);
@@ -349,11 +352,9 @@ impl Resolver {
         self.see_all(inner, &node.body);
         let special = self.special(&node.body, &["caller", "kwargs", "varargs"]);
         let first_default = node.parameters.len() - node.defaults.len();
-        for (name, slot) in [
-            ("caller", &mut node.caller_slot),
-            ("kwargs", &mut node.kwargs_slot),
-            ("varargs", &mut node.varargs_slot),
-        ] {
+        for (name, slot) in
+            [("caller", &mut node.caller_slot), ("kwargs", &mut node.kwargs_slot), ("varargs", &mut node.varargs_slot)]
+        {
             match node.parameters.iter().position(|parameter| parameter.name == name) {
                 Some(place) if name == "caller" && place < first_default && special.contains(&name) => {
                     return Err(invalid("a parameter named caller needs a default"));

@@ -96,7 +96,12 @@ impl Spec {
             Some('X') => ("0X", format!("{size:X}"), 4),
             _ => ("", integers::write(&integers::from_big(size.clone().into()))?, 3),
         };
-        Ok(Digits { is_negative: number.sign() == num_bigint::Sign::Minus, prefix: if self.is_alternate { prefix } else { "" }, digits, group_size })
+        Ok(Digits {
+            is_negative: number.sign() == num_bigint::Sign::Minus,
+            prefix: if self.is_alternate { prefix } else { "" },
+            digits,
+            group_size,
+        })
     }
 
     fn float(&self, x: f64) -> Digits {

@@ -4,10 +4,10 @@
 use super::arguments::{invalid, Arguments};
 use super::budget::{claim, paid, Text, MAX_TEXT, OVERHEAD};
 use super::integers;
-use super::values::is_tuple;
 use super::lists::items_of;
 use super::python::{is_printable, kind_name};
 use super::split::{self, is_space, strip, strip_left, strip_right};
+use super::values::is_tuple;
 use minijinja::{Error, Value};
 use regex::Regex;
 use std::sync::LazyLock;

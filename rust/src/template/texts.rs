@@ -36,7 +36,11 @@ pub fn keep_mark(text: &Value, made: Value) -> Value {
     }
     let Some(items) = slice_of(&made) else { return made };
     let items = items.iter().map(|item| keep_mark(text, item.clone())).collect();
-    if is_tuple(&made) { tuple(items) } else { list(items) }
+    if is_tuple(&made) {
+        tuple(items)
+    } else {
+        list(items)
+    }
 }
 
 /// `forceescape(value)`.

@@ -123,7 +123,6 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
@@ -173,7 +172,11 @@ fn key_of(value: &Value, depth: usize) -> Result<Key, Error> {
         ValueKind::Number => {
             let number = f64::try_from(value.clone())?;
             let is_whole = number.fract() == 0.0 && number.abs() < 1e38;
-            if is_whole { Key::Integer(number as i128) } else { Key::Float(number.to_bits()) }
+            if is_whole {
+                Key::Integer(number as i128)
+            } else {
+                Key::Float(number.to_bits())
+            }
         }
         ValueKind::Seq | ValueKind::Iterable if !is_range(value) => return Err(invalid("a list as a key")),
         ValueKind::Map => return Err(invalid("a dict as a key")),

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 
-#include "saker_rs.h"
+#include "saker_rs_terminal.h"
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include "saker/base/characters/printable.h"
 
-#include "saker_rs.h"
+#include "saker_rs_terminal.h"
 
 #include <cstdint>
 #include <span>

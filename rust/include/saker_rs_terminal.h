@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The part of the C ABI that talks to terminals, by the rules of saker_rs.h.
+
+#include <saker_rs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- line editor ----
+typedef struct SakerRsEditor SakerRsEditor;
+
+typedef enum SakerRsLine {
+  kSakerRsLineText = 0,         // `out` is the line, without its end
+  kSakerRsLineInterrupted = 1,  // Ctrl-C
+  kSakerRsLineEnd = 2,          // Ctrl-D or end of input
+  kSakerRsLineError = 3,        // `error` says why
+  kSakerRsLineNotUtf8 = 4,      // what was typed is lost, the next line can be read
+} SakerRsLine;
+
+// `history_path` names the history file; a missing file is an empty history, an empty path means
+// none.
+bool saker_rs_editor_new(
+    const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
+);
+// Saves the history.
+void saker_rs_editor_free(SakerRsEditor* editor);
+// Reads one line; lines that are not blank join the history.
+SakerRsLine saker_rs_editor_read(
+    SakerRsEditor* editor,
+    const uint8_t* prompt,
+    size_t size,
+    SakerRsBytes* out,
+    SakerRsBytes* error
+);
+
+// ---- progress bar on stderr, hidden when that is no terminal ----
+// A bar or group may be null, and is where there is no memory for it: nothing is shown then.
+typedef struct SakerRsProgress SakerRsProgress;
+
+// `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
+SakerRsProgress* saker_rs_progress_new(
+    uint64_t total, const uint8_t* label, size_t size, bool bytes
+);
+void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
+void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);
+// Clears the bar.
+void saker_rs_progress_free(SakerRsProgress* progress);
+
+// Bars one below the other; bars may outlive their group.
+typedef struct SakerRsProgressGroup SakerRsProgressGroup;
+
+SakerRsProgressGroup* saker_rs_progress_group_new(void);
+// A bar of bytes at the end.
+SakerRsProgress* saker_rs_progress_group_add(
+    SakerRsProgressGroup* group, uint64_t total, const uint8_t* label, size_t size
+);
+// Clears what its bars left.
+void saker_rs_progress_group_free(SakerRsProgressGroup* group);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//! malloc and its kin for the C code in this library (Oniguruma), from the bounded allocator: what a regular expression
+//! takes counts as its request's, and a request without time left gets no more. rust/.cargo/config.toml sets the names.
+
+use std::alloc::{alloc, alloc_zeroed, dealloc, realloc, Layout};
+use std::ffi::{c_int, c_ulong, c_void};
+
+extern "C" {
+    fn onig_set_retry_limit_in_search(count: c_ulong) -> c_int;
+}
+
+/// Steps back of one search, over all places of a text: some seconds. Oniguruma itself bounds those of one place.
+const MAX_STEPS_BACK: c_ulong = 200_000_000;
+
+/// For all searches from now on. A search that nobody waits for any more ends some time.
+pub fn limit_searches() {
+    // SAFETY: it sets a number.
+    unsafe { onig_set_retry_limit_in_search(MAX_STEPS_BACK) };
+}
+
+/// A block's size stands before it.
+const HEADER: usize = 16;
+
+fn layout(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(HEADER)?, HEADER).ok()
+}
+
+unsafe fn with_header(block: *mut u8, size: usize) -> *mut c_void {
+    if block.is_null() {
+        return std::ptr::null_mut();
+    }
+    block.cast::<usize>().write(size);
+    block.add(HEADER).cast()
+}
+
+unsafe fn block_of(memory: *mut c_void) -> (*mut u8, usize) {
+    let block = memory.cast::<u8>().sub(HEADER);
+    (block, block.cast::<usize>().read())
+}
+
+/// # Safety
+/// None: what is given is freed by `saker_rs_free`.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_malloc(size: usize) -> *mut c_void {
+    layout(size).map_or(std::ptr::null_mut(), |layout| with_header(alloc(layout), size))
+}
+
+/// # Safety
+/// None: what is given is freed by `saker_rs_free`.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_calloc(count: usize, size: usize) -> *mut c_void {
+    let size = count.checked_mul(size);
+    let wanted = size.and_then(|size| Some((size, layout(size)?)));
+    wanted.map_or(std::ptr::null_mut(), |(size, layout)| with_header(alloc_zeroed(layout), size))
+}
+
+/// # Safety
+/// `memory` is null or came from these functions.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_realloc(memory: *mut c_void, size: usize) -> *mut c_void {
+    if memory.is_null() {
+        return saker_rs_malloc(size);
+    }
+    let (block, old) = block_of(memory);
+    match (layout(old), layout(size)) {
+        (Some(before), Some(after)) => with_header(realloc(block, before, after.size()), size),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// # Safety
+/// `memory` is null or came from these functions.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_free(memory: *mut c_void) {
+    if memory.is_null() {
+        return;
+    }
+    let (block, size) = block_of(memory);
+    if let Some(layout) = layout(size) {
+        dealloc(block, layout);
+    }
+}
