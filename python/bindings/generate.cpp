@@ -85,9 +85,28 @@ std::string_view speculate_name(engine::Speculate speculate) {
   return "";
 }
 
+// The KV cache of a request, and its files.
+void bind_request_cache(nb::class_<GenerateRequest>& request) {
+  request.def_rw("max_kv_size", &GenerateRequest::max_kv_size)
+      .def_rw("kv_bits", &GenerateRequest::kv_bits)
+      .def_prop_rw(
+          "cache_in",
+          [](const GenerateRequest& self) { return self.cache_in.string(); },
+          [](GenerateRequest& self, const std::string& file) { self.cache_in = file; }
+      )
+      .def_prop_rw(
+          "cache_out",
+          [](const GenerateRequest& self) { return self.cache_out.string(); },
+          [](GenerateRequest& self, const std::string& file) { self.cache_out = file; }
+      );
+}
+
 void bind_request(nb::module_& module) {
-  nb::class_<GenerateRequest>(module, "GenerateRequest", "A prompt and how to continue it.")
-      .def(nb::init<>())
+  nb::class_<GenerateRequest> request(
+      module, "GenerateRequest", "A prompt and how to continue it."
+  );
+  bind_request_cache(request);
+  request.def(nb::init<>())
       .def_prop_rw(
           "prompt",
           [](const GenerateRequest& self) { return self.prompt; },
@@ -160,18 +179,6 @@ void bind_request(nb::module_& module) {
       .def_rw("logprobs", &GenerateRequest::logprobs)
       .def_rw(
           "enable_thinking", &GenerateRequest::thinking, nb::for_setter(nb::arg("value").none())
-      )
-      .def_rw("max_kv_size", &GenerateRequest::max_kv_size)
-      .def_rw("kv_bits", &GenerateRequest::kv_bits)
-      .def_prop_rw(
-          "cache_in",
-          [](const GenerateRequest& self) { return self.cache_in.string(); },
-          [](GenerateRequest& self, const std::string& file) { self.cache_in = file; }
-      )
-      .def_prop_rw(
-          "cache_out",
-          [](const GenerateRequest& self) { return self.cache_out.string(); },
-          [](GenerateRequest& self, const std::string& file) { self.cache_out = file; }
       );
 }
 

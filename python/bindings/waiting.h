@@ -12,8 +12,8 @@
 
 namespace saker::python {
 
-// Waits for the work's result, the GIL free meanwhile. A signal whose handler raises, such as Ctrl-C,
-// asks the work to stop, waits for its end and raises.
+// Waits for the work's result, the GIL free meanwhile. A signal whose handler raises, such as
+// Ctrl-C, asks the work to stop, waits for its end and raises.
 template <typename Result>
 Result wait_for(std::future<Result>& result, std::stop_source& stop) {
   constexpr auto kBetweenSignals = std::chrono::milliseconds(50);

@@ -22,9 +22,9 @@
 namespace saker::cli {
 namespace {
 
+using saker::testing::TemporaryDir;
 using ::testing::ExitedWithCode;
 using ::testing::KilledBySignal;
-using saker::testing::TemporaryDir;
 
 int read_last(const MappedFile& file) {
   const volatile std::byte* last = &file.bytes().back();
@@ -88,9 +88,7 @@ TEST(LostFiles, AFileThatMayNotGrowIsAnError) {
         saker::testing::expect_error(ErrorCode::kCapacity, {"File too large"}, [&] {
           AtomicFile(dir.path() / "file").write(std::string(10'000, 'x'));
         });
-        std::exit(
-            std::filesystem::is_empty(dir.path()) && !::testing::Test::HasFailure() ? 0 : 2
-        );
+        std::exit(std::filesystem::is_empty(dir.path()) && !::testing::Test::HasFailure() ? 0 : 2);
       },
       ExitedWithCode(0),
       ""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand tokenizers made to harm: each step is legal or nearly so, and together they grow, search or break.
-// Whatever they are, loading them and encoding and decoding a little either works or fails with one line.
+// A thousand tokenizers made to harm: each step is legal or nearly so, and together they grow,
+// search or break. Whatever they are, loading them and encoding and decoding a little either works
+// or fails with one line.
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/memory.h"
@@ -173,9 +174,7 @@ class Maker {
             {"use_regex", one_in(2)}
         };
       default:
-        return {
-            {"type", of<std::string>({"Whitespace", "WhitespaceSplit", "UnicodeScripts"})}
-        };
+        return {{"type", of<std::string>({"Whitespace", "WhitespaceSplit", "UnicodeScripts"})}};
     }
   }
 
