@@ -93,12 +93,17 @@ TEST(TemplateLanguage, ReadsExpressionsAsJinja) {
       {"{{ self is defined }} {{ 'a' 'b' }} {{ 1, 2 }}", "True ab (1, 2)"},
       {"{{ 'abc'.translate({97: 'x', 98: none}) }}", "xc"},
       {"{% if []|select %}yes{% endif %}{{ {'a': 1}.items() }}", "yesdict_items([('a', 1)])"},
+      {"{{ (3 < 2)[1:] is defined }} {{ [1, 2][1:] }}", "False [2]"},  // Of constants.
+      {"{{ 'a' % missing }}{{ '%s' % missing }}", "a"},
   };
   for (const auto& [source, text] : cases) {
     EXPECT_EQ(render(source), text) << source;
   }
   EXPECT_THROW(render("{{ x is defined is true }}"), Error);
   EXPECT_THROW(render("{{ [1]|map('upper')|length }}"), Error);
+  EXPECT_THROW(render("{{ missing|attr('x') }}"), Error);
+  EXPECT_THROW(render("{{ 'a'.encode() in 'ab' }}"), Error);
+  EXPECT_THROW(render("{{ (messages|length)[1:] }}"), Error);
 }
 
 // The digits of what comes in go out again.
