@@ -16,7 +16,7 @@ find "$build/objects" -name '*.gcda' -delete
 ctest --preset coverage -j "$(getconf _NPROCESSORS_ONLN)" --output-log "$build/tests.log" --quiet \
   -L "^($(echo "$folders e2e" | tr ' ' '|'))\$" -E '^(e2e[.]hub_package|e2e[.]hub_environment)$' ||
   { tail -n 60 "$build/tests.log"; exit 1; }
-gcovr --root . --object-directory "$build/objects" "$build/objects" \
-  --filter "saker/($(echo "$folders" | tr ' ' '|'))/" --gcov-ignore-parse-errors \
+gcovr --root . --object-directory "$build" "$build/objects" \
+  --filter "saker/($(echo "$folders" | tr ' ' '|'))/" \
   --json-summary "$build/coverage.json" >"$build/gcovr.log" 2>&1 || { tail -n 20 "$build/gcovr.log"; exit 1; }
 python3 tools/coverage_table.py "$build/coverage.json" "$@"

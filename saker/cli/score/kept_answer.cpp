@@ -26,7 +26,7 @@ bool scored_from(const Json& view, int first_scored) {
 // Whether as many tokens are listed as were asked for, or as there are.
 bool has_candidates(const Json& next, int top_k) {
   const Json& vocab_size = next.at("vocab_size");
-  return vocab_size.is_number_unsigned() &&
+  return vocab_size.is_number_integer() && vocab_size >= 0 &&
          next.at("token_ids").size() ==
              std::min(static_cast<std::size_t>(top_k), vocab_size.get<std::size_t>());
 }
