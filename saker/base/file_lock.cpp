@@ -2,15 +2,50 @@
 #include "saker/base/file_lock.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <thread>
 
 namespace saker {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Longer than any of our locks is held while all goes well.
+constexpr milliseconds kSilentWait{2000};
+constexpr milliseconds kLongestPause{50};
+
+// Waits for the lock as flock does, and says so where that takes long.
+int lock_telling(int descriptor, const std::filesystem::path& path) {
+  int operation = LOCK_EX | LOCK_NB;
+  milliseconds waited{0};
+  milliseconds pause{1};
+  while (::flock(descriptor, operation) != 0) {
+    if (errno == EWOULDBLOCK && waited < kSilentWait) {
+      std::this_thread::sleep_for(pause);
+      waited += pause;
+      pause = std::min(2 * pause, kLongestPause);
+    } else if (errno == EWOULDBLOCK) {
+      spdlog::warn("{}: another process holds this lock; waiting for it", quote_path(path));
+      operation = LOCK_EX;
+    } else if (errno != EINTR) {
+      return -1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
 
 FileLock::FileLock(const std::filesystem::path& path) {
   constexpr int kMode = 0644;
@@ -22,10 +57,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
       path.string(),
       std::strerror(errno)
   );
-  int result = 0;
-  do {
-    result = ::flock(descriptor_, LOCK_EX);
-  } while (result != 0 && errno == EINTR);
+  const int result = lock_telling(descriptor_, path);
   if (result != 0) {
     const int error = errno;
     ::close(descriptor_);

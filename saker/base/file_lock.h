@@ -10,7 +10,8 @@ namespace saker {
 
 class FileLock {
  public:
-  // Makes the file, and waits for those who hold it. Throws kNotFound when it can't be made.
+  // Makes the file, and waits for those who hold it, with a warning after two seconds. Throws
+  // kNotFound when it can't be made.
   explicit FileLock(const std::filesystem::path& path);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -147,6 +147,12 @@ bool starts_with(PrefixStore::Tokens tokens, PrefixStore::Tokens path) {
   return tokens.size() >= path.size() && std::equal(path.begin(), path.end(), tokens.begin());
 }
 
+// Processes that share the folder make room in it.
+bool is_missing(const fs::path& file) {
+  std::error_code failed;
+  return fs::status(file, failed).type() == fs::file_type::not_found;
+}
+
 void warn(const fs::path& file, std::string_view why) {
   spdlog::warn("prefix cache: {} is left out: {}", file.string(), why);
 }
@@ -195,12 +201,16 @@ void PrefixStore::scan() {
       bytes_ += entry.bytes;
       entries_.emplace(path.filename().string(), std::move(entry));
     } catch (const Error& error) {
-      warn(path, error.what());
+      if (!is_missing(path)) {
+        warn(path, error.what());
+      }
       if (error.code() == ErrorCode::kCorruptData) {
         fs::remove(path, failed);
       }
     } catch (const std::exception& error) {
-      warn(path, error.what());  // Another process may have removed it.
+      if (!is_missing(path)) {
+        warn(path, error.what());
+      }
     }
   }
 }
@@ -306,7 +316,11 @@ bool PrefixStore::read(const Entry& entry, const std::function<void(CheckedReade
     if (error.code() == ErrorCode::kCapacity) {
       throw;
     }
-    warn(entry.file, error.what());
+    if (is_missing(entry.file)) {
+      spdlog::debug("prefix cache: {} was taken by another process", entry.file.string());
+    } else {
+      warn(entry.file, error.what());
+    }
     remove(entry);
     return false;
   }

@@ -40,7 +40,7 @@ int generate_one(
   const bool with_logprobs = request.logprobs >= 0;
   StreamHooks hooks;
   if (!args.json) {
-    hooks.on_text = [](std::string_view piece) { print(piece); };
+    hooks.on_text = [](std::string_view piece) { print_text(piece); };
   }
   const engine::GenerateResult result = stream_request(engine, std::move(request), hooks);
   if (args.json) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/output.h"
 
+#include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -38,16 +43,44 @@ std::string read_all(std::FILE* file, const std::string& name) {
   return text;
 }
 
-}  // namespace
+bool is_terminal() {
+  static const bool is = ::isatty(STDOUT_FILENO) == 1;
+  return is;
+}
 
-void print(std::string_view text) {
+void write_out(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
 }
 
+}  // namespace
+
+void print(std::string_view text) {
+  if (is_terminal()) {
+    write_out(printable_lines(text));
+  } else {
+    write_out(text);
+  }
+}
+
+void print_text(std::string_view text) {
+  if (is_terminal()) {
+    write_out(printable_text(text));
+  } else {
+    write_out(text);
+  }
+}
+
 void print_error(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += printable_line(text.substr(0, end));
+    lines += text.substr(end, 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 
 void end_with_reader() {

@@ -2,7 +2,8 @@
 #pragma once
 
 // Standard input, output and files as the commands use them: whole writes or an error, bounded
-// reads.
+// reads. What reaches a terminal gives it no orders (saker/base/characters/printable.h); files and
+// pipes get the bytes as they are.
 
 #include <cstddef>
 #include <filesystem>
@@ -18,7 +19,11 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 // that went away ends the program, see `end_with_reader`.
 void print(std::string_view text);
 
-// Writes to stderr. When stderr takes no more there is nobody to tell, so nothing happens.
+// The same for what a model or a template wrote: a piece of whole characters.
+void print_text(std::string_view text);
+
+// Writes lines to stderr, shortened and printable wherever that leads. When stderr takes no more
+// there is nobody to tell, so nothing happens.
 void print_error(std::string_view text);
 
 // From now on writing to a pipe without a reader ends the program quietly by SIGPIPE, as shells

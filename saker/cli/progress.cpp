@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/progress.h"
 
+#include "saker/base/characters/printable.h"
+
 #include "saker_rs.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace saker::cli {
 
-Progress::Progress(std::uint64_t total, std::string_view label)
-    : bar_(saker_rs_progress_new(
-          total, reinterpret_cast<const std::uint8_t*>(label.data()), label.size(), false
-      )) {}
+Progress::Progress(std::uint64_t total, std::string_view label, Unit unit) {
+  const std::string shown = printable_line(label);
+  bar_.reset(saker_rs_progress_new(
+      total, reinterpret_cast<const std::uint8_t*>(shown.data()), shown.size(), unit == Unit::kBytes
+  ));
+}
 
 void Progress::set(std::uint64_t position) {
   saker_rs_progress_set(bar_.get(), position);

@@ -13,7 +13,9 @@ namespace saker::cli {
 
 class Progress {
  public:
-  Progress(std::uint64_t total, std::string_view label);
+  enum class Unit : std::uint8_t { kPieces, kBytes };
+
+  Progress(std::uint64_t total, std::string_view label, Unit unit = Unit::kPieces);
 
   void set(std::uint64_t position);
 

@@ -39,7 +39,7 @@ std::string piped_question() {
 
 int answer_one(Conversation& conversation, const std::string& question) {
   const auto result =
-      conversation.ask(question, {[](std::string_view piece) { print(piece); }, {}});
+      conversation.ask(question, {[](std::string_view piece) { print_text(piece); }, {}});
   if (!result.text.ends_with('\n')) {
     print("\n");
   }

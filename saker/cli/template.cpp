@@ -35,7 +35,7 @@ int run_template(const TemplateArgs& args) {
   if (!args.tools.empty()) {
     options.tools = parse_json(read_text(args.tools), args.tools);
   }
-  print(chat_template->render(parse_json(read_text(args.messages), args.messages), options));
+  print_text(chat_template->render(parse_json(read_text(args.messages), args.messages), options));
   return 0;
 }
 

@@ -65,7 +65,11 @@ int run_detokenize(const TokenizeArgs& args) {
   const std::string text = tokenizer->decode(
       parse_token_list("--tokens", args.tokens), {.skip_special_tokens = args.skip_special}
   );
-  print(args.json ? dump_line({{"text", text}}) : text + "\n");
+  if (args.json) {
+    print(dump_line({{"text", text}}));
+  } else {
+    print_text(text + "\n");
+  }
   return 0;
 }
 

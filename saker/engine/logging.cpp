@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/logging.h"
 
+#include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace saker {
 namespace {
@@ -24,6 +26,23 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+using ColorSink = spdlog::sinks::stderr_color_sink_mt;
+
+// Names of files, tensors and models come from outside.
+class PrintableSink final : public ColorSink {
+ public:
+  using ColorSink::ColorSink;
+
+  void log(const spdlog::details::log_msg& message) override {
+    const std::string_view payload(message.payload.data(), message.payload.size());
+    const std::string text =
+        message.level < spdlog::level::warn ? printable_lines(payload) : printable_line(payload);
+    spdlog::details::log_msg printable = message;
+    printable.payload = text;
+    ColorSink::log(printable);
+  }
+};
+
 void set_level(spdlog::level::level_enum level) {
   spdlog::set_level(level);
   // When something happened is for those who look for it.
@@ -33,10 +52,11 @@ void set_level(spdlog::level::level_enum level) {
 }  // namespace
 
 void log_to_stderr() {
-  spdlog::drop(kLoggerName);
-  spdlog::set_default_logger(spdlog::stderr_color_mt(
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       kLoggerName,
-      variable("NO_COLOR").empty() ? spdlog::color_mode::automatic : spdlog::color_mode::never
+      std::make_shared<PrintableSink>(
+          variable("NO_COLOR").empty() ? spdlog::color_mode::automatic : spdlog::color_mode::never
+      )
   ));
   set_level(spdlog::level::warn);
   const std::string_view wanted = variable(kVariable);

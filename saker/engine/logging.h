@@ -3,7 +3,8 @@
 
 // Where messages go: through spdlog's default logger to standard error, from any thread. What a
 // message costs while its level is off is one comparison; arguments that cost more are made behind
-// `spdlog::should_log`.
+// `spdlog::should_log`. Messages are printable (saker/base/characters/printable.h); warnings and
+// errors are one line each.
 //
 // warn and error are for people who run a model; info says what was loaded, debug what happens to
 // each request, trace what happens in each pass.

@@ -4,10 +4,14 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +60,23 @@ TEST(FileLock, AnOpenFileIsHeldUntilItIsClosed) {
   EXPECT_FALSE(try_lock(fileno(second.get())));
   first.reset();
   EXPECT_TRUE(try_lock(fileno(second.get())));
+}
+
+TEST(FileLock, SaysWhatItWaitsFor) {
+  const TemporaryDir dir;
+  const auto said = std::make_shared<std::ostringstream>();
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "lock", std::make_shared<spdlog::sinks::ostream_sink_mt>(*said)
+  ));
+  auto held = std::make_unique<FileLock>(dir.path() / "lock");
+  std::jthread waiting([&] { const FileLock lock(dir.path() / "lock"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  held.reset();
+  waiting.join();
+  spdlog::set_default_logger(before);
+  EXPECT_NE(said->str().find("lock': another process holds this lock"), std::string::npos)
+      << said->str();
 }
 
 TEST(FileLock, SaysWhichFileCannotBeMade) {

@@ -76,6 +76,8 @@ TEST(RequireUtf8, NamesByteAndOffset) {
 TEST(Quote, ShowsForeignBytesSafely) {
   EXPECT_EQ(quote("plain é"), "'plain é'");
   EXPECT_EQ(quote(std::string_view("a\0b\n\x7f\xff", 6)), "'a\\x00b\\x0a\\x7f\\xff'");
+  // One byte that is no character, CSI as a character, a name turned around, a line's end.
+  EXPECT_EQ(quote("\x9b \u009b \u202e \u0085"), "'\\x9b \\xc2\\x9b \\xe2\\x80\\xae \\xc2\\x85'");
   EXPECT_EQ(quote("abcdef", 3), "'abc...'");
   EXPECT_EQ(quote("aé", 2), "'aé'");  // A character is never cut.
   EXPECT_EQ(quote(""), "''");

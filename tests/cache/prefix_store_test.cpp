@@ -6,6 +6,7 @@
 
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -143,6 +145,27 @@ TEST_F(Store, DamagedFilesAreLeftOut) {
     EXPECT_FALSE(is_used(changed)) << i;
   }
   EXPECT_FALSE(is_used(whole + "x"));
+}
+
+TEST_F(Store, WhatAnotherProcessTookIsNoWarning) {
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "store", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)
+  ));
+  {
+    PrefixStore store = open();
+    const Ids path{1, 2, 3};
+    store.write("key", path, 0, payload_of("rows"));
+    const PrefixStore::Entry* entry = store.find("key", path, 0);
+    ASSERT_NE(entry, nullptr);
+    ASSERT_TRUE(entry->written.get());
+    fs::remove(entry->file);
+    EXPECT_EQ(read_text(store, *entry), std::nullopt);
+    EXPECT_EQ(store.find("key", path, 0), nullptr);
+  }
+  spdlog::set_default_logger(before);
+  EXPECT_EQ(said.str(), "");
 }
 
 TEST_F(Store, OtherFilesAreNotTouched) {

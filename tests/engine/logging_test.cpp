@@ -6,7 +6,10 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace saker {
 namespace {
@@ -56,6 +59,40 @@ TEST_F(LoggingTest, FollowsTheEnvironment) {
       ::testing::internal::GetCapturedStderr(),
       "warning: SAKER_LOG: got 'loud', expected one of trace, debug, info, warn, error, off\n"
   );
+}
+
+TEST_F(LoggingTest, GivesNoOrdersToATerminal) {
+  log_to_stderr();
+  ::testing::internal::CaptureStderr();
+  spdlog::warn("tensor '{}' {}", "\x1b]0;x\x07\u009b\u202e\nerror: no", std::string(70'000, 'n'));
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(
+      text.starts_with("warning: tensor '\\x1b]0;x\\x07\\xc2\\x9b\\xe2\\x80\\xae error: no' nnn")
+  ) << text;
+  EXPECT_EQ(text.find('\n'), text.size() - 1) << text;
+  EXPECT_LT(text.size(), 4200U);
+}
+
+TEST_F(LoggingTest, LinesOfThreadsDoNotMix) {
+  log_to_stderr();
+  ::testing::internal::CaptureStderr();
+  {
+    std::vector<std::jthread> threads;
+    for (const char* word : {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"}) {
+      threads.emplace_back([word] {
+        for (int i = 0; i < 200; ++i) {
+          spdlog::warn("{}", word);
+        }
+      });
+    }
+  }
+  std::istringstream lines(::testing::internal::GetCapturedStderr());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(line.size() == 25 && line.find_first_not_of(line[9], 9) == std::string::npos)
+        << line;
+  }
+  EXPECT_EQ(count, 600);
 }
 
 TEST_F(LoggingTest, RefusesOtherLevels) {

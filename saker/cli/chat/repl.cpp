@@ -101,7 +101,7 @@ void answer(
 ) {
   watcher.set_handler({});
   StreamHooks hooks;
-  hooks.on_text = [](std::string_view piece) { print(piece); };
+  hooks.on_text = [](std::string_view piece) { print_text(piece); };
   hooks.on_started = [&](std::uint64_t id) {
     watcher.set_handler([&engine, id] { engine.cancel(id); });
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/hub/pull_bars.h"
 
+#include "saker/base/characters/printable.h"
+
 #include "saker_rs.h"
 
 #include <cstdint>
@@ -21,8 +23,9 @@ PullBars::PullBars(const std::string& label)
     : group_(saker_rs_progress_group_new()), all_(make_bar(label, 0)) {}
 
 PullBars::Bar PullBars::make_bar(const std::string& label, std::uint64_t total) const {
+  const std::string shown = printable_line(label);
   return Bar(saker_rs_progress_group_add(
-      group_.get(), total, reinterpret_cast<const std::uint8_t*>(label.data()), label.size()
+      group_.get(), total, reinterpret_cast<const std::uint8_t*>(shown.data()), shown.size()
   ));
 }
 
