@@ -3,21 +3,50 @@
 
 #include "saker/cli/output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace saker::cli {
+namespace {
+
+// Small enough to stay in a core's cache until its lines are taken.
+constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
+
+bool is_folder(int descriptor) {
+  struct stat status{};
+  return ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool is_blank(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), [](char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+  });
+}
+
+}  // namespace
 
 JsonLines::JsonLines(const std::filesystem::path& path)
-    : path_(path), file_(path, std::ios::binary) {
-  const int reason = file_.is_open() ? EISDIR : errno;
+    : path_(path),
+      descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      buffer_(std::make_unique<char[]>(kBufferBytes)) {
+  const int reason = descriptor_ < 0 ? errno : is_folder(descriptor_) ? EISDIR : 0;
+  if (reason != 0 && descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
   require(
-      file_.is_open() && !std::filesystem::is_directory(path),
+      reason == 0,
       ErrorCode::kNotFound,
       "{}: can't be opened: {}",
       path.string(),
@@ -25,31 +54,63 @@ JsonLines::JsonLines(const std::filesystem::path& path)
   );
 }
 
-std::optional<std::string> JsonLines::next() {
-  std::streambuf& buffer = *file_.rdbuf();
-  constexpr int kEnd = std::char_traits<char>::eof();
-  for (int c = buffer.sbumpc(); c != kEnd; c = buffer.sbumpc()) {
-    ++line_;
-    ++position_;
-    std::string line;
-    bool blank = true;
-    for (; c != kEnd && c != '\n'; c = buffer.sbumpc()) {
-      require(
-          line.size() < kMaxTextBytes,
+JsonLines::~JsonLines() {
+  ::close(descriptor_);
+}
+
+bool JsonLines::fill() {
+  if (!rest_.empty()) {
+    return true;
+  }
+  ssize_t count = -1;
+  do {
+    count = ::read(descriptor_, buffer_.get(), kBufferBytes);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) {
+    const int reason = errno;
+    throw Error(
+        ErrorCode::kNotFound,
+        fmt::format("{}: can't be read: {}", path_.string(), std::strerror(reason))
+    );
+  }
+  rest_ = {buffer_.get(), static_cast<std::size_t>(count)};
+  return count > 0;
+}
+
+std::optional<std::string> JsonLines::take_line() {
+  if (!fill()) {
+    return std::nullopt;
+  }
+  ++line_;
+  std::string line;
+  while (fill()) {
+    const std::size_t end = rest_.find('\n');
+    const std::string_view piece = rest_.substr(0, end);
+    if (piece.size() > kMaxTextBytes - line.size()) {
+      throw Error(  // `require` would make the place's text for each piece.
           ErrorCode::kInvalidArgument,
-          "{}: line is longer than the {} MiB that are read at most",
-          where(),
-          kMaxTextBytes >> 20
+          fmt::format(
+              "{}: line is longer than the {} MiB that are read at most",
+              where(),
+              kMaxTextBytes >> 20
+          )
       );
-      ++position_;
-      line.push_back(static_cast<char>(c));
-      blank = blank && (c == ' ' || c == '\t' || c == '\r');
     }
-    if (!blank) {
+    line += piece;
+    rest_.remove_prefix(std::min(piece.size() + 1, rest_.size()));
+    if (end != std::string_view::npos) {
+      position_ += line.size() + 1;
       return line;
     }
-    if (c == kEnd) {
-      break;
+  }
+  position_ += line.size();
+  return line;
+}
+
+std::optional<std::string> JsonLines::next() {
+  while (auto line = take_line()) {
+    if (!is_blank(*line)) {
+      return line;
     }
   }
   return std::nullopt;

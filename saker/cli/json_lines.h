@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JSON lines files: one record a line, blank lines skipped, lines bounded.
+// JSON lines files: one record a line, blank lines skipped, lines bounded. Pipes and devices are
+// read too, as they come.
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace saker::cli {
 
@@ -18,8 +21,12 @@ class JsonLines {
  public:
   // Throws kNotFound.
   explicit JsonLines(const std::filesystem::path& path);
+  JsonLines(const JsonLines&) = delete;
+  JsonLines& operator=(const JsonLines&) = delete;
+  ~JsonLines();
 
-  // The next record's text; none at the end. Throws kInvalidArgument for a line above the bound.
+  // The next record's text; none at the end. Throws kInvalidArgument for a line above the bound,
+  // kNotFound when reading fails.
   std::optional<std::string> next();
 
   // "FILE:LINE" of the last record.
@@ -27,12 +34,19 @@ class JsonLines {
 
   int line() const { return line_; }
 
-  // Bytes read so far.
+  // Bytes of the lines so far.
   std::uint64_t position() const { return position_; }
 
  private:
+  // Whether there are bytes that were read and not taken yet; reads more where there are none.
+  bool fill();
+  // The next line without its end; none at the end of the file.
+  std::optional<std::string> take_line();
+
   std::filesystem::path path_;
-  std::ifstream file_;
+  int descriptor_ = -1;
+  std::unique_ptr<char[]> buffer_;
+  std::string_view rest_;  // Of the buffer.
   int line_ = 0;
   std::uint64_t position_ = 0;
 };

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/json_lines.h"
 
+#include "saker/cli/output.h"
+
+#include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
 
 namespace saker::cli {
 namespace {
@@ -39,6 +45,52 @@ TEST_F(JsonLinesTest, MissingFileIsNotFound) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotFound);
   }
+}
+
+TEST_F(JsonLinesTest, LinesLongerThanABuffer) {
+  const std::string long_line = "\"" + std::string(1'000'000, 'x') + "\"";
+  const std::string text = long_line + "\n" + long_line + "\r\n\n{}";
+  JsonLines lines(write(text));
+  EXPECT_EQ(lines.next(), long_line);
+  EXPECT_EQ(lines.position(), long_line.size() + 1);
+  EXPECT_EQ(lines.next(), long_line + "\r");
+  EXPECT_EQ(lines.next(), "{}");
+  EXPECT_EQ(lines.line(), 4);
+  EXPECT_EQ(lines.next(), std::nullopt);
+  EXPECT_EQ(lines.position(), text.size());
+}
+
+TEST_F(JsonLinesTest, ALineAboveTheBoundIsRefused) {
+  const auto path = write("{}\n");
+  std::filesystem::resize_file(path, kMaxTextBytes + 4);  // A hole: NULs without a line's end.
+  JsonLines lines(path);
+  EXPECT_EQ(lines.next(), "{}");
+  testing::expect_error(ErrorCode::kInvalidArgument, {"lines.jsonl:2", "64 MiB"}, [&] {
+    lines.next();
+  });
+}
+
+TEST_F(JsonLinesTest, PipesAreReadAsTheyCome) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "lines.pipe";
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::jthread writer([&] {
+    std::ofstream pipe(path);
+    pipe << "{\"a\"" << std::flush << ":1}\n2" << std::flush << "2\n";
+  });
+  JsonLines lines(path);
+  EXPECT_EQ(lines.next(), "{\"a\":1}");
+  EXPECT_EQ(lines.next(), "22");
+  EXPECT_EQ(lines.next(), std::nullopt);
+}
+
+TEST_F(JsonLinesTest, WhatCannotBeReadIsNotFound) {
+  testing::expect_error(ErrorCode::kNotFound, {"can't be opened", "directory"}, [] {
+    JsonLines lines(::testing::TempDir());
+  });
+  testing::expect_error(ErrorCode::kNotFound, {"/proc/self/mem", "can't be read"}, [] {
+    JsonLines("/proc/self/mem").next();
+  });
 }
 
 TEST(RecordAnswers, EchoTheIdFirst) {
