@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/app.h"
 
+#include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 #include "saker/base/utf8.h"
@@ -29,7 +30,7 @@ constexpr int kWrongUsage = 2;
 
 int fail(std::string_view message) {
   std::fflush(stdout);
-  print_error(fmt::format("error: {}\n", message));
+  print_error(fmt::format("error: {}\n", printable_line(message)));
   return kFailure;
 }
 
@@ -129,6 +130,7 @@ int run(int argc, char** argv) {
   add_pull(app, action);
   add_list(app, action);
   add_rm(app, action);
+  add_verify(app, action);
   add_pull_flags(app);
   add_log_level(app);
   refuse_empty_names(app);

@@ -59,17 +59,6 @@ std::map<std::string, std::vector<std::string>> refs_of(const RepoCache& repo) {
   return found;
 }
 
-// The blob that a file of a snapshot is; the file itself where it is none of the model's blobs.
-fs::path blob_of(const RepoCache& repo, const fs::path& file) {
-  std::error_code failed;
-  const fs::path target = fs::read_symlink(file, failed);
-  if (failed) {
-    return file;
-  }
-  const fs::path blob = (file.parent_path() / target).lexically_normal();
-  return blob.parent_path() == repo.path() / "blobs" ? blob : file;
-}
-
 CachedRevision read_revision(const RepoCache& repo, const fs::path& snapshot) {
   CachedRevision revision{
       .commit = snapshot.filename().native(),
@@ -87,7 +76,7 @@ CachedRevision read_revision(const RepoCache& repo, const fs::path& snapshot) {
       continue;
     }
     ++revision.files;
-    const auto [place, added] = blobs.insert(blob_of(repo, it->path()));
+    const auto [place, added] = blobs.insert(repo.blob_of(it->path()));
     if (added) {
       const FileFacts facts = facts_of(*place);
       revision.bytes += facts.bytes;

@@ -26,8 +26,8 @@ std::string token();
 // $HF_HUB_OFFLINE is 1, true, yes or on.
 bool is_offline();
 
-// Without a byte for so long a connection counts as dead: $HF_HUB_DOWNLOAD_TIMEOUT, in seconds
-// [10].
+// Below a kilobyte a second for so long a connection counts as dead: $HF_HUB_DOWNLOAD_TIMEOUT, in
+// seconds [10].
 std::chrono::seconds download_timeout();
 
 // $HTTP_PROXY, which libcurl leaves aside. Empty where $http_proxy is set, and in CGI programs

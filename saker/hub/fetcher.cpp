@@ -8,6 +8,7 @@
 #include "saker/hub/web_address.h"
 
 #include <curl/curl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -79,7 +80,8 @@ struct Fetcher::Multi {
   CURLM* handle;
 };
 
-Fetcher::Fetcher(FetcherOptions options) : options_(std::move(options)) {
+Fetcher::Fetcher(FetcherOptions options)
+    : options_(std::move(options)), texts_until_(Clock::now() + options_.text_limit) {
   require(
       origin_of(options_.endpoint).has_value(),
       ErrorCode::kInvalidArgument,
@@ -92,11 +94,16 @@ Fetcher::Fetcher(FetcherOptions options) : options_(std::move(options)) {
 }
 
 Fetcher::~Fetcher() {
+  drop_all();
+}
+
+void Fetcher::drop_all() {
   for (const auto& get : gets_) {
     if (get->is_running()) {
       curl_multi_remove_handle(multi_->handle, get->easy());
     }
   }
+  gets_.clear();
 }
 
 void Fetcher::start(std::string_view path, std::string_view what, Receiver& receiver) {
@@ -169,16 +176,40 @@ std::vector<Finished> Fetcher::take_results() {
 }
 
 Fetcher::Text Fetcher::get(std::string_view path, std::string_view what, std::size_t limit) {
+  constexpr milliseconds kLongestWait{1000};
   TextReceiver receiver(what, limit);
   start(path, what, receiver);
-  for (;;) {
-    for (const Finished& finished : wait(milliseconds(1000))) {
-      if (finished.error) {
-        std::rethrow_exception(finished.error);
+  try {
+    for (;;) {
+      require_time_for_text();
+      const auto left = std::chrono::ceil<milliseconds>(texts_until_ - Clock::now());
+      for (const Finished& finished : wait(std::clamp(left, milliseconds(1), kLongestWait))) {
+        if (finished.error) {
+          std::rethrow_exception(finished.error);
+        }
+        return receiver.take();
       }
-      return receiver.take();
     }
+  } catch (...) {
+    drop_all();  // The receiver ends here.
+    throw;
   }
+}
+
+void Fetcher::require_time_for_text() const {
+  const HttpGet& get = *gets_.front();
+  if (std::max(Clock::now(), get.due()) < texts_until_) {
+    return;
+  }
+  throw Error(
+      ErrorCode::kCapacity,
+      fmt::format(
+          "{}: the hub has not told what the model holds within {} s{}",
+          get.what(),
+          std::chrono::duration<double>(options_.text_limit).count(),
+          get.last_failure().empty() ? "" : fmt::format(" ({})", get.last_failure())
+      )
+  );
 }
 
 }  // namespace saker::hub

@@ -48,6 +48,7 @@ class Fetcher {
   void wake() noexcept;
 
   // The whole body of at most `limit` bytes, and its head. Only while nothing else is under way.
+  // Throws kCapacity once the texts of this fetcher have taken FetcherOptions::text_limit.
   struct Text {
     ResponseHead head;
     std::string body;
@@ -60,10 +61,14 @@ class Fetcher {
 
   void start_due();
   std::vector<Finished> take_results();
+  void drop_all();
+  // Throws where the text that is under way can't come in time.
+  void require_time_for_text() const;
 
   FetcherOptions options_;
   std::unique_ptr<Multi> multi_;
   std::vector<std::unique_ptr<HttpGet>> gets_;
+  std::chrono::steady_clock::time_point texts_until_;
 };
 
 }  // namespace saker::hub

@@ -182,7 +182,7 @@ void HttpGet::begin() {
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "saker/" SAKER_VERSION);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, timeout);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond);
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, timeout);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kBuffer);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, message_.data());
@@ -305,6 +305,14 @@ bool HttpGet::end(CURLcode code) {
   } else if (code == CURLE_OK || is_passing_failure(code)) {
     const std::string reason = code == CURLE_OK ? "the file is cut" : curl_easy_strerror(code);
     retry(message_.front() != '\0' ? message_.data() : reason, {});
+  } else if (code == CURLE_OUT_OF_MEMORY) {
+    // What libcurl also says of a line in the head that is longer than it takes.
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format(
+            "{}: a line in the head of the hub's answer is too long, or memory is short", what_
+        )
+    );
   } else {
     throw Error(
         ErrorCode::kUnsupported,
@@ -343,6 +351,7 @@ void HttpGet::retry(const std::string& reason, std::chrono::seconds retry_after)
   const bool progressed = receiver_.have() >= furthest_ + kProgress;
   furthest_ = progressed ? receiver_.have() : furthest_;
   failures_ = progressed ? 1 : failures_ + 1;
+  last_failure_ = reason;
   redirects_ = 0;
   address_ = first_address_;
   if (failures_ >= kMaxFailures || retry_after > kLongestRetryAfter) {

@@ -21,11 +21,16 @@
 
 namespace saker::hub {
 
+// A slower transfer counts as stalled.
+inline constexpr long kMinBytesPerSecond = 1024;
+
 struct FetcherOptions {
   std::string endpoint;              // Without a slash at its end.
   std::string token;                 // Empty: none.
-  std::chrono::seconds timeout{10};  // For connecting, and without a byte.
-  std::string http_proxy;            // For http addresses. Empty: libcurl's choice.
+  std::chrono::seconds timeout{10};  // For connecting, and below kMinBytesPerSecond.
+  // For all texts of a fetcher together, with what is tried again.
+  std::chrono::milliseconds text_limit{60'000};
+  std::string http_proxy;  // For http addresses. Empty: libcurl's choice.
   std::stop_token stop;
 };
 
@@ -38,6 +43,8 @@ class HttpGet {
 
   Receiver& receiver() const { return receiver_; }
 
+  const std::string& what() const { return what_; }
+
   CURL* easy() const { return easy_.get(); }
 
   bool is_due(std::chrono::steady_clock::time_point now) const { return !running_ && now >= due_; }
@@ -45,6 +52,9 @@ class HttpGet {
   bool is_running() const { return running_; }
 
   std::chrono::steady_clock::time_point due() const { return due_; }
+
+  // Why the last attempt failed; empty before one did.
+  const std::string& last_failure() const { return last_failure_; }
 
   // Prepares the request to address_.
   void begin();
@@ -81,6 +91,7 @@ class HttpGet {
   std::uintmax_t from_ = 0;
   std::uintmax_t furthest_ = 0;  // Of the body, when it last made progress.
   std::size_t unread_ = 0;       // Of this answer's body.
+  std::string last_failure_;
   int redirects_ = 0;
   int failures_ = 0;
   bool running_ = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/model_name.h"
 
-#include "saker/base/utf8.h"
+#include "saker/base/characters/printable.h"
+#include "saker/base/characters/utf8_character.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,6 +33,18 @@ bool is_repo(std::string_view repo) {
          (slash == std::string_view::npos
               ? is_plain_name(repo)
               : is_plain_name(repo.substr(0, slash)) && is_plain_name(repo.substr(slash + 1)));
+}
+
+// Valid UTF-8 without control characters.
+bool is_printable(std::string_view text) {
+  while (!text.empty()) {
+    const auto [length, code] = first_character(text);
+    if (length == 0 || is_control(code)) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 bool is_path_part(std::string_view part) {
@@ -81,10 +94,8 @@ bool is_digest(std::string_view name) {
 }
 
 bool is_file_path(std::string_view path) {
-  const bool plain = std::none_of(path.begin(), path.end(), [](unsigned char c) {
-    return c < 0x20 || c == 0x7f || c == '\\';
-  });
-  if (path.empty() || path.size() > kMaxPath || !plain || find_invalid_utf8(path)) {
+  if (path.empty() || path.size() > kMaxPath || path.find('\\') != std::string_view::npos ||
+      !is_printable(path)) {
     return false;
   }
   for (std::size_t begin = 0; begin <= path.size();) {

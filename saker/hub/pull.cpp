@@ -10,8 +10,10 @@
 #include "saker/hub/pull_plan.h"
 #include "saker/hub/remote_files.h"
 #include "saker/hub/repo_cache.h"
+#include "saker/hub/web_address.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -36,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxIndex = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds kBetweenReports{100};
+constexpr std::chrono::milliseconds kSilentWait{2000};
 constexpr int kMaxParallel = 64;
 
 // The downloads of one commit, some at a time.
@@ -67,6 +70,7 @@ class Downloads {
   void ask(BlobDownload& download);
   void require_space() const;
   void report(bool at_once);
+  void tell_waiting();
 
   Fetcher& fetcher_;
   const RepoCache& repo_;
@@ -76,6 +80,8 @@ class Downloads {
   std::set<std::string> known_;  // Digests.
   std::vector<std::unique_ptr<BlobDownload>> downloads_;
   Clock::time_point reported_{};
+  Clock::time_point worked_ = Clock::now();  // When something of our own was last on its way.
+  bool told_waiting_ = false;
 };
 
 void Downloads::add(std::span<const RemoteFile> files) {
@@ -92,6 +98,7 @@ void Downloads::run() {
   require_space();
   while (take_turns()) {
     report(false);
+    tell_waiting();
     take_finished();
     for (const auto& download : downloads_) {
       if (download->state() != FileState::kVerifying) {
@@ -132,6 +139,25 @@ bool Downloads::take_turns() {
                                                                                                 : 0;
   }
   return left;
+}
+
+// Once, when all that is left has been another process's for a while.
+void Downloads::tell_waiting() {
+  std::size_t elsewhere = 0;
+  for (const auto& download : downloads_) {
+    const FileState state = download->state();
+    if (state == FileState::kFetching || state == FileState::kVerifying) {
+      worked_ = Clock::now();
+      return;
+    }
+    elsewhere += state == FileState::kElsewhere ? 1 : 0;
+  }
+  if (elsewhere > 0 && !told_waiting_ && Clock::now() - worked_ >= kSilentWait) {
+    told_waiting_ = true;
+    spdlog::warn(
+        "{}: another process fetches {} of its files; waiting for it", to_string(name_), elsewhere
+    );
+  }
 }
 
 void Downloads::ask(BlobDownload& download) {
@@ -224,6 +250,18 @@ std::vector<RemoteFile> joined(std::vector<RemoteFile> files, const std::vector<
   return files;
 }
 
+// Whoever is between here and there reads it; on this machine nobody is.
+void warn_of_clear_token(const std::string& hub) {
+  const auto origin = origin_of(hub);
+  if (!origin || origin->scheme != "http" || token().empty()) {
+    return;
+  }
+  const std::string& host = origin->host;
+  if (host != "localhost" && host != "[::1]" && !host.starts_with("127.")) {
+    spdlog::warn("the token goes to {} unencrypted: HF_ENDPOINT is no https address", quote(host));
+  }
+}
+
 }  // namespace
 
 PullReport pull(const ModelName& name, const PullOptions& options) {
@@ -246,9 +284,11 @@ PullReport pull(const ModelName& name, const PullOptions& options) {
       .endpoint = hub,
       .token = token(),
       .timeout = download_timeout(),
+      .text_limit = options.list_limit,
       .http_proxy = http_proxy(),
       .stop = options.stop,
   });
+  warn_of_clear_token(hub);
   const std::string commit = find_commit(fetcher, name);
   const auto remote = list_files(fetcher, hub, name.repo, commit);
   std::vector<RemoteFile> files;

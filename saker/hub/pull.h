@@ -7,10 +7,12 @@
 //
 // An interrupted pull leaves parts and no snapshot; the next one goes on from them. Files are
 // verified by SHA-256, small ones by git's SHA-1, before they get their names; the snapshot appears
-// when all are there, the ref last. Any number of processes may pull the same model.
+// when all are there, the ref last. Any number of processes may pull the same model; who waits for
+// another one's file says so after two seconds, as a warning of the log.
 
 #include "saker/hub/model_name.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,6 +43,8 @@ struct PullOptions {
   std::filesystem::path cache;       // Empty: the environment's.
   std::vector<std::string> include;  // Patterns (*, ?, [ab]) of further files to fetch.
   int parallel = 8;                  // Files at a time, 1 to 64.
+  // For the commit and the list of files, with what is tried again.
+  std::chrono::milliseconds list_limit{60'000};
   // Called on the pulling thread, at most ten times a second and at the end; what it throws ends
   // the pull.
   std::function<void(std::span<const FileProgress> files)> progress;

@@ -122,6 +122,16 @@ std::optional<fs::path> RepoCache::find_snapshot(std::string_view revision) cons
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
+fs::path RepoCache::blob_of(const fs::path& file) const {
+  std::error_code failed;
+  const fs::path target = fs::read_symlink(file, failed);
+  if (failed) {
+    return file;
+  }
+  fs::path blob = (file.parent_path() / target).lexically_normal();
+  return blob.parent_path() == path_ / "blobs" ? blob : file;
+}
+
 void RepoCache::make_folders() const {
   make_folder(path_ / "blobs");
   make_folder(snapshots());

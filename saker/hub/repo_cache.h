@@ -42,6 +42,9 @@ class RepoCache {
   // there.
   std::optional<std::filesystem::path> find_snapshot(std::string_view revision) const;
 
+  // The blob that a file of a snapshot is; the file itself where it is none of the model's blobs.
+  std::filesystem::path blob_of(const std::filesystem::path& file) const;
+
   // The commit that a ref names.
   std::optional<std::string> read_ref(std::string_view revision) const;
 

@@ -325,6 +325,7 @@ class Faults(HubTest):
             ({"path": "../../x.json"}, "expected a path inside the model"),
             ({"path": "/etc/x.json"}, "expected a path inside the model"),
             ({"path": "a\nb.json"}, "expected a path inside the model"),
+            ({"path": "a\u009b31m.json"}, "expected a path inside the model"),
             ({"path": "a\0.json"}, "expected a path inside the model"),
             ({"path": 5}, "'path' is 5"),
             ({"oid": "../../../x"}, "hexadecimal digits"),

@@ -45,8 +45,21 @@ TEST(ModelName, FilePaths) {
     EXPECT_TRUE(is_file_path(path)) << path;
   }
   for (const std::string_view path :
-       {"", ".", "..", "/a", "a/", "a//b", "../a", "a/../b", "a/.", "a\nb", "a\\b", "a\x7f", "\xff"
-       }) {
+       {"",
+        ".",
+        "..",
+        "/a",
+        "a/",
+        "a//b",
+        "../a",
+        "a/../b",
+        "a/.",
+        "a\nb",
+        "a\\b",
+        "a\x7f",
+        "a\u0085b",
+        "a\u009b31m",
+        "\xff"}) {
     EXPECT_FALSE(is_file_path(path)) << path;
   }
   EXPECT_FALSE(is_file_path(std::string(256, 'a')));

@@ -41,7 +41,7 @@ bool takes_a_model(const CLI::App& command) {
 // Commands that manage the cache itself.
 bool is_about_the_cache(const CLI::App& command) {
   const std::string& name = command.get_name();
-  return name == "pull" || name == "list" || name == "rm";
+  return name == "pull" || name == "list" || name == "rm" || name == "verify";
 }
 
 void fetch_if_missing(const std::string& text) {
