@@ -3,6 +3,7 @@
 # subscripts of the standard library are checked, return addresses guarded, tables of functions read-only before the
 # program begins. tools/check_hardening.sh looks at the result. The kernels' bodies (cmake/isa.cmake) take none of it:
 # their callers check sizes, and they are where the time goes.
+option(SAKER_HARDENING "Guard our own code against its faults" ON)
 include(CheckPIESupported)
 check_pie_supported()
 
@@ -13,6 +14,9 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT SAKER_SANITIZE)
 endif()
 
 function(saker_harden)
+  if(NOT SAKER_HARDENING)
+    return()
+  endif()
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE ${hardening_flags})
     target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
