@@ -1,8 +1,10 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel, training, 64-bit ARM
+# make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
+#                training, 64-bit ARM; goes on after a failure, and says at the end what failed
+# make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all setup saker run test check-all check-format check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all setup saker run test check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
 	check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
 
 PRESET ?= release
@@ -26,13 +28,27 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-check-all: check-format check-tsan check-tidy check-asan check-fuzz check-long check-speculation check-parity check-python \
-	check-text check-training check-arm64 check-real
+checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-long check-speculation \
+	check-parity check-python check-text check-training check-arm64 check-real
+
+check-all:
+	@tools/check_all.sh $(checks)
+
+nightly:
+	@FUZZ_HOURS=1 SLICE=225 tools/check_all.sh $(checks)
 
 check-format:
 	@tools/setup.sh checks
 	@python3 tools/check_layers.py
 	@tools/check_format.sh
+
+# Of the release build, whatever PRESET is.
+check-hardening: setup
+	@tools/build.sh release saker
+	@tools/check_hardening.sh build/release
+
+check-dependencies: setup
+	@tools/check_dependencies.sh
 
 # Races: the tests that are labelled threads, which do not run MLX.
 check-tsan: setup
@@ -49,7 +65,7 @@ check-asan: setup
 
 check-fuzz:
 	@tools/setup.sh checks
-	@tools/check_fuzz.sh 300
+	@if [ -n "$(FUZZ_HOURS)" ]; then tools/fuzz_long.sh $(FUZZ_HOURS); else tools/check_fuzz.sh 300; fi
 
 # Random scripts and kill -9 at random points, for longer than CI has time for.
 check-long: saker
