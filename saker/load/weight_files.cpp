@@ -17,6 +17,7 @@
 #include <map>
 #include <ranges>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -167,7 +168,7 @@ WeightFiles beside_index(const fs::path& dir, std::string_view reason) {
 
 std::string list_names(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kListed);
-  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  std::string text = fmt::format("{}", fmt::join(std::span(names).first(shown), ", "));
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 

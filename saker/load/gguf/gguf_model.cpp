@@ -118,7 +118,8 @@ class Model {
 
   DerivedTensor derived(const TensorEntry& entry, const TensorRole& role) {
     require(
-        role.rotated_heads == 0 || entry.shape.front() % (2 * role.rotated_heads) == 0,
+        role.rotated_heads == 0 ||
+            entry.shape.front() % (std::int64_t{2} * role.rotated_heads) == 0,
         ErrorCode::kCorruptData,
         "{}: tensor {} has {} rows, expected a multiple of 2 for each of {} heads",
         part(entry).what,
