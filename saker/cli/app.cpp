@@ -31,7 +31,10 @@ constexpr int kWrongUsage = 2;
 
 int fail(std::string_view message) {
   std::fflush(stdout);
-  print_error(fmt::format("error: {}\n", message));
+  // Where there is no memory to put the line together either.
+  for (const std::string_view piece : {std::string_view("error: "), message, {"\n"}}) {
+    print_error(piece);
+  }
   return kFailure;
 }
 
@@ -103,9 +106,7 @@ void keep_memory(const CLI::App& app) {
   }
 }
 
-}  // namespace
-
-int run(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   log_to_stderr();
   end_with_reader();
   fail_large_writes();
@@ -137,21 +138,32 @@ int run(int argc, char** argv) {
   add_log_level(app);
   refuse_empty_names(app);
   try {
-    try {
-      app.parse(argc, argv);
-      keep_memory(app);
-      fetch_missing_models(app);
-      return action();
-    } catch (const CLI::ParseError& error) {
-      return explain(app, error);
-    }
+    app.parse(argc, argv);
+    keep_memory(app);
+    fetch_missing_models(app);
+    return action();
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+}
+
+// What is wrong, of errors that are not ours. Needs no memory where that is what lacks.
+int fail_by(const std::exception& error) {
+  if (const auto what = shortage(error)) {
+    return fail(*what);
+  }
+  return fail(file_failure(error).value_or(fmt::format("internal: {}", error.what())));
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return run_command(argc, argv);
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::exception& error) {
-    if (const auto what = shortage(error)) {
-      return fail(*what);
-    }
-    return fail(file_failure(error).value_or(fmt::format("internal: {}", error.what())));
+    return fail_by(error);
   }
 }
 

@@ -33,6 +33,8 @@ def same_addresses():
 
 @unittest.skipUnless(LIBRARY, "needs the library of faults, which builds with sanitizers have not")
 class Faults(SakerTest):
+    maxDiff = None
+
     def setUp(self):
         super().setUp()
         self.messages = self.write("m.json", '[{"role": "user", "content": "hi"}]')
