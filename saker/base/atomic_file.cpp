@@ -119,15 +119,17 @@ void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) 
 }
 
 void AtomicFile::commit() {
+  const bool is_flushed = ::fsync(descriptor_) == 0;  // Before its errno is asked for.
   require(
-      ::fsync(descriptor_) == 0,
+      is_flushed,
       ErrorCode::kCapacity,
       "{}: cannot be flushed: {}",
       quote_path(path_),
       reason(errno)
   );
+  const bool is_renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
   require(
-      ::rename(temporary_.c_str(), path_.c_str()) == 0,
+      is_renamed,
       ErrorCode::kNotFound,
       "{}: cannot be replaced: {}",
       quote_path(path_),

@@ -31,6 +31,16 @@ int read_last(const MappedFile& file) {
   return std::to_integer<int>(*last);
 }
 
+// Writes to a file that may not grow; the exit code.
+int write_beyond_the_limit(const std::filesystem::path& folder) {
+  const rlimit limit{.rlim_cur = 4096, .rlim_max = 4096};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  saker::testing::expect_error(ErrorCode::kCapacity, {"File too large"}, [&] {
+    AtomicFile(folder / "file").write(std::string(10'000, 'x'));
+  });
+  return std::filesystem::is_empty(folder) && !::testing::Test::HasFailure() ? 0 : 2;
+}
+
 TEST(LostFiles, AFileThatShrinksIsOneLine) {
   const TemporaryDir dir;
   const auto path = dir.write("model \x1b[31m\xc2\x9b.safetensors", std::string(100'000, 'x'));
@@ -83,12 +93,7 @@ TEST(LostFiles, AFileThatMayNotGrowIsAnError) {
   EXPECT_EXIT(
       {
         fail_large_writes();
-        const rlimit limit{.rlim_cur = 4096, .rlim_max = 4096};
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-        saker::testing::expect_error(ErrorCode::kCapacity, {"File too large"}, [&] {
-          AtomicFile(dir.path() / "file").write(std::string(10'000, 'x'));
-        });
-        std::exit(std::filesystem::is_empty(dir.path()) && !::testing::Test::HasFailure() ? 0 : 2);
+        std::exit(write_beyond_the_limit(dir.path()));
       },
       ExitedWithCode(0),
       ""

@@ -24,8 +24,9 @@ constexpr std::size_t kMaxShownName = 200;
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
+  const bool is_random = ::getentropy(&bits, sizeof(bits)) == 0;
   require(
-      ::getentropy(&bits, sizeof(bits)) == 0,
+      is_random,
       ErrorCode::kCapacity,
       "the system gives no random numbers: {}",
       std::generic_category().message(errno)
@@ -42,8 +43,9 @@ std::filesystem::path temporary_path(const std::filesystem::path& path) {
 }
 
 void make_new_folder(const std::filesystem::path& path, const std::filesystem::path& shown) {
+  const bool is_made = ::mkdir(path.c_str(), 0777) == 0;
   require(
-      ::mkdir(path.c_str(), 0777) == 0,
+      is_made,
       ErrorCode::kNotFound,
       "{}: cannot be made: {}",
       quote_path(shown),
