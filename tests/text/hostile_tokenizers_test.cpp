@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand tokenizers made to harm: each step is legal or nearly so, and together they grow, search or break.
-// Whatever they are, loading them and encoding and decoding a little either works or fails with one line.
+// A thousand tokenizers made to harm: each step is legal or nearly so, and together they grow,
+// search or break. Whatever they are, loading them and encoding and decoding a little either works
+// or fails with one line.
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/memory.h"
@@ -173,9 +174,7 @@ class Maker {
             {"use_regex", one_in(2)}
         };
       default:
-        return {
-            {"type", of<std::string>({"Whitespace", "WhitespaceSplit", "UnicodeScripts"})}
-        };
+        return {{"type", of<std::string>({"Whitespace", "WhitespaceSplit", "UnicodeScripts"})}};
     }
   }
 
@@ -250,6 +249,26 @@ class Maker {
       default:
         return {{"type", of<std::string>({"ByteFallback", "Fuse", "ByteLevel"})}};
     }
+  }
+
+  Json truncation() {
+    return {
+        {"direction", "Right"},
+        {"max_length", of({0, 1, 512})},
+        {"strategy", "LongestFirst"},
+        {"stride", of({0, 1000})}
+    };
+  }
+
+  static Json padding() {
+    return {
+        {"strategy", {{"Fixed", 1'000'000'000'000}}},
+        {"direction", "Right"},
+        {"pad_to_multiple_of", nullptr},
+        {"pad_id", 0},
+        {"pad_type_id", 0},
+        {"pad_token", "<unk>"}
+    };
   }
 
   Json added_tokens() {
