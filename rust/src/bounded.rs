@@ -6,7 +6,7 @@
 use crate::memory::{self, Bounds, Failed, Scope, Shortage};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How work failed.
@@ -29,7 +29,7 @@ impl Failure {
             Failure::Text(text) => text.clone(),
             Failure::NoMemory => "there is not enough memory".into(),
             Failure::Bytes(most) => format!("it takes more than {} MB of memory", most >> 20),
-            Failure::Time(most) | Failure::Lost(most) => format!("it takes more than {} s", most.as_secs_f64()),
+            Failure::Time(most) | Failure::Lost(most) => format!("it takes more than {:.1} s", most.as_secs_f64()),
         }
     }
 }
@@ -54,6 +54,29 @@ fn failure_of(shortage: Shortage, bounds: Option<Bounds>) -> Failure {
         (Shortage::Time, Some(bounds)) => Failure::Time(bounds.time),
         _ => Failure::NoMemory,
     }
+}
+
+/// How much slower this machine is than the one that times are given for, from 1 to 16: what loads in a second there
+/// must not fail here. The least of some tries, since others may run beside.
+fn slowness() -> f64 {
+    const REFERENCE: Duration = Duration::from_micros(375);
+    static KNOWN: OnceLock<f64> = OnceLock::new();
+    let try_once = || {
+        let start = memory::thread_time();
+        let mut words: Vec<String> =
+            (0..4096u64).map(|i| format!("{:x}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
+        words.sort_unstable();
+        drop(std::hint::black_box(words));
+        memory::thread_time() - start
+    };
+    *KNOWN.get_or_init(|| {
+        let best = (0..4).map(|_| try_once()).min().unwrap_or(REFERENCE);
+        (best.as_secs_f64() / REFERENCE.as_secs_f64()).clamp(1.0, 16.0)
+    })
+}
+
+fn paced(bounds: Bounds) -> Bounds {
+    Bounds { time: bounds.time.mul_f64(slowness()), ..bounds }
 }
 
 fn prepare() {
@@ -92,7 +115,7 @@ pub fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Runs `body` on this thread, within `bounds`. REQUIRES: it allocates often enough to be stopped by that.
 pub fn here<T>(bounds: Bounds, body: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught_within(Some(bounds), body)
+    caught_within(Some(paced(bounds)), body)
 }
 
 /// Where the thread leaves what came out.
@@ -143,6 +166,7 @@ pub fn apart<T: Send + 'static>(
     bounds: Bounds,
     body: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    let most = paced(bounds).time;
     let slot = Arc::new(Slot { result: Mutex::new(None), filled: Condvar::new() });
     let shared = slot.clone();
     let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(stack);
@@ -157,9 +181,9 @@ pub fn apart<T: Send + 'static>(
         _ => Failure::Text(format!("no thread: {e}")),
     })?;
     // A little longer than `bounds`, by which it should have ended itself.
-    let result = wait(&slot, &thread, bounds.time + 2 * LOOK);
+    let result = wait(&slot, &thread, most + 2 * LOOK);
     if result.is_some() || thread.is_finished() {
         let _ = thread.join();
     }
-    result.unwrap_or(Err(Failure::Lost(bounds.time)))
+    result.unwrap_or(Err(Failure::Lost(most)))
 }

@@ -64,7 +64,8 @@ pub fn time_on(clock: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-fn thread_time() -> Duration {
+/// Processor time of this thread.
+pub fn thread_time() -> Duration {
     time_on(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

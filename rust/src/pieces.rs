@@ -209,7 +209,7 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) as usize % most
         };
-        (0..400)
+        (0..100)
             .map(|_| {
                 let count = next(40);
                 (0..count).map(|_| PARTS[next(PARTS.len())].to_owned() + ["", " ", " "][next(3)]).collect()
@@ -219,7 +219,9 @@ mod tests {
 
     fn order(text: &str, most: usize) -> Order<'_> {
         let bounds = Bounds { bytes: 1 << 28, time: std::time::Duration::from_secs(60) };
-        Order { text, add_special_tokens: false, most, bounds, is_shared: true }
+        // Some with further threads, which cost more than such a text.
+        let is_shared = text.len() % 8 == 0;
+        Order { text, add_special_tokens: false, most, bounds, is_shared }
     }
 
     fn check(tokenizer: &Tokenizer) -> usize {
@@ -262,7 +264,7 @@ mod tests {
                 added(),
             ),
         ];
-        assert!(tokenizers.iter().all(|tokenizer| check(tokenizer) > 1000));
+        assert!(tokenizers.iter().all(|tokenizer| check(tokenizer) > 200));
     }
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
             tokenizer(Value::Null, metaspace(false), model, added()),
             tokenizer(Value::Null, metaspace(true), unigram, added()),
         ];
-        assert!(tokenizers.iter().all(|tokenizer| check(tokenizer) > 1000));
+        assert!(tokenizers.iter().all(|tokenizer| check(tokenizer) > 200));
     }
 
     #[test]

@@ -25,6 +25,9 @@ const MB: usize = 1 << 20;
 /// The engine recurses over what a file nests, 128 levels at most.
 const STACK: usize = 4 * MB;
 
+/// For a little text or a few tokens, which take some milliseconds.
+const SMALL: Duration = Duration::from_secs(1);
+
 /// Beside a copy of the file, and what the caller holds of it.
 fn load_bounds(size: usize) -> Bounds {
     Bounds { bytes: (448 * MB).saturating_sub(size), time: Duration::from_secs(4) }
@@ -32,15 +35,15 @@ fn load_bounds(size: usize) -> Bounds {
 
 /// An encoding takes up to 220 bytes a byte of its text, so that a megabyte always finds room.
 fn encode_bounds(size: usize) -> Bounds {
-    Bounds { bytes: 256 * MB + 12 * size, time: Duration::from_secs(4) + Duration::from_micros(1) * size as u32 }
+    Bounds { bytes: 256 * MB + 12 * size, time: SMALL + Duration::from_micros(1) * size as u32 }
 }
 
 fn decode_bounds(count: usize) -> Bounds {
-    Bounds { bytes: 256 * MB + 256 * count, time: Duration::from_secs(4) + Duration::from_micros(1) * count as u32 }
+    Bounds { bytes: 256 * MB + 256 * count, time: SMALL + Duration::from_micros(1) * count as u32 }
 }
 
 /// One more token of an answer, or the end of it.
-const STEP_BOUNDS: Bounds = Bounds { bytes: 256 * MB, time: Duration::from_secs(4) };
+const STEP_BOUNDS: Bounds = Bounds { bytes: 256 * MB, time: SMALL };
 
 pub struct Engine {
     pub tokenizer: Tokenizer,

@@ -120,7 +120,7 @@ class Names {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
 
-  std::set<std::string, std::less<>> names_;
+  std::set<std::string, std::less<>> names_{"messages"};  // Always checked.
 };
 
 // A template's variables: of all that are given those that it may read. Files and requests may give
