@@ -8,6 +8,7 @@
 #include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/lost_files.h"
+#include "saker/cli/no_memory.h"
 #include "saker/cli/output.h"
 #include "saker/engine/logging.h"
 
@@ -111,6 +112,7 @@ int run_command(int argc, char** argv) {
   end_with_reader();
   fail_large_writes();
   explain_lost_files();
+  explain_shortage_anywhere();
   CLI::App app{"Saker runs large language models: chat, generate, score, measure."};
   app.name("saker");
   app.set_version_flag("--version", "saker " SAKER_VERSION);

@@ -22,9 +22,9 @@
 namespace saker::cli {
 namespace {
 
+using saker::testing::TemporaryDir;
 using ::testing::ExitedWithCode;
 using ::testing::KilledBySignal;
-using saker::testing::TemporaryDir;
 
 int read_last(const MappedFile& file) {
   const volatile std::byte* last = &file.bytes().back();

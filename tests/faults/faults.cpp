@@ -247,7 +247,8 @@ ssize_t pwrite64(int file, const void* bytes, std::size_t size, off_t at) {
 
 std::size_t fwrite(const void* bytes, std::size_t size, std::size_t count, std::FILE* file) {
   using Write = std::size_t (*)(const void*, std::size_t, std::size_t, std::FILE*);
-  return file != stderr && call_fails("write") ? 0 : next<Write>("fwrite")(bytes, size, count, file);
+  return file != stderr && call_fails("write") ? 0
+                                               : next<Write>("fwrite")(bytes, size, count, file);
 }
 
 ssize_t writev(int file, const iovec* parts, int count) {

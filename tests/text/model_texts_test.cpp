@@ -30,9 +30,13 @@ TEST(ModelTexts, AreTheFilesOfAFolder) {
   EXPECT_TRUE(texts.has("config.json"));
   EXPECT_FALSE(texts.has("missing"));
   EXPECT_EQ(texts.read_json("config.json"), Json({{"a", 1}}));
-  EXPECT_EQ(texts.names_in("templates", ".jinja"), (Names{"templates/a.jinja", "templates/b.jinja"}));
+  EXPECT_EQ(
+      texts.names_in("templates", ".jinja"), (Names{"templates/a.jinja", "templates/b.jinja"})
+  );
   EXPECT_EQ(texts.names_in("missing", ".jinja"), Names());
-  expect_error(ErrorCode::kNotFound, {"missing", "No such file"}, [&] { texts.read("missing", 9); });
+  expect_error(ErrorCode::kNotFound, {"missing", "No such file"}, [&] {
+    texts.read("missing", 9);
+  });
   expect_error(ErrorCode::kCorruptData, {"config.json", "8 bytes", "at most 7"}, [&] {
     texts.read("config.json", 7);
   });
