@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/no_memory.h"
+
+#include "saker/base/memory.h"
+#include "saker/cli/output.h"
+
+#include <unistd.h>
+
+#include <exception>
+
+namespace saker::cli {
+namespace {
+
+std::terminate_handler& usual() {
+  static std::terminate_handler handler = nullptr;
+  return handler;
+}
+
+// Needs no memory itself.
+void tell_shortage() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) {
+      std::rethrow_exception(error);
+    }
+  } catch (const std::exception& error) {
+    if (const auto what = shortage(error)) {
+      print_error("error: ");
+      print_error(*what);
+      print_error("\n");
+      ::_exit(1);
+    }
+  } catch (...) {
+    usual()();
+  }
+  usual()();
+}
+
+}  // namespace
+
+void explain_shortage_anywhere() {
+  usual() = std::set_terminate(tell_shortage);
+}
+
+}  // namespace saker::cli
