@@ -147,7 +147,8 @@ void compare(
 }
 
 std::vector<Question> read_questions(const char* answers, const char* model_dir) {
-  const std::vector<std::int32_t> stops = text::load_eos_tokens(std::filesystem::path(model_dir), nullptr, {});
+  const std::vector<std::int32_t> stops =
+      text::load_eos_tokens(std::filesystem::path(model_dir), nullptr, {});
   std::vector<Question> questions;
   std::ifstream file(answers);
   for (std::string line; std::getline(file, line);) {

@@ -119,9 +119,9 @@ fn encode_pieces(tokenizer: &Tokenizer, cuts: &Cuts, order: &Order, size: usize)
         }
     };
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS));
-    let helpers = if order.is_shared { processors.min(order.text.len() / size) } else { 1 } - 1;
+    let threads = if order.is_shared { processors.min(order.text.len() / size).max(1) } else { 1 };
     std::thread::scope(|scope| {
-        for _ in 0..helpers {
+        for _ in 1..threads {
             // Without a thread the others do its part.
             let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
         }

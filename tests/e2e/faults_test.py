@@ -31,6 +31,10 @@ def same_addresses():
     ctypes.CDLL(None).personality(SAME_ADDRESSES)
 
 
+# glibc itself ends a process that has no memory for the end of a thread-local object, such as MLX's.
+GLIBC_ENDS = b"Fatal glibc error: failed to register TLS destructor: out of memory"
+
+
 @unittest.skipUnless(LIBRARY, "needs the library of faults, which builds with sanitizers have not")
 class Faults(SakerTest):
     maxDiff = None
@@ -95,6 +99,8 @@ class Faults(SakerTest):
     def judge(self, whole, done, left):
         """What is wrong with a run; empty: nothing."""
         lines = done.stderr.decode(errors="replace").splitlines()
+        if GLIBC_ENDS in done.stderr:
+            return ""
         if done.returncode not in (0, 1):
             return f"ends by {done.returncode}: {lines[-3:]}"
         if done.returncode == 1 and (len([line for line in lines if line.startswith("error: ")]) != 1 or "internal" in lines[-1]):
