@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -31,6 +32,7 @@ def same_addresses():
     ctypes.CDLL(None).personality(SAME_ADDRESSES)
 
 
+TEMPORARY = re.compile(r"(^|/)[.][^/]+[.][0-9a-f]{16}[.]tmp(/|$)")
 # glibc itself ends a process that has no memory for the end of a thread-local object, such as MLX's.
 GLIBC_ENDS = b"Fatal glibc error: failed to register TLS destructor: out of memory"
 
@@ -108,6 +110,9 @@ class Faults(SakerTest):
         if done.returncode == 0 and not lines and done.stdout != whole[0].stdout and not self.changes:
             return f"gives {done.stdout[:200]}"
         strange = {path for path, digest in left.items() if whole[1].get(path) != digest and not path.startswith("prefix/")}
+        if b"error: " in done.stderr:
+            # Where memory runs out in a thread, the process ends at once: what has no name yet stays, as after a kill.
+            strange = {path for path in strange if not TEMPORARY.search(path)}
         return f"leaves {strange}" if strange and not self.changes else ""
 
     def check(self, name, calls):
