@@ -17,6 +17,7 @@ mod evaluate;
 mod expression_values;
 mod expressions;
 mod filters;
+mod folding;
 mod functions;
 mod integers;
 mod lexer;

@@ -93,7 +93,7 @@ TEST(TemplateLanguage, ReadsExpressionsAsJinja) {
       {"{{ self is defined }} {{ 'a' 'b' }} {{ 1, 2 }}", "True ab (1, 2)"},
       {"{{ 'abc'.translate({97: 'x', 98: none}) }}", "xc"},
       {"{% if []|select %}yes{% endif %}{{ {'a': 1}.items() }}", "yesdict_items([('a', 1)])"},
-      {"{{ (3 < 2)[1:] is defined }} {{ [1, 2][1:] }}", "False [2]"},  // Of constants.
+      {"{{ (3 < 2)[1:] is defined }} {{ [1, 2][1:] }} {{ none[1:] }}", "False [2] "},
       {"{{ 'a' % missing }}{{ '%s' % missing }}", "a"},
   };
   for (const auto& [source, text] : cases) {
@@ -104,6 +104,8 @@ TEST(TemplateLanguage, ReadsExpressionsAsJinja) {
   EXPECT_THROW(render("{{ missing|attr('x') }}"), Error);
   EXPECT_THROW(render("{{ 'a'.encode() in 'ab' }}"), Error);
   EXPECT_THROW(render("{{ (messages|length)[1:] }}"), Error);
+  EXPECT_THROW(render("{% set x = none[1:] %}"), Error);
+  EXPECT_THROW(render("{% if 2[1:] %}{% endif %}"), Error);
 }
 
 // The digits of what comes in go out again.

@@ -10,7 +10,6 @@ use super::functions::call_value;
 use super::integers;
 use super::lists::items_of;
 use super::methods;
-use super::names::is_constant;
 use super::operators;
 use super::python::{kind_name, write_str};
 use super::syntax::{Call, Comparison, Expr, Operator};
@@ -98,7 +97,7 @@ impl Frame<'_> {
             Expr::Compare(first, others) => self.comparison(first, others)?,
             Expr::Attribute(inner, name) => methods::attribute(&self.value(inner)?, name)?,
             Expr::Item(both) => self.item(&both.0, &both.1)?,
-            Expr::Slice(_) => return Err(invalid("a slice as a key")),
+            Expr::Slice(..) => return Err(invalid("a slice as a key")),
             Expr::Filter(Some(inner), name, call) => {
                 let value = self.value(inner)?;
                 apply_filter(name, &value, &self.arguments(call, None)?)?
@@ -136,11 +135,10 @@ impl Frame<'_> {
 
     fn item(&self, inner: &Expr, key: &Expr) -> Result<Value, Error> {
         let value = self.value(inner)?;
-        let Expr::Slice(parts) = key else {
+        let Expr::Slice(parts, is_folded) = key else {
             return methods::item(&value, &self.value(key)?);
         };
-        // jinja2 works constants out beforehand, where what has no items is undefined.
-        if !operators::is_sliceable(&value) && is_constant(inner) && is_constant(key) {
+        if *is_folded && !operators::is_sliceable(&value) {
             return Ok(Value::UNDEFINED);
         }
         let [start, stop, step] =

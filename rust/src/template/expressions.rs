@@ -285,7 +285,7 @@ impl Parser {
                 *part = Some(self.expression(true)?);
             }
         }
-        Ok(Expr::Slice(Box::new(parts)))
+        Ok(Expr::Slice(Box::new(parts), false))
     }
 
     fn call(&mut self, node: Expr) -> Result<Expr, Error> {

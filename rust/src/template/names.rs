@@ -25,7 +25,7 @@ pub fn walk(expr: &Expr, see: &mut dyn FnMut(&str)) {
             walk(first, see);
             others.iter().for_each(|(_, other)| walk(other, see));
         }
-        Expr::Slice(parts) => parts.iter().flatten().for_each(|part| walk(part, see)),
+        Expr::Slice(parts, _) => parts.iter().flatten().for_each(|part| walk(part, see)),
         Expr::Filter(value, _, call) => {
             value.iter().for_each(|value| walk(value, see));
             walk_call(call, see);
@@ -40,13 +40,6 @@ pub fn walk(expr: &Expr, see: &mut dyn FnMut(&str)) {
             parts.2.iter().for_each(|other| walk(other, see));
         }
     }
-}
-
-/// Whether an expression is the same whatever the template's variables are.
-pub fn is_constant(expr: &Expr) -> bool {
-    let mut reads_names = false;
-    walk(expr, &mut |_| reads_names = true);
-    !reads_names
 }
 
 fn walk_call(call: &Call, see: &mut dyn FnMut(&str)) {

@@ -92,7 +92,8 @@ fn write_percent(out: &mut Text, spec: &Spec, value: &Value) -> Result<(), Error
 /// `format % operand`.
 pub fn percent(format: &str, operand: &Value) -> Result<String, Error> {
     let values: Vec<Value> = if is_tuple(operand) { collect(operand)? } else { vec![operand.clone()] };
-    let is_mapping = matches!(operand.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Undefined) && !is_tuple(operand);
+    let is_mapping =
+        matches!(operand.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Undefined) && !is_tuple(operand);
     let mut operands = Operands { values: &values, used: 0 };
     let mut out = Text::default();
     let mut format = Format(format.chars().peekable());

@@ -7,6 +7,7 @@
 
 use super::arguments::{invalid, set_line};
 use super::filters::{has_filter, has_test};
+use super::folding::{fold_constants, Standing};
 use super::names::{read_before_set, walk};
 use super::syntax::{
     Call, Captured, Expr, For, If, Load, Macro, Node, Scope, Slot, Stmt, Target, Template, Variable, With,
@@ -230,55 +231,62 @@ impl Resolver {
     fn bind_call(&self, frame: usize, call: &mut Call, is_soft: bool) -> Result<(), Error> {
         let named = call.named.iter_mut().map(|(_, value)| value);
         let all = call.positional.iter_mut().chain(named).chain(&mut call.splat).chain(&mut call.splat_named);
-        all.into_iter().try_for_each(|expr| self.bind(frame, expr, is_soft))
+        all.into_iter().try_for_each(|expr| self.bind_names(frame, expr, is_soft))
     }
 
-    /// `is_soft` where a filter that does not exist only fails when it is used.
+    /// A whole expression. `is_soft` where a filter that does not exist only fails when it is used.
     fn bind(&self, frame: usize, expr: &mut Expr, is_soft: bool) -> Result<(), Error> {
+        fold_constants(expr, Standing::Elsewhere);
+        self.bind_names(frame, expr, is_soft)
+    }
+
+    fn bind_names(&self, frame: usize, expr: &mut Expr, is_soft: bool) -> Result<(), Error> {
         match expr {
             Expr::Constant(_) => Ok(()),
             Expr::Name(variable) => self.bind_variable(frame, variable),
             Expr::Tuple(items) | Expr::List(items) | Expr::Concat(items) => {
-                items.iter_mut().try_for_each(|item| self.bind(frame, item, is_soft))
+                items.iter_mut().try_for_each(|item| self.bind_names(frame, item, is_soft))
             }
             Expr::Dict(pairs) => pairs.iter_mut().try_for_each(|(key, value)| {
-                self.bind(frame, key, is_soft)?;
-                self.bind(frame, value, is_soft)
+                self.bind_names(frame, key, is_soft)?;
+                self.bind_names(frame, value, is_soft)
             }),
             Expr::Negative(inner) | Expr::Positive(inner) | Expr::Not(inner) | Expr::Attribute(inner, _) => {
-                self.bind(frame, inner, is_soft)
+                self.bind_names(frame, inner, is_soft)
             }
             Expr::And(both) | Expr::Or(both) | Expr::Binary(_, both) | Expr::Item(both) => {
-                self.bind(frame, &mut both.0, is_soft)?;
-                self.bind(frame, &mut both.1, is_soft)
+                self.bind_names(frame, &mut both.0, is_soft)?;
+                self.bind_names(frame, &mut both.1, is_soft)
             }
             Expr::Compare(first, others) => {
-                self.bind(frame, first, is_soft)?;
-                others.iter_mut().try_for_each(|(_, other)| self.bind(frame, other, is_soft))
+                self.bind_names(frame, first, is_soft)?;
+                others.iter_mut().try_for_each(|(_, other)| self.bind_names(frame, other, is_soft))
             }
-            Expr::Slice(parts) => parts.iter_mut().flatten().try_for_each(|part| self.bind(frame, part, is_soft)),
+            Expr::Slice(parts, _) => {
+                parts.iter_mut().flatten().try_for_each(|part| self.bind_names(frame, part, is_soft))
+            }
             Expr::Filter(value, name, call) => {
                 if !is_soft && !has_filter(name) {
                     return Err(invalid(format!("the filter {name} is unknown")));
                 }
-                value.iter_mut().try_for_each(|value| self.bind(frame, value, is_soft))?;
+                value.iter_mut().try_for_each(|value| self.bind_names(frame, value, is_soft))?;
                 self.bind_call(frame, call, is_soft)
             }
             Expr::Test(value, name, call) => {
                 if !is_soft && !has_test(name) {
                     return Err(invalid(format!("the test {name} is unknown")));
                 }
-                self.bind(frame, value, is_soft)?;
+                self.bind_names(frame, value, is_soft)?;
                 self.bind_call(frame, call, is_soft)
             }
             Expr::Call(value, call) => {
-                self.bind(frame, value, is_soft)?;
+                self.bind_names(frame, value, is_soft)?;
                 self.bind_call(frame, call, is_soft)
             }
             Expr::Condition(parts) => {
-                self.bind(frame, &mut parts.0, true)?;
-                self.bind(frame, &mut parts.1, true)?;
-                parts.2.iter_mut().try_for_each(|other| self.bind(frame, other, true))
+                self.bind_names(frame, &mut parts.0, true)?;
+                self.bind_names(frame, &mut parts.1, true)?;
+                parts.2.iter_mut().try_for_each(|other| self.bind_names(frame, other, true))
             }
         }
     }
@@ -376,7 +384,10 @@ impl Resolver {
         for node in nodes {
             set_line(node.line);
             match &mut node.stmt {
-                Stmt::Emit(expr) => self.bind(frame, expr, is_soft)?,
+                Stmt::Emit(expr) => {
+                    fold_constants(expr, Standing::Printed);
+                    self.bind_names(frame, expr, is_soft)?;
+                }
                 Stmt::If(node) => self.bind_if(frame, node)?,
                 // Nobody else holds the loop yet.
                 Stmt::For(node) => Arc::get_mut(node).map_or(Ok(()), |node| self.bind_for(frame, node, is_soft))?,

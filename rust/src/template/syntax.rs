@@ -71,8 +71,8 @@ pub enum Expr {
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
     Attribute(Box<Expr>, String),
     Item(Box<(Expr, Expr)>),
-    /// What `a[b:c:d]` has between its brackets.
-    Slice(Box<[Option<Expr>; 3]>),
+    /// What `a[b:c:d]` has between its brackets, and whether it is worked out beforehand (folding.rs).
+    Slice(Box<[Option<Expr>; 3]>, bool),
     /// The value is that of a filter block where there is none.
     Filter(Option<Box<Expr>>, String, Box<Call>),
     Test(Box<Expr>, String, Box<Call>),
