@@ -64,7 +64,7 @@ TEST_P(DetokenizerTest, PiecesJoinToTheReference) {
 TEST_P(DetokenizerTest, PiecesOfAnyIdsJoinToDecodeAndAreUtf8) {
   const auto& tokenizer = *golden_.tokenizer;
   const auto known = known_ids(tokenizer);
-  rc::check([&] {
+  EXPECT_TRUE(rc::check([&] {
     const auto ids = *rc::gen::container<Ids>(rc::gen::elementOf(known));
     const DecodeOptions options{.skip_special_tokens = *rc::gen::arbitrary<bool>()};
     const auto parts = pieces(tokenizer, ids, options);
@@ -72,7 +72,7 @@ TEST_P(DetokenizerTest, PiecesOfAnyIdsJoinToDecodeAndAreUtf8) {
     for (const auto& part : parts) {
       RC_ASSERT(!find_invalid_utf8(part).has_value());
     }
-  });
+  }));
 }
 
 TEST_P(DetokenizerTest, WhatIsOutIsNeverTakenBack) {
