@@ -149,14 +149,6 @@ void run_int16_pairs(const VecInput& in, VecOutput& out) {
 }
 
 template <typename Words>
-void run_shift_right_int16_pairs(const VecInput& in, VecOutput& out) {
-  if constexpr (kInt16Dot) {
-    const Words a = load_u32(in.a);
-    store_u32(out.lanes, shift_right_int16_pairs<5>(a));
-  }
-}
-
-template <typename Words>
 void run_dot_int16_pairs(const VecInput& in, VecOutput& out) {
   if constexpr (kInt16Dot) {
     const Words acc = as_u32(load(in.z));
@@ -208,7 +200,6 @@ constexpr VecOperation kOperations[] = {
     {"where_nan", of_xyz<where_nan>},
     {"to_int", kInt16Dot ? run_to_int<F32x16> : nullptr},
     {"int16_pairs", kInt16Dot ? run_int16_pairs<U32x16> : nullptr},
-    {"shift_right_int16_pairs", kInt16Dot ? run_shift_right_int16_pairs<U32x16> : nullptr},
     {"dot_int16_pairs", kInt16Dot ? run_dot_int16_pairs<U32x16> : nullptr},
     {"dot_int16_sums", kWinogradDot ? run_dot_int16_sums<U32x16> : nullptr},
     {"look_up_integers<0>", kInt16Dot ? run_look_up_integers<0, U32x16> : nullptr},

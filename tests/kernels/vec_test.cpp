@@ -133,14 +133,6 @@ std::uint32_t add_halves(std::uint32_t a, std::uint32_t b) {
   return ((a + b) & 0xffffU) | ((a & 0xffff0000U) + (b & 0xffff0000U));
 }
 
-// Both divided by 32, rounded down.
-std::uint32_t shifted_halves(std::uint32_t a) {
-  const auto shifted = [](std::uint32_t half) {
-    return static_cast<std::uint16_t>(static_cast<std::int16_t>(half) >> 5);
-  };
-  return shifted(a & 0xffffU) | std::uint32_t{shifted(a >> 16U)} << 16U;
-}
-
 using Expected = std::function<std::uint32_t(const VecInput& in, int i)>;
 
 template <typename Function>
@@ -222,8 +214,6 @@ std::map<std::string, Expected> expectations(bool fused, bool arm) {
          const std::uint32_t* pair = (i < 8 ? in.a : in.b) + i % 8 * 2;
          return pair[0] >> 16U | (pair[1] & 0xffff0000U);
        }},
-      {"shift_right_int16_pairs", [](const VecInput& in, int i) { return shifted_halves(in.a[i]); }
-      },
       {"dot_int16_pairs",
        [=](const VecInput& in, int i) { return dot_int16(as_bits(in.z[i]), in.a[i], in.b[i]); }},
       {"dot_int16_sums",

@@ -39,9 +39,6 @@ using Bf16CodeProducts = CodeProducts;
 using Bf16CodeProducts = QuantizedProducts<Bf16Products>;
 #endif
 
-// Of pages whose scales and biases are float32.
-using FloatCodeProducts = QuantizedProducts<FloatProducts<true>>;
-
 // Calls function<Products>() with those of the pages.
 template <typename Function>
 void with_products(const AttendShape& shape, const Function& function) {
@@ -49,7 +46,7 @@ void with_products(const AttendShape& shape, const Function& function) {
     if (shape.bf16) {
       function.template operator()<Bf16CodeProducts>();
     } else {
-      function.template operator()<FloatCodeProducts>();
+      function.template operator()<QuantizedProducts<FloatProducts<true>>>();
     }
   } else if (shape.bf16) {
     function.template operator()<Bf16Products>();
@@ -266,58 +263,35 @@ void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow
   scale_query(shape, from, to);
 }
 
-// Calls load(head, row) for each row of the tile's kv heads, head by head.
-template <typename Load>
-void each_query(const AttendTile& tile, const Load& load_row) {
+// Brings each scaled query into the form that Products multiply; load(head, row, to) gives it.
+template <typename Products, typename Load>
+void load_queries_for(
+    const AttendShape& shape, const AttendTile& tile, float* to, float* terms, const Load& load_row
+) {
+  // Rounded queries take half of their floats: the next one begins in the second half.
   for (int head = 0; head < tile.kv_heads; ++head) {
     for (int row = 0; row < tile.count; ++row) {
-      load_row(head, row);
+      load_row(head, row, to);
+      Products::load_query(shape, to, terms);
+      to += query_words<Products>(shape);
+      terms += query_terms(shape.key_codes);
     }
   }
 }
 
-// Scales each query and brings it into the form that Products multiply. Rounded queries take half
-// of their floats: the next one begins in the second half.
-template <typename Products>
-void load_plain_queries(const AttendShape& shape, const AttendTile& tile, const Scratch& scratch) {
-  float* to = scratch.queries;
-  each_query(tile, [&](int head, int row) {
+void load_queries(const AttendShape& shape, const AttendTile& tile, float* scratch) {
+  const Scratch views = scratch_of(shape, tile, scratch);
+  const auto load_row = [&](int head, int row, float* to) {
     load_scaled(shape, tile, TileRow(shape, tile, head, row), to);
-    Products::load_query(shape, to, nullptr);
-    to += query_words<Products>(shape);
+  };
+  with_products(shape, [&]<typename Products>() {
+    load_queries_for<Products>(shape, tile, views.queries, views.query_terms, load_row);
   });
-}
-
-// The same for pages of codes, and for page 0, which has none.
-template <typename Products, typename FirstProducts>
-void load_queries_of_codes(
-    const AttendShape& shape, const AttendTile& tile, const Scratch& scratch
-) {
-  float* to = scratch.queries;
-  float* first = scratch.first_queries;
-  float* terms = scratch.query_terms;
-  each_query(tile, [&](int head, int row) {
-    load_scaled(shape, tile, TileRow(shape, tile, head, row), to);
-    for (int d = 0; d < shape.query_stride; d += kVector) {
-      store(first + d, load(to + d));
-    }
-    Products::load_query(shape, to, terms);
-    FirstProducts::load_query(shape, first, nullptr);
-    to += query_words<Products>(shape);
-    first += query_words<FirstProducts>(shape);
-    terms += query_terms(shape.key_codes);
-  });
-}
-
-void load_queries(const AttendShape& shape, const AttendTile& tile, float* floats) {
-  const Scratch scratch = scratch_of(shape, tile, floats);
-  if (!shape.key_codes.is_quantized()) {
-    shape.bf16 ? load_plain_queries<Bf16Products>(shape, tile, scratch)
-               : load_plain_queries<FloatProducts<false>>(shape, tile, scratch);
-  } else if (shape.bf16) {
-    load_queries_of_codes<Bf16CodeProducts, Bf16Products>(shape, tile, scratch);
-  } else {
-    load_queries_of_codes<FloatCodeProducts, FloatProducts<false>>(shape, tile, scratch);
+  if (shape.key_codes.is_quantized()) {
+    const AttendShape first = first_page_shape(shape);
+    with_products(first, [&]<typename Products>() {
+      load_queries_for<Products>(first, tile, views.first_queries, views.query_terms, load_row);
+    });
   }
 }
 

@@ -52,13 +52,13 @@ struct IntegerProducts {
     prefetch_terms(shape.value_codes, block.values);
     const OffsetScores offsets =
         offset_scores<QueryForm::kInt16>(shape, block, group, query_words<IntegerProducts>(shape));
+    for (int i = 0; i < group.rows * kBlock; i += kVector) {
+      store(block.scores + i, broadcast(offsets.rows[i / kBlock]));
+    }
     with_code_words<IntegerCodes>(shape.key_codes.bits, [&]<typename Words>() {
-      with_rows<kCodeRows>(group.rows, [&]<int rows>() {
-        constexpr int kVectors = kWideRegisters || rows == 1 ? 4 : 1;
-        for (int key = 0; key < kBlock; key += kVectors * kVector) {
-          score_keys<Words, rows, kVectors>(shape, block, group, offsets, key);
-        }
-      });
+      for (int g = 0; g < shape.key_codes.groups; ++g) {
+        score_group<Words>(shape, block, group, g);
+      }
     });
   }
 
@@ -80,58 +80,39 @@ struct IntegerProducts {
     }
   }
 
-  // The scores of kVectors * 16 keys from `key` on, group by group.
-  template <typename Words, int kRows, int kVectors>
-  static void score_keys(
-      const AttendShape& shape,
-      const Block& block,
-      const RowGroup& group,
-      const OffsetScores& offsets,
-      int key
+  // Adds the part of the scores that the elements of group g make up.
+  template <typename Words>
+  static void score_group(
+      const AttendShape& shape, const Block& block, const RowGroup& group, int g
   ) {
     const CodeBlock& codes = shape.key_codes;
     const int stride = query_words<IntegerProducts>(shape);
+    const ScoreTask<std::uint32_t> task{
+        reinterpret_cast<const std::uint32_t*>(block.queries) + group.first * stride +
+            g * codes.group / 2,
+        stride,
+        block.keys + kBlock * g * codes.group * codes.bits / 8,
+        (codes.group_dim(g) + 1) / 2 * 2,
+        block.scores,
+        block.values - block.keys,
+    };
     const float* terms = block.query_terms + group.first * query_terms(codes);
-    F32x16 scores[kRows][kVectors];
+    const auto finish =
+        [&]<int kRows, int kVectors>(const U32x16(&sums)[kRows][kVectors], int key) {
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        scores[r][v] = broadcast(offsets.rows[r]);
-      }
-    }
-    for (int g = 0; g < codes.groups; ++g) {
-      const ScoreTask<std::uint32_t> task{
-          reinterpret_cast<const std::uint32_t*>(block.queries) + group.first * stride +
-              g * codes.group / 2,
-          stride,
-          block.keys + kBlock * g * codes.group * codes.bits / 8,
-          (codes.group_dim(g) + 1) / 2 * 2,
-          block.scores,
-          block.values - block.keys,
-      };
-      const auto add_group = [&](const U32x16(&sums)[kRows][kVectors], int) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          const TermLanes keys = load_bf16_terms(codes, block.keys, g, key / kVector + v);
-#pragma GCC unroll 4
-          for (int r = 0; r < kRows; ++r) {
-            const float* row = terms + r * query_terms(codes);
-            const F32x16 products = mul(to_float(sums[r][v]), broadcast(row[codes.groups]));
-            const F32x16 rest = fma(keys.bias, broadcast(row[g]), scores[r][v]);
-            scores[r][v] = fma(products, keys.scale, rest);
+          for (int v = 0; v < kVectors; ++v) {
+            const TermLanes keys = load_bf16_terms(codes, block.keys, g, key / kVector + v);
+#pragma GCC unroll 8
+            for (int r = 0; r < kRows; ++r) {
+              const float* row = terms + r * query_terms(codes);
+              const F32x16 products = mul(to_float(sums[r][v]), broadcast(row[codes.groups]));
+              float* score = block.scores + r * kBlock + key + v * kVector;
+              const F32x16 rest = fma(keys.bias, broadcast(row[g]), load(score));
+              store(score, fma(products, keys.scale, rest));
+            }
           }
-        }
-      };
-      score_key_pairs<Words, kRows, kVectors>(task, key, add_group);
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        store(block.scores + r * kBlock + key + v * kVector, scores[r][v]);
-      }
-    }
+        };
+    with_rows<kCodeRows>(group.rows, [&]<int rows>() { score_pairs<Words, rows>(task, finish); });
   }
 
   // Adds the values' elements of group g.

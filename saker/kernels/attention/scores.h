@@ -117,9 +117,7 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
 // with zeros to whole words. finish(sums, key) takes the sums of a number of rows and of vectors of
 // keys from `key` on.
 template <typename Words, int kRows, int kVectors, typename Finish>
-[[gnu::always_inline]] inline void score_key_pairs(
-    const ScoreTask<std::uint32_t>& task, int key, const Finish& finish
-) {
+inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key, const Finish& finish) {
   typename Words::Sum acc[kRows][kVectors] = {};
   const auto* keys = reinterpret_cast<const std::uint32_t*>(task.keys) + key;
   const std::uint32_t* q = task.q;

@@ -41,8 +41,6 @@
 //                                                   of range
 //   int16_pairs(u, v)                               as to_int: the lanes of u, then of v, which are
 //                                                   whole numbers of 16 bits, two neighbours a word
-//   shift_right_int16_pairs<n>(u)                   as to_int: the two signed halves of each lane
-//                                                   divided by 2^n, rounded down
 //   dot_int16_pairs(acc, a, b)                      as to_int: acc + the products of the two signed
 //                                                   halves of each lane
 //   dot_int16_sums(acc, a, b, c, d)                 only where SAKER_WINOGRAD: dot_int16_pairs of

@@ -180,11 +180,6 @@ inline U32x16 to_int(F32x16 v) {
   return {_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high)};
 }
 
-template <int n>
-inline U32x16 shift_right_int16_pairs(U32x16 v) {
-  return {_mm256_srai_epi16(v.low, n), _mm256_srai_epi16(v.high, n)};
-}
-
 inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
   const auto halves = [](U32x16 v) {
     return _mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0b11011000);

@@ -174,11 +174,6 @@ inline U32x16 to_int(F32x16 a) {
   return {_mm512_cvtps_epi32(a.v)};
 }
 
-template <int n>
-inline U32x16 shift_right_int16_pairs(U32x16 a) {
-  return {_mm512_srai_epi16(a.v, n)};
-}
-
 inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
   const __m512i first = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(a.v));
   return {_mm512_inserti64x4(first, _mm512_cvtepi32_epi16(b.v), 1)};
