@@ -2,6 +2,7 @@
 #include "python/bindings/convert.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/model_dir.h"
 
@@ -11,13 +12,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace nb = nanobind;
@@ -43,45 +42,14 @@ std::function<void(std::int64_t, std::int64_t)> calling(
 }
 
 std::optional<DType> dtype_of(const std::optional<std::string>& name) {
-  if (!name) {
-    return std::nullopt;
-  }
+  const auto dtype = name ? load::float_dtype(*name) : std::nullopt;
   require(
-      *name == "float32" || *name == "float16" || *name == "bfloat16",
+      dtype.has_value() || !name,
       ErrorCode::kInvalidArgument,
-      "dtype: got {:?}, expected float32, float16 or bfloat16",
-      *name
+      "dtype: got {}, expected float32, float16 or bfloat16",
+      quote(name.value_or(""))
   );
-  return *name == "float32"   ? DType::kFloat32
-         : *name == "float16" ? DType::kFloat16
-                              : DType::kBFloat16;
-}
-
-// How a model becomes quantized; none: it does not.
-std::optional<load::QuantizeOptions> quantize_options(
-    int bits,
-    int group_size,
-    const std::string& mode,
-    const std::string& recipe,
-    const std::vector<std::string>& rules
-) {
-  if (bits == 0 && group_size == 0 && mode.empty() && recipe.empty() && rules.empty()) {
-    return std::nullopt;
-  }
-  load::QuantizeOptions quantize;
-  quantize.format = load::quantized_format(mode.empty() ? "affine" : mode, bits, group_size);
-  quantize.recipe = recipe;
-  for (const std::string& rule : rules) {
-    quantize.rules.push_back(load::parse_rule(rule));
-  }
-  return quantize;
-}
-
-// A model as `load` takes it, or a file of another program.
-std::filesystem::path source_path(const std::string& source) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(source, ignored) ? std::filesystem::path(source)
-                                                           : load::resolve_model(source);
+  return dtype;
 }
 
 ConvertReport convert(
@@ -97,7 +65,9 @@ ConvertReport convert(
     const nb::object& on_progress
 ) {
   load::ConvertOptions options;
-  options.quantize = quantize_options(bits, group_size, mode, recipe, rules);
+  options.quantize = load::quantize_options(
+      {.bits = bits, .group_size = group_size, .mode = mode, .recipe = recipe, .rules = rules}
+  );
   options.dequantize = dequantize;
   options.dtype = dtype_of(dtype);
   std::stop_source stop;
@@ -108,7 +78,7 @@ ConvertReport convert(
       "dequantize and quantizing exclude each other"
   );
   auto report = std::async(std::launch::async, [&] {
-    return load::convert_model(source_path(source), target, options);
+    return load::convert_model(load::resolve_source(source), target, options);
   });
   return wait_for(report, stop);
 }

@@ -32,14 +32,6 @@ load::ConvertOptions options_with_draft(const ConvertModelArgs& args) {
   return options;
 }
 
-// A model as every command takes it, or a file of another program.
-std::filesystem::path source_path(const std::string& source) {
-  std::error_code ignored;
-  const bool is_file =
-      source.find('\0') == std::string::npos && std::filesystem::is_regular_file(source, ignored);
-  return is_file ? std::filesystem::path(source) : load::resolve_model(source);
-}
-
 // The model's folder; sets the draft's.
 std::filesystem::path read_modelfile(const std::string& path, load::ConvertOptions& options) {
   auto file = load::read_modelfile(path);
@@ -107,31 +99,19 @@ std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs&
 load::ConvertOptions convert_options(const ConvertModelArgs& args) {
   load::ConvertOptions options;
   options.dequantize = args.dequantize;
-  if (!args.dtype.empty()) {
-    options.dtype = args.dtype == "float32"   ? DType::kFloat32
-                    : args.dtype == "float16" ? DType::kFloat16
-                                              : DType::kBFloat16;
-  }
-  const bool quantizes = args.bits != 0 || args.group_size != 0 || !args.mode.empty() ||
-                         !args.recipe.empty() || !args.rules.empty();
-  if (quantizes) {
-    load::QuantizeOptions quantize;
-    quantize.format = load::quantized_format(
-        args.mode.empty() ? "affine" : args.mode, args.bits, args.group_size
-    );
-    quantize.recipe = args.recipe;
-    for (const std::string& rule : args.rules) {
-      quantize.rules.push_back(load::parse_rule(rule));
-    }
-    options.quantize = std::move(quantize);
-  }
-  if (args.draft_bits != 0 || args.draft_group_size != 0 || !args.draft_mode.empty()) {
-    load::QuantizeOptions quantize;
-    quantize.format = load::quantized_format(
-        args.draft_mode.empty() ? "affine" : args.draft_mode, args.draft_bits, args.draft_group_size
-    );
-    options.draft_quantize = std::move(quantize);
-  }
+  options.dtype = load::float_dtype(args.dtype);
+  options.quantize = load::quantize_options({
+      .bits = args.bits,
+      .group_size = args.group_size,
+      .mode = args.mode,
+      .recipe = args.recipe,
+      .rules = args.rules,
+  });
+  options.draft_quantize = load::quantize_options({
+      .bits = args.draft_bits,
+      .group_size = args.draft_group_size,
+      .mode = args.draft_mode,
+  });
   return options;
 }
 
@@ -186,8 +166,8 @@ int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 ) {
   load::ConvertOptions options = options_with_draft(args);
-  const auto model =
-      args.modelfile.empty() ? source_path(source) : read_modelfile(args.modelfile, options);
+  const auto model = args.modelfile.empty() ? load::resolve_source(source)
+                                            : read_modelfile(args.modelfile, options);
   WritingProgress progress("converting");
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));

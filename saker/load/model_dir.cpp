@@ -144,4 +144,11 @@ fs::path resolve_model(std::string_view model) {
   return *snapshot;
 }
 
+fs::path resolve_source(std::string_view source) {
+  std::error_code ignored;
+  const bool is_file =
+      source.find('\0') == std::string_view::npos && fs::is_regular_file(fs::path(source), ignored);
+  return is_file ? fs::path(source) : resolve_model(source);
+}
+
 }  // namespace saker::load

@@ -34,6 +34,9 @@ std::optional<std::filesystem::path> find_draft(const std::filesystem::path& mod
 // Throws kNotFound saying what was tried and what to do.
 std::filesystem::path resolve_model(std::string_view model);
 
+// The same of what is converted, which may also be any file of another program.
+std::filesystem::path resolve_source(std::string_view source);
+
 // The bundled demo model: beside the installed program, else in the source tree that built it.
 std::filesystem::path demo_model_dir();
 

@@ -48,7 +48,7 @@ class Convert(unittest.TestCase):
     def test_what_cannot_be_asked(self):
         for options, expected in (
             ({"bits": 7}, "7"),
-            ({"dtype": "int8"}, "dtype: got \"int8\", expected float32, float16 or bfloat16"),
+            ({"dtype": "int8"}, "dtype: got 'int8', expected float32, float16 or bfloat16"),
             ({"bits": 4, "dequantize": True}, "exclude"),
             ({"mode": "q4_k"}, "q4_k"),
         ):
@@ -56,6 +56,9 @@ class Convert(unittest.TestCase):
                 saker.convert(self.floats, self.target, **options)
         with self.assertRaises(FileNotFoundError):
             saker.convert(self.target, self.target.with_name("other"))
+        # Not the file of the name before the zero.
+        with self.assertRaises(saker.Error):
+            saker.convert(f"{self.floats / 'model.safetensors'}\0", self.target)
         self.assertFalse(self.target.exists())
 
     def test_what_progress_raises_ends_it(self):

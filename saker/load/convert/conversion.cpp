@@ -30,23 +30,16 @@ bool is_float(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
 }
 
-std::optional<DType> dtype_named(const std::string& name) {
-  return name == "float32"    ? std::optional(DType::kFloat32)
-         : name == "float16"  ? std::optional(DType::kFloat16)
-         : name == "bfloat16" ? std::optional(DType::kBFloat16)
-                              : std::nullopt;
-}
-
 // The dtype that mlx-lm casts to.
 std::optional<DType> config_dtype(const Json& config) {
   const auto given = config.find("torch_dtype");
   if (given != config.end() && given->is_string()) {
-    return dtype_named(given->get<std::string>());
+    return float_dtype(given->get<std::string>());
   }
   const auto text = config.find("text_config");
   if (text != config.end() && text->is_object()) {
     const auto nested = text->find("dtype");
-    return nested != text->end() && nested->is_string() ? dtype_named(nested->get<std::string>())
+    return nested != text->end() && nested->is_string() ? float_dtype(nested->get<std::string>())
                                                         : std::nullopt;
   }
   return std::nullopt;

@@ -165,6 +165,13 @@ ConvertReport convert_foreign(
 
 }  // namespace
 
+std::optional<DType> float_dtype(std::string_view name) {
+  return name == "float32"    ? std::optional(DType::kFloat32)
+         : name == "float16"  ? std::optional(DType::kFloat16)
+         : name == "bfloat16" ? std::optional(DType::kBFloat16)
+                              : std::nullopt;
+}
+
 ConvertReport convert_model(
     const std::filesystem::path& source,
     const std::filesystem::path& target,

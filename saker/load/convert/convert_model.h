@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::load {
@@ -45,6 +46,9 @@ struct ConvertReport {
   std::vector<std::string> copied;  // Files, as they are.
   std::vector<std::string> warnings;
 };
+
+// "float32", "float16" or "bfloat16"; none for any other name.
+std::optional<DType> float_dtype(std::string_view name);
 
 // Throws as load_checkpoint does for the source and the draft, as ModelWriter for the target, and
 // kInvalidArgument for what can't be asked of this model.

@@ -281,6 +281,22 @@ QuantizeRule parse_rule(std::string_view text) {
   return rule;
 }
 
+std::optional<QuantizeOptions> quantize_options(const QuantizeChoice& choice) {
+  if (choice.bits == 0 && choice.group_size == 0 && choice.mode.empty() && choice.recipe.empty() &&
+      choice.rules.empty()) {
+    return std::nullopt;
+  }
+  QuantizeOptions options;
+  options.format = quantized_format(
+      choice.mode.empty() ? "affine" : choice.mode, choice.bits, choice.group_size
+  );
+  options.recipe = choice.recipe;
+  for (const std::string& rule : choice.rules) {
+    options.rules.push_back(parse_rule(rule));
+  }
+  return options;
+}
+
 QuantizationPlan plan_quantization(
     const QuantizeOptions& options, const Json& config, const std::vector<WeightShape>& modules
 ) {

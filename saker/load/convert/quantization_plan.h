@@ -28,6 +28,15 @@ struct QuantizeOptions {
   std::vector<QuantizeRule> rules;  // Before the recipe; the first one that matches counts.
 };
 
+// How people say it: 0 and empty where nothing is said.
+struct QuantizeChoice {
+  int bits = 0;
+  int group_size = 0;
+  std::string mode = {};
+  std::string recipe = {};
+  std::vector<std::string> rules = {};  // As parse_rule reads them.
+};
+
 // A linear layer, an embedding or a stack of layers.
 struct WeightShape {
   std::string path;          // Of the module: "model.layers.0.mlp.up_proj".
@@ -46,6 +55,10 @@ std::string_view mode_name(kernels::WeightKind kind);
 
 // "PATTERN=BITS[:GROUP[:MODE]]" or "PATTERN=float". Throws kInvalidArgument for anything else.
 QuantizeRule parse_rule(std::string_view text);
+
+// None where nothing is said; "affine" where the mode is not. Throws as quantized_format and
+// parse_rule do.
+std::optional<QuantizeOptions> quantize_options(const QuantizeChoice& choice);
 
 // Modules whose columns are no multiple of the group size stay as they are, unless a rule asked
 // for them: that throws kInvalidArgument, as do unknown recipes, recipes with another mode than

@@ -77,6 +77,15 @@ TEST(QuantizationPlanTest, RulesAreParsed) {
   }
 }
 
+TEST(QuantizeOptions, SayWhatIsChosen) {
+  EXPECT_FALSE(quantize_options({}).has_value());
+  EXPECT_EQ(quantize_options({.bits = 8}).value().format, affine(8));
+  EXPECT_EQ(quantize_options({.recipe = "mixed_3_6"}).value().recipe, "mixed_3_6");
+  const auto by_rule = quantize_options({.mode = "mxfp4", .rules = {"*.down_proj=float"}}).value();
+  EXPECT_EQ(by_rule.format, (WeightFormat{WeightKind::kMxfp4, 4, 32}));
+  EXPECT_EQ(by_rule.rules.at(0).pattern, "*.down_proj");
+}
+
 TEST(QuantizationPlanTest, OneFormatNeedsNoEntries) {
   auto modules = modules_of(2);
   modules.push_back({"model.odd", 96});
