@@ -34,15 +34,13 @@ constexpr int kWrongUsage = 2;
 
 int fail(std::string_view message) {
   std::fflush(stdout);
-  // Where there is no memory to put the line together, the pieces do.
-  std::string shown;
   try {
-    shown = printable_line(message);
-    message = shown;
+    print_error(fmt::format("error: {}\n", printable_line(message)));
   } catch (const std::bad_alloc&) {
-  }
-  for (const std::string_view piece : {std::string_view("error: "), message, {"\n"}}) {
-    print_error(piece);
+    // No memory to put the line together: its pieces need none.
+    for (const std::string_view piece : {std::string_view("error: "), message, {"\n"}}) {
+      print_error(piece);
+    }
   }
   return kFailure;
 }

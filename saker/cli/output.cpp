@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,18 @@ void write_out(std::string_view text) {
   require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
 }
 
+// Line breaks stay, all else is printable.
+std::string printable_error(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += printable_line(text.substr(0, end));
+    lines += text.substr(end, 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -74,13 +87,13 @@ void print_text(std::string_view text) {
 
 void print_error(std::string_view text) {
   std::string lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines += printable_line(text.substr(0, end));
-    lines += text.substr(end, 1);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  try {
+    lines = printable_error(text);
+    text = lines;
+  } catch (const std::bad_alloc&) {
+    // As it is: an `Error` has made its message printable already.
   }
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void end_with_reader() {

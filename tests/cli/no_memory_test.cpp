@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/no_memory.h"
 
+#include "saker/cli/output.h"
+
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -30,6 +36,40 @@ TEST(NoMemory, OtherErrorsStayWhatTheyAre) {
       throw_on_a_thread(std::runtime_error("our bug")),
       ::testing::KilledBySignal(SIGABRT),
       "our bug"
+  );
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kReservesAddresses = true;
+#elif defined(__has_feature)
+constexpr bool kReservesAddresses =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kReservesAddresses = false;
+#endif
+
+// Leaves nothing to allocate.
+void take_all_memory() {
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_AS, &none);
+  for (const std::size_t size : {std::size_t{1} << 12, std::size_t{64}, std::size_t{1}}) {
+    while (std::malloc(size) != nullptr) {  // NOLINT: kept on purpose.
+    }
+  }
+}
+
+TEST(NoMemory, LinesAreStillPrinted) {
+  if (kReservesAddresses) {
+    GTEST_SKIP() << "sanitizers reserve addresses";
+  }
+  EXPECT_EXIT(
+      {
+        take_all_memory();
+        print_error("a line that is longer than what a text holds in itself\n");
+        ::_exit(0);
+      },
+      ::testing::ExitedWithCode(0),
+      "a line that is longer than what a text holds in itself"
   );
 }
 
