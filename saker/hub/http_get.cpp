@@ -108,6 +108,18 @@ bool is_passing_failure(CURLcode code) {
   }
 }
 
+// What libcurl says, or what it means where its words speak of something else.
+const char* failure(CURLcode code, const char* message) {
+  switch (code) {
+    case CURLE_OUT_OF_MEMORY:
+      return "a line in the head of the hub's answer is too long, or memory is short";
+    case CURLE_BAD_FUNCTION_ARGUMENT:
+      return "a line in the head of the hub's answer is malformed";
+    default:
+      return *message != '\0' ? message : curl_easy_strerror(code);
+  }
+}
+
 milliseconds pause_after(int failures) {
   static thread_local std::minstd_rand random{std::random_device{}()};
   const milliseconds pause =
@@ -153,10 +165,8 @@ HttpGet::HttpGet(
       address_(first_address_),
       what_(std::move(what)),
       receiver_(receiver),
-      easy_(curl_easy_init(), curl_easy_cleanup),
-      headers_(nullptr, curl_slist_free_all) {
-  require(easy_ != nullptr, ErrorCode::kCapacity, "libcurl: out of memory");
-}
+      easy_(nullptr, curl_easy_cleanup),
+      headers_(nullptr, curl_slist_free_all) {}
 
 void HttpGet::begin() {
   head_ = {};
@@ -169,8 +179,11 @@ void HttpGet::begin() {
   if (!options_.token.empty() && at_endpoint()) {
     add_header(headers_, "Authorization: Bearer " + options_.token);
   }
+  // Connections stay with the fetcher. In libcurl 7.83 to 8.2 a handle's second request writes to
+  // freed headers of its first, if a server's answer is made for that.
+  easy_.reset(curl_easy_init());
   CURL* const easy = easy_.get();
-  curl_easy_reset(easy);
+  require(easy != nullptr, ErrorCode::kCapacity, "libcurl: out of memory");
   const auto timeout = static_cast<long>(options_.timeout.count());
   curl_easy_setopt(easy, CURLOPT_URL, address_.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, origin_.scheme == "https" ? "https" : "http,https");
@@ -304,22 +317,10 @@ bool HttpGet::end(CURLcode code) {
   } else if (head_.status >= 400) {
     throw_response_error(head_, what_, !options_.token.empty());
   } else if (code == CURLE_OK || is_passing_failure(code)) {
-    const std::string reason = code == CURLE_OK ? "the file is cut" : curl_easy_strerror(code);
-    retry(message_.front() != '\0' ? message_.data() : reason, {});
-  } else if (code == CURLE_OUT_OF_MEMORY) {
-    // What libcurl also says of a line in the head that is longer than it takes.
-    throw Error(
-        ErrorCode::kUnsupported,
-        fmt::format(
-            "{}: a line in the head of the hub's answer is too long, or memory is short", what_
-        )
-    );
+    retry(code == CURLE_OK ? "the file is cut" : failure(code, message_.data()), {});
   } else {
     throw Error(
-        ErrorCode::kUnsupported,
-        fmt::format(
-            "{}: {}", what_, message_.front() != '\0' ? message_.data() : curl_easy_strerror(code)
-        )
+        ErrorCode::kUnsupported, fmt::format("{}: {}", what_, failure(code, message_.data()))
     );
   }
   return false;

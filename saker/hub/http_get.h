@@ -45,6 +45,7 @@ class HttpGet {
 
   const std::string& what() const { return what_; }
 
+  // Of the latest request.
   CURL* easy() const { return easy_.get(); }
 
   bool is_due(std::chrono::steady_clock::time_point now) const { return !running_ && now >= due_; }
@@ -56,7 +57,7 @@ class HttpGet {
   // Why the last attempt failed; empty before one did.
   const std::string& last_failure() const { return last_failure_; }
 
-  // Prepares the request to address_.
+  // Prepares the request to address_, with a new handle.
   void begin();
 
   // After the transfer: true when the GET has ended, false when it goes on at due(). Throws what

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hub that answers slowly, or later, can hold up.
+// What a hub that answers slowly, later or strangely can do.
 #include "saker/base/error.h"
 #include "saker/hub/fetcher.h"
 
@@ -166,6 +166,26 @@ TEST(SlowHub, ATooLongHeadIsNoShortageOfMemory) {
     EXPECT_EQ(std::string_view(error.what()).find("Out of memory"), std::string_view::npos)
         << error.what();
   }
+}
+
+// libcurl 7.83 to 8.2 adds such a line to the last header of the request before, which it has freed
+// when one handle makes both.
+TEST(SlowHub, AHeadMayBeginWithAContinuation) {
+  const Server server([](int connection, int number, const std::stop_token& /*stop*/) {
+    constexpr std::string_view kEnd = "Content-Length: 2\r\nConnection: close\r\n\r\n[]";
+    send_all(
+        connection,
+        number == 1 ? "HTTP/1.1 302 Found\r\nLocation: /b\r\n" + std::string(kEnd)
+                    : "HTTP/1.1 200 OK\r\n x:" + std::string(200, 'x') + "\r\n" + std::string(kEnd)
+    );
+  });
+  Fetcher fetcher(options_for(server, std::chrono::seconds(60)));
+  try {  // Later versions leave the blanks out.
+    EXPECT_EQ(fetcher.get("/api", "org/model", 1 << 20).body, "[]");
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string_view(error.what()).find("org/model: "), 0) << error.what();
+  }
+  EXPECT_EQ(server.connections(), 2);
 }
 
 }  // namespace
