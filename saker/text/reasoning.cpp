@@ -16,12 +16,11 @@ struct Format {
 };
 
 constexpr std::array<Format, 11> kFormats{{
-    {"<think>", "</think>"},  // Qwen 3, DeepSeek, GLM and most others.
-    {"[THINK]", "[/THINK]"},  // Mistral.
+    {"<think>", "</think>"},              // Qwen 3, DeepSeek, GLM and most others.
+    {"[THINK]", "[/THINK]"},              // Mistral.
     {"<|channel>thought", "<channel|>"},  // Gemma 4.
-    {"<|channel|>analysis<|message|>",
-     "<|end|>",
-     "<|start|>assistant<|channel|>final<|message|>"},  // gpt-oss.
+    {"<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant<|channel|>final<|message|>"
+    },  // gpt-oss.
     {"<seed:think>", "</seed:think>"},
     {"<mm:think>", "</mm:think>"},
     {"<thought>", "</thought>"},

@@ -53,8 +53,8 @@ class ReasoningSplitter {
   void skip(char byte, AnswerParts& parts);
 
   State state_ = State::kBeginning;
-  std::size_t format_ = 0;        // Of the thoughts: a row of the table of markers.
-  std::size_t blanks_before_ = 0; // White space before the first other character.
+  std::size_t format_ = 0;         // Of the thoughts: a row of the table of markers.
+  std::size_t blanks_before_ = 0;  // White space before the first other character.
   bool has_thoughts_ = false;
   std::string held_;    // May become a marker.
   std::string blanks_;  // White space in thoughts that ends them or goes on.

@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from pseudo_terminal import Terminal, plain
+from pseudo_terminal import Terminal
 from saker import DEMO, PROGRAM, SakerTest, run
 
 WHO = "Who are you?"
@@ -18,7 +18,7 @@ class Chat(SakerTest):
     def started(self, *args, model=DEMO, **options):
         terminal = Terminal("run", model, "--temp", "0", *args, state=self.folder, **options)
         self.addCleanup(terminal.close)
-        self.banner = plain(terminal.expect("> "))
+        self.banner = terminal.prompt()
         return terminal
 
     def leave(self, terminal, command="/bye"):
@@ -31,17 +31,19 @@ class Chat(SakerTest):
         return json.loads(path.read_text())
 
     def thinking_model(self):
-        """A model that thinks up to its first comma, in a template with a switch for it."""
+        """A model whose answer to WHO has markers instead of its first word and its first comma. Its template has a switch."""
         model = self.demo_copy()
         tokenizer = json.loads((model / "tokenizer.json").read_text())
-        comma = json.loads(self.ok("tokenize", DEMO, "-t", "Saker,", "--json"))["tokens"][-1]
-        tokenizer["added_tokens"].append({"id": comma, "content": "</think>", "single_word": False, "lstrip": False, "rstrip": False,
-                                          "normalized": False, "special": False})
+        vocabulary, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
+        for piece, marker in (("I", "<think>"), (",", "</think>")):
+            vocabulary[marker] = vocabulary.pop(piece)
+            merges = [merge for merge in merges if piece not in (merge.split(" ") if isinstance(merge, str) else merge)]
+        tokenizer["model"]["merges"] = merges
         (model / "tokenizer.json").write_text(json.dumps(tokenizer))
         config = json.loads((model / "tokenizer_config.json").read_text())
         source = (model / "chat_template.jinja").read_text() if (model / "chat_template.jinja").exists() else config.pop("chat_template")
         (model / "tokenizer_config.json").write_text(json.dumps(config))
-        (model / "chat_template.jinja").write_text(source + "{% if enable_thinking is not defined or enable_thinking %}<think>{% endif %}")
+        (model / "chat_template.jinja").write_text(source + "{% if enable_thinking is defined and not enable_thinking %}My name is Saker{% endif %}")
         return model
 
 
@@ -54,14 +56,14 @@ class Commands(Chat):
     def test_help(self):
         terminal = self.started()
         for command in ("/?", "/help", "/help "):
-            shown = terminal.ask(command, until="searches them")
+            shown = terminal.ask(command, until="says more")
             for name in ("/set", "/system", "/think", "/model", "/show", "/stats", "/undo", "/regen", "/compact", "/clear", "/save", "/load", "/bye"):
                 self.assertIn(name, shown)
-            terminal.expect("> ")
+            terminal.prompt()
 
     def test_banner(self):
         self.started()
-        for word in (DEMO.name, "qwen3", "8 bits", "parameters", " MB", "context 2048", "greedy", "draft: draft"):
+        for word in (DEMO.name, "qwen3", "8 bits", "parameters", " MB", "context 2048", "greedy", "draft: dflash"):
             self.assertIn(word, self.banner)
         self.started("--draft", "none")
         self.assertIn("draft: none", self.banner)
@@ -75,7 +77,7 @@ class Commands(Chat):
         self.assertTrue(again.endswith(fox), again)
         self.assertEqual(len(self.saved(terminal)), 4)
         self.assertIn("fox", terminal.ask("/undo"))
-        self.assertEqual([m["content"] for m in self.saved(terminal)], [WHO, who.removesuffix("\n> ")])
+        self.assertEqual([m["content"] for m in self.saved(terminal)], [WHO, who.removesuffix("\n")])
         self.assertEqual(terminal.ask(FOX), fox)
         terminal.ask("/undo")
         terminal.ask("/undo")
@@ -170,7 +172,7 @@ class Commands(Chat):
         shown = terminal.ask("/show", until="1 turns")
         for word in ("model", "path", "quantization", "context", "sampling", "max_tokens", "think"):
             self.assertIn(word, shown)
-        terminal.expect("> ")
+        terminal.prompt()
         self.assertIn("user: " + WHO, terminal.ask("/show messages"))
         self.assertIn("error:", terminal.ask("/show nonsense"))
 
@@ -205,7 +207,7 @@ class Thinking(Chat):
         model = self.thinking_model()
         answer = self.json("generate", model, "--chat", "-p", WHO, "--temp", "0", "--json")
         self.assertEqual(answer["text"].split("</think>", 1)[1].strip(), answer["content"])
-        self.assertEqual(answer["text"].split("</think>", 1)[0].strip(), answer["reasoning"])
+        self.assertEqual(answer["text"].split("</think>", 1)[0].removeprefix("<think>").strip(), answer["reasoning"])
         self.assertTrue(answer["reasoning"])
         self.assertTrue(answer["content"])
         record = {"messages": [{"role": "user", "content": WHO}], "think": False}
@@ -236,8 +238,8 @@ class Thinking(Chat):
         terminal = self.started(model=self.thinking_model(), env={"NO_COLOR": ""})
         terminal.type(WHO + "\r")
         seen = terminal.expect("thought for")
-        self.assertRegex(seen, r"\x1b\[2m[^\x1b]*I am")
-        self.assertNotIn("\x1b[2m", terminal.expect("> ").split("\n", 1)[1])
+        self.assertRegex(seen, r"\x1b\[2mam\x1b")
+        self.assertNotIn("\x1b[2m", terminal.expect("small language model").split("\n", 1)[1])
 
     def test_a_cut_while_thinking_is_said(self):
         done = run("run", self.thinking_model(), "-p", WHO, "--temp", "0", "--max-tokens", "3")
@@ -259,11 +261,11 @@ class Screen(Chat):
         self.assertGreater(seen.count("\n"), 3)
         self.assertLessEqual(max(map(len, seen.split("\n"))), 24)
         terminal.resize(60)
-        wide = terminal.ask("/regen", until="> ")
+        wide = terminal.ask("/regen")
         self.assertGreater(max(map(len, wide.split("\n")[2:])), 24)
         terminal.ask("/set nowordwrap")
-        whole = terminal.ask("/regen", until="> ").split("\n")[1]
-        self.assertEqual(" ".join(seen.removesuffix("\n> ").split()), " ".join(whole.split()))
+        whole = terminal.ask("/regen").split("\n")[1]
+        self.assertEqual(" ".join(seen.split()), " ".join(whole.split()))
 
     def test_what_is_typed_meanwhile_is_not_in_the_answer(self):
         terminal = self.started("--ignore-eos", "--max-tokens", "400")
@@ -298,7 +300,7 @@ class Screen(Chat):
         terminal.expect("I am")
         terminal.type("\x03")
         terminal.expect("[stopped]")
-        terminal.expect("> ")
+        terminal.prompt()
         self.assertEqual([m["role"] for m in self.saved(terminal)], ["user", "assistant"])
         self.assertIn("taken back", terminal.ask("/undo"))
         self.assertIn("berries", terminal.ask(FOX, until="berries"))
@@ -309,7 +311,7 @@ class Screen(Chat):
                  ("one\\\rtwo", "one\ntwo"), ("\x1b[200~a\tb\x1b[201~", "a\tb"))
         for typed, _ in texts:
             terminal.ask(typed, until="[cut")
-            terminal.expect("> ")
+            terminal.prompt()
         asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
         self.assertEqual(asked, [meant for _, meant in texts])
 
@@ -319,7 +321,7 @@ class Screen(Chat):
         terminal.type("\r".join(lines) + "\r")
         for _ in lines:
             terminal.expect("[cut")
-        terminal.expect("> ")
+        terminal.prompt()
         asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
         self.assertEqual(asked, lines)
 
@@ -328,22 +330,23 @@ class Screen(Chat):
         terminal = self.started()
         terminal.type("/und\t\r")
         terminal.expect("error: there is no question")
-        terminal.expect("> ")
+        terminal.prompt()
         terminal.type("/think of\t\r")
         terminal.expect("thinking: off")
-        terminal.expect("> ")
-        terminal.type("/set top_p\t0.5\r")
-        terminal.expect("> ")
-        self.assertIn('"top_p" 0.5'.replace('"', ""), terminal.ask("/show settings").replace("       ", "").replace("  ", " "))
+        terminal.prompt()
+        terminal.type("/set top_\tp\t0.5\r")
+        terminal.expect("greedy")
+        terminal.prompt()
+        self.assertRegex(terminal.ask("/show settings"), "top_p +0.5")
         terminal.type(f"/load {self.folder}/my_ch\t\r")
         terminal.expect("1 turn now")
 
     def test_a_dumb_terminal(self):
         terminal = self.started(term="dumb", model=DEMO)
         terminal.type(FOX + "\r")
-        self.assertIn("berries", terminal.expect("> "))
+        self.assertIn("berries", terminal.prompt())
         terminal.type('"""one\rtwo"""\r')
-        terminal.expect("> ")
+        terminal.prompt()
         terminal.type("/bye\r")
         self.assertEqual(terminal.process.wait(timeout=30), 0)
 

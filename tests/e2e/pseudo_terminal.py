@@ -35,18 +35,27 @@ class Terminal:
 
     def expect(self, text, timeout=60):
         """Waits until `text` is shown; returns what came before and with it."""
+        self.read_until(lambda: text in self.output, repr(text), timeout)
+        seen, self.output = self.output.split(text, 1)
+        return seen + text
+
+    def prompt(self, timeout=60):
+        """Waits for the prompt at the end of all that is shown; returns what came before it, without orders to the terminal."""
+        self.read_until(lambda: plain("\n" + self.output).endswith("\n> "), "a prompt", timeout)
+        seen, self.output = plain(self.output), ""
+        return seen.removesuffix("> ")
+
+    def read_until(self, shown, what, timeout):
         end = time.monotonic() + timeout
-        while text not in self.output:
+        while not shown():
             ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
             if not ready:
-                raise AssertionError(f"{text!r} not shown; got {self.output!r}")
+                raise AssertionError(f"{what} not shown; got {self.output!r}")
             try:
                 chunk = os.read(self.master, 65536)
             except OSError as error:
-                raise AssertionError(f"the program ended before {text!r}; got {self.output!r}") from error
+                raise AssertionError(f"the program ended before {what}; got {self.output!r}") from error
             self.output += chunk.decode(errors="replace")
-        seen, self.output = self.output.split(text, 1)
-        return seen + text
 
     def resize(self, columns, rows=24):
         """0 columns: a terminal that does not say."""
@@ -55,11 +64,11 @@ class Terminal:
     def echoes(self):
         return bool(termios.tcgetattr(self.master)[3] & termios.ECHO)
 
-    def ask(self, line, until="> "):
-        """Types a line; returns what is shown behind it until the next prompt, without orders to the terminal."""
+    def ask(self, line, until=None, timeout=60):
+        """Types a line; returns what is shown behind it until the next prompt, or `until`."""
         self.type(line + "\r")
         self.expect("\n")
-        return plain(self.expect(until))
+        return plain(self.expect(until, timeout)) if until else self.prompt(timeout)
 
     def type(self, text):
         os.write(self.master, text if isinstance(text, bytes) else text.encode())

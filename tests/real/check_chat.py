@@ -35,13 +35,11 @@ def main() -> int:
 
         def start(options):
             terminal = Terminal("run", args.model, "--max-tokens", "48", *options, state=folder)
-            terminal.expect("> ", timeout=600)
+            terminal.prompt(timeout=600)
             return terminal
 
         def do(terminal, line):
-            terminal.type(line + "\r")
-            terminal.expect("\n")
-            terminal.expect("\n> " if not line.startswith("/") else "> ", timeout=600)
+            terminal.ask(line, timeout=600)
 
         def save(terminal, name):
             do(terminal, f"/save {folder / name}")
@@ -64,9 +62,7 @@ def main() -> int:
                         do(terminal, "/undo")
                         do(terminal, question)
                     elif detour == "regen":
-                        terminal.type("/regen\r")
-                        terminal.expect("\n")
-                        terminal.expect("\n> ", timeout=600)
+                        do(terminal, "/regen")
                     else:
                         save(terminal, "half.json")
                         terminal.close()

@@ -38,7 +38,8 @@ AnswerParts split(const std::string& text, std::string_view prompt = "") {
 
 TEST(Reasoning, AnAnswerWithoutMarkersIsContent) {
   for (const char* text :
-       {"", " ", "\n\nhello\n", "2 < 3", "<", "<thin", "<b>bold</b>", "</think>late", "a <think> b"}) {
+       {"", " ", "\n\nhello\n", "2 < 3", "<", "<thin", "<b>bold</b>", "</think>late", "a <think> b"
+       }) {
     EXPECT_EQ(split(text), (AnswerParts{"", text})) << text;
   }
 }
@@ -65,9 +66,7 @@ TEST(Reasoning, EachFormatEndsWithItsOwnMarker) {
   EXPECT_EQ(split("[THINK]a</think>b[/THINK]c"), (AnswerParts{"a</think>b", "c"}));
   EXPECT_EQ(split("<|channel>thought\na<channel|>b"), (AnswerParts{"a", "b"}));
   EXPECT_EQ(
-      split(
-          "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b"
-      ),
+      split("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b"),
       (AnswerParts{"a", "b"})
   );
   EXPECT_EQ(split("◁think▷a◁b◁/think▷c"), (AnswerParts{"a◁b", "c"}));

@@ -24,9 +24,9 @@ constexpr auto kLongPrompt = std::chrono::seconds(1);
 }  // namespace
 
 AnswerView::AnswerView(const Terminal& terminal, ViewOptions options)
-    : terminal_(terminal), options_(options), wrap_([&terminal, options] {
-        return options.wraps ? terminal.width() : 0;
-      }) {}
+    : terminal_(terminal),
+      options_(options),
+      wrap_([&terminal, options] { return options.wraps ? terminal.width() : 0; }) {}
 
 void AnswerView::wait(int done, int total) {
   const auto waited = Clock::now() - begin_;

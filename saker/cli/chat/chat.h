@@ -24,18 +24,22 @@ class Chat {
   Chat& operator=(const Chat&) = delete;
 
   engine::Engine& engine() { return *model_.engine; }
+
   const ChatModel& model() const { return model_; }
+
   // The conversation goes on with another model.
   void change_model(ChatModel model);
 
   // Options that were set, as in records; they win over those of the model and the command line.
   const Json& settings() const { return settings_; }
+
   // Throws kInvalidArgument where a request can't have these.
   void set_settings(Json settings);
   // With them, without a prompt.
   engine::GenerateRequest options() const;
 
   const Conversation& conversation() const { return conversation_; }
+
   void set_conversation(Conversation conversation);
   // Back to the model's opening.
   void reset();

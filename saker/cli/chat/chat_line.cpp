@@ -65,9 +65,8 @@ const ChatCommand* nearest_command(std::string_view name) {
   const ChatCommand* nearest = nullptr;
   std::size_t best = most + 1;
   for (const ChatCommand& command : chat_commands()) {
-    const std::size_t to = command.name.starts_with(name) && name.size() > 1
-                               ? most
-                               : distance(name, command.name);
+    const std::size_t to =
+        command.name.starts_with(name) && name.size() > 1 ? most : distance(name, command.name);
     if (to < best) {
       best = to;
       nearest = &command;
@@ -77,8 +76,7 @@ const ChatCommand* nearest_command(std::string_view name) {
 }
 
 bool is_word(std::string_view word) {
-  return !word.empty() &&
-         std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+  return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 // "/show me how" and "/think about it" are for the model.
@@ -112,8 +110,8 @@ ChatLine parse_line(std::string_view line) {
   }
   if (command == nullptr && is_joined && is_word(word)) {
     const ChatCommand* nearest = nearest_command(word);
-    if (rest.empty() || (nearest != nullptr && !nearest->argument.empty() &&
-                         distance(word, nearest->name) == 1)) {
+    if (rest.empty() ||
+        (nearest != nullptr && !nearest->argument.empty() && distance(word, nearest->name) == 1)) {
       return {ChatLine::Kind::kUnknown, std::string(word), nearest};
     }
   }

@@ -24,20 +24,23 @@ std::string turns_text(int turns) {
   return fmt::format("{} turn{}", turns, turns == 1 ? "" : "s");
 }
 
+constexpr std::string_view kMoreHelp =
+    "Anything else is a question, also one that begins with a slash and is none of\n"
+    "these; a space before the slash makes a question of a command. Three quotation\n"
+    "marks before and after a text, or \\ at the end of a line, let it have several\n"
+    "lines. Tab completes, arrow keys recall lines, Ctrl-R searches them, Ctrl-C\n"
+    "stops an answer. docs/cli.md says more.\n";
+
 Then help(ChatShell& /*shell*/, std::string_view /*argument*/) {
   std::string text;
   for (const ChatCommand& command : chat_commands()) {
     if (!command.help.empty()) {
       const std::string form = fmt::format("/{} {}", command.name, command.argument);
-      text += fmt::format("  {:<24} {}\n", form, command.help);
+      text += fmt::format("  {:<19} {}\n", form, command.help);
     }
   }
-  text +=
-      "Anything else is a question, also one that begins with a slash and is none of these; a\n"
-      "space before the slash makes a question of a command. \"\"\" before and after a text lets it\n"
-      "have several lines, and so does \\ at the end of a line. Tab completes commands, names of\n"
-      "settings and files; arrow keys recall lines, Ctrl-R searches them. Ctrl-C stops an answer.\n";
   print(text);
+  print(kMoreHelp);
   return Then::kGoOn;
 }
 
@@ -61,7 +64,9 @@ Then undo(ChatShell& shell, std::string_view /*argument*/) {
   note(
       shell,
       fmt::format(
-          "taken back: {}; {} left", quote(*question, kShown), turns_text(shell.chat.conversation().turns())
+          "taken back: {}; {} left",
+          quote(*question, kShown),
+          turns_text(shell.chat.conversation().turns())
       )
   );
   return Then::kGoOn;
@@ -114,9 +119,7 @@ Then read(ChatShell& shell, std::string_view argument) {
   const auto path = named_file(argument);
   const std::string text = read_text(path);
   const auto bad = find_invalid_utf8(text);
-  require(
-      !bad, ErrorCode::kInvalidArgument, "{}: is no text in UTF-8", path.string()
-  );
+  require(!bad, ErrorCode::kInvalidArgument, "{}: is no text in UTF-8", path.string());
   shell.attached += text + (text.ends_with('\n') ? "\n" : "\n\n");
   note(shell, fmt::format("{} bytes go before the next question", text.size()));
   return Then::kGoOn;
@@ -166,8 +169,8 @@ constexpr std::array<ChatCommand, 24> kCommands{{
     {"set", "[NAME VALUE]", "a setting of answers; /set alone shows them", "", true, set_setting},
     {"system", "[TEXT|off]", "the system message", "off", true, system},
     {"think",
-     "[on|off|auto|show|fold]",
-     "whether the model thinks first, and whether that is shown",
+     "[WHAT]",
+     "think first: on, off, auto; thoughts: show, fold",
      "on off auto show fold",
      false,
      set_thinking},
@@ -178,12 +181,13 @@ constexpr std::array<ChatCommand, 24> kCommands{{
     {"regen", "", "asks the last question again", "", false, regenerate},
     {"retry", "", "", "", false, regenerate},
     {"regenerate", "", "", "", false, regenerate},
-    {"compact", "", "the model sums the conversation up, and goes on from there", "", false, compact},
+    {"compact", "", "the model sums the conversation up and goes on from there", "", false, compact
+    },
     {"clear", "", "forgets the conversation", "", false, clear},
     {"reset", "", "", "", false, clear},
     {"new", "", "", "", false, clear},
-    {"save", "FILE", "keeps the conversation: messages in JSON, as OpenAI's clients take", "", true, save},
-    {"load", "FILE", "goes on with such a file", "", true, load},
+    {"save", "FILE", "writes the conversation, as messages of OpenAI's API", "", true, save},
+    {"load", "FILE", "goes on with a conversation that was saved", "", true, load},
     {"read", "FILE", "puts a text file before the next question", "", true, read},
     {"bye", "", "leave (or Ctrl-D)", "", false, leave},
     {"quit", "", "", "", false, leave},

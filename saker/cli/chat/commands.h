@@ -25,7 +25,7 @@ struct ChatShell {
   // Shows an answer while it is made by one of the chat's functions.
   std::function<void(const std::function<engine::GenerateResult(const StreamHooks&)>& ask)> answer;
   ViewOptions view = {};
-  bool shows_stats = false;  // Behind each answer.
+  bool shows_stats = false;   // Behind each answer.
   std::string attached = {};  // Goes before the next question.
 };
 

@@ -131,7 +131,8 @@ void Conversation::set_system(std::string_view text) {
     opening_.erase(opening_.begin());
   }
   if (!text.empty()) {
-    opening_.insert(opening_.begin(), {{"role", "system"}, {"content", text}});
+    const Json message = {{"role", "system"}, {"content", text}};
+    opening_.insert(opening_.begin(), message);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "saker/cli/chat/line_editor.h"
 #include "saker/cli/chat/set_command.h"
 #include "saker/cli/chat/terminal.h"
+#include "saker/cli/chat/word_wrap.h"
 #include "saker/cli/output.h"
 
 #include <fmt/format.h>
@@ -86,7 +87,8 @@ class Repl {
   }
 
   int run() {
-    print_styled(terminal_.bold("Saker") + " · " + banner(chat_.model()));
+    WordWrap wrap([this] { return terminal_.width(); });
+    print(wrap.push("Saker · " + banner(chat_.model())) + wrap.flush());
     note("Ask something; /? lists the commands, Ctrl-D leaves.");
     bool interrupted = false;
     while (true) {

@@ -39,13 +39,12 @@ std::string settings_text(const ChatShell& shell) {
   };
   add("sampling", describe_sampling(options.sampling));
   add("max_tokens",
-      options.max_tokens == engine::kNoTokenLimit
-          ? "-1 (until the answer or the context ends)"
-          : fmt::format("{}", options.max_tokens));
+      options.max_tokens == engine::kNoTokenLimit ? "-1 (until the answer or the context ends)"
+                                                  : fmt::format("{}", options.max_tokens));
   const bool switches = shell.chat.engine().chat_template() != nullptr &&
                         shell.chat.engine().chat_template()->switches_thinking();
   add("think",
-      !options.thinking  ? switches ? "auto" : "auto (the model has no switch for it)"
+      !options.thinking   ? switches ? "auto" : "auto (the model has no switch for it)"
       : *options.thinking ? "on"
                           : "off");
   add("seed", fmt::format("{}", options.sampling.seed));
@@ -168,8 +167,9 @@ Then set_thinking(ChatShell& shell, std::string_view argument) {
   const std::string_view now = !thinking ? "auto" : *thinking ? "on" : "off";
   note(
       shell,
-      switches ? fmt::format("thinking: {}", now)
-               : fmt::format("thinking: {}, but the model's chat template has no switch for it", now)
+      switches
+          ? fmt::format("thinking: {}", now)
+          : fmt::format("thinking: {}, but the model's chat template has no switch for it", now)
   );
   return Then::kGoOn;
 }

@@ -5,7 +5,6 @@
 #include "saker/cli/output.h"
 
 #include "saker_rs_terminal.h"
-
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

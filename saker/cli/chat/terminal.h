@@ -30,8 +30,11 @@ class Terminal {
 
   // The text in a style where there are colours, else as it is.
   std::string dim(std::string_view text) const { return styled("2", text); }
+
   std::string bold(std::string_view text) const { return styled("1", text); }
+
   std::string red(std::string_view text) const { return styled("31", text); }
+
   std::string yellow(std::string_view text) const { return styled("33", text); }
 
  private:

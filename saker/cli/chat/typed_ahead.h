@@ -14,8 +14,10 @@ class TypedAhead {
  public:
   // Turns the echo off where standard input is a terminal on which lines are edited key by key.
   TypedAhead();
+
   // Gives the terminal back as it was.
   ~TypedAhead() { restore(); }
+
   TypedAhead(const TypedAhead&) = delete;
   TypedAhead& operator=(const TypedAhead&) = delete;
 

@@ -33,7 +33,7 @@ class WordWrap {
   std::size_t column_ = 0;
   std::string spaces_;  // Before the word.
   std::string word_;
-  bool is_code_ = false;  // Between lines that begin with ```.
+  bool is_code_ = false;   // Between lines that begin with ```.
   bool is_table_ = false;  // The line begins with a bar.
 };
 

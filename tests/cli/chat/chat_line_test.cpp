@@ -26,8 +26,19 @@ TEST(ChatLine, CommandsAreASlashAndTheirName) {
 
 TEST(ChatLine, WhatCannotBeACommandIsAQuestion) {
   for (const char* question :
-       {"hello", "/etc/hosts", "/no_think Why?", "/no_think", "/", "//", "/ help", "/HELP",
-        "/quit is what I said", "/think about it", "/show me how", "/clear my doubts", "/2"}) {
+       {"hello",
+        "/etc/hosts",
+        "/no_think Why?",
+        "/no_think",
+        "/",
+        "//",
+        "/ help",
+        "/HELP",
+        "/quit is what I said",
+        "/think about it",
+        "/show me how",
+        "/clear my doubts",
+        "/2"}) {
     const ChatLine line = parse_line(question);
     EXPECT_EQ(line.kind, Kind::kQuestion) << question;
     EXPECT_EQ(line.text, question);

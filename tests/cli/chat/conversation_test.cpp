@@ -2,6 +2,7 @@
 #include "saker/cli/chat/conversation.h"
 
 #include "saker/cli/chat/transcript.h"
+
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
@@ -62,6 +63,7 @@ TEST(Conversation, HasOneSystemMessage) {
   conversation.set_system("be long");
   EXPECT_EQ(conversation.system(), "be long");
   EXPECT_EQ(conversation.messages().size(), 5U);
+  EXPECT_EQ(conversation.messages()[0], (Json{{"role", "system"}, {"content", "be long"}}));
   conversation.set_system("");
   EXPECT_EQ(conversation.system(), "");
   EXPECT_EQ(conversation.messages().size(), 4U);
@@ -76,7 +78,8 @@ TEST(Conversation, IsTheSameFromAFile) {
   EXPECT_EQ(load_conversation(path).system(), "be short");
   save_conversation(Conversation(), path);
   EXPECT_EQ(load_conversation(path).turns(), 0);
-  std::ofstream(path) << R"({"model":"x","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]})";
+  std::ofstream(path
+  ) << R"({"model":"x","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]})";
   Conversation loaded = load_conversation(path);
   EXPECT_EQ(loaded.undo(), "hi");
 }
