@@ -119,6 +119,9 @@ class Commands(Chat):
         terminal.ask(f"/read {notes}")
         terminal.ask("Who?")
         self.assertEqual(self.saved(terminal)[0]["content"], "mine\n\nWho?")
+        terminal.ask(f"/read {self.write('long.txt', 'long ' * 4000)}")
+        self.assertIn("the model's context is 2048 tokens long", terminal.ask("What?"))
+        self.assertNotIn("error", terminal.ask("What?"))
 
     def test_settings(self):
         terminal = self.started()
@@ -169,7 +172,7 @@ class Commands(Chat):
     def test_show(self):
         terminal = self.started()
         terminal.ask(WHO)
-        shown = terminal.ask("/show", until="1 turns")
+        shown = terminal.ask("/show", until="1 turn")
         for word in ("model", "path", "quantization", "context", "sampling", "max_tokens", "think"):
             self.assertIn(word, shown)
         terminal.prompt()

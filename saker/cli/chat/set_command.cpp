@@ -188,16 +188,20 @@ Then show(ChatShell& shell, std::string_view argument) {
     print_text(fmt::format("  {:<13} {}\n", "system", system.empty() ? "none" : system));
   }
   if (is_all) {
-    print(fmt::format("  {:<13} {} turns\n", "conversation", conversation.turns()));
+    const int turns = conversation.turns();
+    print(fmt::format("  {:<13} {} turn{}\n", "conversation", turns, turns == 1 ? "" : "s"));
   } else if (argument == "messages" || argument == "conversation") {
     for (const Json& message : conversation.messages()) {
       const auto role = message.at("role").get<std::string>();
-      print_text(fmt::format("{}: {}\n", role, message_text(message)));
+      print_text(wrapped(shell.terminal, fmt::format("{}: {}\n", role, message_text(message))));
     }
   } else if (argument == "thoughts") {
     const auto& last = shell.chat.last();
     const bool has = last && last->parts && !last->parts->reasoning.empty();
-    print_text(has ? last->parts->reasoning + "\n" : "no thoughts in the last answer\n");
+    print_text(
+        has ? wrapped(shell.terminal, last->parts->reasoning) + "\n"
+            : "no thoughts in the last answer\n"
+    );
   } else {
     constexpr std::array<std::string_view, 5> kKnown{
         "model", "info", "settings", "parameters", "system"
