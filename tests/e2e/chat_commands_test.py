@@ -134,6 +134,8 @@ class Commands(Chat):
         self.assertIn("error:", terminal.ask("/set temp hot"))
         terminal.ask("/set num_predict 3")
         self.assertIn("[cut at the token limit", terminal.ask(FOX))
+        self.assertIn("max_tokens = 4", terminal.ask("/set max-tokens 4"))
+        terminal.ask("/set num_predict 3")
         self.assertIn("max_tokens    3", terminal.ask("/show settings"))
         terminal.ask("/set max_tokens default")
         self.assertNotIn("[cut", terminal.ask(FOX))
@@ -219,6 +221,12 @@ class Thinking(Chat):
         self.assertNotIn("content", self.json("generate", model, "-p", WHO, "--max-tokens", "4", "--json"))
         self.assertEqual(self.ok("run", model, "-p", WHO, "--temp", "0").decode(), answer["content"] + "\n")
 
+    def test_prompts_may_open_the_thoughts(self):
+        model = self.thinking_model()
+        (model / "chat_template.jinja").write_text((model / "chat_template.jinja").read_text() + "<think>\n")
+        answer = self.json("generate", model, "--chat", "-p", WHO, "--temp", "0", "--max-tokens", "5", "--json")
+        self.assertEqual((answer["reasoning"], answer["content"]), (answer["text"].strip(), ""))
+
     def test_on_a_terminal(self):
         model = self.thinking_model()
         terminal = self.started(model=model)
@@ -264,11 +272,14 @@ class Screen(Chat):
         self.assertGreater(seen.count("\n"), 3)
         self.assertLessEqual(max(map(len, seen.split("\n"))), 24)
         terminal.resize(60)
-        wide = terminal.ask("/regen")
-        self.assertGreater(max(map(len, wide.split("\n")[2:])), 24)
+        terminal.ask("/clear")
+        wide = terminal.ask(WHO)
+        self.assertTrue(24 < max(map(len, wide.split("\n"))) <= 60, wide)
         terminal.ask("/set nowordwrap")
-        whole = terminal.ask("/regen").split("\n")[1]
-        self.assertEqual(" ".join(seen.split()), " ".join(whole.split()))
+        terminal.ask("/clear")
+        whole = terminal.ask(WHO)
+        self.assertEqual(whole.count("\n"), 1)
+        self.assertEqual(seen.split(), whole.split())
 
     def test_what_is_typed_meanwhile_is_not_in_the_answer(self):
         terminal = self.started("--ignore-eos", "--max-tokens", "400")

@@ -136,7 +136,17 @@ Then set_setting(ChatShell& shell, std::string_view argument) {
     settings.update(options.options);
   }
   shell.chat.set_settings(std::move(settings));
-  note(shell, describe_sampling(shell.chat.options().sampling));
+  const auto set = shell.chat.settings().find(own);
+  const bool is_set = set != shell.chat.settings().end();
+  note(
+      shell,
+      fmt::format(
+          "{} = {}; sampling: {}",
+          own,
+          is_set ? set->dump() : std::string(value),
+          describe_sampling(shell.chat.options().sampling)
+      )
+  );
   return Then::kGoOn;
 }
 
