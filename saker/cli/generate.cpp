@@ -48,6 +48,9 @@ int generate_one(
   } else if (!result.text.ends_with('\n')) {
     print("\n");
   }
+  if (!args.json) {
+    warn_of_cut(result, engine);
+  }
   if (args.verbose || (!args.json && isatty(STDERR_FILENO) == 1)) {
     print_error(describe(result.stats) + "\n");
   }

@@ -161,6 +161,11 @@ void RequestArgs::apply_given(engine::GenerateRequest& request) const {
   }
 }
 
+bool RequestArgs::gives(std::string_view field) const {
+  const auto found = given_.find(field);
+  return found != given_.end() && !found->second.is_null();
+}
+
 void RequestArgs::warn(const engine::Engine& engine) const {
   const auto* chat_template = engine.chat_template();
   if (given_.at("think").is_boolean() &&

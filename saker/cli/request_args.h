@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace saker::cli {
 
@@ -24,6 +25,9 @@ class RequestArgs {
   // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
   // drawn when neither gives one.
   void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
+
+  // Whether the command line gave this one.
+  bool gives(std::string_view field) const;
 
   // Warns of options of the command line that change nothing with this model.
   void warn(const engine::Engine& engine) const;

@@ -157,7 +157,7 @@ void set_draft_depth(GenerateRequest& request, const Json& value) {
 constexpr RequestField kFields[] = {
     {"max_tokens",
      Kind::kInteger,
-     "Tokens to generate at most [256]",
+     "Tokens to generate at most; -1: until the answer or the context ends [256; run: -1]",
      [](GenerateRequest& r, const Json& v) { r.max_tokens = as_int(v, "max_tokens"); }},
     {"temp",
      Kind::kNumber,
