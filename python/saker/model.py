@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class GenerateOptions(TypedDict, total=False):
     """[256]"""
     temperature: float
     """0, the default: the most probable token."""
+    temp: float
+    """Another name of ``temperature``, that of the command line."""
     top_p: float
     """Keeps the smallest set of tokens with this mass, from 0 to 1 [1: off, as is 0]."""
     min_p: float
@@ -64,21 +66,23 @@ class GenerateOptions(TypedDict, total=False):
     dry_context_size: int
     dry_breakers: list[str]
     """Texts that end a repetition."""
+    dry_sequence_breaker: list[str]
+    """Another name of ``dry_breakers``."""
     min_tokens: int
     """The answer does not end by itself before [0]."""
     logit_bias: dict[int, float]
     seed: int
     """The same seed gives the same answer, whatever else runs [0]."""
-    stop: list[str]
-    """Never shown; the first one ends the answer."""
+    stop: str | list[str]
+    """One text or several, never shown; the first one ends the answer."""
     ignore_eos: bool
     speculate: str
     """What drafts tokens, the answer being the same: ``none``, ``prompt-lookup``, ``draft``, ``mtp``, ``dflash`` [the draft
     that is loaded, else the model's MTP head]."""
     acceptance: str
     """Of drafts where tokens are sampled: ``coupled``, the same answer as without, or ``rejection``, more [coupled]."""
-    draft_depth: int
-    """Draft tokens of one pass at most, 0 to 64 [-1: as many as pay]."""
+    draft_depth: int | Literal["auto"]
+    """Draft tokens of one pass at most, 0 to 64 [``auto`` or -1: as many as pay]."""
     logprobs: int
     """Per token its log-probability and this many best alternatives [-1: none]."""
     max_kv_size: int
@@ -93,8 +97,21 @@ class GenerateOptions(TypedDict, total=False):
     """For the chat template."""
     enable_thinking: bool | None
     """Whether a chat model thinks before it answers; None, the default: as its template has it."""
+    think: bool | None
+    """Another name of ``enable_thinking``."""
     template_kwargs: dict[str, Any]
     """More variables for the chat template, such as ``reasoning_effort``."""
+    kwargs: dict[str, Any]
+    """Another name of ``template_kwargs``."""
+
+
+OTHER_NAMES = {
+    "temp": "temperature",
+    "dry_sequence_breaker": "dry_breakers",
+    "think": "enable_thinking",
+    "kwargs": "template_kwargs",
+}
+"""The command line's, and ours."""
 
 
 def _json(value: object) -> str:
@@ -105,11 +122,27 @@ def _json(value: object) -> str:
 def _option_error(name: str, value: object) -> Exception:
     """Why an option does not take a value."""
     expected = GenerateOptions.__annotations__[name]
-    if expected is int and isinstance(value, int):
+    if (expected is int or name == "draft_depth") and isinstance(value, int):
         low, high = (0, 2**64 - 1) if name == "seed" else (-(2**31), 2**31 - 1)
         return InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
     kind = expected.__name__ if isinstance(expected, type) else expected
     return TypeError(f"{name}: got {value!r}, expected {kind}")
+
+
+def _canonical(options: GenerateOptions) -> dict[str, Any]:
+    """By one name each, with values as the library has them."""
+    found: dict[str, Any] = {}
+    for given, value in options.items():
+        name = OTHER_NAMES.get(given, given)
+        if name in found and found[name] != value:
+            raise InvalidArgumentError(f"{given}: got {value!r}, but {name} is {found[name]!r}: give one of them")
+        found[name] = value
+    for name in ("stop", "dry_breakers"):
+        if isinstance(found.get(name), str):
+            found[name] = [found[name]]
+    if found.get("draft_depth") == "auto":
+        found["draft_depth"] = -1
+    return found
 
 
 def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
@@ -122,7 +155,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
         request.set_messages(_json(prompt))
     else:
         request.tokens = cast("Sequence[int]", prompt)
-    for name, value in options.items():
+    for name, value in _canonical(options).items():
         if name in ("tools", "template_kwargs"):
             getattr(request, f"set_{name}")(_json(value))
         elif name not in GenerateOptions.__annotations__:
@@ -454,10 +487,11 @@ def load(
     single_view: bool = False,
     pull: bool = False,
 ) -> Model:
-    """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache. In paths a leading ``~`` is the
-    home folder.
+    """Loads a model: a folder, a GGUF file, or a Hugging Face repo id that is in the local hub cache (``org/name``,
+    ``org/name@revision``, ``org/name:Q4_K_M`` for one GGUF file of it); without a path the bundled demo model. In paths a
+    leading ``~`` is the home folder.
 
-    ``pull``: what is named ``org/name`` and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
+    ``pull``: what is named so and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
@@ -488,9 +522,8 @@ def load(
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
     adapters = [(name, _folder(folder)) for name, folder in named.items()]
     folder = _folder(path)
-    if pull:
-        for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
-            if wanted != "auto":
-                hub.fetch_missing(wanted)
+    for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
+        if wanted != "auto":
+            (hub.fetch_missing if pull else hub.refuse_missing)(wanted)
     native = _native.Model(folder, adapters, options, cache_entries, "" if trace is None else _folder(trace))
     return Model(native, "ft" if adapters else "base", single_view)
