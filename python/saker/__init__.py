@@ -64,7 +64,8 @@ from saker.errors import (  # noqa: E402
     UnsupportedError,
 )
 from saker.hub import pull  # noqa: E402
-from saker.model import GenerateOptions, Model, Stream, View, load  # noqa: E402
+from saker.model import Model, Stream, View, load  # noqa: E402
+from saker.options import GenerateOptions  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
 __all__ = [

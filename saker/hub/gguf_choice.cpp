@@ -29,7 +29,17 @@ constexpr std::size_t kListed = 12;
 
 // What is taken where nothing is said: small without much loss first. Only types that we read.
 constexpr std::array<std::string_view, 12> kPreferred{
-    "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_k_m", "q5_k_s", "q5_0", "q8_0", "q6_k", "bf16", "f16",
+    "q4_k_m",
+    "q4_k_s",
+    "q4_0",
+    "q4_1",
+    "q5_k_m",
+    "q5_k_s",
+    "q5_0",
+    "q8_0",
+    "q6_k",
+    "bf16",
+    "f16",
     "f32",
 };
 
@@ -69,7 +79,9 @@ bool is_dynamic(std::string_view stem, std::string_view end) {
 }
 
 // The models that `wanted`, in lower case, may mean.
-std::vector<const GgufModel*> find_ends(std::span<const GgufModel> models, std::string_view wanted) {
+std::vector<const GgufModel*> find_ends(
+    std::span<const GgufModel> models, std::string_view wanted
+) {
   std::vector<const GgufModel*> found;
   for (const GgufModel& model : models) {
     if (ends_as(lower(stem_of(model)), wanted)) {

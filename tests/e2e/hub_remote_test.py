@@ -164,7 +164,7 @@ class Look(HubTest):
     def test_as_if_it_were_here(self):
         folders = list(pathlib.Path(tempfile.gettempdir()).glob(".saker.*"))
         folder = ROOT / "tests/golden/qwen3_q4"
-        files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.suffix in {".json", ".safetensors", ".jinja"}}
+        files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name in {"config.json", "tokenizer.json", WEIGHTS}}
         for source, contents_of in ((DEMO, FILES), (folder, files)):
             with self.subTest(source):
                 self.hub.add(REPO, contents_of)

@@ -58,11 +58,9 @@ TEST(GgufChoice, TakesAKnownQuantizationUnasked) {
   EXPECT_EQ(chosen(kMany, ""), "Model-Q4_K_M.gguf");
   EXPECT_EQ(chosen({"x-IQ2_XS.gguf", "x-Q8_0.gguf"}, ""), "x-Q8_0.gguf");
   EXPECT_EQ(chosen({"anything.gguf"}, ""), "anything.gguf");
-  expect_error(
-      ErrorCode::kInvalidArgument, {"org/name", "say which one", ":IQ2_XS", ":IQ3_M"}, [] {
-        chosen({"x-IQ2_XS.gguf", "x-IQ3_M.gguf"}, "");
-      }
-  );
+  expect_error(ErrorCode::kInvalidArgument, {"org/name", "say which one", ":IQ2_XS", ":IQ3_M"}, [] {
+    chosen({"x-IQ2_XS.gguf", "x-IQ3_M.gguf"}, "");
+  });
 }
 
 TEST(GgufChoice, SaysWhatThereIs) {

@@ -19,9 +19,8 @@ std::function<void(const std::string& failure)> say_asking(const hub::ModelName&
     return {};
   }
   print_error(fmt::format("asking {} about {} ...\n", hub_host(), hub::to_string(name)));
-  return [](const std::string& failure) {
-    print_error(fmt::format("{}; trying again\n", failure));
-  };
+  return
+      [](const std::string& failure) { print_error(fmt::format("{}; trying again\n", failure)); };
 }
 
 std::string hub_host() {

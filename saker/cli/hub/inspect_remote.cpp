@@ -8,7 +8,7 @@
 #include "saker/cli/interrupt.h"
 #include "saker/cli/result_json.h"
 #include "saker/hub/environment.h"
-#include "saker/hub/remote_model.h"
+#include "saker/hub/remote/remote_model.h"
 #include "saker/load/inspect/file_heads.h"
 #include "saker/load/inspect/inspection_report.h"
 

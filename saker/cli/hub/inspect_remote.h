@@ -2,8 +2,8 @@
 #pragma once
 
 // `saker inspect` of a model that is on the hub and not in the cache: its texts and the headers of
-// its weights come by ranges (saker/hub/remote_model.h), and the same code judges them as those of
-// a model that is there.
+// its weights come by ranges (saker/hub/remote/remote_model.h), and the same code judges them as
+// those of a model that is there.
 
 #include "saker/hub/model_name.h"
 #include "saker/load/inspect/inspect.h"
@@ -18,8 +18,8 @@ namespace saker::cli {
 struct RemoteInspection {
   load::Inspection inspection;  // Its path is the model's name.
   std::string commit;
-  std::size_t files = 0;     // That a pull takes.
-  std::uintmax_t bytes = 0;  // Of those.
+  std::size_t files = 0;                     // That a pull takes.
+  std::uintmax_t bytes = 0;                  // Of those.
   std::optional<std::uintmax_t> free_bytes;  // Where the cache lies.
 };
 

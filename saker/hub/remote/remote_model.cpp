@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/hub/remote_model.h"
+#include "saker/hub/remote/remote_model.h"
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/digest.h"
 #include "saker/hub/fetcher.h"
-#include "saker/hub/hub_session.h"
 #include "saker/hub/pull_plan.h"
 #include "saker/hub/receiver.h"
+#include "saker/hub/remote/hub_session.h"
 #include "saker/hub/remote_files.h"
 
 #include <fmt/format.h>
@@ -195,7 +195,8 @@ void append(std::vector<RemotePart>& parts, std::vector<RemotePart> more) {
 
 // Models and adapters beside the model are judged when they are there.
 bool is_beside(std::string_view path) {
-  return path.starts_with("draft/") || path.starts_with("adapter/") || path.starts_with("adapters/");
+  return path.starts_with("draft/") || path.starts_with("adapter/") ||
+         path.starts_with("adapters/");
 }
 
 // The texts of the model itself; of tokenizers only that they are there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/hub/hub_session.h"
+#include "saker/hub/remote/hub_session.h"
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
