@@ -22,6 +22,7 @@ What there is:
     Model.base, ft, scaled, null, view    a View: generate, logprob_of, rolling_logprob, next_token_dist, forward_logits
     Model.score, differences, preflight   many requests in many views; what an adapter changes
     Model.facts, score_stats, prefix_cache_stats
+    inspect(path)            what a model is and whether it runs: sizes, quantization, tensors
     pull(name)               a model from the Hugging Face hub into the cache
     convert(source, target, bits=4)       a model quantized, dequantized or in another dtype
     set_log_level("debug")   what comes on standard error
@@ -64,6 +65,7 @@ from saker.errors import (  # noqa: E402
     UnsupportedError,
 )
 from saker.hub import pull  # noqa: E402
+from saker.inspection import inspect  # noqa: E402
 from saker.model import Model, Stream, View, load  # noqa: E402
 from saker.options import GenerateOptions  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
@@ -96,6 +98,7 @@ __all__ = [
     "ViewScores",
     "__version__",
     "convert",
+    "inspect",
     "load",
     "pull",
     "set_log_level",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from saker import _native, hub, scores
 from saker.errors import Error, InvalidArgumentError
-from saker.options import GenerateOptions, canonical, option_error
+from saker.options import GenerateOptions, bytes_of, canonical, option_error
 from saker.scores import RollingLogprob, TokenDist
 
 Path = str | os.PathLike[str]
@@ -364,8 +364,10 @@ def load(
     max_batch: int = 8,
     prefill_step: int = 512,
     fast_prefill: bool = False,
+    prefix_cache: int | str | None = None,
     prefix_cache_bytes: int | None = None,
     prefix_cache_dir: Path | None = None,
+    prefix_cache_dir_size: int | str | None = None,
     prefix_cache_dir_bytes: int = 8 << 30,
     prefix_cache_interval: int = 256,
     device: str = "cpu",
@@ -386,9 +388,10 @@ def load(
     ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
     prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
 
-    ``prefix_cache_bytes``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from
-    (None: an eighth of the machine's; 0: none). ``prefix_cache_dir`` is a folder where it outlives the model, of at most
-    ``prefix_cache_dir_bytes``; ``prefix_cache_interval`` as in ``saker generate``.
+    ``prefix_cache``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from: bytes,
+    a size such as ``"512M"``, or ``"off"`` (None: an eighth of the machine's). ``prefix_cache_dir`` is a folder where it outlives
+    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``. ``prefix_cache_bytes`` and
+    ``prefix_cache_dir_bytes`` are the same in bytes.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
     a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
@@ -402,6 +405,10 @@ def load(
     options.device, options.fast_prefill = device, fast_prefill
     options.draft = "" if draft is None else _folder(draft)
     options.prefix_cache_dir = "" if prefix_cache_dir is None else _folder(prefix_cache_dir)
+    if prefix_cache is not None:
+        prefix_cache_bytes = bytes_of("prefix_cache", prefix_cache)
+    if prefix_cache_dir_size is not None:
+        prefix_cache_dir_bytes = bytes_of("prefix_cache_dir_size", prefix_cache_dir_size)
     options.prefix_cache_dir_bytes, options.prefix_cache_interval = prefix_cache_dir_bytes, prefix_cache_interval
     if prefix_cache_bytes is not None:
         options.prefix_cache_bytes = prefix_cache_bytes

@@ -2,6 +2,7 @@
 """How a prompt is continued: the options of ``generate`` and ``stream``, by our names and those of the command line."""
 
 import os
+import re
 from typing import Any, Literal, TypedDict
 
 from saker.errors import InvalidArgumentError
@@ -118,3 +119,17 @@ def canonical(options: GenerateOptions) -> dict[str, Any]:
     if found.get("draft_depth") == "auto":
         found["draft_depth"] = -1
     return found
+
+
+def bytes_of(name: str, value: int | str) -> int:
+    """Of a size as the command line takes it: bytes, ``512M``, ``2GB``, or ``off`` for none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: got {value!r}, expected bytes or a size such as '512M'")
+    if value == "off":
+        return 0
+    found = re.fullmatch(r"(\d+) *(?:([kmgt])(?:i?b)?|b)?", value.strip().lower())
+    if found is None:
+        raise InvalidArgumentError(f"{name}: got {value!r}, expected bytes, a size such as '512M' or '2G', or 'off'")
+    return int(found[1]) << (10 * (" kmgt".index(found[2]) if found[2] else 0))

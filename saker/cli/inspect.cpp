@@ -5,6 +5,7 @@
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
+#include "saker/cli/hub/asking.h"
 #include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
@@ -51,7 +52,8 @@ std::optional<hub::ModelName> remote_model(const std::string& path) {
 
 int run_inspect(const InspectArgs& args) {
   if (const auto name = remote_model(args.path)) {
-    const RemoteInspection remote = inspect_remote(*name, args.kv_bits);
+    const RemoteInspection remote =
+        ask_for_missing(*name, [&] { return inspect_remote(*name, args.kv_bits); });
     print(args.json ? remote_json(remote) : remote_text(remote));
     return 0;
   }

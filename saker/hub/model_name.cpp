@@ -7,8 +7,6 @@
 #include "saker/base/utf8.h"
 #include "saker/hub/environment.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -189,14 +187,21 @@ ModelName require_model_name(std::string_view text) {
   require(
       name.has_value(),
       ErrorCode::kInvalidArgument,
-      "{} is no name of a model, expected ORG/NAME, maybe with @REVISION, or :FILE for one GGUF "
-      "file{}",
+      "{} is no name of a model, expected {}",
       quote(text),
-      text.find("://") != std::string_view::npos
-          ? fmt::format(", or an address at {}", quote(endpoint()))
-          : ""
+      name_hint(text)
   );
   return *std::move(name);
+}
+
+std::string name_hint(std::string_view text) {
+  std::string hint = "ORG/NAME, maybe with @REVISION, or :FILE for one GGUF file";
+  if (text.find("://") != std::string_view::npos) {
+    return hint + ", or an address of the hub";
+  }
+  // "qwen3:0.6b"
+  const bool is_short = text.find(':') != std::string_view::npos && !has_owner(text);
+  return is_short ? hint + "; names of other registries are not known here" : hint;
 }
 
 std::string to_string(const ModelName& name) {

@@ -33,6 +33,9 @@ std::optional<ModelName> parse_model_name(std::string_view text);
 // Throws kInvalidArgument saying what a name is.
 ModelName require_model_name(std::string_view text);
 
+// What names look like, for a message about a text that is none.
+std::string name_hint(std::string_view text);
+
 // As messages and commands show it, and parse_model_name takes it.
 std::string to_string(const ModelName& name);
 

@@ -126,9 +126,9 @@ fs::path resolve_model(std::string_view model) {
   require(
       parsed.has_value(),
       ErrorCode::kNotFound,
-      "{} does not exist and is no Hugging Face repo id ('org/name', 'org/name:FILE' for one GGUF "
-      "file)",
-      name
+      "{} does not exist and is no Hugging Face repo id: expected {}",
+      name,
+      hub::name_hint(model)
   );
   const fs::path cache = hub::cache_dir();
   const auto found = hub::cached_path(cache, *parsed);

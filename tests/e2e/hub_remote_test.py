@@ -270,7 +270,12 @@ class Look(HubTest):
         self.assertEqual(found["kind"], "adapter")
 
     def test_names(self):
-        self.refused("inspect", "org/none", says="there is no such model")
+        for says in ("'org/none' is neither a folder nor in the hub cache", "there is no such model"):
+            self.refused("inspect", "org/none", says=says)
+            code, _, seen = Terminal("generate", "org/none", "-p", "x", env=self.env()).end()
+            self.assertEqual(code, 1)
+            self.assertIn(says, seen.replace("\r\n", ""))
+        self.refused("generate", "qwen3:0.6b", "-p", "x", says="names of other registries are not known here")
         self.refused("inspect", "model", says="is neither a folder nor in the hub cache")
         self.refused("inspect", REPO, says="HF_HUB_OFFLINE", HF_HUB_OFFLINE="1")
         self.assertIsNone(re.search("pull", self.refused("inspect", "/none", says="does not exist")))

@@ -63,8 +63,12 @@ void fetch_if_missing(const std::string& text, bool pulls) {
   if (!name || load::find_named_model(text)) {
     return;
   }
-  if (pulls || can_be_asked_for(*name)) {
-    fetch_model(*name, {}, pulls ? Consent::kGiven : Consent::kAsk);
+  if (pulls) {
+    fetch_model(*name, {});
+    return;
+  }
+  if (can_be_asked_for(*name)) {
+    ask_for_missing(*name, [&] { return fetch_model(*name, {}, Consent::kAsk); });
     return;
   }
   throw Error(
