@@ -5,10 +5,15 @@
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
+#include "saker/cli/hub/asking.h"
+#include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/hub/missing_model.h"
+#include "saker/hub/model_name.h"
 #include "saker/load/inspect/inspection_report.h"
 #include "saker/load/model_dir.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace saker::cli {
 namespace {
@@ -37,7 +43,20 @@ void check_adapter(const std::filesystem::path& dir, load::Inspection& inspectio
   }
 }
 
+// What is not here and may be on the hub: names without an owner are mostly folders that are not
+// there.
+std::optional<hub::ModelName> remote_model(const std::string& path) {
+  auto name = load::find_named_model(path) ? std::nullopt : hub::missing_model(path);
+  return name && name->repo.find('/') != std::string::npos ? std::move(name) : std::nullopt;
+}
+
 int run_inspect(const InspectArgs& args) {
+  if (const auto name = remote_model(args.path)) {
+    const RemoteInspection remote =
+        ask_for_missing(*name, [&] { return inspect_remote(*name, args.kv_bits); });
+    print(args.json ? remote_json(remote) : remote_text(remote));
+    return 0;
+  }
   // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
   // model.
   std::error_code ignored;

@@ -92,9 +92,17 @@ struct Inspection {
   std::vector<std::string> warnings;
 };
 
+// Whether the weights are there. Where they are still to come, files have their sizes, headers and
+// holes, and whether the numbers are sound is not known yet.
+enum class Weights : std::uint8_t { kThere, kToCome };
+
 // Throws kNotFound where there is nothing, kInvalidArgument for what we don't know, kCorruptData
 // for broken files. With `kv_bits` (32, 16, 8 or 4) it also says what the caches of a model would
 // be, and throws kInvalidArgument for what is no model.
-Inspection inspect(const std::filesystem::path& path, std::optional<int> kv_bits = std::nullopt);
+Inspection inspect(
+    const std::filesystem::path& path,
+    std::optional<int> kv_bits = std::nullopt,
+    Weights weights = Weights::kThere
+);
 
 }  // namespace saker::load

@@ -9,6 +9,7 @@
 #include "saker/load/foreign/foreign_source.h"
 #include "saker/load/foreign/leftover_section.h"
 #include "saker/load/foreign/open_texts.h"
+#include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/tensor_headers.h"
@@ -235,7 +236,7 @@ ModelHeaders read_headers(const fs::path& path, const Json& config, Inspection& 
 
 }  // namespace
 
-Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
+Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
   Inspection result;
   result.kind = PathKind::kModel;
   const ModelDir dir = open_model_dir(path);
@@ -256,6 +257,12 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   std::optional<foreign::ForeignModel> other;
   nn::QuantizationConfig quantization;
   check(result, [&] {
+    require(
+        weights == Weights::kThere || !foreign::is_foreign(path),
+        ErrorCode::kUnsupported,
+        "its weights are quantized by another tool: whether they can be read shows when they are "
+        "there"
+    );
     other = foreign::open_foreign(path);
     quantization = parse_quantization(other ? other->config : plain.config);
   });
@@ -299,14 +306,16 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits) {
   return result;
 }
 
-Inspection inspect_gguf(const fs::path& path) {
+Inspection inspect_gguf(const fs::path& path, Weights weights) {
   Inspection result;
   result.kind = PathKind::kModel;
-  const foreign::ForeignModel model = foreign::open_foreign(path).value();
+  const foreign::ForeignModel model = gguf::open_gguf(
+      path, weights == Weights::kThere ? gguf::Values::kThere : gguf::Values::kToCome
+  );
   result.model = summarise_config(model.config);
   const auto quantization = parse_quantization(model.config);
   result.model->quantization = describe_quantization(quantization);
-  const text::ModelTexts texts = open_texts(path);
+  const text::ModelTexts texts = texts_of(model, path);
   result.model->sampling = describe_sampling(text::read_generation_config(texts).values);
   result.model->has_tokenizer = texts.has("tokenizer.json");
   result.model->has_chat_template = has_chat_template(texts);
