@@ -70,8 +70,9 @@ MemoryNeed memory_need(
     need.token_bytes += layer.token_bytes;
     need.cache_bytes += layer.state_bytes + rows * layer.token_bytes;
   }
-  need.work_bytes = kProgram + kPassRows * kArrays * sizeof(float) *
-                                   static_cast<std::size_t>(std::max<std::int64_t>(model.hidden_size, 1));
+  need.work_bytes =
+      kProgram + kPassRows * kArrays * sizeof(float) *
+                     static_cast<std::size_t>(std::max<std::int64_t>(model.hidden_size, 1));
   need.usable_bytes = usable_memory_bytes();
   return need;
 }

@@ -62,9 +62,7 @@ class ModuleCheck {
         module_.kind == RosterModule::Kind::kTensor ? name_ : name_ + ".weight";
     const auto found = named_.find(weight);
     if (found == named_.end()) {
-      require(
-          !module_.is_required, ErrorCode::kCorruptData, "[{}] tensor is missing", weight
-      );
+      require(!module_.is_required, ErrorCode::kCorruptData, "[{}] tensor is missing", weight);
       return;
     }
     check_count(weight, found->second);
@@ -79,9 +77,8 @@ class ModuleCheck {
 
  private:
   // Of a stack: one tensor for all experts, or one for each.
-  void check_count(
-      const std::string& weight, const std::vector<const SafetensorsEntry*>& entries
-  ) const {
+  void check_count(const std::string& weight, const std::vector<const SafetensorsEntry*>& entries)
+      const {
     if (module_.experts == 0 || entries.front()->shape.size() == 3) {
       return;
     }
@@ -155,7 +152,9 @@ class ModuleCheck {
       const Sizes groups = sizes_of(*scale);
       if (groups.rows != sizes.rows || groups.columns == 0 ||
           module_.columns % groups.columns != 0) {
-        refuse(*scale, fmt::format("a scale for each group of [{}, {}]", sizes.rows, module_.columns));
+        refuse(
+            *scale, fmt::format("a scale for each group of [{}, {}]", sizes.rows, module_.columns)
+        );
       }
     }
   }
