@@ -5,6 +5,7 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/generate.h"
+#include "python/bindings/inspect.h"
 #include "python/bindings/model.h"
 #include "python/bindings/pull.h"
 #include "python/bindings/score.h"
@@ -27,5 +28,6 @@ NB_MODULE(_native, module) {
   saker::python::bind_scores(module);
   saker::python::bind_model(module);
   saker::python::bind_convert(module);
+  saker::python::bind_inspect(module);
   saker::python::bind_pull(module);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/pull.h"
 
-#include "saker/base/utf8.h"
 #include "saker/hub/missing_model.h"
 #include "saker/hub/pull.h"
+#include "saker/load/named_models.h"
 
 #include "python/bindings/text.h"
 #include "python/bindings/waiting.h"
@@ -51,13 +51,7 @@ PullReport pull(
     const nb::object& on_progress
 ) {
   const std::string text = utf8_of(given, "name");
-  const auto name = hub::parse_model_name(text);
-  require(
-      name.has_value(),
-      ErrorCode::kInvalidArgument,
-      "{} is no Hugging Face repo id, expected 'org/name' or 'org/name@revision'",
-      quote(text, text.size())
-  );
+  const hub::ModelName name = hub::require_model_name(text);
   std::stop_source stop;
   const hub::PullOptions options{
       .cache = {},
@@ -66,7 +60,7 @@ PullReport pull(
       .progress = calling(on_progress),
       .stop = stop.get_token(),
   };
-  auto report = std::async(std::launch::async, [&] { return hub::pull(*name, options); });
+  auto report = std::async(std::launch::async, [&] { return hub::pull(name, options); });
   return wait_for(report, stop);
 }
 
@@ -78,9 +72,11 @@ void bind_pull(nb::module_& module) {
       .def_ro("revision", &PullReport::revision)
       .def_ro("commit", &PullReport::commit)
       .def_prop_ro(
-          "path", [](const PullReport& self) { return self.path.string(); }, "The folder to load."
+          "path",
+          [](const PullReport& self) { return self.path.string(); },
+          "What to load: the folder, or a GGUF file in it."
       )
-      .def_ro("files", &PullReport::files, "Their paths in it, sorted.")
+      .def_ro("files", &PullReport::files, "Their paths in the folder, sorted.")
       .def_ro("bytes", &PullReport::bytes, "Of all of them.")
       .def_ro("received", &PullReport::received, "Of these over the network.");
   module.def(
@@ -93,9 +89,12 @@ void bind_pull(nb::module_& module) {
   );
   module.def(
       "is_missing",
-      [](const nb::str& name) { return hub::missing_model(utf8_of(name, "name")).has_value(); },
+      [](const nb::str& given) {
+        const std::string name = utf8_of(given, "name");
+        return hub::missing_model(name).has_value() && !load::find_named_model(name);
+      },
       nb::arg("name"),
-      "Whether it is neither a path nor in the cache, and can be pulled."
+      "Whether it is neither a path nor a named model nor in the cache, and can be pulled."
   );
 }
 

@@ -3,12 +3,33 @@
 
     import saker
 
-    model = saker.load("path/to/model", adapter="path/to/adapter")
-    print(model.generate("Once upon a time", max_tokens=50).text)
-    print(model.base().logprob_of("2 + 2 =", " 4"), model.ft().logprob_of("2 + 2 =", " 4"))
+    model = saker.load("org/name", pull=True)            # or a folder, a GGUF file, "org/name:Q4_K_M"; nothing: a demo
+    answer = model.generate("Once upon a time", max_tokens=50, temperature=0.8, seed=7)
+    print(answer.text, answer.finish_reason, answer.stats.generation_tps)
+
+    question = [{"role": "user", "content": "Why is the sky blue?"}]
+    for piece in model.stream(question):                 # chat messages go through the model's template
+        print(piece, end="", flush=True)
+
+    tuned = saker.load("path/to/model", adapter="path/to/adapter")
+    print(tuned.base().logprob_of("2 + 2 =", " 4"), tuned.ft().logprob_of("2 + 2 =", " 4"))
+
+What there is:
+
+    load(path, ...)          a Model; its keywords are those of the command line (help(saker.load))
+    Model.generate, stream   answers; options: help(saker.GenerateOptions)
+    Model.encode, decode, render_chat, stop_tokens, special_token
+    Model.base, ft, scaled, null, view    a View: generate, logprob_of, rolling_logprob, next_token_dist, forward_logits
+    Model.score, differences, preflight   many requests in many views; what an adapter changes
+    Model.facts, score_stats, prefix_cache_stats
+    inspect(path)            what a model is and whether it runs: sizes, quantization, tensors
+    pull(name)               a model from the Hugging Face hub into the cache
+    convert(source, target, bits=4)       a model quantized, dequantized or in another dtype
+    set_log_level("debug")   what comes on standard error
+    Error and its classes    each also the built-in class that fits it: NotFoundError is a FileNotFoundError
 
 One copy of the weights serves all views: the base, adapters at any strength, and null adapters. Everything may be
-called from several threads; the GIL is free while the model runs.
+called from several threads; the GIL is free while the model runs. docs/python.md of the source says more.
 """
 
 from saker import mlx_library
@@ -44,7 +65,9 @@ from saker.errors import (  # noqa: E402
     UnsupportedError,
 )
 from saker.hub import pull  # noqa: E402
-from saker.model import GenerateOptions, Model, Stream, View, load  # noqa: E402
+from saker.inspection import inspect  # noqa: E402
+from saker.model import Model, Stream, View, load  # noqa: E402
+from saker.options import GenerateOptions  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
 __all__ = [
@@ -75,6 +98,7 @@ __all__ = [
     "ViewScores",
     "__version__",
     "convert",
+    "inspect",
     "load",
     "pull",
     "set_log_level",

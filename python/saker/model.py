@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saker import _native, hub, scores
 from saker.errors import Error, InvalidArgumentError
+from saker.options import GenerateOptions, bytes_of, canonical, option_error
 from saker.scores import RollingLogprob, TokenDist
 
 Path = str | os.PathLike[str]
@@ -27,89 +28,9 @@ BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
 
 
-class GenerateOptions(TypedDict, total=False):
-    """How a prompt is continued; what is left out has its default."""
-
-    max_tokens: int
-    """-1: until the answer or the model's context ends [256]."""
-    temperature: float
-    """0, the default: the most probable token."""
-    top_p: float
-    """Keeps the smallest set of tokens with this mass, from 0 to 1 [1: off, as is 0]."""
-    min_p: float
-    """Removes tokens below this share of the best one's probability [0]."""
-    min_tokens_to_keep: int
-    top_k: int
-    """[0: off]"""
-    xtc_probability: float
-    xtc_threshold: float
-    top_n_sigma: float
-    """Keeps logits within so many standard deviations of the best [0: off]."""
-    typical_p: float
-    """Keeps the tokens of about the expected surprise, with this mass, from 0 to 1 [1: off, as is 0]."""
-    dynatemp_range: float
-    """Lets the temperature go with the entropy, up to so far from it [0]."""
-    dynatemp_exponent: float
-    repetition_penalty: float
-    """[1: off]"""
-    repetition_context_size: int
-    presence_penalty: float
-    presence_context_size: int
-    frequency_penalty: float
-    frequency_context_size: int
-    dry_multiplier: float
-    """Penalty on what would prolong a repetition [0: off]."""
-    dry_base: float
-    dry_allowed_length: int
-    dry_context_size: int
-    dry_breakers: list[str]
-    """Texts that end a repetition."""
-    min_tokens: int
-    """The answer does not end by itself before [0]."""
-    logit_bias: dict[int, float]
-    seed: int
-    """The same seed gives the same answer, whatever else runs [0]."""
-    stop: list[str]
-    """Never shown; the first one ends the answer."""
-    ignore_eos: bool
-    speculate: str
-    """What drafts tokens, the answer being the same: ``none``, ``prompt-lookup``, ``draft``, ``mtp``, ``dflash`` [the draft
-    that is loaded, else the model's MTP head]."""
-    acceptance: str
-    """Of drafts where tokens are sampled: ``coupled``, the same answer as without, or ``rejection``, more [coupled]."""
-    draft_depth: int
-    """Draft tokens of one pass at most, 0 to 64 [-1: as many as pay]."""
-    logprobs: int
-    """Per token its log-probability and this many best alternatives [-1: none]."""
-    max_kv_size: int
-    """> 0: keeps that many cached rows."""
-    kv_bits: int
-    """Bits of an element of the KV cache: 32 (float32), 16 (as the model has it), 8 or 4 (codes) [16]."""
-    cache_in: Path
-    """A prompt-cache file: the prompt goes on after what it holds."""
-    cache_out: Path
-    """Where the KV cache of prompt and answer is kept as a prompt-cache file."""
-    tools: list[dict[str, Any]]
-    """For the chat template."""
-    enable_thinking: bool | None
-    """Whether a chat model thinks before it answers; None, the default: as its template has it."""
-    template_kwargs: dict[str, Any]
-    """More variables for the chat template, such as ``reasoning_effort``."""
-
-
 def _json(value: object) -> str:
     """Texts as they are: what UTF-8 can't hold is found where the JSON is read."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _option_error(name: str, value: object) -> Exception:
-    """Why an option does not take a value."""
-    expected = GenerateOptions.__annotations__[name]
-    if expected is int and isinstance(value, int):
-        low, high = (0, 2**64 - 1) if name == "seed" else (-(2**31), 2**31 - 1)
-        return InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
-    kind = expected.__name__ if isinstance(expected, type) else expected
-    return TypeError(f"{name}: got {value!r}, expected {kind}")
 
 
 def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
@@ -122,7 +43,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
         request.set_messages(_json(prompt))
     else:
         request.tokens = cast("Sequence[int]", prompt)
-    for name, value in options.items():
+    for name, value in canonical(options).items():
         if name in ("tools", "template_kwargs"):
             getattr(request, f"set_{name}")(_json(value))
         elif name not in GenerateOptions.__annotations__:
@@ -132,7 +53,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
             try:
                 setattr(target, name, _folder(cast("Path", value)) if name in ("cache_in", "cache_out") else value)
             except TypeError:
-                raise _option_error(name, value) from None
+                raise option_error(name, value) from None
     return request
 
 
@@ -443,8 +364,10 @@ def load(
     max_batch: int = 8,
     prefill_step: int = 512,
     fast_prefill: bool = False,
+    prefix_cache: int | str | None = None,
     prefix_cache_bytes: int | None = None,
     prefix_cache_dir: Path | None = None,
+    prefix_cache_dir_size: int | str | None = None,
     prefix_cache_dir_bytes: int = 8 << 30,
     prefix_cache_interval: int = 256,
     device: str = "cpu",
@@ -454,19 +377,21 @@ def load(
     single_view: bool = False,
     pull: bool = False,
 ) -> Model:
-    """Loads a model: a folder, or a Hugging Face repo id that is in the local hub cache. In paths a leading ``~`` is the
-    home folder.
+    """Loads a model: a folder, a GGUF file, or a Hugging Face repo id that is in the local hub cache (``org/name``,
+    ``org/name@revision``, ``org/name:Q4_K_M`` for one GGUF file of it); without a path the bundled demo model. In paths a
+    leading ``~`` is the home folder.
 
-    ``pull``: what is named ``org/name`` and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
+    ``pull``: what is named so and not in the cache is fetched from the hub first, adapters too (``saker.pull``).
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
     ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
     prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
 
-    ``prefix_cache_bytes``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from
-    (None: an eighth of the machine's; 0: none). ``prefix_cache_dir`` is a folder where it outlives the model, of at most
-    ``prefix_cache_dir_bytes``; ``prefix_cache_interval`` as in ``saker generate``.
+    ``prefix_cache``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from: bytes,
+    a size such as ``"512M"``, or ``"off"`` (None: an eighth of the machine's). ``prefix_cache_dir`` is a folder where it outlives
+    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``. ``prefix_cache_bytes`` and
+    ``prefix_cache_dir_bytes`` are the same in bytes.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
     a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
@@ -480,6 +405,10 @@ def load(
     options.device, options.fast_prefill = device, fast_prefill
     options.draft = "" if draft is None else _folder(draft)
     options.prefix_cache_dir = "" if prefix_cache_dir is None else _folder(prefix_cache_dir)
+    if prefix_cache is not None:
+        prefix_cache_bytes = bytes_of("prefix_cache", prefix_cache)
+    if prefix_cache_dir_size is not None:
+        prefix_cache_dir_bytes = bytes_of("prefix_cache_dir_size", prefix_cache_dir_size)
     options.prefix_cache_dir_bytes, options.prefix_cache_interval = prefix_cache_dir_bytes, prefix_cache_interval
     if prefix_cache_bytes is not None:
         options.prefix_cache_bytes = prefix_cache_bytes
@@ -488,9 +417,8 @@ def load(
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}
     adapters = [(name, _folder(folder)) for name, folder in named.items()]
     folder = _folder(path)
-    if pull:
-        for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
-            if wanted != "auto":
-                hub.fetch_missing(wanted)
+    for wanted in (folder, options.draft, *(adapter for _, adapter in adapters)):
+        if wanted != "auto":
+            (hub.fetch_missing if pull else hub.refuse_missing)(wanted)
     native = _native.Model(folder, adapters, options, cache_entries, "" if trace is None else _folder(trace))
     return Model(native, "ft" if adapters else "base", single_view)

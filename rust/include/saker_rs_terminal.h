@@ -57,7 +57,7 @@ typedef struct SakerRsProgress SakerRsProgress;
 
 // `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
 SakerRsProgress* saker_rs_progress_new(
-    uint64_t total, const uint8_t* label, size_t size, bool bytes
+    uint64_t total, const uint8_t* label, size_t size, uint8_t unit
 );
 void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
 void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);

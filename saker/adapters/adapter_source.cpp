@@ -152,7 +152,7 @@ std::filesystem::path adapter_folder(const std::filesystem::path& name) {
       ErrorCode::kNotFound,
       "{}: no folder with an adapter{}",
       quote_path(name),
-      repo ? ", and not in the hub cache; 'saker pull' fetches it, or --pull" : ""
+      repo ? ", and not in the hub cache: it has to be pulled first" : ""
   );
   return *snapshot;
 }

@@ -5,10 +5,16 @@
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
+#include "saker/cli/hub/asking.h"
+#include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
+#include "saker/hub/missing_model.h"
+#include "saker/hub/model_name.h"
 #include "saker/load/inspect/inspection_report.h"
 #include "saker/load/model_dir.h"
+#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace saker::cli {
 namespace {
@@ -37,7 +44,20 @@ void check_adapter(const std::filesystem::path& dir, load::Inspection& inspectio
   }
 }
 
+// What is not here and may be on the hub: names without an owner are mostly folders that are not
+// there.
+std::optional<hub::ModelName> remote_model(const std::string& path) {
+  auto name = load::find_named_model(path) ? std::nullopt : hub::missing_model(path);
+  return name && name->repo.find('/') != std::string::npos ? std::move(name) : std::nullopt;
+}
+
 int run_inspect(const InspectArgs& args) {
+  if (const auto name = remote_model(args.path)) {
+    const RemoteInspection remote =
+        ask_for_missing(*name, [&] { return inspect_remote(*name, args.kv_bits); });
+    print(args.json ? remote_json(remote) : remote_text(remote));
+    return 0;
+  }
   // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
   // model.
   std::error_code ignored;
@@ -60,16 +80,20 @@ void add_inspect(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "inspect", "What a model, adapter or tensor file holds, and whether it can run"
   );
-  command.add_option(
-      "PATH", args->path, "A folder, a .safetensors or GGUF file, or a repo id [the demo model]"
-  );
+  command
+      .add_option(
+          "PATH,-m,--model",
+          args->path,
+          "A folder, a .safetensors or GGUF file, or a repo id [the bundled demo model]"
+      )
+      ->type_name("MODEL");
   command
       .add_option(
           "--kv-bits",
           args->kv_bits,
-          "Also the cache of each layer with rows of 32, 16, 8 or 4 bits"
+          "Also the cache of each layer, in so many bits an element: 4, 8, 16 or 32"
       )
-      ->check(CLI::IsMember({32, 16, 8, 4}))
+      ->check(one_of({"32", "16", "8", "4"}))
       ->type_name("INT");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });

@@ -22,6 +22,10 @@ class RequestArgs {
   // REQUIRES: *this outlives the parsing of `command`.
   void add_to(CLI::App& command);
 
+  // Throws CLI::ValidationError for values that no model takes. To be called when the command line
+  // is read.
+  void check() const;
+
   // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
   // drawn when neither gives one.
   void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;

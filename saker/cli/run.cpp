@@ -115,10 +115,17 @@ void add_run(CLI::App& app, Action& action) {
   add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
-  command.add_option("-p,--prompt", args->prompt, "Answer this and exit")->type_name("TEXT");
-  command.add_option("--system", args->system, "System message")->type_name("TEXT");
+  command.add_option("PROMPT,-p,--prompt", args->prompt, "Answer this and exit")
+      ->type_name("TEXT")
+      ->group("Prompt");
+  command.add_option("--system", args->system, "System message")
+      ->type_name("TEXT")
+      ->group("Prompt");
   args->request.add_to(command);
-  command.callback([args, &action] { action = [args] { return run_chat(*args); }; });
+  command.callback([args, &action] {
+    args->request.check();
+    action = [args] { return run_chat(*args); };
+  });
 }
 
 }  // namespace saker::cli

@@ -36,17 +36,6 @@ std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
-// `W/"abc"` and `"abc"` are abc.
-std::string_view plain_etag(std::string_view etag) {
-  if (etag.starts_with("W/")) {
-    etag.remove_prefix(2);
-  }
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') {
-    etag = etag.substr(1, etag.size() - 2);
-  }
-  return etag;
-}
-
 bool is_regular_file_of(const fs::path& path, std::uintmax_t size) {
   std::error_code failed;
   return fs::is_regular_file(path, failed) && fs::file_size(path, failed) == size && !failed;
@@ -140,34 +129,7 @@ void BlobDownload::start_over() {
 }
 
 void BlobDownload::check(const ResponseHead& head) {
-  const std::string_view commit = head.header("x-repo-commit");
-  require(
-      commit == commit_,
-      ErrorCode::kCorruptData,
-      "{}: the hub answers for commit {}, expected {}",
-      file_.path,
-      quote(commit),
-      commit_
-  );
-  const std::string_view linked = head.header("x-linked-etag");
-  const std::string_view etag = plain_etag(linked.empty() ? head.header("etag") : linked);
-  require(
-      etag == file_.digest,
-      ErrorCode::kCorruptData,
-      "{}: the hub's etag is {}, expected {}; the model has changed, try again",
-      file_.path,
-      quote(etag),
-      file_.digest
-  );
-  const std::string_view size = head.header("x-linked-size");
-  require(
-      size.empty() || size == std::to_string(file_.size),
-      ErrorCode::kCorruptData,
-      "{}: the hub's size is {}, expected {}",
-      file_.path,
-      quote(size),
-      file_.size
-  );
+  check_answer(head, file_, commit_);
 }
 
 void BlobDownload::begin(std::uintmax_t offset) {

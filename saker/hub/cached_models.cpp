@@ -4,6 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/blob_lock.h"
+#include "saker/hub/cached_path.h"
+#include "saker/hub/gguf_choice.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
 
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -59,12 +62,26 @@ std::map<std::string, std::vector<std::string>> refs_of(const RepoCache& repo) {
   return found;
 }
 
+std::vector<CachedGguf> ggufs_of(const fs::path& snapshot, const std::vector<std::string>& files) {
+  const auto models = gguf_models(files);
+  std::vector<CachedGguf> found;
+  for (const GgufModel& model : models) {
+    CachedGguf gguf{.label = gguf_label(model, models), .paths = model.paths};
+    for (const std::string& path : model.paths) {
+      gguf.bytes += facts_of(snapshot / path).bytes;
+    }
+    found.push_back(std::move(gguf));
+  }
+  return found;
+}
+
 CachedRevision read_revision(const RepoCache& repo, const fs::path& snapshot) {
   CachedRevision revision{
       .commit = snapshot.filename().native(),
       .refs = {},
       .path = snapshot,
       .blobs = {},
+      .ggufs = {},
       .modified = facts_of(snapshot).modified,
   };
   std::set<fs::path> blobs;
@@ -83,6 +100,9 @@ CachedRevision read_revision(const RepoCache& repo, const fs::path& snapshot) {
       newest = std::max(newest, facts.modified);
     }
   }
+  const auto paths = snapshot_files(snapshot);
+  revision.ggufs = ggufs_of(snapshot, paths);
+  revision.has_safetensors = has_safetensors(paths);
   revision.modified = newest > 0 ? newest : revision.modified;
   revision.blobs.assign(blobs.begin(), blobs.end());
   return revision;
@@ -144,6 +164,67 @@ void remove_tree(const fs::path& path) {
   );
 }
 
+void remove_blobs(const Removal& removal) {
+  for (const fs::path& blob : removal.blobs) {
+    remove_tree(blob);
+  }
+}
+
+void check_is_there(const RepoCache& repo, const fs::path& cache, const ModelName& name) {
+  std::error_code ignored;
+  require(
+      fs::is_directory(repo.path(), ignored) && !fs::is_symlink(repo.path(), ignored),
+      ErrorCode::kNotFound,
+      "{} is not in the hub cache {}",
+      quote(name.repo),
+      quote_path(cache)
+  );
+  require(
+      !is_being_fetched(repo),
+      ErrorCode::kCapacity,
+      "{} is being fetched by another process: remove it when that has ended",
+      quote(name.repo)
+  );
+}
+
+// Of some files of a revision; of all where none is named.
+std::set<fs::path> blobs_of(
+    const RepoCache& repo, const CachedRevision& revision, const std::vector<std::string>& files
+) {
+  std::set<fs::path> blobs;
+  if (files.empty()) {
+    blobs.insert(revision.blobs.begin(), revision.blobs.end());
+  }
+  for (const std::string& file : files) {
+    blobs.insert(repo.blob_of(revision.path / file));
+  }
+  return blobs;
+}
+
+// Leaves the revisions that hold the GGUF model which the name chooses, and its files; no files
+// where these revisions hold nothing else.
+void choose_files(const ModelName& name, Removal& removal) {
+  std::set<std::string> paths;
+  for (const CachedRevision& revision : removal.revisions) {
+    for (const CachedGguf& gguf : revision.ggufs) {
+      paths.insert(gguf.paths.begin(), gguf.paths.end());
+    }
+  }
+  const std::vector<std::string> all(paths.begin(), paths.end());
+  removal.files = choose_gguf(gguf_models(all), name.file, to_string(name)).paths;
+  std::erase_if(removal.revisions, [&](const CachedRevision& revision) {
+    return std::ranges::none_of(revision.ggufs, [&](const CachedGguf& gguf) {
+      return gguf.paths == removal.files;
+    });
+  });
+  const bool alone = std::ranges::all_of(removal.revisions, [&](const CachedRevision& revision) {
+    return revision.files == removal.files.size();
+  });
+  if (alone) {
+    removal.files.clear();
+  }
+}
+
 }  // namespace
 
 std::vector<CachedModel> cached_models(const fs::path& cache) {
@@ -164,22 +245,8 @@ std::vector<CachedModel> cached_models(const fs::path& cache) {
 
 Removal plan_removal(const fs::path& cache, const ModelName& name) {
   const RepoCache repo(cache, name.repo);
-  const std::string where = quote_path(cache);
-  std::error_code ignored;
-  require(
-      fs::is_directory(repo.path(), ignored) && !fs::is_symlink(repo.path(), ignored),
-      ErrorCode::kNotFound,
-      "{} is not in the hub cache {}",
-      quote(name.repo),
-      where
-  );
-  require(
-      !is_being_fetched(repo),
-      ErrorCode::kCapacity,
-      "{} is being fetched by another process: remove it when that has ended",
-      quote(name.repo)
-  );
-  Removal removal{.model = read_model(repo, name.repo), .revisions = {}, .blobs = {}};
+  check_is_there(repo, cache, name);
+  Removal removal{.model = read_model(repo, name.repo), .revisions = {}, .files = {}, .blobs = {}};
   const auto snapshot = name.revision.empty() ? std::nullopt : repo.find_snapshot(name.revision);
   require(
       name.revision.empty() || snapshot,
@@ -187,16 +254,25 @@ Removal plan_removal(const fs::path& cache, const ModelName& name) {
       "{} has no revision {} in the hub cache {}",
       quote(name.repo),
       quote(name.revision),
-      where
+      quote_path(cache)
   );
+  for (const CachedRevision& revision : removal.model.revisions) {
+    if (!snapshot || revision.path == *snapshot) {
+      removal.revisions.push_back(revision);
+    }
+  }
+  if (!name.file.empty()) {
+    choose_files(name, removal);
+  }
   std::set<fs::path> going;
   std::set<fs::path> staying;
   for (const CachedRevision& revision : removal.model.revisions) {
-    const bool goes = !snapshot || revision.path == *snapshot;
-    (goes ? going : staying).insert(revision.blobs.begin(), revision.blobs.end());
-    if (goes) {
-      removal.revisions.push_back(revision);
-    }
+    const bool goes = std::ranges::any_of(removal.revisions, [&](const CachedRevision& other) {
+      return other.path == revision.path;
+    });
+    const auto files = goes ? blobs_of(repo, revision, removal.files) : std::set<fs::path>();
+    going.insert(files.begin(), files.end());
+    std::ranges::set_difference(revision.blobs, files, std::inserter(staying, staying.end()));
   }
   std::set_difference(
       going.begin(), going.end(), staying.begin(), staying.end(), std::back_inserter(removal.blobs)
@@ -204,13 +280,23 @@ Removal plan_removal(const fs::path& cache, const ModelName& name) {
   for (const fs::path& blob : removal.blobs) {
     removal.bytes += facts_of(blob).bytes;
   }
-  removal.whole = removal.revisions.size() == removal.model.revisions.size();
+  removal.whole =
+      removal.files.empty() && removal.revisions.size() == removal.model.revisions.size();
   removal.bytes += removal.whole ? removal.model.incomplete_bytes : 0;
   return removal;
 }
 
 void remove(const fs::path& cache, const Removal& removal) {
   const RepoCache repo(cache, removal.model.repo);
+  if (!removal.files.empty()) {
+    for (const CachedRevision& revision : removal.revisions) {
+      for (const std::string& file : removal.files) {
+        remove_tree(revision.path / file);
+      }
+    }
+    remove_blobs(removal);
+    return;
+  }
   for (const CachedRevision& revision : removal.revisions) {
     for (const std::string& ref : revision.refs) {
       remove_tree(repo.refs() / ref);
@@ -222,9 +308,7 @@ void remove(const fs::path& cache, const Removal& removal) {
     remove_tree(repo.path() / "trees" / (revision.commit + ".json"));
     remove_tree(repo.path() / ".no_exist" / revision.commit);
   }
-  for (const fs::path& blob : removal.blobs) {
-    remove_tree(blob);
-  }
+  remove_blobs(removal);
   if (removal.whole) {
     remove_tree(repo.path());
     remove_tree(repo.locks());

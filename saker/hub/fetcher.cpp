@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -108,7 +109,7 @@ void Fetcher::drop_all() {
 
 void Fetcher::start(std::string_view path, std::string_view what, Receiver& receiver) {
   gets_.push_back(
-      std::make_unique<HttpGet>(options_, std::string(path), std::string(what), receiver)
+      std::make_unique<HttpGet>(options_, contact_, std::string(path), std::string(what), receiver)
   );
 }
 
@@ -176,31 +177,46 @@ std::vector<Finished> Fetcher::take_results() {
 }
 
 Fetcher::Text Fetcher::get(std::string_view path, std::string_view what, std::size_t limit) {
-  constexpr milliseconds kLongestWait{1000};
   TextReceiver receiver(what, limit);
-  start(path, what, receiver);
+  const std::array wanted{
+      Wanted{.path = std::string(path), .what = std::string(what), .receiver = &receiver}
+  };
+  get_all(wanted, 1);
+  return receiver.take();
+}
+
+void Fetcher::get_all(std::span<const Wanted> wanted, int parallel) {
+  constexpr milliseconds kLongestWait{1000};
+  std::size_t started = 0;
+  std::size_t done = 0;
   try {
-    for (;;) {
-      require_time_for_text();
+    while (done < wanted.size()) {
+      for (; started < wanted.size() && std::cmp_less(started - done, parallel); ++started) {
+        start(wanted[started].path, wanted[started].what, *wanted[started].receiver);
+      }
+      require_time_for_texts();
       const auto left = std::chrono::ceil<milliseconds>(texts_until_ - Clock::now());
       for (const Finished& finished : wait(std::clamp(left, milliseconds(1), kLongestWait))) {
         if (finished.error) {
           std::rethrow_exception(finished.error);
         }
-        return receiver.take();
+        ++done;
       }
     }
   } catch (...) {
-    drop_all();  // The receiver ends here.
+    drop_all();  // The receivers end with the caller.
     throw;
   }
 }
 
-void Fetcher::require_time_for_text() const {
-  const HttpGet& get = *gets_.front();
-  if (std::max(Clock::now(), get.due()) < texts_until_) {
+void Fetcher::require_time_for_texts() const {
+  const auto late = std::ranges::find_if(gets_, [&](const auto& get) {
+    return std::max(Clock::now(), get->due()) >= texts_until_;
+  });
+  if (late == gets_.end()) {
     return;
   }
+  const HttpGet& get = **late;
   throw Error(
       ErrorCode::kCapacity,
       fmt::format(

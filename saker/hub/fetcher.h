@@ -6,8 +6,9 @@
 // Redirects are followed by hand: the token goes to the endpoint's own origin (scheme, host and
 // port) only, and never from https to http. Connections that drop or stall, and the statuses 408,
 // 429 and 5xx, are tried again with growing pauses or after the server's Retry-After, each time
-// from the endpoint on, since addresses that it hands out expire. Proxies are libcurl's
-// (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
+// from the endpoint on, since addresses that it hands out expire. Before anything has answered,
+// what can't be reached is given up after two attempts of five seconds at most: the machine is
+// offline. Proxies are libcurl's (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
 
 #include "saker/hub/http_get.h"
 #include "saker/hub/receiver.h"
@@ -16,6 +17,8 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,16 +59,27 @@ class Fetcher {
 
   Text get(std::string_view path, std::string_view what, std::size_t limit);
 
+  // Some at a time, until all of them have come. The same deadline; throws as get, and the first
+  // error of one of them. Only while nothing else is under way.
+  struct Wanted {
+    std::string path;
+    std::string what;
+    Receiver* receiver = nullptr;
+  };
+
+  void get_all(std::span<const Wanted> wanted, int parallel);
+
  private:
   struct Multi;
 
   void start_due();
   std::vector<Finished> take_results();
   void drop_all();
-  // Throws where the text that is under way can't come in time.
-  void require_time_for_text() const;
+  // Throws where a text that is under way can't come in time.
+  void require_time_for_texts() const;
 
   FetcherOptions options_;
+  Contact contact_;
   std::unique_ptr<Multi> multi_;
   std::vector<std::unique_ptr<HttpGet>> gets_;
   std::chrono::steady_clock::time_point texts_until_;

@@ -35,6 +35,9 @@ using std::chrono::milliseconds;
 constexpr int kMaxRedirects = 5;
 // Attempts in a row that bring less than kProgress bytes.
 constexpr int kMaxFailures = 6;
+// The same before anything has answered: nobody should wait for a network that is not there.
+constexpr int kMaxUnconnected = 2;
+constexpr long kFirstConnectSeconds = 5;
 constexpr std::uintmax_t kProgress = std::uintmax_t{64} << 10;
 constexpr milliseconds kFirstPause{500};
 constexpr milliseconds kLongestPause{30'000};
@@ -157,9 +160,14 @@ std::string_view ResponseHead::header(std::string_view name) const {
 }
 
 HttpGet::HttpGet(
-    const FetcherOptions& options, const std::string& path, std::string what, Receiver& receiver
+    const FetcherOptions& options,
+    Contact& contact,
+    const std::string& path,
+    std::string what,
+    Receiver& receiver
 )
     : options_(options),
+      contact_(contact),
       origin_(*origin_of(options.endpoint)),
       first_address_(options.endpoint + path),
       address_(first_address_),
@@ -194,7 +202,11 @@ void HttpGet::begin() {
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "saker/" SAKER_VERSION);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, timeout);
+  curl_easy_setopt(
+      easy,
+      CURLOPT_CONNECTTIMEOUT,
+      contact_.made ? timeout : std::min(timeout, kFirstConnectSeconds)
+  );
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond);
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, timeout);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kBuffer);
@@ -204,7 +216,10 @@ void HttpGet::begin() {
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
-  if (from_ > 0) {
+  const auto wanted = receiver_.wanted_end();
+  if (wanted) {
+    curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-{}", from_, *wanted - 1).c_str());
+  } else if (from_ > 0) {
     curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", from_).c_str());
   }
   if (!options_.http_proxy.empty() && origin_of(address_)->scheme == "http") {
@@ -235,8 +250,12 @@ std::size_t HttpGet::take_body(char* bytes, std::size_t /*size*/, std::size_t co
     return self.unread_ <= kMaxUnread ? count : 0;
   }
   try {
-    self.receiver_.write(std::as_bytes(std::span(bytes, count)));
-    return count;
+    std::size_t taken = count;
+    if (const auto end = self.receiver_.wanted_end()) {
+      taken = std::min<std::uintmax_t>(count, *end - self.receiver_.have());
+    }
+    self.receiver_.write(std::as_bytes(std::span(bytes, taken)));
+    return taken;  // Less ends the transfer.
   } catch (...) {
     self.error_ = std::current_exception();
     return 0;
@@ -245,6 +264,7 @@ std::size_t HttpGet::take_body(char* bytes, std::size_t /*size*/, std::size_t co
 
 void HttpGet::header_line(std::string_view line) {
   if (line.starts_with("HTTP/")) {
+    contact_.made = true;
     head_ = {};
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string_view status = trim(line.substr(space));
@@ -304,7 +324,9 @@ bool HttpGet::end(CURLcode code) {
     redirect();
     return false;
   }
-  if (has_body() && code == CURLE_OK && receiver_.is_complete()) {
+  // A transfer that brings more than was asked for is ended by us.
+  const bool is_enough = code == CURLE_WRITE_ERROR && receiver_.wanted_end().has_value();
+  if (has_body() && (code == CURLE_OK || is_enough) && receiver_.is_complete()) {
     return true;
   }
   curl_off_t retry_after = 0;
@@ -316,6 +338,8 @@ bool HttpGet::end(CURLcode code) {
     retry(fmt::format("HTTP {}", head_.status), std::chrono::seconds(retry_after));
   } else if (head_.status >= 400) {
     throw_response_error(head_, what_, !options_.token.empty());
+  } else if (is_unconnected(code)) {
+    retry_connecting(failure(code, message_.data()));
   } else if (code == CURLE_OK || is_passing_failure(code)) {
     retry(code == CURLE_OK ? "the file is cut" : failure(code, message_.data()), {});
   } else {
@@ -348,6 +372,26 @@ void HttpGet::redirect() {
   due_ = {};
 }
 
+bool HttpGet::is_unconnected(CURLcode code) const {
+  curl_off_t connected = 0;
+  curl_easy_getinfo(easy_.get(), CURLINFO_CONNECT_TIME_T, &connected);
+  return !contact_.made &&
+         (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+          code == CURLE_COULDNT_CONNECT || (code == CURLE_OPERATION_TIMEDOUT && connected == 0));
+}
+
+void HttpGet::retry_connecting(const std::string& reason) {
+  if (++unconnected_ >= kMaxUnconnected) {
+    throw Error(
+        ErrorCode::kCapacity,
+        fmt::format(
+            "{}: {} can't be reached: {}; is this machine offline?", what_, origin_.host, reason
+        )
+    );
+  }
+  retry(reason, {});
+}
+
 void HttpGet::retry(const std::string& reason, std::chrono::seconds retry_after) {
   // What came before and comes again is no progress.
   const bool progressed = receiver_.have() >= furthest_ + kProgress;
@@ -370,6 +414,9 @@ void HttpGet::retry(const std::string& reason, std::chrono::seconds retry_after)
     );
   }
   due_ = Clock::now() + std::max<milliseconds>(pause_after(failures_), retry_after);
+  if (options_.retrying) {
+    options_.retrying(fmt::format("{}: {}", what_, reason));
+  }
 }
 
 }  // namespace saker::hub

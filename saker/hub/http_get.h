@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -32,13 +33,24 @@ struct FetcherOptions {
   std::chrono::milliseconds text_limit{60'000};
   std::string http_proxy;  // For http addresses. Empty: libcurl's choice.
   std::stop_token stop;
+  // Called before something is tried again, with what failed and why.
+  std::function<void(const std::string& failure)> retrying = {};
+};
+
+// What the GETs of a fetcher share.
+struct Contact {
+  bool made = false;  // Something has answered: failures to connect may pass.
 };
 
 // One GET over all its redirects and attempts.
 class HttpGet {
  public:
   HttpGet(
-      const FetcherOptions& options, const std::string& path, std::string what, Receiver& receiver
+      const FetcherOptions& options,
+      Contact& contact,
+      const std::string& path,
+      std::string what,
+      Receiver& receiver
   );
 
   Receiver& receiver() const { return receiver_; }
@@ -71,6 +83,10 @@ class HttpGet {
   void head_complete();
   // Follows a redirect, or throws.
   void redirect();
+  // Whether the transfer ended before anything was there that could answer.
+  bool is_unconnected(CURLcode code) const;
+  // Plans the next attempt after one that ended so, or throws.
+  void retry_connecting(const std::string& reason);
   // Plans the next attempt, or throws.
   void retry(const std::string& reason, std::chrono::seconds retry_after);
 
@@ -79,6 +95,7 @@ class HttpGet {
   bool has_body() const { return head_.status == 200 || head_.status == 206; }
 
   const FetcherOptions& options_;
+  Contact& contact_;
   const Origin origin_;
   const std::string first_address_;
   std::string address_;
@@ -95,6 +112,7 @@ class HttpGet {
   std::string last_failure_;
   int redirects_ = 0;
   int failures_ = 0;
+  int unconnected_ = 0;  // Attempts in a row that did not get as far as a connection.
   bool running_ = false;
   std::chrono::steady_clock::time_point due_{};
 };

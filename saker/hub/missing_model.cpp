@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/missing_model.h"
 
+#include "saker/base/error.h"
+#include "saker/hub/cached_path.h"
 #include "saker/hub/environment.h"
-#include "saker/hub/repo_cache.h"
 
 #include <filesystem>
 #include <optional>
@@ -14,12 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that describes a model or an adapter is there: a name in the cache may hold other files.
+// A GGUF file, or a file that describes a model or an adapter: a name in the cache may hold other
+// files. Where several may be meant, who loads it says so.
 bool is_cached(const ModelName& name) {
-  const auto snapshot = RepoCache(cache_dir(), name.repo).find_snapshot(name.revision);
-  std::error_code ignored;
-  return snapshot && (fs::exists(*snapshot / "config.json", ignored) ||
-                      fs::exists(*snapshot / "adapter_config.json", ignored));
+  try {
+    const auto path = cached_path(cache_dir(), name);
+    std::error_code ignored;
+    return path &&
+           (fs::is_regular_file(*path, ignored) || fs::exists(*path / "config.json", ignored) ||
+            fs::exists(*path / "adapter_config.json", ignored));
+  } catch (const Error&) {
+    return true;
+  }
 }
 
 }  // namespace

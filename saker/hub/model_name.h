@@ -14,18 +14,29 @@ namespace saker::hub {
 // Where no revision is given.
 inline constexpr std::string_view kMainRevision = "main";
 
-// A model at a revision: "org/name", "name", "org/name@revision".
+// A model at a revision: "org/name", "name", "org/name@revision"; or one GGUF model of it:
+// "org/name:Q4_K_M", "org/name:path/to/model.gguf@revision".
 struct ModelName {
   std::string repo;
-  std::string revision;  // A branch, tag or commit; empty where none was given.
+  std::string revision = {};  // A branch, tag or commit; empty where none was given.
+  std::string file = {};      // Which GGUF model, see saker/hub/gguf_choice.h; empty: not said.
 
   bool operator==(const ModelName&) const = default;
 };
 
-// None when `text` can't be the name of a model.
+// None when `text` can't be the name of a model. Names may begin with "hf.co/" or
+// "huggingface.co/", and may be addresses of a model's pages or files there (.../tree/REVISION,
+// .../blob/REVISION/FILE.gguf, .../resolve/...), with or without https://. Addresses below
+// the environment's endpoint count too.
 std::optional<ModelName> parse_model_name(std::string_view text);
 
-// As messages and commands show it.
+// Throws kInvalidArgument saying what a name is.
+ModelName require_model_name(std::string_view text);
+
+// What names look like, for a message about a text that is none.
+std::string name_hint(std::string_view text);
+
+// As messages and commands show it, and parse_model_name takes it.
 std::string to_string(const ModelName& name);
 
 // One part of a repo id, or the name of a snapshot: letters, digits, '.', '-', '_', at most 96.
@@ -39,6 +50,9 @@ bool is_commit(std::string_view name);
 
 // The SHA-256 or git SHA-1 of a file, in lower-case hexadecimal digits.
 bool is_digest(std::string_view name);
+
+// What may stand behind the colon: a file's path, or the end of its name, without ':' and '@'.
+bool is_file_choice(std::string_view text);
 
 // A file's path in a repository: relative, of plain parts (no "", "." and ".."), without control
 // characters and backslashes, at most 1024 bytes.

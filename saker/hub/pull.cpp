@@ -7,10 +7,11 @@
 #include "saker/hub/blob_download.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/fetcher.h"
+#include "saker/hub/gguf_choice.h"
 #include "saker/hub/pull_plan.h"
+#include "saker/hub/remote/hub_session.h"
 #include "saker/hub/remote_files.h"
 #include "saker/hub/repo_cache.h"
-#include "saker/hub/web_address.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -21,6 +22,8 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <span>
@@ -230,7 +233,8 @@ std::uintmax_t Downloads::received() const {
   return bytes;
 }
 
-// Links to all files, the configuration last: a snapshot without it is no model yet.
+// Links to all files, the configuration last: a snapshot without it is no model yet. Nor is a GGUF
+// model without all its parts.
 void link_all(const RepoCache& repo, const std::string& commit, std::vector<RemoteFile> files) {
   std::stable_partition(files.begin(), files.end(), [](const RemoteFile& file) {
     return file.path != "config.json";
@@ -250,27 +254,53 @@ std::vector<RemoteFile> joined(std::vector<RemoteFile> files, const std::vector<
   return files;
 }
 
-// Whoever is between here and there reads it; on this machine nobody is.
-void warn_of_clear_token(const std::string& hub) {
-  const auto origin = origin_of(hub);
-  if (!origin || origin->scheme != "http" || token().empty()) {
-    return;
+// Without the content of indexes: as if all loose weights were needed.
+PullPlan plan_of(const HubSession& session, const PullChoice& choice, const RepoCache& repo) {
+  std::vector<RemoteFile> files = choice.files;
+  if (choice.gguf.empty()) {
+    std::vector<RemoteFile> others;
+    std::ranges::copy_if(session.files(), std::back_inserter(others), std::not_fn(is_index));
+    files = joined(std::move(files), choose_weights(others, {}));
   }
-  const std::string& host = origin->host;
-  if (host != "localhost" && host != "[::1]" && !host.starts_with("127.")) {
-    spdlog::warn("the token goes to {} unencrypted: HF_ENDPOINT is no https address", quote(host));
+  PullPlan plan{.commit = session.commit(), .files = files.size(), .gguf = choice.gguf};
+  std::vector<std::string> paths;
+  for (const RemoteFile& file : session.files()) {
+    paths.push_back(file.path);
   }
+  plan.ggufs = gguf_models(paths).size();
+  for (const RemoteFile& file : files) {
+    std::error_code missing;
+    plan.bytes += file.size;
+    plan.missing += fs::exists(repo.blob(file.digest), missing) ? 0 : file.size;
+  }
+  return plan;
 }
 
-}  // namespace
+PullReport report_of(
+    const ModelName& name,
+    const std::string& commit,
+    const RepoCache& repo,
+    const std::string& gguf,
+    const std::vector<RemoteFile>& files
+) {
+  PullReport report{
+      .repo = name.repo,
+      .revision = std::string(name.revision.empty() ? kMainRevision : name.revision),
+      .commit = commit,
+      .path = repo.snapshots() / commit,
+      .files = {},
+  };
+  if (!gguf.empty()) {
+    report.path /= gguf;
+  }
+  for (const RemoteFile& file : files) {
+    report.files.push_back(file.path);
+    report.bytes += file.size;
+  }
+  return report;
+}
 
-PullReport pull(const ModelName& name, const PullOptions& options) {
-  require(
-      !is_offline(),
-      ErrorCode::kUnsupported,
-      "{} can't be fetched: HF_HUB_OFFLINE is set",
-      to_string(name)
-  );
+void check_parallel(const PullOptions& options) {
   require(
       options.parallel >= 1 && options.parallel <= kMaxParallel,
       ErrorCode::kInvalidArgument,
@@ -278,52 +308,41 @@ PullReport pull(const ModelName& name, const PullOptions& options) {
       options.parallel,
       kMaxParallel
   );
+}
+
+}  // namespace
+
+PullReport pull(const ModelName& name, const PullOptions& options) {
+  check_parallel(options);
   const RepoCache repo(options.cache.empty() ? cache_dir() : options.cache, name.repo);
-  const std::string hub = endpoint();
-  Fetcher fetcher({
-      .endpoint = hub,
-      .token = token(),
-      .timeout = download_timeout(),
-      .text_limit = options.list_limit,
-      .http_proxy = http_proxy(),
-      .stop = options.stop,
-  });
-  warn_of_clear_token(hub);
-  const std::string commit = find_commit(fetcher, name);
-  const auto remote = list_files(fetcher, hub, name.repo, commit);
-  std::vector<RemoteFile> files;
-  try {
-    files = choose_small_files(remote, options.include);
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{} {}", to_string(name), error.what()));
+  HubSession session(
+      name, {.limit = options.list_limit, .retrying = options.retrying, .stop = options.stop}
+  );
+  Fetcher& fetcher = session.fetcher();
+  const std::string& commit = session.commit();
+  PullChoice choice = choose_files(session.files(), name, options.include);
+  if (options.planned) {
+    options.planned(plan_of(session, choice, repo));
   }
   repo.make_folders();
   Downloads downloads(fetcher, repo, name, commit, options);
-  downloads.add(files);
+  downloads.add(choice.files);
   downloads.run();
-  const auto weights = choose_weights(remote, [&](const RemoteFile& index) {
-    return read_file(repo.blob(index.digest), kMaxIndex);
-  });
-  downloads.add(weights);
-  downloads.run();
-  files = joined(std::move(files), weights);
+  std::vector<RemoteFile> files = std::move(choice.files);
+  if (choice.gguf.empty()) {
+    const auto weights = choose_weights(session.files(), [&](const RemoteFile& index) {
+      return read_file(repo.blob(index.digest), kMaxIndex);
+    });
+    downloads.add(weights);
+    downloads.run();
+    files = joined(std::move(files), weights);
+  }
   link_all(repo, commit, files);
-  const std::string revision(name.revision.empty() ? kMainRevision : name.revision);
-  if (revision != commit) {
-    repo.write_ref(revision, commit);
+  PullReport report = report_of(name, commit, repo, choice.gguf, files);
+  if (report.revision != commit) {
+    repo.write_ref(report.revision, commit);
   }
-  PullReport report{
-      .repo = name.repo,
-      .revision = revision,
-      .commit = commit,
-      .path = repo.snapshots() / commit,
-      .files = {},
-      .received = downloads.received(),
-  };
-  for (const RemoteFile& file : files) {
-    report.files.push_back(file.path);
-    report.bytes += file.size;
-  }
+  report.received = downloads.received();
   return report;
 }
 

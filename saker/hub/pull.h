@@ -39,12 +39,28 @@ struct FileProgress {
   FileState state = FileState::kWaiting;
 };
 
+// What a pull is about to fetch. Sizes are those of the list; of weights that an index names, those
+// of all model*.safetensors.
+struct PullPlan {
+  std::string commit;
+  std::size_t files = 0;
+  std::uintmax_t bytes = 0;    // Of all files.
+  std::uintmax_t missing = 0;  // Of these not in the cache yet.
+  std::string gguf;            // The path of the GGUF model, where it is one.
+  std::size_t ggufs = 0;       // That the repository has to choose from.
+};
+
 struct PullOptions {
   std::filesystem::path cache;       // Empty: the environment's.
   std::vector<std::string> include;  // Patterns (*, ?, [ab]) of further files to fetch.
   int parallel = 8;                  // Files at a time, 1 to 64.
   // For the commit and the list of files, with what is tried again.
   std::chrono::milliseconds list_limit{60'000};
+  // Called on the pulling thread once the files are known, before the first one comes; what it
+  // throws ends the pull.
+  std::function<void(const PullPlan& plan)> planned = {};
+  // Called there when something failed that is tried again, with what and why.
+  std::function<void(const std::string& failure)> retrying = {};
   // Called on the pulling thread, at most ten times a second and at the end; what it throws ends
   // the pull.
   std::function<void(std::span<const FileProgress> files)> progress;
@@ -55,8 +71,8 @@ struct PullReport {
   std::string repo;
   std::string revision;
   std::string commit;
-  std::filesystem::path path;      // The snapshot.
-  std::vector<std::string> files;  // Their paths in it, sorted.
+  std::filesystem::path path;      // What to load: the snapshot, or a GGUF file in it.
+  std::vector<std::string> files;  // Their paths in the snapshot, sorted.
   std::uintmax_t bytes = 0;        // Of all of them.
   std::uintmax_t received = 0;     // Of these over the network.
 };

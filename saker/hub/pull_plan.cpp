@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/gguf_choice.h"
 #include "saker/hub/remote_files.h"
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::hub {
@@ -197,27 +199,38 @@ std::vector<RemoteFile> named_files(
   return {taken.begin(), taken.end()};
 }
 
-void require_something(std::span<const RemoteFile> files, bool has_wanted) {
-  const bool has_weights = std::any_of(files.begin(), files.end(), [](const RemoteFile& file) {
+bool has_weights(std::span<const RemoteFile> files) {
+  return std::any_of(files.begin(), files.end(), [](const RemoteFile& file) {
     const Place place = place_of(file.path);
     return is_model_folder(place.folder) &&
            (is_loose_weight(place.name) || holds(kAdapterWeights, place.name) ||
             place.name == kIndex);
   });
-  if (has_weights || has_wanted) {
+}
+
+void require_something(std::span<const RemoteFile> files, bool has_wanted) {
+  if (has_weights(files) || has_wanted) {
     return;
   }
   std::vector<std::string> names;
   for (const RemoteFile& file : files.first(std::min(files.size(), kListed))) {
     names.push_back(quote(file.path));
   }
+  const bool has_pickles = std::ranges::any_of(files, [](const RemoteFile& file) {
+    return file.path.ends_with(".bin") || file.path.ends_with(".pth");
+  });
   throw Error(
       ErrorCode::kUnsupported,
       fmt::format(
-          "holds no model*.safetensors, but {} files: {}{}; --include PATTERN takes files by name",
+          "holds no model*.safetensors, but {} files: {}{}; {}--include PATTERN takes files by "
+          "name",
           files.size(),
           fmt::join(names, ", "),
-          files.size() > kListed ? ", ..." : ""
+          files.size() > kListed ? ", ..." : "",
+          has_pickles
+              ? "pickles (*.bin, *.pth) can run code and are never read, look for the model "
+                "in safetensors or GGUF; "
+              : ""
       )
   );
 }
@@ -244,6 +257,37 @@ std::vector<RemoteFile> choose_small_files(
   return chosen;
 }
 
+GgufFiles choose_gguf_files(
+    std::span<const RemoteFile> files,
+    std::span<const std::string> patterns,
+    std::string_view wanted,
+    std::string_view what
+) {
+  if (wanted.empty() && (!patterns.empty() || has_weights(files))) {
+    return {};
+  }
+  std::vector<std::string> paths;
+  for (const RemoteFile& file : files) {
+    paths.push_back(file.path);
+  }
+  const auto models = gguf_models(paths);
+  if (wanted.empty() && models.empty()) {
+    return {};
+  }
+  const GgufModel& model = choose_gguf(models, wanted, what);
+  GgufFiles chosen{.path = model.path, .files = {}};
+  for (const RemoteFile& file : files) {
+    if (holds(model.paths, file.path) || is_wanted(file, patterns)) {
+      chosen.files.push_back(file);
+    }
+  }
+  return chosen;
+}
+
+bool is_index(const RemoteFile& file) {
+  return place_of(file.path).name == kIndex;
+}
+
 std::vector<RemoteFile> choose_weights(
     std::span<const RemoteFile> files, const ReadIndex& read_index
 ) {
@@ -263,6 +307,20 @@ std::vector<RemoteFile> choose_weights(
     chosen.insert(chosen.end(), named.begin(), named.end());
   }
   return chosen;
+}
+
+PullChoice choose_files(
+    std::span<const RemoteFile> files, const ModelName& name, std::span<const std::string> patterns
+) {
+  GgufFiles gguf = choose_gguf_files(files, patterns, name.file, to_string(name));
+  if (!gguf.path.empty()) {
+    return {.files = std::move(gguf.files), .gguf = std::move(gguf.path)};
+  }
+  try {
+    return {.files = choose_small_files(files, patterns), .gguf = {}};
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{} {}", to_string(name), error.what()));
+  }
 }
 
 }  // namespace saker::hub

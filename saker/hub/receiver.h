@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ class Receiver {
 
   // Bytes that are there already: those after them are asked for.
   virtual std::uintmax_t have() const = 0;
+
+  // Only the bytes before this one are wanted; none: all. A server that does not know ranges sends
+  // more, which write() gets no part of.
+  virtual std::optional<std::uintmax_t> wanted_end() const { return std::nullopt; }
+
   // What the endpoint itself answered: the file, or the redirect to where it lies.
   virtual void check(const ResponseHead& head) = 0;
   // The body begins at `offset`: 0 or have().

@@ -68,6 +68,17 @@ RemoteFile parse_file(const Json& entry) {
   return file;
 }
 
+// `W/"abc"` and `"abc"` are abc.
+std::string_view plain_etag(std::string_view etag) {
+  if (etag.starts_with("W/")) {
+    etag.remove_prefix(2);
+  }
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') {
+    etag = etag.substr(1, etag.size() - 2);
+  }
+  return etag;
+}
+
 // The address in `<ADDRESS>; rel="next"`; empty on the last page.
 std::string_view next_page(std::string_view link) {
   const std::size_t begin = link.find('<');
@@ -183,6 +194,37 @@ std::string file_address(
     const std::string& repo, const std::string& commit, const std::string& path
 ) {
   return fmt::format("/{}/resolve/{}/{}", encode_path(repo), commit, encode_path(path));
+}
+
+void check_answer(const ResponseHead& head, const RemoteFile& file, std::string_view expected) {
+  const std::string_view commit = head.header("x-repo-commit");
+  require(
+      commit == expected,
+      ErrorCode::kCorruptData,
+      "{}: the hub answers for commit {}, expected {}",
+      file.path,
+      quote(commit),
+      expected
+  );
+  const std::string_view linked = head.header("x-linked-etag");
+  const std::string_view etag = plain_etag(linked.empty() ? head.header("etag") : linked);
+  require(
+      etag == file.digest,
+      ErrorCode::kCorruptData,
+      "{}: the hub's etag is {}, expected {}; the model has changed, try again",
+      file.path,
+      quote(etag),
+      file.digest
+  );
+  const std::string_view size = head.header("x-linked-size");
+  require(
+      size.empty() || size == std::to_string(file.size),
+      ErrorCode::kCorruptData,
+      "{}: the hub's size is {}, expected {}",
+      file.path,
+      quote(size),
+      file.size
+  );
 }
 
 }  // namespace saker::hub

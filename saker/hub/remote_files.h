@@ -8,9 +8,11 @@
 #include "saker/hub/digest.h"
 #include "saker/hub/fetcher.h"
 #include "saker/hub/model_name.h"
+#include "saker/hub/receiver.h"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::hub {
@@ -44,5 +46,8 @@ std::vector<RemoteFile> parse_file_list(std::string_view json, std::string_view 
 std::string file_address(
     const std::string& repo, const std::string& commit, const std::string& path
 );
+
+// Throws kCorruptData unless the endpoint's answer is for this commit, and for what its list said.
+void check_answer(const ResponseHead& head, const RemoteFile& file, std::string_view commit);
 
 }  // namespace saker::hub

@@ -5,6 +5,7 @@
 #include "saker/base/open_file.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/digest.h"
+#include "saker/hub/gguf_choice.h"
 #include "saker/hub/repo_cache.h"
 
 #include <fcntl.h>
@@ -78,6 +79,18 @@ std::map<fs::path, std::string> files_of(const RepoCache& repo, const fs::path& 
       failed.message()
   );
   return files;
+}
+
+// Those of the GGUF model that the name chooses.
+void keep_chosen(std::map<fs::path, std::string>& files, const ModelName& name) {
+  std::vector<std::string> paths;
+  for (const auto& [blob, path] : files) {
+    paths.push_back(path);
+  }
+  const auto chosen = choose_gguf(gguf_models(paths), name.file, to_string(name)).paths;
+  std::erase_if(files, [&](const auto& file) {
+    return std::ranges::find(chosen, file.second) == chosen.end();
+  });
 }
 
 struct Blob {
@@ -206,6 +219,9 @@ VerifyReport verify(const fs::path& cache, const ModelName& name, const VerifyOp
   for (const fs::path& snapshot : snapshots) {
     report.commits.push_back(snapshot.filename().native());
     files.merge(files_of(repo, snapshot));
+  }
+  if (!name.file.empty()) {
+    keep_chosen(files, name);
   }
   std::vector<Blob> blobs;
   for (auto& [path, shown] : files) {

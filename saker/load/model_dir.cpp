@@ -18,9 +18,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/cached_path.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
-#include "saker/hub/repo_cache.h"
 #include "saker/load/named_models.h"
 
 namespace saker::load {
@@ -126,22 +126,21 @@ fs::path resolve_model(std::string_view model) {
   require(
       parsed.has_value(),
       ErrorCode::kNotFound,
-      "{} does not exist and is no Hugging Face repo id ('org/name')",
-      name
+      "{} does not exist and is no Hugging Face repo id: expected {}",
+      name,
+      hub::name_hint(model)
   );
   const fs::path cache = hub::cache_dir();
-  const auto snapshot = hub::RepoCache(cache, parsed->repo).find_snapshot(parsed->revision);
+  const auto found = hub::cached_path(cache, *parsed);
   require(
-      snapshot.has_value(),
+      found.has_value(),
       ErrorCode::kNotFound,
-      "{} is neither a folder nor in the hub cache {}; 'saker pull {}' fetches it, or --pull with "
-      "this command",
+      "{} is neither a folder nor in the hub cache {}: it has to be pulled first",
       name,
-      quote_path(cache),
-      model
+      quote_path(cache)
   );
-  spdlog::debug("model {} is {}", name, snapshot->string());
-  return *snapshot;
+  spdlog::debug("model {} is {}", name, found->string());
+  return *found;
 }
 
 fs::path resolve_source(std::string_view source) {

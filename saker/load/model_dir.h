@@ -30,8 +30,8 @@ std::filesystem::path config_of(const ModelDir& dir);
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);
 
 // The folder that `model` names: a folder (or a file *.gguf: the file), a Hugging Face repo id
-// ("org/name", "org/name@revision") in the local hub cache, or, when empty, the bundled demo model.
-// Throws kNotFound saying what was tried and what to do.
+// ("org/name", "org/name@revision", "org/name:FILE" for a GGUF file of it) in the local hub cache,
+// or, when empty, the bundled demo model. Throws kNotFound saying what was tried.
 std::filesystem::path resolve_model(std::string_view model);
 
 // The same of what is converted, which may also be any file of another program.

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/load/safetensors_length.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,7 +65,10 @@ struct Place {
   }
 };
 
-std::uint64_t header_length(std::span<const std::byte> file, const Place& place) {
+// Of a file that begins so.
+std::uint64_t header_length(
+    std::span<const std::byte> file, std::size_t file_bytes, const Place& place
+) {
   if (file.size() < kLengthBytes) {
     place.fail(fmt::format("{} bytes, too short for a safetensors file", file.size()));
   }
@@ -73,14 +77,16 @@ std::uint64_t header_length(std::span<const std::byte> file, const Place& place)
     length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > kMaxSafetensorsHeader) {
-    place.fail(
-        fmt::format("a header of {} bytes, expected at most {}", length, kMaxSafetensorsHeader)
-    );
+    place.fail(fmt::format(
+        "no safetensors file, or a damaged one: a header of {} bytes, expected at most {}",
+        length,
+        kMaxSafetensorsHeader
+    ));
   }
-  if (length > file.size() - kLengthBytes) {
+  if (length > file_bytes - kLengthBytes) {
     place.fail(fmt::format(
         "the file ends inside the header: {} bytes, expected at least {}",
-        file.size(),
+        file_bytes,
         length + kLengthBytes
     ));
   }
@@ -257,9 +263,15 @@ bool has_control_character(std::string_view name) {
 
 }  // namespace
 
+std::size_t safetensors_data_begin(
+    std::span<const std::byte> begin, std::size_t file_bytes, std::string_view what
+) {
+  return kLengthBytes + header_length(begin, file_bytes, Place{what});
+}
+
 SafetensorsHeader parse_safetensors(std::span<const std::byte> file, std::string_view what) {
   const Place place{what};
-  const std::uint64_t length = header_length(file, place);
+  const std::uint64_t length = header_length(file, file.size(), place);
   const std::span<const std::byte> text = file.subspan(kLengthBytes, length);
   const std::size_t data_begin = kLengthBytes + length;
   const std::size_t data_bytes = file.size() - data_begin;

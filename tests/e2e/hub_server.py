@@ -106,30 +106,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def send_file(self, file, fault, **headers):
-        begin = 0
+        begin, end = 0, file.size
         wanted = self.headers.get("Range", "")
-        if wanted.startswith("bytes=") and not fault.get("ignore_range"):
-            begin = int(wanted[6:].split("-")[0])
+        has_range = wanted.startswith("bytes=") and not fault.get("ignore_range")
+        if has_range:
+            first, _, last = wanted[6:].partition("-")
+            begin, end = int(first), min(int(last) + 1, file.size) if last else file.size
             if begin >= file.size:
                 self.answer(416)
                 return
-        self.send_response(206 if begin else 200)
-        if begin:
-            self.send_header("Content-Range", f"bytes {begin}-{file.size - 1}/{file.size}")
-        self.send_header("Content-Length", str(file.size - begin))
+        self.send_response(206 if has_range else 200)
+        if has_range:
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{file.size}")
+        self.send_header("Content-Length", str(end - begin))
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         if self.command == "GET":
-            self.send_bytes(file, begin, fault)
+            self.send_bytes(file, begin, end, fault)
 
-    def send_bytes(self, file, begin, fault):
+    def send_bytes(self, file, begin, end, fault):
+        with self.server.hub.lock:
+            self.server.hub.sent += end - begin
         if not fault and file.path:
             self.wfile.flush()
             with file.path.open("rb") as source:
-                self.connection.sendfile(source, begin)
+                self.connection.sendfile(source, begin, end - begin)
             return
-        content = b"".join(file.pieces(begin))
+        content = b"".join(file.pieces(begin))[: end - begin]
         if "flip" in fault:
             content = bytearray(content)
             content[fault["flip"]] ^= 1
@@ -227,6 +231,7 @@ class Hub:
         self.change_entries = lambda entries: entries
         self.next_page_host = None
         self.page_size = 1000
+        self.sent = 0  # Bytes of files.
         self.requests = []  # (server, command, path, headers)
         self.cdn = Server(self, OtherHandler)
         self.server = Server(self, HubHandler)

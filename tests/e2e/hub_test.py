@@ -158,7 +158,7 @@ class Pull(HubTest):
         removed = self.json("rm", f"{REPO}@v1", "--yes", "--json", env=self.env())
         self.assertEqual(removed["bytes"], len(FILES["config.json"]))
         self.json("inspect", REPO, "--json", env=self.env())
-        self.refused("inspect", f"{REPO}@v1", says="saker pull org/model@v1")
+        self.refused("tokenize", f"{REPO}@v1", "-t", "x", says="saker pull org/model@v1")
         self.refused("rm", REPO, "org/other", "--yes", says="'org/other' is not in the hub cache")
         self.ok("rm", REPO, "--yes", env=self.env())
         self.assertEqual([path.name for path in self.cache.iterdir()], [".locks"])

@@ -109,6 +109,34 @@ TEST_F(CachedModelsTest, RemovesAModel) {
   });
 }
 
+TEST_F(CachedModelsTest, RemovesOneGgufModel) {
+  add(kOld, "x-Q8_0.gguf", "8", 1000);
+  add(kOld, "x-F16-00001-of-00002.gguf", "16a", 300);
+  add(kOld, "x-F16-00002-of-00002.gguf", "16b", 400);
+  add(kNew, "y-Q8_0.gguf", "8", 1000);
+  const auto models = cached_models(dir_.path());
+  const auto& old = models[0].revisions[models[0].revisions[0].commit == kOld ? 0 : 1];
+  ASSERT_EQ(old.ggufs.size(), 2U);
+  EXPECT_EQ(old.ggufs[0].label, "F16");
+  EXPECT_EQ(old.ggufs[0].bytes, 700U);
+  EXPECT_FALSE(old.has_safetensors);
+  const Removal parts = plan_removal(dir_.path(), {"org/name", "", "f16"});
+  EXPECT_FALSE(parts.whole);
+  EXPECT_EQ(parts.bytes, 700U);
+  remove(dir_.path(), parts);
+  EXPECT_FALSE(fs::exists(repo_.blob("16b")));
+  EXPECT_TRUE(fs::exists(repo_.snapshots() / kOld / "x-Q8_0.gguf"));
+  // The last one of its revision takes that along; another revision's blob stays.
+  const Removal last = plan_removal(dir_.path(), {"org/name", kOld, "Q8_0"});
+  EXPECT_EQ(last.bytes, 0U);
+  remove(dir_.path(), last);
+  EXPECT_FALSE(fs::exists(repo_.snapshots() / kOld));
+  EXPECT_TRUE(fs::exists(repo_.snapshots() / kNew / "y-Q8_0.gguf"));
+  expect_error(ErrorCode::kNotFound, {"org/name:F16", ":Q8_0"}, [&] {
+    plan_removal(dir_.path(), {"org/name", "", "F16"});
+  });
+}
+
 TEST_F(CachedModelsTest, ModelsOnTheirWayStay) {
   add_two();
   dir_.write("models--org--name/blobs/4.incomplete", "12345");

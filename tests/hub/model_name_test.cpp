@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/model_name.h"
 
+#include "tests/support/environment.h"
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,78 @@ TEST(ModelName, RepoAndRevision) {
   EXPECT_EQ(parse_model_name("org/name@refs/pr/1"), (ModelName{"org/name", "refs/pr/1"}));
   EXPECT_EQ(to_string({"org/name", "v1"}), "org/name@v1");
   EXPECT_EQ(to_string({"org/name", ""}), "org/name");
+}
+
+TEST(ModelName, GgufFiles) {
+  EXPECT_EQ(parse_model_name("org/name:Q4_K_M"), (ModelName{"org/name", "", "Q4_K_M"}));
+  const ModelName both{"org/name", "v1", "sub/x-Q8_0.gguf"};
+  EXPECT_EQ(parse_model_name("org/name:sub/x-Q8_0.gguf@v1"), both);
+  EXPECT_EQ(parse_model_name("org/name@v1:sub/x-Q8_0.gguf"), both);
+  EXPECT_EQ(to_string(both), "org/name:sub/x-Q8_0.gguf@v1");
+  // Names of ollama's library have no owner.
+  for (const std::string_view text :
+       {"qwen3:0.6b",
+        "org/name:",
+        "org/name:@v1",
+        "org/name:../x",
+        "org/name:a:b",
+        "org/name:/x",
+        "org/name:-x",
+        "org/name:a@",
+        "org/name@v1:a@v2",
+        "org/name:a\nb",
+        "org/name:a//b"}) {
+    EXPECT_FALSE(parse_model_name(text)) << text;
+  }
+}
+
+TEST(ModelName, Addresses) {
+  const testing::HubEnvironment set(std::map<std::string, std::string>{});
+  for (const std::string_view text :
+       {"hf.co/org/name",
+        "huggingface.co/org/name",
+        "https://huggingface.co/org/name",
+        "http://hf.co/org/name/",
+        "HTTPS://HuggingFace.co/org/name?library=mlx#readme",
+        "https://www.huggingface.co/org/name",
+        "hf://org/name"}) {
+    EXPECT_EQ(parse_model_name(text), (ModelName{"org/name"})) << text;
+  }
+  EXPECT_EQ(parse_model_name("hf.co/org/name:Q8_0"), (ModelName{"org/name", "", "Q8_0"}));
+  EXPECT_EQ(parse_model_name("hf.co/org/name@v1"), (ModelName{"org/name", "v1"}));
+  EXPECT_EQ(
+      parse_model_name("https://huggingface.co/org/name/tree/refs%2Fpr%2F1"),
+      (ModelName{"org/name", "refs/pr/1"})
+  );
+  for (const std::string_view kind : {"blob", "resolve", "raw"}) {
+    const std::string page = "https://huggingface.co/org/name/" + std::string(kind) + "/main/";
+    EXPECT_EQ(
+        parse_model_name(page + "a/x%20y-Q8_0.gguf?download=true"),
+        (ModelName{"org/name", "main", "a/x y-Q8_0.gguf"})
+    );
+    EXPECT_EQ(parse_model_name(page + "config.json"), (ModelName{"org/name", "main"}));
+    EXPECT_FALSE(parse_model_name(page + "..%2F..%2Fx.gguf"));
+  }
+}
+
+TEST(ModelName, OtherAddresses) {
+  const testing::HubEnvironment set({{"HF_ENDPOINT", std::string("https://hub.example/mirror")}});
+  EXPECT_EQ(parse_model_name("https://hub.example/mirror/org/name"), (ModelName{"org/name"}));
+  for (const std::string_view text :
+       {"https://hub.example/org/name",
+        "https://example.com/org/name",
+        "hf.co/models",
+        "hf.co/",
+        "https://huggingface.co/datasets/org/name",
+        "https://huggingface.co/org/name/discussions",
+        "https://huggingface.co/org/name/tree/main/sub",
+        "https://huggingface.co/../name",
+        "https://huggingface.co/org/name/tree/..",
+        "https://huggingface.co/org/%2e%2e",
+        "https://user@huggingface.co/org/name",
+        "ftp://huggingface.co/org/name"}) {
+    EXPECT_FALSE(parse_model_name(text)) << text;
+  }
 }
 
 TEST(ModelName, RefusesWhatLeadsElsewhere) {

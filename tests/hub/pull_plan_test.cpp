@@ -123,5 +123,27 @@ TEST(PullPlan, SaysWhatIsThereInstead) {
   EXPECT_EQ(small({"a.gguf", "config.json"}, {"a.*"}), (Paths{"a.gguf", "config.json"}));
 }
 
+TEST(PullPlan, OneGgufModel) {
+  const auto chosen = [](const Paths& paths, const ModelName& name, const Paths& patterns = {}) {
+    return choose_files(files(paths), name, patterns);
+  };
+  const Paths gguf{"config.json", "x-Q8_0.gguf", "x-Q4_K_M.gguf", "y.txt"};
+  EXPECT_EQ(chosen(gguf, {"org/name"}).gguf, "x-Q4_K_M.gguf");
+  EXPECT_EQ(paths_of(chosen(gguf, {"org/name"}).files), (Paths{"x-Q4_K_M.gguf"}));
+  const ModelName named{"org/name", "", "Q8_0"};
+  EXPECT_EQ(paths_of(chosen(gguf, named, {"*.txt"}).files), (Paths{"x-Q8_0.gguf", "y.txt"}));
+  // Safetensors come first, and patterns choose by themselves.
+  const Paths both{"config.json", "model.safetensors", "x-Q8_0.gguf"};
+  EXPECT_EQ(paths_of(chosen(both, {"org/name"}).files), (Paths{"config.json"}));
+  EXPECT_EQ(chosen(both, named).gguf, "x-Q8_0.gguf");
+  EXPECT_EQ(chosen(gguf, {"org/name"}, {"*Q8*"}).gguf, "");
+  expect_error(ErrorCode::kNotFound, {"org/name:F16", ":Q8_0", ":Q4_K_M"}, [&] {
+    chosen(gguf, {"org/name", "", "F16"});
+  });
+  expect_error(ErrorCode::kUnsupported, {"org/name holds no", "pickles", "never read"}, [&] {
+    chosen({"config.json", "pytorch_model.bin"}, {"org/name"});
+  });
+}
+
 }  // namespace
 }  // namespace saker::hub

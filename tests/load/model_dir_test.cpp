@@ -64,10 +64,26 @@ TEST_F(HubCacheTest, FindsTheOnlySnapshot) {
   expect_error(ErrorCode::kNotFound, {"gpt2@other"}, [] { resolve_model("gpt2@other"); });
 }
 
+TEST_F(HubCacheTest, FindsAGgufFile) {
+  const auto snapshot = add_snapshot("models--org--gguf", "a");
+  const std::string folder = "models--org--gguf/snapshots/a/";
+  cache_.write(folder + "x-Q8_0.gguf", "x");
+  EXPECT_EQ(resolve_model("org/gguf"), snapshot / "x-Q8_0.gguf");
+  cache_.write(folder + "sub/x-IQ1_S-00001-of-00002.gguf", "x");
+  cache_.write(folder + "sub/x-IQ1_S-00002-of-00002.gguf", "x");
+  EXPECT_EQ(resolve_model("org/gguf:iq1_s"), snapshot / "sub/x-IQ1_S-00001-of-00002.gguf");
+  EXPECT_EQ(resolve_model("hf.co/org/gguf:x-Q8_0.gguf@a"), snapshot / "x-Q8_0.gguf");
+  expect_error(ErrorCode::kNotFound, {"'org/gguf:F16'"}, [] { resolve_model("org/gguf:F16"); });
+  // Safetensors come first where nothing else is said.
+  cache_.write(folder + "model.safetensors", "x");
+  EXPECT_EQ(resolve_model("org/gguf"), snapshot);
+  EXPECT_EQ(resolve_model("org/gguf:Q8_0"), snapshot / "x-Q8_0.gguf");
+}
+
 TEST_F(HubCacheTest, SaysWhatToDoOtherwise) {
   expect_error(
       ErrorCode::kNotFound,
-      {"'org/none'", cache_.path().native(), "saker pull org/none", "--pull"},
+      {"'org/none'", cache_.path().native(), "has to be pulled first"},
       [] { resolve_model("org/none"); }
   );
   add_snapshot("models--org--two", "a");

@@ -12,6 +12,7 @@ import numpy as np
 from demo import DEMO, DemoTest
 
 import saker
+from saker import options
 
 STORY = "Once upon a time"
 
@@ -67,6 +68,26 @@ class Generate(DemoTest):
         with self.assertRaisesRegex(ValueError, "top_p") as caught:
             self.model.generate(STORY, top_p=3.0)
         self.assertIsInstance(caught.exception, saker.InvalidArgumentError)
+
+    def test_names_of_the_command_line(self):
+        ours = {"temperature": 0.9, "seed": 5, "enable_thinking": False, "template_kwargs": {}, "dry_breakers": ["."], "draft_depth": -1}
+        theirs = {"temp": 0.9, "seed": 5, "think": False, "kwargs": {}, "dry_sequence_breaker": ".", "draft_depth": "auto"}
+        answers = [self.model.base().generate(STORY, max_tokens=20, **options).tokens for options in (ours, theirs)]
+        self.assertEqual(*answers)
+        self.assertNotIn("girl", self.model.base().generate(STORY, max_tokens=30, stop="girl").text)
+        self.model.base().generate(STORY, max_tokens=1, temp=0.5, temperature=0.5)
+        with self.assertRaisesRegex(saker.InvalidArgumentError, "temperature: got 0.5, but temperature is 0.4: give one"):
+            self.model.generate(STORY, temp=0.4, temperature=0.5)
+
+    def test_sizes_of_the_command_line(self):
+        for size, wanted in ((0, 0), ("off", 0), ("512", 512), ("2 KB", 2048), ("3MiB", 3 << 20), ("1g", 1 << 30)):
+            self.assertEqual(options.bytes_of("x", size), wanted)
+        for size in ("", "M", "-1", "1.5G", "2X"):
+            with self.assertRaisesRegex(saker.InvalidArgumentError, "prefix_cache: got"):
+                saker.load(DEMO, prefix_cache=size)
+        with self.assertRaisesRegex(TypeError, "prefix_cache_dir_size: got 1.5"):
+            saker.load(DEMO, prefix_cache_dir_size=1.5)
+        saker.load(DEMO, prefix_cache="off").close()
 
     def test_a_stream_can_be_cancelled_and_dropped(self):
         stream = self.model.base().stream(STORY, max_tokens=20000, ignore_eos=True)

@@ -54,8 +54,10 @@ class Pull(unittest.TestCase):
         adapter = make_adapter(self.folder / "adapter")
         self.hub.add(REPO, FILES)
         self.hub.add("org/adapter", {path.name: path.read_bytes() for path in adapter.iterdir()})
-        with self.assertRaisesRegex(saker.NotFoundError, "saker pull"):
-            saker.load(REPO)
+        for arguments in ({"path": REPO}, {"path": DEMO, "adapter": "org/adapter"}, {"path": DEMO, "draft": "org/adapter"}):
+            with self.assertRaisesRegex(saker.NotFoundError, r"saker\.pull\('org/\w+'\) fetches it.*load\(\.\.\., pull=True\)") as raised:
+                saker.load(**arguments)
+            self.assertNotIn("--", str(raised.exception))
         with saker.load(DEMO) as local, saker.load(REPO, adapter="org/adapter", pull=True) as model:
             self.assertEqual(model.base().logprob_of("2 + 2 =", " 4"), local.logprob_of("2 + 2 =", " 4"))
             self.assertNotEqual(model.ft().logprob_of("2 + 2 =", " 4"), local.logprob_of("2 + 2 =", " 4"))
@@ -64,6 +66,22 @@ class Pull(unittest.TestCase):
         saker.load(DEMO, pull=True).close()
         saker.load(pull=True).close()
         self.assertEqual(len(self.hub.requests), asked)
+
+    def test_one_gguf_file(self):
+        self.hub.add(REPO, {"x-Q4_0.gguf": b"GGUF", "x-Q8_0.gguf": b"x"})
+        report = saker.pull(f"{REPO}:q8_0")
+        self.assertEqual((report.files, pathlib.Path(report.path).name), (["x-Q8_0.gguf"], "x-Q8_0.gguf"))
+        self.assertEqual(saker.pull(f"https://huggingface.co/{REPO}/blob/main/x-Q8_0.gguf").received, 0)
+        with self.assertRaisesRegex(saker.NotFoundError, ":Q4_0, :Q8_0"):
+            saker.pull(f"{REPO}:Q6_K")
+
+    def test_named_models_are_not_missing(self):
+        made = self.folder / "named" / "mine"
+        shutil.copytree(DEMO, made)
+        os.environ["SAKER_MODELS"] = str(made.parent)
+        for pull in (False, True):
+            saker.load("mine", pull=pull).close()
+        self.assertEqual(self.hub.requests, [])
 
     def test_errors(self):
         with self.assertRaises(saker.NotFoundError):

@@ -27,6 +27,24 @@ class Representation(DemoTest):
             self.assertLess(len(repr(result)), 3000)
         self.assertIn("tokens=<int", repr(self.model.score([saker.ScoreRequest(text="a " * 2000)])[0]))
 
+    def test_inspect(self):
+        found = saker.inspect(DEMO, kv_bits=8)
+        self.assertEqual((found["kind"], found["runnable"], found["path"]), ("model", True, str(DEMO)))
+        self.assertEqual(found["model"]["vocab_size"], self.model.facts.vocab_size)
+        self.assertEqual(len(found["caches"]), found["model"]["layers"])
+        self.assertIn("embed_tokens", " ".join(tensor["name"] for tensor in saker.inspect(DEMO / "model.safetensors")["tensors"]))
+        with self.assertRaises(saker.NotFoundError):
+            saker.inspect("/nowhere")
+        with self.assertRaises(saker.CorruptDataError):
+            saker.inspect(__file__)
+
+    def test_help_names_what_there_is(self):
+        for name in saker.__all__:
+            if callable(getattr(saker, name)):
+                self.assertTrue(getattr(saker, name).__doc__, name)
+        for name in ("load", "pull", "convert", "inspect", "generate", "stream", "logprob_of", "forward_logits", "set_log_level"):
+            self.assertIn(name, saker.__doc__)
+
     def test_a_prompt_of_another_type(self):
         for prompt in (5, 1.5, None, b"text", {"role": "user"}, iter([1])):
             with self.assertRaisesRegex(TypeError, f"prompt: got {type(prompt).__name__}, expected a text, token ids or"):

@@ -2,17 +2,26 @@
 #include "saker/cli/hub/fetch_model.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/cli/hub/asking.h"
+#include "saker/cli/hub/consent.h"
 #include "saker/cli/hub/pull_bars.h"
+#include "saker/cli/hub/size_text.h"
 #include "saker/cli/interrupt.h"
+#include "saker/cli/output.h"
+#include "saker/hub/environment.h"
 #include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/pull.h"
 #include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -44,11 +53,34 @@ bool is_about_the_cache(const CLI::App& command) {
   return name == "pull" || name == "list" || name == "rm" || name == "verify";
 }
 
-void fetch_if_missing(const std::string& text) {
+// Names without an owner are mostly folders that are not there.
+bool can_be_asked_for(const hub::ModelName& name) {
+  return name.repo.find('/') != std::string::npos && can_ask() && !hub::is_offline();
+}
+
+void fetch_if_missing(const std::string& text, bool pulls) {
   const auto name = hub::missing_model(text);
-  if (name && !load::find_named_model(text)) {
-    fetch_model(*name, {});
+  if (!name || load::find_named_model(text)) {
+    return;
   }
+  if (pulls) {
+    fetch_model(*name, {});
+    return;
+  }
+  if (can_be_asked_for(*name)) {
+    ask_for_missing(*name, [&] { return fetch_model(*name, {}, Consent::kAsk); });
+    return;
+  }
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format(
+          "{} is neither a folder nor in the hub cache {}; 'saker pull {}' fetches it, or --pull "
+          "with this command",
+          quote(text, text.size()),
+          quote_path(hub::cache_dir()),
+          hub::to_string(*name)
+      )
+  );
 }
 
 // Of two paths the first is the model, what follows is written; one alone is written too.
@@ -61,37 +93,80 @@ bool names_a_model(std::string_view option, const std::vector<std::string>& valu
 
 void fetch_for(const CLI::App& command) {
   const CLI::Option* flag = command.get_option_no_throw(kPullFlag);
-  if (flag == nullptr || flag->count() == 0) {
+  const bool pulls = flag != nullptr && flag->count() > 0;
+  if (flag == nullptr) {
     return;
   }
+  // `inspect` looks at what is on the hub by itself.
+  const bool looks = !pulls && command.get_name() == "inspect";
   for (const char* option : kModelOptions) {
     const CLI::Option* given = command.get_option_no_throw(option);
-    if (given != nullptr && names_a_model(option, given->results())) {
-      fetch_if_missing(given->results().front());
+    if (given != nullptr && names_a_model(option, given->results()) &&
+        !(looks && given->results().front().find('/') != std::string::npos)) {
+      fetch_if_missing(given->results().front(), pulls);
     }
   }
   if (const CLI::Option* adapters = command.get_option_no_throw(kAdapterOption)) {
     for (const std::string& text : adapters->results()) {
       const std::size_t equals = text.find('=');
-      fetch_if_missing(equals == std::string::npos ? text : text.substr(equals + 1));
+      fetch_if_missing(equals == std::string::npos ? text : text.substr(equals + 1), pulls);
     }
   }
 }
 
+// "335.2 MB in 8 files", or which GGUF model it is.
+std::string describe(const hub::ModelName& name, const hub::PullPlan& plan) {
+  std::string text = size_text(plan.bytes);
+  if (plan.missing < plan.bytes) {
+    text += fmt::format(", {} of them here already", size_text(plan.bytes - plan.missing));
+  }
+  if (plan.gguf.empty()) {
+    return fmt::format("{} in {} file{}", text, plan.files, plan.files == 1 ? "" : "s");
+  }
+  text = fmt::format("{}, {}", plan.gguf, text);
+  return plan.ggufs > 1 && name.file.empty()
+             ? fmt::format(
+                   "{} (one of {} GGUF models, {}:NAME takes another)", text, plan.ggufs, name.repo
+               )
+             : text;
+}
+
+void require_consent(
+    const hub::ModelName& name, const hub::PullPlan& plan, const std::stop_token& stop
+) {
+  const std::string label = hub::to_string(name);
+  const bool agreed = ask_yes(
+      fmt::format("{} is not on this machine: {}. Fetch it? [Y/n] ", label, describe(name, plan)),
+      stop
+  );
+  require(agreed, ErrorCode::kCancelled, "{} was not fetched", label);
+}
+
 }  // namespace
 
-hub::PullReport fetch_model(const hub::ModelName& name, hub::PullOptions options) {
+hub::PullReport fetch_model(const hub::ModelName& name, hub::PullOptions options, Consent consent) {
   std::stop_source stop;
   InterruptWatcher watcher;
   watcher.set_handler([&stop] { stop.request_stop(); });
-  PullBars bars(hub::to_string(name));
+  const bool on_terminal = ::isatty(STDERR_FILENO) == 1;
+  const std::string label = hub::to_string(name);
+  std::optional<PullBars> bars;
   options.stop = stop.get_token();
-  options.progress = [&bars](std::span<const hub::FileProgress> files) { bars.show(files); };
+  options.planned = [&](const hub::PullPlan& plan) {
+    if (consent == Consent::kAsk) {
+      require_consent(name, plan, options.stop);
+    } else if (on_terminal) {
+      print_error(fmt::format("{}: {}\n", label, describe(name, plan)));
+    }
+    bars.emplace(label);
+  };
+  options.progress = [&](std::span<const hub::FileProgress> files) { bars->show(files); };
+  options.retrying = say_asking(name);
   try {
     return hub::pull(name, options);
   } catch (const Error& error) {
     require(
-        error.code() != ErrorCode::kCancelled,
+        error.code() != ErrorCode::kCancelled || !bars,
         ErrorCode::kCancelled,
         "interrupted; the same command goes on with what has come"
     );
@@ -104,7 +179,7 @@ void add_pull_flags(CLI::App& app) {
     add_pull_flags(*command);
     if (takes_a_model(*command) && !is_about_the_cache(*command)) {
       command->add_flag(kPullFlag)->description(
-          "Fetch models from the hub that are not in the cache"
+          "Fetch models that are not in the cache from the hub, without asking"
       );
     }
   }

@@ -44,12 +44,21 @@ Json named_json(const std::vector<load::NamedModel>& models) {
   return list;
 }
 
+Json ggufs_json(const hub::CachedRevision& revision) {
+  Json list = Json::array();
+  for (const hub::CachedGguf& gguf : revision.ggufs) {
+    list.push_back({{"label", gguf.label}, {"files", gguf.paths}, {"bytes", gguf.bytes}});
+  }
+  return list;
+}
+
 Json list_json(const std::filesystem::path& cache, const std::vector<hub::CachedModel>& models) {
   Json list = Json::array();
   for (const hub::CachedModel& model : models) {
     Json revisions = Json::array();
     for (const hub::CachedRevision& revision : model.revisions) {
       revisions.push_back({
+          {"gguf", ggufs_json(revision)},
           {"commit", revision.commit},
           {"refs", revision.refs},
           {"path", revision.path.native()},
@@ -73,6 +82,31 @@ Json list_json(const std::filesystem::path& cache, const std::vector<hub::Cached
   };
 }
 
+// A row for each GGUF model, and one for what else there is.
+void add_rows(
+    std::vector<Row>& rows, const hub::CachedModel& model, const hub::CachedRevision& revision
+) {
+  const std::string commit = revision.commit.substr(0, kShownDigits);
+  const std::string refs = revision.refs.empty()
+                               ? commit
+                               : fmt::format("{} ({})", fmt::join(revision.refs, ", "), commit);
+  const std::string changed = time_text(revision.modified).substr(0, 10);
+  std::uintmax_t others = revision.bytes;
+  for (const hub::CachedGguf& gguf : revision.ggufs) {
+    others -= std::min(others, gguf.bytes);
+    rows.push_back({
+        fmt::format("{}:{}", model.repo, gguf.label),
+        refs,
+        size_text(gguf.bytes),
+        changed,
+        (revision.path / gguf.paths.front()).native(),
+    });
+  }
+  if (revision.ggufs.empty() || revision.has_safetensors) {
+    rows.push_back({model.repo, refs, size_text(others), changed, revision.path.native()});
+  }
+}
+
 std::vector<Row> table_rows(const std::vector<hub::CachedModel>& models) {
   std::vector<Row> rows{{"MODEL", "REVISION", "SIZE", "CHANGED", "PATH"}};
   for (const load::NamedModel& model : load::named_models()) {
@@ -86,15 +120,7 @@ std::vector<Row> table_rows(const std::vector<hub::CachedModel>& models) {
   }
   for (const hub::CachedModel& model : models) {
     for (const hub::CachedRevision& revision : model.revisions) {
-      const std::string commit = revision.commit.substr(0, kShownDigits);
-      rows.push_back({
-          model.repo,
-          revision.refs.empty() ? commit
-                                : fmt::format("{} ({})", fmt::join(revision.refs, ", "), commit),
-          size_text(revision.bytes),
-          time_text(revision.modified).substr(0, 10),
-          revision.path.native(),
-      });
+      add_rows(rows, model, revision);
     }
     if (model.incomplete_bytes > 0) {
       rows.push_back({

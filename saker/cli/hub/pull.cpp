@@ -2,11 +2,10 @@
 // `saker pull`: a model from the hub into the local cache.
 #include "saker/hub/pull.h"
 
-#include "saker/base/error.h"
-#include "saker/base/utf8.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/hub/model_name.h"
 
 #include <CLI/CLI.hpp>
@@ -25,14 +24,8 @@ struct PullArgs {
 };
 
 int run_pull(const PullArgs& args) {
-  const auto name = hub::parse_model_name(args.model);
-  require(
-      name.has_value(),
-      ErrorCode::kInvalidArgument,
-      "{} is no name of a model, expected ORG/NAME or ORG/NAME@REVISION",
-      quote(args.model)
-  );
-  const hub::PullReport report = fetch_model(*name, args.options);
+  const hub::ModelName name = hub::require_model_name(args.model);
+  const hub::PullReport report = fetch_model(name, args.options);
   if (!args.json) {
     print(report.path.native() + "\n");
     return 0;
@@ -57,9 +50,13 @@ void add_pull(CLI::App& app, Action& action) {
       "pull", "Fetch a model from the Hugging Face hub into the local cache; prints its folder"
   );
   command
-      .add_option("MODEL", args->model, "A repo id; @REVISION is a branch, tag or commit [main]")
+      .add_option(
+          "MODEL",
+          args->model,
+          "A repo id; :FILE is one GGUF file, @REVISION a branch, tag or commit [main]"
+      )
       ->required()
-      ->type_name("REPO[@REVISION]");
+      ->type_name("REPO[:FILE][@REVISION]");
   command
       .add_option(
           "--include",
@@ -69,7 +66,7 @@ void add_pull(CLI::App& app, Action& action) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   command.add_option("--parallel", args->options.parallel, "Files at a time [8]")
-      ->check(CLI::Range(1, 64))
+      ->check(between(1, 64))
       ->type_name("N");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_pull(*args); }; });

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Progress bars of a pull on stderr: one for all files, and one for each that is on its way. Shows
-// nothing when stderr is no terminal. One thread at a time.
+// Progress of a pull on stderr: a bar for all files, and one for each that is on its way. Where
+// stderr is no terminal, a line every half a minute while bytes come. One thread at a time.
 
 #include "saker/hub/pull.h"
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,7 +20,7 @@ namespace saker::cli {
 
 class PullBars {
  public:
-  explicit PullBars(const std::string& label);
+  explicit PullBars(std::string label);
 
   void show(std::span<const hub::FileProgress> files);
 
@@ -33,8 +35,12 @@ class PullBars {
 
   using Bar = std::unique_ptr<SakerRsProgress, FreeBar>;
 
+  void show_line(std::uint64_t done, std::uint64_t total);
   Bar make_bar(const std::string& label, std::uint64_t total) const;
 
+  std::string label_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+  std::uint64_t told_bytes_ = 0;
   std::unique_ptr<SakerRsProgressGroup, FreeGroup> group_;
   Bar all_;
   std::map<std::string, Bar> files_;  // By path: those on their way.

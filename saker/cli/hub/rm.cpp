@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,25 +32,20 @@ struct RmArgs {
   bool json = false;
 };
 
-hub::ModelName parse_name(const std::string& text) {
-  const auto name = hub::parse_model_name(text);
-  require(
-      name.has_value(),
-      ErrorCode::kInvalidArgument,
-      "{} is no name of a model, expected ORG/NAME, ORG/NAME@REVISION or what create has made",
-      quote(text)
-  );
-  return *name;
-}
-
 // Whether one of them takes what the other one names.
 bool overlap(const hub::ModelName& a, const hub::ModelName& b) {
-  return a.repo == b.repo && (a.revision == b.revision || a.revision.empty() || b.revision.empty());
+  const auto meet = [](const std::string& one, const std::string& other) {
+    return one == other || one.empty() || other.empty();
+  };
+  return a.repo == b.repo && meet(a.revision, b.revision) && meet(a.file, b.file);
 }
 
 // What is asked about, or told afterwards.
 std::string describe(const hub::Removal& removal) {
   const std::string size = size_text(removal.bytes);
+  if (!removal.files.empty()) {
+    return fmt::format("{} of {} ({})", fmt::join(removal.files, ", "), removal.model.repo, size);
+  }
   return removal.whole ? fmt::format("{} ({})", removal.model.repo, size)
                        : fmt::format(
                              "revision {} of {} ({} that no other revision uses)",
@@ -139,7 +135,7 @@ int run_rm(const RmArgs& args) {
       named.push_back(name);
       continue;
     }
-    const hub::ModelName name = parse_name(text);
+    const hub::ModelName name = hub::require_model_name(text);
     require(
         std::ranges::none_of(names, [&](const auto& other) { return overlap(name, other); }),
         ErrorCode::kInvalidArgument,
@@ -167,9 +163,13 @@ void add_rm(CLI::App& app, Action& action) {
       "rm", "Take models out of the local hub cache, or those that create has made"
   );
   command
-      .add_option("MODEL", args->models, "Repo ids, with @REVISION only that revision; or names")
+      .add_option(
+          "MODEL",
+          args->models,
+          "Repo ids, with @REVISION only that revision, with :FILE only a GGUF model; or names"
+      )
       ->required()
-      ->type_name("REPO[@REVISION]|NAME");
+      ->type_name("REPO[:FILE][@REVISION]|NAME");
   command.add_flag("-y,--yes", args->yes, "Don't ask");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_rm(*args); }; });

@@ -75,14 +75,8 @@ std::string describe(const hub::VerifyReport& report) {
 }
 
 int run_verify(const VerifyArgs& args) {
-  const auto name = hub::parse_model_name(args.model);
-  require(
-      name.has_value(),
-      ErrorCode::kInvalidArgument,
-      "{} is no name of a model, expected ORG/NAME or ORG/NAME@REVISION",
-      quote(args.model)
-  );
-  const hub::VerifyReport report = verify_with_bar(*name);
+  const hub::ModelName name = hub::require_model_name(args.model);
+  const hub::VerifyReport report = verify_with_bar(name);
   if (args.remove) {
     hub::remove_damaged(report);
   }
@@ -122,9 +116,14 @@ void add_verify(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "verify", "Whether a model in the local hub cache still is what was fetched"
   );
-  command.add_option("MODEL", args->model, "A repo id, with @REVISION only that revision")
+  command
+      .add_option(
+          "MODEL",
+          args->model,
+          "A repo id, with @REVISION only that revision, with :FILE only a GGUF model"
+      )
       ->required()
-      ->type_name("REPO[@REVISION]");
+      ->type_name("REPO[:FILE][@REVISION]");
   command.add_flag("--remove", args->remove, "Take damaged files away; the next pull fetches them");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_verify(*args); }; });

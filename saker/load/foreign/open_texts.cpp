@@ -19,11 +19,14 @@ text::ModelTexts open_texts(const std::filesystem::path& model) {
   if (!std::filesystem::is_regular_file(model, ignored)) {
     return {open_model_dir(model).path};
   }
-  foreign::ForeignModel read = gguf::open_gguf_texts(model);
+  return texts_of(gguf::open_gguf_texts(model), model);
+}
+
+text::ModelTexts texts_of(const foreign::ForeignModel& read, const std::filesystem::path& model) {
   std::map<std::string, text::ModelTexts::Text, std::less<>> texts;
   texts.emplace("config.json", write_json(read.config));
-  for (auto& [name, text] : read.files) {
-    texts.emplace(name, std::move(text));
+  for (const auto& [name, text] : read.files) {
+    texts.emplace(name, text);
   }
   return {model, std::move(texts)};
 }

@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -36,6 +37,12 @@ constexpr std::array<std::size_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 
 [[noreturn]] void fail_in(std::string_view what, const std::string& problem) {
   throw Error(ErrorCode::kCorruptData, fmt::format("{}: {}", what, problem));
 }
+
+// The header goes on behind the bytes that were given.
+class Unfinished : public Error {
+ public:
+  using Error::Error;
+};
 
 // The header from front to back; no step goes past its end.
 class Cursor {
@@ -59,13 +66,17 @@ class Cursor {
       ));
     }
     if (bytes > bytes_.size() - at_) {
-      fail(fmt::format(
-          "{} needs {} bytes from byte {} on, expected the header to end before byte {}",
-          of,
-          bytes,
-          at_,
-          bytes_.size()
-      ));
+      throw Unfinished(
+          ErrorCode::kCorruptData,
+          fmt::format(
+              "{}: {} needs {} bytes from byte {} on, expected the header to end before byte {}",
+              what_,
+              of,
+              bytes,
+              at_,
+              bytes_.size()
+          )
+      );
     }
     const auto taken = bytes_.subspan(at_, bytes);
     at_ += bytes;
@@ -335,6 +346,19 @@ HeaderParts read_header(
 }
 
 }  // namespace
+
+std::optional<std::size_t> header_bytes(
+    std::span<const std::byte> begin, std::size_t file_bytes, std::string_view what
+) {
+  try {
+    return read_header(begin.first(std::min(begin.size(), kMaxHeaderBytes)), file_bytes, what).end;
+  } catch (const Unfinished&) {
+    if (begin.size() >= kMaxHeaderBytes) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
 
 Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
   // What the first reading saw may be gone: the second one is of bytes that nobody else has.

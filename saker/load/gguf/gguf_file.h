@@ -103,6 +103,12 @@ class Header {
   std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
+// Of a file that begins so and has `file_bytes`: the size of its header, none where `begin` ends
+// before it does. Throws as parse_gguf does.
+std::optional<std::size_t> header_bytes(
+    std::span<const std::byte> begin, std::size_t file_bytes, std::string_view what
+);
+
 // Checks the whole file's structure. `what` names the file in messages. Another process may write
 // to `file` meanwhile. Throws kUnsupported for version 1 and unknown ones, big-endian files, and
 // types of tensors that we can't read.

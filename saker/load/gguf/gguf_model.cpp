@@ -41,8 +41,9 @@ constexpr std::size_t kBlock = 1 << 12;
 
 class Model {
  public:
-  explicit Model(JoinedParts joined)
-      : parts_(std::move(joined.parts)),
+  explicit Model(JoinedParts joined, Values values = Values::kThere)
+      : values_(values),
+        parts_(std::move(joined.parts)),
         header_(std::move(joined.header)),
         family_(family_of(header_)),
         dtype_(model_dtype()) {}
@@ -97,7 +98,7 @@ class Model {
 
   std::vector<float> rope_factors() const {
     const auto found = std::ranges::find(header_.tensors, "rope_freqs.weight", &TensorEntry::name);
-    if (found == header_.tensors.end()) {
+    if (found == header_.tensors.end() || values_ == Values::kToCome) {
       return {};
     }
     // As many as a head can have; more fit no model.
@@ -128,8 +129,9 @@ class Model {
         role.rotated_heads
     );
     const auto layout = affine_layout(entry.type);
-    const bool keeps_codes = layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
-                             fits_affine(entry.type, data(entry), count_of(entry));
+    const bool keeps_codes =
+        layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
+        (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
     DerivedTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
     if (const auto& mapped = part(entry).mapped) {
       tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
@@ -267,6 +269,9 @@ class Model {
 
   // Whether all numbers are in the dtype's range, or, `exactly`, numbers of it.
   bool holds(const TensorEntry& entry, float offset, DType dtype, bool exactly) const {
+    if (values_ == Values::kToCome) {
+      return true;
+    }
     const kernels::QuantizeLoops& loops = kernels::quantize_loops();
     const TypeFacts& facts = facts_of(entry.type);
     std::vector<float> values(kBlock);
@@ -303,6 +308,7 @@ class Model {
     }
   }
 
+  const Values values_;
   std::vector<Part> parts_;
   Header header_;
   Family family_;
@@ -314,8 +320,8 @@ class Model {
 
 }  // namespace
 
-ForeignModel open_gguf(const std::filesystem::path& path) {
-  return Model(open_parts(path)).build();
+ForeignModel open_gguf(const std::filesystem::path& path, Values values) {
+  return Model(open_parts(path), values).build();
 }
 
 ForeignModel open_gguf_texts(const std::filesystem::path& path) {

@@ -9,16 +9,21 @@
 #include "saker/load/foreign/derived_tensor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
 
 namespace saker::load::gguf {
 
+// Whether what follows the headers is there. Where it is still to come, every tensor is taken to
+// hold numbers as sound files have them: the model is to be judged, not to be run.
+enum class Values : std::uint8_t { kThere, kToCome };
+
 // Any part of a model in several files names it. Reads headers, norms and scales only; the tensors
 // keep the files mapped. Throws as open_parts, family_of, model_config and tokenizer_files do, and
 // kCorruptData for tensors that don't fit the metadata.
-foreign::ForeignModel open_gguf(const std::filesystem::path& path);
+foreign::ForeignModel open_gguf(const std::filesystem::path& path, Values values = Values::kThere);
 
 // The model without tensors: configuration (without quantization), texts and their notes. Reads
 // headers only.

@@ -108,7 +108,7 @@ Inspection inspect_file(const fs::path& path) {
   return result;
 }
 
-Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
+Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   require(
@@ -119,7 +119,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
-    return path.extension() == ".gguf" ? inspect_gguf(path) : inspect_file(path);
+    return path.extension() == ".gguf" ? inspect_gguf(path, kv_bits, weights) : inspect_file(path);
   }
   if (fs::exists(path / "adapter_config.json", failed)) {
     return inspect_adapter(path);
@@ -130,7 +130,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits) {
       "{}: holds neither config.json nor adapter_config.json",
       quote_path(path)
   );
-  return inspect_model(path, kv_bits);
+  return inspect_model(path, kv_bits, weights);
 }
 
 }  // namespace
@@ -149,8 +149,8 @@ std::string_view path_kind_name(PathKind kind) {
   return "safetensors";
 }
 
-Inspection inspect(const fs::path& path, std::optional<int> kv_bits) {
-  Inspection result = inspect_any(path, kv_bits);
+Inspection inspect(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
+  Inspection result = inspect_any(path, kv_bits, weights);
   require(
       !kv_bits || result.kind == PathKind::kModel,
       ErrorCode::kInvalidArgument,

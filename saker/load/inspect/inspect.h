@@ -72,6 +72,20 @@ struct CacheLayer {
   bool operator==(const CacheLayer&) const = default;
 };
 
+// Memory of one conversation, in bytes.
+struct MemoryNeed {
+  std::size_t weight_bytes = 0;
+  std::int64_t tokens = 0;      // That the cache is counted for.
+  std::size_t token_bytes = 0;  // Of one of them, in all layers.
+  std::size_t cache_bytes = 0;
+  std::size_t work_bytes = 0;    // The arrays of a pass, and the program.
+  std::size_t usable_bytes = 0;  // What the machine, or the container, has.
+
+  std::size_t total() const { return weight_bytes + cache_bytes + work_bytes; }
+
+  bool fits() const { return total() <= usable_bytes; }
+};
+
 struct Inspection {
   PathKind kind = PathKind::kSafetensors;
   std::filesystem::path path;
@@ -87,14 +101,23 @@ struct Inspection {
   std::optional<AdapterSummary> adapter;
   std::vector<std::string> cache_layers;  // Class of each layer of a prompt cache.
   std::vector<CacheLayer> caches;         // Of a model's layers, where they were asked for.
+  std::optional<MemoryNeed> memory;       // Of a model that runs.
   bool runnable = false;
   std::string reason;  // Why it can't be run; empty when it can, or when running makes no sense.
   std::vector<std::string> warnings;
 };
 
+// Whether the weights are there. Where they are still to come, files have their sizes, headers and
+// holes, and whether the numbers are sound is not known yet.
+enum class Weights : std::uint8_t { kThere, kToCome };
+
 // Throws kNotFound where there is nothing, kInvalidArgument for what we don't know, kCorruptData
 // for broken files. With `kv_bits` (32, 16, 8 or 4) it also says what the caches of a model would
 // be, and throws kInvalidArgument for what is no model.
-Inspection inspect(const std::filesystem::path& path, std::optional<int> kv_bits = std::nullopt);
+Inspection inspect(
+    const std::filesystem::path& path,
+    std::optional<int> kv_bits = std::nullopt,
+    Weights weights = Weights::kThere
+);
 
 }  // namespace saker::load

@@ -11,9 +11,13 @@
 namespace saker::load {
 
 // A folder with config.json; `kv_bits`: with the caches that they give. Throws as `inspect`.
-Inspection inspect_model(const std::filesystem::path& path, std::optional<int> kv_bits);
+Inspection inspect_model(
+    const std::filesystem::path& path, std::optional<int> kv_bits, Weights weights
+);
 
-// A GGUF file.
-Inspection inspect_gguf(const std::filesystem::path& path);
+// A GGUF file; `kv_bits` as above.
+Inspection inspect_gguf(
+    const std::filesystem::path& path, std::optional<int> kv_bits, Weights weights
+);
 
 }  // namespace saker::load

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/hub/inspect_remote.h"
+
+#include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
+#include "saker/cli/hub/asking.h"
+#include "saker/cli/hub/size_text.h"
+#include "saker/cli/interrupt.h"
+#include "saker/cli/result_json.h"
+#include "saker/hub/environment.h"
+#include "saker/hub/remote/remote_model.h"
+#include "saker/load/inspect/file_heads.h"
+#include "saker/load/inspect/inspection_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace saker::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of our own that goes with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(temporary_path(fs::temp_directory_path() / "saker")) {
+    make_new_folder(path_, path_);
+    fs::permissions(path_, fs::perms::owner_all);  // The model may be private.
+  }
+
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  const fs::path path_;
+};
+
+hub::RemoteModel read(const hub::ModelName& name) {
+  std::stop_source stop;
+  InterruptWatcher watcher;
+  watcher.set_handler([&stop] { stop.request_stop(); });
+  const auto wanted = [](const hub::RemotePart& part) {
+    return load::bytes_of_header(part.path, std::as_bytes(std::span(part.bytes)), part.size);
+  };
+  return hub::read_remote_model(
+      name, wanted, {.retrying = say_asking(name), .stop = stop.get_token()}
+  );
+}
+
+// The files as they would lie there, with holes for what has not come.
+void lay_out(const hub::RemoteModel& model, const fs::path& folder) {
+  for (const hub::RemotePart& part : model.parts) {
+    const fs::path path = folder / part.path;  // Inside: hub::is_file_path.
+    fs::create_directories(path.parent_path());
+    load::write_file_head(path, part.bytes, part.size);
+  }
+}
+
+// Messages name files where they seem to lie.
+std::string renamed(std::string text, const fs::path& folder, const std::string& name) {
+  const std::string& old = folder.native();
+  for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at)) {
+    text.replace(at, old.size(), name);
+    at += name.size();
+  }
+  return text;
+}
+
+load::Inspection judge(
+    const hub::RemoteModel& model, const std::string& name, std::optional<int> kv_bits
+) {
+  const TemporaryFolder folder;
+  lay_out(model, folder.path());
+  try {
+    load::Inspection found =
+        load::inspect(folder.path() / model.gguf, kv_bits, load::Weights::kToCome);
+    found.path = name;
+    found.reason = renamed(found.reason, folder.path(), name);
+    for (std::string& warning : found.warnings) {
+      warning = renamed(warning, folder.path(), name);
+    }
+    return found;
+  } catch (const Error& error) {
+    throw Error(error.code(), renamed(error.what(), folder.path(), name));
+  }
+}
+
+// Of the nearest folder that is there.
+std::optional<std::uintmax_t> free_bytes(fs::path path) {
+  std::error_code failed;
+  while (!fs::exists(path, failed) && path.has_relative_path()) {
+    path = path.parent_path();
+  }
+  const fs::space_info space = fs::space(path, failed);
+  return failed ? std::nullopt : std::optional(space.available);
+}
+
+}  // namespace
+
+RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> kv_bits) {
+  const hub::RemoteModel model = read(name);
+  return {
+      .inspection = judge(model, hub::to_string(name), kv_bits),
+      .commit = model.commit,
+      .files = model.files,
+      .bytes = model.bytes,
+      .free_bytes = free_bytes(fs::absolute(hub::cache_dir())),
+  };
+}
+
+std::string remote_text(const RemoteInspection& remote) {
+  const std::string room =
+      remote.free_bytes ? fmt::format(", {} are free here", size_text(*remote.free_bytes)) : "";
+  return load::inspection_text(remote.inspection) + fmt::format(
+                                                        "  {:<14}{} in {} file{}, not fetched{}\n",
+                                                        "on the hub",
+                                                        size_text(remote.bytes),
+                                                        remote.files,
+                                                        remote.files == 1 ? "" : "s",
+                                                        room
+                                                    );
+}
+
+std::string remote_json(const RemoteInspection& remote) {
+  Json json = load::inspection_json(remote.inspection);
+  json["hub"] = {
+      {"commit", remote.commit},
+      {"files", remote.files},
+      {"bytes", remote.bytes},
+      {"free_bytes", remote.free_bytes ? Json(*remote.free_bytes) : Json(nullptr)},
+  };
+  return dump_line(json);
+}
+
+}  // namespace saker::cli
