@@ -293,6 +293,20 @@ class Screen(Chat):
         terminal.expect("> ")
         terminal.expect("zqzq")
 
+    def test_a_shell_may_have_set_the_terminal_meanwhile(self):
+        terminal = self.started("--ignore-eos")
+        terminal.type(WHO + "\r")
+        terminal.expect("I am")
+        terminal.process.send_signal(signal.SIGSTOP)
+        os.waitpid(terminal.process.pid, os.WUNTRACED)
+        terminal.set_echo()
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.expect("a")
+        end = time.monotonic() + 30
+        while terminal.echoes() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertFalse(terminal.echoes())
+
     def test_the_terminal_is_given_back(self):
         for signal_number in (None, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal_number):
