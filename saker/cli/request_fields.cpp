@@ -128,6 +128,16 @@ void set_acceptance(GenerateRequest& request, const Json& value) {
   request.accept_by_rejection = name == "rejection";
 }
 
+void set_max_tokens(GenerateRequest& request, const Json& value) {
+  request.max_tokens = as_int(value, "max_tokens");
+  require(
+      request.max_tokens >= 1 || request.max_tokens == engine::kNoTokenLimit,
+      ErrorCode::kInvalidArgument,
+      "max_tokens: got {}, expected 1 or more, or -1 for no limit",
+      request.max_tokens
+  );
+}
+
 // None are what is not asked for.
 void set_logprobs(GenerateRequest& request, const Json& value) {
   request.logprobs = as_int(value, "logprobs");
@@ -158,7 +168,7 @@ constexpr RequestField kFields[] = {
     {"max_tokens",
      Kind::kInteger,
      "Tokens to generate at most; -1: until the answer or the context ends [256; run: -1]",
-     [](GenerateRequest& r, const Json& v) { r.max_tokens = as_int(v, "max_tokens"); }},
+     set_max_tokens},
     {"temp",
      Kind::kNumber,
      "Temperature; 0: the most probable token [0]",

@@ -39,7 +39,7 @@ class Prompts(SakerTest):
 
     def test_options_out_of_range(self):
         for flag, value in [("--temp", "-1"), ("--temp", "nan"), ("--top-p", "2"), ("--min-p", "-0.1"), ("--top-k", "-1"),
-                            ("--repetition-penalty", "-1"), ("--logprobs", "-1"), ("--xtc-probability", "2"),
+                            ("--repetition-penalty", "-1"), ("--max-tokens", "0"), ("--max-tokens", "-2"), ("--logprobs", "-1"), ("--xtc-probability", "2"),
                             ("--typical-p", "2"), ("--top-n-sigma", "-1"), ("--dry-base", "0.5"), ("--min-tokens", "-1")]:
             with self.subTest(flag):
                 self.fails("generate", DEMO, "-p", "hi", flag, value, says=f"error: {flag}: got", code=2)

@@ -391,7 +391,9 @@ class Limits(SakerTest):
         answer = self.json("generate", model, "-f", self.write("r.jsonl", json.dumps(record)), "--ignore-eos")
         self.assertEqual((answer["finish_reason"], len(answer["prompt_tokens"]) + len(answer["tokens"])), ("length", 65))
         for wrong in ("0", "-2"):
-            self.fails("generate", DEMO, "-p", "x", "--max-tokens", wrong, says="expected 1 or more, or -1 for no limit")
+            self.fails("generate", DEMO, "-p", "x", "--max-tokens", wrong, says=f"error: --max-tokens: got {wrong}, expected 1 or more, or -1 for no limit", code=2)
+        record = self.write("wrong.jsonl", '{"id": 1, "prompt": "x", "max_tokens": 0}')
+        self.assertIn("max_tokens: got 0, expected 1", run("generate", DEMO, "-f", record).stdout.decode())
 
     def test_cut_answers_are_said_on_standard_error(self):
         for command in (("generate", DEMO, "-p", "Once upon"), ("run", DEMO, "-p", WHO)):

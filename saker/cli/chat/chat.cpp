@@ -50,12 +50,6 @@ void Chat::set_settings(Json settings) {
   engine::GenerateRequest request = model_.defaults;
   apply_record(settings, request);
   sample::check_options(request.sampling, model_.engine->facts().vocab_size);
-  require(
-      request.max_tokens >= 1 || request.max_tokens == engine::kNoTokenLimit,
-      ErrorCode::kInvalidArgument,
-      "max_tokens: got {}, expected 1 or more, or -1 for no limit",
-      request.max_tokens
-  );
   settings_ = std::move(settings);
 }
 
