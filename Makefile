@@ -1,15 +1,19 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
+# make install   set up, build, install the program with MLX and the bundled model below PREFIX
+#                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
+# make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
 #                training, 64-bit ARM; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all setup saker run test check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
+.PHONY: all help setup saker run test install check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
 	check-coverage check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 ARGS ?=
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 
 # Set-up and building talk to stderr and leave stdin alone: stdout belongs to the program.
 
@@ -30,6 +34,14 @@ test: setup
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-long \
 	check-speculation check-parity check-python check-text check-training check-arm64 check-real
+
+install: saker
+	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
+	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
+	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
+
+help:
+	@sed -n '/^# make/,/^[^#]/s/^# \{0,1\}//p' Makefile
 
 check-all:
 	@tools/check_all.sh $(checks)

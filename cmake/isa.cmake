@@ -24,6 +24,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # long.
   list(APPEND SAKER_ISA_FLAGS_avx2 -mmove-max=256 -mstore-max=256)
 endif()
+# Those that choose a set at run time. All other objects stay the same whatever sets there are.
+set(
+  isa_choosers
+  base/row_loops.cpp
+  kernels/cpu/dispatch.cpp
+  kernels/cpu/limits.cpp
+  kernels/quantize/quantize_loops.cpp
+  sample/scan_loops.cpp
+)
+list(TRANSFORM isa_choosers PREPEND "${PROJECT_SOURCE_DIR}/saker/")
 set(isa_sets_x86 avx2 avx512 avx512_vnni avx512_bf16 amx)
 set(isa_sets_arm neon neon_bf16)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
@@ -33,8 +43,51 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
 endif()
 set(
   SAKER_ISA_SETS "${isa_sets}"
-  CACHE STRING "Instruction sets to compile for, besides portable; fewer sets build faster"
+  CACHE STRING "Instruction sets to compile for, besides portable; fewer build faster. native: those of this machine"
 )
+
+# Sets `result` to the best set that this machine's processor has, as the compiler finds it, and to the set whose plain
+# loops it runs.
+function(saker_native_isa_sets result)
+  set(best "")
+  execute_process(
+    COMMAND "${CMAKE_CXX_COMPILER}" -march=native -dM -E -x c++ /dev/null
+    OUTPUT_VARIABLE macros
+    COMMAND_ERROR_IS_FATAL ANY
+  )
+  set(macros_avx2 __AVX2__ __FMA__ __F16C__)
+  set(macros_avx512 ${macros_avx2} __AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__)
+  set(macros_avx512_vnni ${macros_avx512} __AVX512VNNI__)
+  set(macros_avx512_bf16 ${macros_avx512_vnni} __AVX512BF16__ __AVX512VBMI__)
+  set(macros_amx ${macros_avx512_bf16} __AMX_TILE__ __AMX_BF16__ __AMX_INT8__)
+  set(macros_neon __ARM_NEON)
+  set(macros_neon_bf16 __ARM_NEON __ARM_FEATURE_BF16 __ARM_FEATURE_DOTPROD __ARM_FEATURE_MATMUL_INT8)
+  foreach(isa IN LISTS isa_sets)  # From the least to the best.
+    set(has_all TRUE)
+    foreach(macro IN LISTS macros_${isa})
+      if(NOT macros MATCHES "#define ${macro} ")
+        set(has_all FALSE)
+      endif()
+    endforeach()
+    if(has_all)
+      set(best ${isa})
+    endif()
+  endforeach()
+  if(best MATCHES "^(avx512_|amx)")
+    list(PREPEND best avx512)
+  endif()
+  message(STATUS "Instruction sets: portable;${best}")
+  set(${result} "${best}" PARENT_SCOPE)
+endfunction()
+
+if(SAKER_ISA_SETS STREQUAL "native")
+  saker_native_isa_sets(SAKER_ISA_SETS)
+endif()
+foreach(isa IN LISTS SAKER_ISA_SETS)
+  if(NOT isa IN_LIST isa_sets)
+    message(FATAL_ERROR "SAKER_ISA_SETS: got '${isa}', expected native or some of ${isa_sets}")
+  endif()
+endforeach()
 
 function(saker_isa_sources isa)
   if(NOT DEFINED SAKER_ISA_FLAGS_${isa})
@@ -55,7 +108,11 @@ function(saker_isa_sources isa)
     target_link_libraries(${target} PRIVATE fmt::fmt)
     target_sources(libsaker PRIVATE $<TARGET_OBJECTS:${target}>)
     string(TOUPPER "${isa}" name)
-    target_compile_definitions(libsaker PRIVATE SAKER_HAS_${name}=1)
+    set_property(
+      SOURCE ${isa_choosers}
+      TARGET_DIRECTORY libsaker
+      APPEND PROPERTY COMPILE_DEFINITIONS SAKER_HAS_${name}=1
+    )
   endif()
   foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")

@@ -20,6 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 SYSTEM = {
     "nlohmann-json3-dev": "MIT",
     "libcli11-dev": "BSD-3-Clause",
+    "libtomlplusplus-dev": "MIT",
     "libfmt-dev": "MIT",
     "libspdlog-dev": "MIT",
     "libcurl4-openssl-dev": "curl",

@@ -12,7 +12,7 @@ class GenerateOptions(TypedDict, total=False):
     """How a prompt is continued; what is left out has its default."""
 
     max_tokens: int
-    """[256]"""
+    """-1: until the answer or the model's context ends [256]."""
     temperature: float
     """0, the default: the most probable token."""
     temp: float

@@ -25,9 +25,21 @@ typedef enum SakerRsLine {
 bool saker_rs_editor_new(
     const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
 );
+// What Tab completes: whole commands as lines, and what comes before names of files as lines; and
+// whether the prompt is coloured.
+bool saker_rs_editor_prepare(
+    SakerRsEditor* editor,
+    const uint8_t* phrases,
+    size_t phrases_size,
+    const uint8_t* files,
+    size_t files_size,
+    bool colored,
+    SakerRsBytes* error
+);
 // Saves the history.
 void saker_rs_editor_free(SakerRsEditor* editor);
-// Reads one line; lines that are not blank join the history.
+// Reads one line, or several where a backslash or three quotation marks say that it goes on; those
+// that are not blank join the history.
 SakerRsLine saker_rs_editor_read(
     SakerRsEditor* editor,
     const uint8_t* prompt,
@@ -36,13 +48,16 @@ SakerRsLine saker_rs_editor_read(
     SakerRsBytes* error
 );
 
+// Columns that a text in UTF-8 takes on a terminal.
+size_t saker_rs_text_width(const uint8_t* text, size_t size);
+
 // ---- progress bar on stderr, hidden when that is no terminal ----
 // A bar or group may be null, and is where there is no memory for it: nothing is shown then.
 typedef struct SakerRsProgress SakerRsProgress;
 
 // `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
 SakerRsProgress* saker_rs_progress_new(
-    uint64_t total, const uint8_t* label, size_t size, bool bytes
+    uint64_t total, const uint8_t* label, size_t size, uint8_t unit
 );
 void saker_rs_progress_set(SakerRsProgress* progress, uint64_t position);
 void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);

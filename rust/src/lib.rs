@@ -11,6 +11,7 @@ mod archive;
 mod bounded;
 mod c_memory;
 mod calm;
+mod chat_line;
 mod cuts;
 mod detokenizer;
 mod ffi;

@@ -3,21 +3,54 @@
 //! functions take.
 
 use crate::ffi::{borrow, free, shield};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 
 pub struct SakerRsProgress(ProgressBar);
 
 /// Bars one below the other.
 pub struct SakerRsProgressGroup(MultiProgress);
 
-fn style(total: u64, bytes: bool) -> ProgressStyle {
-    let (position, rate) = if bytes { ("{bytes}", "{bytes_per_sec}") } else { ("{pos}", "{per_sec}") };
-    let text = match (total, bytes) {
-        (0, _) => format!("{{spinner}} {{msg}} {position} {rate}"),
-        (_, true) => format!("{{msg}} [{{wide_bar}}] {position}/{{total_bytes}} {rate} {{eta}}"),
-        (_, false) => format!("{{msg}} [{{wide_bar}}] {position}/{{len}} {rate} {{eta}}"),
+/// What a bar counts; `saker::cli::Progress::Unit` has the same numbers.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    Pieces,
+    Bytes,
+    /// Weights of a model, shown in millions.
+    Weights,
+}
+
+impl From<u8> for Unit {
+    fn from(number: u8) -> Self {
+        match number {
+            1 => Unit::Bytes,
+            2 => Unit::Weights,
+            _ => Unit::Pieces,
+        }
+    }
+}
+
+fn millions(count: u64) -> f64 {
+    count as f64 / 1e6
+}
+
+fn style(total: u64, unit: Unit) -> ProgressStyle {
+    let text = match (total, unit) {
+        (0, Unit::Bytes) => "{spinner} {msg} {bytes} {bytes_per_sec}",
+        (0, _) => "{spinner} {msg} {pos}",
+        (_, Unit::Bytes) => "{msg} [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        (_, Unit::Pieces) => "{msg} [{wide_bar}] {pos}/{len}, {eta} left",
+        (_, Unit::Weights) => "{msg} [{wide_bar}] {done}/{all} M weights, {eta} left",
     };
-    ProgressStyle::with_template(&text).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+    ProgressStyle::with_template(text)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("done", |state: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{:.1}", millions(state.pos()));
+        })
+        .with_key("all", |state: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{:.1}", millions(state.len().unwrap_or(0)));
+        })
+        .progress_chars("=> ")
 }
 
 /// # Safety
@@ -27,12 +60,12 @@ pub unsafe extern "C" fn saker_rs_progress_new(
     total: u64,
     label: *const u8,
     size: usize,
-    bytes: bool,
+    unit: u8,
 ) -> *mut SakerRsProgress {
     shield(std::ptr::null_mut(), || {
         let length = (total > 0).then_some(total);
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-        bar.set_style(style(total, bytes));
+        bar.set_style(style(total, unit.into()));
         bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
         Box::into_raw(Box::new(SakerRsProgress(bar)))
     })
@@ -58,7 +91,7 @@ pub unsafe extern "C" fn saker_rs_progress_group_add(
     let Some(group) = group.as_ref() else { return std::ptr::null_mut() };
     shield(std::ptr::null_mut(), || {
         let bar = group.0.add(ProgressBar::new(total));
-        bar.set_style(style(total.max(1), true));
+        bar.set_style(style(total.max(1), Unit::Bytes));
         bar.set_message(String::from_utf8_lossy(borrow(label, size)).into_owned());
         Box::into_raw(Box::new(SakerRsProgress(bar)))
     })

@@ -6,24 +6,32 @@
 #include "saker/base/files/file_failure.h"
 #include "saker/base/memory.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/lost_files.h"
 #include "saker/cli/no_memory.h"
 #include "saker/cli/output.h"
+#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/usage/complaint.h"
+#include "saker/cli/usage/config_file.h"
+#include "saker/cli/usage/defaults.h"
+#include "saker/cli/usage/help.h"
+#include "saker/cli/usage/program.h"
+#include "saker/cli/usage/typed_line.h"
 #include "saker/engine/logging.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::cli {
@@ -45,54 +53,57 @@ int fail(std::string_view message) {
   return kFailure;
 }
 
-// Help and version when the command line asked for them, else what is wrong with it.
-int explain(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining();
-  if (app.get_subcommands().empty() && !unknown.empty() && !unknown.front().starts_with('-')) {
-    print_error(fmt::format("{} is no command; `saker --help` lists them\n", quote(unknown.front()))
-    );
-    return kWrongUsage;
-  }
-  std::ostringstream asked;
-  std::ostringstream wrong;
-  const bool success = app.exit(error, asked, wrong) == static_cast<int>(CLI::ExitCodes::Success);
-  print_error(wrong.str());
-  print(asked.str());
-  return success ? 0 : kWrongUsage;
-}
-
-// Names of files must not be empty: most such are a script's variable that was never set.
-void refuse_empty_names(CLI::App& app) {
-  constexpr std::array<std::string_view, 2> kTypes{"FILE", "DIR"};
-  constexpr std::array<std::string_view, 2> kPositionals{"FILE", "OUTPUT"};
-  const auto not_empty = [](const std::string& name) {
-    return name.empty() ? "the name is empty" : "";
-  };
-  for (CLI::App* command : app.get_subcommands({})) {
-    refuse_empty_names(*command);
-    for (CLI::Option* option : command->get_options({})) {
-      if (std::ranges::find(kTypes, option->get_type_name()) != kTypes.end() ||
-          std::ranges::find(kPositionals, option->get_single_name()) != kPositionals.end()) {
-        option->check(CLI::Validator(not_empty, ""));
-      }
+// Whose value it is that is wrong, where it was not typed.
+std::string source_of(const std::vector<TakenDefault>& defaults, const CLI::ParseError& error) {
+  for (const TakenDefault& taken : defaults) {
+    const std::string name = shown_name(*taken.option);
+    if (std::string_view(error.what()).find(name) != std::string_view::npos) {
+      return fmt::format(" ({})", taken.source);
     }
   }
+  return {};
 }
 
-// --log-level of all commands; takes effect while the command line is read.
-void add_log_level(CLI::App& command) {
-  command
-      .add_option_function<std::string>(
-          "--log-level",
-          [](const std::string& level) { set_log_level(level); },
-          "Messages on standard error: trace, debug, info, warn, error or off [SAKER_LOG, else "
-          "warn]"
-      )
-      ->check(CLI::IsMember(std::vector<std::string>(kLogLevels.begin(), kLogLevels.end())))
-      ->type_name("LEVEL");
-  for (CLI::App* below : command.get_subcommands({})) {
-    add_log_level(*below);
+// Of the user's file and the environment. Help needs neither, and comes also where they are wrong.
+std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
+  if (line.command == &app || line.has(line.command->get_help_ptr())) {
+    return {};
   }
+  const std::filesystem::path config = config_path();
+  return add_defaults(
+      app,
+      line,
+      config.empty() ? std::vector<ConfigEntry>() : read_config(config),
+      quote_path(config)
+  );
+}
+
+// A forgotten MODEL: answers of the bundled one would surprise.
+void tell_of_demo(const CLI::App& command) {
+  const CLI::Option* model = command.get_option_no_throw("MODEL");
+  if (model != nullptr && model->count() == 0 && !model->get_required()) {
+    spdlog::warn(
+        "no MODEL is given, so that this is the bundled demo model, a toy of 3 million parameters; "
+        "`saker help` shows how to get others"
+    );
+  }
+}
+
+// Help and version when the command line asked for them, else what is wrong with it.
+int explain(
+    const CLI::App& app,
+    const TypedLine& line,
+    const std::vector<TakenDefault>& defaults,
+    const CLI::ParseError& error
+) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    std::ostringstream asked;
+    app.exit(error, asked, asked);
+    print(asked.str());
+    return 0;
+  }
+  fail(complaint(line, error) + source_of(defaults, error));
+  return kWrongUsage;
 }
 
 // Whether the command that was given, or one below it, has its work on a GPU.
@@ -119,40 +130,25 @@ int run_command(int argc, char** argv) {
   fail_large_writes();
   explain_lost_files();
   explain_shortage_anywhere();
-  CLI::App app{"Saker runs large language models: chat, generate, score, measure."};
-  app.name("saker");
-  app.set_version_flag("--version", "saker " SAKER_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Try `saker run` for a chat with the bundled demo model, `saker COMMAND --help` for more."
-  );
+  CLI::App app;
   Action action;
-  add_run(app, action);
-  add_generate(app, action);
-  add_score(app, action);
-  add_bench(app, action);
-  add_tokenize(app, action);
-  add_detokenize(app, action);
-  add_template(app, action);
-  add_inspect(app, action);
-  add_cache(app, action);
-  add_convert(app, action);
-  add_create(app, action);
-  add_perplexity(app, action);
-  add_pull(app, action);
-  add_list(app, action);
-  add_rm(app, action);
-  add_verify(app, action);
-  add_pull_flags(app);
-  add_log_level(app);
-  refuse_empty_names(app);
+  add_commands(app, action);
+  if (argc < 2) {
+    print_error(help_of(app));
+    return kWrongUsage;
+  }
+  TypedLine line = read_line(app, {argv + 1, argv + argc});
+  const auto defaults = take_defaults(app, line);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = line.words();
+    std::ranges::reverse(words);  // As CLI11 takes them.
+    app.parse(std::move(words));
     keep_memory(app);
+    tell_of_demo(*line.command);
     fetch_missing_models(app);
     return action();
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    return explain(app, line, defaults, error);
   }
 }
 

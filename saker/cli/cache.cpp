@@ -7,6 +7,7 @@
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
 #include "saker/cli/streaming.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/load/prompt_cache.h"
 #include "saker/load/prompt_cache_report.h"
 
@@ -59,29 +60,35 @@ int run_save(const SaveArgs& args) {
 
 void add_save(CLI::App& app, Action& action) {
   auto args = std::make_shared<SaveArgs>();
-  CLI::App& command = *app.add_subcommand("save", "Run a prompt and keep its rows in a file");
-  auto* prompt = command.add_option_group("Prompt", "Exactly one of these");
-  prompt->add_option("-p,--prompt", args->prompt, "The prompt's text")->type_name("TEXT");
-  prompt
-      ->add_option(
-          "-f,--file", args->file, "A file with the prompt, byte for byte ('-': standard input)"
-      )
-      ->type_name("FILE");
-  prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
-      ->type_name("IDS");
-  prompt->require_option(1);
+  CLI::App& command = *app.add_subcommand("save", "Run a prompt and keep its cache in a file");
   add_model_args(command, args->model);
+  auto* prompt = command.add_option("PROMPT,-p,--prompt", args->prompt, "The prompt's text");
+  prompt->type_name("TEXT")->group("Prompt");
+  auto* file = command.add_option(
+      "-f,--file", args->file, "A file with the prompt, byte for byte ('-': standard input)"
+  );
+  file->type_name("FILE")->group("Prompt");
+  auto* tokens = command.add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3");
+  tokens->type_name("IDS")->group("Prompt");
   command.add_option("-o,--output", args->output, "The file to write")
       ->required()
       ->type_name("FILE");
-  command.add_option("--cache-in", args->cache_in, "Continue after the rows of this file")
+  command
+      .add_option("--cache-in", args->cache_in, "Continue after what this prompt-cache file holds")
       ->type_name("FILE");
-  command.add_option("--max-kv-size", args->max_kv_size, "Keep that many rows; 0: all [0]")
-      ->type_name("INT");
+  command
+      .add_option(
+          "--max-kv-size", args->max_kv_size, "Tokens that the cache keeps at most; 0: all [0]"
+      )
+      ->type_name("INT")
+      ->group("Cache");
   add_kv_bits(command, args->kv_bits);
   add_adapter_args(command, args->adapter, args->adapter_scale);
   command.add_flag("--json", args->json, "Print one JSON object");
-  command.callback([args, &action] { action = [args] { return run_save(*args); }; });
+  command.callback([=, &action] {
+    require_one("a prompt", {prompt, file, tokens});
+    action = [args] { return run_save(*args); };
+  });
 }
 
 struct FileArgs {

@@ -21,6 +21,7 @@ void add_detokenize(CLI::App& app, Action& action);
 void add_template(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_create(CLI::App& app, Action& action);
 void add_perplexity(CLI::App& app, Action& action);

@@ -4,8 +4,10 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/hub/size_text.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/cli/writing_progress.h"
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/foreign/modelfile.h"
@@ -72,9 +74,9 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
     return;
   }
   print(fmt::format(
-      "{} tensors, {} bytes, {:.3f} bits per weight in {}\n",
+      "{} tensors, {}, {:.3f} bits per weight in {}\n",
       report.tensors,
-      report.bytes,
+      size_text(report.bytes),
       bits_per_weight(report),
       target
   ));
@@ -97,11 +99,14 @@ std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs&
 }  // namespace
 
 load::ConvertOptions convert_options(const ConvertModelArgs& args) {
+  constexpr int kUsualBits = 4;
+  const bool is_plain = args.quantize && args.bits == 0 && args.group_size == 0 &&
+                        args.mode.empty() && args.recipe.empty() && args.rules.empty();
   load::ConvertOptions options;
   options.dequantize = args.dequantize;
   options.dtype = load::float_dtype(args.dtype);
   options.quantize = load::quantize_options({
-      .bits = args.bits,
+      .bits = is_plain ? kUsualBits : args.bits,
       .group_size = args.group_size,
       .mode = args.mode,
       .recipe = args.recipe,
@@ -118,24 +123,30 @@ load::ConvertOptions convert_options(const ConvertModelArgs& args) {
 void add_draft_format_options(CLI::App& command, ConvertModelArgs& args) {
   command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--draft-group-size", args.draft_group_size, "As --group-size, of the draft")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--draft-mode", args.draft_mode, "As --mode, of the draft")
-      ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
+      ->check(one_of({"affine", "mxfp4", "nvfp4", "mxfp8"}))
+      ->type_name("affine|mxfp4|nvfp4|mxfp8");
 }
 
 std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs& args) {
+  auto* quantize = command.add_flag(
+      "-q,--quantize", args.quantize, "Quantize, to 4 bits unless --bits says more"
+  );
   auto* bits = command.add_option("--bits", args.bits, "Quantize to 2, 3, 4, 5, 6 or 8 bits [4]");
   auto* group = command.add_option(
       "--group-size", args.group_size, "Weights that share a scale: 32, 64 or 128 [64]"
   );
   auto* mode = command.add_option("--mode", args.mode, "Quantize as affine, mxfp4, nvfp4 or mxfp8")
-                   ->check(CLI::IsMember({"affine", "mxfp4", "nvfp4", "mxfp8"}));
+                   ->check(one_of({"affine", "mxfp4", "nvfp4", "mxfp8"}))
+                   ->type_name("affine|mxfp4|nvfp4|mxfp8");
   auto* recipe =
       command.add_option("--recipe", args.recipe, "More bits where they help most, as in mlx-lm")
-          ->check(CLI::IsMember({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"}));
+          ->check(one_of({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"}))
+          ->type_name("mixed_2_6|mixed_3_4|mixed_3_6|mixed_4_6");
   auto* rules = command.add_option(
       "--rule",
       args.rules,
@@ -143,16 +154,17 @@ std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs
       "'*.mlp.down_proj=8'"
   );
   rules->allow_extra_args(false)->type_name("RULE");
-  bits->type_name("N")->check(CLI::PositiveNumber);
-  group->type_name("N")->check(CLI::PositiveNumber);
+  bits->type_name("N")->check(at_least(1));
+  group->type_name("N")->check(at_least(1));
   auto* dtype = command.add_option("--dtype", args.dtype, "Of what is not quantized")
-                    ->check(CLI::IsMember({"float32", "float16", "bfloat16"}));
+                    ->check(one_of({"float32", "float16", "bfloat16"}))
+                    ->type_name("float32|float16|bfloat16");
   auto* dequantize =
       command.add_flag("--dequantize", args.dequantize, "Write a quantized model as floats");
-  for (auto* option : {bits, group, mode, recipe, rules}) {
+  for (auto* option : {quantize, bits, group, mode, recipe, rules}) {
     dequantize->excludes(option);
   }
-  return {bits, group, mode, recipe, rules, dtype, dequantize};
+  return {quantize, bits, group, mode, recipe, rules, dtype, dequantize};
 }
 
 std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args) {
@@ -168,7 +180,7 @@ int run_convert_model(
   load::ConvertOptions options = options_with_draft(args);
   const auto model = args.modelfile.empty() ? load::resolve_source(source)
                                             : read_modelfile(args.modelfile, options);
-  WritingProgress progress("converting");
+  WritingProgress progress("converting", Progress::Unit::kWeights);
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.set(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };

@@ -19,6 +19,7 @@ struct ConvertModelArgs {
   std::string recipe;
   std::vector<std::string> rules;
   std::string dtype;
+  bool quantize = false;  // Also where no format is given.
   bool dequantize = false;
   std::string modelfile;  // That names the model, and maybe its draft; empty: none.
   std::string draft;      // Empty: none.

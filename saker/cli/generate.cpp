@@ -9,6 +9,7 @@
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
 #include "saker/cli/streaming.h"
+#include "saker/cli/usage/checks.h"
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -47,6 +48,9 @@ int generate_one(
     print(dump_line(to_json(result, with_logprobs)));
   } else if (!result.text.ends_with('\n')) {
     print("\n");
+  }
+  if (!args.json) {
+    warn_of_cut(result, engine);
   }
   if (args.verbose || (!args.json && isatty(STDERR_FILENO) == 1)) {
     print_error(describe(result.stats) + "\n");
@@ -98,45 +102,55 @@ void add_generate(CLI::App& app, Action& action) {
   auto args = std::make_shared<GenerateArgs>();
   CLI::App& command =
       *app.add_subcommand("generate", "Continue a prompt, or answer many of a file together");
-  auto* prompt = command.add_option_group("Prompt", "Exactly one of these");
-  prompt->add_option("-p,--prompt", args->prompt, "The prompt's text")->type_name("TEXT");
-  prompt
-      ->add_option(
-          "-f,--file",
-          args->file,
-          "A file with the prompt, byte for byte ('-': standard input); FILE.jsonl: one record a "
-          "line, "
-          "answered a line each"
-      )
-      ->type_name("FILE");
-  auto* tokens = prompt->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3");
-  tokens->type_name("IDS");
-  prompt->require_option(1);
   add_model_args(command, args->model);
+  auto* prompt = command.add_option("PROMPT,-p,--prompt", args->prompt, "The prompt's text");
+  prompt->type_name("TEXT")->group("Prompt");
+  auto* file = command.add_option(
+      "-f,--file",
+      args->file,
+      "A file with the prompt, byte for byte ('-': standard input); FILE.jsonl: one record a line, "
+      "answered a line each"
+  );
+  file->type_name("FILE")->group("Prompt");
+  auto* tokens = command.add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3");
+  tokens->type_name("IDS")->group("Prompt");
   add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
   auto* chat =
       command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template")
-          ->excludes(tokens);
+          ->excludes(tokens)
+          ->group("Prompt");
   command.add_option("--system", args->system, "System message, with --chat")
       ->needs(chat)
-      ->type_name("TEXT");
+      ->type_name("TEXT")
+      ->group("Prompt");
   command.add_option("--batch", args->model.engine.max_batch, "Records that run together [8]")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("INT");
+      ->check(between(1, 1024))
+      ->type_name("INT")
+      ->group("Engine");
   command
-      .add_option("--cache-in", args->cache_in, "Continue after the rows of this prompt-cache file")
-      ->type_name("FILE");
+      .add_option("--cache-in", args->cache_in, "Continue after what this prompt-cache file holds")
+      ->type_name("FILE")
+      ->group("Cache");
   command
-      .add_option("--cache-out", args->cache_out, "Keep the rows of prompt and answer in this file")
-      ->type_name("FILE");
+      .add_option(
+          "--cache-out", args->cache_out, "Keep the cache of prompt and answer in this file"
+      )
+      ->type_name("FILE")
+      ->group("Cache");
   args->request.add_to(command);
   command.add_flag("--json", args->json, "Print one JSON object");
-  command.add_flag(
-      "-v,--verbose", args->verbose, "Print statistics and what the caches hold on stderr"
-  );
-  command.callback([args, &action] { action = [args] { return run_generate(*args); }; });
+  command
+      .add_flag(
+          "-v,--verbose", args->verbose, "Print statistics and what the caches hold on stderr"
+      )
+      ->group("Output");
+  command.callback([=, &action] {
+    require_one("a prompt", {prompt, file, tokens});
+    args->request.check();
+    action = [args] { return run_generate(*args); };
+  });
 }
 
 }  // namespace saker::cli

@@ -9,6 +9,7 @@
 #include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
 #include "saker/load/inspect/inspection_report.h"
@@ -79,16 +80,20 @@ void add_inspect(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "inspect", "What a model, adapter or tensor file holds, and whether it can run"
   );
-  command.add_option(
-      "PATH", args->path, "A folder, a .safetensors or GGUF file, or a repo id [the demo model]"
-  );
+  command
+      .add_option(
+          "PATH,-m,--model",
+          args->path,
+          "A folder, a .safetensors or GGUF file, or a repo id [the bundled demo model]"
+      )
+      ->type_name("MODEL");
   command
       .add_option(
           "--kv-bits",
           args->kv_bits,
-          "Also the cache of each layer with rows of 32, 16, 8 or 4 bits"
+          "Also the cache of each layer, in so many bits an element: 4, 8, 16 or 32"
       )
-      ->check(CLI::IsMember({32, 16, 8, 4}))
+      ->check(one_of({"32", "16", "8", "4"}))
       ->type_name("INT");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });

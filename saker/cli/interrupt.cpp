@@ -48,27 +48,42 @@ void InterruptWatcher::set_handler(std::function<void()> handler) {
   handler_ = std::move(handler);
 }
 
+void InterruptWatcher::before_end(std::function<void()> last) {
+  const std::lock_guard lock(mutex_);
+  last_ = std::move(last);
+}
+
 void InterruptWatcher::end_program() {
-  set_handler([] {
+  set_handler([this] {
     termios terminal{};
     const bool reads_keys =
         tcgetattr(STDIN_FILENO, &terminal) == 0 && (terminal.c_lflag & ICANON) == 0;
     if (!reads_keys) {
-      // Blocked in all threads but taken out of the block in this one.
-      ::signal(SIGINT, SIG_DFL);
-      sigset_t interrupt;
-      sigemptyset(&interrupt);
-      sigaddset(&interrupt, SIGINT);
-      pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
-      raise(SIGINT);
+      end_by(SIGINT);
     }
   });
+}
+
+void InterruptWatcher::end_by(int signal) {
+  if (last_) {
+    last_();
+  }
+  // Blocked in all threads but taken out of the block in this one.
+  ::signal(signal, SIG_DFL);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, signal);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(signal);
 }
 
 void InterruptWatcher::watch() {
   int signal = 0;
   while (sigwait(&signals_, &signal) == 0 && signal != SIGUSR1) {
     const std::lock_guard lock(mutex_);
+    if (signal != SIGINT && last_) {
+      end_by(signal);
+    }
     if (handler_) {
       handler_();
     }

@@ -36,12 +36,17 @@ class InterruptWatcher {
   // itself, which would leave the terminal as it set it.
   void end_program();
 
+  // Called first whenever a signal ends the program here: SIGTERM and SIGHUP end it then, too.
+  void before_end(std::function<void()> last);
+
  private:
   void watch();
+  void end_by(int signal);
 
   sigset_t signals_;  // And SIGUSR1, which ends the watcher.
   std::mutex mutex_;
   std::function<void()> handler_;
+  std::function<void()> last_;
   std::thread thread_;
 };
 

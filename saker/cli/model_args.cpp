@@ -2,6 +2,7 @@
 #include "saker/cli/model_args.h"
 
 #include "saker/cli/progress.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/load/model_dir.h"
 
 #include <spdlog/spdlog.h>
@@ -46,26 +47,28 @@ std::size_t parse_size(const std::string& flag, std::string text) {
 }  // namespace
 
 void add_model_positional(CLI::App& command, std::string& model) {
-  command.add_option(
-      "MODEL",
-      model,
-      "Model: a directory, a GGUF file, or a Hugging Face repo id in the local cache [the bundled "
-      "demo model]"
-  );
+  command
+      .add_option(
+          "MODEL,-m,--model",
+          model,
+          "A folder, a GGUF file, a Hugging Face repo id, or a name of `saker list` [the bundled "
+          "demo model]"
+      )
+      ->type_name("MODEL");
 }
 
 void add_model_args(CLI::App& command, ModelArgs& args) {
   add_model_positional(command, args.model);
   command.add_option("--threads", args.engine.threads, "Worker threads [all processors]")
-      ->check(CLI::Range(1, kMaxThreads))
+      ->check(between(1, kMaxThreads))
       ->type_name("INT")
       ->group("Engine");
-  command.add_option("--device", args.engine.device, "cpu or gpu [cpu]")
-      ->check(CLI::IsMember({"cpu", "gpu"}))
-      ->type_name("NAME")
+  command.add_option("--device", args.engine.device, "What the model runs on [cpu]")
+      ->check(one_of({"cpu", "gpu"}))
+      ->type_name("cpu|gpu")
       ->group("Engine");
   command.add_option("--prefill-step", args.engine.prefill_step, "Prompt tokens of one pass [512]")
-      ->check(CLI::Range(1, kMaxTokens))
+      ->check(between(1, kMaxTokens))
       ->type_name("INT")
       ->group("Engine");
 }
@@ -76,8 +79,7 @@ void add_fast_prefill(CLI::App& command, ModelArgs& args) {
           "--fast-prefill",
           args.engine.fast_prefill,
           "Run prompts sooner and less precisely, with activations of int8; answers' own tokens "
-          "run "
-          "as ever"
+          "run as ever"
       )
       ->group("Engine");
 }
@@ -87,17 +89,20 @@ void add_kv_bits(CLI::App& command, int& bits) {
       .add_option(
           "--kv-bits",
           bits,
-          "Keep cached rows in 8 or 4 bits an element; 16: as they are; 32: float32 [16]"
+          "Bits of each element that the cache keeps of a token: 4, 8, 16, or 32 for float32 [16]"
       )
-      ->check(CLI::IsMember({32, 16, 8, 4}))
-      ->type_name("INT");
+      ->check(one_of({"32", "16", "8", "4"}))
+      ->type_name("INT")
+      ->group("Cache");
 }
 
 void add_adapter_args(CLI::App& command, std::string& adapter, double& scale) {
   command.add_option("--adapter", adapter, "Folder of an adapter (mlx-lm or PEFT)")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->group("Adapter");
   command.add_option("--adapter-scale", scale, "Strength of its change; 0: the base [1]")
-      ->type_name("NUM");
+      ->type_name("NUM")
+      ->group("Adapter");
 }
 
 void add_draft_args(CLI::App& command, ModelArgs& args) {
@@ -108,11 +113,10 @@ void add_draft_args(CLI::App& command, ModelArgs& args) {
           args.draft,
           "A smaller model with the same tokenizer, or a DFlash draft or MTP head of the model, "
           "that drafts tokens: answers stay the same and come sooner; none [draft or drafter in "
-          "the "
-          "model's folder, its own MTP head]"
+          "the model's folder, its own MTP head]"
       )
       ->type_name("MODEL")
-      ->group("Engine");
+      ->group("Drafts");
 }
 
 void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
@@ -122,19 +126,19 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
           [&args](const std::string& text) {
             args.engine.prefix_cache_bytes = parse_size("--prefix-cache", text);
           },
-          "Memory for rows that prompts with the same beginning share: bytes, 512M, 2G; or off "
-          "[an eighth of the machine's]"
+          "Memory for what prompts with the same beginning share: bytes, 512M, 2G; or off [an "
+          "eighth of the machine's]"
       )
       ->type_name("SIZE|off")
-      ->group("Engine");
+      ->group("Cache");
   command
       .add_option(
           "--prefix-cache-dir",
           args.engine.prefix_cache_dir,
-          "A folder where those rows outlive the program"
+          "A folder where that outlives the program"
       )
       ->type_name("DIR")
-      ->group("Engine");
+      ->group("Cache");
   command
       .add_option_function<std::string>(
           "--prefix-cache-dir-size",
@@ -144,16 +148,16 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
           "Bytes of that folder at most [8G]"
       )
       ->type_name("SIZE")
-      ->group("Engine");
+      ->group("Cache");
   command
       .add_option(
           "--prefix-cache-interval",
           args.engine.prefix_cache_interval,
           "Known tokens that a prompt may have to run again where layers keep a window [256]"
       )
-      ->check(CLI::Range(1, kMaxTokens))
+      ->check(between(1, kMaxTokens))
       ->type_name("INT")
-      ->group("Engine");
+      ->group("Cache");
 }
 
 std::filesystem::path whole_adapter(const std::filesystem::path& adapter, double scale) {

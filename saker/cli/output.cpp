@@ -85,6 +85,10 @@ void print_text(std::string_view text) {
   }
 }
 
+void print_styled(std::string_view text) {
+  write_out(text);
+}
+
 void print_error(std::string_view text) {
   std::string lines;
   try {

@@ -22,6 +22,10 @@ void print(std::string_view text);
 // The same for what a model or a template wrote: a piece of whole characters.
 void print_text(std::string_view text);
 
+// The same for text with orders of our own to the terminal; what others wrote in it is printable
+// already.
+void print_styled(std::string_view text);
+
 // Writes lines to stderr, shortened and printable wherever that leads. When stderr takes no more
 // there is nobody to tell, so nothing happens.
 void print_error(std::string_view text);

@@ -14,7 +14,10 @@ namespace saker::cli {
 Progress::Progress(std::uint64_t total, std::string_view label, Unit unit) {
   const std::string shown = printable_line(label);
   bar_.reset(saker_rs_progress_new(
-      total, reinterpret_cast<const std::uint8_t*>(shown.data()), shown.size(), unit == Unit::kBytes
+      total,
+      reinterpret_cast<const std::uint8_t*>(shown.data()),
+      shown.size(),
+      static_cast<std::uint8_t>(unit)
   ));
 }
 

@@ -13,7 +13,7 @@ namespace saker::cli {
 
 class Progress {
  public:
-  enum class Unit : std::uint8_t { kPieces, kBytes };
+  enum class Unit : std::uint8_t { kPieces, kBytes, kWeights };  // As Rust has them.
 
   Progress(std::uint64_t total, std::string_view label, Unit unit = Unit::kPieces);
 

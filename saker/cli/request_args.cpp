@@ -5,13 +5,18 @@
 #include "saker/base/utf8.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/request_fields.h"
+#include "saker/sample/options.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -22,14 +27,22 @@
 namespace saker::cli {
 namespace {
 
-// "--max-tokens"; with an alias "--temp,--temperature".
+// "--max-tokens".
 std::string flag_of(const RequestField& field) {
   std::string flag = "--" + std::string(field.name);
-  if (!field.alias.empty()) {
-    flag += ",--" + std::string(field.alias);
-  }
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
+}
+
+// With a letter and an alias, as in "-n,--max-tokens" and "--temp,--temperature".
+std::string names_of(const RequestField& field) {
+  std::string names = (field.name == "max_tokens" ? "-n," : "") + flag_of(field);
+  if (!field.alias.empty()) {
+    std::string alias(field.alias);
+    std::replace(alias.begin(), alias.end(), '_', '-');
+    names += ",--" + alias;
+  }
+  return names;
 }
 
 Json parse_object(const std::string& flag, const std::string& text) {
@@ -39,7 +52,9 @@ Json parse_object(const std::string& flag, const std::string& text) {
       return value;
     }
   } catch (const Error& error) {
-    throw CLI::ValidationError(flag, error.what());
+    const std::string message = error.what();
+    const bool is_named = message.starts_with(flag + ": ");
+    throw CLI::ValidationError(flag, is_named ? message.substr(flag.size() + 2) : message);
   }
   throw CLI::ValidationError(flag, "expected a JSON object, got " + text.substr(0, 40));
 }
@@ -87,6 +102,43 @@ Json parse_switch(const std::string& flag, const std::string& text) {
   );
 }
 
+Json parse_number(const std::string& flag, const std::string& text) {
+  double number = 0.0;
+  if (!CLI::detail::lexical_cast(text, number) || !std::isfinite(number)) {
+    throw CLI::ValidationError(flag, fmt::format("got {}, expected a number", quote(text, 40)));
+  }
+  return number;
+}
+
+struct FieldGroup {
+  std::string_view name;
+  std::string_view group;
+};
+
+// The groups of help; what is not here samples, in ways that few need.
+constexpr FieldGroup kGroups[] = {
+    {"max_tokens", "Answer"},     {"stop", "Answer"},       {"ignore_eos", "Answer"},
+    {"min_tokens", "Answer"},     {"logprobs", "Answer"},   {"think", "Prompt"},
+    {"kwargs", "Prompt"},         {"temp", "Sampling"},     {"top_p", "Sampling"},
+    {"top_k", "Sampling"},        {"min_p", "Sampling"},    {"seed", "Sampling"},
+    {"speculate", "Drafts"},      {"acceptance", "Drafts"}, {"draft_depth", "Drafts"},
+    {"max_kv_size", "Cache"},     {"kv_bits", "Cache"},     {"adapter", "Adapter"},
+    {"adapter_scale", "Adapter"},
+};
+
+std::string_view group_of(std::string_view field) {
+  const auto* const found = std::ranges::find(kGroups, field, &FieldGroup::name);
+  if (found != std::end(kGroups)) {
+    return found->group;
+  }
+  for (const std::string_view prefix : {"repetition_", "presence_", "frequency_", "dry_"}) {
+    if (field.starts_with(prefix)) {
+      return "Repetition";
+    }
+  }
+  return "More sampling";
+}
+
 // Adds the option with `parse`, which makes its value of its text.
 CLI::Option* add_parsed(
     CLI::App& command,
@@ -97,7 +149,7 @@ CLI::Option* add_parsed(
 ) {
   return command
       .add_option_function<std::string>(
-          flag_of(field),
+          names_of(field),
           [&value, &field, parse](const std::string& text) { value = parse(flag_of(field), text); },
           std::string(field.help)
       )
@@ -109,7 +161,7 @@ CLI::Option* add_parsed(
 void RequestArgs::add_to(CLI::App& command) {
   using Kind = RequestField::Kind;
   for (const RequestField& field : request_fields()) {
-    const std::string flag = flag_of(field);
+    const std::string flag = names_of(field);
     const std::string help(field.help);
     Json& value = given_[std::string(field.name)];
     CLI::Option* option = nullptr;
@@ -118,9 +170,7 @@ void RequestArgs::add_to(CLI::App& command) {
         option = add_parsed(command, field, value, parse_whole, "INT");
         break;
       case Kind::kNumber:
-        option = command.add_option_function<double>(
-            flag, [&value](const double& number) { value = number; }, help
-        );
+        option = add_parsed(command, field, value, parse_number, "NUM");
         break;
       case Kind::kFlag:
         option = command.add_flag_callback(flag, [&value] { value = true; }, help);
@@ -148,7 +198,26 @@ void RequestArgs::add_to(CLI::App& command) {
         option = add_parsed(command, field, value, parse_switch, "on|off|auto");
         break;
     }
-    option->group("Generation");
+    option->group(std::string(group_of(field.name)));
+  }
+}
+
+void RequestArgs::check() const {
+  constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
+  engine::GenerateRequest request;
+  try {
+    apply_given(request);
+    sample::check_options(request.sampling, kAnyVocabulary);
+  } catch (const Error& error) {
+    std::string message = error.what();  // Begins with the field's name.
+    const std::size_t end = std::min(message.find_first_of(": ="), message.size());
+    std::string name = message.substr(0, end);
+    name = name == "temperature" ? "temp" : name;
+    std::ranges::replace(name, '_', '-');
+    const std::size_t rest = message.find_first_not_of(": =", end);
+    throw CLI::ValidationError(
+        "--" + name, rest == std::string::npos ? message : message.substr(rest)
+    );
   }
 }
 
@@ -159,6 +228,11 @@ void RequestArgs::apply_given(engine::GenerateRequest& request) const {
       field.set(request, found->second);
     }
   }
+}
+
+bool RequestArgs::gives(std::string_view field) const {
+  const auto found = given_.find(field);
+  return found != given_.end() && !found->second.is_null();
 }
 
 void RequestArgs::warn(const engine::Engine& engine) const {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace saker::cli {
 
@@ -21,9 +22,16 @@ class RequestArgs {
   // REQUIRES: *this outlives the parsing of `command`.
   void add_to(CLI::App& command);
 
+  // Throws CLI::ValidationError for values that no model takes. To be called when the command line
+  // is read.
+  void check() const;
+
   // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
   // drawn when neither gives one.
   void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
+
+  // Whether the command line gave this one.
+  bool gives(std::string_view field) const;
 
   // Warns of options of the command line that change nothing with this model.
   void warn(const engine::Engine& engine) const;

@@ -74,6 +74,10 @@ Json to_json(const engine::GenerateResult& result, bool with_logprobs) {
       {"text", result.text},
       {"finish_reason", engine::finish_reason_name(result.finish_reason)},
   };
+  if (result.parts) {
+    json["content"] = result.parts->content;
+    json["reasoning"] = result.parts->reasoning;
+  }
   if (with_logprobs) {
     Json rows = Json::array();
     for (const auto& token : result.logprobs) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker run`: a chat on a terminal; one answer with -p or when standard input is no terminal.
 #include "saker/base/error.h"
-#include "saker/cli/chat/conversation.h"
+#include "saker/cli/chat/answer_view.h"
+#include "saker/cli/chat/chat.h"
+#include "saker/cli/chat/chat_model.h"
 #include "saker/cli/chat/repl.h"
+#include "saker/cli/chat/terminal.h"
+#include "saker/cli/chat/typed_ahead.h"
 #include "saker/cli/command.h"
+#include "saker/cli/interrupt.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
 #include "saker/cli/request_args.h"
@@ -13,6 +18,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,41 +43,66 @@ std::string piped_question() {
   return text;
 }
 
-int answer_one(Conversation& conversation, const std::string& question) {
-  const auto result =
-      conversation.ask(question, {[](std::string_view piece) { print_text(piece); }, {}});
-  if (!result.text.ends_with('\n')) {
-    print("\n");
+// With what the command line says; of another model than it names, without its draft and adapter.
+ChatModel load_chat_model(const RunArgs& args, const std::optional<std::string>& other) {
+  ModelArgs model_args = args.model;
+  if (other) {
+    model_args.model = *other;
+    model_args.draft.clear();
   }
+  const ModelDefaults model(model_args.model);
+  model_args.engine.chats = true;
+  ChatModel result;
+  result.engine =
+      load_engine(model_args, other ? model.adapter() : args.request.whole_adapter(model));
+  result.engine->require_text();
+  if (result.engine->chat_template() == nullptr) {
+    spdlog::warn("the model has no chat template: it continues your text instead of answering");
+  }
+  result.defaults.sampling = result.engine->recommended_sampling();
+  result.defaults.max_tokens = engine::kNoTokenLimit;
+  args.request.warn(*result.engine);
+  args.request.apply(model, result.defaults);
+  result.has_seed = args.request.gives("seed") || model.gives("seed");
+  if (other) {
+    result.defaults.adapter = model.adapter();
+    result.defaults.adapter_scale = 1.0;
+  }
+  result.opening = model.opening(args.system);
+  return result;
+}
+
+int answer_one(Chat& chat, const std::string& question) {
+  const Terminal terminal;
+  AnswerView view(terminal, {.has_spinner = false});
+  StreamHooks hooks;
+  if (chat.engine().chat_template() == nullptr) {
+    hooks.on_text = [&](std::string_view piece) { view.say(piece); };
+  } else {
+    hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
+    hooks.on_content = [&](std::string_view piece) { view.say(piece); };
+  }
+  const engine::GenerateResult result = chat.ask(question, hooks);
+  view.end();
+  warn_of_cut(result, chat.engine());
   return 0;
 }
 
 int run_chat(const RunArgs& args) {
-  const bool interactive = !args.prompt && isatty(STDIN_FILENO) == 1;
-  std::optional<InterruptWatcher> watcher;
-  std::string question;
-  if (interactive) {
-    watcher.emplace();
-    watcher->end_program();
-  } else {
-    question = args.prompt ? *args.prompt : piped_question();
-    require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
+  if (!args.prompt && isatty(STDIN_FILENO) == 1) {
+    InterruptWatcher watcher(WatchedSignals::kAllEnds);
+    const TypedAhead typed_ahead;
+    watcher.before_end([&typed_ahead] { typed_ahead.restore(); });
+    watcher.end_program();
+    Chat chat(load_chat_model(args, std::nullopt));
+    return run_repl(
+        chat, [&args](const std::string& name) { return load_chat_model(args, name); }, watcher
+    );
   }
-  const ModelDefaults model(args.model.model);
-  ModelArgs model_args = args.model;
-  model_args.engine.chats = true;
-  const auto engine = load_engine(model_args, args.request.whole_adapter(model));
-  engine->require_text();
-  if (engine->chat_template() == nullptr) {
-    spdlog::warn("the model has no chat template: it continues your text instead of answering");
-  }
-  engine::GenerateRequest defaults;
-  defaults.sampling = engine->recommended_sampling();
-  args.request.warn(*engine);
-  args.request.apply(model, defaults);
-  Conversation conversation(*engine, defaults, model.opening(args.system));
-  return interactive ? run_repl(conversation, *engine, *watcher)
-                     : answer_one(conversation, question);
+  const std::string question = args.prompt ? *args.prompt : piped_question();
+  require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
+  Chat chat(load_chat_model(args, std::nullopt));
+  return answer_one(chat, question);
 }
 
 }  // namespace
@@ -84,10 +115,17 @@ void add_run(CLI::App& app, Action& action) {
   add_fast_prefill(command, args->model);
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
-  command.add_option("-p,--prompt", args->prompt, "Answer this and exit")->type_name("TEXT");
-  command.add_option("--system", args->system, "System message")->type_name("TEXT");
+  command.add_option("PROMPT,-p,--prompt", args->prompt, "Answer this and exit")
+      ->type_name("TEXT")
+      ->group("Prompt");
+  command.add_option("--system", args->system, "System message")
+      ->type_name("TEXT")
+      ->group("Prompt");
   args->request.add_to(command);
-  command.callback([args, &action] { action = [args] { return run_chat(*args); }; });
+  command.callback([args, &action] {
+    args->request.check();
+    action = [args] { return run_chat(*args); };
+  });
 }
 
 }  // namespace saker::cli

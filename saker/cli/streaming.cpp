@@ -4,14 +4,20 @@
 #include "saker/cli/progress.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace saker::cli {
 namespace {
@@ -19,29 +25,53 @@ namespace {
 // Prompts shorter than this show no progress bar.
 constexpr int kLongPrompt = 2048;
 
+constexpr auto kWait = std::chrono::milliseconds(100);
+
+enum class Part : std::uint8_t { kText, kReasoning, kContent };
+
+struct Piece {
+  Part part;
+  std::string text;
+};
+
 // What the engine's thread has reported and the waiting thread has not yet taken.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
-  std::string text;
+  std::vector<Piece> pieces;
   std::pair<int, int> prompt{0, 0};
   std::optional<engine::GenerateResult> result;
   std::exception_ptr error;
   bool ended = false;
+
+  std::function<void(std::string_view)> take(Part part) {
+    return [this, part](std::string_view text) {
+      const std::lock_guard lock(mutex);
+      if (pieces.empty() || pieces.back().part != part) {
+        pieces.push_back({part, {}});
+      }
+      pieces.back().text += text;
+      changed.notify_one();
+    };
+  }
 };
 
-engine::EventHandler deliver_to(Mailbox& mailbox) {
+engine::EventHandler deliver_to(Mailbox& mailbox, const StreamHooks& hooks) {
   engine::EventHandler handler;
   handler.on_prompt = [&mailbox](int done, int total) {
     const std::lock_guard lock(mailbox.mutex);
     mailbox.prompt = {done, total};
     mailbox.changed.notify_one();
   };
-  handler.on_text = [&mailbox](std::string_view piece) {
-    const std::lock_guard lock(mailbox.mutex);
-    mailbox.text += piece;
-    mailbox.changed.notify_one();
-  };
+  if (hooks.on_text) {
+    handler.on_text = mailbox.take(Part::kText);
+  }
+  if (hooks.on_reasoning) {
+    handler.on_reasoning = mailbox.take(Part::kReasoning);
+  }
+  if (hooks.on_content) {
+    handler.on_content = mailbox.take(Part::kContent);
+  }
   handler.on_done = [&mailbox](engine::GenerateResult result) {
     const std::lock_guard lock(mailbox.mutex);
     mailbox.result = std::move(result);
@@ -57,41 +87,72 @@ engine::EventHandler deliver_to(Mailbox& mailbox) {
   return handler;
 }
 
+// What hooks don't show by themselves: how far a long prompt is.
+class PromptBar {
+ public:
+  void show(std::pair<int, int> prompt, bool has_text) {
+    const auto [done, total] = prompt;
+    if (!bar_ && total >= kLongPrompt && !has_text) {
+      bar_.emplace(static_cast<std::uint64_t>(total), "prompt");
+    }
+    if (bar_) {
+      bar_->set(static_cast<std::uint64_t>(done));
+    }
+    if (has_text || done == total) {
+      bar_.reset();
+    }
+  }
+
+ private:
+  std::optional<Progress> bar_;
+};
+
+void show_piece(const Piece& piece, const StreamHooks& hooks) {
+  switch (piece.part) {
+    case Part::kText:
+      hooks.on_text(piece.text);
+      break;
+    case Part::kReasoning:
+      hooks.on_reasoning(piece.text);
+      break;
+    case Part::kContent:
+      hooks.on_content(piece.text);
+      break;
+  }
+}
+
 // Shows pieces until the request has ended; the first failure to show one is thrown after that.
 void show_until_end(
     Mailbox& mailbox, engine::Engine& engine, std::uint64_t id, const StreamHooks& hooks
 ) {
-  std::optional<Progress> bar;
+  PromptBar bar;
   std::exception_ptr failed;
   std::unique_lock lock(mailbox.mutex);
   std::pair<int, int> shown{0, 0};
   while (true) {
-    mailbox.changed.wait(lock, [&] {
-      return mailbox.ended || !mailbox.text.empty() || mailbox.prompt != shown;
+    const bool in_time = mailbox.changed.wait_for(lock, kWait, [&] {
+      return mailbox.ended || !mailbox.pieces.empty() ||
+             (!hooks.on_wait && mailbox.prompt != shown);
     });
-    const std::string text = std::exchange(mailbox.text, {});
+    const std::vector<Piece> pieces = std::exchange(mailbox.pieces, {});
     shown = mailbox.prompt;
     const bool ended = mailbox.ended;
     lock.unlock();
-    if (!bar && shown.second >= kLongPrompt && text.empty()) {
-      bar.emplace(static_cast<std::uint64_t>(shown.second), "prompt");
-    }
-    if (bar) {
-      bar->set(static_cast<std::uint64_t>(shown.first));
-    }
-    if (!text.empty() || ended || shown.first == shown.second) {
-      bar.reset();
-    }
     try {
-      if (hooks.on_text && !text.empty() && !failed) {
-        hooks.on_text(text);
+      if (!hooks.on_wait) {
+        bar.show(shown, !pieces.empty() || ended);
+      } else if (!in_time && !failed) {
+        hooks.on_wait(shown.first, shown.second);
+      }
+      for (std::size_t i = 0; i < pieces.size() && !failed; ++i) {
+        show_piece(pieces[i], hooks);
       }
     } catch (...) {
       failed = std::current_exception();
       engine.cancel(id);
     }
     lock.lock();
-    if (ended && mailbox.text.empty()) {
+    if (ended && mailbox.pieces.empty()) {
       break;
     }
   }
@@ -106,7 +167,7 @@ engine::GenerateResult stream_request(
     engine::Engine& engine, engine::GenerateRequest request, const StreamHooks& hooks
 ) {
   Mailbox mailbox;
-  const std::uint64_t id = engine.submit(std::move(request), deliver_to(mailbox));
+  const std::uint64_t id = engine.submit(std::move(request), deliver_to(mailbox, hooks));
   if (hooks.on_started) {
     hooks.on_started(id);
   }
@@ -115,6 +176,34 @@ engine::GenerateResult stream_request(
     std::rethrow_exception(mailbox.error);
   }
   return std::move(*mailbox.result);
+}
+
+bool fills_context(const engine::GenerateResult& result, const engine::Engine& engine) {
+  const std::size_t rows = result.prompt_tokens.size() + result.tokens.size();
+  const auto context = static_cast<std::size_t>(engine.facts().context_length);
+  return result.finish_reason == engine::FinishReason::kLength && context > 0 && rows >= context;
+}
+
+void warn_of_cut(const engine::GenerateResult& result, const engine::Engine& engine) {
+  if (result.finish_reason != engine::FinishReason::kLength) {
+    return;
+  }
+  const bool thinks =
+      result.parts && result.parts->content.empty() && !result.parts->reasoning.empty();
+  const std::string_view where = thinks ? ", while the model was still thinking" : "";
+  if (fills_context(result, engine)) {
+    spdlog::warn(
+        "the answer was cut where the model's context of {} tokens ends{}",
+        engine.facts().context_length,
+        where
+    );
+  } else {
+    spdlog::warn(
+        "the answer was cut after {} tokens{}; --max-tokens allows more, -1 any number",
+        result.tokens.size(),
+        where
+    );
+  }
 }
 
 std::string describe(const engine::GenerateStats& stats) {

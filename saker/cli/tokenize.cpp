@@ -7,6 +7,7 @@
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/load/foreign/open_texts.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/tokenizer.h"
@@ -104,22 +105,28 @@ int run_detokenize(const TokenizeArgs& args) {
 void add_tokenize(CLI::App& app, Action& action) {
   auto args = std::make_shared<TokenizeArgs>();
   CLI::App& command = *app.add_subcommand("tokenize", "Text to token ids");
-  auto* input = command.add_option_group("Input", "Exactly one of these");
-  input->add_option("-t,--text", args->text, "The text")->type_name("TEXT");
-  input->add_option("-f,--file", args->file, "A file, byte for byte; '-': standard input")
-      ->type_name("FILE");
-  input->require_option(1);
   add_model_positional(command, args->model);
+  auto* text = command.add_option("TEXT,-t,--text", args->text, "The text");
+  text->type_name("TEXT")->group("Input");
+  auto* file =
+      command.add_option("-f,--file", args->file, "A file, byte for byte; '-': standard input");
+  file->type_name("FILE")->group("Input");
   command.add_flag("--no-special", args->no_special, "Add no special tokens");
   command.add_flag("--json", args->json, "Print {\"tokens\", \"pieces\"}");
-  command.callback([args, &action] { action = [args] { return run_tokenize(*args); }; });
+  command.callback([=, &action] {
+    require_one("a text", {text, file});
+    action = [args] { return run_tokenize(*args); };
+  });
 }
 
 void add_detokenize(CLI::App& app, Action& action) {
   auto args = std::make_shared<TokenizeArgs>();
   CLI::App& command = *app.add_subcommand("detokenize", "Token ids to text");
   add_model_positional(command, args->model);
-  command.add_option("--tokens", args->tokens, "Token ids: 1,2,3")->required()->type_name("IDS");
+  command.add_option("IDS,--tokens", args->tokens, "Token ids: 1,2,3")
+      ->required()
+      ->type_name("IDS")
+      ->group("Input");
   command.add_flag("--skip-special", args->skip_special, "Leave special tokens out");
   command.add_flag("--json", args->json, "Print {\"text\"}");
   command.callback([args, &action] { action = [args] { return run_detokenize(*args); }; });

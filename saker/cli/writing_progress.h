@@ -17,7 +17,7 @@ namespace saker::cli {
 
 class WritingProgress {
  public:
-  explicit WritingProgress(std::string label);
+  explicit WritingProgress(std::string label, Progress::Unit unit = Progress::Unit::kPieces);
 
   // Throws kCancelled once a signal came.
   void set(std::uint64_t done, std::uint64_t total);
@@ -27,6 +27,7 @@ class WritingProgress {
 
  private:
   std::string label_;
+  Progress::Unit unit_;
   std::optional<Progress> bar_;
   std::atomic<bool> interrupted_ = false;
   InterruptWatcher watcher_ = InterruptWatcher(WatchedSignals::kAllEnds);

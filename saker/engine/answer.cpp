@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,20 @@ std::optional<text::Detokenizer> make_detokenizer(
       "stop strings need text, and the model has no tokenizer.json"
   );
   return tokenizer == nullptr ? std::nullopt : std::optional<text::Detokenizer>(*tokenizer);
+}
+
+// The end of a prompt decides whether its answer begins with thoughts. More than any marker takes.
+constexpr std::size_t kPromptEnd = 32;
+
+std::optional<text::ReasoningSplitter> make_splitter(
+    const text::Tokenizer* tokenizer, const Answer::Setup& setup
+) {
+  if (tokenizer == nullptr || !setup.is_chat) {
+    return std::nullopt;
+  }
+  const std::span<const std::int32_t> prompt(setup.prompt);
+  return text::ReasoningSplitter(tokenizer->decode(prompt.last(std::min(prompt.size(), kPromptEnd)))
+  );
 }
 
 }  // namespace
@@ -52,11 +67,15 @@ std::exception_ptr typed_error(std::exception_ptr error) {
 Answer::Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release)
     : detokenizer_(make_detokenizer(tokenizer, setup.stop)),
       stops_(std::move(setup.stop)),
+      splitter_(make_splitter(tokenizer, setup)),
       handler_(std::move(handler)),
       release_(std::move(release)),
       rows_before_(setup.rows_before),
       with_logprobs_(setup.with_logprobs) {
   result_.prompt_tokens = std::move(setup.prompt);
+  if (splitter_) {
+    result_.parts.emplace();
+  }
 }
 
 void Answer::on_prompt(int done, int total) {
@@ -127,16 +146,32 @@ void Answer::show(const std::string& text) {
   if (handler_.on_text && !text.empty()) {
     handler_.on_text(text);
   }
+  if (splitter_) {
+    show_parts(splitter_->push(text));
+  }
+}
+
+void Answer::show_parts(const text::AnswerParts& parts) {
+  result_.parts->reasoning += parts.reasoning;
+  result_.parts->content += parts.content;
+  if (handler_.on_reasoning && !parts.reasoning.empty()) {
+    handler_.on_reasoning(parts.reasoning);
+  }
+  if (handler_.on_content && !parts.content.empty()) {
+    handler_.on_content(parts.content);
+  }
 }
 
 void Answer::flush() {
-  if (stopped_ || !detokenizer_) {
-    return;
+  if (!stopped_ && detokenizer_) {
+    // What the detokenizer held back may complete a stop string.
+    stopped_ = push(detokenizer_->finish());
+    if (!stopped_) {
+      show(stops_.flush());
+    }
   }
-  // What the detokenizer held back may complete a stop string.
-  stopped_ = push(detokenizer_->finish());
-  if (!stopped_) {
-    show(stops_.flush());
+  if (splitter_) {
+    show_parts(splitter_->finish());
   }
 }
 

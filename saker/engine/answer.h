@@ -8,6 +8,7 @@
 #include "saker/engine/request.h"
 #include "saker/generate/sequence.h"
 #include "saker/text/detokenizer.h"
+#include "saker/text/reasoning.h"
 #include "saker/text/stop_strings.h"
 
 #include <exception>
@@ -30,6 +31,7 @@ class Answer : public generate::Listener {
     int rows_before = 0;  // Of the sequence, before the prompt.
     std::vector<std::string> stop;
     bool with_logprobs = false;
+    bool is_chat = false;  // An answer to messages, which may begin with thoughts.
   };
 
   // Without a tokenizer there is no text, only tokens. Throws kInvalidArgument for stop strings
@@ -44,12 +46,14 @@ class Answer : public generate::Listener {
   // Shows what is safe; whether a stop string was met.
   bool push(std::string_view piece);
   void show(const std::string& text);
+  void show_parts(const text::AnswerParts& parts);
   void flush();
   void tell_end(generate::SequenceEnd end);
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
   std::optional<text::Detokenizer> detokenizer_;
   text::StopMatcher stops_;
+  std::optional<text::ReasoningSplitter> splitter_;
   EventHandler handler_;
   Release release_;
   GenerateResult result_;

@@ -88,6 +88,10 @@ void add_ablation(Differences& all, std::span<const View> views) {
   }
   if (strengths.size() >= score::kFewestStrengths) {
     all.ablation = score::ablation_curve(strengths, divergences);
+    for (std::size_t i = 0; i < strengths.size(); ++i) {
+      all.points.push_back({strengths[i], divergences[i]});
+    }
+    std::ranges::sort(all.points, {}, &AblationPoint::strength);
   }
 }
 

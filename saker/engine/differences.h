@@ -31,12 +31,19 @@ struct ViewDifference {
   std::optional<double> z = {};
 };
 
+// The divergence that a strength of the adapter gives.
+struct AblationPoint {
+  double strength = 0.0;
+  double divergence = 0.0;
+};
+
 struct Differences {
   std::string reference;              // The first view.
   std::vector<ViewDifference> views;  // The others.
   // Of the next-token JS over the strengths of the first adapter, where three or more
   // different ones are there.
   std::optional<score::AblationCurve> ablation;
+  std::vector<AblationPoint> points = {};  // What the curve goes through, by strength.
 };
 
 // `views` are those of the request. Throws kInvalidArgument for fewer than two.

@@ -299,6 +299,7 @@ std::unique_ptr<Engine> Engine::load(
   auto impl = std::make_unique<Impl>(path, options);
   impl->facts().requested = model.string();
   impl->facts().path = path;
+  impl->facts().drafter = impl->runner().drafter();
   impl->facts().load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const ModelFacts& facts = impl->facts();

@@ -11,6 +11,7 @@
 // thread; in handlers, which run on that one, those that wait for it throw kInvalidArgument.
 // Answers do not depend on what else runs.
 
+#include "saker/engine/measurements.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
 #include "saker/engine/score_instruments.h"
@@ -76,6 +77,7 @@ struct ModelFacts {
   std::int64_t context_length = 0;
   std::size_t weight_bytes = 0;  // Read by one decode step.
   double load_s = 0.0;           // From open to ready.
+  std::string drafter = "none";  // Of requests that name none, as in kSpeculateNames.
   std::vector<std::string> warnings;
 };
 
@@ -84,6 +86,9 @@ struct ModelFacts {
 struct EventHandler {
   std::function<void(int done, int total)> on_prompt;   // Prompt rows run so far.
   std::function<void(std::string_view piece)> on_text;  // Text that is safe to show.
+  // The same text of an answer to messages: what the model thinks and what it says.
+  std::function<void(std::string_view piece)> on_reasoning = {};
+  std::function<void(std::string_view piece)> on_content = {};
   // The result; the error instead when the request failed (message and code as thrown by
   // `generate`).
   std::function<void(GenerateResult result)> on_done;

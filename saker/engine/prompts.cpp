@@ -221,7 +221,8 @@ const text::Tokenizer& Prompts::tokenizer_for_text() const {
   require(
       parts_.tokenizer != nullptr,
       ErrorCode::kUnsupported,
-      "the model has no tokenizer.json: it takes and gives token ids, no text"
+      "the model has no tokenizer.json: it takes and gives token ids, no text; transformers' "
+      "AutoTokenizer with save_pretrained writes one"
   );
   return *parts_.tokenizer;
 }

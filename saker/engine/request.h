@@ -9,6 +9,7 @@
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
+#include "saker/text/reasoning.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +25,9 @@
 
 namespace saker::engine {
 
+// Of max_tokens: an answer ends by itself or where the model's context ends.
+inline constexpr int kNoTokenLimit = -1;
+
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
   std::optional<std::string> prompt;  // Text: encoded, BOS added where the tokenizer wants it.
@@ -34,7 +38,7 @@ struct GenerateRequest {
   std::optional<bool> thinking;           // Before the answer; none: as the template has it.
   Json template_kwargs = Json::object();  // More of its variables, such as enable_thinking.
 
-  int max_tokens = 256;
+  int max_tokens = 256;  // Or kNoTokenLimit.
   sample::SamplingOptions sampling;
   // With sampling.dry_multiplier: tokens whose text holds one of these end a repetition.
   std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
@@ -100,6 +104,8 @@ struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
   std::vector<std::int32_t> tokens;  // Without the EOS that stopped.
   std::string text;                  // Without the stop string; empty without a tokenizer.
+  // Of an answer to messages: `text` in two, see text/reasoning.h.
+  std::optional<text::AnswerParts> parts = {};
   FinishReason finish_reason = FinishReason::kLength;
   std::vector<TokenLogprob> logprobs;  // One per token when asked for.
   GenerateStats stats;
@@ -173,28 +179,5 @@ struct ScoreResult {
 
 // Of one request among several.
 using ScoreOutcome = std::variant<ScoreResult, Error>;
-
-struct BenchRequest {
-  int prompt_tokens = 512;
-  int generation_tokens = 128;
-  int batch = 1;
-  int depth = 0;  // Rows cached before the prompt's measurement starts to generate.
-  int repetitions = 5;
-  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits; 32: float32.
-};
-
-struct BenchResult {
-  std::vector<double> prompt_tps;  // One per repetition; warm-up excluded; totals over the batch.
-  std::vector<double> generation_tps;
-};
-
-// What the machine can do at most, measured now with the engine's threads; 0: it has no such
-// instructions.
-struct MachineLimits {
-  double read_gbps = 0.0;
-  double f32_gflops = 0.0;
-  double bf16_gflops = 0.0;
-  double int8_gops = 0.0;
-};
 
 }  // namespace saker::engine

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -206,6 +207,7 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
     if (load_draft) {
       draft_ = load_draft();
     }
+    drafter_ = generate::drafter_name(speculation_of({}, draft_).drafter);
     generator_ = std::make_unique<generate::BatchGenerator>(
         *model_, limits_, prefixes_ ? &*prefixes_ : nullptr, make_drafters()
     );
@@ -264,7 +266,8 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
       request.kv_bits,
       nn::adapter_identity(sequence.adapter)
   );
-  sequence.max_tokens = request.max_tokens;
+  sequence.max_tokens =
+      request.max_tokens == kNoTokenLimit ? std::numeric_limits<int>::max() : request.max_tokens;
   sequence.sampling = request.sampling;
   sequence.xtc_exempt = submission.xtc_exempt;
   sequence.dry_breakers = submission.dry_breakers;
@@ -342,6 +345,7 @@ void Runner::start(Submission& submission) {
         .rows_before = static_cast<int>(file_rows),
         .stop = request.stop,
         .with_logprobs = request.logprobs >= 0,
+        .is_chat = request.messages.has_value(),
     };
     auto release = [this,
                     id = submission.id,

@@ -68,6 +68,9 @@ class Runner {
   // Of the model, in tokens.
   std::int64_t context_length() const { return context_length_; }
 
+  // What drafts for requests that ask for nothing else, as in kSpeculateNames.
+  const std::string& drafter() const { return drafter_; }
+
   // Whether a handler asks.
   bool is_own_thread() const;
 
@@ -123,6 +126,7 @@ class Runner {
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;
   std::int64_t context_length_ = 0;  // Set before the constructor ends.
+  std::string drafter_;              // The same.
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<std::function<void()>> jobs_;
 

@@ -27,7 +27,7 @@ void check_request(const SequenceRequest& request, const models::ModelInfo& mode
   require(
       request.max_tokens >= 1,
       ErrorCode::kInvalidArgument,
-      "max_tokens: got {}, expected 1 or more",
+      "max_tokens: got {}, expected 1 or more, or -1 for no limit",
       request.max_tokens
   );
   require(

@@ -77,9 +77,11 @@ std::uint64_t header_length(
     length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > kMaxSafetensorsHeader) {
-    place.fail(
-        fmt::format("a header of {} bytes, expected at most {}", length, kMaxSafetensorsHeader)
-    );
+    place.fail(fmt::format(
+        "no safetensors file, or a damaged one: a header of {} bytes, expected at most {}",
+        length,
+        kMaxSafetensorsHeader
+    ));
   }
   if (length > file_bytes - kLengthBytes) {
     place.fail(fmt::format(

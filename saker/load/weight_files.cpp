@@ -112,10 +112,33 @@ std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
   return {missing.begin(), missing.end()};
 }
 
+// What to do with weights in files that are not read; empty: there are none either.
+std::string what_else(const fs::path& dir) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(dir, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".gguf") {
+      return fmt::format(", but {}: give this file itself as the model", quote(name));
+    }
+    if (entry.path().extension() == ".bin" && name.starts_with("pytorch_model")) {
+      return fmt::format(
+          ", but {}, which may run code when it is read: transformers' save_pretrained writes "
+          "safetensors of it",
+          quote(name)
+      );
+    }
+  }
+  return {};
+}
+
 WeightFiles without_index(const fs::path& dir) {
   WeightFiles files{.paths = glob_weights(dir), .shard_of = {}, .unlisted = {}, .warnings = {}};
   require(
-      !files.paths.empty(), ErrorCode::kNotFound, "{}: holds no model*.safetensors", quote_path(dir)
+      !files.paths.empty(),
+      ErrorCode::kNotFound,
+      "{}: holds no model*.safetensors{}",
+      quote_path(dir),
+      what_else(dir)
   );
   const std::vector<std::string> missing = missing_siblings(files.paths);
   require(

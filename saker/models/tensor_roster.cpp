@@ -4,6 +4,7 @@
 #include "saker/base/numbered_name.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/mtp.h"
+#include "saker/models/token_table.h"
 
 #include <fmt/format.h>
 
@@ -16,11 +17,18 @@
 namespace saker::models {
 namespace {
 
-constexpr int kNoColumns = 0;
-// A tensor by itself: its whole name stands for a module.
-constexpr int kLoneTensor = -1;
+using Modules = TensorRoster::Modules;
+using Kind = RosterModule::Kind;
 
-using Modules = std::map<std::string, int, std::less<>>;
+constexpr int kUnknown = 0;
+
+RosterModule linear(int columns, int rows) {
+  return {.kind = Kind::kLinear, .columns = columns, .rows = rows};
+}
+
+RosterModule norm(int size) {
+  return {.kind = Kind::kNorm, .rows = size};
+}
 
 class LayerModules {
  public:
@@ -28,69 +36,79 @@ class LayerModules {
       : modules_(modules), prefix_(std::move(prefix)), config_(config) {}
 
   void add(const LayerConfig& layer, const RosterOptions& options) {
-    put("input_layernorm", kNoColumns);
-    put("post_attention_layernorm", kNoColumns);
+    put("input_layernorm", norm(config_.hidden));
+    put("post_attention_layernorm", norm(config_.hidden));
     if (options.output_norms) {
-      put("pre_feedforward_layernorm", kNoColumns);
-      put("post_feedforward_layernorm", kNoColumns);
+      put("pre_feedforward_layernorm", norm(config_.hidden));
+      put("post_feedforward_layernorm", norm(config_.hidden));
     }
     if (options.layer_scalars) {
-      put("layer_scalar", kLoneTensor);
+      put("layer_scalar", {.kind = Kind::kTensor, .is_required = false});
     }
     if (config_.layer_input_size > 0) {
-      put("per_layer_input_gate", config_.hidden);
-      put("per_layer_projection", config_.layer_input_size);
-      put("post_per_layer_input_norm", kNoColumns);
+      put("per_layer_input_gate", linear(config_.hidden, config_.layer_input_size));
+      put("per_layer_projection", linear(config_.layer_input_size, config_.hidden));
+      put("post_per_layer_input_norm", norm(config_.hidden));
     }
     layer.linear ? add_delta() : add_attention(layer);
     layer.experts ? add_experts() : add_mlp(layer);
   }
 
  private:
-  void put(std::string_view name, int columns) {
-    modules_.emplace(fmt::format("{}{}", prefix_, name), columns);
+  void put(std::string_view name, RosterModule module) {
+    modules_.emplace(fmt::format("{}{}", prefix_, name), module);
   }
 
   void add_attention(const LayerConfig& layer) {
-    put("self_attn.q_proj", config_.hidden);
-    put("self_attn.o_proj", config_.heads * config_.head_dim_of(layer));
+    const int head_dim = config_.head_dim_of(layer);
+    const int kv_rows = (layer.kv_heads > 0 ? layer.kv_heads : config_.kv_heads) * head_dim;
+    const int gates = config_.attention_gate ? 2 : 1;
+    put("self_attn.q_proj", linear(config_.hidden, gates * config_.heads * head_dim));
+    put("self_attn.o_proj", linear(config_.heads * head_dim, config_.hidden));
     if (config_.head_norms) {
-      put("self_attn.q_norm", kNoColumns);
+      put("self_attn.q_norm", norm(head_dim));
     }
     if (layer.shares_rows_of) {
       return;
     }
-    put("self_attn.k_proj", config_.hidden);
+    put("self_attn.k_proj", linear(config_.hidden, kv_rows));
     if (!layer.keys_are_values) {
-      put("self_attn.v_proj", config_.hidden);
+      put("self_attn.v_proj", linear(config_.hidden, kv_rows));
     }
     if (config_.head_norms) {
-      put("self_attn.k_norm", kNoColumns);
+      put("self_attn.k_norm", norm(head_dim));
     }
   }
 
   void add_delta() {
     for (const std::string_view name : {"in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b"}) {
-      put(fmt::format("linear_attn.{}", name), config_.hidden);
+      put(fmt::format("linear_attn.{}", name), linear(config_.hidden, kUnknown));
     }
-    put("linear_attn.out_proj", config_.delta.shape.outputs());
-    put("linear_attn.conv1d", kNoColumns);
-    put("linear_attn.norm", kNoColumns);
-    put("linear_attn.A_log", kLoneTensor);
-    put("linear_attn.dt_bias", kLoneTensor);
+    put("linear_attn.out_proj", linear(config_.delta.shape.outputs(), config_.hidden));
+    put("linear_attn.conv1d", norm(kUnknown));
+    put("linear_attn.norm", norm(kUnknown));
+    put("linear_attn.A_log", {.kind = Kind::kTensor});
+    put("linear_attn.dt_bias", {.kind = Kind::kTensor});
   }
 
   void add_mlp(const LayerConfig& layer) {
-    put("mlp.gate_proj", config_.hidden);
-    put("mlp.up_proj", config_.hidden);
-    put("mlp.down_proj", layer.intermediate > 0 ? layer.intermediate : config_.intermediate);
+    const int inner = layer.intermediate > 0 ? layer.intermediate : config_.intermediate;
+    put("mlp.gate_proj", linear(config_.hidden, inner));
+    put("mlp.up_proj", linear(config_.hidden, inner));
+    put("mlp.down_proj", linear(inner, config_.hidden));
   }
 
   void add_experts() {
-    put("mlp.gate", config_.hidden);
-    put("mlp.switch_mlp.gate_proj", config_.hidden);
-    put("mlp.switch_mlp.up_proj", config_.hidden);
-    put("mlp.switch_mlp.down_proj", config_.moe.intermediate);
+    const int count = config_.moe.experts;
+    const auto experts = [count](int columns, int rows) {
+      RosterModule stack = linear(columns, rows);
+      stack.experts = count;
+      return stack;
+    };
+    put("mlp.gate", linear(config_.hidden, count));
+    put("mlp.switch_mlp.gate_proj", experts(config_.hidden, config_.moe.intermediate));
+    put("mlp.switch_mlp.up_proj", experts(config_.hidden, config_.moe.intermediate));
+    put("mlp.switch_mlp.down_proj", experts(config_.moe.intermediate, config_.hidden));
   }
 
   Modules& modules_;
@@ -98,6 +116,7 @@ class LayerModules {
   const DecoderConfig& config_;
 };
 
+// The model runs without its head.
 void add_mtp(Modules& modules, const DecoderConfig& config) {
   const auto attends = [](const LayerConfig& layer) {
     return !layer.linear && !layer.shares_rows_of;
@@ -106,12 +125,17 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
   if (found == config.layers.rend()) {
     return;
   }
-  modules.emplace("mtp.fc", 2 * config.hidden);
+  Modules head;
+  head.emplace("mtp.fc", linear(2 * config.hidden, config.hidden));
   for (const std::string_view name : {"pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"}) {
-    modules.emplace(fmt::format("mtp.{}", name), kNoColumns);
+    head.emplace(fmt::format("mtp.{}", name), norm(config.hidden));
   }
   for (int i = 0; i < kMaxMtpLayers; ++i) {
-    LayerModules(modules, fmt::format("mtp.layers.{}.", i), config).add(*found, {});
+    LayerModules(head, fmt::format("mtp.layers.{}.", i), config).add(*found, {});
+  }
+  for (auto& [name, module] : head) {
+    module.is_required = false;
+    modules.emplace(name, module);
   }
 }
 
@@ -144,16 +168,18 @@ std::string stacked_name(std::string_view name) {
 }  // namespace
 
 TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& options) {
-  modules_.emplace("embed_tokens", config.hidden);
-  modules_.emplace("norm", kNoColumns);
+  modules_.emplace("embed_tokens", linear(config.hidden, config.vocab_size));
+  modules_.emplace("norm", norm(config.hidden));
   if (config.head != HeadChoice::kTied) {
-    modules_.emplace("lm_head", config.hidden);
+    RosterModule head = linear(config.hidden, config.vocab_size);
+    head.is_required = config.head == HeadChoice::kUntied;
+    modules_.emplace("lm_head", head);
   }
   if (config.layer_input_size > 0) {
-    const auto layers = static_cast<int>(config.layers.size());
-    modules_.emplace("embed_tokens_per_layer", layers * config.layer_input_size);
-    modules_.emplace("per_layer_model_projection", config.hidden);
-    modules_.emplace("per_layer_projection_norm", kNoColumns);
+    const int inputs = static_cast<int>(config.layers.size()) * config.layer_input_size;
+    modules_.emplace("embed_tokens_per_layer", linear(inputs, kUnknown));
+    modules_.emplace("per_layer_model_projection", linear(config.hidden, inputs));
+    modules_.emplace("per_layer_projection_norm", norm(config.layer_input_size));
   }
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     LayerModules(modules_, fmt::format("layers.{}.", i), config).add(config.layers[i], options);
@@ -166,21 +192,34 @@ TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& opt
 bool TensorRoster::has(std::string_view tensor) const {
   const std::string name = stacked_name(without_scopes(tensor));
   if (const auto lone = modules_.find(name); lone != modules_.end()) {
-    return lone->second == kLoneTensor;
+    return lone->second.kind == Kind::kTensor;
   }
   const auto dot = name.rfind('.');
   const auto module = modules_.find(name.substr(0, dot));
-  if (dot == std::string::npos || module == modules_.end()) {
+  if (dot == std::string::npos || module == modules_.end() ||
+      module->second.kind == Kind::kTensor) {
     return false;
   }
   const std::string part = name.substr(dot + 1);
-  return part == "weight" ||
-         (module->second > 0 && (part == "scales" || part == "biases" || part == "bias"));
+  return part == "weight" || (module->second.kind == Kind::kLinear &&
+                              (part == "scales" || part == "biases" || part == "bias"));
 }
 
 std::optional<int> TensorRoster::columns(std::string_view module) const {
   const auto found = modules_.find(stacked_name(without_scopes(module)));
-  return found != modules_.end() && found->second > 0 ? std::optional(found->second) : std::nullopt;
+  return found != modules_.end() && found->second.kind == Kind::kLinear
+             ? std::optional(found->second.columns)
+             : std::nullopt;
+}
+
+std::string roster_name(std::string_view name) {
+  std::string bare = stacked_name(without_scopes(name));
+  for (const std::string_view table : kTokenTables) {
+    if (bare == table || (bare.starts_with(table) && bare[table.size()] == '.')) {
+      return std::string(kTokenTables.front()) + bare.substr(table.size());
+    }
+  }
+  return bare;
 }
 
 }  // namespace saker::models

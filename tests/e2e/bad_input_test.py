@@ -38,9 +38,12 @@ class Prompts(SakerTest):
 
     def test_options_out_of_range(self):
         for flag, value in [("--temp", "-1"), ("--temp", "nan"), ("--top-p", "2"), ("--min-p", "-0.1"), ("--top-k", "-1"),
-                            ("--repetition-penalty", "-1"), ("--max-tokens", "-1"), ("--logprobs", "100000000"), ("--logprobs", "-1"),
-                            ("--xtc-probability", "2"), ("--typical-p", "2"), ("--top-n-sigma", "-1"),
-                            ("--dry-base", "0.5"), ("--min-tokens", "-1"), ("--logit-bias", '{"99999999": 1}')]:
+                            ("--repetition-penalty", "-1"), ("--logprobs", "-1"), ("--xtc-probability", "2"),
+                            ("--typical-p", "2"), ("--top-n-sigma", "-1"), ("--dry-base", "0.5"), ("--min-tokens", "-1")]:
+            with self.subTest(flag):
+                self.fails("generate", DEMO, "-p", "hi", flag, value, says=f"error: {flag}: got", code=2)
+        # What only the model can say.
+        for flag, value in [("--logprobs", "100000000"), ("--logit-bias", '{"99999999": 1}')]:
             with self.subTest(flag):
                 self.fails("generate", DEMO, "-p", "hi", flag, value, says="")
 
@@ -49,7 +52,7 @@ class Prompts(SakerTest):
                             ("--draft-depth", "1.5")]:
             with self.subTest(f"{flag} {value}"):
                 self.fails("generate", DEMO, "-p", "hi", flag, value, says=f"{flag}: got '{value}'", code=2)
-        self.fails("generate", DEMO, "-p", "hi", "--top-k", "99999999999", says="top_k = 99999999999 is out of range")
+        self.fails("generate", DEMO, "-p", "hi", "--top-k", "99999999999", says="--top-k: 99999999999 is out of range", code=2)
         self.assertEqual(self.json("generate", DEMO, "-p", "hi", "--ignore-eos", "--max-tokens", "010", "--json")["stats"]["generation_tokens"], 10)
 
     def test_empty_names(self):

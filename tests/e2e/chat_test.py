@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`saker run`: one answer for pipes, a conversation on a terminal."""
 import os
-import pty
-import re
-import select
 import signal
-import subprocess
 import time
 import unittest
 
-from saker import DEMO, PROGRAM, ROOT, SakerTest
+from pseudo_terminal import Terminal, plain
+from saker import DEMO, ROOT, SakerTest
 
 
 class OneAnswer(SakerTest):
@@ -21,44 +18,6 @@ class OneAnswer(SakerTest):
 
     def test_several_lines_are_one_question(self):
         self.assertTrue(self.ok("run", DEMO, stdin=b"hello\nwho are you?\n").strip())
-
-
-class Terminal:
-    """The program on a terminal of its own."""
-
-    def __init__(self, *args, state, term="xterm"):
-        self.master, slave = pty.openpty()
-        env = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": term}
-        self.process = subprocess.Popen(
-            [PROGRAM, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True,
-            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
-        )
-        os.close(slave)
-        self.output = ""
-
-    def expect(self, text, timeout=60):
-        """Waits until `text` is shown; returns what came before and with it."""
-        end = time.monotonic() + timeout
-        while text not in self.output:
-            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
-            if not ready:
-                raise AssertionError(f"{text!r} not shown; got {self.output!r}")
-            try:
-                chunk = os.read(self.master, 65536)
-            except OSError as error:
-                raise AssertionError(f"the program ended before {text!r}; got {self.output!r}") from error
-            self.output += chunk.decode(errors="replace")
-        seen, self.output = self.output.split(text, 1)
-        return seen + text
-
-    def type(self, text):
-        os.write(self.master, text if isinstance(text, bytes) else text.encode())
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self.master)
 
 
 class Repl(SakerTest):
@@ -74,7 +33,7 @@ class Repl(SakerTest):
     def test_conversation(self):
         terminal = self.terminal()
         terminal.type("/help\r")
-        terminal.expect("/reset")
+        terminal.expect("/clear")
         terminal.expect("> ")
         terminal.type("hello\r")
         terminal.expect("\n")
@@ -108,8 +67,7 @@ class Repl(SakerTest):
         for question, answer in turns:
             terminal.type(question + "\r")
             terminal.expect("\n")
-            said = terminal.expect("> ").replace("\r", "")
-            said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said)
+            said = plain(terminal.expect("> "))
             self.assertEqual(said, " ".join(answer.split()) + "\n> ")
 
     def test_interrupt_stops_the_answer_and_not_the_program(self):
@@ -197,7 +155,7 @@ class Repl(SakerTest):
     def test_an_answer_cut_where_the_context_ends(self):
         terminal = self.terminal("--ignore-eos", "--max-tokens", "100000")
         terminal.type("hello\r")
-        terminal.expect("/reset begins anew", timeout=300)
+        terminal.expect("/clear begins anew", timeout=300)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command once, with the JSON that scripts depend on."""
+import csv
 import fcntl
 import json
 import math
+import os
+import pathlib
+import subprocess
 import unittest
+import xml.etree.ElementTree
 
-from saker import DEMO, ROOT, SakerTest, run
+from saker import DEMO, PROGRAM, ROOT, SakerTest, run
 
 COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect", "cache"]
 
@@ -21,12 +26,109 @@ class Help(SakerTest):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
     def test_wrong_usage(self):
-        self.fails(says="", code=2)
+        bare = run()
+        self.assertEqual(bare.returncode, 2)
+        self.assertIn(b"Usage: saker COMMAND", bare.stderr)
         self.fails("generate", says="", code=2)
         self.fails("generate", "-p", "a", "--tokens", "1", says="", code=2)
         self.fails("generate", "-p", "a", "--temp", "warm", says="--temp", code=2)
         self.fails("generate", "-p", "a", "--threads", "0", says="--threads", code=2)
         self.fails("dance", says="", code=2)
+
+
+class Forms(SakerTest):
+    """How people of other programs type."""
+
+    def test_a_text_behind_the_model(self):
+        whole = self.ok("generate", DEMO, "-p", "Hello there", "--max-tokens", "4")
+        for form in ([DEMO, "Hello there", "-n", "4"], ["-m", DEMO, "--prompt", "Hello there", "--num-predict", "4"],
+                     ["Hello there", "--max_tokens=4", "--model", DEMO]):
+            self.assertEqual(self.ok("generate", *form), whole)
+        self.assertEqual(self.ok("run", DEMO, "Hello", "-n", "4"), self.ok("run", DEMO, "-p", "Hello", "--max-tokens", "4"))
+        ids = self.ok("tokenize", DEMO, "Hello there").decode().strip()
+        self.assertEqual(self.ok("detokenize", DEMO, ids), b"Hello there\n")
+
+    def test_other_names_of_commands(self):
+        self.assertEqual(self.ok("show", DEMO), self.ok("inspect", DEMO))
+        self.assertEqual(self.ok("help", "run"), self.ok("run", "--help"))
+        self.assertEqual(self.ok("version"), self.ok("--version"))
+        self.assertEqual(self.ok("ls", env={"HF_HUB_CACHE": str(self.folder)}), self.ok("list", env={"HF_HUB_CACHE": str(self.folder)}))
+
+    def test_flags_of_mlx_lm(self):
+        one, two = self.folder / "one", self.folder / "two"
+        source = ROOT / "tests" / "golden" / "llama"
+        self.ok("convert", "--hf-path", source, "--mlx-path", one, "-q", "--q-group-size", "32")
+        self.ok("convert", source, two, "--bits", "4", "--group-size", "32")
+        self.assertEqual((one / "model.safetensors").read_bytes(), (two / "model.safetensors").read_bytes())
+
+    def test_the_nearest_name(self):
+        self.fails("runn", says="the nearest is run", code=2)
+        self.fails("run", DEMO, "--tmep", "1", says="the nearest is --temp", code=2)
+
+    def test_a_forgotten_model_is_said(self):
+        self.assertIn(b"no MODEL is given", run("tokenize", "-t", "hi").stderr)
+        self.assertEqual(run("tokenize", DEMO, "-t", "hi").stderr, b"")
+        self.assertEqual(run("tokenize", "-t", "hi", "--log-level", "error").stderr, b"")
+
+
+class Defaults(SakerTest):
+    def test_of_the_file_and_the_environment(self):
+        (self.folder / "saker").mkdir()
+        config = self.write("saker/config.toml", "")
+        home = {"SAKER_CONFIG": str(config)}
+        ask = ["generate", "-p", "Hello", "--json"]
+
+        def count(*more, **env):
+            return self.json(*ask, *more, env={**home, **env})["stats"]["generation_tokens"]
+
+        config.write_text(f'model = "{DEMO}"\nmax-tokens = 3\nignore_eos = true\n[run]\nmax-tokens = 9\n')
+        self.assertEqual(count(), 3)
+        self.assertEqual(count(SAKER_MAX_TOKENS="4"), 4)
+        self.assertEqual(count("-n", "5", SAKER_MAX_TOKENS="4"), 5)
+        self.assertEqual(run(*ask, env=home).stderr, b"")
+        self.fails(*ask, env={"SAKER_TEMP": "hot"}, says="--temp: got 'hot', expected a number (SAKER_TEMP)", code=2)
+        config.write_text("tmep = 1\n")
+        self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="'tmep' is no option that has a default; the nearest is temp")
+        config.write_text("temp = \n")
+        self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="config.toml':1:")
+
+
+class Completion(SakerTest):
+    def complete(self, *words):
+        script = self.folder / "saker.bash"
+        script.write_bytes(self.ok("completion", "bash"))
+        quoted = " ".join(f"'{word}'" for word in words)
+        lines = f"source {script}; COMP_WORDS=(saker {quoted}); COMP_CWORD={len(words)}; _saker; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-c", lines], capture_output=True, timeout=60, check=True,
+                              env={**os.environ, "PATH": path, "HF_HUB_CACHE": str(self.folder), "SAKER_MODELS": str(self.folder)})
+        return done.stdout.decode().split()
+
+    def test_bash(self):
+        self.assertEqual(self.complete("gen"), ["generate"])
+        self.assertEqual(self.complete("cache", ""), ["save", "info", "convert"])
+        self.assertEqual(self.complete("run", "--max-t"), ["--max-tokens"])
+        self.assertEqual(self.complete("run", "--device", "g"), ["gpu"])
+        self.assertEqual(self.complete("run", "model", ""), [])
+
+
+class Bench(SakerTest):
+    SHORT = ["-p", "8", "-n", "2", "-r", "1"]
+
+    def test_formats(self):
+        rows = list(csv.DictReader(self.ok("bench", DEMO, DEMO, *self.SHORT, "--format", "csv").decode().splitlines()))
+        self.assertEqual([row["path"] for row in rows], [str(DEMO)] * 2)
+        self.assertTrue(all(float(row["prompt_tps_median"]) > 0 for row in rows))
+        table = self.ok("bench", DEMO, *self.SHORT, "--format", "md").decode().splitlines()
+        self.assertEqual(len(table), 3)
+        self.assertTrue(all(line.count("|") == table[0].count("|") for line in table))
+        objects = [json.loads(line) for line in self.ok("bench", DEMO, DEMO, *self.SHORT, "--json").splitlines()]
+        self.assertEqual([got["model"]["path"] for got in objects], [str(DEMO)] * 2)
+
+    def test_plot(self):
+        picture = self.folder / "bench.svg"
+        self.ok("bench", DEMO, *self.SHORT, "--plot", picture)
+        self.assertEqual(len(xml.etree.ElementTree.parse(picture).findall(".//{*}rect")), 3)
 
 
 class Tokens(SakerTest):
@@ -71,6 +173,26 @@ class Inspect(SakerTest):
         got = self.json("inspect", self.demo_copy(model_type="mamba9"), "--json")
         self.assertFalse(got["runnable"])
         self.assertIn("mamba9", got["reason"])
+
+    def test_yes_is_only_for_what_loads(self):
+        model = self.demo_copy()
+        weights = model / "model.safetensors"
+        data = weights.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        for name in [name for name in header if "layers.0." in name or "norm" in name][:6]:
+            with self.subTest(name):
+                renamed = {"left.out" if key == name else key: value for key, value in header.items()}
+                packed = json.dumps(renamed).encode()
+                weights.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + size:])
+                got = self.json("inspect", model, "--json")
+                loads = run("generate", model, "--tokens", "1", "-n", "1").returncode == 0
+                self.assertEqual(got["runnable"], loads, got.get("reason"))
+
+    def test_memory(self):
+        got = self.json("inspect", DEMO, "--json")
+        self.assertTrue(got["memory"]["fits"])
+        self.assertIn("fits          yes", self.ok("inspect", DEMO).decode())
 
     def test_file(self):
         got = self.json("inspect", DEMO / "model.safetensors", "--json")

@@ -30,7 +30,7 @@ def run(*args, stdin=b"", timeout=120, env=None, largest_file=None, addresses=No
         input=stdin,
         capture_output=True,
         timeout=timeout,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "SAKER_CONFIG": "", **(env or {})},
         cwd=tempfile.gettempdir(),
         preexec_fn=limit if largest_file or addresses else None,
     )
@@ -58,9 +58,8 @@ class SakerTest(unittest.TestCase):
         done = run(*args, **options)
         message = done.stderr.decode()
         self.assertEqual(done.returncode, code, message)
-        if code == 1:
-            self.assertEqual(len(message.splitlines()), 1, message)
-            self.assertTrue(message.startswith("error: "), message)
+        self.assertEqual(len(message.splitlines()), 1, message)
+        self.assertTrue(message.startswith("error: "), message)
         self.assertIn(says, message)
         return message
 

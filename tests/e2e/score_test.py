@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`saker score` with adapters: views, differences, the page."""
+import html
 import html.parser
 import json
 import math
 import random
 import re
 import struct
+import time
 import unittest
 
 from saker import DEMO, SakerTest
@@ -184,6 +186,25 @@ class Views(SakerTest):
         self.assertNotIn("script", parsed.tags)
         count = len(self.json("tokenize", DEMO, "-t", TEXT, "--json")["tokens"])
         self.assertEqual(parsed.deltas, count - 1)
+
+    def test_page_says_what_it_is_about(self):
+        page = self.folder / "page.html"
+        self.ok("score", DEMO, "--text", "hello you all", "--adapter", self.adapter, "--views", "base,0.5,ft", "--top-k", "5", "--html", page)
+        content = page.read_text(encoding="utf-8")
+        for fact in (str(DEMO), str(self.adapter), "base, 0.5, ft", "top-k 5", time.strftime("%Y-%m-%d", time.gmtime())):
+            self.assertIn(html.escape(fact), content)
+        self.assertIn("<polyline", content)  # The curve over strengths.
+        self.assertIn("<details><summary>Numbers of each token", content)
+
+    def test_page_of_many_texts(self):
+        records = self.write("r.jsonl", '{"id": "first <one>", "text": "hello you"}\n{"id": 2, "text": 7}\n{"text": "another one"}\n')
+        page = self.folder / "page.html"
+        self.fails("score", DEMO, "-f", records, "-o", self.folder / "out", "--adapter", self.adapter, "--html", page, says="1 records failed")
+        content = page.read_text(encoding="utf-8")
+        for number, title in enumerate(("first &lt;one&gt;", "2", "line 3"), 1):
+            self.assertIn(f'<li><a href="#text{number}">{title}</a>', content)
+            self.assertIn(f'<section id="text{number}"><h2>{title}</h2>', content)
+        self.assertIn("expected a text", content)
 
     def test_page_shows_what_cannot_be_seen(self):
         page = self.folder / "page.html"

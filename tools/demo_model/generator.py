@@ -205,11 +205,15 @@ class Generator:
 
     def arithmetic(self) -> list[Exchange]:
         rng = self.rng
-        if rng.random() < 0.2:
-            sum_text = f"{rng.randrange(2, 200)} {rng.choice(('*', 'x', '/', 'times', 'divided by', '+', '-', 'plus'))} {rng.randrange(11, 1000)}"
+        largest = 5
+        if rng.random() < 0.3:
+            sign = rng.choice(("*", "x", "/", "times", "divided by", "+", "-", "plus", "minus", "+", "plus", "-"))
+            left, right = rng.choice((10, 20, 200)), rng.choice((10, 100, 1000))
+            numbers = [rng.randrange(1, left), rng.randrange(largest + 1, right)]
+            rng.shuffle(numbers)
             ask = rng.choice(("what is {}?", "how much is {}?", "{}", "calculate {}"))
-            return [(ask.format(sum_text), talk.INTENTS["sums"][1][0])]
-        a, b = rng.randrange(11), rng.randrange(11)
+            return [(ask.format(f"{numbers[0]} {sign} {numbers[1]}"), talk.INTENTS["sums"][1][0])]
+        a, b = rng.randrange(largest + 1), rng.randrange(largest + 1)
         plus = rng.random() < 0.6
         if not plus:
             a, b = max(a, b), min(a, b)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A chat: the messages so far and the engine session that caches their rows.
+// A chat as a value: the messages that the model is shown, in the form of OpenAI's API. It begins
+// with an opening, which stays: the system's message, and what a named model says first. Turns
+// follow: a question and what answers it. Whoever has the same messages gets the same answers, so
+// a conversation can be copied, saved and gone on with.
 
 #include "saker/base/json.h"
-#include "saker/cli/streaming.h"
-#include "saker/engine/engine.h"
+#include "saker/text/reasoning.h"
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,31 +17,37 @@ namespace saker::cli {
 
 class Conversation {
  public:
-  // `defaults` holds the options of every turn, `opening` the messages before the first one.
-  // Without a chat template each question is continued as plain text.
-  Conversation(engine::Engine& engine, engine::GenerateRequest defaults, Json opening);
-  ~Conversation();
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  explicit Conversation(Json opening = Json::array()) : opening_(std::move(opening)) {}
 
-  // Asks and streams the answer. A turn that fails leaves the conversation as it was.
-  engine::GenerateResult ask(std::string_view question, const StreamHooks& hooks);
-  // Forgets everything but the opening.
-  void reset();
+  // From messages, or an object with "messages"; system messages at the beginning are the opening.
+  // Throws kInvalidArgument, beginning with `where`, for anything else.
+  static Conversation parse(const Json& json, std::string_view where);
 
-  int turns() const { return turns_; }
+  // All of it: the opening and the turns.
+  Json messages() const;
+  // The same with a question behind it.
+  Json asking(std::string_view question) const;
 
-  // Of the last answer.
-  const std::optional<engine::GenerateStats>& stats() const { return stats_; }
+  void add_turn(std::string_view question, const text::AnswerParts& answer);
+  int turns() const;
+  // Takes the last turn away and gives its question; none where there is no turn.
+  std::optional<std::string> undo();
+  // Takes the oldest turn away; false where there is none.
+  bool drop_oldest();
+
+  // Takes all turns away.
+  void clear() { turns_ = Json::array(); }
+
+  // The system's message; empty: none.
+  std::string system() const;
+  void set_system(std::string_view text);
 
  private:
-  engine::Engine& engine_;
-  engine::GenerateRequest defaults_;
-  Json opening_;
-  Json messages_;
-  std::uint64_t session_;
-  int turns_ = 0;
-  std::optional<engine::GenerateStats> stats_;
+  Json opening_ = Json::array();
+  Json turns_ = Json::array();
 };
+
+// What a message says, as one text.
+std::string message_text(const Json& message);
 
 }  // namespace saker::cli

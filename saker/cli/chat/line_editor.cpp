@@ -34,6 +34,22 @@ LineEditor::LineEditor(const std::filesystem::path& history) {
   editor_.reset(editor);
 }
 
+void LineEditor::prepare(const Words& words, Prompts prompts) {
+  SakerRsBytes error{};
+  const bool ok = saker_rs_editor_prepare(
+      editor_.get(),
+      bytes(words.phrases),
+      words.phrases.size(),
+      bytes(words.files),
+      words.files.size(),
+      prompts == Prompts::kColored,
+      &error
+  );
+  if (!ok) {
+    throw Error(ErrorCode::kInternal, "line editor: " + take(error));
+  }
+}
+
 Line LineEditor::read(std::string_view prompt) {
   SakerRsBytes out{};
   SakerRsBytes error{};

@@ -3,6 +3,7 @@
 
 // Line editing with history on a terminal.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,8 +26,20 @@ class LineEditor {
   // none.
   explicit LineEditor(const std::filesystem::path& history);
 
-  // Ctrl-C is kInterrupted, Ctrl-D kEnd; a line that is not UTF-8 is lost. Throws kInternal when
-  // the terminal fails.
+  // What Tab completes, a line each.
+  struct Words {
+    std::string phrases;  // Whole commands: "/think off"; those that go on end with a space.
+    std::string files;    // What comes before the name of a file: "/load ".
+  };
+
+  // Whether prompts are coloured.
+  enum class Prompts : std::uint8_t { kPlain, kColored };
+
+  void prepare(const Words& words, Prompts prompts);
+
+  // A line may have several where it says that it goes on: a backslash at the end, or three
+  // quotation marks. Ctrl-C is kInterrupted, Ctrl-D kEnd; a line that is not UTF-8 is lost. Throws
+  // kInternal when the terminal fails.
   Line read(std::string_view prompt);
 
  private:

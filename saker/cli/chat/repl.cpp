@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/chat/repl.h"
 
+#include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
+#include "saker/cli/chat/answer_view.h"
+#include "saker/cli/chat/commands.h"
 #include "saker/cli/chat/line_editor.h"
+#include "saker/cli/chat/set_command.h"
+#include "saker/cli/chat/terminal.h"
+#include "saker/cli/chat/word_wrap.h"
 #include "saker/cli/output.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace saker::cli {
 namespace {
 
-constexpr std::string_view kHelp =
-    "  /help   this text\n"
-    "  /reset  forget the conversation\n"
-    "  /stats  tokens and speed of the last answer\n"
-    "  /quit   leave (or Ctrl-D)\n"
-    "Anything else is a question, also with a / in front of more than one word; a space before\n"
-    "the / makes one of a single word. Ctrl-C stops an answer; arrow keys edit and recall lines.\n";
+using Ask = std::function<engine::GenerateResult(const StreamHooks& hooks)>;
 
 // The history file in the user's state folder; empty when there is none to write.
 std::filesystem::path history_path() {
@@ -45,115 +46,178 @@ std::filesystem::path history_path() {
   return failed ? std::filesystem::path{} : folder / "history";
 }
 
-void show_stats(const Conversation& conversation) {
-  if (!conversation.stats()) {
-    print("no answer yet\n");
-    return;
+// What Tab completes.
+LineEditor::Words completions() {
+  LineEditor::Words words;
+  for (const ChatCommand& command : chat_commands()) {
+    const std::string name = fmt::format("/{}", command.name);
+    if (command.argument == "FILE") {
+      words.files += name + " \n";
+    }
+    words.phrases += command.argument.empty() ? name + "\n" : name + " \n";
+    std::string_view rest = command.words;
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      words.phrases += fmt::format("{} {}\n", name, word);
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    }
   }
-  print(fmt::format("{} turns; {}\n", conversation.turns(), describe(*conversation.stats())));
-}
-
-std::string_view without_spaces_behind(std::string_view text) {
-  const auto last = text.find_last_not_of(" \t");
-  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
-// Whether the line can only be meant as a command: a slash and letters. Paths, `/no_think Why?` and
-// the like are for the model.
-bool is_command(std::string_view line) {
-  const std::string_view word = without_spaces_behind(line);
-  return word.size() > 1 && word.front() == '/' &&
-         std::ranges::all_of(word.substr(1), [](char c) { return c >= 'a' && c <= 'z'; });
-}
-
-// What the model is asked: without the space that keeps a word from being a command.
-std::string_view question_of(std::string_view line) {
-  return line.starts_with(" /") ? line.substr(1) : line;
-}
-
-// False: leave.
-bool run_command(std::string_view line, Conversation& conversation) {
-  const std::string_view command = without_spaces_behind(line);
-  if (command == "/quit" || command == "/exit") {
-    return false;
+  for (const std::string& setting : setting_names()) {
+    words.phrases += fmt::format("/set {} \n", setting);
   }
-  if (command == "/help") {
-    print(kHelp);
-  } else if (command == "/reset") {
-    conversation.reset();
-    print("the conversation is forgotten\n");
-  } else if (command == "/stats") {
-    show_stats(conversation);
-  } else {
+  return words;
+}
+
+class Repl {
+ public:
+  Repl(Chat& chat, LoadChatModel load, InterruptWatcher& watcher)
+      : chat_(chat),
+        watcher_(watcher),
+        shell_{
+            .chat = chat,
+            .terminal = terminal_,
+            .load = std::move(load),
+            .answer = [this](const Ask& ask) { answer(ask); },
+        },
+        editor_(history_path()) {
+    editor_.prepare(
+        completions(),
+        terminal_.has_colors() ? LineEditor::Prompts::kColored : LineEditor::Prompts::kPlain
+    );
+  }
+
+  int run() {
+    WordWrap wrap([this] { return terminal_.width(); });
+    print(wrap.push("Saker · " + banner(chat_.model())) + wrap.flush());
+    note("Ask something; /? lists the commands, Ctrl-D leaves.");
+    bool interrupted = false;
+    while (true) {
+      const Line line = editor_.read("> ");
+      if (line.kind == Line::Kind::kEnd || (line.kind == Line::Kind::kInterrupted && interrupted)) {
+        return 0;
+      }
+      interrupted = line.kind == Line::Kind::kInterrupted;
+      if (line.kind == Line::Kind::kNotUtf8) {
+        complain("the line is not UTF-8");
+      } else if (interrupted) {
+        print("(Ctrl-C again or Ctrl-D to leave)\n");
+      } else if (!take(line.text)) {
+        return 0;
+      }
+    }
+  }
+
+ private:
+  // False: leave.
+  bool take(const std::string& text) {
+    const ChatLine line = parse_line(text);
+    try {
+      switch (line.kind) {
+        case ChatLine::Kind::kNothing:
+          break;
+        case ChatLine::Kind::kCommand:
+          return line.command->run(shell_, line.text) == ChatCommand::Then::kGoOn;
+        case ChatLine::Kind::kUnknown:
+          explain_unknown(line);
+          break;
+        case ChatLine::Kind::kQuestion:
+          ask(line.text);
+          break;
+      }
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kInternal) {
+        throw;
+      }
+      complain(error.what());
+    }
+    return true;
+  }
+
+  void explain_unknown(const ChatLine& line) {
+    const std::string near =
+        line.command == nullptr ? "" : fmt::format("; did you mean /{}?", line.command->name);
     print(fmt::format(
-        "unknown command {}; /help lists them, a space before the / asks it as a question\n",
-        command
+        "unknown command /{}{}; /? lists them, a space before the / asks it as a question\n",
+        line.text,
+        near
     ));
   }
-  return true;
-}
 
-void answer(
-    std::string_view question,
-    Conversation& conversation,
-    engine::Engine& engine,
-    InterruptWatcher& watcher
-) {
-  watcher.set_handler({});
-  StreamHooks hooks;
-  hooks.on_text = [](std::string_view piece) { print_text(piece); };
-  hooks.on_started = [&](std::uint64_t id) {
-    watcher.set_handler([&engine, id] { engine.cancel(id); });
-  };
-  try {
-    const engine::GenerateResult result = conversation.ask(question, hooks);
-    watcher.end_program();
-    print(result.text.ends_with('\n') ? "" : "\n");
-    if (result.finish_reason == engine::FinishReason::kCancelled) {
-      print("[stopped]\n");
-    } else if (result.finish_reason == engine::FinishReason::kLength) {
-      const std::size_t rows = result.prompt_tokens.size() + result.tokens.size();
-      print(
-          rows >= static_cast<std::size_t>(engine.facts().context_length)
-              ? "[cut where the model's context ends; /reset begins anew]\n"
-              : "[cut at the token limit; --max-tokens raises it]\n"
-      );
+  void ask(std::string_view text) {
+    const std::string question = shell_.attached + std::string(text);
+    if (const int left = chat_.make_room(question); left > 0) {
+      note(fmt::format(
+          "[the oldest {} left: the model's context of {} tokens is full; /compact would sum them "
+          "up]",
+          left == 1 ? "turn has" : fmt::format("{} turns have", left),
+          chat_.engine().facts().context_length
+      ));
     }
-  } catch (const Error& error) {
-    watcher.end_program();
-    if (error.code() == ErrorCode::kInternal) {
+    answer([&](const StreamHooks& hooks) { return chat_.ask(question, hooks); });
+    shell_.attached.clear();
+  }
+
+  void answer(const Ask& ask) {
+    watcher_.set_handler({});
+    AnswerView view(terminal_, shell_.view);
+    StreamHooks hooks;
+    if (chat_.engine().chat_template() == nullptr) {
+      hooks.on_text = [&](std::string_view piece) { view.say(piece); };
+    } else {
+      hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
+      hooks.on_content = [&](std::string_view piece) { view.say(piece); };
+    }
+    hooks.on_wait = [&](int done, int total) { view.wait(done, total); };
+    hooks.on_started = [&](std::uint64_t id) {
+      watcher_.set_handler([this, id] { chat_.engine().cancel(id); });
+    };
+    try {
+      const engine::GenerateResult result = ask(hooks);
+      watcher_.end_program();
+      view.end();
+      explain_end(result, view);
+    } catch (...) {
+      watcher_.end_program();
+      view.end();
       throw;
     }
-    print(fmt::format("error: {}\n", error.what()));
   }
-}
+
+  void explain_end(const engine::GenerateResult& result, const AnswerView& view) {
+    if (result.finish_reason == engine::FinishReason::kCancelled) {
+      note("[stopped]");
+    } else if (fills_context(result, chat_.engine())) {
+      note(
+          "[cut where the model's context ends; the oldest turns leave before the next question, "
+          "/clear begins anew]"
+      );
+    } else if (result.finish_reason == engine::FinishReason::kLength) {
+      note("[cut at the token limit; /set max_tokens -1 takes it away]");
+    } else if (!view.has_answer()) {
+      note("[an empty answer]");
+    }
+    if (shell_.shows_stats) {
+      note(describe(result.stats));
+    }
+  }
+
+  void note(std::string_view text) { print_note(terminal_, text); }
+
+  void complain(std::string_view text) {
+    print_styled(terminal_.red("error:") + fmt::format(" {}\n", printable_line(text)));
+  }
+
+  Chat& chat_;
+  InterruptWatcher& watcher_;
+  Terminal terminal_;
+  ChatShell shell_;
+  LineEditor editor_;
+};
 
 }  // namespace
 
-int run_repl(Conversation& conversation, engine::Engine& engine, InterruptWatcher& watcher) {
-  LineEditor editor(history_path());
-  print(fmt::format(
-      "Saker, model {}. Ask something; /help shows the commands.\n", engine.facts().model_type
-  ));
-  bool interrupted = false;
-  while (true) {
-    const Line line = editor.read("> ");
-    if (line.kind == Line::Kind::kEnd || (line.kind == Line::Kind::kInterrupted && interrupted)) {
-      return 0;
-    }
-    interrupted = line.kind == Line::Kind::kInterrupted;
-    if (line.kind == Line::Kind::kNotUtf8) {
-      print("error: the line is not UTF-8\n");
-    } else if (interrupted) {
-      print("(Ctrl-C again or Ctrl-D to leave)\n");
-    } else if (is_command(line.text)) {
-      if (!run_command(line.text, conversation)) {
-        return 0;
-      }
-    } else if (line.text.find_first_not_of(" \t") != std::string::npos) {
-      answer(question_of(line.text), conversation, engine, watcher);
-    }
-  }
+int run_repl(Chat& chat, const LoadChatModel& load, InterruptWatcher& watcher) {
+  return Repl(chat, load, watcher).run();
 }
 
 }  // namespace saker::cli

@@ -5,6 +5,7 @@
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/output.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/hub/model_name.h"
 
 #include <CLI/CLI.hpp>
@@ -65,7 +66,7 @@ void add_pull(CLI::App& app, Action& action) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   command.add_option("--parallel", args->options.parallel, "Files at a time [8]")
-      ->check(CLI::Range(1, 64))
+      ->check(between(1, 64))
       ->type_name("N");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_pull(*args); }; });

@@ -12,8 +12,12 @@ ModelDefaults::ModelDefaults(const std::string& model)
 void ModelDefaults::apply(engine::GenerateRequest& request) const {
   apply_record(settings_.options, request);
   if (settings_.has_adapter) {
-    request.adapter = path_ / "adapter";
+    request.adapter = adapter();
   }
+}
+
+std::filesystem::path ModelDefaults::adapter() const {
+  return settings_.has_adapter ? path_ / "adapter" : std::filesystem::path();
 }
 
 Json ModelDefaults::opening(const std::string& system) const {

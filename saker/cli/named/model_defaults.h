@@ -21,6 +21,12 @@ class ModelDefaults {
   // Sets options and adapter.
   void apply(engine::GenerateRequest& request) const;
 
+  // Whether it asks for this option.
+  bool gives(const std::string& option) const { return settings_.options.contains(option); }
+
+  // Its own adapter; empty: none.
+  std::filesystem::path adapter() const;
+
   // The first messages of a chat: the system's, `system` where it is not empty, and what follows.
   Json opening(const std::string& system) const;
 

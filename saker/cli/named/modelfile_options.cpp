@@ -57,14 +57,15 @@ Json value_of(const std::string& text) {
   }
 }
 
-// There 0 recent tokens are none and -1 all; here 0 are all. -1 tokens to generate are no limit.
+// There 0 recent tokens are none and -1 all; here 0 are all. Fewer than 0 tokens to generate are no
+// limit.
 void translate(std::string_view theirs, std::string_view ours, const Json& value, Json& options) {
   if (theirs == "repeat_last_n" && value == 0) {
     options["repetition_penalty"] = 1.0;
   } else if (theirs == "repeat_last_n" && value == -1) {
     options[ours] = 0;
   } else if (theirs == "num_predict" && value.is_number() && value < 0) {
-    options[ours] = 1 << 30;
+    options[ours] = engine::kNoTokenLimit;
   } else {
     options[ours] = value;
   }

@@ -11,12 +11,15 @@
 #include "saker/cli/progress.h"
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -129,6 +132,15 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
   return tokens;
 }
 
+// As many as the error has two digits that count: 3208.5 ± 4.2, 14.312 ± 0.021.
+int decimals_of(double error) {
+  constexpr int kMost = 4;
+  if (!std::isfinite(error) || error <= 0.0) {
+    return kMost;
+  }
+  return std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, kMost);
+}
+
 int run_perplexity(PerplexityArgs args) {
   const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
   args.options.view = {
@@ -160,10 +172,13 @@ int run_perplexity(PerplexityArgs args) {
     }));
     return 0;
   }
+  const int digits = decimals_of(result.standard_error);
   print(fmt::format(
-      "perplexity {:.4f} ± {:.4f}, {} of {} tokens in {} windows, {:.1f} tokens/s\n",
+      "perplexity {:.{}f} ± {:.{}f}, {} of {} tokens in {} windows, {:.1f} tokens/s\n",
       result.perplexity,
+      digits,
       result.standard_error,
+      digits,
       result.scored,
       tokens.size(),
       result.windows,
@@ -194,7 +209,7 @@ void add_perplexity(CLI::App& app, Action& action) {
           options.context,
           "Tokens of a window; at most the model's context and one more [512]"
       )
-      ->check(CLI::Range(2, 1 << 24))
+      ->check(between(2, 1 << 24))
       ->type_name("INT");
   command
       .add_option(
@@ -203,10 +218,10 @@ void add_perplexity(CLI::App& app, Action& action) {
           "Tokens by which windows move, each token scored in the first one that has it; 0: the "
           "whole window [0]"
       )
-      ->check(CLI::Range(0, 1 << 24))
+      ->check(between(0, 1 << 24))
       ->type_name("INT");
   command.add_option("--batch", options.batch, "Windows that run together [8]")
-      ->check(CLI::Range(1, 1024))
+      ->check(between(1, 1024))
       ->type_name("INT");
   add_adapter_args(command, args->adapter, args->adapter_scale);
   add_kv_bits(command, options.kv_bits);

@@ -8,6 +8,10 @@
 #include "saker/cli/result_json.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
+#include "saker/cli/score/views.h"
+#include "saker/cli/usage/checks.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -56,6 +60,15 @@ Json failure(const Record& record, const Error& error) {
   Json answer = record_error(record.id, error);
   answer["error"]["line"] = record.line;
   return answer;
+}
+
+// What a page calls it.
+std::string title_of(const Record& record) {
+  if (record.id.is_string()) {
+    return record.id.get<std::string>();
+  }
+  return record.id.is_discarded() || record.id.is_null() ? fmt::format("line {}", record.line)
+                                                         : record.id.dump();
 }
 
 class RecordsScorer {
@@ -193,8 +206,20 @@ class RecordsScorer {
       if (error != nullptr) {
         ++failures;
         output_.write(dump_line(failure(record, *error)));
+        if (input_.page != nullptr) {
+          input_.page->add_failure(title_of(record), error->what());
+        }
       } else {
-        output_.write(dump_line(success(record, std::get<engine::ScoreResult>(*next))));
+        const auto& result = std::get<engine::ScoreResult>(*next);
+        output_.write(dump_line(success(record, result)));
+        if (input_.page != nullptr) {
+          input_.page->add(
+              title_of(record),
+              result,
+              engine::differences(result, options_.views),
+              page_tokens(result.tokens, engine_.tokenizer())
+          );
+        }
       }
       next += record.error ? 0 : 1;
     }
@@ -225,7 +250,7 @@ void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file
       ->needs(output);
   command.add_option("--batch", input.batch, "With -f: records that run together [64]")
       ->needs(&file)
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(between(1, 1 << 16))
       ->type_name("INT");
 }
 

@@ -4,6 +4,7 @@
 // `score -f`: JSON lines in, one line out for each, in batches. An output file that was interrupted
 // is continued: what has its whole line is not scored again.
 
+#include "saker/cli/score/html.h"
 #include "saker/engine/engine.h"
 
 #include <CLI/CLI.hpp>
@@ -17,7 +18,8 @@ struct RecordsInput {
   std::filesystem::path output;  // Empty: standard output.
   bool resume = false;
   int batch = 64;
-  bool diff = false;  // Answers also say what the views differ by.
+  bool diff = false;          // Answers also say what the views differ by.
+  ScorePage* page = nullptr;  // Takes every text, too; null: none.
 };
 
 // Adds --output, --resume and --batch, which need `file`.

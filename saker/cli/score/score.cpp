@@ -2,7 +2,9 @@
 // `saker score`: log-probabilities of given tokens.
 #include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/cli/command.h"
+#include "saker/cli/hub/size_text.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
@@ -11,12 +13,15 @@
 #include "saker/cli/score/logits_file.h"
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
+#include "saker/cli/usage/checks.h"
 #include "saker/engine/preflight.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -50,24 +55,26 @@ struct ScoreArgs {
   ScoreArgs() { options.top_k = 10; }
 };
 
-std::string quoted_piece(const text::Tokenizer& tokenizer, std::int32_t id) {
-  return fmt::format("{:?}", tokenizer.has_token(id) ? tokenizer.token_piece(id) : "");
+// The text in quotes, as every table of tokens has it.
+std::string quoted_text(const std::string& text) {
+  return quote(text, text.size());
 }
 
-void print_row(
-    const std::optional<double>& logprob, std::int32_t id, const text::Tokenizer* tokenizer
-) {
-  print(fmt::format(
-      "{:>10}  {:>8}{}\n",
-      decimals(logprob),
-      id,
-      tokenizer == nullptr ? "" : "  " + quoted_piece(*tokenizer, id)
-  ));
+void print_row(const std::optional<double>& logprob, std::int32_t id, const std::string& text) {
+  print(fmt::format("{:>10}  {:>8}  {}\n", decimals(logprob), id, text));
+}
+
+// Of one token by itself: where its bytes are no whole character, they are shown as bytes.
+std::string text_alone(const text::Tokenizer* tokenizer, std::int32_t id) {
+  if (tokenizer == nullptr || !tokenizer->has_token(id)) {
+    return {};
+  }
+  return quoted_text(token_pieces({id}, tokenizer).front());
 }
 
 void print_candidates(const score::NextDistribution& next, const text::Tokenizer* tokenizer) {
   for (std::size_t i = 0; i < next.token_ids.size(); ++i) {
-    print_row(next.logprobs[i], next.token_ids[i], tokenizer);
+    print_row(next.logprobs[i], next.token_ids[i], text_alone(tokenizer, next.token_ids[i]));
   }
   if (next.tail_underflow) {
     print("all others: at most 1e-12\n");
@@ -77,7 +84,11 @@ void print_candidates(const score::NextDistribution& next, const text::Tokenizer
 }
 
 // Where nothing is scored, as of a prompt alone, what may come next.
-void print_table(const engine::ScoreResult& result, const text::Tokenizer* tokenizer) {
+void print_table(
+    const engine::ScoreResult& result,
+    const std::vector<std::string>& pieces,
+    const text::Tokenizer* tokenizer
+) {
   for (const engine::ViewScores& view : result.views) {
     if (result.views.size() > 1) {
       print(view.view + ":\n");
@@ -89,7 +100,9 @@ void print_table(const engine::ScoreResult& result, const text::Tokenizer* token
       continue;
     }
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-      print_row(view.logprobs[i], result.tokens[i], tokenizer);
+      print_row(
+          view.logprobs[i], result.tokens[i], i < pieces.size() ? quoted_text(pieces[i]) : ""
+      );
     }
     print(fmt::format("sum {}, mean {}\n", decimals(view.sum), decimals(view.mean)));
   }
@@ -110,31 +123,55 @@ void write_page(const std::filesystem::path& path, std::string_view page) {
   file.commit();
 }
 
-std::vector<PageToken> page_tokens(
-    const engine::ScoreResult& result,
-    const std::vector<std::string>& pieces,
-    const text::Tokenizer* tokenizer
-) {
-  std::vector<PageToken> tokens;
-  tokens.reserve(pieces.size());
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    tokens.push_back({pieces[i], tokenizer->is_special(result.tokens[i])});
-  }
-  return tokens;
+std::string now_text() {
+  return time_text(std::chrono::duration_cast<std::chrono::seconds>(
+                       std::chrono::system_clock::now().time_since_epoch()
+  )
+                       .count());
 }
 
-void show(
-    const engine::ScoreResult& result, const ScoreArgs& args, const text::Tokenizer* tokenizer
-) {
+// What a page is about.
+std::vector<PageFact> page_facts(const engine::Engine& engine, const ScoreArgs& args) {
+  const engine::ModelFacts& facts = engine.facts();
+  std::vector<PageFact> list{
+      {"model", facts.requested.empty() ? "bundled demo model" : facts.requested},
+      {"architecture",
+       fmt::format("{}, {} tokens of context", facts.model_type, facts.context_length)},
+      {"path", facts.path.string()},
+  };
+  for (const std::string& adapter : args.views.adapters) {
+    list.push_back({"adapter", adapter});
+  }
+  std::vector<std::string> views;
+  for (const engine::View& view : args.options.views) {
+    views.push_back(view.key);
+  }
+  list.push_back({"views", fmt::format("{}", fmt::join(views, ", "))});
+  list.push_back(
+      {"options",
+       fmt::format(
+           "top-k {}, stride {}, cache of {} bits, {}",
+           args.options.top_k,
+           args.options.stride,
+           args.options.kv_bits,
+           facts.instruction_set
+       )}
+  );
+  list.push_back({"made", fmt::format("{} by saker {}", now_text(), SAKER_VERSION)});
+  return list;
+}
+
+void show(const engine::ScoreResult& result, const ScoreArgs& args, const engine::Engine& engine) {
+  const text::Tokenizer* tokenizer = engine.tokenizer();
   std::optional<engine::Differences> differences;
   const std::vector<std::string> pieces = token_pieces(result.tokens, tokenizer);
   if (args.views.diff || !args.views.html.empty()) {
     differences = engine::differences(result, args.options.views);
   }
   if (!args.views.html.empty()) {
-    write_page(
-        args.views.html, score_html(result, *differences, page_tokens(result, pieces, tokenizer))
-    );
+    ScorePage page(page_facts(engine, args));
+    page.add("", result, *differences, page_tokens(result.tokens, tokenizer));
+    write_page(args.views.html, page.html());
   }
   if (args.json) {
     Json json = to_json(result);
@@ -145,7 +182,7 @@ void show(
   } else if (args.views.diff) {
     print(difference_table(result, *differences, pieces));
   } else {
-    print_table(result, tokenizer);
+    print_table(result, pieces, tokenizer);
   }
 }
 
@@ -153,6 +190,28 @@ void show(
 void check_views(engine::Engine& engine, const ScoreArgs& args) {
   const auto found = engine::preflight_finite_check(engine, args.options.views);
   require(found.ok, ErrorCode::kUnsupported, "preflight: {}", found.reason);
+}
+
+// The page is written also where records failed, which it then names.
+int score_file(
+    engine::Engine& engine, const ScoreArgs& args, engine::ScoreInstruments& instruments
+) {
+  if (args.views.html.empty()) {
+    return score_records(engine, args.records, args.options, instruments);
+  }
+  ScorePage page(page_facts(engine, args));
+  RecordsInput records = args.records;
+  records.page = &page;
+  try {
+    const int code = score_records(engine, records, args.options, instruments);
+    write_page(args.views.html, page.html());
+    return code;
+  } catch (const Error&) {
+    if (!page.empty()) {
+      write_page(args.views.html, page.html());
+    }
+    throw;
+  }
 }
 
 int run_score(const ScoreArgs& given) {
@@ -169,7 +228,7 @@ int run_score(const ScoreArgs& given) {
   }
   engine::ScoreInstruments instruments({.trace = args.trace});
   if (!args.records.file.empty()) {
-    return score_records(*engine, args.records, args.options, instruments);
+    return score_file(*engine, args, instruments);
   }
   engine::ScoreRequest request = args.options;
   request.text = args.text;
@@ -197,8 +256,64 @@ int run_score(const ScoreArgs& given) {
   if (logits) {
     logits->commit();
   }
-  show(std::get<engine::ScoreResult>(outcomes.front()), args, engine->tokenizer());
+  show(std::get<engine::ScoreResult>(outcomes.front()), args, *engine);
   return 0;
+}
+
+// The options that say what is scored. REQUIRES: the model's argument is there already.
+struct InputOptions {
+  CLI::Option* completion;
+  CLI::Option* text;
+  CLI::Option* tokens;
+  CLI::Option* file;
+  CLI::Option* prompt;
+  CLI::Option* prompt_tokens;
+};
+
+InputOptions add_input(CLI::App& command, ScoreArgs& args) {
+  InputOptions input{
+      .completion = command.add_option("--completion", args.completion, "Scored after --prompt"),
+      .text = command.add_option("TEXT,--text", args.text, "Scored as a whole"),
+      .tokens = command.add_option("--tokens", args.tokens, "Token ids, used as they are: 1,2,3"),
+      .file = command.add_option(
+          "-f,--file",
+          args.records.file,
+          "FILE.jsonl of {\"id\", \"prompt\", \"completion\" | \"text\" | \"tokens\"}, answered a "
+          "line each"
+      ),
+      .prompt = command.add_option(
+          "-p,--prompt",
+          args.prompt,
+          "Text before the completion, not scored; alone: only its next token"
+      ),
+      .prompt_tokens = command.add_option(
+          "--prompt-tokens",
+          args.prompt_tokens,
+          "Ids before --tokens, not scored; alone: only their next token"
+      ),
+  };
+  for (CLI::Option* option : {input.completion, input.text, input.prompt}) {
+    option->type_name("TEXT")->group("Input");
+  }
+  for (CLI::Option* option : {input.tokens, input.prompt_tokens}) {
+    option->type_name("IDS")->group("Input");
+  }
+  input.file->type_name("FILE")->group("Input");
+  input.completion->needs(input.prompt);
+  input.prompt->excludes(input.file)->excludes(input.prompt_tokens);
+  input.prompt_tokens->excludes(input.file);
+  return input;
+}
+
+// Throws unless one input is given; with --preflight none is needed.
+void check_input(const InputOptions& input, ScoreArgs& args) {
+  const bool has_prompt = input.prompt->count() + input.prompt_tokens->count() > 0;
+  const auto given =
+      input.completion->count() + input.text->count() + input.tokens->count() + input.file->count();
+  args.has_input = given > 0 || has_prompt;
+  if (given > 1 || (!args.has_input && !args.preflight)) {
+    require_one("one of --prompt and", {input.completion, input.text, input.tokens, input.file});
+  }
 }
 
 // What is written beside the answer.
@@ -210,10 +325,12 @@ void add_files(CLI::App& command, ScoreArgs& args, CLI::Option& records) {
           "Write the logits after each token, float32, to a .safetensors or .npy file"
       )
       ->excludes(&records)
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group("Output");
   command
       .add_option("--trace", args.trace, "Add a JSON line for each view of each input to this file")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group("Output");
 }
 
 }  // namespace
@@ -222,45 +339,11 @@ void add_score(CLI::App& app, Action& action) {
   auto args = std::make_shared<ScoreArgs>();
   CLI::App& command =
       *app.add_subcommand("score", "Log-probabilities of a text, completion or tokens");
-  auto* input =
-      command.add_option_group("Input", "Exactly one of --completion, --text, --tokens, -f");
-  auto* completion = input->add_option("--completion", args->completion, "Scored after --prompt")
-                         ->type_name("TEXT");
-  input->add_option("--text", args->text, "Scored as a whole")->type_name("TEXT");
-  input->add_option("--tokens", args->tokens, "Token ids, used as they are: 1,2,3")
-      ->type_name("IDS");
-  auto* file = input
-                   ->add_option(
-                       "-f,--file",
-                       args->records.file,
-                       "FILE.jsonl of {\"id\", \"prompt\", \"completion\" | \"text\" | "
-                       "\"tokens\"}, answered a "
-                       "line each"
-                   )
-                   ->type_name("FILE");
-  input->require_option(0, 1);
   add_model_args(command, args->model);
-  auto* prompt = command
-                     .add_option(
-                         "--prompt",
-                         args->prompt,
-                         "Text before the completion, not scored; alone: only its next token"
-                     )
-                     ->type_name("TEXT");
-  completion->needs(prompt);
-  prompt->excludes(file);
-  auto* prompt_tokens = command
-                            .add_option(
-                                "--prompt-tokens",
-                                args->prompt_tokens,
-                                "Ids before --tokens, not scored; alone: only their next token"
-                            )
-                            ->excludes(prompt)
-                            ->excludes(file)
-                            ->type_name("IDS");
+  const InputOptions input = add_input(command, *args);
   command
       .add_option("--top-k", args->options.top_k, "Next-token candidates to report; 0: none [10]")
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(between(0, 1 << 20))
       ->type_name("INT");
   command
       .add_option(
@@ -269,13 +352,13 @@ void add_score(CLI::App& app, Action& action) {
           "Score what is longer than the context in windows that move by so many tokens; 0: refuse "
           "it [0]"
       )
-      ->check(CLI::Range(0, 1 << 30))
+      ->check(between(0, 1 << 30))
       ->type_name("INT");
   add_kv_bits(command, args->options.kv_bits);
-  add_records_input(command, args->records, *file);
+  add_records_input(command, args->records, *input.file);
   add_view_args(command, args->views);
-  command.get_option("--html")->excludes(file);
-  add_files(command, *args, *file);
+  command.get_option("--html")->excludes(command.get_option("--resume"));
+  add_files(command, *args, *input.file);
   command.add_flag(
       "--preflight",
       args->preflight,
@@ -283,10 +366,7 @@ void add_score(CLI::App& app, Action& action) {
   );
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([=, &action] {
-    args->has_input = input->count_all() + prompt->count() + prompt_tokens->count() > 0;
-    if (!args->has_input && !args->preflight) {
-      throw CLI::RequiredError("one of --completion, --text, --tokens, --prompt and -f");
-    }
+    check_input(input, *args);
     action = [args] { return run_score(*args); };
   });
 }

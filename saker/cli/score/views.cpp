@@ -149,6 +149,17 @@ std::vector<std::string> token_pieces(
   return pieces;
 }
 
+std::vector<PageToken> page_tokens(
+    const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer
+) {
+  std::vector<PageToken> page;
+  page.reserve(tokens.size());
+  for (std::string& piece : token_pieces(tokens, tokenizer)) {
+    page.push_back({std::move(piece), tokenizer->is_special(tokens[page.size()])});
+  }
+  return page;
+}
+
 std::string difference_table(
     const engine::ScoreResult& result,
     const engine::Differences& differences,

@@ -4,6 +4,7 @@
 // Adapters and views of `score`: their options, and what the views differ by as table, JSON or HTML
 // page.
 
+#include "saker/cli/score/html.h"
 #include "saker/engine/differences.h"
 #include "saker/engine/engine.h"
 
@@ -36,6 +37,11 @@ std::filesystem::path only_adapter(const ViewArgs& args, const std::vector<engin
 
 // The text of each token; without a tokenizer none.
 std::vector<std::string> token_pieces(
+    const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer
+);
+
+// The same with what is special, for a page.
+std::vector<PageToken> page_tokens(
     const std::vector<std::int32_t>& tokens, const text::Tokenizer* tokenizer
 );
 

@@ -85,28 +85,22 @@ struct Entry {
 std::deque<Entry> runnable_tables() {
   std::deque<Entry> tables = {{"portable", &portable::kernel_table}};
 #if defined(SAKER_HAS_AVX2)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c");
-  if (avx2) {
+  if (runs_avx2()) {
     tables.push_back({"avx2", &avx2::kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AVX512)
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq");
-  if (avx512) {
+  if (runs_avx512()) {
     tables.push_back({"avx512", &avx512::kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AVX512_VNNI)
-  const bool avx512_vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-  if (avx512_vnni) {
+  if (runs_avx512() && __builtin_cpu_supports("avx512vnni")) {
     tables.push_back({"avx512_vnni", &avx512_vnni::kernel_table});
   }
 #endif
 #if defined(SAKER_HAS_AVX512_BF16) || defined(SAKER_HAS_AMX)
-  const bool avx512_bf16 = avx512 && __builtin_cpu_supports("avx512bf16") &&
+  const bool avx512_bf16 = runs_avx512() && __builtin_cpu_supports("avx512bf16") &&
                            __builtin_cpu_supports("avx512vnni") &&
                            __builtin_cpu_supports("avx512vbmi");
 #endif

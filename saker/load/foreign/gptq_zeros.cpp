@@ -11,13 +11,12 @@
 namespace saker::load::foreign {
 namespace {
 
-constexpr std::uint32_t kMiddle = 8;
 constexpr std::string_view kLeaf = ".qzeros";
 
 // Modules with stored zeros, by what the zeros are.
 struct Counts {
   std::size_t all = 0;
-  std::size_t symmetric = 0;     // All of a module's are 7, or all are 8,
+  std::size_t symmetric = 0;     // All of a module's are the middle, or all one less,
   std::size_t contradicted = 0;  // and of those, so that the label would make another zero of them.
 };
 
@@ -28,10 +27,10 @@ Counts count(const TensorMap& tensors, std::uint32_t labelled) {
       continue;
     }
     const std::string path = name.substr(0, name.size() - kLeaf.size());
-    const auto zero = symmetric_zero(ModuleParts(tensors, path));
+    const auto offset = symmetric_offset(ModuleParts(tensors, path));
     ++counts.all;
-    counts.symmetric += zero ? 1 : 0;
-    counts.contradicted += zero && *zero + labelled != kMiddle ? 1 : 0;
+    counts.symmetric += offset ? 1 : 0;
+    counts.contradicted += offset && *offset != labelled ? 1 : 0;
   }
   return counts;
 }
@@ -39,8 +38,8 @@ Counts count(const TensorMap& tensors, std::uint32_t labelled) {
 }  // namespace
 
 std::uint32_t GptqZeros::offset(const ModuleParts& parts) const {
-  const auto zero = symmetric ? symmetric_zero(parts) : std::nullopt;
-  return zero ? kMiddle - *zero : labelled;
+  const auto offset = symmetric ? symmetric_offset(parts) : std::nullopt;
+  return offset.value_or(labelled);
 }
 
 GptqZeros read_gptq_zeros(const Json& section, const TensorMap& tensors) {
@@ -52,9 +51,8 @@ GptqZeros read_gptq_zeros(const Json& section, const TensorMap& tensors) {
   if (zeros.symmetric && counts.contradicted > 0) {
     zeros.note = fmt::format(
         "config: 'checkpoint_format' is {}, but the zero points are those of symmetric codes in "
-        "the format's other version: they are read as {}",
-        label,
-        kMiddle
+        "the format's other version: they are read as the middle",
+        label
     );
   } else if (declared && counts.symmetric < counts.all) {
     zeros.note = fmt::format(

@@ -3,7 +3,8 @@
 
 // How the zero points of a GPTQ checkpoint are meant. The format's first version stores them less
 // one, the second as they are, and the label of a file often says the wrong one. Symmetric codes
-// have the zero 8, so that all stored ones are 7 or all are 8, which tells what the label is worth.
+// have the middle as zero (at 4 bits 8), so that all stored ones are 7 or all are 8, which tells
+// what the label is worth.
 
 #include "saker/base/json.h"
 #include "saker/load/foreign/module_parts.h"

@@ -25,9 +25,10 @@
 namespace saker::load::foreign {
 namespace {
 
-constexpr std::size_t kPack = 8;  // Codes of 4 bits in a word.
+constexpr std::size_t kUnit =
+    8;  // Rows that are made together: AutoAWQ's words hold a code of each.
 // Where AutoAWQ puts outputs 0 to 7 in a word.
-constexpr std::array<std::uint32_t, kPack> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
+constexpr std::array<std::uint32_t, kUnit> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
 
 bool is_filled_with(const Tensor& words, std::uint32_t word) {
   const auto count = static_cast<std::size_t>(words.element_count());
@@ -66,7 +67,6 @@ void check_order(
   }
 }
 
-// Eight rows at a time, since a word of AutoAWQ's holds a code of each.
 struct QweightRows {
   Tensor codes;
   Tensor scales;
@@ -74,29 +74,28 @@ struct QweightRows {
   std::size_t columns = 0;
   std::size_t outputs = 0;
   bool is_awq = false;
+  std::uint32_t bits = 4;
   std::uint32_t offset = 0;
   RowScales row_scales;
 
-  std::uint32_t shift(std::size_t row) const {
-    return is_awq ? kAwqShift[row] : 4 * static_cast<std::uint32_t>(row);
-  }
+  std::size_t pack() const { return 32 / bits; }
 
   // MLX's words of rows [8 * unit, 8 * unit + 8).
   void put_codes(std::size_t unit, std::byte* to) const {
-    const std::size_t words = columns / kPack;
+    const std::size_t words = columns / pack();
     for (std::size_t at = 0; at < words; ++at) {
-      std::array<std::uint32_t, kPack> packed{};
-      for (std::size_t i = 0; i < kPack; ++i) {
+      std::array<std::uint32_t, kUnit> packed{};
+      for (std::size_t i = 0; i < kUnit; ++i) {
         if (!is_awq) {
-          packed[i] = word_at(codes, at * outputs + unit * kPack + i);
+          packed[i] = word_at(codes, at * outputs + unit * kUnit + i);
           continue;
         }
-        const std::uint32_t word = word_at(codes, (at * kPack + i) * (outputs / kPack) + unit);
-        for (std::size_t row = 0; row < kPack; ++row) {
+        const std::uint32_t word = word_at(codes, (at * kUnit + i) * (outputs / kUnit) + unit);
+        for (std::size_t row = 0; row < kUnit; ++row) {
           packed[row] |= (word >> kAwqShift[row] & 0xfU) << (4 * i);
         }
       }
-      for (std::size_t row = 0; row < kPack; ++row) {
+      for (std::size_t row = 0; row < kUnit; ++row) {
         std::memcpy(
             to + (row * words + at) * sizeof(std::uint32_t), &packed[row], sizeof(std::uint32_t)
         );
@@ -104,17 +103,25 @@ struct QweightRows {
     }
   }
 
+  std::uint32_t zero(std::size_t row, std::size_t group) const {
+    if (!zeros) {
+      return 1U << (bits - 1);
+    }
+    const std::uint32_t word = word_at(*zeros, group * (outputs / pack()) + row / pack());
+    const std::size_t place = row % pack();
+    const std::uint32_t shift =
+        is_awq ? kAwqShift[place] : bits * static_cast<std::uint32_t>(place);
+    return (word >> shift & ((1U << bits) - 1)) + offset;
+  }
+
   void put_scales(std::size_t unit, std::byte* to, std::byte* biases) const {
-    for (std::size_t row = 0; row < kPack; ++row) {
+    for (std::size_t i = 0; i < kUnit; ++i) {
+      const std::size_t row = unit * kUnit + i;
       row_scales.write(
-          [&](std::size_t group) { return float_at(scales, group * outputs + unit * kPack + row); },
-          [&](std::size_t group) {
-            return zeros ? (word_at(*zeros, group * (outputs / kPack) + unit) >> shift(row) & 0xfU
-                           ) + offset
-                         : 8U;
-          },
-          row_at(to, row, row_scales.bytes()),
-          row_at(biases, row, row_scales.bytes())
+          [&](std::size_t group) { return float_at(scales, group * outputs + row); },
+          [&](std::size_t group) { return zero(row, group); },
+          row_at(to, i, row_scales.bytes()),
+          row_at(biases, i, row_scales.bytes())
       );
     }
   }
@@ -159,6 +166,19 @@ struct PackedRows {
     }
   }
 };
+
+// The bits of a code, by how many words hold the zeros of all outputs.
+std::optional<std::int64_t> stored_bits(const ModuleParts& parts, std::int64_t outputs) {
+  const Tensor* zeros = parts.find("qzeros");
+  if (zeros != nullptr && zeros->shape.size() == 2) {
+    for (const std::int64_t bits : {2, 4, 8}) {
+      if (zeros->shape[1] * 32 == outputs * bits) {
+        return bits;
+      }
+    }
+  }
+  return std::nullopt;
+}
 
 std::vector<Tensor> all_of(const Tensor& codes, const Tensor& scales, const Tensor* zeros) {
   std::vector<Tensor> tensors = {codes, scales};
@@ -248,26 +268,30 @@ void check_zeros(
 
 }  // namespace
 
-AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
+AffineModule from_qweight(
+    const ModuleParts& parts, std::uint32_t gptq_offset, std::int64_t declared_bits
+) {
   const Tensor& codes = parts.matrix("qweight", kWords);
   const Tensor& scales = parts.matrix("scales", kFloats);
-  const auto pack = static_cast<std::int64_t>(kPack);
+  const Tensor* zeros = parts.find("qzeros");
+  const auto unit_rows = static_cast<std::int64_t>(kUnit);
   const std::int64_t outputs = scales.shape[1];
   const bool is_awq = codes.shape[1] != outputs;
-  if (outputs % pack != 0 || (is_awq && codes.shape[1] * pack != outputs)) {
-    parts.refuse("scales", scales, fmt::format("{} columns", codes.shape[1] * pack));
+  if (outputs % unit_rows != 0 || (is_awq && codes.shape[1] * unit_rows != outputs)) {
+    parts.refuse("scales", scales, fmt::format("{} columns", codes.shape[1] * unit_rows));
   }
+  const std::int64_t bits = is_awq ? 4 : stored_bits(parts, outputs).value_or(declared_bits);
+  const std::int64_t pack = 32 / bits;
   const std::int64_t columns = is_awq ? codes.shape[0] : codes.shape[0] * pack;
   const std::int64_t count = scales.shape[0];
   const Groups groups = cut_groups(parts, columns, count);
   check_order(parts, "g_idx", columns, count);
-  const Tensor* zeros = parts.find("qzeros");
   if (zeros != nullptr) {
     parts.at("qzeros", kWords, {count, outputs / pack});
   }
   auto tensor =
       affine_outputs(parts.path(), outputs, columns / pack, columns / groups.size, scales.dtype);
-  tensor.rows = outputs / pack;
+  tensor.rows = outputs / unit_rows;
   tensor.release = release_all(all_of(codes, scales, zeros));
   const QweightRows rows{
       .codes = codes,
@@ -276,6 +300,7 @@ AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
       .columns = static_cast<std::size_t>(columns),
       .outputs = static_cast<std::size_t>(outputs),
       .is_awq = is_awq,
+      .bits = static_cast<std::uint32_t>(bits),
       .offset = is_awq ? 0 : gptq_offset,
       .row_scales = RowScales(parts.path(), groups, scales.dtype),
   };
@@ -297,19 +322,27 @@ AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset) {
   };
   return {
       .tensor = std::move(tensor),
-      .format = {kernels::WeightKind::kAffine, 4, groups.size},
+      .format = {kernels::WeightKind::kAffine, static_cast<int>(bits), groups.size},
       .is_declared = zeros == nullptr && parts.find("g_idx") == nullptr,
   };
 }
 
-std::optional<std::uint32_t> symmetric_zero(const ModuleParts& parts) {
+std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts) {
   const Tensor* zeros = parts.find("qzeros");
-  if (zeros == nullptr || std::ranges::find(kWords, zeros->dtype) == kWords.end()) {
+  const Tensor* scales = parts.find("scales");
+  if (zeros == nullptr || scales == nullptr || scales->shape.size() != 2 ||
+      std::ranges::find(kWords, zeros->dtype) == kWords.end()) {
     return std::nullopt;
   }
-  for (const std::uint32_t zero : {7U, 8U}) {
-    if (is_filled_with(*zeros, zero * 0x11111111U)) {
-      return zero;
+  const auto bits = stored_bits(parts, scales->shape[1]);
+  if (!bits) {
+    return std::nullopt;
+  }
+  const std::uint32_t ones = 0xffffffffU / ((1U << *bits) - 1);  // 1 in each code of a word.
+  const std::uint32_t middle = 1U << (*bits - 1);
+  for (const std::uint32_t offset : {0U, 1U}) {
+    if (is_filled_with(*zeros, (middle - offset) * ones)) {
+      return offset;
     }
   }
   return std::nullopt;

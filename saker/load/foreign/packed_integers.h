@@ -7,8 +7,9 @@
 //
 //   AutoAWQ    qweight [K, N/8]: a word holds inputs' row k of outputs 0 2 4 6 1 3 5 7;
 //              qzeros [K/G, N/8] alike, or none: zero 8; scales [K/G, N].
-//   GPTQ       qweight [K/8, N]: a word holds 8 inputs; qzeros [K/G, N/8], less one in the format's
-//              first version; scales [K/G, N]; g_idx [K], which group an input is of.
+//   GPTQ       qweight [K/8, N]: a word holds 8 inputs (of 2 bits 16, of 8 bits 4); qzeros
+//              [K/G, N/8] alike, less one in the format's first version; scales [K/G, N]; g_idx
+//              [K], which group an input is of.
 //   compressed-tensors, pack-quantized   weight_packed [N, K/8] (or K/16, K/4): in order;
 //              weight_scale [N, K/G]; weight_zero_point [N/8, K/G] packed, or bytes [N, K/G] from
 //              the middle, or none: the middle; weight_g_idx [K], all -1 for none.
@@ -37,14 +38,18 @@ struct AffineModule {
   bool is_declared = false;
 };
 
-// The zero that all of a module's stored ones are, where they are all 7 or all 8: symmetric codes
-// in either version of GPTQ's format. Nothing for others, and without any.
-std::optional<std::uint32_t> symmetric_zero(const ModuleParts& parts);
+// What makes the middle (at 4 bits 8) of a module's stored zeros, where they are all the middle or
+// all one less: symmetric codes in either version of GPTQ's format. Nothing for others, and without
+// any.
+std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts);
 
 // Throws kCorruptData for parts that are missing or don't fit each other, kUnsupported for inputs
 // out of order (act-order) and groups that MLX has not. The tensors' `make` throws kCorruptData for
 // scales that are no finite numbers.
-AffineModule from_qweight(const ModuleParts& parts, std::uint32_t gptq_offset);
+// `declared_bits`: those of GPTQ's codes where no zeros are stored.
+AffineModule from_qweight(
+    const ModuleParts& parts, std::uint32_t gptq_offset, std::int64_t declared_bits
+);
 // `groups`: what the configuration says of such modules.
 AffineModule from_weight_packed(
     const ModuleParts& parts, const std::vector<DeclaredWeights>& groups

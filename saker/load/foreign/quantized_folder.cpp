@@ -135,8 +135,10 @@ Json read_config(const fs::path& folder) {
 void check_variant(const Method& method) {
   const Json& section = method.section;
   if (method.name == "awq" || method.name == "gptq") {
-    if (json_int(section, "bits", 4) != 4) {
-      refuse_field(method, "bits", "4");
+    const std::int64_t bits = json_int(section, "bits", 4);
+    const bool is_gptq = method.name == "gptq";
+    if (bits != 4 && !(is_gptq && (bits == 2 || bits == 8))) {
+      refuse_field(method, "bits", is_gptq ? "2, 4 or 8" : "4");
     }
     const auto version = section.find("version");
     if (version != section.end() && version->is_string() && *version != "gemm" &&
@@ -263,7 +265,8 @@ class QuantizedModel {
     const ModuleParts parts(tensors_, path);
     if (leaf == "qweight") {
       check_zeros(parts);
-      add_codes(path, from_qweight(parts, zeros_.offset(parts)));
+      const std::int64_t bits = json_int(method_.section, "bits", 4);
+      add_codes(path, from_qweight(parts, zeros_.offset(parts), bits));
       dtype_ = parts.at("scales").dtype;
     } else if (leaf == "weight_packed") {
       add_packed(path, parts, tensor);

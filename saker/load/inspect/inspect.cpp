@@ -119,7 +119,7 @@ Inspection inspect_any(const fs::path& path, std::optional<int> kv_bits, Weights
       failed ? failed.message() : "does not exist"
   );
   if (!fs::is_directory(status)) {
-    return path.extension() == ".gguf" ? inspect_gguf(path, weights) : inspect_file(path);
+    return path.extension() == ".gguf" ? inspect_gguf(path, kv_bits, weights) : inspect_file(path);
   }
   if (fs::exists(path / "adapter_config.json", failed)) {
     return inspect_adapter(path);

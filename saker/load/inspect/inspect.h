@@ -72,6 +72,20 @@ struct CacheLayer {
   bool operator==(const CacheLayer&) const = default;
 };
 
+// Memory of one conversation, in bytes.
+struct MemoryNeed {
+  std::size_t weight_bytes = 0;
+  std::int64_t tokens = 0;      // That the cache is counted for.
+  std::size_t token_bytes = 0;  // Of one of them, in all layers.
+  std::size_t cache_bytes = 0;
+  std::size_t work_bytes = 0;    // The arrays of a pass, and the program.
+  std::size_t usable_bytes = 0;  // What the machine, or the container, has.
+
+  std::size_t total() const { return weight_bytes + cache_bytes + work_bytes; }
+
+  bool fits() const { return total() <= usable_bytes; }
+};
+
 struct Inspection {
   PathKind kind = PathKind::kSafetensors;
   std::filesystem::path path;
@@ -87,6 +101,7 @@ struct Inspection {
   std::optional<AdapterSummary> adapter;
   std::vector<std::string> cache_layers;  // Class of each layer of a prompt cache.
   std::vector<CacheLayer> caches;         // Of a model's layers, where they were asked for.
+  std::optional<MemoryNeed> memory;       // Of a model that runs.
   bool runnable = false;
   std::string reason;  // Why it can't be run; empty when it can, or when running makes no sense.
   std::vector<std::string> warnings;

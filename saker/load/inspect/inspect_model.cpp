@@ -12,6 +12,8 @@
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/inspect/lenient.h"
+#include "saker/load/inspect/memory_need.h"
+#include "saker/load/inspect/tensor_check.h"
 #include "saker/load/inspect/tensor_headers.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
@@ -124,6 +126,9 @@ ModelSummary summarise_config(const Json& config) {
   }
   const auto section = config.find("text_config");
   const Json& text = section != config.end() && section->is_object() ? *section : config;
+  if (model.architecture.empty()) {
+    model.architecture = model.model_type;  // Of GGUF, and of configurations without the list.
+  }
   model.layers = lenient_int(text, "num_hidden_layers");
   model.hidden_size = lenient_int(text, "hidden_size");
   model.heads = lenient_int(text, "num_attention_heads");
@@ -154,25 +159,6 @@ bool is_table(std::string_view tensor) {
          models::is_token_table(tensor.substr(0, tensor.size() - kWeight.size()));
 }
 
-std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits) {
-  // Rows are float32 where the token table is.
-  const bool exact = std::ranges::any_of(headers, [](const auto& tensor) {
-    return is_table(tensor.first) && tensor.second.dtype == DType::kFloat32;
-  });
-  std::vector<CacheLayer> layers;
-  for (auto& layer :
-       models::layer_caches(config, {.kv_bits = kv_bits}, exact ? mx::float32 : mx::bfloat16)) {
-    layers.push_back({
-        .kind = std::move(layer.kind),
-        .bits = layer.state_bytes > 0 ? kernels::kUnquantizedBits : kv_bits,
-        .max_size = layer.max_size,
-        .token_bytes = layer.row_bytes,
-        .state_bytes = layer.state_bytes,
-    });
-  }
-  return layers;
-}
-
 void check_runs_alone(const Json& config, std::span<const std::string> tensors) {
   const std::string_view draft = draft_kind(config, tensors);
   require(
@@ -182,7 +168,7 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
 
 // Weights in dtypes that nothing computes with; other tensors may be of any, as long as nothing
 // asks for them.
-void check_tensors(const Headers& headers) {
+void check_dtypes(const Headers& headers) {
   bool has_table = false;
   for (const auto& [name, entry] : headers) {
     has_table = has_table || is_table(name);
@@ -232,6 +218,34 @@ ModelHeaders read_headers(const fs::path& path, const Json& config, Inspection& 
     }
   }
   return all;
+}
+
+// What the judgement goes by.
+struct Evidence {
+  const Json& config;  // With a known model type, where there is a roster.
+  const Headers& headers;
+  const std::optional<models::TensorRoster>& roster;
+};
+
+// Whether all tensors are there in their shapes, and the memory that they need.
+void judge(Inspection& result, const Evidence& evidence, std::optional<int> kv_bits) {
+  const auto& [config, headers, roster] = evidence;
+  check(result, [&, &tensors = headers] {
+    if (roster) {
+      check_tensors(*roster, tensors);
+    }
+  });
+  result.runnable = result.reason.empty();
+  if (kv_bits) {
+    check(result, [&, &json = config, &tensors = headers] {
+      result.caches = model_caches(json, tensors, *kv_bits);
+    });
+  }
+  if (result.runnable && roster) {
+    const auto caches = model_caches(config, headers, kv_bits.value_or(kernels::kUnquantizedBits));
+    result.memory = memory_need(*roster, headers, caches, *result.model);
+  }
+  result.runnable = result.reason.empty();
 }
 
 }  // namespace
@@ -297,16 +311,13 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
     }
   });
   result.parameters = count_parameters(headers, quantization, roster);
-  check(result, [&] { check_tensors(headers); });
+  check(result, [&] { check_dtypes(headers); });
+  judge(result, {named, headers, roster}, kv_bits);
   std::ranges::copy(generation.warnings, std::back_inserter(result.warnings));
-  result.runnable = result.reason.empty();
-  if (kv_bits) {
-    check(result, [&] { result.caches = model_caches(named, headers, *kv_bits); });
-  }
   return result;
 }
 
-Inspection inspect_gguf(const fs::path& path, Weights weights) {
+Inspection inspect_gguf(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
   Inspection result;
   result.kind = PathKind::kModel;
   const foreign::ForeignModel model = gguf::open_gguf(
@@ -325,10 +336,11 @@ Inspection inspect_gguf(const fs::path& path, Weights weights) {
   }
   const Headers headers = derived_headers(model);
   add_totals(result, headers);
-  result.parameters = count_parameters(headers, quantization);
+  std::optional<models::TensorRoster> roster;
+  check(result, [&] { roster = models::tensor_roster(model.config); });
+  result.parameters = count_parameters(headers, quantization, roster);
   result.warnings = model.notes;
-  check(result, [&] { models::check_config(model.config); });
-  result.runnable = result.reason.empty();
+  judge(result, {model.config, headers, roster}, kv_bits);
   return result;
 }
 

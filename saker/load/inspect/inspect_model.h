@@ -15,7 +15,9 @@ Inspection inspect_model(
     const std::filesystem::path& path, std::optional<int> kv_bits, Weights weights
 );
 
-// A GGUF file.
-Inspection inspect_gguf(const std::filesystem::path& path, Weights weights);
+// A GGUF file; `kv_bits` as above.
+Inspection inspect_gguf(
+    const std::filesystem::path& path, std::optional<int> kv_bits, Weights weights
+);
 
 }  // namespace saker::load

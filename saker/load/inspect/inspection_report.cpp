@@ -141,6 +141,69 @@ std::string cache_text(const CacheLayer& layer) {
   );
 }
 
+std::string bytes_text(std::size_t bytes) {
+  return short_count(static_cast<double>(bytes)) + "B";
+}
+
+void add_memory(std::string& text, const MemoryNeed& need) {
+  add_line(
+      text,
+      "memory",
+      fmt::format(
+          "{}: {} of weights, {} of cache for {} tokens ({} a token), {} to compute",
+          bytes_text(need.total()),
+          bytes_text(need.weight_bytes),
+          bytes_text(need.cache_bytes),
+          need.tokens,
+          bytes_text(need.token_bytes),
+          bytes_text(need.work_bytes)
+      )
+  );
+  add_line(
+      text,
+      "fits",
+      fmt::format(
+          "{}, this machine has {}", need.fits() ? "yes" : "no", bytes_text(need.usable_bytes)
+      )
+  );
+}
+
+Json memory_json(const MemoryNeed& need) {
+  return {
+      {"needed_bytes", need.total()},
+      {"weight_bytes", need.weight_bytes},
+      {"cache_bytes", need.cache_bytes},
+      {"cache_tokens", need.tokens},
+      {"token_bytes", need.token_bytes},
+      {"work_bytes", need.work_bytes},
+      {"usable_bytes", need.usable_bytes},
+      {"fits", need.fits()},
+  };
+}
+
+// How many tensors of an adapter there are, and where: one line instead of each by name.
+void add_adapter_tensors(std::string& text, const Inspection& inspection) {
+  std::map<std::string, int, std::less<>> modules;
+  for (const TensorSummary& tensor : inspection.tensors) {
+    std::string_view name = tensor.name;
+    for (const std::string_view suffix :
+         {".lora_a", ".lora_b", ".lora_A.weight", ".lora_B.weight", ".m", ".weight", ".bias"}) {
+      if (name.ends_with(suffix)) {
+        name.remove_suffix(suffix.size());
+        break;
+      }
+    }
+    const auto dot = name.rfind('.');
+    ++modules[std::string(dot == std::string_view::npos ? name : name.substr(dot + 1))];
+  }
+  std::vector<std::string> parts;
+  parts.reserve(modules.size());
+  for (const auto& [name, count] : modules) {
+    parts.push_back(fmt::format("{} {}", count, name));
+  }
+  add_line(text, "changes", fmt::format("tensors of {}", fmt::join(parts, ", ")));
+}
+
 // A line for each run of equal layers, and their sum.
 void add_caches(std::string& text, const std::vector<CacheLayer>& caches) {
   std::size_t total = 0;
@@ -227,6 +290,9 @@ Json inspection_json(const Inspection& inspection) {
   if (!inspection.cache_layers.empty()) {
     result["cache_layers"] = inspection.cache_layers;
   }
+  if (inspection.memory) {
+    result["memory"] = memory_json(*inspection.memory);
+  }
   if (!inspection.caches.empty()) {
     result["caches"] = caches_json(inspection.caches);
   }
@@ -265,10 +331,15 @@ std::string inspection_text(const Inspection& inspection) {
     add_line(text, "layers", count_names(inspection.cache_layers));
   }
   add_weights(text, inspection);
+  if (inspection.memory) {
+    add_memory(text, *inspection.memory);
+  }
   if (!inspection.caches.empty()) {
     add_caches(text, inspection.caches);
   }
-  if (!inspection.model) {
+  if (inspection.adapter) {
+    add_adapter_tensors(text, inspection);
+  } else if (!inspection.model) {
     add_file_contents(text, inspection);
   }
   for (const std::string& warning : inspection.warnings) {

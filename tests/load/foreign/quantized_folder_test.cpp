@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,6 +97,74 @@ TEST(QuantizedFolder, StoredZerosOfGptqDecideWhichVersionTheyAreOf) {
   add_gptq(tensors, "b", kMixed);
   EXPECT_EQ(zero_of(read({{"quant_method", "gptq"}, {"sym", false}}, tensors), "a"), 9.0F);
   EXPECT_EQ(zero_of(read({{"quant_method", "gptq"}, {"sym", true}}, tensors), "a"), 8.0F);
+}
+
+// Codes of 0, 1, 2... in each input's order; `zeros`: those of the outputs in the first version.
+TensorMap counted_gptq(std::uint32_t bits, const std::vector<std::uint32_t>& zeros) {
+  const std::uint32_t pack = 32 / bits;
+  const std::uint32_t mask = (1U << bits) - 1;
+  std::vector<std::uint32_t> words(kInputs / pack * zeros.size());
+  std::vector<std::uint32_t> zero_words(zeros.size() / pack);
+  for (std::uint32_t input = 0; input < kInputs; ++input) {
+    for (std::uint32_t output = 0; output < zeros.size(); ++output) {
+      words[input / pack * zeros.size() + output] |= ((input + output) & mask)
+                                                     << bits * (input % pack);
+    }
+  }
+  for (std::uint32_t output = 0; output < zeros.size(); ++output) {
+    zero_words[output / pack] |= zeros[output] << bits * (output % pack);
+  }
+  const auto outputs = static_cast<std::int64_t>(zeros.size());
+  TensorMap tensors;
+  tensors["a.qweight"] =
+      make_tensor(DType::kInt32, {kInputs / std::int64_t{pack}, outputs}, std::move(words));
+  tensors["a.qzeros"] =
+      make_tensor(DType::kInt32, {1, outputs / std::int64_t{pack}}, std::move(zero_words));
+  tensors["a.scales"] = filled(DType::kFloat32, {1, outputs}, 0.5F);
+  return tensors;
+}
+
+TEST(QuantizedFolder, CodesOfGptqMayHaveOtherBits) {
+  for (const std::uint32_t bits : {2U, 4U, 8U}) {
+    SCOPED_TRACE(bits);
+    std::vector<std::uint32_t> zeros;
+    for (std::uint32_t output = 0; output < 16; ++output) {
+      zeros.push_back(output % 3);
+    }
+    // What the configuration says is not asked where zeros tell the bits.
+    const Json section = {{"quant_method", "gptq"}, {"bits", 4}, {"sym", false}};
+    const ForeignModel model = read(section, counted_gptq(bits, zeros));
+    EXPECT_EQ(parse_quantization(model.config).overrides.at("a")->bits, static_cast<int>(bits));
+    const TensorMap tensors = make_tensors(model);
+    const auto biases = to_floats(tensors.at("a.biases"));
+    const Tensor& codes = tensors.at("a.weight");
+    const std::uint32_t pack = 32 / bits;
+    ASSERT_EQ(codes.shape, (std::vector<std::int64_t>{16, kInputs / std::int64_t{pack}}));
+    for (std::uint32_t output = 0; output < 16; ++output) {
+      EXPECT_EQ(biases[output], -0.5F * static_cast<float>(output % 3 + 1));
+      for (std::uint32_t input = 0; input < kInputs; ++input) {
+        std::uint32_t word = 0;
+        std::memcpy(
+            &word, codes.data.get() + 4 * ((output * kInputs + input) / pack), sizeof(word)
+        );
+        const std::uint32_t mask = (1U << bits) - 1;
+        ASSERT_EQ(word >> bits * (input % pack) & mask, (input + output) & mask);
+      }
+    }
+  }
+}
+
+TEST(QuantizedFolder, SymmetricCodesOfGptqHaveTheirOwnMiddle) {
+  for (const std::uint32_t bits : {2U, 4U, 8U}) {
+    const std::uint32_t middle = 1U << (bits - 1);
+    const std::vector<std::uint32_t> zeros(
+        16, middle
+    );  // Of the second version, labelled the first.
+    const ForeignModel model =
+        read({{"quant_method", "gptq"}, {"sym", true}}, counted_gptq(bits, zeros));
+    EXPECT_EQ(zero_of(model, "a"), static_cast<float>(middle));
+    EXPECT_EQ(model.notes.size(), 1U);
+  }
 }
 
 TEST(QuantizedFolder, ZerosThatAreDeclaredMustBeThere) {

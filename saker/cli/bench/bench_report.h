@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What `saker bench` measured, as text, JSON, a Markdown table, CSV, or a plot.
+
+#include "saker/base/json.h"
+#include "saker/engine/engine.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace saker::cli {
+
+struct BenchReport {
+  engine::ModelFacts facts;
+  engine::BenchRequest request;
+  engine::BenchResult result;
+  engine::MachineLimits limits;
+  std::size_t cache_bytes = 0;  // Read by one decode step.
+  std::size_t peak_bytes = 0;   // Of the process, up to this model.
+};
+
+Json bench_json(const BenchReport& report);
+
+// For people: several lines.
+std::string bench_text(const BenchReport& report);
+
+// A row for each model: medians, and how far repetitions went.
+std::string bench_markdown(std::span<const BenchReport> reports);
+
+// With a line of names; numbers are not rounded.
+std::string bench_csv(std::span<const BenchReport> reports);
+
+// An SVG picture with a bar for each model.
+std::string bench_plot(std::span<const BenchReport> reports);
+
+}  // namespace saker::cli

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An answer on the screen while it comes: a sign of life before its first word, thoughts dimmed or
+// folded into one line, words wrapped. Where standard output is no terminal only the answer itself
+// is written, to the byte.
+
+#include "saker/cli/chat/terminal.h"
+#include "saker/cli/chat/word_wrap.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace saker::cli {
+
+enum class ThoughtView : std::uint8_t {
+  kShown,   // Dimmed.
+  kFolded,  // One line says how long they take.
+};
+
+struct ViewOptions {
+  ThoughtView thoughts = ThoughtView::kShown;
+  bool wraps = true;
+  bool has_spinner = true;
+};
+
+class AnswerView {
+ public:
+  AnswerView(const Terminal& terminal, ViewOptions options);
+
+  // Nothing has come for a moment; `done` of `total` rows of the prompt have been run.
+  void wait(int done, int total);
+  void think(std::string_view piece);
+  void say(std::string_view piece);
+  // Ends the line and what else is open.
+  void end();
+
+  // Whether anything of the answer itself has come.
+  bool has_answer() const { return has_answer_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void spin(const std::string& text);
+  void clear_line();
+  void end_thoughts();
+  void show(const std::string& text);
+
+  const Terminal& terminal_;
+  ViewOptions options_;
+  WordWrap wrap_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_frame_ = {};
+  std::size_t frame_ = 0;
+  bool has_line_ = false;  // Of the spinner.
+  bool thinks_ = false;
+  bool has_answer_ = false;
+  bool ends_line_ = true;  // What was shown last.
+};
+
+}  // namespace saker::cli

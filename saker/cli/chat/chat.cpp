@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/chat/chat.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/request_fields.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace saker::cli {
+namespace {
+
+// Of the context that an answer may need, at most.
+constexpr std::int64_t kMostRoom = 1024;
+constexpr int kSummaryTokens = 512;
+
+constexpr std::string_view kSumUp =
+    "Summarize our conversation so far in a few sentences. Keep all facts, names, numbers and "
+    "decisions that matter for going on with it.";
+constexpr std::string_view kSummaryOf = "What have we talked about so far?";
+
+}  // namespace
+
+Chat::Chat(ChatModel model)
+    : model_(std::move(model)),
+      session_(model_.engine->open_session()),
+      conversation_(model_.opening) {}
+
+Chat::~Chat() {
+  model_.engine->close_session(session_);
+}
+
+void Chat::change_model(ChatModel model) {
+  const std::uint64_t session = model.engine->open_session();
+  model_ = std::move(model);  // Ends the old engine, and its session with it.
+  session_ = session;
+  last_.reset();
+}
+
+engine::GenerateRequest Chat::options() const {
+  engine::GenerateRequest request = model_.defaults;
+  apply_record(settings_, request);
+  if (!model_.has_seed && !settings_.contains("seed")) {
+    request.sampling.seed += again_;
+  }
+  return request;
+}
+
+void Chat::set_settings(Json settings) {
+  engine::GenerateRequest request = model_.defaults;
+  apply_record(settings, request);
+  sample::check_options(request.sampling, model_.engine->facts().vocab_size);
+  require(
+      request.max_tokens >= 1 || request.max_tokens == engine::kNoTokenLimit,
+      ErrorCode::kInvalidArgument,
+      "max_tokens: got {}, expected 1 or more, or -1 for no limit",
+      request.max_tokens
+  );
+  settings_ = std::move(settings);
+}
+
+void Chat::set_conversation(Conversation conversation) {
+  conversation_ = std::move(conversation);
+}
+
+void Chat::reset() {
+  model_.engine->close_session(session_);
+  session_ = model_.engine->open_session();
+  conversation_ = Conversation(model_.opening);
+  last_.reset();
+}
+
+int Chat::make_room(std::string_view question) {
+  const std::int64_t context = model_.engine->facts().context_length;
+  if (context <= 0 || !has_template()) {
+    return 0;
+  }
+  engine::GenerateRequest request = options();
+  std::int64_t room = std::min(kMostRoom, context / 4);
+  if (request.max_tokens > 0) {
+    room = std::min<std::int64_t>(room, request.max_tokens);
+  }
+  const auto tokens = [&](const Conversation& conversation) {
+    request.messages = conversation.asking(question);
+    return static_cast<std::int64_t>(model_.engine->prompt_tokens(request).size());
+  };
+  if (tokens(conversation_) <= context - room) {
+    return 0;
+  }
+  // To half of the context, so that not every turn from here on runs it anew.
+  Conversation shorter = conversation_;
+  int left = 0;
+  while (tokens(shorter) > context / 2 && shorter.drop_oldest()) {
+    ++left;
+  }
+  conversation_ = std::move(shorter);
+  return left;
+}
+
+engine::GenerateResult Chat::ask(std::string_view question, const StreamHooks& hooks) {
+  engine::GenerateRequest request = options();
+  if (has_template()) {
+    request.session = session_;
+    request.messages = conversation_.asking(question);
+  } else {
+    request.prompt = std::string(question);
+  }
+  engine::GenerateResult result = stream_request(*model_.engine, std::move(request), hooks);
+  conversation_.add_turn(
+      question, result.parts.value_or(text::AnswerParts{.content = result.text})
+  );
+  last_ = result;
+  return result;
+}
+
+engine::GenerateResult Chat::ask_again(const StreamHooks& hooks) {
+  Conversation before = conversation_;
+  const auto question = conversation_.undo();
+  require(question.has_value(), ErrorCode::kInvalidArgument, "there is no question to ask again");
+  try {
+    ++again_;
+    return ask(*question, hooks);
+  } catch (...) {
+    conversation_ = std::move(before);
+    throw;
+  }
+}
+
+engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
+  require(
+      has_template() && conversation_.turns() > 0,
+      ErrorCode::kInvalidArgument,
+      "there is nothing to sum up"
+  );
+  engine::GenerateRequest request = options();
+  request.session = session_;
+  request.thinking = false;
+  const std::int64_t context = model_.engine->facts().context_length;
+  request.max_tokens = kSummaryTokens;
+  if (context > 0) {
+    request.max_tokens = static_cast<int>(std::clamp<std::int64_t>(context / 4, 1, kSummaryTokens));
+  }
+  request.messages = conversation_.asking(kSumUp);
+  engine::GenerateResult result = stream_request(*model_.engine, std::move(request), hooks);
+  const bool is_summary = result.finish_reason != engine::FinishReason::kCancelled &&
+                          result.parts && !result.parts->content.empty();
+  if (is_summary) {
+    conversation_.clear();
+    conversation_.add_turn(kSummaryOf, {.content = result.parts->content});
+    last_ = result;
+  }
+  return result;
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What is wrong with a command line, in one line: what was got, what was expected, and the nearest
+// right name.
+
+#include "saker/cli/usage/typed_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace saker::cli {
+
+// REQUIRES: `error` is not a request for help or the version.
+std::string complaint(const TypedLine& line, const CLI::ParseError& error);
+
+}  // namespace saker::cli

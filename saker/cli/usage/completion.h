@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Completion of command lines in shells: their scripts ask the program itself what fits, so that it
+// is always true.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::cli {
+
+struct Candidate {
+  std::string text;
+  std::string help;  // One line; may be empty.
+};
+
+// What the last of `words`, which may be empty, can become; `words` are without the program's
+// name. None: a file, or anything. `models`: names of models that are here.
+std::vector<Candidate> candidates(
+    const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
+);
+
+// For bash, zsh or fish; empty for another name.
+std::string_view completion_script(std::string_view shell);
+
+}  // namespace saker::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker completion`: scripts with which shells complete command lines.
+#include "saker/cli/command.h"
+#include "saker/cli/output.h"
+#include "saker/cli/usage/checks.h"
+#include "saker/cli/usage/completion.h"
+#include "saker/hub/cached_models.h"
+#include "saker/hub/environment.h"
+#include "saker/load/named_models.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const load::NamedModel& model : load::named_models()) {
+    names.push_back(model.name);
+  }
+  for (const hub::CachedModel& model : hub::cached_models(hub::cache_dir())) {
+    names.push_back(model.repo);
+  }
+  return names;
+}
+
+// A line for each: the word, a tab, what it is.
+int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
+  std::string text;
+  for (const Candidate& candidate : candidates(app, words, model_names())) {
+    text += candidate.text + "\t" + candidate.help + "\n";
+  }
+  print(text);
+  return 0;
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, Action& action) {
+  auto shell = std::make_shared<std::string>();
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App& command = *app.add_subcommand(
+      "completion", "A script that completes command lines: source <(saker completion bash)"
+  );
+  command.add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(one_of({"bash", "zsh", "fish", "words"}))
+      ->type_name("bash|zsh|fish");
+  command.add_option("WORDS", *words, "What the script asks for")->group("");
+  command.callback([=, &app, &action] {
+    action = [=, &app] {
+      if (*shell == "words") {
+        return print_candidates(app, *words);
+      }
+      print(completion_script(*shell));
+      return 0;
+    };
+  });
+}
+
+}  // namespace saker::cli

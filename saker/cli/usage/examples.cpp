@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/usage/help.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace saker::cli {
+namespace {
+
+struct Example {
+  std::string_view command;
+  std::string_view lines;
+};
+
+constexpr Example kExamples[] = {
+    {"saker", R"(  saker run                                 chat with the bundled demo model
+  saker pull Qwen/Qwen3-0.6B                fetch a model from Hugging Face
+  saker run Qwen/Qwen3-0.6B                 chat with it
+  saker run Qwen/Qwen3-0.6B "Why is the sky blue?"
+  saker inspect model.gguf                  does it run here, and does it fit
+  saker help generate                       the options of a command
+)"},
+    {"saker run", R"(  saker run Qwen/Qwen3-0.6B                       a chat
+  saker run Qwen/Qwen3-0.6B "Why is the sky blue?"    one answer
+  git diff | saker run ./model --system "Review this change."
+  saker run ./model --temp 0.7 --top-p 0.9 --seed 1
+)"},
+    {"saker generate", R"(  saker generate ./model "Once upon a time" -n 100
+  saker generate ./model -p "Why?" --chat --temp 0.7 --json
+  saker generate ./model -f prompt.txt --stop "###"
+  saker generate ./model -f prompts.jsonl --batch 16 > answers.jsonl
+)"},
+    {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"
+  saker score ./model --text "The quick brown fox" --json
+  saker score ./model --adapter ./lora --diff --html page.html --text "Hello"
+  saker score ./model -f texts.jsonl -o scores.jsonl --resume
+)"},
+    {"saker perplexity", R"(  saker perplexity ./model -f wiki.txt
+  saker perplexity ./model -f chats.jsonl --context 2048 --json
+)"},
+    {"saker bench", R"(  saker bench ./model
+  saker bench ./model -p 2048 -n 64 -b 8
+  saker bench ./model ./model-4bit --format md --plot bench.svg
+)"},
+    {"saker tokenize", R"(  saker tokenize ./model "Hello there"
+  saker tokenize ./model -f prompt.txt --json
+)"},
+    {"saker detokenize", R"(  saker detokenize ./model 9707,1052
+)"},
+    {"saker template",
+     R"(  echo '[{"role": "user", "content": "Hi"}]' | saker template ./model --messages -
+)"},
+    {"saker inspect", R"(  saker inspect ./model
+  saker inspect model-Q4_K_M.gguf --kv-bits 8
+  saker inspect ./lora --json
+)"},
+    {"saker convert", R"(  saker convert ./model ./model-4bit --bits 4
+  saker convert model-Q4_K_M.gguf ./model
+  saker convert ./model ./model-mixed --recipe mixed_4_6
+  saker convert ./model ./merged --adapter ./lora --fuse
+)"},
+    {"saker create", R"(  saker create mario -f Modelfile
+  saker run mario
+)"},
+    {"saker pull", R"(  saker pull Qwen/Qwen3-0.6B
+  saker pull mlx-community/Qwen3-0.6B-4bit@main --json
+)"},
+    {"saker list", R"(  saker list
+  saker ls --json
+)"},
+    {"saker rm", R"(  saker rm Qwen/Qwen3-0.6B
+  saker rm mario --yes
+)"},
+    {"saker verify", R"(  saker verify Qwen/Qwen3-0.6B
+)"},
+    {"saker completion", R"(  source <(saker completion bash)                 for this shell
+  saker completion zsh > ~/.zfunc/_saker          for all
+  saker completion fish > ~/.config/fish/completions/saker.fish
+)"},
+    {"saker cache", R"(  saker cache save ./model -f manual.txt -o manual.safetensors
+  saker generate ./model -p "Sum it up." --cache-in manual.safetensors
+)"},
+    {"saker cache save", R"(  saker cache save ./model -f manual.txt -o manual.safetensors
+)"},
+    {"saker cache info", R"(  saker cache info manual.safetensors
+)"},
+    {"saker cache convert", R"(  saker cache convert old.safetensors new.safetensors
+)"},
+};
+
+}  // namespace
+
+std::string_view examples_of(std::string_view full_name) {
+  const auto* const found = std::ranges::find(kExamples, full_name, &Example::command);
+  return found == std::end(kExamples) ? std::string_view() : found->lines;
+}
+
+}  // namespace saker::cli

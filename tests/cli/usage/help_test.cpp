@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The help of every command: groups, examples, width; and what shells complete.
+#include "saker/cli/usage/help.h"
+
+#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/usage/completion.h"
+#include "saker/cli/usage/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class Help : public ::testing::Test {
+ protected:
+  Help() { add_commands(app_, action_); }
+
+  // All commands, those below others too.
+  std::vector<const CLI::App*> all() const {
+    std::vector<const CLI::App*> found{&app_};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      for (const CLI::App* below : commands_of(*found[i])) {
+        found.push_back(below);
+      }
+    }
+    return found;
+  }
+
+  std::vector<std::string> completed(std::vector<std::string> words) const {
+    std::vector<std::string> texts;
+    for (const Candidate& candidate : candidates(app_, std::move(words), {"org/model", "mario"})) {
+      texts.push_back(candidate.text);
+    }
+    return texts;
+  }
+
+  CLI::App app_;
+  Action action_;
+};
+
+TEST_F(Help, IsAtMostAHundredColumnsWide) {
+  for (const CLI::App* command : all()) {
+    std::istringstream lines(help_of(*command));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), kHelpWidth) << full_name(*command) << ": " << line;
+    }
+  }
+}
+
+TEST_F(Help, HasEveryOptionInAGroup) {
+  for (const CLI::App* command : all()) {
+    const std::string help = help_of(*command);
+    EXPECT_THAT(help, HasSubstr("Usage: " + full_name(*command)));
+    EXPECT_THAT(help, HasSubstr("\nGeneral:\n"));
+    for (const CLI::Option* option : options_of(*command)) {
+      if (!option->get_group().empty() && !option->check_name("paths")) {
+        EXPECT_THAT(help, HasSubstr(shown_name(*option))) << full_name(*command);
+        EXPECT_FALSE(option->get_description().empty()) << shown_name(*option);
+      }
+    }
+  }
+}
+
+TEST_F(Help, ShowsExamplesOfEveryCommand) {
+  for (const CLI::App* command : all()) {
+    const std::string_view examples = examples_of(full_name(*command));
+    EXPECT_FALSE(examples.empty()) << full_name(*command);
+    EXPECT_THAT(std::string(examples), HasSubstr("saker"));
+  }
+}
+
+TEST_F(Help, BeginsWithWhatIsNeededMost) {
+  const std::string help = help_of(*app_.get_subcommand("generate"));
+  const char* const order[] = {
+      "Usage:",
+      "Arguments:",
+      "Prompt:",
+      "Answer:",
+      "Sampling:",
+      "Repetition:",
+      "Drafts:",
+      "Engine:",
+      "Output:",
+      "General:",
+      "Examples:"
+  };
+  std::size_t last = 0;
+  for (const char* title : order) {
+    const std::size_t at = help.find(title);
+    ASSERT_NE(at, std::string::npos) << title;
+    EXPECT_GE(at, last) << title;
+    last = at;
+  }
+}
+
+TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
+  EXPECT_THAT(completed({"ge"}), ::testing::ElementsAre("generate"));
+  EXPECT_THAT(completed({""}), Contains("bench"));
+  EXPECT_THAT(completed({"cache", ""}), ::testing::ElementsAre("save", "info", "convert"));
+  EXPECT_THAT(completed({"help", "det"}), ::testing::ElementsAre("detokenize"));
+  EXPECT_THAT(completed({"run", "--tem"}), ::testing::ElementsAre("--temp", "--temperature"));
+  EXPECT_THAT(completed({"run", "--device", ""}), ::testing::ElementsAre("cpu", "gpu"));
+  EXPECT_THAT(completed({"run", "--think", "o"}), ::testing::ElementsAre("on", "off"));
+  EXPECT_THAT(completed({"run", "m"}), ::testing::ElementsAre("mario"));
+  EXPECT_THAT(completed({"run", "-m", "org"}), ::testing::ElementsAre("org/model"));
+  EXPECT_TRUE(completed({"run", "model", ""}).empty());
+  EXPECT_TRUE(completed({"generate", "-f", ""}).empty());
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_THAT(std::string(completion_script(shell)), HasSubstr("saker completion words --"));
+  }
+}
+
+}  // namespace
+}  // namespace saker::cli
