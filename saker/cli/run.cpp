@@ -12,6 +12,7 @@
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
 #include "saker/cli/request_args.h"
+#include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -99,6 +100,7 @@ int run_chat(const RunArgs& args) {
         chat, [&args](const std::string& name) { return load_chat_model(args, name); }, watcher
     );
   }
+  static_cast<void>(load::resolve_model(args.model.model));  // A wrong name is said first.
   const std::string question = args.prompt ? *args.prompt : piped_question();
   require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   Chat chat(load_chat_model(args, std::nullopt));

@@ -12,6 +12,7 @@ class Prompts(SakerTest):
         self.fails("generate", DEMO, "-p", "", says="empty")
         self.fails("run", DEMO, "-p", "", says="empty")
         self.fails("run", DEMO, says="empty")
+        self.fails("run", "/no/such/model", says="/no/such/model")
 
     def test_not_utf8(self):
         self.fails("generate", DEMO, "-f", self.write("p.txt", b"abc\xff\xfe"), says="UTF-8")

@@ -119,6 +119,9 @@ class Commands(Chat):
         terminal.ask(f"/read {notes}")
         terminal.ask("Who?")
         self.assertEqual(self.saved(terminal)[0]["content"], "mine\n\nWho?")
+        terminal.ask(f"/read {self.write('long.txt', 'long ' * 4000)}")
+        self.assertIn("the model's context is 2048 tokens long", terminal.ask("What?"))
+        self.assertNotIn("error", terminal.ask("What?"))
 
     def test_settings(self):
         terminal = self.started()
@@ -131,6 +134,8 @@ class Commands(Chat):
         self.assertIn("error:", terminal.ask("/set temp hot"))
         terminal.ask("/set num_predict 3")
         self.assertIn("[cut at the token limit", terminal.ask(FOX))
+        self.assertIn("max_tokens = 4", terminal.ask("/set max-tokens 4"))
+        terminal.ask("/set num_predict 3")
         self.assertIn("max_tokens    3", terminal.ask("/show settings"))
         terminal.ask("/set max_tokens default")
         self.assertNotIn("[cut", terminal.ask(FOX))
@@ -169,7 +174,7 @@ class Commands(Chat):
     def test_show(self):
         terminal = self.started()
         terminal.ask(WHO)
-        shown = terminal.ask("/show", until="1 turns")
+        shown = terminal.ask("/show", until="1 turn")
         for word in ("model", "path", "quantization", "context", "sampling", "max_tokens", "think"):
             self.assertIn(word, shown)
         terminal.prompt()
@@ -216,6 +221,12 @@ class Thinking(Chat):
         self.assertNotIn("content", self.json("generate", model, "-p", WHO, "--max-tokens", "4", "--json"))
         self.assertEqual(self.ok("run", model, "-p", WHO, "--temp", "0").decode(), answer["content"] + "\n")
 
+    def test_prompts_may_open_the_thoughts(self):
+        model = self.thinking_model()
+        (model / "chat_template.jinja").write_text((model / "chat_template.jinja").read_text() + "<think>\n")
+        answer = self.json("generate", model, "--chat", "-p", WHO, "--temp", "0", "--max-tokens", "5", "--json")
+        self.assertEqual((answer["reasoning"], answer["content"]), (answer["text"].strip(), ""))
+
     def test_on_a_terminal(self):
         model = self.thinking_model()
         terminal = self.started(model=model)
@@ -261,11 +272,14 @@ class Screen(Chat):
         self.assertGreater(seen.count("\n"), 3)
         self.assertLessEqual(max(map(len, seen.split("\n"))), 24)
         terminal.resize(60)
-        wide = terminal.ask("/regen")
-        self.assertGreater(max(map(len, wide.split("\n")[2:])), 24)
+        terminal.ask("/clear")
+        wide = terminal.ask(WHO)
+        self.assertTrue(24 < max(map(len, wide.split("\n"))) <= 60, wide)
         terminal.ask("/set nowordwrap")
-        whole = terminal.ask("/regen").split("\n")[1]
-        self.assertEqual(" ".join(seen.split()), " ".join(whole.split()))
+        terminal.ask("/clear")
+        whole = terminal.ask(WHO)
+        self.assertEqual(whole.count("\n"), 1)
+        self.assertEqual(seen.split(), whole.split())
 
     def test_what_is_typed_meanwhile_is_not_in_the_answer(self):
         terminal = self.started("--ignore-eos", "--max-tokens", "400")
@@ -278,6 +292,20 @@ class Screen(Chat):
         self.assertNotIn("zq", seen)
         terminal.expect("> ")
         terminal.expect("zqzq")
+
+    def test_a_shell_may_have_set_the_terminal_meanwhile(self):
+        terminal = self.started("--ignore-eos")
+        terminal.type(WHO + "\r")
+        terminal.expect("I am")
+        terminal.process.send_signal(signal.SIGSTOP)
+        os.waitpid(terminal.process.pid, os.WUNTRACED)
+        terminal.set_echo()
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.expect("a")
+        end = time.monotonic() + 30
+        while terminal.echoes() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertFalse(terminal.echoes())
 
     def test_the_terminal_is_given_back(self):
         for signal_number in (None, signal.SIGTERM, signal.SIGHUP):

@@ -39,7 +39,7 @@ class Repl(SakerTest):
         terminal.expect("\n")
         terminal.expect("> ")
         terminal.type("/stats\r")
-        self.assertIn("1 turns", terminal.expect("tokens/s"))
+        self.assertIn("1 turn", terminal.expect("tokens/s"))
         terminal.expect("> ")
         terminal.type("tell me a story\r")
         terminal.expect("> ")
@@ -124,7 +124,7 @@ class Repl(SakerTest):
     def test_a_bracketed_paste_is_one_question(self):
         terminal = self.terminal("--max-tokens", "4")
         terminal.type("\x1b[200~hello\rwho are you?\rbye\x1b[201~\r/stats\r")
-        self.assertIn("1 turns", terminal.expect("tokens/s"))
+        self.assertIn("1 turn", terminal.expect("tokens/s"))
         terminal.type("/quit\r")
         terminal.process.wait(timeout=30)
         history = (self.folder / "saker" / "history").read_text()

@@ -39,7 +39,7 @@ class Output(SakerTest):
         args = ("generate", DEMO, "-p", "hello", "--chat", "--max-tokens", "4")
         expected = self.ok(*args)
         for level, seen in (("trace", ("trace: prompt: ", "trace: pass: ", "trace: cache: ", "debug: request", "info: loaded")),
-                            ("debug", ("debug: request", "info: loaded")), ("info", ("info: loaded",)), ("warn", ()), ("off", ())):
+                            ("debug", ("debug: request", "info: loaded")), ("info", ("info: loaded",)), ("warn", ("warning: the answer was cut after 4 tokens",)), ("off", ())):
             for options, env in ((("--log-level", level), {}), ((), {"SAKER_LOG": level})):
                 with self.subTest(level=level, env=env):
                     done = run(*args, *options, env=env)

@@ -64,6 +64,11 @@ class Terminal:
     def echoes(self):
         return bool(termios.tcgetattr(self.master)[3] & termios.ECHO)
 
+    def set_echo(self):
+        settings = termios.tcgetattr(self.master)
+        settings[3] |= termios.ECHO
+        termios.tcsetattr(self.master, termios.TCSANOW, settings)
+
     def ask(self, line, until=None, timeout=60):
         """Types a line; returns what is shown behind it until the next prompt, or `until`."""
         self.type(line + "\r")

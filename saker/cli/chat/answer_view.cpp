@@ -23,6 +23,10 @@ constexpr auto kLongPrompt = std::chrono::seconds(1);
 
 }  // namespace
 
+void print_note(const Terminal& terminal, std::string_view text) {
+  print_styled(terminal.dim(wrapped(terminal, printable_line(text))) + "\n");
+}
+
 AnswerView::AnswerView(const Terminal& terminal, ViewOptions options)
     : terminal_(terminal),
       options_(options),

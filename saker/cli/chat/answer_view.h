@@ -27,6 +27,9 @@ struct ViewOptions {
   bool has_spinner = true;
 };
 
+// A line of ours between question and answer, dimmed.
+void print_note(const Terminal& terminal, std::string_view text);
+
 class AnswerView {
  public:
   AnswerView(const Terminal& terminal, ViewOptions options);

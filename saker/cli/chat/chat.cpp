@@ -135,6 +135,7 @@ engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
   engine::GenerateRequest request = options();
   request.session = session_;
   request.thinking = false;
+  request.sampling.temperature = 0.0;  // Facts, whatever answers are like.
   const std::int64_t context = model_.engine->facts().context_length;
   request.max_tokens = kSummaryTokens;
   if (context > 0) {

@@ -137,7 +137,7 @@ Then system(ChatShell& shell, std::string_view argument) {
   if (text.empty()) {
     note(shell, "no system message; /system TEXT sets one");
   } else {
-    print_text(text + "\n");
+    print_text(wrapped(shell.terminal, text) + "\n");
   }
   return Then::kGoOn;
 }
@@ -146,7 +146,7 @@ Then change_model(ChatShell& shell, std::string_view argument) {
   if (!argument.empty()) {
     shell.chat.change_model(shell.load(std::string(argument)));
   }
-  print(banner(shell.chat.model()));
+  print(wrapped(shell.terminal, banner(shell.chat.model())));
   return Then::kGoOn;
 }
 
@@ -155,11 +155,8 @@ Then show_stats(ChatShell& shell, std::string_view /*argument*/) {
     note(shell, "no answer yet");
     return Then::kGoOn;
   }
-  print(fmt::format(
-      "{}; {}\n",
-      fmt::format("{} turns", shell.chat.conversation().turns()),
-      describe(shell.chat.last()->stats)
-  ));
+  const int turns = shell.chat.conversation().turns();
+  note(shell, fmt::format("{}; {}", turns_text(turns), describe(shell.chat.last()->stats)));
   return Then::kGoOn;
 }
 

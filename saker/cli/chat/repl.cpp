@@ -87,8 +87,7 @@ class Repl {
   }
 
   int run() {
-    WordWrap wrap([this] { return terminal_.width(); });
-    print(wrap.push("Saker · " + banner(chat_.model())) + wrap.flush());
+    print(wrapped(terminal_, "Saker · " + banner(chat_.model())));
     note("Ask something; /? lists the commands, Ctrl-D leaves.");
     bool interrupted = false;
     while (true) {
@@ -136,15 +135,15 @@ class Repl {
   void explain_unknown(const ChatLine& line) {
     const std::string near =
         line.command == nullptr ? "" : fmt::format("; did you mean /{}?", line.command->name);
-    print(fmt::format(
-        "unknown command /{}{}; /? lists them, a space before the / asks it as a question\n",
+    note(fmt::format(
+        "unknown command /{}{}; /? lists them, a space before the / asks it as a question",
         line.text,
         near
     ));
   }
 
   void ask(std::string_view text) {
-    const std::string question = shell_.attached + std::string(text);
+    const std::string question = std::exchange(shell_.attached, {}) + std::string(text);
     if (const int left = chat_.make_room(question); left > 0) {
       note(fmt::format(
           "[the oldest {} left: the model's context of {} tokens is full; /compact would sum them "
@@ -154,7 +153,6 @@ class Repl {
       ));
     }
     answer([&](const StreamHooks& hooks) { return chat_.ask(question, hooks); });
-    shell_.attached.clear();
   }
 
   void answer(const Ask& ask) {

@@ -136,7 +136,17 @@ Then set_setting(ChatShell& shell, std::string_view argument) {
     settings.update(options.options);
   }
   shell.chat.set_settings(std::move(settings));
-  note(shell, describe_sampling(shell.chat.options().sampling));
+  const auto set = shell.chat.settings().find(own);
+  const bool is_set = set != shell.chat.settings().end();
+  note(
+      shell,
+      fmt::format(
+          "{} = {}; sampling: {}",
+          own,
+          is_set ? set->dump() : std::string(value),
+          describe_sampling(shell.chat.options().sampling)
+      )
+  );
   return Then::kGoOn;
 }
 
@@ -188,16 +198,20 @@ Then show(ChatShell& shell, std::string_view argument) {
     print_text(fmt::format("  {:<13} {}\n", "system", system.empty() ? "none" : system));
   }
   if (is_all) {
-    print(fmt::format("  {:<13} {} turns\n", "conversation", conversation.turns()));
+    const int turns = conversation.turns();
+    print(fmt::format("  {:<13} {} turn{}\n", "conversation", turns, turns == 1 ? "" : "s"));
   } else if (argument == "messages" || argument == "conversation") {
     for (const Json& message : conversation.messages()) {
       const auto role = message.at("role").get<std::string>();
-      print_text(fmt::format("{}: {}\n", role, message_text(message)));
+      print_text(wrapped(shell.terminal, fmt::format("{}: {}\n", role, message_text(message))));
     }
   } else if (argument == "thoughts") {
     const auto& last = shell.chat.last();
     const bool has = last && last->parts && !last->parts->reasoning.empty();
-    print_text(has ? last->parts->reasoning + "\n" : "no thoughts in the last answer\n");
+    print_text(
+        has ? wrapped(shell.terminal, last->parts->reasoning) + "\n"
+            : "no thoughts in the last answer\n"
+    );
   } else {
     constexpr std::array<std::string_view, 5> kKnown{
         "model", "info", "settings", "parameters", "system"

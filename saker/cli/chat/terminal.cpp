@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/chat/terminal.h"
 
-#include "saker/base/characters/printable.h"
-#include "saker/cli/output.h"
-
 #include "saker_rs_terminal.h"
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -42,10 +39,6 @@ std::size_t Terminal::width() const {
     return 0;
   }
   return size.ws_col;
-}
-
-void print_note(const Terminal& terminal, std::string_view text) {
-  print_styled(terminal.dim(printable_line(text)) + "\n");
 }
 
 std::string Terminal::styled(std::string_view code, std::string_view text) const {

@@ -45,7 +45,4 @@ class Terminal {
   bool has_colors_;
 };
 
-// A line of ours between question and answer, dimmed.
-void print_note(const Terminal& terminal, std::string_view text);
-
 }  // namespace saker::cli

@@ -5,7 +5,24 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace saker::cli {
+namespace {
+
+// Also a handler: a shell that lets a stopped program go on has set the terminal as it likes it.
+// In the background the terminal is not ours to change.
+void stop_echo(int /*signal*/) {
+  const int before = errno;
+  termios now{};
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &now) == 0) {
+    now.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &now);
+  }
+  errno = before;
+}
+
+}  // namespace
 
 TypedAhead::TypedAhead() {
   termios now{};
@@ -14,8 +31,18 @@ TypedAhead::TypedAhead() {
     return;
   }
   before_ = now;
-  now.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-  tcsetattr(STDIN_FILENO, TCSANOW, &now);
+  stop_echo(0);
+  struct sigaction action{};
+  action.sa_handler = stop_echo;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGCONT, &action, &went_on_before_);
+}
+
+TypedAhead::~TypedAhead() {
+  if (before_) {
+    sigaction(SIGCONT, &went_on_before_, nullptr);
+  }
+  restore();
 }
 
 void TypedAhead::restore() const {

@@ -2,8 +2,9 @@
 #pragma once
 
 // Keeps what is typed while an answer comes out of that answer: the terminal doesn't echo it, and
-// the next prompt shows it.
+// the next prompt shows it. That holds after Ctrl-Z and `fg`, too. One at a time.
 
+#include <signal.h>
 #include <termios.h>
 
 #include <optional>
@@ -16,7 +17,7 @@ class TypedAhead {
   TypedAhead();
 
   // Gives the terminal back as it was.
-  ~TypedAhead() { restore(); }
+  ~TypedAhead();
 
   TypedAhead(const TypedAhead&) = delete;
   TypedAhead& operator=(const TypedAhead&) = delete;
@@ -26,6 +27,7 @@ class TypedAhead {
 
  private:
   std::optional<termios> before_;
+  struct sigaction went_on_before_{};  // Of SIGCONT.
 };
 
 }  // namespace saker::cli

@@ -2,7 +2,6 @@
 #include "saker/cli/chat/word_wrap.h"
 
 #include "saker/base/characters/utf8_character.h"
-#include "saker/cli/chat/terminal.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +14,12 @@ constexpr std::size_t kLongestWord = 1024;
 constexpr std::string_view kFence = "```";
 
 }  // namespace
+
+std::string wrapped(const Terminal& terminal, std::string_view text) {
+  WordWrap wrap([&terminal] { return terminal.width(); });
+  std::string shown = wrap.push(text);
+  return shown + wrap.flush();
+}
 
 std::string WordWrap::push(std::string_view piece) {
   std::string shown;

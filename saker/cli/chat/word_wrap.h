@@ -5,6 +5,8 @@
 // being written is held back. Lines of code between ``` and of tables stay as they are. Joined, the
 // output is the text with some white space become line breaks.
 
+#include "saker/cli/chat/terminal.h"
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -36,5 +38,8 @@ class WordWrap {
   bool is_code_ = false;   // Between lines that begin with ```.
   bool is_table_ = false;  // The line begins with a bar.
 };
+
+// A whole text, broken where the window of `terminal` ends.
+std::string wrapped(const Terminal& terminal, std::string_view text);
 
 }  // namespace saker::cli
