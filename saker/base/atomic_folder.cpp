@@ -2,13 +2,19 @@
 #include "saker/base/atomic_folder.h"
 
 #include "saker/base/error.h"
+#include "saker/base/file_lock.h"
 #include "saker/base/files/temporary_path.h"
 #include "saker/base/utf8.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace saker {
 namespace {
@@ -32,6 +38,56 @@ void sync_folder(const fs::path& path) {
   }
 }
 
+int open_folder(const fs::path& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+// Whether `candidate` may be a temporary_path of `path`; false where the name is not in it.
+bool is_temporary_of(const fs::path& candidate, const fs::path& path) {
+  constexpr std::string_view kEnd = ".tmp";
+  constexpr std::size_t kDigits = 16;
+  const std::string start = "." + path.filename().native() + ".";
+  const std::string name = candidate.filename().native();
+  return name.size() == start.size() + kDigits + kEnd.size() && name.starts_with(start) &&
+         name.ends_with(kEnd) &&
+         name.substr(start.size(), kDigits).find_first_not_of("0123456789abcdef") ==
+             std::string::npos;
+}
+
+// Whether somebody holds the folder's lock.
+bool is_locked(const fs::path& folder) {
+  const int descriptor = open_folder(folder);
+  const bool locked = descriptor < 0 || !try_lock(descriptor);
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  return locked;
+}
+
+// Removes temporary folders for `path` whose process has ended. `own` is locked, which tells where
+// the file system has no locks. Young ones stay: another process may have made one a moment ago,
+// and not locked it yet.
+void remove_stale(const fs::path& path, const fs::path& own) {
+  constexpr auto kYoung = std::chrono::minutes(1);
+  std::error_code failed;
+  std::vector<fs::path> stale;
+  fs::directory_iterator entry(path.parent_path(), failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    std::error_code unknown;
+    const auto changed = entry->last_write_time(unknown);
+    if (entry->path() != own && is_temporary_of(entry->path(), path) && !unknown &&
+        fs::file_time_type::clock::now() - changed > kYoung) {
+      stale.push_back(entry->path());
+    }
+  }
+  for (const fs::path& folder : stale) {
+    if (is_locked(own) && !is_locked(folder)) {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+    }
+  }
+}
+
 }  // namespace
 
 AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
@@ -50,12 +106,20 @@ AtomicFolder::AtomicFolder(const fs::path& path) : path_(plain_name(path)) {
   );
   temporary_ = temporary_path(path_);
   make_new_folder(temporary_, path);
+  lock_ = open_folder(temporary_);
+  if (lock_ >= 0) {
+    try_lock(lock_);
+    remove_stale(path_, temporary_);
+  }
 }
 
 AtomicFolder::~AtomicFolder() {
   if (!committed_) {
     std::error_code ignored;
     fs::remove_all(temporary_, ignored);
+  }
+  if (lock_ >= 0) {
+    ::close(lock_);
   }
 }
 

@@ -3,7 +3,8 @@
 
 // A folder that appears whole or not at all: filled under a temporary name beside the final one,
 // then renamed. Whatever ends the process in between leaves at most the temporary folder (see
-// temporary_path.h), which nothing takes up again.
+// temporary_path.h), which the next one for the same name removes: a lock tells that its process
+// still works on it.
 // Files in it that must outlive a power failure are written by AtomicFile.
 
 #include <filesystem>
@@ -29,6 +30,7 @@ class AtomicFolder {
  private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
+  int lock_ = -1;  // The temporary folder itself, locked while this lives.
   bool committed_ = false;
 };
 

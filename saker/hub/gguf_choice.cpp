@@ -163,7 +163,7 @@ std::string gguf_label(const GgufModel& model, std::span<const GgufModel> all) {
     end = stem.substr(stem.size() - end.size() - kDynamic.size());
   }
   const auto found = find_ends(all, lower(end));
-  return found.size() == 1 && found.front()->path == model.path ? end : model.path;
+  return !end.empty() && found.size() == 1 && found.front()->path == model.path ? end : model.path;
 }
 
 const GgufModel& choose_gguf(

@@ -157,7 +157,8 @@ std::optional<ModelName> parse_page(std::string_view path) {
   const std::string file = percent_decode(place.substr(std::min(revision_end + 1, place.size())));
   const bool is_file = kind == "blob" || kind == "resolve" || kind == "raw";
   const bool is_tree = (kind == "tree" || kind == "commit") && file.empty();
-  if (!is_repo(name.repo) || !is_revision(name.revision) || (!is_file && !is_tree)) {
+  const bool has_colon = name.revision.find(':') != std::string::npos;  // As no ref of git.
+  if (!is_repo(name.repo) || !is_revision(name.revision) || has_colon || (!is_file && !is_tree)) {
     return std::nullopt;
   }
   if (file.ends_with(".gguf")) {
@@ -174,12 +175,12 @@ std::optional<ModelName> parse_model_name(std::string_view text) {
   if (!path) {
     return parse_plain(text);
   }
-  if (auto name = parse_page(*path)) {
-    return name;
+  auto name = parse_page(*path);
+  if (!name) {
+    name = parse_plain(plain_address(*path));
   }
-  auto name = parse_plain(plain_address(*path));
-  // Pages of the hub itself, "hf.co/models", have no slash.
-  return name && has_owner(name->repo) ? std::move(name) : std::nullopt;
+  // Pages of the hub itself, "hf.co/models", have no slash; and nobody is called "hf.co".
+  return name && has_owner(name->repo) && !path_at_hub(name->repo) ? std::move(name) : std::nullopt;
 }
 
 ModelName require_model_name(std::string_view text) {

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 namespace saker {
 namespace {
@@ -61,6 +63,32 @@ TEST(AtomicFolder, AdoptsNothing) {
   AtomicFolder folder(dir.path() / "made");
   folder.commit();
   EXPECT_EQ(entries(dir.path() / "made"), 0);
+}
+
+// Those of processes that ended, of the same name, and not of a moment ago.
+TEST(AtomicFolder, RemovesWhatEndedProcessesLeft) {
+  const TemporaryDir dir;
+  const auto leave = [&](const std::string& name, std::chrono::minutes age) {
+    dir.write(name + "/model.safetensors", "half");
+    const auto then = std::filesystem::file_time_type::clock::now() - age;
+    std::filesystem::last_write_time(dir.path() / name, then);
+  };
+  leave(".made.0123456789abcdef.tmp", std::chrono::minutes(5));
+  leave(".made.fedcba9876543210.tmp", std::chrono::minutes(0));
+  leave(".other.0123456789abcdef.tmp", std::chrono::minutes(5));
+  leave(".made.notes.tmp", std::chrono::minutes(5));
+  {
+    AtomicFolder first(dir.path() / "made");
+    std::filesystem::last_write_time(
+        first.path(), std::filesystem::file_time_type::clock::now() - std::chrono::minutes(5)
+    );
+    const AtomicFolder second(dir.path() / "made");
+    EXPECT_TRUE(std::filesystem::exists(first.path()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / ".made.0123456789abcdef.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / ".made.fedcba9876543210.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / ".other.0123456789abcdef.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / ".made.notes.tmp"));
 }
 
 TEST(AtomicFolder, ReplacesOnlyEmptyFolders) {

@@ -76,6 +76,13 @@ class Models(SakerTest):
         self.fails("generate", "/nonexistent/model", "-p", "hi", says="/nonexistent/model")
         self.fails("generate", self.folder, "-p", "hi", says="config.json")
 
+    def test_weights_in_files_that_are_not_read(self):
+        model = self.demo_copy()
+        (model / "model.safetensors").rename(model / "pytorch_model.bin")
+        self.fails("generate", model, "-p", "hi", says="save_pretrained writes safetensors")
+        (model / "pytorch_model.bin").rename(model / "model.gguf")
+        self.fails("generate", model, "-p", "hi", says="give this file itself")
+
     def test_unknown_architecture(self):
         message = self.fails("generate", self.demo_copy(model_type="mamba9"), "-p", "hi", says="mamba9")
         self.assertIn("qwen3", message)

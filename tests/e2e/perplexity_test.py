@@ -2,6 +2,7 @@
 """Perplexity: mlx-lm's figure on its windows, the scorer's log-probabilities on others."""
 import json
 import math
+import re
 import statistics
 import unittest
 import unittest.mock
@@ -89,6 +90,13 @@ class Perplexity(SakerTest):
             self.assertEqual(result["tokens"], tokens)
             self.assertAlmostEqual(result["perplexity"] / perplexity, 1, 4)
             self.assertAlmostEqual(result["standard_error"] / error, 1, 4)
+
+    def test_the_text_has_as_many_digits_as_the_error_allows(self):
+        file = self.write("t.txt", "Saker is a runtime for language models. " * 20)
+        text = self.ok("perplexity", DEMO, "-f", file).decode()
+        value, error = re.match(r"perplexity ([\d.]+) \u00b1 ([\d.]+),", text).groups()
+        self.assertEqual(len(value.partition(".")[2]), len(error.partition(".")[2]))
+        self.assertLessEqual(len(error.replace(".", "").strip("0")), 2)
 
     def test_refusals(self):
         model, file = GOLDEN / "llama", self.records(IDS)

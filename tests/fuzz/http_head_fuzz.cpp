@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as what servers answer to a GET, one answer after the other, each with a zero byte
-// behind it: through libcurl, as a list or as a file of a model. The GET ends with a body that its
-// receiver took in order, or with a typed error. The first byte chooses who receives, the second
-// how much of the file is there.
+// behind it: through libcurl, as a list, as a file of a model or as a range of one. The GET ends
+// with a body that its receiver took in order, or with a typed error. The first byte chooses who
+// receives, the second how much of the file is there.
 #include "saker/base/error.h"
 #include "saker/hub/blob_download.h"
 #include "saker/hub/http_get.h"
@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,9 +38,16 @@ constexpr std::uintmax_t kFileBytes = 64;
 // Bytes in order, as a list has them.
 class Text final : public hub::Receiver {
  public:
-  explicit Text(std::uintmax_t have) : have_(have) {}
+  // `wanted`: bytes behind those that are there, alone; none: all.
+  Text(std::uintmax_t have, std::optional<std::uintmax_t> wanted) : have_(have) {
+    if (wanted) {
+      end_ = have + *wanted;
+    }
+  }
 
   std::uintmax_t have() const override { return have_; }
+
+  std::optional<std::uintmax_t> wanted_end() const override { return end_; }
 
   void check(const hub::ResponseHead& head) override { expect(head.status >= 200); }
 
@@ -53,6 +61,7 @@ class Text final : public hub::Receiver {
   void write(std::span<const std::byte> bytes) override {
     expect(begun_);
     have_ += bytes.size();
+    expect(!end_ || have_ <= *end_);
     wrote_ = true;
   }
 
@@ -61,10 +70,11 @@ class Text final : public hub::Receiver {
     wrote_ = false;
   }
 
-  bool is_complete() const override { return true; }
+  bool is_complete() const override { return !end_ || have_ == *end_; }
 
  private:
   std::uintmax_t have_;
+  std::optional<std::uintmax_t> end_;
   bool begun_ = false;  // In this answer, also below.
   bool wrote_ = false;
 };
@@ -139,7 +149,8 @@ void run(hub::Receiver& receiver, saker::fuzz::Input& input, const Next& next) {
   hub::FetcherOptions options;
   options.endpoint = "http://127.0.0.1:9";
   options.token = "secret";
-  hub::HttpGet get(options, "/api/models/a/b", "fuzz", receiver);
+  hub::Contact contact;
+  hub::HttpGet get(options, contact, "/api/models/a/b", "fuzz", receiver);
   constexpr int kMost = 16;  // With pauses that are left out here a GET ends by itself later.
   for (int i = 0; i < kMost && !answer(get, input.text()); ++i) {
     next();
@@ -175,13 +186,16 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   saker::fuzz::Input input(data, size);
-  const bool is_file = input.byte() % 2 == 1;
+  const unsigned kind = input.byte();
+  const bool is_file = kind % 2 == 1;
+  const bool is_range = kind % 4 == 2;
   const std::uintmax_t have = input.byte();
   try {
     if (is_file) {
       run_file(have, input);
     } else {
-      Text text(have);
+      constexpr std::uintmax_t kWanted = 16;
+      Text text(have, is_range ? std::optional(kWanted) : std::nullopt);
       run(text, input, [&] { text.next_answer(); });
     }
   } catch (const saker::Error&) {  // The expected answer to most inputs.

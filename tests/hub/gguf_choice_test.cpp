@@ -94,6 +94,7 @@ TEST(GgufChoice, LabelsChooseWhatTheyLabel) {
        {kMany,
         Paths{"a-Q8_0.gguf", "b-Q8_0.gguf"},
         Paths{"x/model.gguf", "y/model.gguf"},
+        Paths{".gguf", "a-.gguf"},
         Paths{"some.gguf"}}) {
     const auto models = gguf_models(paths);
     for (const GgufModel& model : models) {

@@ -132,13 +132,22 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
   return tokens;
 }
 
-// As many as the error has two digits that count: 3208.5 ± 4.2, 14.312 ± 0.021.
-int decimals_of(double error) {
-  constexpr int kMost = 4;
-  if (!std::isfinite(error) || error <= 0.0) {
-    return kMost;
+// As far as the error has two digits: "3208.5 ± 4.2", "179000 ± 16000".
+std::string with_error(double value, double error) {
+  constexpr int kMostDecimals = 4;
+  if (!std::isfinite(value) || !std::isfinite(error) || error <= 0.0) {
+    return fmt::format("{:.{}f} ± {:.{}f}", value, kMostDecimals, error, kMostDecimals);
   }
-  return std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, kMost);
+  const int decimals = std::min(1 - static_cast<int>(std::floor(std::log10(error))), kMostDecimals);
+  const double step = std::pow(10.0, std::max(-decimals, 0));
+  const int shown = std::max(decimals, 0);
+  return fmt::format(
+      "{:.{}f} ± {:.{}f}",
+      std::round(value / step) * step,
+      shown,
+      std::round(error / step) * step,
+      shown
+  );
 }
 
 int run_perplexity(PerplexityArgs args) {
@@ -172,13 +181,9 @@ int run_perplexity(PerplexityArgs args) {
     }));
     return 0;
   }
-  const int digits = decimals_of(result.standard_error);
   print(fmt::format(
-      "perplexity {:.{}f} ± {:.{}f}, {} of {} tokens in {} windows, {:.1f} tokens/s\n",
-      result.perplexity,
-      digits,
-      result.standard_error,
-      digits,
+      "perplexity {}, {} of {} tokens in {} windows, {:.1f} tokens/s\n",
+      with_error(result.perplexity, result.standard_error),
       result.scored,
       tokens.size(),
       result.windows,

@@ -78,6 +78,9 @@ constexpr Example kExamples[] = {
   saker completion zsh > ~/.zfunc/_saker          for all
   saker completion fish > ~/.config/fish/completions/saker.fish
 )"},
+    {"saker man", R"(  saker man | man -l -
+  saker man > ~/.local/share/man/man1/saker.1
+)"},
     {"saker cache", R"(  saker cache save ./model -f manual.txt -o manual.safetensors
   saker generate ./model -p "Sum it up." --cache-in manual.safetensors
 )"},

@@ -4,6 +4,7 @@
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/usage/checks.h"
 #include "saker/cli/usage/help.h"
+#include "saker/cli/usage/man_page.h"
 #include "saker/engine/logging.h"
 
 #include <algorithm>
@@ -91,6 +92,7 @@ void add_parts(CLI::App& app, Action& action) {
   add_template(app, action);
   add_cache(app, action);
   add_completion(app, action);
+  add_man(app, action);
 }
 
 void add_group(

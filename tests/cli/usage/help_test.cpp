@@ -4,6 +4,7 @@
 
 #include "saker/cli/usage/command_tree.h"
 #include "saker/cli/usage/completion.h"
+#include "saker/cli/usage/man_page.h"
 #include "saker/cli/usage/program.h"
 
 #include <gmock/gmock.h>
@@ -99,6 +100,14 @@ TEST_F(Help, BeginsWithWhatIsNeededMost) {
     EXPECT_GE(at, last) << title;
     last = at;
   }
+}
+
+TEST_F(Help, IsAlsoTheManualPage) {
+  const std::string page = man_page(app_);
+  EXPECT_EQ(page.substr(0, 11), ".TH SAKER 1");
+  EXPECT_THAT(page, HasSubstr(".SH \"saker cache save\"\n"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-max\\-tokens INT"));
+  EXPECT_THAT(page, Not(HasSubstr("\n'")));
 }
 
 TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
