@@ -209,6 +209,22 @@ void bind_result(nb::module_& module) {
           "Without the stop string; empty without a tokenizer."
       )
       .def_prop_ro(
+          "content",
+          [](const GenerateResult& self) {
+            return self.parts ? nb::object(as_text(self.parts->content)) : nb::none();
+          },
+          nb::sig("def content(self) -> str | None"),
+          "Of an answer to messages: the text behind the thoughts."
+      )
+      .def_prop_ro(
+          "reasoning",
+          [](const GenerateResult& self) {
+            return self.parts ? nb::object(as_text(self.parts->reasoning)) : nb::none();
+          },
+          nb::sig("def reasoning(self) -> str | None"),
+          "Of an answer to messages: what the model thinks before it answers."
+      )
+      .def_prop_ro(
           "finish_reason",
           [](const GenerateResult& self) { return engine::finish_reason_name(self.finish_reason); },
           "``stop``, ``length`` or ``cancelled``."

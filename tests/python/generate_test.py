@@ -25,6 +25,8 @@ class Generate(DemoTest):
         chat = self.model.base().generate([{"role": "user", "content": "Who are you?"}], max_tokens=60)
         self.assertIn("Saker", chat.text)
         self.assertEqual(chat.finish_reason, "stop")
+        self.assertEqual((chat.content, chat.reasoning), (chat.text, ""))
+        self.assertEqual((text.content, text.reasoning), (None, None))
 
     def test_thinking_is_an_option(self):
         question = [{"role": "user", "content": [{"type": "text", "text": "Who are you?"}]}]
