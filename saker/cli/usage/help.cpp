@@ -125,7 +125,8 @@ std::size_t rank(std::string_view group) {
 void add_row(std::vector<Section>& sections, const std::string& title, Row row) {
   auto found = std::ranges::find(sections, title, &Section::title);
   if (found == sections.end()) {
-    found = sections.insert(sections.end(), Section{title, {}});
+    const auto is_later = [&](const Section& other) { return rank(other.title) > rank(title); };
+    found = sections.insert(std::ranges::find_if(sections, is_later), Section{title, {}});
   }
   found->rows.push_back(std::move(row));
 }
@@ -146,7 +147,6 @@ std::vector<Section> sections_of(const CLI::App& command) {
     }
     add_row(options, group_of(*option), {std::move(name), option->get_description()});
   }
-  std::ranges::stable_sort(options, {}, [](const Section& section) { return rank(section.title); });
   std::ranges::move(options, std::back_inserter(sections));
   return sections;
 }
