@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the program, MLX beside it, and the bundled model.
+# `cmake --install`: the program, MLX beside it, the bundled model, the manual page and completions.
 include(GNUInstallDirs)
 install(TARGETS saker RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 get_filename_component(_mlx_parent "${SAKER_MLX_DIR}" DIRECTORY)
@@ -9,3 +9,27 @@ if(_mlx_libs)
   install(DIRECTORY ${_mlx_libs} DESTINATION lib/saker)
 endif()
 install(DIRECTORY models/demo DESTINATION "${CMAKE_INSTALL_DATADIR}/saker/models" OPTIONAL)
+
+# What the program writes itself. Nothing where the installed one does not run, as after compiling for another machine.
+install(
+  CODE
+    [[
+  set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  function(saker_write folder file)
+    execute_process(
+      COMMAND "${root}/bin/saker" ${ARGN}
+      OUTPUT_VARIABLE text
+      RESULT_VARIABLE failed
+      ERROR_QUIET
+    )
+    if(NOT failed)
+      message(STATUS "Installing: ${root}/share/${folder}/${file}")
+      file(WRITE "${root}/share/${folder}/${file}" "${text}")
+    endif()
+  endfunction()
+  saker_write(man/man1 saker.1 man)
+  saker_write(bash-completion/completions saker completion bash)
+  saker_write(zsh/site-functions _saker completion zsh)
+  saker_write(fish/vendor_completions.d saker.fish completion fish)
+]]
+)

@@ -24,12 +24,13 @@ class TokenizerFiles(SakerTest):
         (self.model / "generation_config.json").unlink()
 
     def warns(self, file, *args):
-        """stdout of a run that succeeds and names the file in one line on stderr."""
+        """stdout of a run that succeeds and names the file in one line on stderr; answers may be cut."""
         done = run(*args)
         message = done.stderr.decode()
         self.assertEqual(done.returncode, 0, message)
-        self.assertEqual(len(message.splitlines()), 1, message)
-        self.assertIn(str(self.model / file), message)
+        lines = [line for line in message.splitlines() if "was cut after" not in line]
+        self.assertEqual(len(lines), 1, message)
+        self.assertIn(str(self.model / file), lines[0])
         return done.stdout
 
     def test_tokens_that_only_they_name(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train the demo model: `python train.py --out DIR`, below an hour on two cores. With `--start MODEL_DIR` it goes on from that
-model's weights with the last phase of what is learned.
+"""Train the demo model: `python train.py --out DIR`, below an hour on two cores. The defaults made models/demo.
 
 DIR gets tokenizer.json and, about every 90 steps, checkpoint.pt; a second start with the same DIR goes on from there.
 `export.py` turns a checkpoint of any age into a model folder.
@@ -10,14 +9,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
-import mlx.core as mx
-import numpy as np
 import torch
 from data import batches, chunk, encode, train_tokenizer
 from generator import Generator
@@ -43,7 +39,6 @@ class Options:
     decay_share: float = 0.35
     seed: int = 1
     processes: int = 2
-    start: Path | None = None
 
 
 def rate(step: int, options: Options) -> float:
@@ -74,26 +69,9 @@ def held_out_loss(model: Qwen3, tokenizer: Tokenizer, count: int = 300) -> float
     return total / weight
 
 
-def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """Those of a model that export.py has written, in float32."""
-    arrays = mx.load(str(folder / "model.safetensors"))
-    weights = {}
-    for name in arrays:
-        if name.endswith((".scales", ".biases")):
-            continue
-        base = name.removesuffix(".weight")
-        array = arrays[name]
-        if f"{base}.scales" in arrays:
-            array = mx.dequantize(array, arrays[f"{base}.scales"], arrays[f"{base}.biases"], group_size=64, bits=8)
-        weights[name] = torch.from_numpy(np.array(array.astype(mx.float32)))
-    return weights
-
-
 def prepare_tokenizer(options: Options, shape: Shape) -> Tokenizer:
     path = options.out / "tokenizer.json"
-    if not path.exists() and options.start:
-        shutil.copy(options.start / "tokenizer.json", path)
-    elif not path.exists():
+    if not path.exists():
         train_tokenizer(options.seed, shape.vocab_size).save(str(path))
     return Tokenizer.from_file(str(path))
 
@@ -127,8 +105,6 @@ def run(rank: int, options: Options, shape: Shape) -> None:
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         losses, index = state["losses"], state["chunk"]
-    elif options.start:
-        model.load_state_dict(read_weights(options.start))
 
     def report(text: str) -> None:
         if rank == 0:
@@ -137,7 +113,7 @@ def run(rank: int, options: Options, shape: Shape) -> None:
     report(f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.monotonic()
     while len(losses) < options.steps:
-        phase = sum(options.start is not None or len(losses) >= share * options.steps for share in PHASE_STARTS)
+        phase = sum(len(losses) >= share * options.steps for share in PHASE_STARTS)
         generator = Generator(options.seed * 1_000_003 + index, phase=phase)
         examples = chunk(tokenizer, generator, options.context)
         index += 1
@@ -184,8 +160,6 @@ def main() -> None:
     defaults = Options(out=Path())
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--start", type=Path, help="a model folder whose weights are where training begins")
-    parser.add_argument("--peak-rate", type=float, default=defaults.peak_rate)
     for name in ("steps", "tokens", "seed", "processes"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     train(Options(**vars(parser.parse_args())), Shape())

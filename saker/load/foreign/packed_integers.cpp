@@ -167,12 +167,12 @@ struct PackedRows {
   }
 };
 
-// The bits of a code, by how many words hold the zeros of all outputs.
-std::optional<std::int64_t> stored_bits(const ModuleParts& parts, std::int64_t outputs) {
+// The bits of a code, by how many words hold the zeros of all outputs in each group.
+std::optional<std::int64_t> stored_bits(const ModuleParts& parts, const Tensor& scales) {
   const Tensor* zeros = parts.find("qzeros");
-  if (zeros != nullptr && zeros->shape.size() == 2) {
+  if (zeros != nullptr && zeros->shape.size() == 2 && zeros->shape[0] == scales.shape[0]) {
     for (const std::int64_t bits : {2, 4, 8}) {
-      if (zeros->shape[1] * 32 == outputs * bits) {
+      if (zeros->shape[1] * 32 == scales.shape[1] * bits) {
         return bits;
       }
     }
@@ -280,7 +280,7 @@ AffineModule from_qweight(
   if (outputs % unit_rows != 0 || (is_awq && codes.shape[1] * unit_rows != outputs)) {
     parts.refuse("scales", scales, fmt::format("{} columns", codes.shape[1] * unit_rows));
   }
-  const std::int64_t bits = is_awq ? 4 : stored_bits(parts, outputs).value_or(declared_bits);
+  const std::int64_t bits = is_awq ? 4 : stored_bits(parts, scales).value_or(declared_bits);
   const std::int64_t pack = 32 / bits;
   const std::int64_t columns = is_awq ? codes.shape[0] : codes.shape[0] * pack;
   const std::int64_t count = scales.shape[0];
@@ -334,7 +334,7 @@ std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts) {
       std::ranges::find(kWords, zeros->dtype) == kWords.end()) {
     return std::nullopt;
   }
-  const auto bits = stored_bits(parts, scales->shape[1]);
+  const auto bits = stored_bits(parts, *scales);
   if (!bits) {
     return std::nullopt;
   }

@@ -134,7 +134,7 @@ TEST(QuantizedFolder, CodesOfGptqMayHaveOtherBits) {
     // What the configuration says is not asked where zeros tell the bits.
     const Json section = {{"quant_method", "gptq"}, {"bits", 4}, {"sym", false}};
     const ForeignModel model = read(section, counted_gptq(bits, zeros));
-    EXPECT_EQ(parse_quantization(model.config).overrides.at("a")->bits, static_cast<int>(bits));
+    EXPECT_EQ(parse_quantization(model.config).format->bits, static_cast<int>(bits));
     const TensorMap tensors = make_tensors(model);
     const auto biases = to_floats(tensors.at("a.biases"));
     const Tensor& codes = tensors.at("a.weight");
