@@ -199,8 +199,9 @@ void warn_of_cut(const engine::GenerateResult& result, const engine::Engine& eng
     );
   } else {
     spdlog::warn(
-        "the answer was cut after {} tokens{}; --max-tokens allows more, -1 any number",
+        "the answer was cut after {} {}{}; --max-tokens allows more, -1 any number",
         result.tokens.size(),
+        result.tokens.size() == 1 ? "token" : "tokens",
         where
     );
   }

@@ -91,6 +91,11 @@ class Defaults(SakerTest):
         self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="'tmep' is no option that has a default; the nearest is temp")
         config.write_text("temp = \n")
         self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="config.toml':1:")
+        for path in (config.parent, config.parent / "absent.toml"):
+            self.fails(*ask, env={"SAKER_CONFIG": str(path)}, says=f"SAKER_CONFIG: '{path}' is no file")
+        with config.open("wb") as file:
+            file.truncate(1 << 30)  # Without a byte on the disk.
+        self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="larger than the 1048576 bytes")
 
 
 class Completion(SakerTest):

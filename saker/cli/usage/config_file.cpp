@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -26,11 +27,21 @@ std::string dashed(std::string_view key) {
   return name;
 }
 
+constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 20;
+
 class ConfigReader {
  public:
   explicit ConfigReader(const std::filesystem::path& path) : path_(path) {}
 
   std::vector<ConfigEntry> read() {
+    std::error_code failed;
+    require(
+        std::filesystem::file_size(path_, failed) <= kMaxBytes || failed,
+        ErrorCode::kCorruptData,
+        "{}: larger than the {} bytes that a configuration may have",
+        quote_path(path_),
+        kMaxBytes
+    );
     const std::string text = read_text(path_);
     try {
       const toml::table table = toml::parse(std::string_view(text));
@@ -99,14 +110,20 @@ std::string variable(const char* name) {
 
 std::filesystem::path config_path() {
   std::filesystem::path path;
+  std::error_code failed;
   if (std::getenv("SAKER_CONFIG") != nullptr) {
     path = variable("SAKER_CONFIG");
+    require(
+        path.empty() || std::filesystem::is_regular_file(path, failed),
+        ErrorCode::kInvalidArgument,
+        "SAKER_CONFIG: {} is no file",
+        quote_path(path)
+    );
   } else if (const std::string home = variable("XDG_CONFIG_HOME"); !home.empty()) {
     path = std::filesystem::path(home) / "saker" / "config.toml";
   } else if (const std::string user = variable("HOME"); !user.empty()) {
     path = std::filesystem::path(user) / ".config" / "saker" / "config.toml";
   }
-  std::error_code failed;
   return std::filesystem::is_regular_file(path, failed) ? path : std::filesystem::path();
 }
 

@@ -17,10 +17,11 @@ struct ConfigEntry {
 };
 
 // `SAKER_CONFIG`, else saker/config.toml in `XDG_CONFIG_HOME` or ~/.config; empty: there is none.
+// Throws kInvalidArgument where `SAKER_CONFIG` names no file.
 std::filesystem::path config_path();
 
-// Entries in no order. Throws kCorruptData with line and column where the file is no TOML, and for
-// values that no option has.
+// Entries in no order. Throws kCorruptData with line and column where the file is no TOML, for
+// values that no option has, and for more than 1 MB.
 std::vector<ConfigEntry> read_config(const std::filesystem::path& path);
 
 }  // namespace saker::cli
