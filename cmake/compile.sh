@@ -5,6 +5,13 @@
 # the same commands, and shares objects.
 checkout=$1
 shift
+ccache=$1
+compiler=$2
+shift 2
+# One compiler under two names makes the same objects; pip takes the other one than CMake.
+case $compiler in
+  */g++) [ "$compiler" -ef "${compiler%g++}c++" ] && compiler=${compiler%g++}c++ ;;
+esac
 export CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror CCACHE_SLOPPINESS=pch_defines,time_macros
 if [ -e .saker ]; then
   for argument; do
@@ -18,4 +25,4 @@ if [ -e .saker ]; then
 else # Generators other than Ninja run the compiler in many folders.
   export CCACHE_BASEDIR="$checkout"
 fi
-exec "$@"
+exec "$ccache" "$compiler" "$@"
