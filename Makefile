@@ -1,6 +1,6 @@
 # make run       set up, build, chat with the bundled model (make run ARGS="-p hello")
 # make test      set up, build everything, run all tests
-# make install   set up, build, install the program with MLX and the bundled model below PREFIX
+# make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
