@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -33,6 +34,28 @@ std::vector<std::string> with_flags_for_words(std::vector<std::string> args) {
   } else if (args.front() == "version" || args.front() == "-V") {
     args.front() = "--version";
   }
+  return args;
+}
+
+// `saker -m MODEL score` is `saker score -m MODEL`, and `saker -m MODEL` is `saker run -m MODEL`.
+std::vector<std::string> with_model_behind(const CLI::App& app, std::vector<std::string> args) {
+  const bool is_joined = !args.empty() && args.front().starts_with("--model=");
+  const bool is_model = !args.empty() && (args.front() == "-m" || args.front() == "--model");
+  const std::ptrdiff_t words = is_joined ? 1 : 2;
+  if (std::ssize(args) < words || (!is_joined && !is_model)) {
+    return args;
+  }
+  if (std::ssize(args) == words || is_option(args[static_cast<std::size_t>(words)])) {
+    args.insert(args.begin(), "run");
+    return args;
+  }
+  auto command_end = args.begin() + words + 1;  // Where it is none, that is said of it.
+  const CLI::App* command = find_command(app, *(command_end - 1));
+  while (command != nullptr && command_end != args.end()) {
+    command = find_command(*command, *command_end);
+    command_end += command == nullptr ? 0 : 1;
+  }
+  std::rotate(args.begin(), args.begin() + words, command_end);
   return args;
 }
 
@@ -200,7 +223,7 @@ std::vector<std::string> TypedLine::words() const {
 }
 
 TypedLine read_line(const CLI::App& app, std::vector<std::string> args) {
-  args = with_flags_for_words(std::move(args));
+  args = with_model_behind(app, with_flags_for_words(std::move(args)));
   TypedLine line{.command = &app};
   std::size_t at = 0;
   while (at < args.size() && !is_option(args[at])) {

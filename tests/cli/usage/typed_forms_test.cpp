@@ -58,6 +58,8 @@ TEST_F(TypedForms, AModelAndItsTextWithoutFlags) {
 TEST_F(TypedForms, AModelByItsFlagAnywhere) {
   for (const Words& words :
        {Words{"generate", "-m", "m", "text"},
+        Words{"-m", "m", "generate", "text"},
+        Words{"--model=m", "generate", "text"},
         Words{"generate", "text", "-m", "m"},
         Words{"generate", "text", "--model=m"},
         Words{"generate", "-p", "text", "--hf-repo", "m"},
@@ -67,6 +69,13 @@ TEST_F(TypedForms, AModelByItsFlagAnywhere) {
     EXPECT_EQ(command->get_option("MODEL")->as<std::string>(), "m");
     EXPECT_EQ(command->get_option("--prompt")->as<std::string>(), "text");
   }
+}
+
+TEST_F(TypedForms, AModelBeforeTheCommand) {
+  EXPECT_EQ(wrong({"-m", "m", "cache", "save", "-p", "x", "-o", "f"}), "");
+  EXPECT_THAT(wrong({"-m", "m", "rnu"}), HasSubstr("'rnu' is no command; the nearest is run"));
+  EXPECT_EQ(read({"-m", "m"}).words(), (Words{"run", "-m", "m"}));
+  EXPECT_EQ(read({"--model", "m", "-p", "x"}).words(), (Words{"run", "-m", "m", "-p", "x"}));
 }
 
 TEST_F(TypedForms, AQuestionAloneIsForTheDefaultModel) {
