@@ -116,10 +116,8 @@ TensorMap counted_gptq(std::uint32_t bits, const std::vector<std::uint32_t>& zer
   }
   const auto outputs = static_cast<std::int64_t>(zeros.size());
   TensorMap tensors;
-  tensors["a.qweight"] =
-      make_tensor(DType::kInt32, {kInputs / std::int64_t{pack}, outputs}, std::move(words));
-  tensors["a.qzeros"] =
-      make_tensor(DType::kInt32, {1, outputs / std::int64_t{pack}}, std::move(zero_words));
+  tensors["a.qweight"] = make_tensor(DType::kInt32, {kInputs / std::int64_t{pack}, outputs}, words);
+  tensors["a.qzeros"] = make_tensor(DType::kInt32, {1, outputs / std::int64_t{pack}}, zero_words);
   tensors["a.scales"] = filled(DType::kFloat32, {1, outputs}, 0.5F);
   return tensors;
 }
@@ -127,9 +125,9 @@ TensorMap counted_gptq(std::uint32_t bits, const std::vector<std::uint32_t>& zer
 TEST(QuantizedFolder, CodesOfGptqMayHaveOtherBits) {
   for (const std::uint32_t bits : {2U, 4U, 8U}) {
     SCOPED_TRACE(bits);
-    std::vector<std::uint32_t> zeros;
+    std::vector<std::uint32_t> zeros(16);
     for (std::uint32_t output = 0; output < 16; ++output) {
-      zeros.push_back(output % 3);
+      zeros[output] = output % 3;
     }
     // What the configuration says is not asked where zeros tell the bits.
     const Json section = {{"quant_method", "gptq"}, {"bits", 4}, {"sym", false}};
