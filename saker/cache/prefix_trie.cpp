@@ -62,19 +62,17 @@ PrefixTrie::PrefixTrie(std::size_t byte_budget, Evicted evicted)
     : byte_budget_(byte_budget), evicted_(std::move(evicted)) {}
 
 PrefixTrie::~PrefixTrie() {
-  // Node by node: a long path must not end in as long a chain of destructors.
-  std::vector<NodePtr> open;
-  open.reserve(roots_.size());
-  for (auto& [key, top] : roots_) {
-    open.push_back(std::move(top));
-  }
-  while (!open.empty()) {
-    const NodePtr node = std::move(open.back());
-    open.pop_back();
-    for (auto& [token, child] : node->children) {
-      open.push_back(std::move(child));
+  // Leaf by leaf: a long path must not end in as long a chain of destructors.
+  for (const auto& [key, top] : roots_) {
+    Node* node = top.get();
+    while (node != top.get() || !node->children.empty()) {
+      if (!node->children.empty()) {
+        node = node->children.begin()->second.get();
+      } else {
+        node = node->parent;
+        node->children.erase(node->children.begin());
+      }
     }
-    node->children.clear();
   }
 }
 
@@ -84,11 +82,11 @@ PrefixTrie::Node* PrefixTrie::root(std::string_view key) const {
 }
 
 PrefixTrie::Node& PrefixTrie::make_root(std::string_view key) {
-  const auto [place, is_new] = roots_.try_emplace(std::string(key));
-  if (is_new) {
-    place->second = std::make_shared<Node>();
-    place->second->key = place->first;
+  if (Node* top = root(key)) {
+    return *top;
   }
+  const auto place = roots_.emplace(std::string(key), std::make_shared<Node>()).first;
+  place->second->key = place->first;
   return *place->second;
 }
 
@@ -177,7 +175,21 @@ PrefixTrie::Pin PrefixTrie::pin(std::string_view key, TokenSpan tokens) {
 void PrefixTrie::set_rows(Node& node, std::optional<SequenceSnapshot> rows) {
   // Added before the old ones go, so that shared blocks stay counted.
   if (rows) {
-    rows->for_each_block([&](const kernels::KvBlock& block) { memory_.add(block); });
+    std::size_t added = 0;
+    try {
+      rows->for_each_block([&](const kernels::KvBlock& block) {
+        memory_.add(block);
+        ++added;
+      });
+    } catch (...) {
+      rows->for_each_block([&](const kernels::KvBlock& block) {
+        if (added > 0) {
+          memory_.remove(block);
+          --added;
+        }
+      });
+      throw;
+    }
   }
   if (node.rows) {
     node.rows->for_each_block([&](const kernels::KvBlock& block) { memory_.remove(block); });
@@ -195,16 +207,24 @@ PrefixTrie::Node& PrefixTrie::split(Node& node, std::int64_t count) {
   upper->first = node.first;
   upper->tokens.assign(node.tokens.begin(), cut);
   upper->used = node.used;
+  upper->children.emplace(*cut, slot);
+  SequenceSnapshot lower_rows = node.rows->slice(border, node.last());
   set_rows(*upper, node.rows->slice(node.first, border));
-  set_rows(node, node.rows->slice(border, node.last()));
+  try {
+    set_rows(node, std::move(lower_rows));
+  } catch (...) {
+    set_rows(*upper, std::nullopt);
+    throw;
+  }
   node.tokens.erase(node.tokens.begin(), cut);
   node.first = border;
   node.parent = upper.get();
-  upper->children.emplace(node.tokens.front(), std::exchange(slot, upper));
+  slot = upper;
   return *upper;
 }
 
 void PrefixTrie::extend(Node& leaf, TokenSpan tokens, const SequenceSnapshot& rows) {
+  leaf.tokens.reserve(leaf.tokens.size() + tokens.size());
   set_rows(leaf, leaf.rows->joined(rows));
   leaf.tokens.insert(leaf.tokens.end(), tokens.begin(), tokens.end());
 }
@@ -216,8 +236,13 @@ void PrefixTrie::add_child(Node& parent, TokenSpan tokens, const SequenceSnapsho
   child->first = parent.last();
   child->tokens.assign(tokens.begin(), tokens.end());
   child->used = parent.used;
-  set_rows(*child, rows);
-  parent.children.emplace(tokens.front(), std::move(child));
+  const auto place = parent.children.emplace(tokens.front(), child).first;
+  try {
+    set_rows(*child, rows);
+  } catch (...) {
+    parent.children.erase(place);
+    throw;
+  }
 }
 
 void PrefixTrie::evict() {
@@ -290,6 +315,7 @@ void PrefixTrie::remove(Node& leaf) {
 void PrefixTrie::merge_with_child(Node& node) {
   // The child stays, since what pins it points to it.
   const NodePtr child = node.children.begin()->second;
+  child->tokens.reserve(node.tokens.size() + child->tokens.size());
   set_rows(*child, node.rows->joined(*child->rows));
   child->first = node.first;
   child->tokens.insert(child->tokens.begin(), node.tokens.begin(), node.tokens.end());

@@ -8,7 +8,8 @@
 //
 // The rows held never exceed the byte budget, each shared block counted once. What has to go is cut
 // from the ends of leaves: those that no sequence uses first, then the longest unused, of these the
-// deepest and then the largest. Threading: one thread.
+// deepest and then the largest. Where memory runs out, what throws has changed no rows, or has
+// evicted some. Threading: one thread.
 
 #include "saker/cache/snapshot.h"
 
