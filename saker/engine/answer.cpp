@@ -96,43 +96,56 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
 }
 
 void Answer::on_end(generate::SequenceEnd end) noexcept {
+  const std::exception_ptr error = finish(end);
   try {
-    tell_end(std::move(end));
-  } catch (const std::exception& error) {
-    spdlog::error("engine: a handler threw at its request's end: {}", error.what());
+    if (error != nullptr) {
+      tell_error(error);
+    } else if (handler_.on_done) {
+      handler_.on_done(std::move(result_));
+    }
+  } catch (const std::exception& thrown) {
+    spdlog::error("engine: a handler threw at its request's end: {}", thrown.what());
   } catch (...) {
     spdlog::error("engine: a handler threw at its request's end");
   }
 }
 
-void Answer::tell_end(generate::SequenceEnd end) {
-  result_.stats = stats(end);
-  release_(end);
-  const generate::EndReason reason = end.reason;
+// Each step is made whatever became of the ones before. Returns why the request failed, or nothing.
+std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   std::exception_ptr error = end.error;
-  if (reason != generate::EndReason::kFailed) {
+  const auto attempt = [&](const auto& step) {
     try {
-      flush();
+      step();
     } catch (...) {
-      error = std::current_exception();
+      error = error == nullptr ? std::current_exception() : error;
     }
+  };
+  attempt([&] { result_.stats = stats(end); });
+  attempt([&] { release_(end); });
+  if (end.reason != generate::EndReason::kFailed) {
+    attempt([&] { flush(); });
   }
-  if (error != nullptr) {
-    if (handler_.on_error) {
-      handler_.on_error(typed_error(std::move(error)));
-    }
-    return;
-  }
-  if (stopped_ || reason == generate::EndReason::kStopToken) {
+  if (stopped_ || end.reason == generate::EndReason::kStopToken) {
     result_.finish_reason = FinishReason::kStop;
-  } else if (reason == generate::EndReason::kCancelled) {
+  } else if (end.reason == generate::EndReason::kCancelled) {
     result_.finish_reason = FinishReason::kCancelled;
   } else {
     result_.finish_reason = FinishReason::kLength;
   }
-  if (handler_.on_done) {
-    handler_.on_done(std::move(result_));
+  return error;
+}
+
+void Answer::tell_error(std::exception_ptr error) {
+  if (!handler_.on_error) {
+    return;
   }
+  std::exception_ptr typed = error;
+  try {
+    typed = typed_error(std::move(error));
+  } catch (...) {  // Without memory for it the handler gets what there is.
+    typed = std::current_exception();
+  }
+  handler_.on_error(std::move(typed));
 }
 
 bool Answer::push(std::string_view piece) {

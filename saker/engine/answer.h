@@ -48,7 +48,8 @@ class Answer : public generate::Listener {
   void show(const std::string& text);
   void show_parts(const text::AnswerParts& parts);
   void flush();
-  void tell_end(generate::SequenceEnd end);
+  std::exception_ptr finish(generate::SequenceEnd& end) noexcept;
+  void tell_error(std::exception_ptr error);
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
   std::optional<text::Detokenizer> detokenizer_;
