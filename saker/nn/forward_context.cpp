@@ -2,6 +2,7 @@
 #include "saker/nn/forward_context.h"
 
 #include "saker/base/error.h"
+#include "saker/nn/arrays/host_array.h"
 
 namespace saker::nn {
 
@@ -104,7 +105,7 @@ mx::array ForwardContext::fork() {
   adapters_ = adapters_of(spans_);
   rope_tables_.clear();
   appended_.clear();
-  return mx::array(fork.rows.data(), {static_cast<int>(fork.rows.size())}, mx::int32);
+  return host_array(fork.rows.data(), mx::Shape{static_cast<int>(fork.rows.size())});
 }
 
 const std::vector<kernels::AttendSpan>& ForwardContext::append(int layer) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/rope.h"
 
+#include "saker/nn/arrays/host_array.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -94,8 +96,8 @@ RopeTable Rope::table(std::span<const std::int64_t> positions) const {
   }
   const mx::Shape shape{static_cast<int>(positions.size()), static_cast<int>(frequencies_.size())};
   return {
-      mx::array(cosines.data(), shape, mx::float32),
-      mx::array(sines.data(), shape, mx::float32),
+      host_array(cosines.data(), shape),
+      host_array(sines.data(), shape),
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/drafters/kept_rows.h"
+#include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 constexpr int kTakeUpRows = 512;  // Of one pass of the head.
 
 mx::array ids_of(const std::vector<std::int32_t>& tokens) {
-  return mx::array(tokens.data(), {static_cast<int>(tokens.size())}, mx::int32);
+  return nn::host_array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
 }
 
 mx::array row_of(const mx::array& rows, int row) {
