@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arrays of numbers that the host has. MLX's own constructor copies into what its CPU allocator gives
-// without asking whether there is any.
+// Arrays of numbers that the host has. MLX's own constructor copies into what its CPU allocator
+// gives without asking whether there is any.
 
 #include "saker/kernels/mx.h"
 
