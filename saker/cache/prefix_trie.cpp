@@ -18,6 +18,25 @@ std::int64_t common_length(TokenSpan a, TokenSpan b) {
          a.begin();
 }
 
+// Counts all blocks of the rows; none where memory runs out.
+void add_blocks(const SequenceSnapshot& rows, SharedBytes& memory) {
+  std::size_t added = 0;
+  try {
+    rows.for_each_block([&](const kernels::KvBlock& block) {
+      memory.add(block);
+      ++added;
+    });
+  } catch (...) {
+    rows.for_each_block([&](const kernels::KvBlock& block) {
+      if (added > 0) {
+        memory.remove(block);
+        --added;
+      }
+    });
+    throw;
+  }
+}
+
 }  // namespace
 
 struct PrefixTrie::Node {
@@ -175,21 +194,7 @@ PrefixTrie::Pin PrefixTrie::pin(std::string_view key, TokenSpan tokens) {
 void PrefixTrie::set_rows(Node& node, std::optional<SequenceSnapshot> rows) {
   // Added before the old ones go, so that shared blocks stay counted.
   if (rows) {
-    std::size_t added = 0;
-    try {
-      rows->for_each_block([&](const kernels::KvBlock& block) {
-        memory_.add(block);
-        ++added;
-      });
-    } catch (...) {
-      rows->for_each_block([&](const kernels::KvBlock& block) {
-        if (added > 0) {
-          memory_.remove(block);
-          --added;
-        }
-      });
-      throw;
-    }
+    add_blocks(*rows, memory_);
   }
   if (node.rows) {
     node.rows->for_each_block([&](const kernels::KvBlock& block) { memory_.remove(block); });
