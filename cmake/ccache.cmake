@@ -4,7 +4,8 @@
 # shows again but does not refuse.
 find_program(SAKER_CCACHE ccache)
 if(SAKER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  if(CMAKE_GENERATOR STREQUAL "Ninja" AND NOT SAKER_COVERAGE)  # Whose reports name paths.
+  # Reports of coverage and precompiled headers hold the paths of one checkout.
+  if(CMAKE_GENERATOR STREQUAL "Ninja" AND NOT SAKER_COVERAGE AND NOT SAKER_PRECOMPILED_HEADERS)
     file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/.saker" SYMBOLIC)
   endif()
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_CURRENT_LIST_DIR}/compile.sh" "${PROJECT_SOURCE_DIR}" "${SAKER_CCACHE}")

@@ -22,7 +22,7 @@ if [ -e .saker ]; then
     esac
     set -- "$@" "$argument"
   done
-else # Generators other than Ninja run the compiler in many folders.
+else # No link where paths of one checkout are kept, or the generator runs the compiler in many folders.
   export CCACHE_BASEDIR="$checkout"
 fi
 exec "$ccache" "$compiler" "$@"
