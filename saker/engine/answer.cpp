@@ -112,16 +112,15 @@ void Answer::on_end(generate::SequenceEnd end) noexcept {
 
 // Each step is made whatever became of the ones before. Returns why the request failed, or nothing.
 std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
-  std::exception_ptr error = end.error;
-  const auto attempt = [&](const auto& step) {
+  const auto attempt = [&end](const auto& step) {
     try {
       step();
     } catch (...) {
-      error = error == nullptr ? std::current_exception() : error;
+      end.error = end.error == nullptr ? std::current_exception() : end.error;
     }
   };
   attempt([&] { result_.stats = stats(end); });
-  attempt([&] { release_(end); });
+  attempt([&] { release_(end); });  // It may fail the request, too.
   if (end.reason != generate::EndReason::kFailed) {
     attempt([&] { flush(); });
   }
@@ -132,7 +131,7 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   } else {
     result_.finish_reason = FinishReason::kLength;
   }
-  return error;
+  return end.error;
 }
 
 void Answer::tell_error(std::exception_ptr error) {

@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <span>
@@ -341,6 +343,25 @@ TEST(Engine, AHandlerMayBeItsLastOwner) {
   engine->submit(request, std::exchange(handler, {}));
   engine.reset();
   EXPECT_EQ(ended.get_future().get(), FinishReason::kCancelled);
+}
+
+TEST(Engine, ACacheThatCannotBeSavedFailsItsRequest) {
+  const ModelFolder folder("qwen3");
+  const testing::TemporaryDir dir;
+  const auto gone = dir.path() / "gone";
+  std::filesystem::create_directory(gone);
+  GenerateRequest request;
+  request.tokens = Ids{1};
+  request.max_tokens = 3;
+  request.cache_out = gone / "cache.safetensors";
+  std::promise<void> ended;
+  EventHandler handler;
+  handler.on_prompt = [&gone](int, int) { std::filesystem::remove_all(gone); };
+  handler.on_done = [&ended](const GenerateResult&) { ended.set_value(); };
+  handler.on_error = [&ended](std::exception_ptr error) { ended.set_exception(std::move(error)); };
+  const auto engine = folder.load();
+  engine->submit(request, std::move(handler));
+  testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] { ended.get_future().get(); });
 }
 
 TEST(Engine, ThreadsAreThoseOfTheLastLoad) {
