@@ -48,14 +48,24 @@ mod tests {
         for text in ["a\\", "\"\"\"", "\"\"\"a\nb", "  \"\"\" a", "/system \"\"\"You are", "a\\\nb\\"] {
             assert!(is_incomplete(text), "{text}");
         }
-        for text in ["", "a", "a\nb", "\"\"\"a\nb\"\"\"", "\"\"\"a\"\"\" ", "say \"\"\" twice", "/system \"\"\"a\nb\"\"\"", "a\\\nb"] {
+        for text in [
+            "",
+            "a",
+            "a\nb",
+            "\"\"\"a\nb\"\"\"",
+            "\"\"\"a\"\"\" ",
+            "say \"\"\" twice",
+            "/system \"\"\"a\nb\"\"\"",
+            "a\\\nb",
+        ] {
             assert!(!is_incomplete(text), "{text}");
         }
     }
 
     #[test]
     fn words_of_commands_complete() {
-        let phrases: Vec<String> = ["/think on", "/think off", "/stats", "/set temp ", "/show"].map(String::from).into();
+        let phrases: Vec<String> =
+            ["/think on", "/think off", "/stats", "/set temp ", "/show"].map(String::from).into();
         assert_eq!(candidates(&phrases, "/th"), (0, vec!["/think ".to_owned()]));
         assert_eq!(candidates(&phrases, "/think o"), (7, vec!["on".to_owned(), "off".to_owned()]));
         assert_eq!(candidates(&phrases, "/s").1, ["/stats", "/set ", "/show"]);

@@ -67,14 +67,14 @@ impl Record {
     }
 
     /// Gives up all variables.
-    pub fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.slots()).into_iter().flatten().collect()
+    pub fn take(&self) -> impl Iterator<Item = Value> {
+        std::mem::take(&mut *self.slots()).into_iter().flatten()
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        values::free(std::mem::take(&mut *self.slots()).into_iter().flatten());
+        values::free(self.take());
     }
 }
 

@@ -5,6 +5,7 @@
 use super::arguments::invalid;
 use super::budget::{claim, step};
 use super::integers;
+use crate::memory::unbounded;
 use indexmap::{Equivalent, IndexMap};
 use minijinja::tests::is_sameas;
 use minijinja::value::{Enumerator, Object, ObjectExt, ObjectRepr, ValueKind};
@@ -25,11 +26,21 @@ thread_local! {
     static POSTPONED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Keeps a value to be freed when less is open. Never fails: where the system has no memory for that, it stays in memory.
+fn postpone(value: Value) {
+    let has_room = POSTPONED.with_borrow_mut(|postponed| unbounded(|| postponed.try_reserve(1).is_ok()));
+    if has_room {
+        POSTPONED.with_borrow_mut(|postponed| postponed.push(value));
+    } else {
+        std::mem::forget(value);
+    }
+}
+
 /// Frees what a container held.
 pub fn free(values: impl IntoIterator<Item = Value>) {
     let depth = DROP_DEPTH.get();
     if depth >= MAX_DROP_DEPTH {
-        return POSTPONED.with_borrow_mut(|postponed| postponed.extend(values));
+        return values.into_iter().for_each(postpone);
     }
     DROP_DEPTH.set(depth + 1);
     values.into_iter().for_each(drop);
@@ -409,4 +420,27 @@ pub fn view(name: &'static str, items: Vec<Value>) -> Value {
 /// The name and the items of a view.
 pub fn view_of(value: &Value) -> Option<(&'static str, &Value)> {
     value.downcast_object_ref::<View>().map(|view| (view.name, &view.items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounded::here;
+    use crate::memory::{held, Bounds};
+    use std::time::Duration;
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(list(Vec::new()), |inner, _| list(vec![inner.clone(), inner]))
+    }
+
+    #[test]
+    fn values_are_freed_where_nothing_more_may_be_allocated() {
+        let before = held();
+        for bytes in [0, 64, 1000] {
+            let values = nested(10_000);
+            let bounds = Bounds { bytes, time: Duration::from_secs(60) };
+            assert!(here(bounds, move || Ok(drop(values))).is_ok());
+        }
+        assert!(held() - before < 64 << 10, "{} bytes are lost", held() - before);
+    }
 }
