@@ -361,7 +361,9 @@ TEST(Engine, ACacheThatCannotBeSavedFailsItsRequest) {
   handler.on_error = [&ended](std::exception_ptr error) { ended.set_exception(std::move(error)); };
   const auto engine = folder.load();
   engine->submit(request, std::move(handler));
-  testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] { ended.get_future().get(); });
+  testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] {
+    ended.get_future().get();
+  });
 }
 
 TEST(Engine, ThreadsAreThoseOfTheLastLoad) {
