@@ -4,26 +4,27 @@
 // What a cache keeps, as plain values: the form between caches and files. Names are those of
 // mlx-lm. By kind, with L valid rows in the order in which the cache holds them:
 //
-//   kind                  state                                     meta
-//   KVCache               none, or keys, values [B, H_kv, L, D]     -
-//   RotatingKVCache       none, or keys, values                     keep, max_size, offset, idx
-//   ChunkedKVCache        none, or keys, values                     chunk_size or "None",
-//                                                                   start_position
-//   QuantizedKVCache      none, or weight, scales and, where they   offset, group_size, bits
-//                         have some, biases of the keys, then of
-//                         the values
-//   QuantizedRotatingKV-  as QuantizedKVCache                         keep, max_size, offset, idx,
-//   Cache                                                             group_size, bits
-//   BatchKVCache          none, or keys, values, offset [B],        -
-//                         left_padding [B]
-//   BatchRotatingKVCache  as BatchKVCache                           max_size, offset, idx, rotated
-//   ArraysCache,          the slots that are set                    slot count, their indices
-//   "0,2", MambaCache                                                      left_padding, lengths:
-//   "" or
-//                                                                   one integer per row "1,0"
-//   CacheList             those of all children, in order           child count; then for each:
-//   kind,
-//                                                                   states, metas, and its metas
+//   kind                       state                               meta
+//   KVCache                    none, or keys, values               -
+//                              [B, H_kv, L, D]
+//   RotatingKVCache            none, or keys, values               keep, max_size, offset, idx
+//   ChunkedKVCache             none, or keys, values               chunk_size or "None",
+//                                                                  start_position
+//   QuantizedKVCache           none, or weight, scales and, where  offset, group_size, bits
+//                              there are some, biases of the
+//                              keys, then of the values
+//   QuantizedRotatingKVCache   as QuantizedKVCache                 keep, max_size, offset, idx,
+//                                                                  group_size, bits
+//   BatchKVCache               none, or keys, values,              -
+//                              offset [B], left_padding [B]
+//   BatchRotatingKVCache       as BatchKVCache                     max_size, offset, idx, rotated
+//   ArraysCache, MambaCache    the slots that are set              slot count; their indices
+//                                                                  "0,2"; left_padding and
+//                                                                  lengths, each "" or one
+//                                                                  integer per row "1,0"
+//   CacheList                  those of all children, in order     child count; then for each: its
+//                                                                  kind, number of states, number
+//                                                                  of metas, and its metas
 //
 // Buffers are cut to L. A ring may hold more rows than max_size; its rows are in time order when
 // idx is L, else the oldest row after the first `keep` is at idx. Integers are decimal, truth is

@@ -27,11 +27,10 @@ void add_model_args(CLI::App& command, ModelArgs& args);
 
 // Adds --fast-prefill: for commands that generate.
 void add_fast_prefill(CLI::App& command, ModelArgs& args);
-// Adds --kv-bits: for commands without request fields.
-// For options that name a file or folder: an empty name, mostly a variable that is not set, is
-// refused.
+// For options that name a file or folder: refuses an empty name, which is mostly a variable that is
+// not set.
 const CLI::Validator& a_name();
-
+// Adds --kv-bits: for commands without request fields.
 void add_kv_bits(CLI::App& command, int& bits);
 // Adds --adapter and --adapter-scale: for commands without request fields.
 void add_adapter_args(CLI::App& command, std::string& adapter, double& scale);

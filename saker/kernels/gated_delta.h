@@ -4,10 +4,13 @@
 // Linear attention by the gated delta rule behind a short causal convolution (Gated Delta Networks,
 // https://arxiv.org/abs/2412.06464, as Qwen 3.5 has it). Of each row x [C]:
 //
-//   q, k, v = silu(convolution of the last `taps` rows), channel by channel
-//   q = q / |q| / sqrt(key_dim),  k = k / |k|              by head; |x| = sqrt(sum of squares +
-//   1e-6) decay = exp(-decay_rate softplus(a + step_bias)),  beta = sigmoid(b) S = decay S + k
-//   (beta (v - decay S^T k))^T             by head of values y = S^T q
+//   q, k, v = silu(convolution of the last `taps` rows)       channel by channel
+//   q = q / |q| / sqrt(key_dim),  k = k / |k|                 head by head,
+//                                                             |x| = sqrt(sum of squares + 1e-6)
+//   decay = exp(-decay_rate softplus(a + step_bias))
+//   beta = sigmoid(b)
+//   S = decay S + k (beta (v - decay S^T k))^T                value head by value head
+//   y = S^T q
 //
 // A head of keys serves value_heads / key_heads heads of values. All is float32. Rows are taken one
 // after the other, so that a sequence may be cut anywhere without changing a bit.

@@ -4,10 +4,12 @@
 // Which tokens may be sampled: top_p, min_p, xtc and top_k, in mlx-lm's order, on log-probabilities
 // that were normalised once and are not normalised again between filters.
 //
-//   top_p  keeps x where the mass of tokens strictly above x is below p: the smallest set with mass
-//   p, ties included min_p  removes x < max(x) + log(min_p), but never the best min_tokens_to_keep
+//   top_p  keeps x where the mass of tokens strictly above x is below p: the smallest set with
+//          mass p, ties included
+//   min_p  removes x < max(x) + log(min_p), but never the best min_tokens_to_keep
 //   xtc    with P = softmax over what is left: removes all P_i > min{P_i : P_i > threshold}, but
-//   never exempt ids top_k  keeps the k best; ties: the lower ids
+//          never exempt ids
+//   top_k  keeps the k best; ties: the lower ids
 //
 // Rows may be long and results short, so selection goes down from the best token in bands and never
 // sorts a whole row.

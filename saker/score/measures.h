@@ -12,9 +12,10 @@
 
 namespace saker::score {
 
+using TokenLogprobs = std::vector<std::optional<double>>;
+
 // tuned - base per token; none where either has no log-probability. Throws kInvalidArgument for
 // different lengths.
-using TokenLogprobs = std::vector<std::optional<double>>;
 TokenLogprobs token_deltas(const TokenLogprobs& base, const TokenLogprobs& tuned);
 
 // Of the values that are there and finite.

@@ -133,9 +133,9 @@ TEST_F(PrefixFolder, RowsOfAnotherShapeAreLeftOut) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-// ollama-mlxrunner.md, P1 to P3, for a full and a sliding layer (there of 4 rows): sliding layers
+// As ollama's MLX runner tests prefixes, for a full and a sliding layer (there of 4 rows): sliding layers
 // leave all their rows, so that they run no more tokens again than full ones.
-TEST(PrefixCache, P1ToP3LeaveOnlyWhatIsNew) {
+TEST(PrefixCache, LeavesOnlyWhatIsNew) {
   const auto make = [] {
     std::vector<std::unique_ptr<LayerCache>> layers;
     layers.push_back(std::make_unique<KVCache>(test_shape()));

@@ -93,7 +93,7 @@ TEST_F(Trie, EmptyKnowsNothing) {
   EXPECT_EQ(trie_.node_count(), 0U);
 }
 
-// ollama-mlxrunner.md, T1.
+// As ollama's MLX runner tests its trie; so do the next three.
 TEST_F(Trie, BranchesFromTheRoot) {
   insert({1, 2, 3});
   insert({4, 5, 6});
@@ -103,8 +103,7 @@ TEST_F(Trie, BranchesFromTheRoot) {
   EXPECT_EQ(trie_.node_count(), 2U);
 }
 
-// mlxrs-and-peers.md, T1 and T2: what is known of a prompt, be the stored sequence shorter or
-// longer.
+// What is known of a prompt, be the stored sequence shorter or longer.
 TEST_F(Trie, ShorterAndLongerSequences) {
   insert({1, 2, 3, 4});
   insert({1, 2});
@@ -116,7 +115,7 @@ TEST_F(Trie, ShorterAndLongerSequences) {
   EXPECT_EQ(match({1}), 1);
 }
 
-// ollama-mlxrunner.md, T2: there two children start alike, here they are cut where they part.
+// In ollama two children may start alike, here they are cut where they part.
 TEST_F(Trie, LongestOfTwoEdgesThatStartAlike) {
   insert({1, 2, 3, 10, 11, 12, 13, 14});
   insert({1, 2, 3, 10, 11, 12});
@@ -124,7 +123,6 @@ TEST_F(Trie, LongestOfTwoEdgesThatStartAlike) {
   EXPECT_EQ(trie_.node_count(), 1U);
 }
 
-// ollama-mlxrunner.md, T3.
 TEST_F(Trie, SplitAppendAndBranchAgain) {
   insert({1, 2, 3, 4, 5});
   insert({1, 2, 3, 6, 7});
@@ -136,7 +134,7 @@ TEST_F(Trie, SplitAppendAndBranchAgain) {
   EXPECT_EQ(trie_.node_count(), 5U);
 }
 
-// ollama-mlxrunner.md, T4: what is left of a branch becomes one edge again.
+// What is left of a branch becomes one edge again.
 TEST_F(Trie, LoneChildrenJoinTheirParent) {
   insert({1, 2, 3, 4, 5});
   insert({1, 2, 3, 6});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring cases R1 to R9 and R16 of the study of ollama's runner (§7.2): one row is written as an
-// update, several as a concat. Our rings lie in time order, so the rows are those of the table,
-// oldest first; where a ring buffer is longer than the window, `update` gives the longer one and
-// `view` the window.
+// Rings, case by case as ollama's MLX runner has them (its cache tests; R1 to R9 and R16 are our
+// numbers). One row is written as an update, several as a concat. Our rings lie in time order, so
+// expected rows stand oldest first; where a ring buffer is longer than the window, `update` gives
+// the longer one and `view` the window.
 #include "saker/cache/rotating.h"
 
 #include "tests/cache/rows.h"

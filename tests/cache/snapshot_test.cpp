@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases named K, C and R follow the tables of the same names in the study of ollama's runner; what
-// differs says so.
+// Cases K, C and R follow the cache tests of ollama's MLX runner; the numbers are ours. What differs
+// says so.
 #include "saker/cache/snapshot.h"
 
 #include "saker/base/error.h"

@@ -31,7 +31,7 @@ TEST(TokenDeltas, AreTunedMinusBaseWhereBothAreScored) {
   EXPECT_THROW(token_deltas(base, {}), Error);
 }
 
-// The golden values of the seed's delta_kl: its raw value is the mean over prompts.
+// Golden values of delta_kl as dlm-sway computes it: the raw value is the mean over prompts.
 TEST(Summary, OfTheGoldenDivergences) {
   const Summary golden = summary({0.0106373, 0.0067261, 0.0136834, 0.0361589});
   EXPECT_NEAR(golden.mean, 0.0168015, 1e-7);

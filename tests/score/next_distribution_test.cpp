@@ -32,7 +32,7 @@ TEST(NextDistribution, SmallTailsAreExact) {
   EXPECT_FALSE(next.tail_underflow);
 }
 
-// The seed's convention: 0.0 where the tail is at most 1e-12.
+// docs/scoring.md: 0.0 where the tail is at most 1e-12.
 TEST(NextDistribution, TailThatUnderflows) {
   for (const float logit : {60.0F, 1000.0F}) {
     const NextDistribution next = next_distribution(std::vector<float>{logit, 0.0F, 0.0F}, 1);

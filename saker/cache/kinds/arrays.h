@@ -21,7 +21,7 @@ class ArraysCache final : public Cache {
       std::size_t slots, std::vector<int> left_padding = {}, Label label = Label::kArrays
   );
 
-  // The seed's name for two slots, convolution and recurrence; mlx-lm 0.32.2 calls it ArraysCache.
+  // Two slots, convolution and recurrence. Older mlx-lm calls it MambaCache, 0.32.2 ArraysCache.
   static ArraysCache mamba() { return ArraysCache(2, {}, Label::kMamba); }
 
   std::string_view kind() const override {

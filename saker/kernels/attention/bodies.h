@@ -9,7 +9,9 @@
 //   block   64 keys aligned to position 0: maximum, exponentials, sums per lane (key modulo 16);
 //           then values, each element a chain over the keys that the row sees, in order
 //   chunk   16 blocks aligned to position 0: online softmax over its blocks in order, from an empty
-//   state row     the chunks' states merged in order
+//           state
+//   row     the chunks' states merged in order
+//
 // Quantized pages give one product for each group of elements, see quantized.h, after that with the
 // page's offsets, see key_offsets.h; x86 takes them in integers, see code_products.h. Page 0 of a
 // quantized cache is none of them. Sets that multiply pairs of bf16 take elements and

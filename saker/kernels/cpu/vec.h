@@ -32,8 +32,7 @@
 //   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
 //                                                   code that must not be compiled elsewhere
 //   bf16_pairs(f, g)                                as dot_bf16_pairs: the nearest bf16 of the
-//   lanes
-//                                                   of f, then of g, two neighbours a word
+//                                                   lanes of f, then of g, two neighbours a word
 //   round_to_bf16(f)                                as dot_bf16_pairs: the nearest bf16 as float32;
 //                                                   of both, numbers below 2^-126 may become 0
 //   to_int(f)                                       only where SAKER_INT16_DOT: the nearest whole
@@ -46,17 +45,16 @@
 //   dot_int16_sums(acc, a, b, c, d)                 only where SAKER_WINOGRAD: dot_int16_pairs of
 //                                                   a + b and c + d, the sums of their halves
 //   hold(u)                                         as dot_int16_sums: keeps u in a register
-//   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes, the first of
-//   them
-//                                                   0, those that bits 4 n to 4 n + 3 of each half
+//   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes (the first is 0)
+//                                                   those that bits 4 n to 4 n + 3 of each half
 //                                                   name, as integers of 16 bits
 //   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that
 //                                                   index names
 //   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
 //                                                   eight vectors added, 2 apart, 1, 8, then 4
 //   dot_bytes(acc, a, b)                            only where SAKER_BYTE_DOT: acc + the products
-//                                                   of four unsigned bytes of a and signed ones of
-//                                                   b
+//                                                   of four unsigned bytes of a and signed bytes
+//                                                   of b
 //
 // dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even with numbers below 2^-126 as 0. AVX-512
 // fuses one product after the other, the odd one first, to the nearest; ARM rounds each product,
