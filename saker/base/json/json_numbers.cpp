@@ -15,7 +15,7 @@ namespace saker {
 namespace {
 
 // No writer of numbers writes zero so; what follows counts.
-constexpr std::string_view kStandIn = "0e-9999";
+constexpr std::string_view kPlaceholder = "0e-9999";
 
 constexpr std::string_view kPunctuation = ",:[]{}\" \t\r\n";
 
@@ -58,7 +58,7 @@ bool is_float(std::string_view text) {
   return at == text.size() && at > whole;
 }
 
-// What the parser cannot read, or would take for a stand-in.
+// What the parser cannot read, or would take for a placeholder.
 std::optional<Json> special(std::string_view token, std::string_view what) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (token == "NaN") {
@@ -77,8 +77,8 @@ std::optional<Json> special(std::string_view token, std::string_view what) {
     return std::nullopt;
   }
   const double number = std::strtod(std::string(token).c_str(), nullptr);
-  return std::isfinite(number) && !token.starts_with(kStandIn) ? std::nullopt
-                                                               : std::optional<Json>(number);
+  return std::isfinite(number) && !token.starts_with(kPlaceholder) ? std::nullopt
+                                                                   : std::optional<Json>(number);
 }
 
 // The end of the string that starts at `at`.
@@ -113,10 +113,10 @@ std::optional<std::string_view> json_digits(const Json& value) {
 }
 
 const Json* NumberedText::find(std::string_view number) const {
-  if (!number.starts_with(kStandIn)) {
+  if (!number.starts_with(kPlaceholder)) {
     return nullptr;
   }
-  number.remove_prefix(kStandIn.size());
+  number.remove_prefix(kPlaceholder.size());
   std::size_t index = numbers.size();
   std::from_chars(number.data(), number.data() + number.size(), index);
   return index < numbers.size() ? &numbers[index] : nullptr;
@@ -137,7 +137,7 @@ NumberedText with_plain_numbers(std::string_view text, std::string_view what) {
     }
     if (auto value = special(text.substr(at, end - at), what)) {
       plain.text += text.substr(copied, at - copied);
-      plain.text += fmt::format("{}{}", kStandIn, plain.numbers.size());
+      plain.text += fmt::format("{}{}", kPlaceholder, plain.numbers.size());
       plain.numbers.push_back(std::move(*value));
       copied = end;
     }

@@ -11,7 +11,7 @@
 #include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
 #include "saker/load/foreign/model_folder.h"
-#include "saker/load/foreign/stand_ins.h"
+#include "saker/load/foreign/placeholder_tensors.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
@@ -85,8 +85,8 @@ struct Source {
   Json config;
   TensorMap tensors;
   std::vector<std::string> warnings;
-  const foreign::StandIns* made = nullptr;  // Knows the tensors that have no bytes yet.
-  std::filesystem::path folder;             // With texts and a draft; empty: `files`.
+  const foreign::PlaceholderTensors* made = nullptr;  // Knows the tensors that have no bytes yet.
+  std::filesystem::path folder;                       // With texts and a draft; empty: `files`.
   std::map<std::string, std::string> files;
 };
 
@@ -150,7 +150,7 @@ ConvertReport convert_foreign(
   if (bare) {
     return foreign::write_foreign(model, target, options);
   }
-  const foreign::StandIns made(model);
+  const foreign::PlaceholderTensors made(model);
   return convert_source(
       {.config = model.config,
        .tensors = made.tensors(),

@@ -58,7 +58,8 @@ std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t cou
 // What a slice reads: the files' bytes, or rows that were made for it.
 class SliceSource {
  public:
-  SliceSource(const Slice& slice, const foreign::StandIns* made) : slice_(slice), made_(made) {}
+  SliceSource(const Slice& slice, const foreign::PlaceholderTensors* made)
+      : slice_(slice), made_(made) {}
 
   // A part's tensor from byte `offset` on, within what the slice covers.
   const std::byte* bytes_at(const ModelTensor& tensor, std::size_t offset) {
@@ -74,12 +75,12 @@ class SliceSource {
 
  private:
   struct Rows {
-    foreign::StandIns::Source source;
+    foreign::PlaceholderTensors::Source source;
     std::size_t first = 0;
     std::vector<std::byte> bytes;
   };
 
-  const Rows& rows_of(const foreign::StandIns::Source& source) {
+  const Rows& rows_of(const foreign::PlaceholderTensors::Source& source) {
     for (const Rows& rows : made_rows_) {
       if (rows.source.tensor == source.tensor && rows.source.output == source.output) {
         return rows;
@@ -89,7 +90,7 @@ class SliceSource {
     return made_rows_.back();
   }
 
-  void make(const foreign::StandIns::Source& source) {
+  void make(const foreign::PlaceholderTensors::Source& source) {
     const foreign::DerivedTensor& tensor = *source.tensor;
     const std::int64_t row = slice_.step->part_elements() / tensor.rows;
     const std::int64_t first = slice_.begin / row;
@@ -103,7 +104,7 @@ class SliceSource {
   }
 
   const Slice& slice_;
-  const foreign::StandIns* made_;
+  const foreign::PlaceholderTensors* made_;
   std::vector<Rows> made_rows_;  // Of one tensor each, three at most.
 };
 
@@ -117,7 +118,7 @@ void for_blocks(std::size_t count, Body&& body) {
 
 class SliceRun {
  public:
-  SliceRun(const Slice& slice, const foreign::StandIns* made, ModelWriter& writer)
+  SliceRun(const Slice& slice, const foreign::PlaceholderTensors* made, ModelWriter& writer)
       : slice_(slice),
         source_(slice, made),
         step_(*slice.step),
@@ -294,7 +295,7 @@ struct Work {
 };
 
 // Values of a slice of the step: whole rows of what is made.
-std::int64_t slice_size(const TensorStep& step, const foreign::StandIns* made) {
+std::int64_t slice_size(const TensorStep& step, const foreign::PlaceholderTensors* made) {
   std::int64_t size = kSlice;
   for (const auto* tensor : {&step.source, step.scales ? &*step.scales : nullptr}) {
     const auto source =
@@ -310,7 +311,7 @@ std::int64_t slice_size(const TensorStep& step, const foreign::StandIns* made) {
   return size;
 }
 
-Work cut(const std::vector<TensorStep>& steps, const foreign::StandIns* made) {
+Work cut(const std::vector<TensorStep>& steps, const foreign::PlaceholderTensors* made) {
   Work work;
   for (const TensorStep& step : steps) {
     const std::int64_t elements = step.part_elements();
@@ -378,7 +379,7 @@ std::vector<PlannedTensor> outputs_of(const TensorStep& step) {
 
 void run_steps(
     const std::vector<TensorStep>& steps,
-    const foreign::StandIns* made,
+    const foreign::PlaceholderTensors* made,
     ModelWriter& writer,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 ) {

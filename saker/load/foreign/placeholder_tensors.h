@@ -15,10 +15,10 @@
 
 namespace saker::load::foreign {
 
-class StandIns {
+class PlaceholderTensors {
  public:
   // REQUIRES: `model` outlives the object and what it gives.
-  explicit StandIns(const ForeignModel& model);
+  explicit PlaceholderTensors(const ForeignModel& model);
 
   // All tensors of the model: the file's own where nothing is made, else without bytes: `data`
   // must not be read.

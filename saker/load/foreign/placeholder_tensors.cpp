@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/foreign/stand_ins.h"
+#include "saker/load/foreign/placeholder_tensors.h"
 
 #include <memory>
 
 namespace saker::load::foreign {
 
-StandIns::StandIns(const ForeignModel& model) {
+PlaceholderTensors::PlaceholderTensors(const ForeignModel& model) {
   for (const DerivedTensor& tensor : model.tensors) {
     if (tensor.same) {
       tensors_.insert_or_assign(tensor.outputs.front().name, *tensor.same);
@@ -28,7 +28,7 @@ StandIns::StandIns(const ForeignModel& model) {
   }
 }
 
-std::optional<StandIns::Source> StandIns::find(const Tensor& tensor) const {
+std::optional<PlaceholderTensors::Source> PlaceholderTensors::find(const Tensor& tensor) const {
   const auto found = sources_.find(tensor.data.get());
   return found != sources_.end() ? std::optional(found->second) : std::nullopt;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion of other programs' models: rows made as they are needed give what a folder that was
 // written first gives.
-#include "saker/load/foreign/stand_ins.h"
+#include "saker/load/foreign/placeholder_tensors.h"
 
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/convert/quantization_plan.h"
@@ -76,7 +76,7 @@ void expect_the_same(const fs::path& source) {
   }
 }
 
-TEST(StandIns, GiveWhatAWrittenFolderGives) {
+TEST(PlaceholderTensors, GiveWhatAWrittenFolderGives) {
   for (const char* name :
        {"awq", "bitnet", "fp8", "fp8_powers", "gptq", "int8", "modelopt", "mxfp4", "nvfp4", "packed"
        }) {
@@ -112,7 +112,7 @@ std::string config(std::string_view section) {
 }
 
 // Several slices of each tensor, of two threads: 2504 rows are no whole number of slices.
-TEST(StandIns, ManySlices) {
+TEST(PlaceholderTensors, ManySlices) {
   constexpr std::int64_t kRows = 2504;
   constexpr std::int64_t kColumns = 1024;
   constexpr std::size_t kCount = kRows * kColumns;
