@@ -2,7 +2,7 @@
 // Any bytes as a GGUF file, or as the parts of a split one, each from its "GGUF" on: a typed error,
 // or a model whose tensors can all be made and whose tokenizer the engine takes or refuses.
 #include "saker/base/error.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/text/tokenizer.h"
 

@@ -91,7 +91,7 @@ class SliceSource {
   }
 
   void make(const foreign::PlaceholderTensors::Source& source) {
-    const foreign::DerivedTensor& tensor = *source.tensor;
+    const foreign::LazyTensor& tensor = *source.tensor;
     const std::int64_t row = slice_.step->part_elements() / tensor.rows;
     const std::int64_t first = slice_.begin / row;
     const std::int64_t count = (slice_.begin + slice_.count + row - 1) / row - first;

@@ -29,10 +29,10 @@ Groups cut_groups(const ModuleParts& parts, std::int64_t columns, std::int64_t g
   );
 }
 
-DerivedTensor affine_outputs(
+LazyTensor affine_outputs(
     const std::string& path, std::int64_t rows, std::int64_t words, std::int64_t groups, DType dtype
 ) {
-  DerivedTensor tensor;
+  LazyTensor tensor;
   tensor.outputs = {
       {path + ".weight", DType::kUInt32, {rows, words}},
       {path + ".scales", dtype, {rows, groups}},

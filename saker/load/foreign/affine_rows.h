@@ -5,7 +5,7 @@
 // scales are for, where rows go, and the scales and biases of a row.
 
 #include "saker/kernels/quantize/quantize_loops.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/foreign/module_parts.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Groups {
 Groups cut_groups(const ModuleParts& parts, std::int64_t columns, std::int64_t groups);
 
 // Weight of so many words a row, scales and biases; one row each.
-DerivedTensor affine_outputs(
+LazyTensor affine_outputs(
     const std::string& path, std::int64_t rows, std::int64_t words, std::int64_t groups, DType dtype
 );
 

@@ -97,7 +97,7 @@ struct TernaryRows {
 };
 
 template <typename Rows>
-AffineModule module_of(DerivedTensor tensor, const Rows& rows, int bits, const Groups& groups) {
+AffineModule module_of(LazyTensor tensor, const Rows& rows, int bits, const Groups& groups) {
   tensor.make = [rows](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       rows.put(static_cast<std::size_t>(first) + i, i, Places(to));

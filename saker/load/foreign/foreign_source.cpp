@@ -20,7 +20,7 @@ namespace saker::load::foreign {
 namespace {
 
 // Weights as people count them: codes hold several, and their scales and biases are none.
-std::int64_t parameters_of(const DerivedTensor& tensor, const nn::QuantizationConfig& config) {
+std::int64_t parameters_of(const LazyTensor& tensor, const nn::QuantizationConfig& config) {
   const PlannedTensor& first = tensor.outputs.front();
   std::int64_t elements = 1;
   for (const std::int64_t size : first.shape) {
@@ -58,7 +58,7 @@ ConvertReport write_foreign(
   const auto quantization = parse_quantization(model.config);
   ModelWriter writer(target, all_outputs(model), options.max_shard_bytes);
   ConvertReport report;
-  for (const DerivedTensor& tensor : model.tensors) {
+  for (const LazyTensor& tensor : model.tensors) {
     report.parameters += parameters_of(tensor, quantization);
     report.tensors += tensor.outputs.size();
     for (const PlannedTensor& output : tensor.outputs) {

@@ -4,7 +4,7 @@
 // Models in the formats of other programs, and model folders made from them.
 
 #include "saker/load/convert/convert_model.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 
 #include <filesystem>
 #include <optional>

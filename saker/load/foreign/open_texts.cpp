@@ -2,7 +2,7 @@
 #include "saker/load/foreign/open_texts.h"
 
 #include "saker/base/json/json_numbers.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/model_dir.h"
 

@@ -3,7 +3,7 @@
 
 // A model's configuration and texts (tokenizer, chat template), whatever holds them.
 
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/text/model_texts.h"
 
 #include <filesystem>

@@ -19,7 +19,7 @@
 
 #include "saker/kernels/weight_format.h"
 #include "saker/load/foreign/declared_weights.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/foreign/module_parts.h"
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace saker::load::foreign {
 inline constexpr std::uint32_t kGptqOffset = 1;
 
 struct AffineModule {
-  DerivedTensor tensor;  // Weight, scales, biases.
+  LazyTensor tensor;  // Weight, scales, biases.
   kernels::WeightFormat format;
   // The bits are only what the configuration says: a model of other columns must refuse them.
   bool is_declared = false;

@@ -6,7 +6,7 @@
 namespace saker::load::foreign {
 
 PlaceholderTensors::PlaceholderTensors(const ForeignModel& model) {
-  for (const DerivedTensor& tensor : model.tensors) {
+  for (const LazyTensor& tensor : model.tensors) {
     if (tensor.same) {
       tensors_.insert_or_assign(tensor.outputs.front().name, *tensor.same);
       continue;

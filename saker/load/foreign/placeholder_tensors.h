@@ -6,7 +6,7 @@
 // them.
 
 #include "saker/base/tensor.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/safetensors.h"
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class PlaceholderTensors {
   const TensorMap& tensors() const { return tensors_; }
 
   struct Source {
-    const DerivedTensor* tensor = nullptr;
+    const LazyTensor* tensor = nullptr;
     std::size_t output = 0;
   };
 

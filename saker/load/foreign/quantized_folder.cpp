@@ -220,7 +220,7 @@ class QuantizedModel {
     for (const auto& [name, tensor] : plain_) {
       model_.tensors.push_back(plain(name, *tensor));
     }
-    std::ranges::sort(model_.tensors, {}, [](const DerivedTensor& tensor) -> const std::string& {
+    std::ranges::sort(model_.tensors, {}, [](const LazyTensor& tensor) -> const std::string& {
       return tensor.outputs.front().name;
     });
     require(
@@ -331,7 +331,7 @@ class QuantizedModel {
     add_floats(from_float8(parts, blocks_));
   }
 
-  void add_floats(DerivedTensor tensor) {
+  void add_floats(LazyTensor tensor) {
     model_.tensors.push_back(std::move(tensor));
     ++dequantized_;
     ++modules_;
@@ -348,9 +348,9 @@ class QuantizedModel {
   }
 
   // As it is, or in the dtype of the scales, which mlx-lm gives all floats of these models.
-  DerivedTensor plain(const std::string& name, const Tensor& tensor) const {
+  LazyTensor plain(const std::string& name, const Tensor& tensor) const {
     const DType dtype = dtype_ && is_float(tensor.dtype) ? *dtype_ : tensor.dtype;
-    DerivedTensor result;
+    LazyTensor result;
     result.outputs = {{name, dtype, tensor.shape}};
     result.rows = tensor.shape.size() < 2 || tensor.element_count() == 0 ? 1 : tensor.shape.front();
     result.release = tensor.release;

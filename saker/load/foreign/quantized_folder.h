@@ -8,7 +8,7 @@
 // see packed_integers.h, byte_integers.h and small_floats.h for the tensors.
 
 #include "saker/base/json.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/safetensors.h"
 
 #include <filesystem>

@@ -38,10 +38,10 @@ std::uint8_t byte_at(const Tensor& tensor, std::size_t index) {
 
 // A matrix of bfloat16, row by row; `values(row, to)` gives the floats of one.
 template <typename Values>
-DerivedTensor bfloat16_rows(
+LazyTensor bfloat16_rows(
     const ModuleParts& parts, std::int64_t rows, std::int64_t columns, const Values& values
 ) {
-  DerivedTensor tensor;
+  LazyTensor tensor;
   tensor.outputs = {{parts.path() + ".weight", DType::kBFloat16, {rows, columns}}};
   tensor.rows = rows;
   tensor.make =
@@ -155,7 +155,7 @@ float positive(const ModuleParts& parts, std::string_view leaf, const Tensor& te
 
 // `whole` gives the scale of a group from its own, with `global` in it.
 template <typename Whole>
-DerivedTensor nvfp4_rows(
+LazyTensor nvfp4_rows(
     const ModuleParts& parts, std::string_view leaf, const Tensor& global, const Whole& whole
 ) {
   const Tensor& codes = parts.matrix(leaf, {DType::kUInt8});
@@ -181,7 +181,7 @@ DerivedTensor nvfp4_rows(
 
 }  // namespace
 
-DerivedTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks) {
+LazyTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks) {
   const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
   const std::string_view leaf = float8_scale(parts);
   const Tensor& scale = parts.at(leaf);
@@ -207,7 +207,7 @@ DerivedTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>
   return tensor;
 }
 
-std::optional<DerivedTensor> from_float8_powers(
+std::optional<LazyTensor> from_float8_powers(
     const ModuleParts& parts, const std::vector<BlockSize>& blocks
 ) {
   const Tensor& weight = parts.matrix("weight", {DType::kFloat8E4M3});
@@ -228,7 +228,7 @@ std::optional<DerivedTensor> from_float8_powers(
     }
     powers[i] = *power;
   }
-  DerivedTensor tensor;
+  LazyTensor tensor;
   tensor.outputs = {
       {parts.path() + ".weight", DType::kUInt32, {rows, weight.shape[1] / 4}},
       {parts.path() + ".scales", DType::kUInt8, {rows, weight.shape[1] / kMxGroup}},
@@ -253,7 +253,7 @@ std::optional<DerivedTensor> from_float8_powers(
   return tensor;
 }
 
-DerivedTensor from_mxfp4(const ModuleParts& parts) {
+LazyTensor from_mxfp4(const ModuleParts& parts) {
   const Tensor& codes = parts.matrix("weight_packed", {DType::kUInt8});
   const std::int64_t rows = codes.shape[0];
   const std::int64_t columns = codes.shape[1] * 2;
@@ -261,7 +261,7 @@ DerivedTensor from_mxfp4(const ModuleParts& parts) {
     parts.refuse("weight_packed", codes, fmt::format("columns in groups of {}", kMxGroup / 2));
   }
   const Tensor& scales = parts.at("weight_scale", {DType::kUInt8}, {rows, columns / kMxGroup});
-  DerivedTensor tensor;
+  LazyTensor tensor;
   tensor.outputs = {
       {parts.path() + ".weight", DType::kUInt32, {rows, columns / 8}},
       {parts.path() + ".scales", DType::kUInt8, scales.shape},
@@ -286,7 +286,7 @@ DerivedTensor from_mxfp4(const ModuleParts& parts) {
   return tensor;
 }
 
-DerivedTensor from_nvfp4(const ModuleParts& parts) {
+LazyTensor from_nvfp4(const ModuleParts& parts) {
   const Tensor& global = one_number(parts, "weight_global_scale");
   const float divisor = positive(parts, "weight_global_scale", global);
   return nvfp4_rows(parts, "weight_packed", global, [divisor](float scale) {
@@ -294,7 +294,7 @@ DerivedTensor from_nvfp4(const ModuleParts& parts) {
   });
 }
 
-DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts) {
+LazyTensor from_modelopt_nvfp4(const ModuleParts& parts) {
   const Tensor& global = one_number(parts, "weight_scale_2");
   const float factor = positive(parts, "weight_scale_2", global);
   return nvfp4_rows(parts, "weight", global, [factor](float scale) { return scale * factor; });

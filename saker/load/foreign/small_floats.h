@@ -20,7 +20,7 @@
 // nvfp4_tensor.py.)
 
 #include "saker/load/foreign/declared_weights.h"
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/foreign/module_parts.h"
 
 #include <cstdint>
@@ -31,14 +31,14 @@ namespace saker::load::foreign {
 
 // All throw kCorruptData for parts that are missing or don't fit each other. `blocks`: those that
 // scales may be for, of which the first that fits counts.
-DerivedTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks);
+LazyTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks);
 // Weight and scales of mxfp8: nothing where a scale is no power of two, or holds for fewer than 32
 // columns.
-std::optional<DerivedTensor> from_float8_powers(
+std::optional<LazyTensor> from_float8_powers(
     const ModuleParts& parts, const std::vector<BlockSize>& blocks
 );
-DerivedTensor from_mxfp4(const ModuleParts& parts);  // Weight and scales.
-DerivedTensor from_nvfp4(const ModuleParts& parts);
-DerivedTensor from_modelopt_nvfp4(const ModuleParts& parts);
+LazyTensor from_mxfp4(const ModuleParts& parts);  // Weight and scales.
+LazyTensor from_nvfp4(const ModuleParts& parts);
+LazyTensor from_modelopt_nvfp4(const ModuleParts& parts);
 
 }  // namespace saker::load::foreign

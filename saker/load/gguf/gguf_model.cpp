@@ -33,8 +33,8 @@
 namespace saker::load::gguf {
 namespace {
 
-using foreign::DerivedTensor;
 using foreign::ForeignModel;
+using foreign::LazyTensor;
 
 // Values that are looked at together.
 constexpr std::size_t kBlock = 1 << 12;
@@ -65,7 +65,7 @@ class Model {
         model.tensors.push_back(derived(entry, *role));
       }
     }
-    std::ranges::sort(model.tensors, {}, [](const DerivedTensor& tensor) -> const std::string& {
+    std::ranges::sort(model.tensors, {}, [](const LazyTensor& tensor) -> const std::string& {
       return tensor.outputs.front().name;
     });
     foreign::add_quantization(model.config, formats_);
@@ -117,7 +117,7 @@ class Model {
     return factors;
   }
 
-  DerivedTensor derived(const TensorEntry& entry, const TensorRole& role) {
+  LazyTensor derived(const TensorEntry& entry, const TensorRole& role) {
     require(
         role.rotated_heads == 0 ||
             entry.shape.front() % (std::int64_t{2} * role.rotated_heads) == 0,
@@ -132,7 +132,7 @@ class Model {
     const bool keeps_codes =
         layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
         (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
-    DerivedTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    LazyTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
     if (const auto& mapped = part(entry).mapped) {
       tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
         mapped->release(begin, length);
@@ -192,7 +192,7 @@ class Model {
     };
   }
 
-  DerivedTensor with_codes(
+  LazyTensor with_codes(
       const TensorEntry& entry, const TensorRole& role, const AffineLayout& layout
   ) {
     const std::string path = role.name.substr(0, role.name.rfind('.'));
@@ -202,7 +202,7 @@ class Model {
     auto groups = entry.shape;
     codes.back() = codes.back() * layout.format.bits / 32;
     groups.back() /= layout.format.group_size;
-    DerivedTensor tensor;
+    LazyTensor tensor;
     tensor.outputs = {
         {path + ".weight", DType::kUInt32, codes},
         {path + ".scales", layout.scales, groups},
@@ -234,9 +234,9 @@ class Model {
     return tensor;
   }
 
-  DerivedTensor plain(const TensorEntry& entry, const TensorRole& role) {
+  LazyTensor plain(const TensorEntry& entry, const TensorRole& role) {
     const float offset = role.plus_one ? -1.0F : 0.0F;
-    DerivedTensor tensor;
+    LazyTensor tensor;
     tensor.rows = rows_of(entry, role);
     const Rows from = rows(entry, role, tensor.rows);
     const DType dtype = plain_target(entry, offset);

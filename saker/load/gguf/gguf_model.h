@@ -6,7 +6,7 @@
 // become the model's dtype (float16 with codes, else the embedding's) where that holds all of their
 // numbers.
 
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 
 #include <cstddef>
 #include <cstdint>

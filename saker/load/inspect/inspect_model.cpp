@@ -5,8 +5,8 @@
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/draft.h"
-#include "saker/load/foreign/derived_tensor.h"
 #include "saker/load/foreign/foreign_source.h"
+#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/foreign/leftover_section.h"
 #include "saker/load/foreign/open_texts.h"
 #include "saker/load/gguf/gguf_model.h"
@@ -294,7 +294,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
   result.metadata.clear();
   add_totals(result, headers);
   if (other) {
-    headers = derived_headers(*other);
+    headers = lazy_headers(*other);
     result.warnings = other->notes;
   }
   Json named = other ? other->config : plain.config;
@@ -334,7 +334,7 @@ Inspection inspect_gguf(const fs::path& path, std::optional<int> kv_bits, Weight
     result.file_bytes += part.bytes.size();
     result.files.push_back(part.mapped->path());
   }
-  const Headers headers = derived_headers(model);
+  const Headers headers = lazy_headers(model);
   add_totals(result, headers);
   std::optional<models::TensorRoster> roster;
   check(result, [&] { roster = models::tensor_roster(model.config); });

@@ -61,7 +61,7 @@ void add_totals(Inspection& result, const Headers& headers) {
   }
 }
 
-Headers derived_headers(const foreign::ForeignModel& model) {
+Headers lazy_headers(const foreign::ForeignModel& model) {
   Headers headers;
   for (const PlannedTensor& output : foreign::all_outputs(model)) {
     SafetensorsEntry entry;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/foreign/derived_tensor.h"
+#include "saker/load/foreign/lazy_tensor.h"
 
 #include "saker/kernels/cpu/thread_pool.h"
 
@@ -33,7 +33,7 @@ struct Work {
   explicit Work(std::size_t tensors) : left(tensors) {}
 };
 
-std::size_t bytes_per_row(const DerivedTensor& tensor) {
+std::size_t bytes_per_row(const LazyTensor& tensor) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {
     bytes += tensor.row_bytes(i);
@@ -44,7 +44,7 @@ std::size_t bytes_per_row(const DerivedTensor& tensor) {
 Work cut(const ForeignModel& model) {
   Work work(model.tensors.size());
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
-    const DerivedTensor& tensor = model.tensors[i];
+    const LazyTensor& tensor = model.tensors[i];
     const std::size_t row = std::max<std::size_t>(bytes_per_row(tensor), 1);
     const auto step = static_cast<std::int64_t>(std::max<std::size_t>(kSliceBytes / row, 1));
     for (std::int64_t first = 0; first < tensor.rows; first += step) {
@@ -69,7 +69,7 @@ void run_slices(
   std::int64_t done = 0;
   kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];
-    const DerivedTensor& tensor = model.tensors[slice.tensor];
+    const LazyTensor& tensor = model.tensors[slice.tensor];
     body(slice);
     if (--work.left[slice.tensor] == 0 && tensor.release) {
       tensor.release();
@@ -87,7 +87,7 @@ std::vector<std::size_t> first_outputs(const ForeignModel& model) {
   std::vector<std::size_t> first;
   std::size_t next = 0;
   first.reserve(model.tensors.size());
-  for (const DerivedTensor& tensor : model.tensors) {
+  for (const LazyTensor& tensor : model.tensors) {
     first.push_back(next);
     next += tensor.outputs.size();
   }
@@ -96,13 +96,13 @@ std::vector<std::size_t> first_outputs(const ForeignModel& model) {
 
 }  // namespace
 
-std::size_t DerivedTensor::row_bytes(std::size_t output) const {
+std::size_t LazyTensor::row_bytes(std::size_t output) const {
   return outputs[output].nbytes() / static_cast<std::size_t>(rows);
 }
 
 std::vector<PlannedTensor> all_outputs(const ForeignModel& model) {
   std::vector<PlannedTensor> outputs;
-  for (const DerivedTensor& tensor : model.tensors) {
+  for (const LazyTensor& tensor : model.tensors) {
     outputs.insert(outputs.end(), tensor.outputs.begin(), tensor.outputs.end());
   }
   return outputs;
@@ -115,7 +115,7 @@ void write_tensors(
 ) {
   const auto first_output = first_outputs(model);
   run_slices(model, progress, [&](const Slice& slice) {
-    const DerivedTensor& tensor = model.tensors[slice.tensor];
+    const LazyTensor& tensor = model.tensors[slice.tensor];
     const auto count = static_cast<std::size_t>(slice.count);
     std::vector<std::vector<std::byte>> made;
     std::vector<std::byte*> places;
@@ -134,7 +134,7 @@ void write_tensors(
 TensorMap make_tensors(const ForeignModel& model) {
   TensorMap tensors;
   std::vector<std::byte*> data;
-  for (const DerivedTensor& tensor : model.tensors) {
+  for (const LazyTensor& tensor : model.tensors) {
     if (tensor.same) {
       tensors.insert_or_assign(tensor.outputs.front().name, *tensor.same);
       data.push_back(nullptr);
@@ -156,7 +156,7 @@ TensorMap make_tensors(const ForeignModel& model) {
   }
   const auto first_output = first_outputs(model);
   run_slices(model, {}, [&](const Slice& slice) {
-    const DerivedTensor& tensor = model.tensors[slice.tensor];
+    const LazyTensor& tensor = model.tensors[slice.tensor];
     if (tensor.same) {
       return;
     }

@@ -22,7 +22,7 @@ namespace saker::load::foreign {
 
 // One tensor, or weight, scales and biases of a module: each is cut into `rows` parts of one size,
 // along its first axes.
-struct DerivedTensor {
+struct LazyTensor {
   std::vector<PlannedTensor> outputs;
   std::int64_t rows = 1;
   // Writes rows [first, first + count) of output i to to[i], unless that is null, as it may be
@@ -37,7 +37,7 @@ struct DerivedTensor {
 
 struct ForeignModel {
   Json config;  // As our own and mlx-lm's models have it.
-  std::vector<DerivedTensor> tensors;
+  std::vector<LazyTensor> tensors;
   // The folder that has what a model folder has beside configuration and weights; empty: `files`.
   std::filesystem::path folder;
   // Texts of such files, by name.
