@@ -2,9 +2,9 @@
 #pragma once
 
 // Rows of x as tiles read them that meet affine codes: integers of 16 bits, each cut into an upper
-// and a lower signed byte. Of each sliver: for each step of 64 columns the upper bytes of its rows,
+// and a lower signed byte. Of each micro-panel: for each step of 64 columns the upper bytes of its rows,
 // then the lower ones; behind all steps, for each group, the numbers of its rows (see
-// products/slivers.h's Sliver) as if there were sixteen. Rows and columns that are missing are
+// products/micro_panels.h's MicroPanel) as if there were sixteen. Rows and columns that are missing are
 // zeros.
 
 #include "saker/kernels/amx/bytes.h"
@@ -25,17 +25,17 @@ inline std::size_t byte_input_bytes(const PackedMatrix& weight, int width) {
   return steps * byte_step_bytes(width);
 }
 
-inline std::size_t code_sliver_bytes(const PackedMatrix& weight, int width) {
+inline std::size_t code_micro_panel_bytes(const PackedMatrix& weight, int width) {
   return byte_input_bytes(weight, width) + sizeof(float) * weight.groups() * kRowNumbers;
 }
 
-// Rows that slivers have room for. One alone fills half of a tile or a whole one (see code_rows.h).
-inline int code_width(const Slivers& slivers) {
-  const int alone = slivers.rows <= kTileHeight / 2 ? kTileHeight / 2 : kTileHeight;
-  return slivers.count == 1 ? alone : slivers.first_row(1);
+// Rows that micro-panels have room for. One alone fills half of a tile or a whole one (see code_rows.h).
+inline int code_width(const MicroPanels& micro_panels) {
+  const int alone = micro_panels.rows <= kTileHeight / 2 ? kTileHeight / 2 : kTileHeight;
+  return micro_panels.count == 1 ? alone : micro_panels.first_row(1);
 }
 
-struct CodeSliver {
+struct CodeMicroPanel {
   const std::byte* inputs;  // Step after step.
   const float* numbers;     // [groups][2][16]
   int width;                // Rows.
@@ -51,11 +51,14 @@ struct CodeSliver {
   }
 };
 
-inline CodeSliver code_sliver(
-    const PackedMatrix& weight, const Slivers& slivers, const std::byte* prepared, int sliver
+inline CodeMicroPanel code_micro_panel(
+    const PackedMatrix& weight,
+    const MicroPanels& micro_panels,
+    const std::byte* prepared,
+    int micro_panel
 ) {
-  const int width = code_width(slivers);
-  const std::byte* inputs = prepared + sliver * code_sliver_bytes(weight, width);
+  const int width = code_width(micro_panels);
+  const std::byte* inputs = prepared + micro_panel * code_micro_panel_bytes(weight, width);
   return {inputs, reinterpret_cast<const float*>(inputs + byte_input_bytes(weight, width)), width};
 }
 
@@ -91,7 +94,7 @@ template <typename Format, int kGroup>
 
 // Some groups of a row, as many as there are at once or fewer, from column k on.
 template <typename Format, int kGroup>
-void prepare_groups(const float* from, int k, int groups, const CodeSliver& to, int row) {
+void prepare_groups(const float* from, int k, int groups, const CodeMicroPanel& to, int row) {
   constexpr int kStepGroups = kGroup < kByteColumns ? kByteColumns / kGroup : 1;
   const Int16Steps steps = group_steps<kGroup>(from, groups);
   alignas(64) float inverses[kGroupsAtOnce];
@@ -114,15 +117,17 @@ template <typename Format>
 void prepare_code_tiles(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
-  const CodeSliver to = code_sliver(weight, slivers, prepared, sliver);
-  const int first = slivers.first_row(sliver);
-  const int rows = slivers.first_row(sliver + 1) - first;
+  const CodeMicroPanel to = code_micro_panel(weight, micro_panels, prepared, micro_panel);
+  const int first = micro_panels.first_row(micro_panel);
+  const int rows = micro_panels.first_row(micro_panel + 1) - first;
   if (rows < to.width) {
-    __builtin_memset(const_cast<std::byte*>(to.inputs), 0, code_sliver_bytes(weight, to.width));
+    __builtin_memset(
+        const_cast<std::byte*>(to.inputs), 0, code_micro_panel_bytes(weight, to.width)
+    );
   }
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
   with_group(weight, [&]<int kGroup>() {

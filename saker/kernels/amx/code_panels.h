@@ -15,10 +15,10 @@ namespace saker::kernels::SAKER_ISA {
 struct CodeMemory {
   PanelCodes codes;
   alignas(64) ByteSums products[2][2];  // In turn: those of upper bytes, those of lower ones.
-  alignas(64) float sums[kPanelSlivers][kTileBlocks][kTileHeight][kBlockRows];
+  alignas(64) float sums[kPanelMicroPanels][kTileBlocks][kTileHeight][kBlockRows];
 };
 
-// A block whose products with a group of a sliver lie in memory; null before the first one.
+// A block whose products with a group of a micro-panel lie in memory; null before the first one.
 struct DoneBlock {
   const ByteSums* products = nullptr;
   const float (*terms)[kBlockRows] = nullptr;  // See PanelCodes.
@@ -57,14 +57,14 @@ template <typename Format, int half, bool kWhole>
   }
 }
 
-// Rows of x from a group's first column on, and what the next sliver has there.
+// Rows of x from a group's first column on, and what the next micro-panel has there.
 struct GroupRows {
   const std::byte* upper;
   std::ptrdiff_t lower;  // From the upper bytes to the lower ones, and twice that to the next step.
   const std::byte* next;
 };
 
-// Asks for a part of what the next sliver has of a group, into the first cache.
+// Asks for a part of what the next micro-panel has of a group, into the first cache.
 template <int kGroup, int kPart, int kParts, bool kWhole>
 [[gnu::always_inline]] inline void ask_for_rows(const GroupRows& x) {
   const std::ptrdiff_t row_bytes = kWhole ? kTileBytes : x.lower;
@@ -75,7 +75,7 @@ template <int kGroup, int kPart, int kParts, bool kWhole>
   }
 }
 
-// A group of a sliver times block kBlock of kBlocks, whose codes lie at `codes`; sums go to
+// A group of a micro-panel times block kBlock of kBlocks, whose codes lie at `codes`; sums go to
 // `products`. Meanwhile `done` is added up. Where a group is a single step of the tiles, its rows
 // of x stay in their registers from block to block.
 template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
@@ -115,16 +115,18 @@ template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
   tile_store<kLower>(products[1], kTileStride);
 }
 
-// The tile's slivers times a panel, added to their sums.
+// The tile's micro-panels times a panel, added to their sums.
 template <typename Format, int kGroup, int kBlocks, bool kWhole>
 void multiply_panel(
     const PackedMatrix& weight, const LinearTile& tile, const CodePanel& panel, CodeMemory& memory
 ) {
-  const std::size_t sliver_bytes = code_sliver_bytes(weight, tile.slivers.first_row(1));
+  const std::size_t micro_panel_bytes =
+      code_micro_panel_bytes(weight, tile.micro_panels.first_row(1));
   DoneBlock done;
   int turn = 0;
-  for (int s = 0; s < tile.sliver_count; ++s) {
-    const CodeSliver x = code_sliver(weight, tile.slivers, tile.prepared, tile.first_sliver + s);
+  for (int s = 0; s < tile.micro_panel_count; ++s) {
+    const CodeMicroPanel x =
+        code_micro_panel(weight, tile.micro_panels, tile.prepared, tile.first_micro_panel + s);
     auto* const sums = memory.sums[s] + (panel.first_block - tile.first_block);
     for (int g = 0; g < panel.groups; ++g) {
       const int group = panel.first_group + g;
@@ -132,7 +134,7 @@ void multiply_panel(
         ask_for_codes(weight, panel, g);
       }
       const std::byte* upper = x.upper(group * kGroup);
-      const GroupRows rows = {upper, x.upper_bytes(), upper + sliver_bytes};
+      const GroupRows rows = {upper, x.upper_bytes(), upper + micro_panel_bytes};
       unroll<kBlocks>([&](auto b) {
         constexpr int kBlock = b.kValue;
         const std::byte* codes = memory.codes.bytes[kBlock] + g * kGroup * kBlockRows;
@@ -170,19 +172,19 @@ void multiply_panels(const PackedMatrix& weight, const LinearTile& tile, CodeMem
 template <typename Format>
 void multiply_codes(const PackedMatrix& weight, const LinearTile& tile) {
   alignas(64) thread_local CodeMemory memory;
-  __builtin_memset(memory.sums, 0, tile.sliver_count * sizeof(*memory.sums));
+  __builtin_memset(memory.sums, 0, tile.micro_panel_count * sizeof(*memory.sums));
   {
     const int words = smaller(weight.group, kByteColumns) / 4;
-    const Tiles registers(tile.slivers.first_row(1), kBlockRows, words);
+    const Tiles registers(tile.micro_panels.first_row(1), kBlockRows, words);
     with_group(weight, [&]<int kGroup>() {
-      tile.slivers.first_row(1) == kTileHeight
+      tile.micro_panels.first_row(1) == kTileHeight
           ? multiply_panels<Format, kGroup, true>(weight, tile, memory)
           : multiply_panels<Format, kGroup, false>(weight, tile, memory);
     });
   }
-  for (int s = 0; s < tile.sliver_count; ++s) {
-    const int first = tile.slivers.first_row(tile.first_sliver + s);
-    const int end = tile.slivers.first_row(tile.first_sliver + s + 1);
+  for (int s = 0; s < tile.micro_panel_count; ++s) {
+    const int first = tile.micro_panels.first_row(tile.first_micro_panel + s);
+    const int end = tile.micro_panels.first_row(tile.first_micro_panel + s + 1);
     for (int row = first; row < end; ++row) {
       for (int b = 0; b < tile.block_count; ++b) {
         const F32x16 y = load(memory.sums[s][b][row - first]);

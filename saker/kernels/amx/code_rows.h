@@ -46,7 +46,7 @@ class CodeRows {
   CodeRows(const PackedMatrix& weight, const LinearTile& tile)
       : weight_(weight),
         tile_(tile),
-        x_(code_sliver(weight, tile.slivers, tile.prepared, 0)),
+        x_(code_micro_panel(weight, tile.micro_panels, tile.prepared, 0)),
         group_bytes_(kWordBytes + weight.term_bytes()) {}
 
   void multiply(int block) {
@@ -59,7 +59,7 @@ class CodeRows {
     }
     // By constants: y lies in registers.
     unroll<kRows>([&](auto r) {
-      if (r.kValue < tile_.slivers.rows) {
+      if (r.kValue < tile_.micro_panels.rows) {
         store_result(weight_, tile_, r.kValue, block, y[r.kValue]);
       }
     });
@@ -134,7 +134,7 @@ class CodeRows {
 
   const PackedMatrix& weight_;
   const LinearTile& tile_;
-  CodeSliver x_;
+  CodeMicroPanel x_;
   std::size_t group_bytes_;
   alignas(64) std::byte codes_[2][kGroup * kBlockRows];
   alignas(64) RowSums<kRows> products_[2];
@@ -151,7 +151,7 @@ void multiply_code_rows(const PackedMatrix& weight, const LinearTile& tile) {
         rows.multiply(tile.first_block + b);
       }
     };
-    if (code_width(tile.slivers) == kTileHeight) {
+    if (code_width(tile.micro_panels) == kTileHeight) {
       multiply(Index<kTileHeight>());
     } else {
       multiply(Index<kTileHeight / 2>());

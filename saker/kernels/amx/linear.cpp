@@ -50,42 +50,42 @@ auto with_vector_format(const PackedMatrix& weight, const Function& function) {
   }
 }
 
-int sliver_count(const PackedMatrix& weight, int rows) {
-  return path_of(weight, rows) == Path::kVectors ? slivers_for<Float32Format>(rows)
+int micro_panel_count(const PackedMatrix& weight, int rows) {
+  return path_of(weight, rows) == Path::kVectors ? micro_panels_for<Float32Format>(rows)
                                                  : (rows + kTileHeight - 1) / kTileHeight;
 }
 
-std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
-  const auto count = static_cast<std::size_t>(slivers.count);
-  switch (path_of(weight, slivers.rows)) {
+std::size_t prepared_bytes(const PackedMatrix& weight, const MicroPanels& micro_panels) {
+  const auto count = static_cast<std::size_t>(micro_panels.count);
+  switch (path_of(weight, micro_panels.rows)) {
     case Path::kTiles:
-      return count * tile_steps(weight) * kTilePairs * line_bytes(slivers);
+      return count * tile_steps(weight) * kTilePairs * line_bytes(micro_panels);
     case Path::kCodeTiles:
-      return count * code_sliver_bytes(weight, code_width(slivers));
+      return count * code_micro_panel_bytes(weight, code_width(micro_panels));
     default:
       return with_vector_format(weight, [&](auto format) {
-        return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(slivers.rows);
+        return row_bytes<decltype(format)>(weight) * static_cast<std::size_t>(micro_panels.rows);
       });
   }
 }
 
-void prepare_sliver(
+void prepare_micro_panel(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
-  switch (path_of(weight, slivers.rows)) {
+  switch (path_of(weight, micro_panels.rows)) {
     case Path::kTiles:
-      return prepare_tiles(weight, x, slivers, sliver, prepared);
+      return prepare_tiles(weight, x, micro_panels, micro_panel, prepared);
     case Path::kCodeTiles:
       return with_code_format(weight, [&](auto format) {
-        prepare_code_tiles<decltype(format)>(weight, x, slivers, sliver, prepared);
+        prepare_code_tiles<decltype(format)>(weight, x, micro_panels, micro_panel, prepared);
       });
     default:
       return with_vector_format(weight, [&](auto format) {
-        prepare<decltype(format)>(weight, x, slivers, sliver, prepared);
+        prepare<decltype(format)>(weight, x, micro_panels, micro_panel, prepared);
       });
   }
 }
@@ -96,21 +96,21 @@ void multiply_on_vectors(const PackedMatrix& weight, const LinearTile& tile) {
     if constexpr (kGrouped<Format>) {
       multiply_few<Format, kVectorRows>(weight, tile);
     } else {
-      tile.slivers.count == 1 ? multiply_few<Format>(weight, tile)
-                              : multiply_many<Format>(weight, tile);
+      tile.micro_panels.count == 1 ? multiply_few<Format>(weight, tile)
+                                   : multiply_many<Format>(weight, tile);
     }
   });
 }
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-  switch (path_of(weight, tile.slivers.rows)) {
+  switch (path_of(weight, tile.micro_panels.rows)) {
     case Path::kTiles:
-      return tile.slivers.count == 1 ? multiply_few_tiled(weight, tile)
-                                     : multiply_many_tiled(weight, tile);
+      return tile.micro_panels.count == 1 ? multiply_few_tiled(weight, tile)
+                                          : multiply_many_tiled(weight, tile);
     case Path::kCodeTiles:
       return with_code_format(weight, [&](auto format) {
-        tile.slivers.count == 1 ? multiply_code_rows<decltype(format)>(weight, tile)
-                                : multiply_codes<decltype(format)>(weight, tile);
+        tile.micro_panels.count == 1 ? multiply_code_rows<decltype(format)>(weight, tile)
+                                     : multiply_codes<decltype(format)>(weight, tile);
       });
     default:
       return multiply_on_vectors(weight, tile);
@@ -120,13 +120,13 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace
 
 const LinearBodies linear_bodies = {
-    sliver_count,
-    kPanelSlivers* kTileHeight,
+    micro_panel_count,
+    kPanelMicroPanels* kTileHeight,
     kBlockStep,
     {.small_floats = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
     true,
     prepared_bytes,
-    prepare_sliver,
+    prepare_micro_panel,
     multiply,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x as tiles read them, rounded to bf16: of each sliver, for each step of 32 columns,
-// sixteen lines, one for each pair of columns, of that pair of all rows. Slivers are equally wide:
+// Rows of x as tiles read them, rounded to bf16: of each micro-panel, for each step of 32 columns,
+// sixteen lines, one for each pair of columns, of that pair of all rows. MicroPanels are equally wide:
 // where they differ by a row, the smaller ones have zeros.
 
 #include "saker/kernels/amx/tile.h"
@@ -12,7 +12,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kPanelSlivers = 20;  // That a tile of the result has at most.
+inline constexpr int kPanelMicroPanels = 20;  // That a tile of the result has at most.
 
 // Whole chunks for codes, whose padding is multiplied too.
 inline int tile_steps(const PackedMatrix& weight) {
@@ -20,22 +20,25 @@ inline int tile_steps(const PackedMatrix& weight) {
                              : (weight.columns + kStepColumns - 1) / kStepColumns;
 }
 
-inline std::ptrdiff_t line_bytes(const Slivers& slivers) {
-  return slivers.first_row(1) * std::ptrdiff_t{sizeof(std::uint32_t)};
+inline std::ptrdiff_t line_bytes(const MicroPanels& micro_panels) {
+  return micro_panels.first_row(1) * std::ptrdiff_t{sizeof(std::uint32_t)};
 }
 
-struct TileSliver {
+struct TileMicroPanel {
   const std::byte* inputs;  // Step after step.
   std::ptrdiff_t stride;    // Bytes of a line.
 
   const std::byte* step(int index) const { return inputs + index * stride * kTilePairs; }
 };
 
-inline TileSliver tile_sliver(
-    const PackedMatrix& weight, const Slivers& slivers, const std::byte* prepared, int sliver
+inline TileMicroPanel tile_micro_panel(
+    const PackedMatrix& weight,
+    const MicroPanels& micro_panels,
+    const std::byte* prepared,
+    int micro_panel
 ) {
-  const std::ptrdiff_t stride = line_bytes(slivers);
-  return {prepared + sliver * tile_steps(weight) * stride * kTilePairs, stride};
+  const std::ptrdiff_t stride = line_bytes(micro_panels);
+  return {prepared + micro_panel * tile_steps(weight) * stride * kTilePairs, stride};
 }
 
 // The 32 columns of a row from column k on, zeros behind the last.
@@ -55,14 +58,14 @@ inline U32x16 step_pairs(const InputRows& x, int row, int k, int columns) {
 inline void prepare_tiles(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
-  const TileSliver to = tile_sliver(weight, slivers, prepared, sliver);
-  const int first = slivers.first_row(sliver);
-  const int rows = slivers.first_row(sliver + 1) - first;
-  const int width = slivers.first_row(1);
+  const TileMicroPanel to = tile_micro_panel(weight, micro_panels, prepared, micro_panel);
+  const int first = micro_panels.first_row(micro_panel);
+  const int rows = micro_panels.first_row(micro_panel + 1) - first;
+  const int width = micro_panels.first_row(1);
   auto* lines = reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(to.inputs));
   for (int step = 0; step < tile_steps(weight); ++step) {
     const int k = step * kStepColumns;

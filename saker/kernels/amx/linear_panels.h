@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Many rows of x times blocks of the weight: two slivers by two blocks share what is loaded, for as
+// Many rows of x times blocks of the weight: two micro-panels by two blocks share what is loaded, for as
 // many columns as a panel holds. Between panels sums go through memory, which changes no bit.
 
 #include "saker/kernels/amx/linear_weights.h"
@@ -15,7 +15,7 @@ inline constexpr int kPanelSteps = kPanelChunks * kChunkSteps;
 // The working memory of a thread.
 struct PanelMemory {
   alignas(64) WeightTile weights[kTileBlocks][kPanelSteps];
-  alignas(64) SumTile sums[kPanelSlivers][kTileBlocks];
+  alignas(64) SumTile sums[kPanelMicroPanels][kTileBlocks];
 };
 
 // Some steps of all blocks of a tile.
@@ -25,22 +25,22 @@ struct Panel {
   const std::byte* blocks[kTileBlocks];  // Where each one's tiles lie, one behind the other.
 };
 
-// Two slivers (or the last one) by two blocks (or the last one) of the tile.
+// Two micro-panels (or the last one) by two blocks (or the last one) of the tile.
 struct Unit {
-  TileSliver x[2];
-  int sliver;
-  int slivers;
+  TileMicroPanel x[2];
+  int micro_panel;
+  int micro_panels;
   int block;
   int blocks;
 };
 
-template <int kSlivers, int kBlocks>
+template <int kMicroPanels, int kBlocks>
 void multiply_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
   const std::ptrdiff_t stride = unit.x[0].stride;
   const auto each_sum = [&](const auto& function) {
-    unroll<kSlivers>([&](auto s) {
+    unroll<kMicroPanels>([&](auto s) {
       unroll<kBlocks>([&](auto b) {
-        function(s, b, memory.sums[unit.sliver + s.kValue][unit.block + b.kValue]);
+        function(s, b, memory.sums[unit.micro_panel + s.kValue][unit.block + b.kValue]);
       });
     });
   };
@@ -53,7 +53,7 @@ void multiply_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
       const std::byte* weights = panel.blocks[unit.block + b.kValue] + step * kTileBytes;
       tile_load<kLeft + b.kValue>(weights, kTileStride);
     });
-    unroll<kSlivers>([&](auto s) {
+    unroll<kMicroPanels>([&](auto s) {
       tile_load<kRight + s.kValue>(unit.x[s.kValue].step(panel.first_step + step), stride);
       unroll<kBlocks>([&](auto b) {
         tile_add_products<2 * s.kValue + b.kValue, kLeft + b.kValue, kRight + s.kValue>();
@@ -65,7 +65,7 @@ void multiply_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
 
 // multiply_unit for one or two of each.
 inline void multiply_any_unit(const Unit& unit, const Panel& panel, PanelMemory& memory) {
-  if (unit.slivers == 2) {
+  if (unit.micro_panels == 2) {
     unit.blocks == 2 ? multiply_unit<2, 2>(unit, panel, memory)
                      : multiply_unit<2, 1>(unit, panel, memory);
   } else {
@@ -124,11 +124,11 @@ inline void multiply_panel(
     const PackedMatrix& weight, const LinearTile& tile, const Panel& panel, PanelMemory& memory
 ) {
   Unit unit = {};
-  for (unit.sliver = 0; unit.sliver < tile.sliver_count; unit.sliver += 2) {
-    unit.slivers = smaller(2, tile.sliver_count - unit.sliver);
-    for (int s = 0; s < unit.slivers; ++s) {
-      const int sliver = tile.first_sliver + unit.sliver + s;
-      unit.x[s] = tile_sliver(weight, tile.slivers, tile.prepared, sliver);
+  for (unit.micro_panel = 0; unit.micro_panel < tile.micro_panel_count; unit.micro_panel += 2) {
+    unit.micro_panels = smaller(2, tile.micro_panel_count - unit.micro_panel);
+    for (int s = 0; s < unit.micro_panels; ++s) {
+      const int micro_panel = tile.first_micro_panel + unit.micro_panel + s;
+      unit.x[s] = tile_micro_panel(weight, tile.micro_panels, tile.prepared, micro_panel);
     }
     for (unit.block = 0; unit.block < tile.block_count; unit.block += 2) {
       unit.blocks = smaller(2, tile.block_count - unit.block);
@@ -139,7 +139,7 @@ inline void multiply_panel(
 
 inline void multiply_many_tiled(const PackedMatrix& weight, const LinearTile& tile) {
   alignas(64) thread_local PanelMemory memory;
-  const int width = tile.slivers.first_row(1);
+  const int width = tile.micro_panels.first_row(1);
   const int steps = tile_steps(weight);
   {
     const Tiles registers(kTileHeight, width);
@@ -151,9 +151,9 @@ inline void multiply_many_tiled(const PackedMatrix& weight, const LinearTile& ti
       multiply_panel(weight, tile, panel, memory);
     }
   }
-  for (int s = 0; s < tile.sliver_count; ++s) {
-    const int first = tile.slivers.first_row(tile.first_sliver + s);
-    const int end = tile.slivers.first_row(tile.first_sliver + s + 1);
+  for (int s = 0; s < tile.micro_panel_count; ++s) {
+    const int first = tile.micro_panels.first_row(tile.first_micro_panel + s);
+    const int end = tile.micro_panels.first_row(tile.first_micro_panel + s + 1);
     const ResultPart part = {first, end, tile.first_block, tile.block_count};
     store_rows(weight, tile, part, memory.sums[s]);
   }

@@ -15,7 +15,7 @@ inline constexpr int kAhead = 1;  // Chunks.
 // lie, row after row at row_bytes.
 template <int kFirst, int kBlocks, typename Weights>
 [[gnu::always_inline]] inline void add_step(
-    const TileSliver& x, int step, const Weights& at, std::ptrdiff_t row_bytes = kTileStride
+    const TileMicroPanel& x, int step, const Weights& at, std::ptrdiff_t row_bytes = kTileStride
 ) {
   tile_load<kRight>(x.step(step), x.stride);
   unroll<kBlocks>([&](auto i) {
@@ -28,7 +28,7 @@ template <int kFirst, int kBlocks, typename Weights>
 
 // bf16 weights, which lie ready.
 template <int kBlocks>
-void multiply_dense_blocks(const PackedMatrix& weight, const TileSliver& x, int block) {
+void multiply_dense_blocks(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   const std::byte* first = weight.block(block);
   const std::size_t block_bytes = weight.block_bytes();
   for (int step = 0; step < tile_steps(weight); ++step) {
@@ -41,7 +41,7 @@ void multiply_dense_blocks(const PackedMatrix& weight, const TileSliver& x, int 
 // bf16 weights that lie row after row. Sixteen rows at once are too many streams for the processor
 // to guess: the blocks that follow are asked for, in the order that they lie in.
 template <int kBlocks>
-void multiply_blocks_in_place(const PackedMatrix& weight, const TileSliver& x, int block) {
+void multiply_blocks_in_place(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   const std::byte* blocks[kBlocks];
   const std::byte* next[kBlocks];
   unroll<kBlocks>([&](auto b) {
@@ -70,7 +70,7 @@ struct BlockRange {
 // to memory is slow to load as a tile. A step of the tiles goes with a part of the rows, since the
 // processor looks ahead no further.
 template <typename Chunk, int kBlocks>
-void multiply_coded_blocks(const PackedMatrix& weight, const TileSliver& x, int block) {
+void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   constexpr int kHalf = (kBlocks + 1) / 2;
   constexpr int kStepRows = kBlockRows / kChunkSteps;
   using First = BlockRange<0, kHalf>;
@@ -115,7 +115,7 @@ void multiply_coded_blocks(const PackedMatrix& weight, const TileSliver& x, int 
 
 template <int kBlocks>
 void multiply_blocks_tiled(
-    const PackedMatrix& weight, const LinearTile& tile, const TileSliver& x, int block
+    const PackedMatrix& weight, const LinearTile& tile, const TileMicroPanel& x, int block
 ) {
   unroll<kBlocks>([](auto b) { tile_clear<b.kValue>(); });
   if (weight.has_groups()) {
@@ -129,12 +129,12 @@ void multiply_blocks_tiled(
   }
   alignas(64) SumTile sums[kBlocks];
   unroll<kBlocks>([&](auto b) { tile_store<b.kValue>(sums[b.kValue], x.stride); });
-  store_rows(weight, tile, {0, tile.slivers.rows, block, kBlocks}, sums);
+  store_rows(weight, tile, {0, tile.micro_panels.rows, block, kBlocks}, sums);
 }
 
 inline void multiply_few_tiled(const PackedMatrix& weight, const LinearTile& tile) {
-  const TileSliver x = tile_sliver(weight, tile.slivers, tile.prepared, 0);
-  const Tiles registers(kTileHeight, tile.slivers.rows);
+  const TileMicroPanel x = tile_micro_panel(weight, tile.micro_panels, tile.prepared, 0);
+  const Tiles registers(kTileHeight, tile.micro_panels.rows);
   const int end = tile.first_block + tile.block_count;
   int block = tile.first_block;
   for (; weight.in_place() && block + 2 <= end; block += 2) {

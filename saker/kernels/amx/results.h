@@ -24,7 +24,7 @@ inline void turn_sums(SumTile& sums, int width) {
   }
 }
 
-// A part of y: the rows [first_row, end_row) as the tile's slivers have them, by `blocks` blocks of
+// A part of y: the rows [first_row, end_row) as the tile's micro-panels have them, by `blocks` blocks of
 // sixteen outputs from first_block on.
 struct ResultPart {
   int first_row = 0;
@@ -39,7 +39,7 @@ inline void store_rows(
     const PackedMatrix& weight, const LinearTile& tile, const ResultPart& part, SumTile* sums
 ) {
   for (int b = 0; b < part.blocks; ++b) {
-    turn_sums(sums[b], tile.slivers.first_row(1));
+    turn_sums(sums[b], tile.micro_panels.first_row(1));
   }
   for (int row = part.first_row; row < part.end_row; ++row) {
     for (int b = 0; b < part.blocks; ++b) {

@@ -129,12 +129,12 @@ template <typename Format>
 void prepare(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
   using Input = typename Format::Operand::Input;
-  const auto to = sliver_room<Format>(weight, slivers, sliver, prepared);
+  const auto to = micro_panel_room<Format>(weight, micro_panels, micro_panel, prepared);
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
   alignas(64) Input inputs[kFewRows][kMostInputs];
   with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inputs of the rows of a sliver, each of which follow each other, side by side: AVX-512.
+// Inputs of the rows of a micro-panel, each of which follow each other, side by side: AVX-512.
 
 #include "saker/kernels/codes/group_steps.h"
 #include "saker/kernels/codes/winograd.h"
@@ -28,7 +28,7 @@ void interleave(const Input (*from)[kMostInputs], int rows, int count, Input* to
   }
 }
 
-// Those of four rows, as most slivers of Winograd's products have; eight words of each at a time.
+// Those of four rows, as most micro-panels of Winograd's products have; eight words of each at a time.
 inline void interleave_four(
     const std::uint32_t (*from)[kMostInputs], int count, std::uint32_t* to
 ) {

@@ -23,9 +23,9 @@ struct WinogradFormat : Format {
 template <typename Format>
 inline constexpr bool kIsWinograd = requires { Format::kWinograd; };
 
-// The rows of a sliver: with four blocks their sums leave registers for both operands.
+// The rows of a micro-panel: with four blocks their sums leave registers for both operands.
 inline constexpr int kWinogradRows = 4;
-// Of a single sliver, at most: with two blocks.
+// Of a single micro-panel, at most: with two blocks.
 inline constexpr int kWinogradFewRows = 9;
 
 // How many rows of x meet words of a format: integers by such products, where the set has them.
@@ -41,7 +41,7 @@ struct ManyRows<Format> {
   using Type = WinogradFormat<Format>;
 };
 
-// Which sums of a sliver are taken by plain products all the same: two multipliers and four ports
+// Which sums of a micro-panel are taken by plain products all the same: two multipliers and four ports
 // for additions are busy alike when one in three is.
 constexpr bool is_plain(int row, int block, int blocks) {
   return (row * blocks + block) % 3 == 2;

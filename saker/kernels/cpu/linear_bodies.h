@@ -39,25 +39,25 @@ struct InputRows {
   int count = 0;
 };
 
-// Slivers: rows of x that lie interleaved and are multiplied together, of nearly equal size, so
-// that no sliver is left with too few chains to keep the multipliers busy.
-struct Slivers {
+// MicroPanels: rows of x that lie interleaved and are multiplied together, of nearly equal size, so
+// that no micro-panel is left with too few chains to keep the multipliers busy.
+struct MicroPanels {
   int rows = 0;  // Of x.
   int count = 0;
 
-  // Rows before sliver `index`; first_row(count) is `rows`.
+  // Rows before micro-panel `index`; first_row(count) is `rows`.
   [[gnu::always_inline]] int first_row(int index) const {
     const int extra = rows % count;
     return rows / count * index + (index < extra ? index : extra);
   }
 };
 
-// A rectangle of the result: the rows of some slivers, the columns of some blocks.
+// A rectangle of the result: the rows of some micro-panels, the columns of some blocks.
 struct LinearTile {
   const std::byte* prepared = nullptr;
-  Slivers slivers;
-  int first_sliver = 0;
-  int sliver_count = 0;  // Of LinearBodies::tile_rows rows at most.
+  MicroPanels micro_panels;
+  int first_micro_panel = 0;
+  int micro_panel_count = 0;  // Of LinearBodies::tile_rows rows at most.
   int first_block = 0;
   int block_count = 0;          // At most kTileBlocks.
   const float* bias = nullptr;  // [N] or null.
@@ -67,20 +67,20 @@ struct LinearTile {
 inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
-  int (*sliver_count)(const PackedMatrix& weight, int rows);  // For so many rows of x.
-  int tile_rows;   // Most rows of a tile: a multiple of those of a full sliver.
+  int (*micro_panel_count)(const PackedMatrix& weight, int rows);  // For so many rows of x.
+  int tile_rows;   // Most rows of a tile: a multiple of those of a full micro_panel.
   int block_step;  // Blocks that are multiplied together.
 
   PackedOrders orders;  // Of the weights that these bodies multiply.
   bool in_place;        // Whether bf16 weights may lie as the checkpoint has them.
 
-  // x in the form that `multiply` reads, sliver after sliver.
-  std::size_t (*prepared_bytes)(const PackedMatrix& weight, const Slivers& slivers);
+  // x in the form that `multiply` reads, micro-panel after micro_panel.
+  std::size_t (*prepared_bytes)(const PackedMatrix& weight, const MicroPanels& micro_panels);
   void (*prepare)(
       const PackedMatrix& weight,
       const InputRows& x,
-      const Slivers& slivers,
-      int sliver,
+      const MicroPanels& micro_panels,
+      int micro_panel,
       std::byte* prepared
   );
   void (*multiply)(const PackedMatrix& weight, const LinearTile& tile);

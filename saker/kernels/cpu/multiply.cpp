@@ -20,16 +20,16 @@ constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// How one product is cut. Slivers, those that are prepared, and tiles are counted through all
+// How one product is cut. MicroPanels, those that are prepared, and tiles are counted through all
 // products.
 struct Cut {
   RowProduct product;
   LinearTile whole;
   std::size_t prepared_at = 0;  // Offset in the prepared bytes.
-  int first_sliver = 0;
+  int first_micro_panel = 0;
   int first_tile = 0;
   int row_tiles = 0;
-  int row_step = 0;    // Slivers in a tile.
+  int row_step = 0;    // MicroPanels in a tile.
   int block_step = 0;  // Blocks of 16 columns in a tile.
 };
 
@@ -37,7 +37,7 @@ struct Cuts {
   std::vector<Cut> cuts;
   std::size_t prepared_bytes = 0;
   int rows = 0;  // That are prepared.
-  int slivers = 0;
+  int micro_panels = 0;
   int tiles = 0;
 };
 
@@ -62,7 +62,7 @@ bool share_prepared(const RowProduct& a, const RowProduct& b) {
 void cut_products(const LinearBodies& bodies, std::span<const RowProduct> products, Cuts& result) {
   result.cuts.clear();
   result.prepared_bytes = 0;
-  result.rows = result.slivers = result.tiles = 0;
+  result.rows = result.micro_panels = result.tiles = 0;
   std::int64_t tile_blocks = 0;
   for (const RowProduct& product : products) {
     if (product.x.count == 0) {
@@ -71,37 +71,37 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
     const int rows = product.x.count;
     Cut cut;
     cut.product = product;
-    cut.whole.slivers = {rows, bodies.sliver_count(*product.weight, rows)};
+    cut.whole.micro_panels = {rows, bodies.micro_panel_count(*product.weight, rows)};
     cut.whole.bias = product.bias;
     cut.whole.out = product.out;
-    const int slivers = cut.whole.slivers.count;
+    const int micro_panels = cut.whole.micro_panels.count;
     cut.row_tiles = divide_up(rows, bodies.tile_rows);
-    cut.row_step = divide_up(slivers, cut.row_tiles);
+    cut.row_step = divide_up(micro_panels, cut.row_tiles);
     const auto same = std::ranges::find_if(result.cuts, [&](const Cut& earlier) {
       return share_prepared(earlier.product, product);
     });
-    cut.first_sliver = result.slivers;
+    cut.first_micro_panel = result.micro_panels;
     if (same != result.cuts.end()) {
       cut.prepared_at = same->prepared_at;
     } else {
       cut.prepared_at = result.prepared_bytes;
-      const std::size_t bytes = bodies.prepared_bytes(*product.weight, cut.whole.slivers);
+      const std::size_t bytes = bodies.prepared_bytes(*product.weight, cut.whole.micro_panels);
       result.prepared_bytes += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
       result.rows += rows;
-      result.slivers += slivers;
+      result.micro_panels += micro_panels;
     }
     tile_blocks += std::int64_t{product.weight->blocks()} * cut.row_tiles;
     result.cuts.push_back(cut);
   }
   for (Cut& cut : result.cuts) {
-    const int step = cut.whole.slivers.count == 1 ? 4 : bodies.block_step;
+    const int step = cut.whole.micro_panels.count == 1 ? 4 : bodies.block_step;
     cut.block_step = blocks_in_tile(tile_blocks, step);
     cut.first_tile = result.tiles;
     result.tiles += cut.row_tiles * divide_up(cut.product.weight->blocks(), cut.block_step);
   }
 }
 
-// The product that sliver or tile `index` belongs to.
+// The product that micro-panel or tile `index` belongs to.
 const Cut& cut_of(const std::vector<Cut>& cuts, int Cut::* first, int index) {
   const auto after = std::upper_bound(
       cuts.begin(), cuts.end(), index, [first](int at, const Cut& cut) { return at < cut.*first; }
@@ -121,21 +121,21 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
   const int blocks = weight.blocks();
   const int block_tiles = divide_up(blocks, cut.block_step);
   LinearTile tile = cut.whole;
-  tile.first_sliver = index / block_tiles * cut.row_step;
-  tile.sliver_count = std::min(cut.row_step, tile.slivers.count - tile.first_sliver);
+  tile.first_micro_panel = index / block_tiles * cut.row_step;
+  tile.micro_panel_count = std::min(cut.row_step, tile.micro_panels.count - tile.first_micro_panel);
   tile.first_block = index % block_tiles * cut.block_step;
   tile.block_count = std::min(cut.block_step, blocks - tile.first_block);
   bodies.multiply(weight, tile);
 }
 
-// What is prepared of a sliver: rows of x, or those that are made in this thread's memory.
-InputRows rows_of(const RowProduct& product, const Slivers& slivers, int sliver) {
+// What is prepared of a micro-panel: rows of x, or those that are made in this thread's memory.
+InputRows rows_of(const RowProduct& product, const MicroPanels& micro_panels, int micro_panel) {
   if (product.make == nullptr) {
     return product.x;
   }
   thread_local AlignedBytes made;
-  const int first = slivers.first_row(sliver);
-  const int count = slivers.first_row(sliver + 1) - first;
+  const int first = micro_panels.first_row(micro_panel);
+  const int count = micro_panels.first_row(micro_panel + 1) - first;
   const std::ptrdiff_t width = product.weight->columns;
   made.reserve(static_cast<std::size_t>(count * width) * sizeof(float));
   auto* rows = reinterpret_cast<float*>(made.data());
@@ -169,17 +169,19 @@ void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> produ
   }
   std::byte* to = prepared.data();
   const auto prepare = [&](int index) {
-    const Cut& cut = cut_of(work.cuts, &Cut::first_sliver, index);
-    const int sliver = index - cut.first_sliver;
-    const InputRows x = rows_of(cut.product, cut.whole.slivers, sliver);
-    bodies.prepare(*cut.product.weight, x, cut.whole.slivers, sliver, to + cut.prepared_at);
+    const Cut& cut = cut_of(work.cuts, &Cut::first_micro_panel, index);
+    const int micro_panel = index - cut.first_micro_panel;
+    const InputRows x = rows_of(cut.product, cut.whole.micro_panels, micro_panel);
+    bodies.prepare(
+        *cut.product.weight, x, cut.whole.micro_panels, micro_panel, to + cut.prepared_at
+    );
   };
   if (work.rows <= kRowsPreparedAlone) {
-    for (int sliver = 0; sliver < work.slivers; ++sliver) {
-      prepare(sliver);
+    for (int micro_panel = 0; micro_panel < work.micro_panels; ++micro_panel) {
+      prepare(micro_panel);
     }
   } else {
-    thread_pool().run(work.slivers, prepare);
+    thread_pool().run(work.micro_panels, prepare);
   }
   // Threads claim tiles in turn: so each walks along a part of the weights of its own.
   const int parts = thread_pool().size();

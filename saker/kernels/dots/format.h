@@ -22,7 +22,7 @@ template <int kRows = kFewRows>
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   if constexpr (kRows == 0) {
     multiply_many(weight, tile);
-  } else if (tile.slivers.count == 1 && tile.slivers.rows == kRows) {
+  } else if (tile.micro_panels.count == 1 && tile.micro_panels.rows == kRows) {
     multiply_few<kRows>(weight, tile);
   } else {
     multiply<kRows - 1>(weight, tile);
@@ -38,12 +38,13 @@ inline std::size_t BFloat16Format::row_bytes(const PackedMatrix& weight) {
 inline void BFloat16Format::prepare(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
   const int end = dots::steps_of(weight) * kStepColumns;
-  for (int row = slivers.first_row(sliver); row < slivers.first_row(sliver + 1); ++row) {
+  for (int row = micro_panels.first_row(micro_panel); row < micro_panels.first_row(micro_panel + 1);
+       ++row) {
     auto* to = reinterpret_cast<std::uint16_t*>(prepared + row * row_bytes(weight));
     const float* from = x.data + row * x.row_stride;
     for (int k = 0; k < end; k += kBlockRows) {

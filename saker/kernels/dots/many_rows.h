@@ -114,8 +114,8 @@ struct PanelAhead {
 inline void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   PanelCopy copy;
   alignas(64) float sums[kTileInputs][kBlockRows];
-  const int first = tile.slivers.first_row(tile.first_sliver);
-  const int end = tile.slivers.first_row(tile.first_sliver + tile.sliver_count);
+  const int first = tile.micro_panels.first_row(tile.first_micro_panel);
+  const int end = tile.micro_panels.first_row(tile.first_micro_panel + tile.micro_panel_count);
   for (int row = first; row < end; row += kTileInputs) {
     const Inputs inputs = {row, smaller(kTileInputs, end - row), sums};
     for_each_panel(weight, tile, [&](Place place) {

@@ -25,27 +25,29 @@ std::size_t row_bytes(const PackedMatrix& weight) {
          static_cast<std::size_t>(quads(weight.columns) + panels(weight.columns));
 }
 
-// A sliver's rows: codes [quads][rows], then scales [panels][rows].
-struct PreparedSliver {
+// A micro-panel's rows: codes [quads][rows], then scales [panels][rows].
+struct PreparedMicroPanel {
   const std::uint32_t* codes;
   const float* scales;
   int rows;
 };
 
-PreparedSliver sliver_at(const PackedMatrix& weight, const LinearTile& tile, int sliver) {
-  const int first = tile.slivers.first_row(sliver);
-  const int rows = tile.slivers.first_row(sliver + 1) - first;
+PreparedMicroPanel micro_panel_at(
+    const PackedMatrix& weight, const LinearTile& tile, int micro_panel
+) {
+  const int first = tile.micro_panels.first_row(micro_panel);
+  const int rows = tile.micro_panels.first_row(micro_panel + 1) - first;
   const std::byte* at = tile.prepared + static_cast<std::size_t>(first) * row_bytes(weight);
   const auto* codes = reinterpret_cast<const std::uint32_t*>(at);
   return {codes, reinterpret_cast<const float*>(codes + quads(weight.columns) * rows), rows};
 }
 
-int sliver_count(const PackedMatrix&, int rows) {
-  return (rows + kSliverRows - 1) / kSliverRows;
+int micro_panel_count(const PackedMatrix&, int rows) {
+  return (rows + kMicroPanelRows - 1) / kMicroPanelRows;
 }
 
-std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
-  return row_bytes(weight) * static_cast<std::size_t>(slivers.rows);
+std::size_t prepared_bytes(const PackedMatrix& weight, const MicroPanels& micro_panels) {
+  return row_bytes(weight) * static_cast<std::size_t>(micro_panels.rows);
 }
 
 // Writes the codes of a panel, each four `stride` words apart.
@@ -61,15 +63,15 @@ void write_codes(const InputPanel& input, int count, int stride, std::uint32_t* 
   }
 }
 
-void prepare_sliver(
+void prepare_micro_panel(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
-  const int first = slivers.first_row(sliver);
-  const int rows = slivers.first_row(sliver + 1) - first;
+  const int first = micro_panels.first_row(micro_panel);
+  const int rows = micro_panels.first_row(micro_panel + 1) - first;
   std::byte* at = prepared + static_cast<std::size_t>(first) * row_bytes(weight);
   auto* codes = reinterpret_cast<std::uint32_t*>(at);
   auto* scales = reinterpret_cast<float*>(codes + quads(weight.columns) * rows);
@@ -126,9 +128,9 @@ void multiply_rows(
   });
 }
 
-template <int kRows = kSliverRows>
-void multiply_sliver(
-    const PreparedSliver& x,
+template <int kRows = kMicroPanelRows>
+void multiply_micro_panel(
+    const PreparedMicroPanel& x,
     const PanelCodes& panel,
     int k,
     int count,
@@ -138,13 +140,13 @@ void multiply_sliver(
     const std::uint32_t* codes = x.codes + k / kQuad * kRows;
     multiply_rows<kRows>(panel, quads(count), codes, x.scales + k / kPanel * kRows, sums);
   } else if constexpr (kRows > 1) {
-    multiply_sliver<kRows - 1>(x, panel, k, count, sums);
+    multiply_micro_panel<kRows - 1>(x, panel, k, count, sums);
   }
 }
 
 void store_sums(const PackedMatrix& weight, const LinearTile& tile, const TileMemory& memory) {
-  const int first_row = tile.slivers.first_row(tile.first_sliver);
-  const int end_row = tile.slivers.first_row(tile.first_sliver + tile.sliver_count);
+  const int first_row = tile.micro_panels.first_row(tile.first_micro_panel);
+  const int end_row = tile.micro_panels.first_row(tile.first_micro_panel + tile.micro_panel_count);
   for (int row = first_row; row < end_row; ++row) {
     for (int b = 0; b < tile.block_count; ++b) {
       const F32x16 y = load(memory.sums[b / kBlockStep][row - first_row][b % kBlockStep]);
@@ -155,10 +157,10 @@ void store_sums(const PackedMatrix& weight, const LinearTile& tile, const TileMe
 
 void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory memory;
-  const int first_row = tile.slivers.first_row(tile.first_sliver);
-  const int end_sliver = tile.first_sliver + tile.sliver_count;
+  const int first_row = tile.micro_panels.first_row(tile.first_micro_panel);
+  const int end_micro_panel = tile.first_micro_panel + tile.micro_panel_count;
   const int end = tile.first_block + tile.block_count;
-  const int row_count = tile.slivers.first_row(end_sliver) - first_row;
+  const int row_count = tile.micro_panels.first_row(end_micro_panel) - first_row;
   for (auto& sums : memory.sums) {
     __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
   }
@@ -168,9 +170,11 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
     for (int block = tile.first_block; block < end; block += kBlockStep) {
       find_codes(weight, block, smaller(kBlockStep, end - block), k, memory.panel);
       auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
-      for (int sliver = tile.first_sliver; sliver < end_sliver; ++sliver) {
-        const int row = tile.slivers.first_row(sliver) - first_row;
-        multiply_sliver(sliver_at(weight, tile, sliver), memory.panel, k, count, sums + row);
+      for (int micro_panel = tile.first_micro_panel; micro_panel < end_micro_panel; ++micro_panel) {
+        const int row = tile.micro_panels.first_row(micro_panel) - first_row;
+        multiply_micro_panel(
+            micro_panel_at(weight, tile, micro_panel), memory.panel, k, count, sums + row
+        );
       }
     }
   }
@@ -181,13 +185,13 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
 }  // namespace int8
 
 const LinearBodies int8_linear_bodies = {
-    int8::sliver_count,
+    int8::micro_panel_count,
     kTileRows,
     kBlockStep,
     {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
     true,
     int8::prepared_bytes,
-    int8::prepare_sliver,
+    int8::prepare_micro_panel,
     int8::multiply,
 };
 

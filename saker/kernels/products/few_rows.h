@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Few rows of x (one sliver) times blocks of the weight: weights are read once and unpacked in
+// Few rows of x (one micro-panel) times blocks of the weight: weights are read once and unpacked in
 // registers, several blocks (and groups) at a time so that enough chains of additions overlap.
 
 #include "saker/kernels/products/groups.h"
@@ -21,7 +21,7 @@ void store_results(
 
 template <typename Format, int kRows, int kBlocks>
 void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int block) {
-  const auto x = sliver_at<Format>(weight, tile, 0);
+  const auto x = micro_panel_at<Format>(weight, tile, 0);
   const std::byte* words = weight.block(block);
   const std::size_t stride = weight.block_bytes();
   const int steps = inputs_per_row<Format>(weight.columns) / Format::kOperands;
@@ -56,7 +56,7 @@ void multiply_blocks(const PackedMatrix& weight, const LinearTile& tile, int blo
 template <typename Format, int kRows = kFew<Format>>
 void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
   if constexpr (kRows > (kIsWinograd<Format> ? kByteRows : 0)) {
-    if (tile.slivers.rows != kRows) {
+    if (tile.micro_panels.rows != kRows) {
       multiply_few<Format, kRows - 1>(weight, tile);
       return;
     }

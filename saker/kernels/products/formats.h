@@ -52,8 +52,8 @@ struct BFloat16Format {
   static void prepare(
       const PackedMatrix& weight,
       const InputRows& x,
-      const Slivers& slivers,
-      int sliver,
+      const MicroPanels& micro_panels,
+      int micro_panel,
       std::byte* prepared
   );
   static void multiply(const PackedMatrix& weight, const LinearTile& tile);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Few rows of x (one sliver) times blocks of codes.
+// Few rows of x (one micro-panel) times blocks of codes.
 
 #include "saker/kernels/products/tiles.h"
 
@@ -129,7 +129,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   // Groups are independent chains: one alone would leave the multipliers waiting.
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
   constexpr int kWideGroups = 8 / kBlocks;
-  const auto x = sliver_at<Format>(weight, tile, 0);
+  const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::size_t group_bytes = weight.read_group_bytes();
   // Blocks side by side are read up to their ends before what was asked for, one block in order.

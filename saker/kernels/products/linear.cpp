@@ -23,17 +23,17 @@ constexpr bool has_own_products() {
   return requires { &Format::multiply; };
 }
 
-// Each sliver times the tile's weights, which stay in the second cache meanwhile.
+// Each micro-panel times the tile's weights, which stay in the second cache meanwhile.
 template <typename Format>
 void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
-  const int end = tile.first_sliver + tile.sliver_count;
-  for (int sliver = tile.first_sliver; sliver < end; ++sliver) {
-    const int first = tile.slivers.first_row(sliver);
+  const int end = tile.first_micro_panel + tile.micro_panel_count;
+  for (int micro_panel = tile.first_micro_panel; micro_panel < end; ++micro_panel) {
+    const int first = tile.micro_panels.first_row(micro_panel);
     LinearTile pass = tile;
     pass.prepared += first * row_bytes<Format>(weight);
-    pass.slivers = {tile.slivers.first_row(sliver + 1) - first, 1};
-    pass.first_sliver = 0;
-    pass.sliver_count = 1;
+    pass.micro_panels = {tile.micro_panels.first_row(micro_panel + 1) - first, 1};
+    pass.first_micro_panel = 0;
+    pass.micro_panel_count = 1;
     pass.out += std::ptrdiff_t{first} * weight.rows;
     multiply_few<Format>(weight, pass);
   }
@@ -63,18 +63,18 @@ struct Products {
     });
   }
 
-  static int sliver_count(const PackedMatrix& weight, int rows) {
+  static int micro_panel_count(const PackedMatrix& weight, int rows) {
     return with_format_for(weight, rows, [&](auto format) {
       using Format = decltype(format);
       return takes_passes<Format>(weight, rows) ? (rows + kPass - 1) / kPass
-                                                : slivers_for<Format>(rows);
+                                                : micro_panels_for<Format>(rows);
     });
   }
 
-  static std::size_t prepared_bytes(const PackedMatrix& weight, const Slivers& slivers) {
-    return with_format_for(weight, slivers.rows, [&](auto format) {
+  static std::size_t prepared_bytes(const PackedMatrix& weight, const MicroPanels& micro_panels) {
+    return with_format_for(weight, micro_panels.rows, [&](auto format) {
       using Format = decltype(format);
-      const auto rows = static_cast<std::size_t>(slivers.rows);
+      const auto rows = static_cast<std::size_t>(micro_panels.rows);
       if constexpr (has_own_products<Format>()) {
         return Format::row_bytes(weight) * rows;
       } else {
@@ -83,31 +83,32 @@ struct Products {
     });
   }
 
-  static void prepare_sliver(
+  static void prepare_micro_panel(
       const PackedMatrix& weight,
       const InputRows& x,
-      const Slivers& slivers,
-      int sliver,
+      const MicroPanels& micro_panels,
+      int micro_panel,
       std::byte* prepared
   ) {
-    with_format_for(weight, slivers.rows, [&](auto format) {
+    with_format_for(weight, micro_panels.rows, [&](auto format) {
       using Format = decltype(format);
       if constexpr (has_own_products<Format>()) {
-        Format::prepare(weight, x, slivers, sliver, prepared);
+        Format::prepare(weight, x, micro_panels, micro_panel, prepared);
       } else {
-        prepare<Format>(weight, x, slivers, sliver, prepared);
+        prepare<Format>(weight, x, micro_panels, micro_panel, prepared);
       }
     });
   }
 
   static void multiply(const PackedMatrix& weight, const LinearTile& tile) {
-    with_format_for(weight, tile.slivers.rows, [&](auto format) {
+    with_format_for(weight, tile.micro_panels.rows, [&](auto format) {
       using Format = decltype(format);
       if constexpr (has_own_products<Format>()) {
         Format::multiply(weight, tile);
       } else if constexpr (kIsOfBytes<Format>) {
         multiply_few<Format, kByteRows>(weight, tile);
-      } else if (tile.slivers.count == 1 || takes_passes<Format>(weight, tile.slivers.rows)) {
+      } else if (tile.micro_panels.count == 1 ||
+                 takes_passes<Format>(weight, tile.micro_panels.rows)) {
         multiply_passes<Format>(weight, tile);
       } else {
         multiply_many<Format>(weight, tile);
@@ -116,13 +117,13 @@ struct Products {
   }
 
   static constexpr LinearBodies kBodies = {
-      sliver_count,
+      micro_panel_count,
       kTileRows,
       kBlockStep,
       {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
       kInPlace,
       prepared_bytes,
-      prepare_sliver,
+      prepare_micro_panel,
       multiply,
   };
 };

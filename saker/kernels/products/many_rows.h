@@ -2,7 +2,7 @@
 #pragma once
 
 // Many rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
-// unpacked into a panel that stays in the first-level cache, and slivers of rows are multiplied
+// unpacked into a panel that stays in the first-level cache, and micro-panels of rows are multiplied
 // with it; sums go through memory between panels, which changes no bit.
 
 #include "saker/kernels/products/panels.h"
@@ -31,7 +31,7 @@ namespace saker::kernels::SAKER_ISA {
   return panel_at(weight, 0, end, weight.blocks());
 }
 
-// Writes the results of a sliver's rows, the first of which is `row` of the result.
+// Writes the results of a micro-panel's rows, the first of which is `row` of the result.
 inline void store_rows(
     const PackedMatrix& weight,
     const LinearTile& tile,
@@ -47,10 +47,10 @@ inline void store_rows(
   }
 }
 
-// All slivers of a tile times a panel, and what is left to do with their sums after the last one.
+// All micro-panels of a tile times a panel, and what is left to do with their sums after the last one.
 // Meanwhile `next` is asked for.
 template <typename Format>
-void multiply_slivers(
+void multiply_micro_panels(
     const PackedMatrix& weight,
     const LinearTile& tile,
     const PanelRange& range,
@@ -58,15 +58,15 @@ void multiply_slivers(
     TileMemory<Format>& memory
 ) {
   auto* sums = memory.sums[(range.first_block - tile.first_block) / kBlockStep];
-  const int first_row = tile.slivers.first_row(tile.first_sliver);
-  for (int i = 0; i < tile.sliver_count; ++i) {
-    ask_for_panel<Format>(weight, next, i, tile.sliver_count);
-    const auto x = sliver_at<Format>(weight, tile, tile.first_sliver + i);
-    const int row = tile.slivers.first_row(tile.first_sliver + i);
-    auto* of_sliver = sums + row - first_row;
-    multiply_sliver_rows<Format>(weight, range, memory, x, of_sliver);
+  const int first_row = tile.micro_panels.first_row(tile.first_micro_panel);
+  for (int i = 0; i < tile.micro_panel_count; ++i) {
+    ask_for_panel<Format>(weight, next, i, tile.micro_panel_count);
+    const auto x = micro_panel_at<Format>(weight, tile, tile.first_micro_panel + i);
+    const int row = tile.micro_panels.first_row(tile.first_micro_panel + i);
+    auto* of_micro_panel = sums + row - first_row;
+    multiply_micro_panel_rows<Format>(weight, range, memory, x, of_micro_panel);
     if (range.first + range.count == weight.columns) {
-      store_rows(weight, tile, range, row, x.rows, of_sliver);
+      store_rows(weight, tile, range, row, x.rows, of_micro_panel);
     }
   }
 }
@@ -75,8 +75,9 @@ template <typename Format>
 void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   TileMemory<Format> memory;
   const int end = tile.first_block + tile.block_count;
-  const int row_count = tile.slivers.first_row(tile.first_sliver + tile.sliver_count) -
-                        tile.slivers.first_row(tile.first_sliver);
+  const int row_count =
+      tile.micro_panels.first_row(tile.first_micro_panel + tile.micro_panel_count) -
+      tile.micro_panels.first_row(tile.first_micro_panel);
   for (int block = tile.first_block; block < end; block += kBlockStep) {
     auto* sums = memory.sums[(block - tile.first_block) / kBlockStep];
     __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
@@ -92,7 +93,7 @@ void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
       const PanelRange range = panel_at(weight, k, block, end);
       const PanelRange next = panel_after(weight, tile, range);
       unpack_panel<Format>(weight, range, memory);
-      multiply_slivers<Format>(weight, tile, range, next, memory);
+      multiply_micro_panels<Format>(weight, tile, range, next, memory);
     }
   }
 }

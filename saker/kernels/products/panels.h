@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sliver of rows of x times a panel of unpacked weights.
+// A micro-panel of rows of x times a panel of unpacked weights.
 
 #include "saker/kernels/products/unpack.h"
 
@@ -92,7 +92,7 @@ template <typename Format, int kRows>
   }
 }
 
-// Adds the products of the panel's group g, summed in acc, to the sums of one sliver. These are the
+// Adds the products of the panel's group g, summed in acc, to the sums of one micro_panel. These are the
 // compiler's to place: sums in memory, which each group read and wrote, cost prompts a tenth.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void add_group_products(
@@ -111,13 +111,13 @@ template <typename Format, int kRows>
   });
 }
 
-// Adds the panel's products to the sums of one sliver.
+// Adds the panel's products to the sums of one micro_panel.
 template <typename Format, int kRows>
-void multiply_sliver(
+void multiply_micro_panel(
     const PackedMatrix& weight,
     const PanelRange& range,
     const TileMemory<Format>& memory,
-    const Sliver<typename Format::Operand::Input>& x,
+    const MicroPanel<typename Format::Operand::Input>& x,
     float (*sums)[kBlockStep][kBlockRows]
 ) {
   constexpr int kPerOperand = Format::Operand::kPerOperand;
@@ -144,20 +144,20 @@ void multiply_sliver(
   }
 }
 
-template <typename Format, int kRows = rows_of_sliver<Format>()>
-void multiply_sliver_rows(
+template <typename Format, int kRows = rows_of_micro_panel<Format>()>
+void multiply_micro_panel_rows(
     const PackedMatrix& weight,
     const PanelRange& range,
     const TileMemory<Format>& memory,
-    const Sliver<typename Format::Operand::Input>& x,
+    const MicroPanel<typename Format::Operand::Input>& x,
     float (*sums)[kBlockStep][kBlockRows]
 ) {
-  // Two slivers or more hold at least half of the most each.
-  if constexpr (kRows >= rows_of_sliver<Format>() / 2) {
+  // Two micro-panels or more hold at least half of the most each.
+  if constexpr (kRows >= rows_of_micro_panel<Format>() / 2) {
     if (x.rows == kRows) {
-      multiply_sliver<Format, kRows>(weight, range, memory, x, sums);
+      multiply_micro_panel<Format, kRows>(weight, range, memory, x, sums);
     } else {
-      multiply_sliver_rows<Format, kRows - 1>(weight, range, memory, x, sums);
+      multiply_micro_panel_rows<Format, kRows - 1>(weight, range, memory, x, sums);
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x in the form that the products read: slivers of interleaved rows, sums of groups, pairs
+// Rows of x in the form that the products read: micro-panels of interleaved rows, sums of groups, pairs
 // of bf16 or of integers where those are multiplied.
 
 #include "saker/kernels/codes/steps.h"
@@ -75,7 +75,7 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
 }
 
 // Brings `count` values, padded to a multiple of 16, into the form of operands; numbers of a group,
-// where there are groups, as Sliver has them, `stride` apart.
+// where there are groups, as MicroPanel has them, `stride` apart.
 template <typename Format>
 [[gnu::always_inline]] inline void convert_inputs(
     const float* from, int count, float* values, float* numbers, int
@@ -120,12 +120,12 @@ template <typename Format>
 void prepare(
     const PackedMatrix& weight,
     const InputRows& x,
-    const Slivers& slivers,
-    int sliver,
+    const MicroPanels& micro_panels,
+    int micro_panel,
     std::byte* prepared
 ) {
   constexpr int kPerOperand = Format::Operand::kPerOperand;
-  const auto to = sliver_room<Format>(weight, slivers, sliver, prepared);
+  const auto to = micro_panel_room<Format>(weight, micro_panels, micro_panel, prepared);
   const int chunk = kGrouped<Format> ? weight.group : 64;
   alignas(64) float values[128 + kLanes];
   for (int row = 0; row < to.rows; ++row) {

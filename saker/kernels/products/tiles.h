@@ -5,7 +5,7 @@
 
 #include "saker/kernels/codes/widen.h"
 #include "saker/kernels/cpu/ahead.h"
-#include "saker/kernels/products/slivers.h"
+#include "saker/kernels/products/micro_panels.h"
 
 namespace saker::kernels::SAKER_ISA {
 
