@@ -109,9 +109,9 @@ FuseReport fuse(
   AtomicFolder folder(output);
   FuseReport report = write_weights(fusion, folder.path(), options);
   for (const auto& [name, file] : fused_texts(model, adapter)) {
-    constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+    constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
     fs::create_directories((folder.path() / name).parent_path());
-    write_text(folder.path() / name, read_file(file, kMostBytes));
+    write_text(folder.path() / name, read_file(file, kMaxBytes));
   }
   folder.commit();
   return report;

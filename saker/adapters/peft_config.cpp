@@ -17,7 +17,7 @@ namespace saker::adapters {
 namespace {
 
 constexpr double kMaxRank = 1 << 20;
-constexpr std::size_t kMostPatterns = 1024;  // Of up to a megabyte each.
+constexpr std::size_t kMaxPatterns = 1024;  // Of up to a megabyte each.
 
 // Fields that change what an adapter is, unless they are absent, null, false or empty.
 constexpr std::array<std::string_view, 11> kRefused{
@@ -115,11 +115,11 @@ ModuleNumbers::ModuleNumbers(const Json& config, std::string_view key) {
     };
     if (name.find_first_of("\\^$*+?()[]{}|") != std::string::npos) {
       require(
-          ++patterns <= kMostPatterns,
+          ++patterns <= kMaxPatterns,
           ErrorCode::kUnsupported,
           "adapter_config.json: {} has more than {} regular expressions",
           key,
-          kMostPatterns
+          kMaxPatterns
       );
       entry.pattern.emplace(
           fmt::format(R"(^(.*\.)?({})$)", name),

@@ -76,7 +76,7 @@ Part part_of(std::string_view mark, std::string_view last) {
 }
 
 Place place_of(std::string_view name) {
-  constexpr std::ptrdiff_t kMostAfterMark = 2;  // The adapter's name and "weight".
+  constexpr std::ptrdiff_t kMaxAfterMark = 2;  // The adapter's name and "weight".
   const auto parts = split(name);
   const auto mark = std::ranges::find_first_of(parts, kMarks);
   Place place;
@@ -85,7 +85,7 @@ Place place_of(std::string_view name) {
     place.part = part_of("", parts.back());
   } else {
     end = mark;
-    const bool in_reach = parts.end() - mark - 1 <= kMostAfterMark;
+    const bool in_reach = parts.end() - mark - 1 <= kMaxAfterMark;
     place.part = in_reach ? part_of(*mark, parts.back()) : Part::kUnknown;
     place.embedding = mark->starts_with("lora_embedding");
   }

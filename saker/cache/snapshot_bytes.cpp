@@ -20,7 +20,7 @@ std::vector<std::uint64_t> read_numbers(CheckedReader& bytes, std::uint64_t coun
 }
 
 // Of a row: two arrays of a state where a layer keeps states.
-constexpr std::uint64_t kMostBlocks = 2;
+constexpr std::uint64_t kMaxBlocks = 2;
 
 // One layer's part of the table: at most `most` blocks.
 std::vector<BlockSource::Block> read_blocks(CheckedReader& bytes, std::uint64_t most) {
@@ -73,7 +73,7 @@ SequenceSnapshot from_bytes(
   );
   std::vector<BlockSource> layers(layer_count);
   for (BlockSource& layer : layers) {
-    layer.blocks = read_blocks(bytes, kMostBlocks * (static_cast<std::uint64_t>(last) + 1));
+    layer.blocks = read_blocks(bytes, kMaxBlocks * (static_cast<std::uint64_t>(last) + 1));
     layer.read = [&bytes](std::span<std::byte> block) { bytes.read(block); };
   }
   std::vector<LayerSnapshotPtr> rows;

@@ -99,7 +99,7 @@ std::shared_ptr<const nn::Adapter> Adapters::keep(
     return found->second.adapter;
   }
   std::shared_ptr<const nn::Adapter> made = make();
-  if (map.size() >= kMostAdapters) {
+  if (map.size() >= kMaxAdapters) {
     map.erase(std::ranges::min_element(map, {}, [](const auto& entry) { return entry.second.used; })
     );
   }

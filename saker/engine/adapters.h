@@ -2,7 +2,7 @@
 #pragma once
 
 // The adapters that requests name, each loaded when it is first asked for and then kept until
-// `kMostAdapters` others were used since; those that run stay alive in any case. Or the one that is
+// `kMaxAdapters` others were used since; those that run stay alive in any case. Or the one that is
 // part of the model's weights. Threading: the engine's thread.
 
 #include "saker/engine/request.h"
@@ -22,7 +22,7 @@ namespace saker::engine {
 
 class Adapters {
  public:
-  static constexpr std::size_t kMostAdapters = 16;  // And as many null adapters.
+  static constexpr std::size_t kMaxAdapters = 16;  // And as many null adapters.
 
   // The adapter in the model's weights, see adapters::load_fused: nothing but it at strength 1 can
   // be used from now on. Its rows have its name and change nothing.

@@ -18,7 +18,7 @@ namespace saker::engine {
 namespace {
 
 // Tokens of all windows of a text: they are in memory together.
-constexpr std::int64_t kMostWindowTokens = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxWindowTokens = std::int64_t{1} << 24;
 
 using score::ScoreJob;
 using score::TokenScores;
@@ -155,7 +155,7 @@ void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelIn
   const auto stride = static_cast<std::size_t>(request.stride);
   const std::size_t windows = window_count(tokens.size(), size, stride);
   require(
-      windows <= static_cast<std::size_t>(kMostWindowTokens / context),
+      windows <= static_cast<std::size_t>(kMaxWindowTokens / context),
       ErrorCode::kInvalidArgument,
       "stride: got {}, so that {} tokens make {} windows of {}; choose a larger stride",
       request.stride,

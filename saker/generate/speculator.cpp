@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMostAutoDepth = 16;
+constexpr int kMaxAutoDepth = 16;
 // A pass that checks drafts has the last token's row beside them.
 static_assert(kMaxDraftDepth + 1 <= nn::GatedDeltaNet::kReplayedRows);
 
@@ -41,7 +41,7 @@ std::string_view what_it_needs(DrafterKind kind) {
 // Draft tokens that this turn may have.
 int limit_of(const Speculator::Turn& turn) {
   const int depth = turn.drafting->depth;
-  return std::min(turn.room, depth == kAutoDepth ? kMostAutoDepth : depth);
+  return std::min(turn.room, depth == kAutoDepth ? kMaxAutoDepth : depth);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ namespace saker::load {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMostHeader = 1 << 16;
-constexpr std::size_t kMostAxes = 8;
+constexpr std::size_t kMaxHeader = 1 << 16;
+constexpr std::size_t kMaxAxes = 8;
 
 struct NpyHeader {
   std::string descr;
@@ -130,7 +130,7 @@ class HeaderReader {
       skip_space();
       std::int64_t size = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), size);
-      if (error != std::errc() || size < 0 || sizes.size() == kMostAxes) {
+      if (error != std::errc() || size < 0 || sizes.size() == kMaxAxes) {
         fail();
       }
       sizes.push_back(size);
@@ -227,7 +227,7 @@ std::pair<std::string_view, std::size_t> split_file(
     size |= (std::size_t{byte(10)} << 16U) | (std::size_t{byte(11)} << 24U);
   }
   require(
-      size <= kMostHeader && begin + size <= text.size(),
+      size <= kMaxHeader && begin + size <= text.size(),
       ErrorCode::kCorruptData,
       "{}: has a header of {} bytes in {}",
       what,

@@ -17,8 +17,8 @@ namespace {
 constexpr double kSaturated = 0.9;
 constexpr double kSameStrength = 1e-6;
 constexpr double kSmallestDeviation = 1e-6;
-constexpr double kMostThirds = 50.0;  // Of z, beyond which the sigmoid is 0 or 1.
-constexpr int kMostResamples = 1'000'000;
+constexpr double kMaxThirds = 50.0;  // Of z, beyond which the sigmoid is 0 or 1.
+constexpr int kMaxResamples = 1'000'000;
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -201,17 +201,17 @@ std::optional<double> z_score(double value, const NullStatistics& nulls) {
 }
 
 double score_from_z(double z) {
-  return 1.0 / (1.0 + std::exp(-std::clamp(z / 3.0, -kMostThirds, kMostThirds)));
+  return 1.0 / (1.0 + std::exp(-std::clamp(z / 3.0, -kMaxThirds, kMaxThirds)));
 }
 
 Interval bootstrap_interval(std::span<const double> values, const BootstrapOptions& options) {
   check_values(values, "bootstrap");
   require(
-      options.resamples >= 1 && options.resamples <= kMostResamples,
+      options.resamples >= 1 && options.resamples <= kMaxResamples,
       ErrorCode::kInvalidArgument,
       "[bootstrap] resamples: got {}, expected 1 to {}",
       options.resamples,
-      kMostResamples
+      kMaxResamples
   );
   require(
       options.confidence > 0.0 && options.confidence < 1.0,

@@ -400,8 +400,8 @@ std::vector<TokenScores> score_batch(
 
 int logit_rows(int vocab_size) {
   const std::size_t row = static_cast<std::size_t>(std::max(vocab_size, 1)) * sizeof(float);
-  constexpr std::size_t kMost = 4096;
-  return static_cast<int>(std::clamp(kLogitBytes / row, std::size_t{1}, kMost));
+  constexpr std::size_t kMax = 4096;
+  return static_cast<int>(std::clamp(kLogitBytes / row, std::size_t{1}, kMax));
 }
 
 }  // namespace saker::score

@@ -31,7 +31,7 @@ constexpr std::array<Format, 11> kFormats{{
 }};
 
 // More white space than that before a marker makes it content.
-constexpr std::size_t kMostBlanks = 64;
+constexpr std::size_t kMaxBlanks = 64;
 
 bool is_blank(char byte) {
   return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
@@ -95,7 +95,7 @@ void ReasoningSplitter::begin(char byte, AnswerParts& parts) {
   const auto* const begun = std::ranges::find_if(kFormats, [&](const Format& format) {
     return format.open.starts_with(marker);
   });
-  if (begun == kFormats.end() || blanks_before_ > kMostBlanks) {
+  if (begun == kFormats.end() || blanks_before_ > kMaxBlanks) {
     parts.content += std::exchange(held_, {});
     state_ = State::kContent;
   } else if (begun->open == marker) {

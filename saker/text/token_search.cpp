@@ -11,7 +11,7 @@ namespace saker::text {
 namespace {
 
 // A single token may take a tokenizer's seconds; a vocabulary of 260,000 takes half of one.
-constexpr std::chrono::seconds kMostTime(20);
+constexpr std::chrono::seconds kMaxTime(20);
 
 }  // namespace
 
@@ -35,10 +35,10 @@ std::vector<std::int32_t> tokens_with(
   const auto start = std::chrono::steady_clock::now();
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     require(
-        std::chrono::steady_clock::now() - start < kMostTime,
+        std::chrono::steady_clock::now() - start < kMaxTime,
         ErrorCode::kCorruptData,
         "the tokens of the vocabulary take more than {} s to decode",
-        kMostTime.count()
+        kMaxTime.count()
     );
     if (!tokenizer.has_token(id)) {
       continue;

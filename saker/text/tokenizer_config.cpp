@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 7> kNames{
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
 };
 // Of one file; a broken list of thousands is told in a few lines.
-constexpr std::size_t kMostWarnings = 3;
+constexpr std::size_t kMaxWarnings = 3;
 
 // Tokens by name, in the order in which the names came.
 class NamedTokens {
@@ -59,7 +59,7 @@ class Warnings {
   void add(
       const std::string& file, std::string_view key, const Json& got, std::string_view expected
   ) {
-    if (++count_[file] <= kMostWarnings) {
+    if (++count_[file] <= kMaxWarnings) {
       add(fmt::format(
           "{}: {}: got {}, expected {}: left out", file, key, describe_json(got), expected
       ));
@@ -70,8 +70,8 @@ class Warnings {
 
   void finish() {
     for (const auto& [file, count] : count_) {
-      if (count > kMostWarnings) {
-        add(fmt::format("{}: {} more like these", file, count - kMostWarnings));
+      if (count > kMaxWarnings) {
+        add(fmt::format("{}: {} more like these", file, count - kMaxWarnings));
       }
     }
   }

@@ -13,13 +13,13 @@
 namespace saker::text {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 26;
 constexpr std::string_view kVocabulary = "vocab.json";
 constexpr std::string_view kMerges = "merges.txt";
 
 // One pair a line; a first line may name the format's version.
 Json read_merges(const ModelTexts& texts) {
-  const std::string text = texts.read(kMerges, kMostBytes);
+  const std::string text = texts.read(kMerges, kMaxBytes);
   Json merges = Json::array();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

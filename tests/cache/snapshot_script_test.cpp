@@ -20,7 +20,7 @@ namespace saker::cache {
 namespace {
 
 constexpr int kDefaultSteps = 20'000;
-constexpr int kMostRows = 400;
+constexpr int kMaxRows = 400;
 
 int step_count() {
   const char* steps = std::getenv("SAKER_PROPERTY_STEPS");
@@ -60,7 +60,7 @@ class Script {
   int restored() const { return restored_; }
 
   void step() {
-    if (list_.size() > kMostRows && !begun_) {
+    if (list_.size() > kMaxRows && !begun_) {
       cache_ = kind_.make();
       list_.clear();
     }
@@ -175,7 +175,7 @@ class Script {
 
   void save() {
     const Rows list = committed();
-    const int from = draw(0, 1) * draw(0, kMostRows);
+    const int from = draw(0, 1) * draw(0, kMaxRows);
     auto rows = cache_->snapshot(from);
     ASSERT_EQ(rows != nullptr, from < static_cast<int>(list.size()));
     if (rows != nullptr) {

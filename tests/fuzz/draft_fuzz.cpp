@@ -44,7 +44,7 @@ std::optional<std::size_t> bytes_of(const Json& tensor) {
   static const std::map<std::string, std::size_t, std::less<>> kBytes{
       {"BF16", 2}, {"F16", 2}, {"F32", 4}, {"I32", 4}, {"U32", 4}, {"U8", 1}, {"I64", 8}
   };
-  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kMax = std::size_t{1} << 20;
   if (!tensor.is_object() || !tensor.contains("dtype") || !tensor.contains("shape") ||
       !tensor["dtype"].is_string() || !tensor["shape"].is_array()) {
     return std::nullopt;
@@ -52,11 +52,11 @@ std::optional<std::size_t> bytes_of(const Json& tensor) {
   const auto found = kBytes.find(tensor["dtype"].get_ref<const std::string&>());
   std::size_t bytes = found == kBytes.end() ? 4 : found->second;
   for (const Json& size : tensor["shape"]) {
-    if (!size.is_number_unsigned() || size.get<std::size_t>() > kMost) {
+    if (!size.is_number_unsigned() || size.get<std::size_t>() > kMax) {
       return std::nullopt;
     }
     bytes *= size.get<std::size_t>();
-    if (bytes > kMost) {
+    if (bytes > kMax) {
       return std::nullopt;
     }
   }

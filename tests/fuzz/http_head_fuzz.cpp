@@ -151,8 +151,8 @@ void run(hub::Receiver& receiver, saker::fuzz::Input& input, const Next& next) {
   options.token = "secret";
   hub::Contact contact;
   hub::HttpGet get(options, contact, "/api/models/a/b", "fuzz", receiver);
-  constexpr int kMost = 16;  // With pauses that are left out here a GET ends by itself later.
-  for (int i = 0; i < kMost && !answer(get, input.text()); ++i) {
+  constexpr int kMax = 16;  // With pauses that are left out here a GET ends by itself later.
+  for (int i = 0; i < kMax && !answer(get, input.text()); ++i) {
     next();
   }
 }

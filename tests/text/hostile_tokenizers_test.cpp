@@ -30,7 +30,7 @@ constexpr bool kIsSanitized = __has_feature(address_sanitizer);
 constexpr bool kIsSanitized = false;
 #endif
 constexpr int kTokenizers = kIsSanitized ? 250 : 1000;  // Some times as slow.
-constexpr std::size_t kMostMemory = std::size_t{512} << 20;
+constexpr std::size_t kMaxMemory = std::size_t{512} << 20;
 // Each takes 5 s at most; this many times that on a machine that does other things.
 constexpr std::chrono::seconds kHang(300);
 
@@ -384,7 +384,7 @@ TEST(HostileTokenizers, EndWithinBounds) {
   EXPECT_LT(failed, kTokenizers);
   // Sanitizers keep what is freed, to find later uses.
   if (!kIsSanitized) {
-    EXPECT_LT(peak_memory_bytes(), kMostMemory + (std::size_t{128} << 20));
+    EXPECT_LT(peak_memory_bytes(), kMaxMemory + (std::size_t{128} << 20));
   }
 }
 

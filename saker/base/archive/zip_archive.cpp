@@ -15,7 +15,7 @@ namespace saker {
 namespace {
 
 // Zeros pack a thousandfold, other numbers hardly: more than this is no data of ours.
-constexpr std::uint64_t kMostRatio = 64;
+constexpr std::uint64_t kMaxRatio = 64;
 constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{64} << 20;
 
 class RustBytes {
@@ -72,7 +72,7 @@ ZipArchive ZipArchive::open(const std::filesystem::path& path) {
   const bool ok = saker_rs_zip_open(
       reinterpret_cast<const std::uint8_t*>(bytes.data()),
       bytes.size(),
-      std::max(kAlwaysAllowed, bytes.size() * kMostRatio),
+      std::max(kAlwaysAllowed, bytes.size() * kMaxRatio),
       &zip,
       error.target()
   );

@@ -11,7 +11,7 @@ namespace saker::cli {
 namespace {
 
 // Of the context that an answer may need, at most.
-constexpr std::int64_t kMostRoom = 1024;
+constexpr std::int64_t kMaxRoom = 1024;
 constexpr int kSummaryTokens = 512;
 
 constexpr std::string_view kSumUp =
@@ -70,7 +70,7 @@ int Chat::make_room(std::string_view question) {
     return 0;
   }
   engine::GenerateRequest request = options();
-  std::int64_t room = std::min(kMostRoom, context / 4);
+  std::int64_t room = std::min(kMaxRoom, context / 4);
   if (request.max_tokens > 0) {
     room = std::min<std::int64_t>(room, request.max_tokens);
   }

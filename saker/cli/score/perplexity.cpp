@@ -134,11 +134,11 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
 
 // As far as the error has two digits: "3208.5 ± 4.2", "179000 ± 16000".
 std::string with_error(double value, double error) {
-  constexpr int kMostDecimals = 4;
+  constexpr int kMaxDecimals = 4;
   if (!std::isfinite(value) || !std::isfinite(error) || error <= 0.0) {
-    return fmt::format("{:.{}f} ± {:.{}f}", value, kMostDecimals, error, kMostDecimals);
+    return fmt::format("{:.{}f} ± {:.{}f}", value, kMaxDecimals, error, kMaxDecimals);
   }
-  const int decimals = std::min(1 - static_cast<int>(std::floor(std::log10(error))), kMostDecimals);
+  const int decimals = std::min(1 - static_cast<int>(std::floor(std::log10(error))), kMaxDecimals);
   const double step = std::pow(10.0, std::max(-decimals, 0));
   const int shown = std::max(decimals, 0);
   return fmt::format(

@@ -13,7 +13,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kMostTiles = 4;  // Sums at a time.
+inline constexpr int kMaxTiles = 4;  // Sums at a time.
 
 // How far ahead of the tiles memory is asked for, in bytes: tiles are loaded one after the other,
 // and each of them waits for all of its lines.
@@ -92,22 +92,22 @@ struct TileProducts : PairOperands {
     const float* query = block.queries + group.first * words;
     const std::ptrdiff_t stride = words * static_cast<std::ptrdiff_t>(sizeof(float));
     const int pairs = (shape.head_dim + 1) / 2;
-    unroll<kMostTiles>([](auto i) { tile_clear<i.kValue>(); });
+    unroll<kMaxTiles>([](auto i) { tile_clear<i.kValue>(); });
     int pair = 0;
     for (; pair + kTilePairs <= pairs; pair += kTilePairs) {
       if (is_first_to_read(group)) {
-        ask_ahead(shape, block, pair * kPairBytes, kMostTiles * kTileBytes);
+        ask_ahead(shape, block, pair * kPairBytes, kMaxTiles * kTileBytes);
       }
-      add_tiles<kMostTiles>(
+      add_tiles<kMaxTiles>(
           query + pair, stride, block.keys + pair * kPairBytes, kTileStride, kPairBytes
       );
     }
     if (pair < pairs) {
       const KeyStep last(block.keys, pair, pairs - pair);
       const auto* keys = reinterpret_cast<const std::byte*>(last.pairs);
-      add_tiles<kMostTiles>(query + pair, stride, keys, kTileStride, kPairBytes);
+      add_tiles<kMaxTiles>(query + pair, stride, keys, kTileStride, kPairBytes);
     }
-    unroll<kMostTiles>([&](auto i) {
+    unroll<kMaxTiles>([&](auto i) {
       tile_store<i.kValue>(block.scores + i.kValue * kVector, kBlock * sizeof(float));
     });
   }
@@ -117,8 +117,8 @@ struct TileProducts : PairOperands {
   ) {
     float* sums = state.values + group.first * state.stride;
     int chunk = 0;
-    for (; chunk + kMostTiles <= shape.value_chunks; chunk += kMostTiles) {
-      add_chunks<kMostTiles>(shape, block, group, chunk, sums);
+    for (; chunk + kMaxTiles <= shape.value_chunks; chunk += kMaxTiles) {
+      add_chunks<kMaxTiles>(shape, block, group, chunk, sums);
     }
     for (; chunk < shape.value_chunks; ++chunk) {
       add_chunks<1>(shape, block, group, chunk, sums);

@@ -136,7 +136,7 @@ void prepare(
   using Input = typename Format::Operand::Input;
   const auto to = micro_panel_room<Format>(weight, micro_panels, micro_panel, prepared);
   alignas(64) float values[kGroupsAtOnce * kLargestGroup];
-  alignas(64) Input inputs[kFewRows][kMostInputs];
+  alignas(64) Input inputs[kFewRows][kMaxInputs];
   with_group<Format::kCodes == Codes::kSmallFloats ? 16 : 32>(weight, [&]<int kGroup>() {
     constexpr int kColumns = kGroupsAtOnce * kGroup;
     for (int k = 0; k < weight.columns; k += kColumns) {

@@ -9,7 +9,7 @@
 namespace saker::kernels::SAKER_ISA {
 
 // Inputs of a row's groups, at most.
-inline constexpr int kMostInputs = kGroupsAtOnce * kLargestGroup / 2;
+inline constexpr int kMaxInputs = kGroupsAtOnce * kLargestGroup / 2;
 
 // Two times eight words.
 [[gnu::always_inline]] inline U32x16 load_halves(const std::uint32_t* a, const std::uint32_t* b) {
@@ -20,7 +20,7 @@ inline constexpr int kMostInputs = kGroupsAtOnce * kLargestGroup / 2;
 
 // The first `count` inputs of each of `rows` rows, side by side.
 template <typename Input>
-void interleave(const Input (*from)[kMostInputs], int rows, int count, Input* to) {
+void interleave(const Input (*from)[kMaxInputs], int rows, int count, Input* to) {
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < count; ++i) {
       to[i * rows + row] = from[row][i];
@@ -29,9 +29,7 @@ void interleave(const Input (*from)[kMostInputs], int rows, int count, Input* to
 }
 
 // Those of four rows, as most micro-panels of Winograd's products have; eight words of each at a time.
-inline void interleave_four(
-    const std::uint32_t (*from)[kMostInputs], int count, std::uint32_t* to
-) {
+inline void interleave_four(const std::uint32_t (*from)[kMaxInputs], int count, std::uint32_t* to) {
   alignas(64) static constexpr std::uint32_t kFirstFour[kLanes] = {
       0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27
   };
@@ -47,7 +45,7 @@ inline void interleave_four(
 }
 
 inline void interleave(
-    const std::uint32_t (*from)[kMostInputs], int rows, int count, std::uint32_t* to
+    const std::uint32_t (*from)[kMaxInputs], int rows, int count, std::uint32_t* to
 ) {
   if (rows == kWinogradRows) {
     interleave_four(from, count, to);

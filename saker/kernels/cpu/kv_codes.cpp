@@ -14,7 +14,7 @@
 namespace saker::kernels {
 namespace {
 
-constexpr int kMostGroup = 64;
+constexpr int kMaxGroup = 64;
 
 // Where code number n of a word begins, as code_block.h has it.
 int code_shift(int bits, int n) {
@@ -79,8 +79,8 @@ AffineLine quantize_group(
     return encode(dtype, bits, values, count, codes);
   }
   // Whole vectors; a value twice changes no range.
-  alignas(64) float row[kMostGroup];
-  alignas(64) std::uint8_t row_codes[kMostGroup];
+  alignas(64) float row[kMaxGroup];
+  alignas(64) std::uint8_t row_codes[kMaxGroup];
   std::fill(std::copy_n(values, count, row), row + padded, values[0]);
   const AffineLine line = encode(dtype, bits, row, padded, row_codes);
   std::copy_n(row_codes, count, codes);
@@ -90,11 +90,11 @@ AffineLine quantize_group(
 }  // namespace
 
 int code_group(int dim) {
-  return dim % kMostGroup == 0 ? kMostGroup : kMostGroup / 2;
+  return dim % kMaxGroup == 0 ? kMaxGroup : kMaxGroup / 2;
 }
 
 int page_group(CodeSide side, int dim, int bits) {
-  return side == CodeSide::kKeys && bits == 4 ? kMostGroup / 2 : code_group(dim);
+  return side == CodeSide::kKeys && bits == 4 ? kMaxGroup / 2 : code_group(dim);
 }
 
 void write_group(
@@ -108,8 +108,8 @@ void write_group(
 }
 
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row) {
-  std::uint8_t codes[kMostGroup];
-  float rest[kMostGroup];
+  std::uint8_t codes[kMaxGroup];
+  float rest[kMaxGroup];
   for (int g = 0; g < block.groups; ++g) {
     const int first = g * block.group;
     const int count = block.group_dim(g);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 // Larger pages would leave too much of a buffer over.
-constexpr std::size_t kMostBytes = kBufferBytes / 4;
+constexpr std::size_t kMaxBytes = kBufferBytes / 4;
 // What buffers leave over and huge pages round up to must not count beside what is used.
 constexpr std::size_t kSingleBytes = kBufferBytes;
 
@@ -77,7 +77,7 @@ class PageMemory {
  public:
   std::byte* take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
-    if (bytes <= kMostBytes && single_bytes_ >= kSingleBytes) {
+    if (bytes <= kMaxBytes && single_bytes_ >= kSingleBytes) {
       return take_from(buffers_[bytes], bytes);
     }
     std::byte* const page = take_single(bytes);

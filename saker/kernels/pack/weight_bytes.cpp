@@ -13,7 +13,7 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kSlab = std::size_t{64} << 20;
 // Smaller weights are those of tests; larger ones fill huge pages by themselves.
 constexpr std::size_t kLeastShared = std::size_t{256} << 10;
-constexpr std::size_t kMostShared = kSlab / 4;
+constexpr std::size_t kMaxShared = kSlab / 4;
 
 struct Slab {
   AlignedBytes bytes = AlignedBytes(kSlab);
@@ -28,7 +28,7 @@ std::shared_ptr<std::byte> bytes_of(const std::shared_ptr<Owner>& owner, std::by
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_weight_bytes(std::size_t size) {
-  if (size < kLeastShared || size > kMostShared) {
+  if (size < kLeastShared || size > kMaxShared) {
     const auto own = std::make_shared<AlignedBytes>(size);
     return bytes_of(own, own->data());
   }

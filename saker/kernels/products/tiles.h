@@ -16,8 +16,8 @@ constexpr bool kGrouped = Format::kCodes != Codes::kNone;
 // side by side only where rows make chains enough of each: memory is read fastest in order.
 template <typename Format>
 constexpr int blocks_for(int rows) {
-  constexpr int kMost = kIsWinograd<Format> ? 2 : kRowBlocks;
-  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kMost) : kMost;
+  constexpr int kMax = kIsWinograd<Format> ? 2 : kRowBlocks;
+  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kMax) : kMax;
   constexpr int kSums = kGrouped<Format> ? kFewGroupSums / Format::Operand::kSums : kFewSums;
   int blocks = kRowBlocks;
   while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {

@@ -102,16 +102,16 @@ class Model {
       return {};
     }
     // As many as a head can have; more fit no model.
-    constexpr std::int64_t kMost = 1 << 14;
-    std::vector<float> factors(static_cast<std::size_t>(std::min(found->element_count, kMost)));
+    constexpr std::int64_t kMax = 1 << 14;
+    std::vector<float> factors(static_cast<std::size_t>(std::min(found->element_count, kMax)));
     require(
-        plain_dtype(found->type).has_value() && found->element_count <= kMost,
+        plain_dtype(found->type).has_value() && found->element_count <= kMax,
         ErrorCode::kCorruptData,
         "{}: 'rope_freqs.weight' is {} {}, expected at most {} plain numbers",
         part(*found).what,
         facts_of(found->type).name,
         shape_text(found->shape),
-        kMost
+        kMax
     );
     to_floats(found->type, data(*found), factors.size(), factors.data());
     return factors;

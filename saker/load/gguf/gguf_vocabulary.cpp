@@ -42,9 +42,9 @@ class FastObject {
 
 Vocabulary::Vocabulary(const Header& header)
     : header_(header), tokens_(header.strings("tokenizer.ggml.tokens")) {
-  constexpr std::size_t kMostTokens = std::size_t{1} << 24;
+  constexpr std::size_t kMaxTokens = std::size_t{1} << 24;
   require(
-      !tokens_.empty() && tokens_.size() <= kMostTokens,
+      !tokens_.empty() && tokens_.size() <= kMaxTokens,
       ErrorCode::kCorruptData,
       "{}: 'tokenizer.ggml.tokens' has {} tokens, expected 1 to 2^24",
       header_.what(),
