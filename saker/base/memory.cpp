@@ -51,7 +51,7 @@ bool keep_freed_memory([[maybe_unused]] int bytes) {
 #endif
 }
 
-std::optional<std::string_view> shortage(const std::exception& error) {
+std::optional<std::string_view> out_of_memory_reason(const std::exception& error) {
   if (const auto* refused = dynamic_cast<const std::system_error*>(&error);
       refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {
     return "the system gives this process no more threads (ulimit -u, or a container's limit)";

@@ -26,6 +26,6 @@ bool keep_freed_memory(int bytes);
 // A line for people where the machine had no more memory (std::bad_alloc, a buffer's kCapacity, or
 // the same from a thread or allocator of MLX, which gives the text only) or no more threads to
 // give; none for other errors.
-std::optional<std::string_view> shortage(const std::exception& error);
+std::optional<std::string_view> out_of_memory_reason(const std::exception& error);
 
 }  // namespace saker

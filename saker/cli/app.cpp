@@ -129,7 +129,7 @@ int run_command(int argc, char** argv) {
   end_with_reader();
   fail_large_writes();
   explain_lost_files();
-  explain_shortage_anywhere();
+  explain_out_of_memory_anywhere();
   CLI::App app;
   Action action;
   add_commands(app, action);
@@ -154,7 +154,7 @@ int run_command(int argc, char** argv) {
 
 // What is wrong, of errors that are not ours. Needs no memory where that is what lacks.
 int fail_by(const std::exception& error) {
-  if (const auto what = shortage(error)) {
+  if (const auto what = out_of_memory_reason(error)) {
     return fail(*what);
   }
   return fail(file_failure(error).value_or(fmt::format("internal: {}", error.what())));

@@ -99,7 +99,7 @@ class RecordsRunner {
       fail(*pending, error);
     } catch (const std::bad_alloc& error) {
       // A smaller record may find room.
-      fail(*pending, Error(ErrorCode::kCapacity, std::string(*shortage(error))));
+      fail(*pending, Error(ErrorCode::kCapacity, std::string(*out_of_memory_reason(error))));
     }
     return true;
   }

@@ -17,13 +17,13 @@ std::terminate_handler& usual() {
 }
 
 // Needs no memory itself.
-void tell_shortage() {
+void tell_out_of_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) {
       std::rethrow_exception(error);
     }
   } catch (const std::exception& error) {
-    if (const auto what = shortage(error)) {
+    if (const auto what = out_of_memory_reason(error)) {
       print_error("error: ");
       print_error(*what);
       print_error("\n");
@@ -37,8 +37,8 @@ void tell_shortage() {
 
 }  // namespace
 
-void explain_shortage_anywhere() {
-  usual() = std::set_terminate(tell_shortage);
+void explain_out_of_memory_anywhere() {
+  usual() = std::set_terminate(tell_out_of_memory);
 }
 
 }  // namespace saker::cli

@@ -52,7 +52,7 @@ std::exception_ptr typed_error(std::exception_ptr error) {
   } catch (const Error&) {
     return std::current_exception();
   } catch (const std::exception& other) {
-    if (const auto what = shortage(other)) {
+    if (const auto what = out_of_memory_reason(other)) {
       return std::make_exception_ptr(Error(ErrorCode::kCapacity, std::string(*what)));
     }
     if (const auto what = file_failure(other)) {

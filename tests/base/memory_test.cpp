@@ -50,14 +50,18 @@ TEST(Memory, FreedMemoryIsUsedAgain) {
 
 TEST(Memory, ErrorsSayWhatTheMachineRanOutOf) {
   constexpr std::string_view kMemory = "there is not enough memory";
-  EXPECT_EQ(shortage(std::bad_alloc()), kMemory);
-  EXPECT_EQ(shortage(std::runtime_error("std::bad_alloc")), kMemory);
-  EXPECT_EQ(shortage(std::runtime_error("[malloc] Unable to allocate 5 bytes.")), kMemory);
-  EXPECT_EQ(shortage(std::runtime_error("[matmul] shapes")), std::nullopt);
+  EXPECT_EQ(out_of_memory_reason(std::bad_alloc()), kMemory);
+  EXPECT_EQ(out_of_memory_reason(std::runtime_error("std::bad_alloc")), kMemory);
+  EXPECT_EQ(
+      out_of_memory_reason(std::runtime_error("[malloc] Unable to allocate 5 bytes.")), kMemory
+  );
+  EXPECT_EQ(out_of_memory_reason(std::runtime_error("[matmul] shapes")), std::nullopt);
   const auto threads = std::make_error_code(std::errc::resource_unavailable_try_again);
-  EXPECT_THAT(shortage(std::system_error(threads)).value_or(""), ::testing::HasSubstr("threads"));
+  EXPECT_THAT(
+      out_of_memory_reason(std::system_error(threads)).value_or(""), ::testing::HasSubstr("threads")
+  );
   const auto other = std::make_error_code(std::errc::permission_denied);
-  EXPECT_EQ(shortage(std::system_error(other)), std::nullopt);
+  EXPECT_EQ(out_of_memory_reason(std::system_error(other)), std::nullopt);
 }
 
 TEST(Memory, TheMachineHasMoreThanThisProcessUses) {

@@ -19,7 +19,7 @@ namespace {
 
 template <typename Exception>
 void throw_on_a_thread(const Exception& error) {
-  explain_shortage_anywhere();
+  explain_out_of_memory_anywhere();
   std::thread([&] { throw error; }).join();
 }
 
