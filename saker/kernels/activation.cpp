@@ -7,8 +7,8 @@
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu/thread_pool.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/compile_on_gpu.h"
 #include "saker/kernels/fused/linear_task.h"
-#include "saker/kernels/fused/one_kernel.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -243,7 +243,7 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
       up.size()
   );
   if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
-    return one_kernel(gate_of(activation), {gate, up}).front();
+    return compile_on_gpu(gate_of(activation), {gate, up}).front();
   }
   const GatedPairBody body{body_of(*kernel_table().rows, activation)};
   return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
@@ -254,7 +254,7 @@ mx::array gated_activation_reference(const mx::array& joined, Activation activat
   const int width = joined.shape(1) / 2;
   const auto gate = mx::slice(joined, {0, 0}, {joined.shape(0), width});
   const auto up = mx::slice(joined, {0, width}, joined.shape());
-  return one_kernel(gate_of(activation), {gate, up}).front();
+  return compile_on_gpu(gate_of(activation), {gate, up}).front();
 }
 
 mx::array softcap(const mx::array& x, float cap) {

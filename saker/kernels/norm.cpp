@@ -6,8 +6,8 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/fused/compile_on_gpu.h"
 #include "saker/kernels/fused/linear_task.h"
-#include "saker/kernels/fused/one_kernel.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -138,7 +138,7 @@ ResidualNorm rms_norm_residual_plain(
   if (scale != 1.0F) {
     inputs.emplace_back(scale, x.dtype());
   }
-  auto made = one_kernel(sums, inputs);
+  auto made = compile_on_gpu(sums, inputs);
   const mx::array& rows = made.back();
   auto normed = mx::fast::rms_norm(rows, mx::astype(weight, rows.dtype()), eps);
   return {std::move(made.front()), std::move(normed)};

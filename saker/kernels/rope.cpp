@@ -6,7 +6,7 @@
 #include "saker/kernels/cpu/dispatch.h"
 #include "saker/kernels/cpu/row_bodies.h"
 #include "saker/kernels/cpu_operation.h"
-#include "saker/kernels/fused/one_kernel.h"
+#include "saker/kernels/fused/compile_on_gpu.h"
 #include "saker/kernels/row_tiles.h"
 #include "saker/kernels/strided_rows.h"
 
@@ -133,7 +133,7 @@ mx::array rope_plain(
     if (weights) {
       inputs.insert(inputs.end(), {weights->straight, weights->swapped});
     }
-    return one_kernel(rotate, inputs).front();
+    return compile_on_gpu(rotate, inputs).front();
   }
   const auto heads = weights ? mx::astype(x * mx::flatten(weights->straight, 1, 2), x.dtype()) : x;
   const auto part = [&](int from, int to) {
@@ -143,7 +143,7 @@ mx::array rope_plain(
     end.back() = to;
     return mx::slice(heads, begin, end);
   };
-  const auto turned = one_kernel(rotate, {part(0, rotated), cos, sin}).front();
+  const auto turned = compile_on_gpu(rotate, {part(0, rotated), cos, sin}).front();
   return mx::concatenate({turned, part(rotated, width)}, -1);
 }
 

@@ -13,7 +13,7 @@ using Operations = std::vector<mx::array> (*)(const std::vector<mx::array>& inpu
 
 // `operations` of these inputs: on a GPU compiled by MLX, once per kind of inputs; on CPU as they
 // are, since MLX would call a C++ compiler. REQUIRES: `operations` depends on its inputs only.
-inline std::vector<mx::array> one_kernel(
+inline std::vector<mx::array> compile_on_gpu(
     Operations operations, const std::vector<mx::array>& inputs
 ) {
   return mx::default_device() == mx::Device::gpu ? mx::compile(operations)(inputs)
