@@ -66,7 +66,7 @@ struct GroupRows {
 
 // Asks for a part of what the next micro-panel has of a group, into the first cache.
 template <int kGroup, int kPart, int kParts, bool kWhole>
-[[gnu::always_inline]] inline void ask_for_rows(const GroupRows& x) {
+[[gnu::always_inline]] inline void prefetch_rows(const GroupRows& x) {
   const std::ptrdiff_t row_bytes = kWhole ? kTileBytes : x.lower;
   const std::ptrdiff_t part = 2 * row_bytes * kGroup / kByteColumns / kParts;
 #pragma GCC unroll 8
@@ -98,7 +98,7 @@ template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
     }
     tile_add_byte_products<kUpper, kLeft, kCodes>();
     if (step == kSteps - 1) {
-      ask_for_rows<kGroup, 2 * kBlock, 2 * kBlocks, kWhole>(x);
+      prefetch_rows<kGroup, 2 * kBlock, 2 * kBlocks, kWhole>(x);
       add_half<Format, 0, kWhole>(done);
     }
     if constexpr (kLoads) {
@@ -110,7 +110,7 @@ template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
     tile_add_byte_products<kLower, kLeft + 1, kCodes>();
   }
   tile_store<kUpper>(products[0], kTileStride);
-  ask_for_rows<kGroup, 2 * kBlock + 1, 2 * kBlocks, kWhole>(x);
+  prefetch_rows<kGroup, 2 * kBlock + 1, 2 * kBlocks, kWhole>(x);
   add_half<Format, 1, kWhole>(done);
   tile_store<kLower>(products[1], kTileStride);
 }
@@ -131,7 +131,7 @@ void multiply_panel(
     for (int g = 0; g < panel.groups; ++g) {
       const int group = panel.first_group + g;
       if (s == 0) {
-        ask_for_codes(weight, panel, g);
+        prefetch_codes(weight, panel, g);
       }
       const std::byte* upper = x.upper(group * kGroup);
       const GroupRows rows = {upper, x.upper_bytes(), upper + micro_panel_bytes};

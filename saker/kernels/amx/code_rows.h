@@ -72,7 +72,7 @@ class CodeRows {
   // Some groups of a block; codes_at is where number `group`, the next on tiles, has its codes.
   struct Pass {
     const std::byte* codes_at;
-    Ahead ahead;
+    Prefetcher ahead;
     int group;
     int first;
     int end;
@@ -81,7 +81,7 @@ class CodeRows {
   [[gnu::always_inline]] void multiply_groups(int block, int first, int end, F32x16 (&y)[kRows]) {
     const std::byte* at = weight_.block(block) + first * weight_.group_bytes();
     const std::size_t step = kLineBytes * weight_.group_bytes() / group_bytes_;
-    Pass pass = {at, {at + kAheadBytes, step}, first, first, end};
+    Pass pass = {at, {at + kPrefetchDistance, step}, first, first, end};
     if (weight_.in_planes()) {
       pass.codes_at = widen(weight_, block, 1, first, end - first, wide_).at;
     }

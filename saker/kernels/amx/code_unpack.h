@@ -32,14 +32,14 @@ struct PanelCodes {
 
 // Asks for the codes that come after those of a panel's group: the blocks' next groups or, behind
 // the last, blocks that the thread mostly takes next.
-inline void ask_for_codes(const PackedMatrix& weight, const CodePanel& panel, int g) {
+inline void prefetch_codes(const PackedMatrix& weight, const CodePanel& panel, int g) {
   const int group = panel.first_group + panel.groups + g;
   const bool more = group < weight.groups();
   const std::size_t bytes = weight.group_bytes();
   for (int b = 0; b < panel.blocks; ++b) {
     const int block = panel.first_block + b + (more ? 0 : kTileBlocks);
     if (block < weight.blocks()) {
-      ask_for(weight.block(block) + (more ? group : g) * bytes, bytes);
+      prefetch_l2(weight.block(block) + (more ? group : g) * bytes, bytes);
     }
   }
 }

@@ -49,7 +49,7 @@ void multiply_blocks_in_place(const PackedMatrix& weight, const TileMicroPanel& 
     next[b.kValue] = weight.block(smaller(block + kBlocks + b.kValue, weight.blocks() - 1));
   });
   for (int step = 0; step < tile_steps(weight); ++step) {
-    unroll<kBlocks>([&](auto b) { ask_for(next[b.kValue] + step * kTileBytes, kTileBytes); });
+    unroll<kBlocks>([&](auto b) { prefetch_l2(next[b.kValue] + step * kTileBytes, kTileBytes); });
     add_step<0, kBlocks>(
         x,
         step,

@@ -23,7 +23,7 @@ class Unpacking {
     chunk_ = chunk;
     next_ = next;
     tiles_ = tiles;
-    ask_for(next + kCodes, kTerms * Chunk::kTermBytes);
+    prefetch_l2(next + kCodes, kTerms * Chunk::kTermBytes);
     for (int i = 0; i < kTerms; i += kLanes) {
       store(terms_ + i, Chunk::load_terms(chunk + kCodes + i * Chunk::kTermBytes));
     }
@@ -31,7 +31,7 @@ class Unpacking {
 
   [[gnu::always_inline]] void unpack_rows(int first, int count) {
     for (int row = first; row < first + count; ++row) {
-      ask_for(next_ + row * Chunk::kCodeBytes, Chunk::kCodeBytes);
+      prefetch_l2(next_ + row * Chunk::kCodeBytes, Chunk::kCodeBytes);
       Chunk::unpack_row(
           chunk_ + row * Chunk::kCodeBytes,
           terms_ + row * Chunk::kTerms,

@@ -21,7 +21,7 @@ inline constexpr std::ptrdiff_t kTilesAhead = 4096;
 
 // Asks for what is read that far behind `bytes` bytes from `offset` on of the block's keys and
 // values, which lie side by side; what comes next follows them.
-[[gnu::always_inline]] inline void ask_ahead(
+[[gnu::always_inline]] inline void prefetch_ahead_of(
     const AttendShape& shape, const Block& block, std::ptrdiff_t offset, std::ptrdiff_t bytes
 ) {
   const auto end = static_cast<std::ptrdiff_t>(shape.head_bytes);
@@ -96,7 +96,7 @@ struct TileProducts : PairOperands {
     int pair = 0;
     for (; pair + kTilePairs <= pairs; pair += kTilePairs) {
       if (is_first_to_read(group)) {
-        ask_ahead(shape, block, pair * kPairBytes, kMaxTiles * kTileBytes);
+        prefetch_ahead_of(shape, block, pair * kPairBytes, kMaxTiles * kTileBytes);
       }
       add_tiles<kMaxTiles>(
           query + pair, stride, block.keys + pair * kPairBytes, kTileStride, kPairBytes
@@ -146,7 +146,9 @@ struct TileProducts : PairOperands {
     unroll<kChunks>([&](auto c) {
       const std::ptrdiff_t at = (chunk + c.kValue) * kChunkBytes;
       if (is_first_to_read(group)) {
-        ask_ahead(shape, block, static_cast<std::ptrdiff_t>(shape.key_bytes) + at, kChunkBytes);
+        prefetch_ahead_of(
+            shape, block, static_cast<std::ptrdiff_t>(shape.key_bytes) + at, kChunkBytes
+        );
       }
       tile_load<kRight>(block.values + at, kTileStride);
       tile_add_products<c.kValue, kLeft, kRight>();

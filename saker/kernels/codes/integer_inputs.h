@@ -117,7 +117,7 @@ void prepare_groups(
 
 // Columns [k, k + count) of a row, into the second cache: a short row ends before the processor
 // knows that it is read in order.
-inline void ask_for_inputs(const InputRows& x, int row, int k, int count) {
+inline void prefetch_inputs(const InputRows& x, int row, int k, int count) {
   const float* from = x.data + row * x.row_stride + k;
   for (int i = 0; i < count; i += kLanes) {
     __builtin_prefetch(from + i, 0, 2);
@@ -143,7 +143,7 @@ void prepare(
       const int columns = smaller(kColumns, weight.columns - k);
       Input* at = to.inputs + k / Format::Operand::kPerOperand * to.rows;
       for (int row = 0; row < to.rows; ++row) {
-        ask_for_inputs(x, to.first + row + 1, k, columns);
+        prefetch_inputs(x, to.first + row + 1, k, columns);
         prepare_groups<Format, kGroup>(
             find_inputs(x, to.first + row, k, columns, values),
             columns / kGroup,

@@ -92,14 +92,14 @@ void multiply_inputs(
 }
 
 // Asks for a panel's lines, some at a time.
-struct PanelAhead {
+struct PanelPrefetcher {
   Panel panel;
   int row = 0;
   int step = 0;
 
   [[gnu::always_inline]] void ask(int lines) {
     for (int i = 0; i < lines && row < kPanelRows; ++i) {
-      ask_for(panel.at + step * panel.step_bytes, kLineBytes);
+      prefetch_l2(panel.at + step * panel.step_bytes, kLineBytes);
       if (++step == panel.steps) {
         step = 0;
         ++row;
@@ -120,7 +120,7 @@ inline void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
     const Inputs inputs = {row, smaller(kTileInputs, end - row), sums};
     for_each_panel(weight, tile, [&](Place place) {
       copy.take(Panel(weight, place));
-      PanelAhead ahead = {Panel(weight, place_after(weight, place))};
+      PanelPrefetcher ahead = {Panel(weight, place_after(weight, place))};
       const int groups = (inputs.count + kInputs - 1) / kInputs;
       const int lines = (kPanelRows * kPanelSteps + groups - 1) / groups;
       for (int at = 0; at < inputs.count; at += kInputs) {

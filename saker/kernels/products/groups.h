@@ -54,7 +54,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
     BlockWords words,
     const typename Format::Operand::Input* inputs,
     const float* numbers,
-    Ahead& ahead,
+    Prefetcher& ahead,
     float (&y)[kRows][kBlocks][kBlockRows]
 ) {
   const std::size_t group_bytes = weight.read_group_bytes();
@@ -91,7 +91,7 @@ template <typename Format, int kRows, int kBlocks>
     BlockWords words,
     const std::uint32_t* inputs,
     const float* numbers,
-    Ahead& ahead,
+    Prefetcher& ahead,
     float (&y)[kRows][kBlocks][kBlockRows]
 ) {
   static_assert(Format::kOperands % 2 == 0);
@@ -133,8 +133,8 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::size_t group_bytes = weight.read_group_bytes();
   // Blocks side by side are read up to their ends before what was asked for, one block in order.
-  Ahead ahead = {
-      weight.block(block) + (kBlocks == 1 ? kAheadBytes : kBlocks * weight.block_bytes()),
+  Prefetcher ahead = {
+      weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
       kLineBytes * weight.group_bytes() / group_bytes,
   };
   alignas(64) std::byte wide[kWideGroups * kBlocks * kWideGroupBytes];

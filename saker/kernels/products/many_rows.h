@@ -60,7 +60,7 @@ void multiply_micro_panels(
   auto* sums = memory.sums[(range.first_block - tile.first_block) / kBlockStep];
   const int first_row = tile.micro_panels.first_row(tile.first_micro_panel);
   for (int i = 0; i < tile.micro_panel_count; ++i) {
-    ask_for_panel<Format>(weight, next, i, tile.micro_panel_count);
+    prefetch_panel<Format>(weight, next, i, tile.micro_panel_count);
     const auto x = micro_panel_at<Format>(weight, tile, tile.first_micro_panel + i);
     const int row = tile.micro_panels.first_row(tile.first_micro_panel + i);
     auto* of_micro_panel = sums + row - first_row;

@@ -4,7 +4,7 @@
 // What the products of one instruction set share: blocks in flight, the end of a sum.
 
 #include "saker/kernels/codes/widen.h"
-#include "saker/kernels/cpu/ahead.h"
+#include "saker/kernels/cpu/prefetch.h"
 #include "saker/kernels/products/micro_panels.h"
 
 namespace saker::kernels::SAKER_ISA {

@@ -44,13 +44,13 @@ std::size_t column_offset(const PackedMatrix& weight, int k) {
 
 // Asks for part `part` of `parts` of what a panel is unpacked from.
 template <typename Format>
-void ask_for_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
+void prefetch_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
   const std::size_t first = column_offset<Format>(weight, range.first);
   const std::size_t bytes = column_offset<Format>(weight, range.first + range.count) - first;
   const std::size_t begin = bytes * part / parts;
   const std::size_t end = bytes * (part + 1) / parts;
   for (int b = 0; b < range.blocks; ++b) {
-    ask_for(weight.block(range.first_block + b) + first + begin, end - begin);
+    prefetch_l2(weight.block(range.first_block + b) + first + begin, end - begin);
   }
 }
 
