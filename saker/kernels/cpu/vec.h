@@ -44,7 +44,7 @@
 //                                                   halves of each lane
 //   dot_int16_sums(acc, a, b, c, d)                 only where SAKER_WINOGRAD: dot_int16_pairs of
 //                                                   a + b and c + d, the sums of their halves
-//   hold(u)                                         as dot_int16_sums: keeps u in a register
+//   pin_register(u)                                         as dot_int16_sums: keeps u in a register
 //   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes (the first is 0)
 //                                                   those that bits 4 n to 4 n + 3 of each half
 //                                                   name, as integers of 16 bits

@@ -212,7 +212,7 @@ inline U32x16 dot_int16_sums(U32x16 acc, U32x16 a, U32x16 b, U32x16 c, U32x16 d)
 }
 
 // Keeps a vector in its register, where compilers would read it from memory for each use.
-inline void hold(U32x16& a) {
+inline void pin_register(U32x16& a) {
 #if !defined(SAKER_EMULATE_AVX512)
   asm("" : "+v"(a.v));
 #else

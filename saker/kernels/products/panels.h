@@ -66,8 +66,8 @@ template <typename Format, int kRows>
     unroll<kBlockStep>([&](auto b) {
       w[0][b.kValue] = load_u32(panel[i][b.kValue]);
       w[1][b.kValue] = load_u32(panel[i + 1][b.kValue]);
-      hold(w[0][b.kValue]);
-      hold(w[1][b.kValue]);
+      pin_register(w[0][b.kValue]);
+      pin_register(w[1][b.kValue]);
     });
     add_winograd_step(w[0], w[1], inputs, acc);
     inputs += 2 * kRows;
