@@ -2,8 +2,8 @@
 // Attention of one instruction set; bodies.h states the order of additions.
 #include "saker/kernels/attention/batch.h"
 #include "saker/kernels/attention/bodies.h"
-#include "saker/kernels/attention/clean_values.h"
 #include "saker/kernels/attention/code_products.h"
+#include "saker/kernels/attention/mask_nonfinite.h"
 #include "saker/kernels/attention/pair_products.h"
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/attention/quantized.h"
@@ -153,7 +153,7 @@ class ChunkWalk {
       next = keys_of(page + 1, heads.first);
     }
     if (clean) {
-      clean_values(shape_, values, scratch_.clean);
+      mask_nonfinite(shape_, values, scratch_.clean);
     }
     return {
         chunk_.pages[page].index * kBlock,

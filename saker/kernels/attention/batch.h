@@ -4,7 +4,7 @@
 // Rows of a tile against one block of keys, and which of them form groups that are multiplied
 // together. The bits of a row do not depend on its group.
 
-#include "saker/kernels/attention/clean_values.h"
+#include "saker/kernels/attention/mask_nonfinite.h"
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/attention/softmax.h"
 #include "saker/kernels/attention/state.h"

@@ -9,7 +9,7 @@
 // Some products read a quantized page's codes where they lie (kReadsCodes).
 //
 // Products that take all keys of a block (kWholeBlocks) give unseen ones a weight of zero. What is
-// not finite among the values would spread through 0 * infinity: see clean_values.h.
+// not finite among the values would spread through 0 * infinity: see mask_nonfinite.h.
 
 #include "saker/kernels/attention/scores.h"
 #include "saker/kernels/attention/state.h"

@@ -22,7 +22,9 @@ inline bool is_finite(const State& state, int rows) {
 }
 
 // Copies a block's values, those that are not finite as 0.
-inline void clean_values(const AttendShape& shape, const std::byte* values, std::uint32_t* clean) {
+inline void mask_nonfinite(
+    const AttendShape& shape, const std::byte* values, std::uint32_t* clean
+) {
   const auto* pairs = reinterpret_cast<const std::uint32_t*>(values);
   for (int i = 0; i < shape.value_chunks * kVector * kBlock / 2; ++i) {
     const std::uint32_t first = is_finite_bf16(pairs[i] << 16) ? pairs[i] & 0xffffU : 0;
@@ -57,7 +59,7 @@ inline void add_left_out(
   }
 }
 
-// Adds what clean_values left out to the rows of the group that see it, key by key.
+// Adds what mask_nonfinite left out to the rows of the group that see it, key by key.
 inline void add_values_left_out(
     const AttendShape& shape,
     const Block& block,
