@@ -93,7 +93,7 @@ void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, 
     });
   };
   // Unpacks one range's blocks of a chunk beside the product of the other's of an earlier one.
-  const auto weave = [&](auto coded, int chunk, auto ready, int ready_chunk) {
+  const auto interleave = [&](auto coded, int chunk, auto ready, int ready_chunk) {
     unroll<coded.kCount>([&](auto b) { start(chunk, coded.kFirst + b.kValue); });
     for (int step = 0; step < kChunkSteps; ++step) {
       unroll<coded.kCount>([&](auto b) {
@@ -105,8 +105,8 @@ void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, 
     }
   };
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    weave(First(), chunk, Second(), chunk - 1);
-    weave(Second(), chunk, First(), chunk);
+    interleave(First(), chunk, Second(), chunk - 1);
+    interleave(Second(), chunk, First(), chunk);
   }
   for (int step = 0; step < kChunkSteps; ++step) {
     multiply_step(Second(), chunks - 1, step);

@@ -10,7 +10,7 @@ namespace saker::kernels::SAKER_ISA {
 using SumTile = float[kTileHeight * kTileHeight];
 
 // sums: sixteen lines of `width` floats -> `width` lines of sixteen.
-inline void turn_sums(SumTile& sums, int width) {
+inline void transpose_accumulators(SumTile& sums, int width) {
   if (width == 1) {
     return;
   }
@@ -39,7 +39,7 @@ inline void store_rows(
     const PackedMatrix& weight, const LinearTile& tile, const ResultPart& part, SumTile* sums
 ) {
   for (int b = 0; b < part.blocks; ++b) {
-    turn_sums(sums[b], tile.micro_panels.first_row(1));
+    transpose_accumulators(sums[b], tile.micro_panels.first_row(1));
   }
   for (int row = part.first_row; row < part.end_row; ++row) {
     for (int b = 0; b < part.blocks; ++b) {

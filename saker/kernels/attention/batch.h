@@ -43,7 +43,7 @@ class Batch {
     });
     const State state = state_;
     each_group([&](const Block& block, const RowGroup& group) {
-      soften<Products>(shape_, block, group, state);
+      apply_softmax<Products>(shape_, block, group, state);
     });
     each_group([&](const Block& block, const RowGroup& group) {
       registers_.set_rows(group.rows);

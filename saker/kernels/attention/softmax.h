@@ -81,7 +81,7 @@ inline float top_score(const AttendShape& shape, const BlockKeys& keys, float* s
 
 // Turns the scores of a group's rows into weights, as Products::store_weights keeps them.
 template <typename Products>
-void soften(
+void apply_softmax(
     const AttendShape& shape, const Block& block, const RowGroup& group, const State& state
 ) {
   const bool plain = group.whole && shape.softcap <= 0;
