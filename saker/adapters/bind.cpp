@@ -20,7 +20,7 @@
 namespace saker::adapters {
 namespace {
 
-using kernels::OutputChange;
+using kernels::AdapterDelta;
 using kernels::PackedWeight;
 using nn::Module;
 
@@ -79,7 +79,7 @@ PackedWeight pack(const std::string& name, const Tensor& tensor) {
 }
 
 // The factors of a weight-decomposed change.
-void set_ratios(OutputChange& change, std::span<const float> ratios, float scale) {
+void set_ratios(AdapterDelta& change, std::span<const float> ratios, float scale) {
   change.gains.resize(ratios.size());
   for (std::size_t i = 0; i < ratios.size(); ++i) {
     change.scales[i] = scale * ratios[i];
@@ -88,7 +88,7 @@ void set_ratios(OutputChange& change, std::span<const float> ratios, float scale
 }
 
 // An embedding whose rows have factors of their own is replaced as a whole.
-OutputChange adapted_table(const ModuleSource& source, const Module& module) {
+AdapterDelta adapted_table(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
   const auto ratios = magnitude_ratios(module, low_rank, source.name);
   const LowRankRows rows(low_rank);
@@ -103,7 +103,7 @@ OutputChange adapted_table(const ModuleSource& source, const Module& module) {
       value *= ratios[index];
     }
   });
-  OutputChange change;
+  AdapterDelta change;
   change.table =
       pack(source.name, float_tensor({module.outputs, module.inputs}, std::move(values)));
   change.scales.assign(columns, 1.0F);
@@ -112,7 +112,7 @@ OutputChange adapted_table(const ModuleSource& source, const Module& module) {
 }
 
 // The change that a low-rank pair makes. The bias of the base is not scaled by DoRA.
-OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
+AdapterDelta low_rank_change(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
   const std::string& name = source.name;
   require(
@@ -126,7 +126,7 @@ OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
   const auto rank = low_rank.up.shape.at(1);
   const std::int64_t outputs = module.embedding ? module.inputs : module.outputs;
   check_shape(name, low_rank.up, {outputs, rank});
-  OutputChange change;
+  AdapterDelta change;
   change.up = pack(name, low_rank.up);
   change.scales.assign(static_cast<std::size_t>(outputs), low_rank.scale);
   if (module.embedding) {
@@ -168,8 +168,8 @@ OutputChange low_rank_change(const ModuleSource& source, const Module& module) {
 }
 
 // The base's weight and bias replaced, where the adapter has one of its own.
-OutputChange replacement_change(const ModuleSource& source, const Module& module) {
-  OutputChange change;
+AdapterDelta replacement_change(const ModuleSource& source, const Module& module) {
+  AdapterDelta change;
   const Tensor weight = *source.weight;
   check_shape(source.name, weight, {module.outputs, module.inputs});
   const auto outputs = static_cast<std::size_t>(module.embedding ? module.inputs : module.outputs);
@@ -207,12 +207,12 @@ nn::Adapter::ModuleChanges norm_changes(const ModuleSource& source, const Module
       "[{}] a change of a norm's weight can be run, no other",
       source.name
   );
-  OutputChange change;
+  AdapterDelta change;
   change.gains = norm_gains(module, *source.weight, source.name);
   if (std::ranges::all_of(change.gains, [](float gain) { return gain == 0.0F; })) {
     return {};
   }
-  return {std::make_shared<const OutputChange>(std::move(change))};
+  return {std::make_shared<const AdapterDelta>(std::move(change))};
 }
 
 // Rows of the base have logits for its own tokens only.
@@ -239,7 +239,7 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
     return norm_changes(source, module);
   }
   check_vocabulary(source, module);
-  std::vector<OutputChange> changes;
+  std::vector<AdapterDelta> changes;
   const bool replaced = source.weight && !equals_base(module, *source.weight, source.name);
   if (replaced) {
     changes.push_back(replacement_change(source, module));
@@ -266,8 +266,8 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
   }
   nn::Adapter::ModuleChanges result;
   result.reserve(changes.size());
-  for (OutputChange& change : changes) {
-    result.push_back(std::make_shared<const OutputChange>(std::move(change)));
+  for (AdapterDelta& change : changes) {
+    result.push_back(std::make_shared<const AdapterDelta>(std::move(change)));
   }
   return result;
 }

@@ -21,7 +21,7 @@ Adapter::Adapter(std::string identity, Changes changes, std::optional<int> first
   }
 }
 
-std::span<const std::shared_ptr<const kernels::OutputChange>> Adapter::find(std::string_view module
+std::span<const std::shared_ptr<const kernels::AdapterDelta>> Adapter::find(std::string_view module
 ) const {
   const auto found = changes_.find(module);
   if (found == changes_.end()) {

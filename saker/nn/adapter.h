@@ -8,9 +8,9 @@
 // Rows of the base run the base's operations and nothing else, whatever is beside them: their bits
 // are the base's. Immutable; any number may be in memory at once; safe to use from any thread.
 
+#include "saker/kernels/adapter_delta.h"
 #include "saker/kernels/linear.h"
 #include "saker/kernels/mx.h"
-#include "saker/kernels/output_change.h"
 
 #include <cstddef>
 #include <map>
@@ -26,7 +26,7 @@ namespace saker::nn {
 class Adapter {
  public:
   // Of one module; they add up.
-  using ModuleChanges = std::vector<std::shared_ptr<const kernels::OutputChange>>;
+  using ModuleChanges = std::vector<std::shared_ptr<const kernels::AdapterDelta>>;
   using Changes = std::map<std::string, ModuleChanges, std::less<>>;
 
   // `identity`: a hash of all that the adapter is made from, see `identity()`. `changes`: by module
@@ -37,7 +37,7 @@ class Adapter {
   const std::string& identity() const { return identity_; }
 
   // The changes of this module; none: it stays the base's.
-  std::span<const std::shared_ptr<const kernels::OutputChange>> find(std::string_view module) const;
+  std::span<const std::shared_ptr<const kernels::AdapterDelta>> find(std::string_view module) const;
 
   // The lowest decoder layer whose output differs from the base's; -1: the embedding does. None:
   // no layer does, at most the final norm and the head.

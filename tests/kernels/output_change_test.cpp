@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/output_change.h"
-
+#include "saker/kernels/adapter_delta.h"
 #include "saker/kernels/backend.h"
 
 #include "tests/kernels/instruction_sets.h"
@@ -34,45 +33,45 @@ PackedWeight random_packed(int rows, int columns, unsigned seed) {
   return PackedWeight::pack({random_weight(format, rows, columns, seed)}, format);
 }
 
-OutputChange low_rank() {
-  OutputChange change;
+AdapterDelta low_rank() {
+  AdapterDelta change;
   change.down = random_packed(5, kInputs, 1);
   change.up = random_packed(kOutputs, 5, 2);
   change.scales = random_vector(kOutputs, 3);
   return change;
 }
 
-OutputChange weight_decomposed() {
-  OutputChange change = low_rank();
+AdapterDelta weight_decomposed() {
+  AdapterDelta change = low_rank();
   change.gains = random_vector(kOutputs, 4);
   change.offsets = random_vector(kOutputs, 5);
   return change;
 }
 
-OutputChange replacement() {
-  OutputChange change;
+AdapterDelta replacement() {
+  AdapterDelta change;
   change.up = random_packed(kOutputs, kInputs, 6);
   change.scales.assign(kOutputs, 1.0F);
   change.gains.assign(kOutputs, -1.0F);
   return change;
 }
 
-OutputChange bias_only() {
-  OutputChange change;
+AdapterDelta bias_only() {
+  AdapterDelta change;
   change.offsets = random_vector(kOutputs, 7);
   return change;
 }
 
-ChangedColumns on_rows(OutputChange change, std::vector<int> rows, std::vector<float> strengths) {
+ChangedColumns on_rows(AdapterDelta change, std::vector<int> rows, std::vector<float> strengths) {
   return {
-      std::make_shared<const OutputChange>(std::move(change)),
+      std::make_shared<const AdapterDelta>(std::move(change)),
       std::make_shared<const RowStrengths>(RowStrengths{std::move(rows), std::move(strengths)}),
       20,
   };
 }
 
 // Every third row of many, at different strengths.
-ChangedColumns on_some_rows(OutputChange change) {
+ChangedColumns on_some_rows(AdapterDelta change) {
   std::vector<int> rows;
   std::vector<float> strengths;
   for (int row = 1; row < kRows; row += 3) {
@@ -82,7 +81,7 @@ ChangedColumns on_some_rows(OutputChange change) {
   return on_rows(std::move(change), std::move(rows), std::move(strengths));
 }
 
-class OutputChangeTest : public InstructionSetTest {
+class AdapterDeltaTest : public InstructionSetTest {
  protected:
   mx::array x_ = random_rows(kRows, kInputs, 10);
   mx::array y_ = random_rows(kRows, kWidth, 11);
@@ -90,12 +89,12 @@ class OutputChangeTest : public InstructionSetTest {
 
 INSTANTIATE_TEST_SUITE_P(
     Sets,
-    OutputChangeTest,
+    AdapterDeltaTest,
     testing::ValuesIn(instruction_sets()),
     [](const auto& set) { return set.param; }
 );
 
-TEST_P(OutputChangeTest, IsTheReferences) {
+TEST_P(AdapterDeltaTest, IsTheReferences) {
   for (const auto& make : {low_rank, weight_decomposed, replacement, bias_only}) {
     const std::vector<ChangedColumns> changes = {
         on_some_rows(make()), on_rows(low_rank(), {0, 1, 2}, {1.0F, 0.5F, 2.0F})
@@ -111,7 +110,7 @@ TEST_P(OutputChangeTest, IsTheReferences) {
 
 // Rows that are not named keep their bits, and a named row's bits are those of the row alone,
 // whatever is beside it and on however many threads.
-TEST_P(OutputChangeTest, RowsAreIndependent) {
+TEST_P(AdapterDeltaTest, RowsAreIndependent) {
   for (const auto& make : {low_rank, weight_decomposed, replacement, bias_only}) {
     const auto change = on_some_rows(make());
     set_threads(3);
@@ -135,8 +134,8 @@ TEST_P(OutputChangeTest, RowsAreIndependent) {
 }
 
 // Changes of the same rows share products, which changes no bit; weights of two formats among them.
-TEST_P(OutputChangeTest, TogetherIsOneAfterTheOther) {
-  OutputChange narrow = low_rank();
+TEST_P(AdapterDeltaTest, TogetherIsOneAfterTheOther) {
+  AdapterDelta narrow = low_rank();
   const WeightFormat format{.kind = WeightKind::kBFloat16};
   narrow.down = PackedWeight::pack({random_weight(format, 5, kInputs, 8)}, format);
   auto changes = std::vector{
@@ -160,7 +159,7 @@ TEST_P(OutputChangeTest, TogetherIsOneAfterTheOther) {
 }
 
 // The memory of y is taken over only when nobody else reads it.
-TEST_P(OutputChangeTest, LeavesTheInputAlone) {
+TEST_P(AdapterDeltaTest, LeavesTheInputAlone) {
   const auto kept = mx::add(y_, mx::array(0.0F));
   const auto changed = change_output(kept, x_, {on_some_rows(low_rank())});
   mx::eval(changed);

@@ -31,7 +31,7 @@ kernels::PackedWeight random_pack(int rows, int columns, unsigned seed) {
 std::shared_ptr<const nn::Adapter> random_adapter(const std::vector<int>& layers, unsigned seed) {
   nn::Adapter::Changes changes;
   for (const int layer : layers) {
-    auto change = std::make_shared<kernels::OutputChange>();
+    auto change = std::make_shared<kernels::AdapterDelta>();
     change->down = random_pack(4, 32, seed);
     change->up = random_pack(32, 4, seed + 1);
     change->scales.assign(32, 1.5F);

@@ -20,7 +20,7 @@
 
 namespace saker::kernels {
 
-struct OutputChange {
+struct AdapterDelta {
   // Each may be absent: then it changes nothing. Immutable once in use.
   std::optional<PackedWeight> down;  // [R, K]
   std::optional<PackedWeight> up;    // [N, R]; [N, K] without `down`.
@@ -42,7 +42,7 @@ struct RowStrengths {
 
 // A change of columns [first_column, first_column + N) of y.
 struct ChangedColumns {
-  std::shared_ptr<const OutputChange> change;
+  std::shared_ptr<const AdapterDelta> change;
   std::shared_ptr<const RowStrengths> rows;
   int first_column = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/output_change.h"
+#include "saker/kernels/adapter_delta.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/backend.h"
@@ -23,7 +23,7 @@ namespace {
 constexpr int kChunkRows = 64;
 
 // row += strength * (scales * z + gains * row + offsets)
-void add_to_row(const OutputChange& change, float strength, const float* z, float* row) {
+void add_to_row(const AdapterDelta& change, float strength, const float* z, float* row) {
   const auto count = static_cast<std::size_t>(change.outputs());
   const float* scales = change.scales.empty() ? nullptr : change.scales.data();
   const float* gains = change.gains.empty() ? nullptr : change.gains.data();
@@ -229,7 +229,7 @@ mx::array vector_array(const std::vector<float>& values) {
 mx::array changed_rows(
     const mx::array& y, const mx::array& x, const ChangedColumns& changed, Multiply multiply
 ) {
-  const OutputChange& change = *changed.change;
+  const AdapterDelta& change = *changed.change;
   const int count = static_cast<int>(changed.rows->rows.size());
   const mx::array rows(changed.rows->rows.data(), {count}, mx::int32);
   auto z = mx::take(x, rows, 0);
@@ -271,7 +271,7 @@ mx::array plain_change_output(
 }
 
 void check(const mx::array& y, const mx::array& x, const ChangedColumns& changed) {
-  const OutputChange& change = *changed.change;
+  const AdapterDelta& change = *changed.change;
   const int outputs = change.outputs();
   const auto fits = [&](const std::vector<float>& values) {
     return values.empty() || values.size() == static_cast<std::size_t>(outputs);
@@ -302,11 +302,11 @@ void check(const mx::array& y, const mx::array& x, const ChangedColumns& changed
 
 }  // namespace
 
-int OutputChange::outputs() const {
+int AdapterDelta::outputs() const {
   return static_cast<int>(std::max({scales.size(), gains.size(), offsets.size()}));
 }
 
-std::size_t OutputChange::nbytes() const {
+std::size_t AdapterDelta::nbytes() const {
   std::size_t total = (scales.size() + gains.size() + offsets.size()) * sizeof(float);
   for (const auto* weight : {&down, &up, &table}) {
     total += *weight ? (*weight)->nbytes() : 0;
