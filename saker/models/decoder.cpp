@@ -101,7 +101,7 @@ class Decoder final : public Model {
     return stack_(embedded, context, std::move(layer_inputs));
   }
 
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override {
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const override {
     const auto logits = mx::astype(head_(hidden, adapters), mx::float32);
     return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
   }

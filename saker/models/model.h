@@ -63,9 +63,9 @@ class Model {
   // ids int32 [N], in [0, vocab_size) -> final normed hidden rows [N, hidden], float32 or, on a
   // GPU, bf16.
   virtual mx::array forward(const mx::array& ids, nn::ForwardContext& context) const = 0;
-  // hidden [n, hidden], rows of a pass, and their adapters (see RowAdapters::select) -> logits
+  // hidden [n, hidden], rows of a pass, and their adapters (see RowContext::select) -> logits
   // [n, vocab_size] float32.
-  virtual mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const = 0;
+  virtual mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const = 0;
   // For drafts that borrow them, without adapters: ids int32 [N] -> rows of the token table as the
   // checkpoint has them, unscaled [N, hidden];
   virtual mx::array embed(const mx::array& ids) const = 0;
@@ -82,7 +82,7 @@ class Model {
 // The token that the head gives the highest logit, of each row: hidden [n, hidden], rows of a pass,
 // and their adapters, -> int32 [n]. Ties: the lowest id.
 mx::array lm_head_argmax(
-    const Model& model, const mx::array& hidden, const nn::RowAdapters& adapters = {}
+    const Model& model, const mx::array& hidden, const nn::RowContext& adapters = {}
 );
 
 using LoadProgress = std::function<void(int done, int total)>;  // Layers.

@@ -76,7 +76,7 @@ std::unique_ptr<const Model> make_model(
 }
 
 mx::array lm_head_argmax(
-    const Model& model, const mx::array& hidden, const nn::RowAdapters& adapters
+    const Model& model, const mx::array& hidden, const nn::RowContext& adapters
 ) {
   return mx::astype(mx::argmax(model.unembed(hidden, adapters), -1), mx::int32);
 }

@@ -39,7 +39,7 @@ std::string adapter_identity(const AdapterUse& use) {
   );
 }
 
-RowAdapters::RowAdapters(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows)
+RowContext::RowContext(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows)
     : rows_(std::move(rows)), int8_rows_(std::move(int8_rows)) {
   std::vector<kernels::RowStrengths> strengths;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -62,7 +62,7 @@ RowAdapters::RowAdapters(std::vector<AdapterUse> rows, std::vector<kernels::RowR
   }
 }
 
-RowAdapters RowAdapters::select(std::span<const int> rows) const {
+RowContext RowContext::select(std::span<const int> rows) const {
   if (base_only()) {
     return {};
   }
@@ -71,10 +71,10 @@ RowAdapters RowAdapters::select(std::span<const int> rows) const {
   for (const int row : rows) {
     selected.push_back(rows_.at(static_cast<std::size_t>(row)));
   }
-  return RowAdapters(std::move(selected));
+  return RowContext(std::move(selected));
 }
 
-mx::array RowAdapters::change(
+mx::array RowContext::change(
     const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules
 ) const {
   std::vector<kernels::ChangedColumns> changes;
@@ -88,7 +88,7 @@ mx::array RowAdapters::change(
   return changes.empty() ? y : kernels::change_output(y, x, changes);
 }
 
-mx::array RowAdapters::change_embedding(
+mx::array RowContext::change_embedding(
     const mx::array& y, const mx::array& ids, std::string_view module
 ) const {
   auto result = y;

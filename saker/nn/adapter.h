@@ -71,14 +71,14 @@ struct ModuleColumns {
 };
 
 // What differs from row to row in the linear layers of a pass: adapters, and operands.
-class RowAdapters {
+class RowContext {
  public:
-  RowAdapters() = default;  // All rows are the base's.
+  RowContext() = default;  // All rows are the base's.
   // `int8_rows`: see kernels::linear; the adapters' own products are as ever.
-  explicit RowAdapters(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows = {});
+  explicit RowContext(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows = {});
 
   // The adapters of `rows` (indices into these rows), in that order; operands are not int8.
-  RowAdapters select(std::span<const int> rows) const;
+  RowContext select(std::span<const int> rows) const;
 
   bool base_only() const { return groups_.empty(); }
 

@@ -54,7 +54,7 @@ mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int
   return output_(attended, context.adapters());
 }
 
-bool Attention::is_plain(const RowAdapters& adapters) const {
+bool Attention::is_plain(const RowContext& adapters) const {
   return !options_.output_gate && !options_.keys_are_values && !value_norm_ && adapters.base_only();
 }
 

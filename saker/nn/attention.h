@@ -48,7 +48,7 @@ class Attention {
   using Spans = std::vector<kernels::AttendSpan>;
 
   // Whether heads are all that the projection holds, and no adapter changes their norms.
-  bool is_plain(const RowAdapters& adapters) const;
+  bool is_plain(const RowContext& adapters) const;
   // What the heads attend to, [N, heads * head_dim].
   mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
   // The same where they are plain and attends_joined(spans).

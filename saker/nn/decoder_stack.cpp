@@ -69,7 +69,7 @@ mx::array inputs_of(const mx::array& layer_inputs, int layer) {
 }
 
 mx::array normed(
-    const std::optional<RmsNorm>& norm, const mx::array& x, const RowAdapters& adapters
+    const std::optional<RmsNorm>& norm, const mx::array& x, const RowContext& adapters
 ) {
   return norm ? (*norm)(x, adapters) : x;
 }

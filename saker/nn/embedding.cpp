@@ -19,7 +19,7 @@ Embedding::Embedding(const Weights& weights, int vocab_size, int hidden)
   });
 }
 
-mx::array Embedding::operator()(const mx::array& ids, float scale, const RowAdapters& adapters)
+mx::array Embedding::operator()(const mx::array& ids, float scale, const RowContext& adapters)
     const {
   const auto rows = adapters.change_embedding(kernels::embed(ids, weight_), ids, path_);
   return scale == 1.0F ? rows : mx::multiply(rows, mx::array(scale, rows.dtype()));

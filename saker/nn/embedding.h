@@ -18,7 +18,7 @@ class Embedding {
   Embedding(const Weights& weights, int vocab_size, int hidden);
 
   // ids int32 [N] -> [N, hidden], times `scale`.
-  mx::array operator()(const mx::array& ids, float scale, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& ids, float scale, const RowContext& adapters) const;
 
   // [vocab_size, hidden], for a head that shares it.
   const kernels::PackedWeight& packed() const { return weight_; }

@@ -80,7 +80,7 @@ void ForwardContext::check(const Fork& fork) const {
   }
 }
 
-RowAdapters ForwardContext::adapters_of(std::span<const Span> spans) {
+RowContext ForwardContext::adapters_of(std::span<const Span> spans) {
   std::vector<AdapterUse> adapters;
   std::vector<kernels::RowRange> int8_rows;
   for (const auto& span : spans) {
@@ -89,7 +89,7 @@ RowAdapters ForwardContext::adapters_of(std::span<const Span> spans) {
     }
     adapters.insert(adapters.end(), static_cast<std::size_t>(span.row_count), span.adapter);
   }
-  return RowAdapters(std::move(adapters), std::move(int8_rows));
+  return RowContext(std::move(adapters), std::move(int8_rows));
 }
 
 mx::array ForwardContext::fork() {

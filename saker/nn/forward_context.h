@@ -56,7 +56,7 @@ class ForwardContext {
   std::span<const std::int64_t> positions() const { return positions_; }
 
   // The adapter of each row.
-  const RowAdapters& adapters() const { return adapters_; }
+  const RowContext& adapters() const { return adapters_; }
 
   // Reserves the pass's rows in every span's cache of this layer.
   const std::vector<kernels::AttendSpan>& append(int layer);
@@ -91,11 +91,11 @@ class ForwardContext {
 
  private:
   void check(const Fork& fork) const;
-  static RowAdapters adapters_of(std::span<const Span> spans);
+  static RowContext adapters_of(std::span<const Span> spans);
 
   std::vector<Span> spans_;
   std::vector<std::int64_t> positions_;
-  RowAdapters adapters_;
+  RowContext adapters_;
   std::map<const Rope*, RopeTable> rope_tables_;
   std::map<int, std::vector<kernels::AttendSpan>> appended_;  // By layer.
   std::optional<Fork> fork_;                                  // Still to come.

@@ -12,7 +12,7 @@ GatedMlp::GatedMlp(const Weights& weights, const MlpOptions& options)
       ),
       down_(weights / "down_proj", options.intermediate, options.hidden) {}
 
-mx::array GatedMlp::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array GatedMlp::operator()(const mx::array& x, const RowContext& adapters) const {
   return down_(kernels::gated_activation(gate_up_(x, adapters), activation_), adapters);
 }
 

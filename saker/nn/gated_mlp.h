@@ -24,7 +24,7 @@ class GatedMlp {
   GatedMlp(const Weights& weights, const MlpOptions& options);
 
   // x [N, hidden] -> [N, hidden]
-  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
   std::size_t nbytes() const { return gate_up_.nbytes() + down_.nbytes(); }
 

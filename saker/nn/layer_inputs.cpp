@@ -26,7 +26,7 @@ LayerInputs::LayerInputs(const Weights& weights, const LayerInputOptions& option
       ) {}
 
 mx::array LayerInputs::operator()(
-    const mx::array& ids, const mx::array& embedded, const RowAdapters& adapters
+    const mx::array& ids, const mx::array& embedded, const RowContext& adapters
 ) const {
   const mx::Shape shape = {ids.shape(0), options_.layers, options_.size};
   const auto projected = norm_(mx::reshape(projection_(embedded, adapters), shape), adapters);
@@ -42,7 +42,7 @@ LayerInputGate::LayerInputGate(const Weights& weights, const LayerInputOptions& 
       norm_(weights / "post_per_layer_input_norm", options.hidden, options.norm) {}
 
 mx::array LayerInputGate::operator()(
-    const mx::array& x, const mx::array& inputs, const RowAdapters& adapters
+    const mx::array& x, const mx::array& inputs, const RowContext& adapters
 ) const {
   const auto gate = mx::reshape(gate_(x, adapters), inputs.shape());
   const auto gated = kernels::gated_activation(gate, inputs, activation_);

@@ -33,7 +33,7 @@ class LayerInputs {
   LayerInputs(const Weights& weights, const LayerInputOptions& options);
 
   // ids int32 [N] and what they are embedded as, [N, hidden] -> [N, layers, P]
-  mx::array operator()(const mx::array& ids, const mx::array& embedded, const RowAdapters& adapters)
+  mx::array operator()(const mx::array& ids, const mx::array& embedded, const RowContext& adapters)
       const;
 
   // Bytes that one row reads, the table's not counted.
@@ -53,7 +53,7 @@ class LayerInputGate {
   LayerInputGate(const Weights& weights, const LayerInputOptions& options);
 
   // x [N, hidden], the layer's inputs [N, 1, P] -> [N, hidden]
-  mx::array operator()(const mx::array& x, const mx::array& inputs, const RowAdapters& adapters)
+  mx::array operator()(const mx::array& x, const mx::array& inputs, const RowContext& adapters)
       const;
 
   std::size_t nbytes() const { return gate_.nbytes() + projection_.nbytes(); }

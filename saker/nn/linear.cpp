@@ -88,7 +88,7 @@ Linear::Linear(const Weights& scope, kernels::PackedWeight shared)
   });
 }
 
-mx::array Linear::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array Linear::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto y = kernels::linear(x, weight_, bias_, adapters.int8_rows());
   return adapters.change(y, x, {&module_, 1});
 }
@@ -159,11 +159,11 @@ JoinedLinear::Product JoinedLinear::make_product(
   return product;
 }
 
-mx::array JoinedLinear::Product::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array JoinedLinear::Product::operator()(const mx::array& x, const RowContext& adapters) const {
   return adapters.change(kernels::linear(x, weight, bias, adapters.int8_rows()), x, modules);
 }
 
-mx::array JoinedLinear::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array JoinedLinear::operator()(const mx::array& x, const RowContext& adapters) const {
   std::vector<mx::array> results;
   results.reserve(products_.size());
   for (const auto& product : products_) {
@@ -172,7 +172,7 @@ mx::array JoinedLinear::operator()(const mx::array& x, const RowAdapters& adapte
   return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
 }
 
-std::vector<mx::array> JoinedLinear::split(const mx::array& x, const RowAdapters& adapters) const {
+std::vector<mx::array> JoinedLinear::split(const mx::array& x, const RowContext& adapters) const {
   std::vector<mx::array> results;
   results.reserve(outputs_.size());
   if (products_.size() == outputs_.size()) {

@@ -39,7 +39,7 @@ class Linear {
   Linear(const Weights& scope, kernels::PackedWeight shared);
 
   // x [N, inputs] -> [N, outputs]
-  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
   std::size_t nbytes() const { return weight_.nbytes(); }
 
@@ -63,9 +63,9 @@ class JoinedLinear {
   JoinedLinear(const std::vector<Part>& parts, int inputs);
 
   // x [N, inputs] -> [N, sum of outputs], the parts beside each other.
-  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& x, const RowContext& adapters) const;
   // One [N, outputs] per part.
-  std::vector<mx::array> split(const mx::array& x, const RowAdapters& adapters) const;
+  std::vector<mx::array> split(const mx::array& x, const RowContext& adapters) const;
 
   std::size_t nbytes() const;
 
@@ -75,7 +75,7 @@ class JoinedLinear {
     std::optional<mx::array> bias;
     std::vector<ModuleColumns> modules;
 
-    mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+    mx::array operator()(const mx::array& x, const RowContext& adapters) const;
   };
 
   static Product make_product(const std::vector<Part>& parts, const kernels::WeightFormat& format);

@@ -159,7 +159,7 @@ Moe::Moe(const Weights& weights, const MoeOptions& options)
       ),
       down_(weights, {{"down_proj", options.hidden}}, options.intermediate, options.experts) {}
 
-mx::array Moe::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto choice =
       kernels::choose_experts(router_(x, adapters), options_.chosen, options_.shares);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);

@@ -56,7 +56,7 @@ class Moe {
   Moe(const Weights& weights, const MoeOptions& options);
 
   // x [N, hidden] -> [N, hidden]
-  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
   // Bytes that one row reads.
   std::size_t nbytes() const;

@@ -7,7 +7,7 @@ namespace saker::nn {
 namespace {
 
 // What adapters change of it is a factor of each output.
-mx::array changed(const mx::array& y, const RowAdapters& adapters, const ModuleColumns& module) {
+mx::array changed(const mx::array& y, const RowContext& adapters, const ModuleColumns& module) {
   if (adapters.base_only()) {
     return y;
   }
@@ -38,13 +38,13 @@ RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options, i
   });
 }
 
-mx::array RmsNorm::operator()(const mx::array& x, const RowAdapters& adapters) const {
+mx::array RmsNorm::operator()(const mx::array& x, const RowContext& adapters) const {
   const bool half = half_weight_ && x.dtype() == mx::bfloat16;
   return changed(kernels::rms_norm(x, half ? *half_weight_ : weight_, eps_), adapters, module_);
 }
 
 kernels::ResidualNorm RmsNorm::add(
-    const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale
+    const mx::array& x, const mx::array& residual, const RowContext& adapters, float scale
 ) const {
   const bool half = half_weight_ && residual.dtype() == mx::bfloat16;
   const auto& weight = half ? *half_weight_ : weight_;

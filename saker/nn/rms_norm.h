@@ -24,11 +24,11 @@ class RmsNorm {
   RmsNorm(const Weights& weights, int size, const NormOptions& options, int groups = 1);
 
   // x [N, size], with groups [N, groups, size] -> the same shape and dtype.
-  mx::array operator()(const mx::array& x, const RowAdapters& adapters) const;
+  mx::array operator()(const mx::array& x, const RowContext& adapters) const;
   // Norm of (x + residual) * scale, and that sum; x, residual [N, size]. Dtypes: see
   // kernels::ResidualNorm.
   kernels::ResidualNorm add(
-      const mx::array& x, const mx::array& residual, const RowAdapters& adapters, float scale = 1.0F
+      const mx::array& x, const mx::array& residual, const RowContext& adapters, float scale = 1.0F
   ) const;
 
   // Where no row's adapter changes it, it is these.

@@ -331,7 +331,7 @@ class BatchScorer {
   }
 
   void read(
-      std::span<const WantedRow> wanted, const mx::array& hidden, const nn::RowAdapters& adapters
+      std::span<const WantedRow> wanted, const mx::array& hidden, const nn::RowContext& adapters
   ) {
     std::vector<std::int32_t> rows;
     rows.reserve(wanted.size());

@@ -79,7 +79,7 @@ class Counting final : public saker::testing::FakeModel {
     return one_hot(embedded.back());
   }
 
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& /*adapters*/) const override {
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& /*adapters*/) const override {
     const auto from = mx::reshape(mx::arange(kTokens), {kTokens, 1});
     const auto next = mx::minimum(mx::add(from, mx::array(1)), mx::array(kTokens - 1));
     const auto follows = mx::equal(next, mx::reshape(mx::arange(kTokens), {1, kTokens}));

@@ -32,7 +32,7 @@ class Successor final : public saker::testing::FakeModel {
     return mx::reshape(mx::astype(ids, mx::float32), {ids.shape(0), 1});
   }
 
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& /*adapters*/) const override {
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& /*adapters*/) const override {
     const auto next = mx::minimum(mx::add(hidden, mx::array(1.0F)), mx::array(kTokens - 1.0F));
     const auto is_next = mx::equal(next, mx::reshape(mx::arange(kTokens), {1, kTokens}));
     return mx::multiply(mx::astype(is_next, mx::float32), mx::array(30.0F));

@@ -257,7 +257,7 @@ class Observed final : public models::Model {
   }
 
   // What the pass gives is not computed yet: the logits are waited for, and nothing before.
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override {
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const override {
     EXPECT_EQ(hidden.status(), mx::array::Status::unscheduled);
     head_rows.push_back(hidden.shape(0));
     return model_.unembed(hidden, adapters);
@@ -306,7 +306,7 @@ class BrokenModel final : public saker::testing::FakeModel {
  public:
   BrokenModel() : FakeModel({.vocab_size = 50}) {}
 
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& /*adapters*/) const override {
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& /*adapters*/) const override {
     return mx::full({hidden.shape(0), 50}, std::numeric_limits<float>::quiet_NaN());
   }
 };

@@ -124,7 +124,7 @@ mx::array FakeModel::forward(const mx::array& ids, nn::ForwardContext& context) 
   return mx::array(hidden.data(), {static_cast<int>(tokens.size()), 2}, mx::float32);
 }
 
-mx::array FakeModel::unembed(const mx::array& hidden, const nn::RowAdapters& /*adapters*/) const {
+mx::array FakeModel::unembed(const mx::array& hidden, const nn::RowContext& /*adapters*/) const {
   mx::array rows = mx::contiguous(hidden);
   mx::eval(rows);
   const int count = rows.shape(0);

@@ -31,7 +31,7 @@ class FakeModel : public models::Model {
 
   const std::vector<nn::Module>& modules() const override { return modules_; }
 
-  mx::array unembed(const mx::array& hidden, const nn::RowAdapters& adapters) const override;
+  mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const override;
 
   mx::array embed(const mx::array& ids) const override { return mx::zeros({ids.shape(0), 1}); }
 
