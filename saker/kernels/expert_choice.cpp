@@ -25,7 +25,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Fills `ids` and `shares` [count] from one row of scores.
-void choose(std::span<const float> scores, ShareRule rule, std::span<int> ids, float* shares) {
+void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* shares) {
   const auto key = [&](int id) {
     const float score = scores[static_cast<std::size_t>(id)];
     return std::isnan(score) ? -kInfinity : score;
@@ -47,7 +47,7 @@ void choose(std::span<const float> scores, ShareRule rule, std::span<int> ids, f
   }
   const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
   double sum = 0.0;
-  if (rule == ShareRule::kOfAll) {
+  if (rule == SoftmaxOrder::kBeforeTopK) {
     sum = row_loops().exp_sum(scores.data(), scores.size(), largest);
   } else {
     for (const int id : ids) {
@@ -61,7 +61,7 @@ void choose(std::span<const float> scores, ShareRule rule, std::span<int> ids, f
 
 struct ChooseBody {
   int count;
-  ShareRule rule;
+  SoftmaxOrder rule;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
     return [count = count,
@@ -176,7 +176,7 @@ void check_ids(const mx::array& ids) {
 
 }  // namespace
 
-ExpertChoice choose_experts(const mx::array& scores, int count, ShareRule rule) {
+ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule) {
   check_scores(scores, count);
   if (!on_cpu()) {
     return choose_experts_reference(scores, count, rule);
@@ -192,13 +192,13 @@ ExpertChoice choose_experts(const mx::array& scores, int count, ShareRule rule) 
   return {chosen[0], chosen[1]};
 }
 
-ExpertChoice choose_experts_reference(const mx::array& scores, int count, ShareRule rule) {
+ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule) {
   check_scores(scores, count);
   const auto all = mx::softmax(mx::astype(scores, mx::float32), 1, true);
   const auto order = mx::argsort(mx::negative(mx::astype(scores, mx::float32)), 1);
   const auto ids = mx::astype(mx::slice(order, {0, 0}, {scores.shape(0), count}), mx::int32);
   const auto shares = mx::take_along_axis(all, ids, 1);
-  return {ids, rule == ShareRule::kOfAll ? shares : shares / mx::sum(shares, 1, true)};
+  return {ids, rule == SoftmaxOrder::kBeforeTopK ? shares : shares / mx::sum(shares, 1, true)};
 }
 
 SortedPairs sort_by_expert(const mx::array& ids, int experts) {

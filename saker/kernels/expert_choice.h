@@ -19,16 +19,16 @@ struct ExpertChoice {
   mx::array shares;  // float32 [N, R]
 };
 
-enum class ShareRule : std::uint8_t {
-  kOfAll,     // Softmax over all experts.
-  kOfChosen,  // Softmax over the chosen ones: shares sum to 1.
+enum class SoftmaxOrder : std::uint8_t {
+  kBeforeTopK,  // Softmax over all experts.
+  kAfterTopK,   // Softmax over the chosen ones: shares sum to 1.
 };
 
 // The `count` largest of each row of `scores` [N, E]. A NaN is never larger than a number; a row
 // that has one gets NaN shares.
-ExpertChoice choose_experts(const mx::array& scores, int count, ShareRule rule);
+ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule);
 
-ExpertChoice choose_experts_reference(const mx::array& scores, int count, ShareRule rule);
+ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule);
 
 // P = N * R pairs in the order of their experts, those of one expert in their own order.
 struct SortedPairs {

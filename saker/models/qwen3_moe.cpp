@@ -42,8 +42,8 @@ nn::MoeOptions read_moe(const Json& json, const DecoderConfig& config) {
       options.experts
   );
   options.chosen = static_cast<int>(chosen);
-  options.shares = json_bool(json, "norm_topk_prob", false) ? kernels::ShareRule::kOfChosen
-                                                            : kernels::ShareRule::kOfAll;
+  options.shares = json_bool(json, "norm_topk_prob", false) ? kernels::SoftmaxOrder::kAfterTopK
+                                                            : kernels::SoftmaxOrder::kBeforeTopK;
   options.activation = config.activation;
   return options;
 }

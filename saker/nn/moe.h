@@ -25,7 +25,7 @@ struct MoeOptions {
   int intermediate = 0;  // Of one expert.
   int experts = 0;
   int chosen = 0;  // Experts that a row is given to.
-  kernels::ShareRule shares = kernels::ShareRule::kOfAll;
+  kernels::SoftmaxOrder shares = kernels::SoftmaxOrder::kBeforeTopK;
   kernels::Activation activation = kernels::Activation::kSilu;
 };
 

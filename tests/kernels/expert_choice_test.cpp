@@ -18,7 +18,7 @@ float largest_difference(const mx::array& a, const mx::array& b) {
 }
 
 TEST(ChooseExperts, IsTheReference) {
-  for (const auto rule : {ShareRule::kOfAll, ShareRule::kOfChosen}) {
+  for (const auto rule : {SoftmaxOrder::kBeforeTopK, SoftmaxOrder::kAfterTopK}) {
     for (const int count : {1, 3, 17}) {
       const auto scores = 3.0F * random_rows(50, 17, 6);
       const auto choice = choose_experts(scores, count, rule);
@@ -30,14 +30,14 @@ TEST(ChooseExperts, IsTheReference) {
 }
 
 TEST(ChooseExperts, SharesOfTheChosenSumToOne) {
-  const auto shares = choose_experts(random_rows(9, 8, 1), 3, ShareRule::kOfChosen).shares;
+  const auto shares = choose_experts(random_rows(9, 8, 1), 3, SoftmaxOrder::kAfterTopK).shares;
   EXPECT_LT(largest_difference(mx::sum(shares, 1), mx::ones({9})), 1e-6F);
 }
 
 TEST(ChooseExperts, EqualScoresGoToTheLowerExpert) {
   const auto scores = mx::array({1.0F, 2.0F, 2.0F, 1.0F, 2.0F}, {1, 5});
   EXPECT_EQ(
-      to_vector<int>(choose_experts(scores, 4, ShareRule::kOfAll).ids),
+      to_vector<int>(choose_experts(scores, 4, SoftmaxOrder::kBeforeTopK).ids),
       (std::vector<int>{1, 2, 4, 0})
   );
 }
@@ -47,7 +47,7 @@ TEST(ChooseExperts, BadScoresStayInTheirRow) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto scores =
       mx::array({kNaN, 1.0F, 2.0F, -kInf, 1.0F, 2.0F, kInf, 1.0F, 2.0F, kNaN, kNaN, kNaN}, {4, 3});
-  const auto choice = choose_experts(scores, 2, ShareRule::kOfChosen);
+  const auto choice = choose_experts(scores, 2, SoftmaxOrder::kAfterTopK);
   EXPECT_EQ(to_vector<int>(choice.ids), (std::vector<int>{2, 1, 2, 1, 0, 2, 0, 1}));
   const auto shares = to_vector(choice.shares);
   for (const std::size_t row : {0U, 2U, 3U}) {
@@ -73,7 +73,7 @@ TEST(GatherRows, TakesARowForEachPair) {
 
 TEST(CombineExperts, IsTheReference) {
   for (const int ranks : {1, 2, 8}) {
-    const auto choice = choose_experts(random_rows(33, 9, 4), ranks, ShareRule::kOfAll);
+    const auto choice = choose_experts(random_rows(33, 9, 4), ranks, SoftmaxOrder::kBeforeTopK);
     const auto sorted = sort_by_expert(choice.ids, 9);
     const auto y = random_rows(33 * ranks, 40, 5);
     const auto sum = combine_experts(y, sorted, choice.shares);
@@ -85,9 +85,9 @@ TEST(CombineExperts, IsTheReference) {
 }
 
 TEST(ExpertChoice, RefusesWrongShapes) {
-  EXPECT_THROW(choose_experts(mx::zeros({2, 3}), 4, ShareRule::kOfAll), Error);
-  EXPECT_THROW(choose_experts(mx::zeros({2, 3}), 0, ShareRule::kOfAll), Error);
-  EXPECT_THROW(choose_experts(mx::zeros({3}), 1, ShareRule::kOfAll), Error);
+  EXPECT_THROW(choose_experts(mx::zeros({2, 3}), 4, SoftmaxOrder::kBeforeTopK), Error);
+  EXPECT_THROW(choose_experts(mx::zeros({2, 3}), 0, SoftmaxOrder::kBeforeTopK), Error);
+  EXPECT_THROW(choose_experts(mx::zeros({3}), 1, SoftmaxOrder::kBeforeTopK), Error);
   EXPECT_THROW(sort_by_expert(mx::zeros({2, 3}), 4), Error);
   const auto sorted = sort_by_expert(mx::array({1, 0}, {2, 1}), 2);
   EXPECT_THROW(combine_experts(mx::zeros({3, 4}), sorted, mx::zeros({2, 1})), Error);

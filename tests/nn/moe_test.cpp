@@ -30,7 +30,7 @@ constexpr MoeOptions kOptions{
     .intermediate = 64,
     .experts = kExperts,
     .chosen = 2,
-    .shares = kernels::ShareRule::kOfChosen,
+    .shares = kernels::SoftmaxOrder::kAfterTopK,
 };
 
 void add(
