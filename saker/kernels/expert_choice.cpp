@@ -144,7 +144,7 @@ auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& 
   };
 }
 
-void check_combined(const mx::array& y, const SortedPairs& sorted, const mx::array& shares) {
+void check_combined(const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares) {
   require(
       y.ndim() == 2 && shares.ndim() == 2 && y.shape(0) == static_cast<int>(shares.size()) &&
           sorted.pairs.shape() == mx::Shape{y.shape(0)},
@@ -201,7 +201,7 @@ ExpertChoice choose_experts_reference(const mx::array& scores, int count, Softma
   return {ids, rule == SoftmaxOrder::kBeforeTopK ? shares : shares / mx::sum(shares, 1, true)};
 }
 
-SortedPairs sort_by_expert(const mx::array& ids, int experts) {
+ExpertPermutation sort_by_expert(const mx::array& ids, int experts) {
   check_ids(ids);
   if (!on_cpu()) {
     return sort_by_expert_reference(ids);
@@ -220,19 +220,21 @@ SortedPairs sort_by_expert(const mx::array& ids, int experts) {
   return {sorted[0], sorted[1]};
 }
 
-SortedPairs sort_by_expert_reference(const mx::array& ids) {
+ExpertPermutation sort_by_expert_reference(const mx::array& ids) {
   check_ids(ids);
   const auto flat = mx::flatten(ids);
   const auto pairs = mx::argsort(flat);
   return {mx::astype(pairs, mx::int32), mx::take(flat, pairs)};
 }
 
-mx::array gather_rows(const mx::array& x, const SortedPairs& sorted) {
+mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted) {
   const int ranks = sorted.pairs.shape(0) / std::max(1, x.shape(0));
   return mx::take(x, mx::floor_divide(sorted.pairs, mx::array(std::max(1, ranks))), 0);
 }
 
-mx::array combine_experts(const mx::array& y, const SortedPairs& sorted, const mx::array& shares) {
+mx::array combine_experts(
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+) {
   check_combined(y, sorted, shares);
   if (!on_cpu()) {
     return combine_experts_reference(y, sorted, shares);
@@ -251,7 +253,7 @@ mx::array combine_experts(const mx::array& y, const SortedPairs& sorted, const m
 }
 
 mx::array combine_experts_reference(
-    const mx::array& y, const SortedPairs& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
 ) {
   check_combined(y, sorted, shares);
   const int rows = shares.shape(0);

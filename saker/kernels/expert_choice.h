@@ -31,25 +31,27 @@ ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rul
 ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule);
 
 // P = N * R pairs in the order of their experts, those of one expert in their own order.
-struct SortedPairs {
+struct ExpertPermutation {
   mx::array pairs;    // int32 [P]: the pair at each place.
   mx::array experts;  // int32 [P]: its expert; ascending.
 };
 
 // ids: int32 [N, R], each in [0, experts).
-SortedPairs sort_by_expert(const mx::array& ids, int experts);
+ExpertPermutation sort_by_expert(const mx::array& ids, int experts);
 
-SortedPairs sort_by_expert_reference(const mx::array& ids);
+ExpertPermutation sort_by_expert_reference(const mx::array& ids);
 
 // The rows of x [N, K] that the sorted pairs take -> [P, K].
-mx::array gather_rows(const mx::array& x, const SortedPairs& sorted);
+mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted);
 
 // The sum of each row's results, times its shares: y [P, K] at sorted places, shares [N, R]
 // -> [N, K], float32 inside.
-mx::array combine_experts(const mx::array& y, const SortedPairs& sorted, const mx::array& shares);
+mx::array combine_experts(
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+);
 
 mx::array combine_experts_reference(
-    const mx::array& y, const SortedPairs& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
 );
 
 }  // namespace saker::kernels

@@ -51,7 +51,7 @@ void multiply_runs(
 }
 
 mx::array cpu_expert_linear(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
   const LinearBodies* bodies = kernel_table().linear;
   check_order(*bodies, weights.packed()->front().storage().matrix);
@@ -85,7 +85,7 @@ mx::array one_row_each(const mx::array& x) {
 }
 
 mx::array gpu_expert_linear(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
   const MlxWeight& arrays = *weights.packed()->front().storage().arrays;
   const WeightFormat& format = weights.format();
@@ -118,7 +118,7 @@ mx::array gpu_expert_linear(
   return mx::squeeze(product, 1);
 }
 
-void check_rows(const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights) {
+void check_rows(const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights) {
   require(
       x.ndim() == 2 && x.shape(1) == weights.columns() &&
           sorted.experts.shape() == mx::Shape{x.shape(0)} && sorted.experts.dtype() == mx::int32,
@@ -186,14 +186,14 @@ mx::array ExpertWeights::dequantized() const {
 }
 
 mx::array expert_linear(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
   check_rows(x, sorted, weights);
   return on_cpu() ? cpu_expert_linear(x, sorted, weights) : gpu_expert_linear(x, sorted, weights);
 }
 
 mx::array expert_linear_reference(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 ) {
   check_rows(x, sorted, weights);
   const auto product = mx::gather_mm(

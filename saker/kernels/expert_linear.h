@@ -51,11 +51,11 @@ class ExpertWeights {
 // x [P, K], one row per sorted pair -> [P, N], of the dtype that `linear` gives: each row times its
 // expert's weight.
 mx::array expert_linear(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 );
 
 mx::array expert_linear_reference(
-    const mx::array& x, const SortedPairs& sorted, const ExpertWeights& weights
+    const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 );
 
 }  // namespace saker::kernels

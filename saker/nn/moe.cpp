@@ -131,7 +131,8 @@ ExpertLinear::ExpertLinear(
   }
 }
 
-mx::array ExpertLinear::operator()(const mx::array& x, const kernels::SortedPairs& sorted) const {
+mx::array ExpertLinear::operator()(const mx::array& x, const kernels::ExpertPermutation& sorted)
+    const {
   std::vector<mx::array> results;
   results.reserve(products_.size());
   for (const auto& product : products_) {

@@ -42,7 +42,7 @@ class ExpertLinear {
   ExpertLinear(const Weights& weights, const std::vector<Part>& parts, int inputs, int experts);
 
   // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts beside each other.
-  mx::array operator()(const mx::array& x, const kernels::SortedPairs& sorted) const;
+  mx::array operator()(const mx::array& x, const kernels::ExpertPermutation& sorted) const;
 
   // Bytes of one expert.
   std::size_t expert_nbytes() const;
