@@ -10,8 +10,8 @@
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
 #include "saker/nn/adapter.h"
+#include "saker/nn/in_flight_layers.h"
 #include "saker/nn/rope.h"
-#include "saker/nn/started_layers.h"
 
 #include <cstdint>
 #include <map>
@@ -82,7 +82,7 @@ class ForwardContext {
   std::map<int, mx::array> taps;
 
   // What the decoder stack began to compute; the context waits for it before it goes.
-  StartedLayers started;
+  InFlightLayers started;
 
   // What the tapped layers gave for these rows of the pass: beside each other in the order of
   // `tap_layers`, [n, taps * hidden]. No taps: their final normed rows, out of `final_rows` [N,

@@ -10,16 +10,16 @@
 
 namespace saker::nn {
 
-class StartedLayers {
+class InFlightLayers {
  public:
-  StartedLayers() = default;
-  StartedLayers(StartedLayers&&) noexcept = default;
-  StartedLayers& operator=(StartedLayers&&) = delete;
-  StartedLayers(const StartedLayers&) = delete;
-  StartedLayers& operator=(const StartedLayers&) = delete;
+  InFlightLayers() = default;
+  InFlightLayers(InFlightLayers&&) noexcept = default;
+  InFlightLayers& operator=(InFlightLayers&&) = delete;
+  InFlightLayers(const InFlightLayers&) = delete;
+  InFlightLayers& operator=(const InFlightLayers&) = delete;
   // Waits for all: what runs writes rows of caches, which a pass that failed gives back next. Says
   // nothing of those that failed.
-  ~StartedLayers();
+  ~InFlightLayers();
 
   // Begins to compute a layer's results, `normed` the last of them.
   void start(const mx::array& sum, const mx::array& normed);

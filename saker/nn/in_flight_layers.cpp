@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/started_layers.h"
+#include "saker/nn/in_flight_layers.h"
 
 #include <exception>
 
 namespace saker::nn {
 
-StartedLayers::~StartedLayers() {
+InFlightLayers::~InFlightLayers() {
   while (!running_.empty()) {
     mx::array layer = running_.back();
     running_.pop_back();
@@ -17,12 +17,12 @@ StartedLayers::~StartedLayers() {
   }
 }
 
-void StartedLayers::start(const mx::array& sum, const mx::array& normed) {
+void InFlightLayers::start(const mx::array& sum, const mx::array& normed) {
   mx::async_eval(sum, normed);
   running_.push_back(normed);
 }
 
-void StartedLayers::wait_until(std::size_t count) {
+void InFlightLayers::wait_until(std::size_t count) {
   while (running_.size() > count) {
     running_.front().wait();
     running_.erase(running_.begin());

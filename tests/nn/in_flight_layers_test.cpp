@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/started_layers.h"
+#include "saker/nn/in_flight_layers.h"
 
 #include "saker/kernels/cpu_operation.h"
 
@@ -20,21 +20,21 @@ mx::array slow() {
   return mx::sum(mx::exp(mx::matmul(x, mx::matmul(x, x))), 1);
 }
 
-TEST(StartedLayers, WaitsForAllBeforeItGoes) {
+TEST(InFlightLayers, WaitsForAllBeforeItGoes) {
   const mx::array sum = slow();
   const mx::array normed = slow();
   {
-    StartedLayers started;
+    InFlightLayers started;
     started.start(sum, normed);
   }
   EXPECT_TRUE(sum.is_available());
   EXPECT_TRUE(normed.is_available());
 }
 
-TEST(StartedLayers, WaitsForTheFirstOfThem) {
+TEST(InFlightLayers, WaitsForTheFirstOfThem) {
   const mx::array first = slow();
   const mx::array second = slow();
-  StartedLayers started;
+  InFlightLayers started;
   started.start(first, first);
   started.start(second, second);
   started.wait_until(1);
@@ -43,12 +43,12 @@ TEST(StartedLayers, WaitsForTheFirstOfThem) {
   EXPECT_TRUE(second.is_available());
 }
 
-TEST(StartedLayers, AMovedOneWaits) {
+TEST(InFlightLayers, AMovedOneWaits) {
   const mx::array sum = slow();
   {
-    StartedLayers started;
+    InFlightLayers started;
     started.start(sum, sum);
-    const StartedLayers other(std::move(started));
+    const InFlightLayers other(std::move(started));
   }
   EXPECT_TRUE(sum.is_available());
 }
@@ -66,20 +66,20 @@ mx::array failing() {
   return kernels::cpu_operation("Fails", mx::Shape{4}, {}, FailingBody{});
 }
 
-TEST(StartedLayers, ThrowsWhatALayerThrew) {
+TEST(InFlightLayers, ThrowsWhatALayerThrew) {
   const mx::array x = failing();
   const mx::array before = slow();  // Else it may have failed while it is started.
-  StartedLayers started;
+  InFlightLayers started;
   started.start(before, before);
   started.start(x, x);
   EXPECT_THROW(started.wait_until(0), std::exception);
 }
 
-TEST(StartedLayers, WhatALayerThrewGoesToWhoEvaluatesThePass) {
+TEST(InFlightLayers, WhatALayerThrewGoesToWhoEvaluatesThePass) {
   const mx::array first = failing();
   const mx::array second = slow();
   {
-    StartedLayers started;
+    InFlightLayers started;
     started.start(second, second);
     // Whichever of both MLX tells: what failed already ends the next call that begins anything.
     EXPECT_THROW(
@@ -93,10 +93,10 @@ TEST(StartedLayers, WhatALayerThrewGoesToWhoEvaluatesThePass) {
   EXPECT_TRUE(second.is_available());
 }
 
-TEST(StartedLayers, GoesAfterAFailureThatNobodyAskedFor) {
+TEST(InFlightLayers, GoesAfterAFailureThatNobodyAskedFor) {
   const mx::array x = failing();
   const mx::array before = slow();
-  StartedLayers started;
+  InFlightLayers started;
   started.start(before, before);
   started.start(x, x);
 }
