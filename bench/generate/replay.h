@@ -37,7 +37,7 @@ class Replay final : public Drafter {
 
   int max_depth() const override { return inner_.max_depth(); }
 
-  std::span<const int> tap_layers() const override { return inner_.tap_layers(); }
+  std::span<const int> captured_layers() const override { return inner_.captured_layers(); }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override {
     return std::make_unique<State>(*this, inner_.start(request));

@@ -310,33 +310,34 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
     span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
   }
   PassTransaction transaction(spans);
-  TapRows taps{.layers = tap_layers(works), .rows = {}};
-  RowLogits logits = run_rows(model_, spans, &taps);
+  CapturedHidden captured{.layers = captured_layers(works), .rows = {}};
+  RowLogits logits = run_rows(model_, spans, &captured);
   int first_row = 0;
   int first_logits = 0;
   for (std::size_t i = 0; i < works.size(); ++i) {
     advance(works[i], logits, first_logits, [&](std::int64_t rows) {
       transaction.commit(i, rows);
-      keep_taps(works[i], taps, first_row, rows);
+      keep_captured(works[i], captured, first_row, rows);
     });
     first_row += static_cast<int>(spans[i].tokens.size());
     first_logits += spans[i].logit_rows;
   }
 }
 
-std::vector<int> BatchGenerator::tap_layers(std::span<const Work> works) const {
+std::vector<int> BatchGenerator::captured_layers(std::span<const Work> works) const {
   std::set<int> layers;
   for (const Work& work : works) {
-    const std::span<const int> wanted = speculator_.tap_layers(work.sequence->drafting);
+    const std::span<const int> wanted = speculator_.captured_layers(work.sequence->drafting);
     layers.insert(wanted.begin(), wanted.end());
   }
   return {layers.begin(), layers.end()};
 }
 
-void BatchGenerator::keep_taps(const Work& work, const TapRows& taps, int first, std::int64_t rows)
-    const {
+void BatchGenerator::keep_captured(
+    const Work& work, const CapturedHidden& captured, int first, std::int64_t rows
+) const {
   Sequence& sequence = *work.sequence;
-  const std::span<const int> layers = speculator_.tap_layers(sequence.drafting);
+  const std::span<const int> layers = speculator_.captured_layers(sequence.drafting);
   const auto end = static_cast<std::size_t>(sequence.cached()) + 1;
   // What ends here has no token after its last row.
   if (rows == 0 || layers.empty() || end > sequence.context.size()) {
@@ -345,7 +346,7 @@ void BatchGenerator::keep_taps(const Work& work, const TapRows& taps, int first,
   const auto count = static_cast<std::size_t>(rows);
   Speculator::keep(
       sequence.drafting,
-      taps.of(layers, first, first + static_cast<int>(rows)),
+      captured.of(layers, first, first + static_cast<int>(rows)),
       std::span<const std::int32_t>(sequence.context).subspan(end - count, count),
       work.turn == nullptr
   );

@@ -84,9 +84,10 @@ class BatchGenerator {
   bool run(std::span<const Work> works);
   void run_pass(std::span<const Work> works);
   // The layers that the works' drafters read.
-  std::vector<int> tap_layers(std::span<const Work> works) const;
+  std::vector<int> captured_layers(std::span<const Work> works) const;
   // Gives a work's committed rows, which are `rows` of the pass's from `first`, to its drafter.
-  void keep_taps(const Work& work, const TapRows& taps, int first, std::int64_t rows) const;
+  void keep_captured(const Work& work, const CapturedHidden& captured, int first, std::int64_t rows)
+      const;
   // Chooses tokens from the rows of one work and commits what plain decoding would have run.
   void advance(const Work& work, RowLogits& logits, int first_row, const Commit& commit);
   // Counts the token just chosen; whether it is the draft's, so that the next row holds.

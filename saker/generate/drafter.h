@@ -32,8 +32,8 @@ class DraftState {
   // others never were.
   virtual void settle(int /*count*/) {}
 
-  // Rows that the target has run and committed, in order: what the drafter's tapped layers gave for
-  // them, [n, taps * hidden], and the token that follows each in the context. May throw:
+  // Rows that the target has run and committed, in order: what the drafter's captured layers gave for
+  // them, [n, captured * hidden], and the token that follows each in the context. May throw:
   // then the state is not used any more.
   virtual void keep(
       const mx::array& /*features*/, std::span<const std::int32_t> /*next*/, bool /*of_prompt*/
@@ -67,7 +67,7 @@ class Drafter {
   virtual int max_depth() const { return kMaxDraftDepth; }
 
   // Layers of the target whose output rows the states are to keep, see nn::ForwardContext.
-  virtual std::span<const int> tap_layers() const { return {}; }
+  virtual std::span<const int> captured_layers() const { return {}; }
 
   virtual std::unique_ptr<DraftState> start(const SequenceRequest& request) = 0;
 

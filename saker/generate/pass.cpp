@@ -17,7 +17,7 @@ constexpr int kFewRows = 32;  // That a part of them may hold in memory.
 
 }  // namespace
 
-mx::array TapRows::of(std::span<const int> wanted, int first, int end) const {
+mx::array CapturedHidden::of(std::span<const int> wanted, int first, int end) const {
   std::vector<mx::array> parts;
   parts.reserve(wanted.size());
   const int count = rows.at(wanted.front()).shape(0);
@@ -34,7 +34,9 @@ mx::array TapRows::of(std::span<const int> wanted, int first, int end) const {
   return result;
 }
 
-RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, TapRows* taps) {
+RowLogits run_rows(
+    const models::Model& model, std::span<const PassSpan> spans, CapturedHidden* captured
+) {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> wanted;
   std::vector<nn::Span> parts;
@@ -47,9 +49,9 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
     }
   }
   nn::ForwardContext context(std::move(parts));
-  const bool tapped = taps != nullptr && !taps->layers.empty();
-  if (tapped) {
-    context.tap_layers = taps->layers;
+  const bool captured = captured != nullptr && !captured->layers.empty();
+  if (captured) {
+    context.captured_layers = captured->layers;
   }
   const int row_count = static_cast<int>(ids.size());
   const int wanted_count = static_cast<int>(wanted.size());
@@ -63,10 +65,10 @@ RowLogits run_rows(const models::Model& model, std::span<const PassSpan> spans, 
     );
   }
   std::vector<mx::array> results = {result};
-  if (tapped) {
-    taps->rows = std::move(context.taps);
-    results.reserve(1 + taps->rows.size());
-    for (const auto& [layer, rows] : taps->rows) {
+  if (captured) {
+    captured->rows = std::move(context.captured);
+    results.reserve(1 + captured->rows.size());
+    for (const auto& [layer, rows] : captured->rows) {
       results.push_back(rows);
     }
   }
@@ -116,23 +118,23 @@ AcceptedBlock forward_accept_all_block(
     const models::Model& model,
     cache::SequenceCache& cache,
     std::span<const std::int32_t> tokens,
-    std::span<const int> tap_layers
+    std::span<const int> captured_layers
 ) {
   models::check_token_ids(model.info(), tokens);
   const int count = static_cast<int>(tokens.size());
   const PassSpan span{.cache = &cache, .tokens = {tokens.begin(), tokens.end()}};
   PassTransaction transaction({&span, 1});
   nn::ForwardContext context({{&cache, count}});
-  context.tap_layers.assign(tap_layers.begin(), tap_layers.end());
+  context.captured_layers.assign(captured_layers.begin(), captured_layers.end());
   const auto final_rows = model.forward(nn::host_array(tokens.data(), mx::Shape{count}), context);
   std::vector<std::int32_t> all(tokens.size());
   std::iota(all.begin(), all.end(), 0);
   const auto last = mx::slice(final_rows, {count - 1, 0}, {count, final_rows.shape(1)});
   AcceptedBlock block{
       .logits = mx::astype(model.unembed(last, {}), mx::float32),
-      .taps = context.tapped(final_rows, all),
+      .captured = context.captured_hidden(final_rows, all),
   };
-  mx::eval(block.logits, block.taps);
+  mx::eval(block.logits, block.captured);
   transaction.commit(0, count);
   return block;
 }

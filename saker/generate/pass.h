@@ -42,7 +42,7 @@ class RowLogits {
 };
 
 // What some layers gave for all rows of a pass.
-struct TapRows {
+struct CapturedHidden {
   std::vector<int> layers;        // See nn::ForwardContext; empty: nothing is kept.
   std::map<int, mx::array> rows;  // By layer [N, hidden], evaluated.
 
@@ -51,9 +51,9 @@ struct TapRows {
   mx::array of(std::span<const int> wanted, int first, int end) const;
 };
 
-// Runs and evaluates all rows. Transactions are the caller's. `taps`: filled in if given.
+// Runs and evaluates all rows. Transactions are the caller's. `captured`: filled in if given.
 RowLogits run_rows(
-    const models::Model& model, std::span<const PassSpan> spans, TapRows* taps = nullptr
+    const models::Model& model, std::span<const PassSpan> spans, CapturedHidden* captured = nullptr
 );
 
 // Transactions over the caches of one pass: rolled back unless committed one by one.
@@ -81,8 +81,8 @@ class PassTransaction {
 
 // What a pass gave whose rows were all kept.
 struct AcceptedBlock {
-  mx::array logits;  // Of the last row, [1, vocab_size] float32, evaluated as the other.
-  mx::array taps;    // See nn::ForwardContext::tapped: [n, taps * hidden], or [n, hidden].
+  mx::array logits;    // Of the last row, [1, vocab_size] float32, evaluated as the other.
+  mx::array captured;  // See nn::ForwardContext::captured: [n, captured * hidden], or [n, hidden].
 };
 
 // Runs tokens as the next rows of a sequence and keeps all of them, whatever the model would have
@@ -93,7 +93,7 @@ AcceptedBlock forward_accept_all_block(
     const models::Model& model,
     cache::SequenceCache& cache,
     std::span<const std::int32_t> tokens,
-    std::span<const int> tap_layers = {}
+    std::span<const int> captured_layers = {}
 );
 
 }  // namespace saker::generate

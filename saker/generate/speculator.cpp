@@ -87,9 +87,10 @@ Drafting Speculator::start(const SequenceRequest& request) const {
   return drafting;
 }
 
-std::span<const int> Speculator::tap_layers(const Drafting& drafting) const {
+std::span<const int> Speculator::captured_layers(const Drafting& drafting) const {
   const auto source = drafting.state ? sources_.find(drafting.drafter) : sources_.end();
-  return source == sources_.end() ? std::span<const int>() : source->second.drafter->tap_layers();
+  return source == sources_.end() ? std::span<const int>()
+                                  : source->second.drafter->captured_layers();
 }
 
 void Speculator::keep(

@@ -47,7 +47,7 @@ class Speculator {
   Drafting start(const SequenceRequest& request) const;
 
   // The layers of the target that the pass of such a sequence has to tap; empty: none.
-  std::span<const int> tap_layers(const Drafting& drafting) const;
+  std::span<const int> captured_layers(const Drafting& drafting) const;
 
   // Hands on what they gave for rows that were committed, see DraftState::keep.
   static void keep(

@@ -9,15 +9,15 @@
 namespace saker::nn {
 namespace {
 
-void keep_tap(ForwardContext& context, int layer, const mx::array& rows) {
-  if (std::ranges::find(context.tap_layers, layer) != context.tap_layers.end()) {
-    context.taps.insert_or_assign(layer, rows);
+void capture(ForwardContext& context, int layer, const mx::array& rows) {
+  if (std::ranges::find(context.captured_layers, layer) != context.captured_layers.end()) {
+    context.captured.insert_or_assign(layer, rows);
   }
 }
 
-void check_taps(const ForwardContext& context, std::size_t layer_count) {
+void check_captured_layers(const ForwardContext& context, std::size_t layer_count) {
   const int count = static_cast<int>(layer_count);
-  for (const int layer : context.tap_layers) {
+  for (const int layer : context.captured_layers) {
     require(
         layer >= -1 && layer <= count,
         ErrorCode::kInvalidArgument,
@@ -88,8 +88,8 @@ DecoderStack::DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm)
 mx::array DecoderStack::operator()(
     const mx::array& embedded, ForwardContext& context, std::optional<mx::array> layer_inputs
 ) const {
-  check_taps(context, layers_.size());
-  keep_tap(context, -1, embedded);
+  check_captured_layers(context, layers_.size());
+  capture(context, -1, embedded);
   kernels::ResidualNorm state{
       embedded, layers_.front().attention_norm(embedded, context.adapters())
   };
@@ -114,10 +114,10 @@ mx::array DecoderStack::operator()(
     }
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
     state = next.add(state.sum, fed, adapters, layer.scale);
-    keep_tap(context, index, state.sum);
+    capture(context, index, state.sum);
     start_layers(context, state, i + 1, layers_.size());
   }
-  keep_tap(context, static_cast<int>(layers_.size()), state.normed);
+  capture(context, static_cast<int>(layers_.size()), state.normed);
   return state.normed;
 }
 

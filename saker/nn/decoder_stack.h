@@ -4,7 +4,7 @@
 // The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
 // stream and adds its output to it; the addition is done together with the norm that follows.
 // Models with "sandwich" norms also norm a part's output before it is added; others add a gated
-// input of the layer's own, or scale the stream behind a layer. The outputs of tapped layers are
+// input of the layer's own, or scale the stream behind a layer. The outputs of captured layers are
 // kept here and nowhere else.
 
 #include "saker/kernels/mx.h"
@@ -46,7 +46,7 @@ class DecoderStack {
   // REQUIRES: at least one layer.
   DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
 
-  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's taps;
+  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's captured;
   // throws kInvalidArgument, before any row is run, for those of layers that are not there.
   // `layer_inputs` [N, layers, P] where layers have an input gate.
   mx::array operator()(

@@ -147,8 +147,9 @@ std::vector<cache::RecurrentCache*> ForwardContext::recurrent(int layer) const {
   return result;
 }
 
-mx::array ForwardContext::tapped(const mx::array& final_rows, std::span<const std::int32_t> rows)
-    const {
+mx::array ForwardContext::captured_hidden(
+    const mx::array& final_rows, std::span<const std::int32_t> rows
+) const {
   for (const std::int32_t row : rows) {
     require(
         row >= 0 && row < row_count(),
@@ -159,17 +160,17 @@ mx::array ForwardContext::tapped(const mx::array& final_rows, std::span<const st
     );
   }
   const mx::array wanted(rows.data(), {static_cast<int>(rows.size())}, mx::int32);
-  if (tap_layers.empty()) {
+  if (captured_layers.empty()) {
     return mx::take(final_rows, wanted, 0);
   }
   std::vector<mx::array> parts;
-  parts.reserve(tap_layers.size());
-  for (const int layer : tap_layers) {
-    const auto found = taps.find(layer);
+  parts.reserve(captured_layers.size());
+  for (const int layer : captured_layers) {
+    const auto found = captured.find(layer);
     require(
-        found != taps.end() && found->second.shape(0) == row_count(),
+        found != captured.end() && found->second.shape(0) == row_count(),
         ErrorCode::kInternal,
-        "[forward] layer {} was not tapped in these rows",
+        "[forward] layer {} was not captured in these rows",
         layer
     );
     parts.push_back(mx::take(found->second, wanted, 0));

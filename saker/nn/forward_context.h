@@ -76,18 +76,18 @@ class ForwardContext {
   mx::array fork();
 
   // Layers whose output rows [N, hidden] are kept, before the final norm; -1 is the embedding, the
-  // number of layers stands for the final normed rows. The decoder stack fills `taps`, and throws
+  // number of layers stands for the final normed rows. The decoder stack fills `captured`, and throws
   // kInvalidArgument for a layer that the model lacks.
-  std::vector<int> tap_layers;
-  std::map<int, mx::array> taps;
+  std::vector<int> captured_layers;
+  std::map<int, mx::array> captured;
 
   // What the decoder stack began to compute; the context waits for it before it goes.
   InFlightLayers started;
 
-  // What the tapped layers gave for these rows of the pass: beside each other in the order of
-  // `tap_layers`, [n, taps * hidden]. No taps: their final normed rows, out of `final_rows` [N,
+  // What the captured layers gave for these rows of the pass: beside each other in the order of
+  // `captured_layers`, [n, captured * hidden]. No captured: their final normed rows, out of `final_rows` [N,
   // hidden], which the pass returned. Throws kInvalidArgument for a row out of range.
-  mx::array tapped(const mx::array& final_rows, std::span<const std::int32_t> rows) const;
+  mx::array captured_hidden(const mx::array& final_rows, std::span<const std::int32_t> rows) const;
 
  private:
   void check(const Fork& fork) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DFlash drafts in the token loop: answers are those of plain decoding, whatever the draft says,
-// and rows that are tapped are kept, taken up or dropped as promised.
+// and rows that are captured are kept, taken up or dropped as promised.
 #include "saker/generate/drafters/dflash.h"
 
 #include "saker/base/error.h"

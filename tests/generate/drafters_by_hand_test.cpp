@@ -68,8 +68,8 @@ class Counting final : public saker::testing::FakeModel {
       token = found == said_.end() ? token : found->second;
     }
     const mx::array rows = one_hot(taken);
-    for (const int layer : context.tap_layers) {
-      context.taps.insert_or_assign(layer, rows);
+    for (const int layer : context.captured_layers) {
+      context.captured.insert_or_assign(layer, rows);
     }
     return rows;
   }
@@ -123,7 +123,7 @@ class Parked final : public Drafter {
 
   int max_depth() const override { return drafter_->max_depth(); }
 
-  std::span<const int> tap_layers() const override { return drafter_->tap_layers(); }
+  std::span<const int> captured_layers() const override { return drafter_->captured_layers(); }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override {
     return std::make_unique<State>(drafter_->start(request), log_);

@@ -31,16 +31,16 @@ TEST(AcceptAll, KeepsEveryRow) {
     const auto logits = models::run_rows(*model, expected_cache, {3, 1, 4, 1, 5, 9, 2});
     auto cache = model->make_cache({});
     models::run_rows(*model, cache, {3, 1, 4});
-    const std::vector<int> taps{0, 1};
-    const auto block = forward_accept_all_block(*model, cache, Ids{1, 5, 9, 2}, taps);
+    const std::vector<int> captured{0, 1};
+    const auto block = forward_accept_all_block(*model, cache, Ids{1, 5, 9, 2}, captured);
     EXPECT_EQ(cache.offset(), 7);
     EXPECT_TRUE(same(block.logits, mx::slice(logits, {6, 0}, {7, 50})));
-    EXPECT_EQ(block.taps.shape(), (mx::Shape{4, 64}));
+    EXPECT_EQ(block.captured.shape(), (mx::Shape{4, 64}));
     // The next block goes on behind it.
     const auto next = forward_accept_all_block(*model, cache, Ids{6});
     EXPECT_TRUE(same(next.logits, models::run_rows(*model, expected_cache, {6})));
-    EXPECT_EQ(next.taps.shape(), (mx::Shape{1, 32}));
-    EXPECT_TRUE(same(model->unembed(next.taps, {}), next.logits));
+    EXPECT_EQ(next.captured.shape(), (mx::Shape{1, 32}));
+    EXPECT_TRUE(same(model->unembed(next.captured, {}), next.logits));
   }
 }
 
@@ -54,9 +54,9 @@ TEST(AcceptAll, AFailedPassLeavesTheCacheAlone) {
   expect_error(ErrorCode::kInvalidArgument, {"50"}, [&] {
     forward_accept_all_block(*model, cache, Ids{1, 50});
   });
-  const std::vector<int> taps{7};
+  const std::vector<int> captured{7};
   expect_error(ErrorCode::kInvalidArgument, {"tap"}, [&] {
-    forward_accept_all_block(*model, cache, Ids{1}, taps);
+    forward_accept_all_block(*model, cache, Ids{1}, captured);
   });
   EXPECT_EQ(cache.offset(), 3);
   forward_accept_all_block(*model, cache, Ids{1});

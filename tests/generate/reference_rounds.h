@@ -35,7 +35,7 @@ class Watched final : public Drafter {
 
   int max_depth() const override { return drafter_->max_depth(); }
 
-  std::span<const int> tap_layers() const override { return drafter_->tap_layers(); }
+  std::span<const int> captured_layers() const override { return drafter_->captured_layers(); }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override {
     return drafter_->start(request);

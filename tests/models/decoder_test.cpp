@@ -73,12 +73,12 @@ TEST(Decoder, ALongPassNeedsTheMemoryOfFewLayers) {
   EXPECT_LT(mx::get_peak_memory() - before, 4 * layer_bytes);
 }
 
-TEST(Decoder, RefusesTapsOfLayersThatAreNotThere) {
+TEST(Decoder, RefusesToCaptureLayersThatAreNotThere) {
   const auto model = random_model(small_config("qwen3_5"), {});
   for (const int layer : {-2, 3}) {
     auto cache = model->make_cache({});
     nn::ForwardContext context({{&cache, 1}});
-    context.tap_layers = {0, layer};
+    context.captured_layers = {0, layer};
     expect_error(ErrorCode::kInvalidArgument, {"tap", std::to_string(layer), "-1", "to 2"}, [&] {
       model->forward(mx::array({1}, mx::int32), context);
     });
@@ -91,11 +91,11 @@ TEST(Decoder, LendsItsTokenTableAndHead) {
   const auto model = random_model(small_config("gemma2"), {});
   auto cache = model->make_cache({});
   nn::ForwardContext context({{&cache, 3}});
-  context.tap_layers = {-1};
+  context.captured_layers = {-1};
   const auto ids = mx::array({4, 0, 49}, mx::int32);
   const auto hidden = model->forward(ids, context);
   const mx::array scale(std::sqrt(32.0F));
-  EXPECT_TRUE(same(mx::multiply(model->embed(ids), scale), context.taps.at(-1)));
+  EXPECT_TRUE(same(mx::multiply(model->embed(ids), scale), context.captured.at(-1)));
   const auto products = model->head_products(hidden);
   EXPECT_FALSE(same(products, model->unembed(hidden, {})));
   EXPECT_TRUE(same(kernels::softcap(products, 10.0F), model->unembed(hidden, {})));

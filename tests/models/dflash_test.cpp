@@ -209,18 +209,18 @@ class DflashGolden : public ::testing::TestWithParam<DflashGoldenFile> {
 
   const mx::array& golden(const std::string& name) const { return golden_.at(name); }
 
-  // What the tapped layers give for these tokens.
+  // What the captured layers give for these tokens.
   mx::array features(const std::vector<int>& ids) const {
     auto cache = target_->make_cache({});
     const int count = static_cast<int>(ids.size());
     nn::ForwardContext context({{&cache, count}});
-    context.tap_layers = draft().config().target_layers;
+    context.captured_layers = draft().config().target_layers;
     std::vector<std::int32_t> rows(ids.size());
     std::iota(rows.begin(), rows.end(), 0);
     const auto hidden = target_->forward(mx::array(ids.data(), {count}, mx::int32), context);
-    auto taps = context.tapped(hidden, rows);
-    mx::eval(taps);
-    return taps;
+    auto captured = context.captured_hidden(hidden, rows);
+    mx::eval(captured);
+    return captured;
   }
 
   // The rows of the masks that follow `last`.

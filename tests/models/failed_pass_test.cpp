@@ -53,9 +53,9 @@ TEST_P(FailedPass, HasEndedWhenItsContextGoes) {
     cache.begin();
     {
       nn::ForwardContext context({{&cache, row_count}});
-      context.tap_layers = {last_begun};
+      context.captured_layers = {last_begun};
       EXPECT_THROW(model->forward(mx::full({row_count}, 7, mx::int32), context), std::out_of_range);
-      begun = context.taps.at(last_begun);
+      begun = context.captured.at(last_begun);
     }
     EXPECT_TRUE(begun->is_available());
     cache.roll_back();

@@ -98,12 +98,12 @@ TEST_P(Golden, LogitsAndLayerRows) {
   auto cache = model().make_cache({});
   nn::ForwardContext context({{&cache, static_cast<int>(ids.size())}});
   for (int layer = -1; layer < model().info().layer_count; ++layer) {
-    context.tap_layers.push_back(layer);
+    context.captured_layers.push_back(layer);
   }
   const auto logits = model().unembed(model().forward(golden("ids"), context), context.adapters());
-  for (const int layer : context.tap_layers) {
+  for (const int layer : context.captured_layers) {
     const auto name = fmt::format("tap.{}", layer);
-    EXPECT_LT(difference(context.taps.at(layer), golden(name)), tolerance()) << name;
+    EXPECT_LT(difference(context.captured.at(layer), golden(name)), tolerance()) << name;
   }
   const auto largest = difference(logits, golden("logits"));
   EXPECT_LT(largest, tolerance());

@@ -22,8 +22,8 @@ struct Sequence {
   std::vector<int> ids;
   std::size_t done = 0;
   cache::SequenceCache cache;
-  std::vector<float> logits;  // [done, V]
-  std::vector<float> taps;    // [done, 3 * hidden]
+  std::vector<float> logits;    // [done, V]
+  std::vector<float> captured;  // [done, 3 * hidden]
 };
 
 std::vector<float> to_floats(const mx::array& array) {
@@ -116,7 +116,7 @@ void run_pass(const Model& model, const std::vector<std::pair<Sequence*, std::si
     spans.push_back({&sequence->cache, static_cast<int>(count)});
   }
   nn::ForwardContext context(spans);
-  context.tap_layers = {1, -1, 0};
+  context.captured_layers = {1, -1, 0};
   const auto rows = mx::array(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
   const auto hidden = model.forward(rows, context);
   const auto logits = to_floats(model.unembed(hidden, context.adapters()));
@@ -129,8 +129,8 @@ void run_pass(const Model& model, const std::vector<std::pair<Sequence*, std::si
     sequence->logits.insert(sequence->logits.end(), next, end);
     std::vector<std::int32_t> own(count);
     std::iota(own.begin(), own.end(), first_row);
-    const auto tapped = to_floats(context.tapped(hidden, own));
-    sequence->taps.insert(sequence->taps.end(), tapped.begin(), tapped.end());
+    const auto captured = to_floats(context.captured_hidden(hidden, own));
+    sequence->captured.insert(sequence->captured.end(), captured.begin(), captured.end());
     first_row += static_cast<std::int32_t>(count);
     sequence->cache.commit(static_cast<std::int64_t>(count));
     sequence->done += count;
@@ -179,8 +179,8 @@ void check_rows(unsigned seed) {
     run_pass(*model, {{&alone, alone.ids.size()}});
     EXPECT_TRUE(same_bits(alone.logits, sequences[i].logits))
         << config.dump() << ", sequence " << i << " of " << count;
-    EXPECT_TRUE(same_bits(alone.taps, sequences[i].taps))
-        << config.dump() << ", taps of sequence " << i << " of " << count;
+    EXPECT_TRUE(same_bits(alone.captured, sequences[i].captured))
+        << config.dump() << ", captured of sequence " << i << " of " << count;
   }
 }
 

@@ -129,40 +129,40 @@ mx::array rows_of(std::initializer_list<float> values) {
   return mx::reshape(mx::array(values, mx::float32), {-1, 1});
 }
 
-TEST(ForwardContext, TapsLieBesideEachOtherInTheOrderAskedFor) {
+TEST(ForwardContext, CapturedLayersLieBesideEachOtherInTheOrderAskedFor) {
   auto cache = make_cache();
   ForwardContext context({{&cache, 3}});
-  context.tap_layers = {1, -1, 1};
-  context.taps.insert_or_assign(-1, rows_of({1, 2, 3}));
-  context.taps.insert_or_assign(1, rows_of({10, 20, 30}));
+  context.captured_layers = {1, -1, 1};
+  context.captured.insert_or_assign(-1, rows_of({1, 2, 3}));
+  context.captured.insert_or_assign(1, rows_of({10, 20, 30}));
   const std::vector<std::int32_t> rows = {2, 0};
   const auto expected = mx::array({30.0F, 3.0F, 30.0F, 10.0F, 1.0F, 10.0F}, {2, 3});
-  const auto tapped = context.tapped(rows_of({7, 8, 9}), rows);
-  EXPECT_TRUE(mx::array_equal(tapped, expected).item<bool>());
+  const auto captured = context.captured_hidden(rows_of({7, 8, 9}), rows);
+  EXPECT_TRUE(mx::array_equal(captured, expected).item<bool>());
 }
 
-TEST(ForwardContext, WithoutTapsTheFinalRowsStandForThem) {
+TEST(ForwardContext, WithoutCapturedLayersTheFinalRowsStandForThem) {
   auto cache = make_cache();
   const ForwardContext context({{&cache, 3}});
   const std::vector<std::int32_t> rows = {1, 2};
-  const auto tapped = context.tapped(rows_of({7, 8, 9}), rows);
-  EXPECT_TRUE(mx::array_equal(tapped, rows_of({8, 9})).item<bool>());
+  const auto captured = context.captured_hidden(rows_of({7, 8, 9}), rows);
+  EXPECT_TRUE(mx::array_equal(captured, rows_of({8, 9})).item<bool>());
 }
 
-TEST(ForwardContext, RefusesTapsOfOtherRowsAndLayers) {
+TEST(ForwardContext, RefusesToCaptureOtherRowsAndLayers) {
   auto cache = make_cache();
   ForwardContext context({{&cache, 3}});
   const std::vector<std::int32_t> beyond = {3};
   const std::vector<std::int32_t> before = {-1};
   for (const auto& rows : {beyond, before}) {
     expect_error(ErrorCode::kInvalidArgument, {"row", "0 to 2"}, [&] {
-      context.tapped(rows_of({7, 8, 9}), rows);
+      context.captured_hidden(rows_of({7, 8, 9}), rows);
     });
   }
-  context.tap_layers = {1};
+  context.captured_layers = {1};
   const std::vector<std::int32_t> rows = {0};
   expect_error(ErrorCode::kInternal, {"layer 1"}, [&] {
-    context.tapped(rows_of({7, 8, 9}), rows);
+    context.captured_hidden(rows_of({7, 8, 9}), rows);
   });
 }
 

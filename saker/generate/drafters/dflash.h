@@ -40,7 +40,7 @@ class Dflash final : public Drafter {
 
   int max_depth() const override;
 
-  std::span<const int> tap_layers() const override { return draft_.config().target_layers; }
+  std::span<const int> captured_layers() const override { return draft_.config().target_layers; }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override;
   void propose(std::span<Proposal> proposals) override;

@@ -20,9 +20,9 @@ class Gemma4Mtp final : public Drafter {
  public:
   // Both outlive the drafter; the assistant was made for this target.
   Gemma4Mtp(const models::Gemma4Assistant& assistant, const models::Model& target)
-      : assistant_(assistant), target_(target), taps_{target.info().layer_count} {}
+      : assistant_(assistant), target_(target), captured_{target.info().layer_count} {}
 
-  std::span<const int> tap_layers() const override { return taps_; }
+  std::span<const int> captured_layers() const override { return captured_; }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override;
   void propose(std::span<Proposal> proposals) override;
@@ -36,7 +36,7 @@ class Gemma4Mtp final : public Drafter {
 
   const models::Gemma4Assistant& assistant_;
   const models::Model& target_;
-  std::array<int, 1> taps_;
+  std::array<int, 1> captured_;
 };
 
 }  // namespace saker::generate

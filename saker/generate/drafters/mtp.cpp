@@ -79,7 +79,7 @@ struct Mtp::Part {
 };
 
 Mtp::Mtp(const models::MtpHead& head, const models::Model& target, std::size_t kept_bytes)
-    : head_(head), target_(target), kept_bytes_(kept_bytes), taps_{target.info().layer_count} {
+    : head_(head), target_(target), kept_bytes_(kept_bytes), captured_{target.info().layer_count} {
   models::check_target(head, target.info());
 }
 

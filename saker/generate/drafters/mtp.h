@@ -35,7 +35,7 @@ class Mtp final : public Drafter {
   Mtp(const models::MtpHead& head, const models::Model& target, std::size_t kept_bytes = kKeptBytes
   );
 
-  std::span<const int> tap_layers() const override { return taps_; }
+  std::span<const int> captured_layers() const override { return captured_; }
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override;
   void propose(std::span<Proposal> proposals) override;
@@ -55,7 +55,7 @@ class Mtp final : public Drafter {
   const models::MtpHead& head_;
   const models::Model& target_;
   std::size_t kept_bytes_;
-  std::array<int, 1> taps_;
+  std::array<int, 1> captured_;
 };
 
 }  // namespace saker::generate
