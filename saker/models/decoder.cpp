@@ -75,7 +75,7 @@ class Decoder final : public Model {
     info_.layer_count = static_cast<int>(config.layers.size());
     info_.hidden_size = config.hidden;
     info_.vocab_size = config.vocab_size;
-    info_.last_fork_layer = config.last_fork_layer();
+    info_.deepest_branch_layer = config.deepest_branch_layer();
     info_.context_length = config.context_length;
     info_.embedding_scale = config.embedding_scale;
     find_readable_rows();

@@ -131,7 +131,7 @@ std::span<const LayerConfig> DecoderConfig::cached_layers() const {
   return {layers.begin(), first};
 }
 
-int DecoderConfig::last_fork_layer() const {
+int DecoderConfig::deepest_branch_layer() const {
   int last = static_cast<int>(layers.size()) - 1;
   for (const LayerConfig& layer : layers) {
     last = std::min(last, layer.shares_rows_of.value_or(last));

@@ -96,7 +96,7 @@ struct DecoderConfig {
   // The layers that keep something: the first ones.
   std::span<const LayerConfig> cached_layers() const;
   // See ModelInfo.
-  int last_fork_layer() const;
+  int deepest_branch_layer() const;
 };
 
 // The fields above that all architectures spell alike: full attention in every layer, one rope.

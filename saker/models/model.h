@@ -35,8 +35,9 @@ struct ModelInfo {
   int hidden_size = 0;
   int vocab_size = 0;               // Rows of the head: ids are in [0, vocab_size).
   std::int64_t context_length = 0;  // max_position_embeddings.
-  int last_fork_layer = 0;  // Rows can part (nn::Fork) before layer 0 to this one: later layers
-                            // attend to rows that this one keeps.
+  int deepest_branch_layer =
+      0;  // Rows can part (nn::Fork) before layer 0 to this one: later layers
+          // attend to rows that this one keeps.
   std::size_t weight_bytes = 0;  // Read by one decode step: head yes, untied embedding no.
   float embedding_scale = 1.0F;  // Of what `Model::embed` gives.
   CachedRows last_sliding = {};  // Of the last layer with a window that keeps rows,

@@ -105,7 +105,7 @@ class BatchScorer {
 
   // Layers below the first that any adapter of these jobs changes.
   int count_shared_layers() const {
-    int layer = model_.info().last_fork_layer;
+    int layer = model_.info().deepest_branch_layer;
     for (const ScoreJob& one : jobs_) {
       if (!one.adapter.is_base()) {
         layer = std::min(layer, one.adapter.adapter->first_layer().value_or(layer));

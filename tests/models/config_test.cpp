@@ -221,12 +221,14 @@ TEST(Config, Gemma4SharesRowsOfTheLastLayerOfAKind) {
   EXPECT_EQ(config.layers[15].shares_rows_of, 13);
   EXPECT_EQ(config.layers[19].shares_rows_of, 14);
   EXPECT_EQ(config.layers[34].shares_rows_of, 14);
-  EXPECT_EQ(config.last_fork_layer(), 13);
+  EXPECT_EQ(config.deepest_branch_layer(), 13);
   EXPECT_EQ(config.mlp(14).intermediate, 64);
   EXPECT_EQ(config.mlp(15).intermediate, 128);
   const auto single = read(config_with("gemma4_text", {{"use_double_wide_mlp", false}}));
   EXPECT_EQ(single.mlp(3).intermediate, 64);
-  EXPECT_EQ(read(config_with("gemma4_text", {{"num_kv_shared_layers", 0}})).last_fork_layer(), 3);
+  EXPECT_EQ(
+      read(config_with("gemma4_text", {{"num_kv_shared_layers", 0}})).deepest_branch_layer(), 3
+  );
 }
 
 TEST(Config, Gemma4sFullLayersAreLarger) {
