@@ -29,7 +29,7 @@ struct DoneBlock {
 
 template <typename Format>
 [[gnu::always_inline]] inline void add_row(
-    const DoneBlock& done, const GroupTerms& terms, int row
+    const DoneBlock& done, const GroupScaleBias& terms, int row
 ) {
   const U32x16 sum = integer_sums(done.products[0][row], done.products[1][row]);
   float* to = done.sums[row];
@@ -44,7 +44,7 @@ template <typename Format, int half, bool kWhole>
   if (done.products == nullptr) {
     return;
   }
-  const GroupTerms terms = {load(done.terms[0]), load(done.terms[1])};
+  const GroupScaleBias terms = {load(done.terms[0]), load(done.terms[1])};
   if constexpr (kWhole) {
 #pragma GCC unroll 8
     for (int row = kFirst; row < kFirst + kRows; ++row) {

@@ -118,7 +118,8 @@ class CodeRows {
   template <int kTurn>
   [[gnu::always_inline]] void add(const Pass& pass, F32x16 (&y)[kRows]) {
     const float* numbers = x_.numbers + (pass.group - 1) * kRowNumbers;
-    const GroupTerms terms = load_terms<Format>(weight_, pass.codes_at - group_bytes_ + kWordBytes);
+    const GroupScaleBias terms =
+        load_terms<Format>(weight_, pass.codes_at - group_bytes_ + kWordBytes);
     const RowSums<kRows>& products = products_[kTurn];
     unroll<kRows>([&](auto r) {
       constexpr int kRow = r.kValue;

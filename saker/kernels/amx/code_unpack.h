@@ -23,7 +23,7 @@ struct CodePanel {
 };
 
 // Where they are multiplied: the bytes of each block as tiles, group after group, and the terms of
-// its groups (see GroupTerms).
+// its groups (see GroupScaleBias).
 struct PanelCodes {
   alignas(64) std::byte bytes[kCodeBlocks][kCodePanelColumns * kBlockRows];
   alignas(64) float terms[kCodePanelGroups][kCodeBlocks][2][kBlockRows];
@@ -74,7 +74,7 @@ void unpack_codes(const PackedMatrix& weight, const CodePanel& panel, PanelCodes
     const std::byte* at = words.at + b * words.stride;
     for (int g = 0; g < panel.groups; ++g, at += weight.read_group_bytes()) {
       unpack_lines<Format, kGroup>(at, to.bytes[b] + g * kGroup * kBlockRows);
-      const GroupTerms terms = load_terms<Format>(weight, at + weight.read_word_bytes());
+      const GroupScaleBias terms = load_terms<Format>(weight, at + weight.read_word_bytes());
       store(to.terms[g][b][0], terms.scale);
       store(to.terms[g][b][1], terms.factor);
     }

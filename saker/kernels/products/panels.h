@@ -103,7 +103,9 @@ template <typename Format, int kRows>
     F32x16 (&y)[kRows][kBlockStep]
 ) {
   unroll<kBlockStep>([&](auto b) {
-    const GroupTerms terms = {load(memory.scales[g][b.kValue]), load(memory.factors[g][b.kValue])};
+    const GroupScaleBias terms = {
+        load(memory.scales[g][b.kValue]), load(memory.factors[g][b.kValue])
+    };
     unroll<kRows>([&](auto row) {
       F32x16& sum = y[row.kValue][b.kValue];
       sum = add_group<Format, kRows>(sum, acc[row.kValue][b.kValue], numbers, row.kValue, terms);

@@ -28,13 +28,13 @@ constexpr int blocks_for(int rows) {
 
 // Of a group's sixteen rows: their scales, and what the sum of its x is multiplied by: the bias,
 // less what the operands' offset added to the codes.
-struct GroupTerms {
+struct GroupScaleBias {
   F32x16 scale;
   F32x16 factor;
 };
 
 template <typename Format>
-[[gnu::always_inline]] inline GroupTerms load_terms(
+[[gnu::always_inline]] inline GroupScaleBias load_terms(
     const PackedMatrix& weight, const std::byte* scales
 ) {
   const F32x16 scale = load_scales(weight.scale_kind, scales);
@@ -54,7 +54,7 @@ template <typename Format, int kRows>
     typename Format::Operand::Sum a,
     const float* numbers,
     int row,
-    const GroupTerms& terms
+    const GroupScaleBias& terms
 ) {
   F32x16 scaled;
   if constexpr (Format::Operand::kSteps) {

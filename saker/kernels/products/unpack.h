@@ -23,7 +23,7 @@ template <typename Format>
 struct TileMemory {
   using Input = typename Format::Operand::Input;
   alignas(64) Input panel[kPanelColumns / Format::Operand::kPerOperand][kBlockStep][kBlockRows];
-  // Of the panel's groups, see GroupTerms.
+  // Of the panel's groups, see GroupScaleBias.
   alignas(64) float scales[kPanelGroups][kBlockStep][kBlockRows];
   alignas(64) float factors[kPanelGroups][kBlockStep][kBlockRows];
   // Where sums of the panel's groups begin, but for what depends on the row of x.
