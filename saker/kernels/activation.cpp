@@ -104,8 +104,8 @@ struct LinearGatedBody {
     return rows.shape(0) > kRowsPreparedAlone * thread_pool().size();
   }
 
-  std::function<void()> start_making(
-      const std::vector<mx::array>& inputs, const mx::array& rows, MakeRows& make
+  std::function<void()> start_producing(
+      const std::vector<mx::array>& inputs, const mx::array& rows, RowProducer& make
   ) const {
     const int width = rows.shape(1);
     mx::array joined = memory_for({rows.shape(0), 2 * width});

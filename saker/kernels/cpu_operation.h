@@ -9,7 +9,7 @@
 // must not outlive the arrays (MLX keeps them until the task ran).
 //
 // A body whose result feeds a product (`kFeedsProduct`) may leave rows to that product:
-// `makes_rows(rows)` says whether, and `start_making(inputs, rows, make)` then returns the task and
+// `makes_rows(rows)` says whether, and `start_producing(inputs, rows, make)` then returns the task and
 // sets what makes rows once it has run.
 
 #include "saker/kernels/cpu/multiply.h"
@@ -31,7 +31,7 @@ struct PartRows {
   mx::array array;  // Without memory until the part starts.
   // Where it is not empty, the array stays without memory, and this makes the rows once the part's
   // task has run.
-  MakeRows make = nullptr;
+  RowProducer make = nullptr;
 };
 
 // An operation that another one may run as a part of its own.
@@ -73,7 +73,7 @@ class CpuOperation : public mx::Primitive, public CpuPart {
   std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows) const override {
     if constexpr (requires { body_.makes_rows(rows.array); }) {
       if (body_.makes_rows(rows.array)) {
-        return body_.start_making(inputs, rows.array, rows.make);
+        return body_.start_producing(inputs, rows.array, rows.make);
       }
     }
     give_memory(rows.array);

@@ -9,9 +9,9 @@ namespace saker::kernels {
 inline constexpr int kHeadRowsAhead = 4;
 
 // Heads that are made where they are read, from memory of another form. Several threads call it.
-class MadeHeads {
+class HeadProducer {
  public:
-  virtual ~MadeHeads() = default;
+  virtual ~HeadProducer() = default;
   // Writes row `row` of head `head` to `to`.
   virtual void make(std::ptrdiff_t row, int head, float* to) const = 0;
 };
@@ -23,7 +23,7 @@ struct HeadRows {
   std::ptrdiff_t row_stride = 0;
   std::ptrdiff_t head_stride = 0;
   // Not null: gives the rows in place of `data`, of which row 0 is its row first_made.
-  const MadeHeads* made = nullptr;
+  const HeadProducer* made = nullptr;
   std::ptrdiff_t first_made = 0;
 };
 

@@ -14,7 +14,7 @@ namespace saker::kernels {
 inline constexpr int kRowsPreparedAlone = 8;
 
 // Writes rows [first, first + count) of x to `to`, side by side. Several threads call it.
-using MakeRows = std::function<void(int first, int count, float* to)>;
+using RowProducer = std::function<void(int first, int count, float* to)>;
 
 // out [x.count, weight->rows] = x times weight^T, plus `bias` [weight->rows] unless null.
 struct RowProduct {
@@ -23,7 +23,7 @@ struct RowProduct {
   const float* bias = nullptr;
   float* out = nullptr;
   // Not null: makes the rows as they are prepared, from its row first_made on.
-  const MakeRows* make = nullptr;
+  const RowProducer* make = nullptr;
   int first_made = 0;
 };
 

@@ -61,7 +61,7 @@ struct HeadPreparation {
 };
 
 // Heads from number `first` on, prepared as attention reads them: long prompts wait for memory.
-class PreparedHeads : public MadeHeads {
+class PreparedHeads : public HeadProducer {
  public:
   PreparedHeads(const HeadPreparation& preparation, int first)
       : preparation_(preparation), first_(first) {}

@@ -26,7 +26,7 @@ struct LinearTask {
   const LinearBodies* int8_bodies = nullptr;  // Null: `int8_rows` is empty.
   std::vector<RowRange> int8_rows;
   InputRows x;
-  const MakeRows* make = nullptr;  // See RowProduct.
+  const RowProducer* make = nullptr;  // See RowProduct.
   const float* bias = nullptr;
   float* out = nullptr;
 
