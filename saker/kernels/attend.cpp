@@ -96,7 +96,7 @@ void check_spans(
   );
 }
 
-void check_joined(const mx::array& joined, const JoinedHeads& heads) {
+void check_joined(const mx::array& joined, const MergedHeads& heads) {
   const int width = (heads.query_heads + 2 * heads.kv_heads) * heads.head_dim;
   require(
       joined.ndim() == 2 && joined.shape(0) >= 1 && joined.shape(1) == width,
@@ -263,7 +263,7 @@ bool attends_joined(const std::vector<AttendSpan>& spans) {
 
 mx::array attend_joined(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {

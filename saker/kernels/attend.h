@@ -52,7 +52,7 @@ mx::array attend(
 
 // The heads that a joined projection [N, (H + 2 H_kv) D] holds side by side, queries, keys, values,
 // and what becomes of queries and keys before they meet.
-struct JoinedHeads {
+struct MergedHeads {
   struct Norms {  // RMS norms over each head, see rms_norm: weights [D] float32.
     mx::array q;
     mx::array k;
@@ -78,7 +78,7 @@ bool attends_joined(const std::vector<AttendSpan>& spans);
 // Over contiguous stores by few operations of MLX, in joined's dtype.
 mx::array attend_joined(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );

@@ -168,7 +168,7 @@ mx::array attend_contiguous(
 
 mx::array attend_joined_contiguous(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
@@ -179,7 +179,7 @@ mx::array attend_joined_contiguous(
   std::optional<HeadWeights> weights;
   if (heads.norms) {
     turned = mx::fast::rms_norm(turned, std::nullopt, heads.norms->eps);
-    const JoinedHeads::Norms& norms = *heads.norms;
+    const MergedHeads::Norms& norms = *heads.norms;
     weights = norms.by_head ? norms.by_head
                             : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
   }

@@ -66,13 +66,13 @@ void run_attention(
 // attend_joined, whose inputs were checked, over pages and over contiguous stores.
 mx::array attend_joined_paged(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );
 mx::array attend_joined_contiguous(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );

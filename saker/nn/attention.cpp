@@ -10,9 +10,9 @@
 namespace saker::nn {
 namespace {
 
-std::vector<JoinedLinear::Part> inputs(const Weights& weights, const AttentionOptions& options) {
+std::vector<MergedLinear::Part> inputs(const Weights& weights, const AttentionOptions& options) {
   const int keys = options.kv_heads * options.head_dim;
-  std::vector<JoinedLinear::Part> parts = {
+  std::vector<MergedLinear::Part> parts = {
       {weights / "q_proj", options.heads * options.head_dim * (options.output_gate ? 2 : 1)},
       {weights / "k_proj", keys},
   };
@@ -61,7 +61,7 @@ bool Attention::is_plain(const RowContext& adapters) const {
 mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans)
     const {
   const auto& table = context.rope_table(*rope_);
-  const kernels::JoinedHeads heads{
+  const kernels::MergedHeads heads{
       .query_heads = options_.heads,
       .kv_heads = options_.kv_heads,
       .head_dim = options_.head_dim,

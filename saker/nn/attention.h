@@ -56,11 +56,11 @@ class Attention {
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
-  JoinedLinear qkv_;
+  MergedLinear qkv_;
   Linear output_;
   std::optional<RmsNorm> q_norm_;
   std::optional<RmsNorm> k_norm_;
-  std::optional<kernels::JoinedHeads::Norms> joined_norms_;  // The same for attend_joined.
+  std::optional<kernels::MergedHeads::Norms> joined_norms_;  // The same for attend_joined.
   std::optional<mx::array> value_norm_;                      // Ones [head_dim].
 };
 

@@ -46,7 +46,7 @@ class BlockAttention {
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
   Linear query_;
-  JoinedLinear key_value_;
+  MergedLinear key_value_;
   Linear output_;
   RmsNorm query_norm_;
   RmsNorm key_norm_;

@@ -38,7 +38,7 @@ class GatedDeltaNet {
 
  private:
   kernels::DeltaShape shape_;
-  JoinedLinear inputs_;
+  MergedLinear inputs_;
   kernels::DeltaWeights weights_;
   RmsNorm norm_;
   Linear output_;

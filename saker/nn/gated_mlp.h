@@ -30,7 +30,7 @@ class GatedMlp {
 
  private:
   kernels::Activation activation_;
-  JoinedLinear gate_up_;
+  MergedLinear gate_up_;
   Linear down_;
 };
 

@@ -93,7 +93,7 @@ mx::array Linear::operator()(const mx::array& x, const RowContext& adapters) con
   return adapters.change(y, x, {&module_, 1});
 }
 
-JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
+MergedLinear::MergedLinear(const std::vector<Part>& parts, int inputs) {
   std::vector<PackKey> keys;
   std::int64_t total = 0;
   for (const auto& part : parts) {
@@ -120,7 +120,7 @@ JoinedLinear::JoinedLinear(const std::vector<Part>& parts, int inputs) {
   }
 }
 
-JoinedLinear::Product JoinedLinear::make_product(
+MergedLinear::Product MergedLinear::make_product(
     const std::vector<Part>& parts, const kernels::WeightFormat& format
 ) {
   std::vector<kernels::WeightTensors> tensors;
@@ -159,11 +159,11 @@ JoinedLinear::Product JoinedLinear::make_product(
   return product;
 }
 
-mx::array JoinedLinear::Product::operator()(const mx::array& x, const RowContext& adapters) const {
+mx::array MergedLinear::Product::operator()(const mx::array& x, const RowContext& adapters) const {
   return adapters.change(kernels::linear(x, weight, bias, adapters.int8_rows()), x, modules);
 }
 
-mx::array JoinedLinear::operator()(const mx::array& x, const RowContext& adapters) const {
+mx::array MergedLinear::operator()(const mx::array& x, const RowContext& adapters) const {
   std::vector<mx::array> results;
   results.reserve(products_.size());
   for (const auto& product : products_) {
@@ -172,7 +172,7 @@ mx::array JoinedLinear::operator()(const mx::array& x, const RowContext& adapter
   return results.size() == 1 ? results.front() : mx::concatenate(results, 1);
 }
 
-std::vector<mx::array> JoinedLinear::split(const mx::array& x, const RowContext& adapters) const {
+std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext& adapters) const {
   std::vector<mx::array> results;
   results.reserve(outputs_.size());
   if (products_.size() == outputs_.size()) {
@@ -190,7 +190,7 @@ std::vector<mx::array> JoinedLinear::split(const mx::array& x, const RowContext&
   return results;
 }
 
-std::size_t JoinedLinear::nbytes() const {
+std::size_t MergedLinear::nbytes() const {
   return std::transform_reduce(
       products_.begin(),
       products_.end(),

@@ -53,14 +53,14 @@ class Linear {
 
 // Linear layers of one input (q, k and v; gate and up): one product where their formats agree, one
 // each otherwise. The results are the same bits.
-class JoinedLinear {
+class MergedLinear {
  public:
   struct Part {
     Weights weights;
     int outputs = 0;
   };
 
-  JoinedLinear(const std::vector<Part>& parts, int inputs);
+  MergedLinear(const std::vector<Part>& parts, int inputs);
 
   // x [N, inputs] -> [N, sum of outputs], the parts beside each other.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;

@@ -59,7 +59,7 @@ const std::vector<int> kOutputs{24, 8, 40};
 // Joined parts p0, p1 and p2, and single layers give the same bits.
 void expect_joined_is_single(TensorMap tensors) {
   const Weights weights(std::move(tensors), {});
-  const JoinedLinear joined(
+  const MergedLinear joined(
       {{weights / "p0", kOutputs[0]}, {weights / "p1", kOutputs[1]}, {weights / "p2", kOutputs[2]}},
       64
   );
@@ -87,19 +87,19 @@ TensorMap three_parts(const std::vector<WeightFormat>& formats, const std::vecto
   return tensors;
 }
 
-TEST(JoinedLinear, EqualFormats) {
+TEST(MergedLinear, EqualFormats) {
   expect_joined_is_single(three_parts({kFloat, kFloat, kFloat}, {false, false, false}));
 }
 
-TEST(JoinedLinear, SomeBiases) {
+TEST(MergedLinear, SomeBiases) {
   expect_joined_is_single(three_parts({kAffine4, kAffine4, kAffine4}, {true, false, true}));
 }
 
-TEST(JoinedLinear, MixedFormats) {
+TEST(MergedLinear, MixedFormats) {
   expect_joined_is_single(three_parts({kAffine4, kAffine4, kFloat}, {false, true, false}));
 }
 
-TEST(JoinedLinear, ScalesOfSeveralDtypes) {
+TEST(MergedLinear, ScalesOfSeveralDtypes) {
   auto tensors = three_parts({kAffine4, kAffine4, kAffine4}, {false, false, false});
   for (const auto* name : {"p1.scales", "p1.biases"}) {
     tensors.at(name) = as_float32(tensors.at(name));
@@ -110,7 +110,7 @@ TEST(JoinedLinear, ScalesOfSeveralDtypes) {
   expect_joined_is_single(tensors);
 }
 
-TEST(JoinedLinear, PlainWeightsUnderAFormatThatWasLeft) {
+TEST(MergedLinear, PlainWeightsUnderAFormatThatWasLeft) {
   const auto tensors = three_parts({kFloat, kFloat, kFloat}, {false, false, false});
   QuantizationConfig config{.format = kAffine4, .overrides = {}};
   config.overrides["p1"] = kAffine4;

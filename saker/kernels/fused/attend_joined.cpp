@@ -204,7 +204,7 @@ struct JoinedBody {
 
 mx::array attend_joined_paged(
     const mx::array& joined,
-    const JoinedHeads& heads,
+    const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {

@@ -21,7 +21,7 @@ using AttendJoinedTest = AttendTest;
 // Random rows of a joined projection and what its heads go through.
 struct JoinedCase {
   mx::array rows;
-  JoinedHeads heads;
+  MergedHeads heads;
 };
 
 JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
@@ -29,7 +29,7 @@ JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
     return mx::random::normal(shape, mx::float32, mx::random::key(c.seed * 7 + stream));
   };
   const int heads = c.kv_heads * (c.group + 2);
-  JoinedHeads of{
+  MergedHeads of{
       c.kv_heads * c.group,
       c.kv_heads,
       c.head_dim,
@@ -47,7 +47,7 @@ JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
 mx::array attend_apart(
     const JoinedCase& joined, const std::vector<AttendSpan>& spans, const AttendOptions& options
 ) {
-  const JoinedHeads& of = joined.heads;
+  const MergedHeads& of = joined.heads;
   const int rows = joined.rows.shape(0);
   const auto cut = [&](int first, int count) {
     const auto part =

@@ -111,7 +111,7 @@ TEST_P(JoinedProductsTest, AttentionGivesTheBitsOfItsParts) {
     // A prompt, then one token that sees what the prompt stored.
     for (const auto& [first, rows] : {std::pair(0, kRows), {kRows, 1}}) {
       const auto seed = static_cast<std::uint64_t>(first);
-      JoinedHeads of{
+      MergedHeads of{
           heads,
           c.kv_heads,
           c.head_dim,
