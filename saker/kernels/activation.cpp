@@ -77,7 +77,7 @@ struct GatedBody {
 
 // The same of a product, whose inputs these are.
 struct LinearGatedBody {
-  static constexpr bool kFeedsProduct = true;
+  static constexpr bool kFusableIntoGemm = true;
 
   LinearBody product;
   GatedFunction function;
@@ -227,7 +227,7 @@ mx::array gated_activation(const mx::array& joined, Activation activation) {
   }
   const GatedFunction function = body_of(*kernel_table().rows, activation);
   const mx::Shape shape = {joined.shape(0), joined.shape(1) / 2};
-  if (auto product = pending_linear(joined)) {
+  if (auto product = deferred_gemm(joined)) {
     const LinearGatedBody body{product->body, function};
     return cpu_operation("SakerLinearGated", shape, std::move(product->inputs), body);
   }

@@ -8,7 +8,7 @@
 // values yet. It returns the task that runs on the stream's thread, which captures pointers and
 // must not outlive the arrays (MLX keeps them until the task ran).
 //
-// A body whose result feeds a product (`kFeedsProduct`) may leave rows to that product:
+// A body whose result feeds a product (`kFusableIntoGemm`) may leave rows to that product:
 // `makes_rows(rows)` says whether, and `start_producing(inputs, rows, make)` then returns the task and
 // sets what makes rows once it has run.
 
@@ -82,7 +82,7 @@ class CpuOperation : public mx::Primitive, public CpuPart {
   }
 
   bool feeds_product() const override {
-    return requires { Body::kFeedsProduct; };
+    return requires { Body::kFusableIntoGemm; };
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {

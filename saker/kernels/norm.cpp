@@ -104,7 +104,7 @@ struct LinearNormBody {
 };
 
 std::vector<mx::array> linear_norm(
-    const PendingLinear& product,
+    const DeferredGemm& product,
     const mx::array& residual,
     const NormBody& norm,
     const mx::array& weight
@@ -175,7 +175,7 @@ ResidualNorm rms_norm_residual(
   }
   const NormBody body{kernel_table().rows, eps, scale};
   const auto weights = mx::astype(weight, mx::float32);
-  const auto product = pending_linear(residual);
+  const auto product = deferred_gemm(residual);
   auto outputs =
       product ? linear_norm(*product, x, body, weights)
               : cpu_operation(

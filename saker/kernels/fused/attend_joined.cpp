@@ -158,7 +158,7 @@ struct JoinedTask {
 // Inputs cos, sin, where there are norms those of q and k, then joined or, with a product, its
 // inputs; output [N, H * D].
 struct JoinedBody {
-  static constexpr bool kFeedsProduct = true;
+  static constexpr bool kFusableIntoGemm = true;
 
   std::shared_ptr<const AttendPlan> plan;
   bool has_norms;
@@ -218,7 +218,7 @@ mx::array attend_joined_paged(
     input = mx::astype(input, mx::float32);
   }
   const auto rows = mx::astype(joined, mx::float32);
-  auto product = pending_linear(rows);
+  auto product = deferred_gemm(rows);
   const std::vector<mx::array> last = product ? std::move(product->inputs) : std::vector{rows};
   inputs.insert(inputs.end(), last.begin(), last.end());
   mx::Shape shape = {joined.shape(0), heads.query_heads * made.shape.value_head_dim};

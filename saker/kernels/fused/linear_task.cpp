@@ -63,7 +63,7 @@ mx::array memory_for(mx::Shape shape) {
   return memory;
 }
 
-PartRows RowsBefore::compute(const std::vector<mx::array>& inputs) const {
+PartRows FusablePrologue::compute(const std::vector<mx::array>& inputs) const {
   PartRows rows{result_of(shape)};
   dynamic_cast<const CpuPart&>(*operation).start(inputs, rows)();
   return rows;
@@ -91,7 +91,7 @@ bool has_begun(const mx::array& x) {
 }
 
 // What gives x, if a product may take it over.
-std::optional<RowsBefore> rows_before(const mx::array& x) {
+std::optional<FusablePrologue> prologue(const mx::array& x) {
   if (has_begun(x)) {
     return std::nullopt;
   }
@@ -99,12 +99,12 @@ std::optional<RowsBefore> rows_before(const mx::array& x) {
   if (part == nullptr || !part->feeds_product()) {
     return std::nullopt;
   }
-  return RowsBefore{x.primitive_ptr(), x.shape()};
+  return FusablePrologue{x.primitive_ptr(), x.shape()};
 }
 
 }  // namespace
 
-std::optional<PendingLinear> pending_linear(const mx::array& y) {
+std::optional<DeferredGemm> deferred_gemm(const mx::array& y) {
   if (has_begun(y)) {
     return std::nullopt;
   }
@@ -112,9 +112,9 @@ std::optional<PendingLinear> pending_linear(const mx::array& y) {
   if (operation == nullptr) {
     return std::nullopt;
   }
-  PendingLinear pending{operation->body(), y.inputs()};
+  DeferredGemm pending{operation->body(), y.inputs()};
   const mx::array rows = pending.inputs[0];
-  pending.body.before = rows_before(rows);
+  pending.body.before = prologue(rows);
   if (pending.body.before) {
     pending.inputs.erase(pending.inputs.begin());
     pending.inputs.insert(pending.inputs.end(), rows.inputs().begin(), rows.inputs().end());

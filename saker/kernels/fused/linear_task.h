@@ -41,7 +41,7 @@ struct LinearTask {
 };
 
 // An operation that gives a product's rows and that nobody else waits for.
-struct RowsBefore {
+struct FusablePrologue {
   std::shared_ptr<const mx::Primitive> operation;
   mx::Shape shape;
 
@@ -55,7 +55,7 @@ struct RowsBefore {
 struct LinearBody {
   LinearTask task;
   bool has_bias = false;
-  std::optional<RowsBefore> before;
+  std::optional<FusablePrologue> before;
 
   // The task that leaves the product in `result`.
   std::function<void()> start(std::span<const mx::array> inputs, float* result) const;
@@ -67,15 +67,15 @@ struct LinearBody {
   }
 };
 
-// A product that nothing has begun to compute, with what gives its rows if that has kFeedsProduct,
+// A product that nothing has begun to compute, with what gives its rows if that has kFusableIntoGemm,
 // and their inputs: for the operation that reads its result, and takes both over.
-struct PendingLinear {
+struct DeferredGemm {
   LinearBody body;
   std::vector<mx::array> inputs;
 };
 
 // The product that gives y; none for all other arrays.
-std::optional<PendingLinear> pending_linear(const mx::array& y);
+std::optional<DeferredGemm> deferred_gemm(const mx::array& y);
 
 // Without memory, float32.
 mx::array result_of(mx::Shape shape);
