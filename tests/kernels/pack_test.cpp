@@ -56,8 +56,8 @@ class SlowPacking {
     for (; row_ % kBlockRows != 0; ++row_) {
       for (int group = 0; group < matrix_.groups(); ++group) {
         const int lane = row_ % kBlockRows;
-        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_scale(group, lane, e8m0_value(0))
-                                               : add_small_scale(group, lane, e8m0_value(0));
+        matrix_.order == PackedOrder::kTileOrder ? add_tiled_small_scale(group, lane, e8m0_value(0))
+                                                 : add_small_scale(group, lane, e8m0_value(0));
       }
     }
   }
@@ -86,13 +86,13 @@ class SlowPacking {
         add_code(tensors, code_at(from, k, format.bits), row, k);
         return;
       default:
-        matrix_.order == PackedOrder::kInTiles ? add_tiled_small_code(tensors, format, row, k)
-                                               : add_small_code(tensors, format, row, k);
+        matrix_.order == PackedOrder::kTileOrder ? add_tiled_small_code(tensors, format, row, k)
+                                                 : add_small_code(tensors, format, row, k);
     }
   }
 
   std::byte* bf16_place(int lane, int k) {
-    return matrix_.order == PackedOrder::kInTiles
+    return matrix_.order == PackedOrder::kTileOrder
                ? block() + 2 * ((k / 32 * kBlockRows + lane) * 32 + k % 32)
                : block() + 4 * (k / 2 * kBlockRows + lane) + k % 2 * 2;
   }
@@ -223,7 +223,7 @@ void expect_layout(
 
 void expect_layouts(const WeightFormat& format, const std::vector<int>& part_rows, int columns) {
   using enum PackedOrder;
-  for (const PackedOrder order : {kInLanes, kInTiles}) {
+  for (const PackedOrder order : {kInterleavedNr16, kTileOrder}) {
     const PackedOrders orders = {.small_floats = order, .bf16 = order};
     expect_layout(format, part_rows, columns, orders);
   }

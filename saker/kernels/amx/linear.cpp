@@ -29,7 +29,7 @@ auto with_code_format(const PackedMatrix& weight, const Function& function) {
 }
 
 Path path_of(const PackedMatrix& weight, int rows) {
-  if (weight.order == PackedOrder::kInTiles) {
+  if (weight.order == PackedOrder::kTileOrder) {
     return Path::kTiles;
   }
   return weight.has_groups() && rows > kVectorRows ? Path::kCodeTiles : Path::kVectors;
@@ -123,7 +123,7 @@ const LinearBodies linear_bodies = {
     micro_panel_count,
     kPanelMicroPanels* kTileHeight,
     kBlockStep,
-    {.small_floats = PackedOrder::kInTiles, .bf16 = PackedOrder::kInTiles},
+    {.small_floats = PackedOrder::kTileOrder, .bf16 = PackedOrder::kTileOrder},
     true,
     prepared_bytes,
     prepare_micro_panel,

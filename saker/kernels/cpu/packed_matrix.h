@@ -6,7 +6,7 @@
 // Rows are taken in blocks of 16; rows past the end are zero. Blocks follow each other at
 // block_bytes(), which is a multiple of 32. What lies in a block depends on the order.
 //
-// In the order kInLanes each row of a block is a lane. Of one block, in this order:
+// In the order kInterleavedNr16 each row of a block is a lane. Of one block, in this order:
 //   float32   [K][16] values                 float16   [K][16] values
 //   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
@@ -16,14 +16,14 @@
 //   e2m1      per group: [group / 8][16] words, then 16 scales. Nibble i of a word is the code of
 //   column i of 8.
 //   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
-//   column i of 4. The scale of a group one of whose codes is NaN is NaN, also in kInTiles.
+//   column i of 4. The scale of a group one of whose codes is NaN is NaN, also in kTileOrder.
 // Where codes of nibble or byte have fewer bits than these, their words lie in planes: each 32
 // columns, as many lines of 16 words as a field has bits, become `code_bits` lines. The lower half
 // of a field of B bits: line i holds it of lines 2 i and, shifted left by B / 2, 2 i + 1. Then the
 // E bits above: a line holds them of B / E lines, number i of these shifted left by E i, at the
 // field's lowest bit.
 //
-// In the order kInTiles, of bf16 and small floats only, rows lie as tile registers load them
+// In the order kTileOrder, of bf16 and small floats only, rows lie as tile registers load them
 // (amx/tile.h) and vectors along a row do (dots/panels.h), zero behind the last column:
 //   bf16      [ceil(K / 32)][16][32] values; or, where `block_places` is set, sixteen rows of K
 //   values as the checkpoint has them
@@ -50,7 +50,7 @@ enum class PackedKind : std::uint8_t {
   kE2m1,
   kE4m3,
 };
-enum class PackedOrder : std::uint8_t { kInLanes, kInTiles };
+enum class PackedOrder : std::uint8_t { kInterleavedNr16, kTileOrder };
 
 // Those of a set's products. All other weights lie in lanes.
 struct PackedOrders {
@@ -62,7 +62,7 @@ struct PackedOrders {
       return bf16;
     }
     const bool is_small = kind == PackedKind::kE2m1 || kind == PackedKind::kE4m3;
-    return is_small ? small_floats : PackedOrder::kInLanes;
+    return is_small ? small_floats : PackedOrder::kInterleavedNr16;
   }
 };
 
@@ -76,7 +76,7 @@ enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
 // sets' at link time.
 struct PackedMatrix {
   PackedKind kind = PackedKind::kFloat32;
-  PackedOrder order = PackedOrder::kInLanes;
+  PackedOrder order = PackedOrder::kInterleavedNr16;
   ScaleKind scale_kind = ScaleKind::kFloat32;  // Of codes only, like group.
   int rows = 0;
   int columns = 0;
@@ -111,7 +111,7 @@ struct PackedMatrix {
   [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
 
   // Bytes of a group in memory, and of its words as products read them, without and with its scales
-  // and biases: kInLanes only.
+  // and biases: kInterleavedNr16 only.
   [[gnu::always_inline]] std::size_t group_bytes() const {
     return code_bytes(code_bits) + term_bytes();
   }
@@ -130,7 +130,7 @@ struct PackedMatrix {
     return read_word_bytes() + term_bytes();
   }
 
-  // Chunks of a block, the bytes of a chunk's codes, of one row's scales, and of all: kInTiles
+  // Chunks of a block, the bytes of a chunk's codes, of one row's scales, and of all: kTileOrder
   // only.
   [[gnu::always_inline]] int chunks() const {
     return (columns + kChunkColumns - 1) / kChunkColumns;
@@ -149,11 +149,11 @@ struct PackedMatrix {
   }
 
   [[gnu::always_inline]] std::size_t block_bytes() const {
-    return order == PackedOrder::kInTiles ? tiled_block_bytes() : lane_block_bytes();
+    return order == PackedOrder::kTileOrder ? tiled_block_bytes() : lane_block_bytes();
   }
 
   // From a row of a block to the next, and from 32 of its columns to the next: bf16 in the order
-  // kInTiles only.
+  // kTileOrder only.
   [[gnu::always_inline]] std::ptrdiff_t tile_row_bytes() const {
     return in_place() ? std::ptrdiff_t{2} * columns : kStepColumns * 2;
   }

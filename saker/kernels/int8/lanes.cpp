@@ -188,7 +188,7 @@ const LinearBodies int8_linear_bodies = {
     int8::micro_panel_count,
     kTileRows,
     kBlockStep,
-    {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
+    {.small_floats = PackedOrder::kInterleavedNr16, .bf16 = kBf16Order},
     true,
     int8::prepared_bytes,
     int8::prepare_micro_panel,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sixteen rows of bf16 by 32 columns, as the order kInTiles has them, to sixteen lines of pairs, as
-// kInLanes would.
+// Sixteen rows of bf16 by 32 columns, as the order kTileOrder has them, to sixteen lines of pairs, as
+// kInterleavedNr16 would.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/cpu/unroll.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 // Weights as codes of int8, four columns to a word: a panel's columns of a few blocks. Bf16 comes
-// in the order kInTiles, all else in kInLanes.
+// in the order kTileOrder, all else in kInterleavedNr16.
 
 #include "saker/kernels/int8/columns.h"
 #include "saker/kernels/int8/squares.h"

@@ -156,7 +156,7 @@ void pack_small_codes(
 void pack_block(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* block
 ) {
-  if (matrix.order == PackedOrder::kInTiles) {
+  if (matrix.order == PackedOrder::kTileOrder) {
     pack_tiled_block(rows, matrix, format, block);
     return;
   }
@@ -206,7 +206,8 @@ PackedMatrix packed_layout(
     return matrix;
   }
   matrix.group = format.group_size;
-  matrix.code_bits = matrix.order == PackedOrder::kInLanes ? format.bits : matrix.field_bits();
+  matrix.code_bits =
+      matrix.order == PackedOrder::kInterleavedNr16 ? format.bits : matrix.field_bits();
   if (matrix.has_small_floats()) {
     matrix.scale_kind = ScaleKind::kBFloat16;
   } else {

@@ -15,7 +15,7 @@ namespace saker::kernels {
 // The packed layout of a weight of `rows` by `columns`, without data. Affine codes of 2 to 4 bits
 // are read as nibbles, of 5 to 8 bits as bytes, and lie as narrow as they are where they lie in
 // lanes; all else keeps its width. `scales` is the
-// dtype of the scales (codes only). Float32 and float16 keep the order kInLanes.
+// dtype of the scales (codes only). Float32 and float16 keep the order kInterleavedNr16.
 PackedMatrix packed_layout(
     int rows, int columns, const WeightFormat& format, DType scales, const PackedOrders& orders
 );

@@ -101,7 +101,7 @@ void unpack_row(const PackedMatrix& matrix, int row, float* values) {
     unpack_row_in_place(block + std::ptrdiff_t{2} * lane * matrix.columns, matrix.columns, values);
     return;
   }
-  if (matrix.order == PackedOrder::kInTiles) {
+  if (matrix.order == PackedOrder::kTileOrder) {
     unpack_tiled_row(matrix, block, lane, values);
     return;
   }

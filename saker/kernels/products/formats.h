@@ -60,7 +60,7 @@ struct BFloat16Format {
 };
 
 inline constexpr bool kInPlace = true;
-inline constexpr PackedOrder kBf16Order = PackedOrder::kInTiles;
+inline constexpr PackedOrder kBf16Order = PackedOrder::kTileOrder;
 #else
 struct BFloat16Format {
   static constexpr Codes kCodes = Codes::kNone;
@@ -87,7 +87,7 @@ struct BFloat16Format {
 };
 
 inline constexpr bool kInPlace = false;
-inline constexpr PackedOrder kBf16Order = PackedOrder::kInLanes;
+inline constexpr PackedOrder kBf16Order = PackedOrder::kInterleavedNr16;
 #endif
 
 inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {

@@ -120,7 +120,7 @@ struct Products {
       micro_panel_count,
       kTileRows,
       kBlockStep,
-      {.small_floats = PackedOrder::kInLanes, .bf16 = kBf16Order},
+      {.small_floats = PackedOrder::kInterleavedNr16, .bf16 = kBf16Order},
       kInPlace,
       prepared_bytes,
       prepare_micro_panel,
