@@ -3,9 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
-#include "saker/sample/exact_choice.h"
+#include "saker/sample/fast_sampler.h"
 #include "saker/sample/noise.h"
-#include "saker/sample/quick_choice.h"
+#include "saker/sample/reference_sample.h"
 
 #include <algorithm>
 #include <cmath>

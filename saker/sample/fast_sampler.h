@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The token of exact_choice.h from a tenth of the work, or nothing.
+// The token of reference_sample.h from a tenth of the work, or nothing.
 //
 // Exact numbers matter between neighbours only. Let d = x - max; then log p(x) is d minus the same
 // number for all tokens, but for its rounding to float32, which is bounded. So the race runs on

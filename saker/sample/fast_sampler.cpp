@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/sample/quick_choice.h"
+#include "saker/sample/fast_sampler.h"
 
 #include "saker/sample/scan_loops.h"
 
@@ -70,9 +70,9 @@ struct Place {
   std::int64_t near = 0;    // Before it or not, as rounding makes it.
 };
 
-class QuickChoice {
+class FastSampler {
  public:
-  QuickChoice(const SamplingOptions& options, const BlockedRow& row, const Noise& noise)
+  FastSampler(const SamplingOptions& options, const BlockedRow& row, const Noise& noise)
       : options_(options),
         row_(row),
         noise_(noise),
@@ -138,7 +138,7 @@ class QuickChoice {
 };
 
 // No survivor is below.
-float QuickChoice::lower_bound() const {
+float FastSampler::lower_bound() const {
   double bound = -kInfinity;
   if (options_.min_p > 0.0 && options_.min_tokens_to_keep == 1) {
     bound = max_ + log_min_p() - min_p_error(-log_min_p());
@@ -161,7 +161,7 @@ float QuickChoice::lower_bound() const {
   return float_below(bound);
 }
 
-void QuickChoice::enter(Winner& best, double& line, std::int32_t id) const {
+void FastSampler::enter(Winner& best, double& line, std::int32_t id) const {
   const float logit = row_.logits()[static_cast<std::size_t>(id)];
   const double below = below_max(logit);
   const double score = -below * inverse_temperature_;
@@ -179,7 +179,7 @@ void QuickChoice::enter(Winner& best, double& line, std::int32_t id) const {
   line = std::max(line, noisy - uncertain);
 }
 
-Winner QuickChoice::race(const Bound& bound) const {
+Winner FastSampler::race(const Bound& bound) const {
   const ScanLoops& loops = scan_loops();
   // The best token's score is 0, and noise is above -3.7.
   double line = -4.0 - error(0.0) * inverse_temperature_;
@@ -211,7 +211,7 @@ Winner QuickChoice::race(const Bound& bound) const {
   return best;
 }
 
-Place QuickChoice::place_of(const Winner& token) const {
+Place FastSampler::place_of(const Winner& token) const {
   const float low = lowest_near(token);
   const float high = highest_near(token);
   Place place;
@@ -233,7 +233,7 @@ Place QuickChoice::place_of(const Winner& token) const {
 }
 
 // What is above a logit, and the first `count` of its equals.
-Bound QuickChoice::best_of(float logit, std::int64_t count) const {
+Bound FastSampler::best_of(float logit, std::int64_t count) const {
   for (std::size_t i = 0; i < row_.maxima().size() && count > 0; ++i) {
     if (row_.maxima()[i] < logit) {
       continue;
@@ -248,7 +248,7 @@ Bound QuickChoice::best_of(float logit, std::int64_t count) const {
   return above(logit);
 }
 
-Judgement QuickChoice::among_best(const Winner& token, std::int64_t count) const {
+Judgement FastSampler::among_best(const Winner& token, std::int64_t count) const {
   const Place place = place_of(token);
   const std::int64_t least = place.larger + place.equal;
   if (least + place.near < count) {
@@ -260,7 +260,7 @@ Judgement QuickChoice::among_best(const Winner& token, std::int64_t count) const
   return {Verdict::kOut, best_of(token.logit, count - place.larger)};
 }
 
-Judgement QuickChoice::above_min_p(const Winner& token) const {
+Judgement FastSampler::above_min_p(const Winner& token) const {
   const double below = below_max(token.logit);
   const double room = -log_min_p() - below;
   const double unsure = min_p_error(below);
@@ -276,7 +276,7 @@ Judgement QuickChoice::above_min_p(const Winner& token) const {
   return judgement.verdict == Verdict::kUnsure && kept.verdict == Verdict::kOut ? judgement : kept;
 }
 
-Judgement QuickChoice::in_nucleus(const Winner& token) const {
+Judgement FastSampler::in_nucleus(const Winner& token) const {
   if (token.logit == row_.max()) {
     return {};
   }
@@ -294,7 +294,7 @@ Judgement QuickChoice::in_nucleus(const Winner& token) const {
   return {Verdict::kOut, above(token.logit)};
 }
 
-Judgement QuickChoice::judge(const Winner& token) const {
+Judgement FastSampler::judge(const Winner& token) const {
   Judgement judgement;
   if (options_.top_k > 0) {
     judgement = among_best(token, options_.top_k);
@@ -331,7 +331,7 @@ std::optional<std::int32_t> choose_quickly(
   if (std::abs(row.max()) > kLargestLogit) {
     return std::nullopt;
   }
-  return QuickChoice(options, row, noise).run();
+  return FastSampler(options, row, noise).run();
 }
 
 }  // namespace saker::sample

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/sample/quick_choice.h"
+#include "saker/sample/fast_sampler.h"
 
 #include "saker/base/log_prob.h"
-#include "saker/sample/exact_choice.h"
+#include "saker/sample/reference_sample.h"
 
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ void compare(const std::vector<float>& row, const SamplingOptions& options, Outc
   }
 }
 
-TEST(QuickChoice, IsTheExactOneOnRowsOfAnyKind) {
+TEST(FastSampler, IsTheExactOneOnRowsOfAnyKind) {
   Cases cases(1);
   Outcome outcome;
   for (int i = 0; i < 40000 && outcome.wrong == 0; ++i) {
@@ -130,7 +130,7 @@ TEST(QuickChoice, IsTheExactOneOnRowsOfAnyKind) {
   EXPECT_GT(outcome.answers, 15000);
 }
 
-TEST(QuickChoice, AnswersNearlyAlways) {
+TEST(FastSampler, AnswersNearlyAlways) {
   Cases cases(2);
   Outcome outcome;
   int asked = 0;
@@ -142,7 +142,7 @@ TEST(QuickChoice, AnswersNearlyAlways) {
 }
 
 // Each value some forty times, as in a model whose embedding repeats.
-TEST(QuickChoice, AnswersWhereLogitsAreEqual) {
+TEST(FastSampler, AnswersWhereLogitsAreEqual) {
   Cases cases(5);
   Outcome outcome;
   int asked = 0;
@@ -158,7 +158,7 @@ TEST(QuickChoice, AnswersWhereLogitsAreEqual) {
   EXPECT_GT(outcome.answers, asked - asked / 50);
 }
 
-TEST(QuickChoice, LongRows) {
+TEST(FastSampler, LongRows) {
   Cases cases(3);
   Outcome outcome;
   constexpr int kRows = 150;
@@ -172,7 +172,7 @@ TEST(QuickChoice, LongRows) {
 
 // Values that decide a comparison exactly: sums that reach top_p, a min_p of a token's own share,
 // equals at the last place of top_k.
-TEST(QuickChoice, Borders) {
+TEST(FastSampler, Borders) {
   Outcome outcome;
   const std::vector<float> row = {
       std::log(0.25F), std::log(0.5F), std::log(0.125F), std::log(0.0625F), std::log(0.0625F)
@@ -200,7 +200,7 @@ TEST(QuickChoice, Borders) {
 }
 
 // A top_p that is what lies above a token, or next to it.
-TEST(QuickChoice, NucleusThatEndsAtAToken) {
+TEST(FastSampler, NucleusThatEndsAtAToken) {
   Cases cases(4);
   Outcome outcome;
   for (int i = 0; i < 20000 && outcome.wrong == 0; ++i) {

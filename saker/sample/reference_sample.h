@@ -15,7 +15,7 @@ namespace saker::sample {
 // Below it, noise is smaller than the rounding of scores: greedy.
 inline constexpr double kColdest = 1e-6;
 
-// Whether an option is on that quick_choice.h does not know.
+// Whether an option is on that fast_sampler.h does not know.
 bool only_exact(const SamplingOptions& options);
 
 // `logits`: processed, `max` their largest, finite; log-probabilities afterwards. `xtc`: whether

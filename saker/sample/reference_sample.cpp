@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/sample/exact_choice.h"
+#include "saker/sample/reference_sample.h"
 
 #include "saker/base/log_prob.h"
 #include "saker/base/portable_math.h"
