@@ -87,9 +87,9 @@ TEST_P(MtpPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto loaded = load::load_checkpoint(dir, {}, true);
   const auto reference = read_reference_rounds(dir / "golden.safetensors");
   // Rows of the prompt are taken up at the first proposal, or while it runs.
-  for (const std::size_t kept_rows : {1000, 5}) {
+  for (const std::size_t pending_hidden : {1000, 5}) {
     auto drafter =
-        std::make_unique<Mtp>(*loaded.mtp, *loaded.model, kept_rows * 32 * sizeof(float));
+        std::make_unique<Mtp>(*loaded.mtp, *loaded.model, pending_hidden * 32 * sizeof(float));
     const auto whole =
         expect_reference_rounds(*loaded.model, DrafterKind::kMtp, std::move(drafter), reference, 4);
     EXPECT_EQ(whole, reference.contexts.size());

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/generate/drafters/draft_sampler.h"
-#include "saker/generate/drafters/kept_rows.h"
+#include "saker/generate/drafters/pending_hidden.h"
 #include "saker/generate/pass.h"
 #include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
@@ -18,7 +18,7 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kTakeUpRows = 512;  // Of one pass of the draft.
+constexpr int kPrefillRows = 512;  // Of one pass of the draft.
 
 // The widest window of the layers; 0 where one has none.
 int widest_window(const models::DflashConfig& config) {
@@ -45,7 +45,7 @@ struct Dflash::State final : DraftState {
     if (kept.nbytes() + features.nbytes() > owner.kept_bytes_) {
       if (of_prompt) {
         State* self = this;
-        owner.take_up({&self, 1});
+        owner.prefill_draft_cache({&self, 1});
       } else {
         restart();
       }
@@ -67,7 +67,7 @@ struct Dflash::State final : DraftState {
   const Dflash& owner;
   cache::SequenceCache cache;
   DraftSampler sampler;
-  KeptRows kept;  // Of the context, behind those of the cache.
+  PendingHidden kept;  // Of the context, behind those of the cache.
   bool usable = true;
 };
 
@@ -108,16 +108,16 @@ void Dflash::propose(std::span<Proposal> proposals) {
     }
   }
   if (!parts.empty()) {
-    take_up(states);
+    prefill_draft_cache(states);
     draft(parts);
   }
 }
 
-void Dflash::take_up(std::span<State* const> states) const {
+void Dflash::prefill_draft_cache(std::span<State* const> states) const {
   while (true) {
     std::vector<nn::Span> spans;
     std::vector<mx::array> features;
-    int room = kTakeUpRows;
+    int room = kPrefillRows;
     for (State* state : states) {
       const int count = std::min(room, state->kept.size());
       if (count > 0) {

@@ -50,7 +50,7 @@ class Dflash final : public Drafter {
   struct Part;
 
   // Runs the kept rows of these sequences through the draft.
-  void take_up(std::span<State* const> states) const;
+  void prefill_draft_cache(std::span<State* const> states) const;
   // Drafts a block for each part.
   void draft(std::span<Part> parts) const;
   void choose(Part& part, std::span<float> logits, std::span<const float> projected) const;

@@ -2,7 +2,7 @@
 #include "saker/generate/drafters/gemma4_mtp.h"
 
 #include "saker/generate/drafters/draft_sampler.h"
-#include "saker/generate/drafters/kept_rows.h"
+#include "saker/generate/drafters/pending_hidden.h"
 
 #include <cstddef>
 #include <cstdint>

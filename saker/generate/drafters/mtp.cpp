@@ -2,7 +2,7 @@
 #include "saker/generate/drafters/mtp.h"
 
 #include "saker/generate/drafters/draft_sampler.h"
-#include "saker/generate/drafters/kept_rows.h"
+#include "saker/generate/drafters/pending_hidden.h"
 #include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
 
@@ -16,7 +16,7 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kTakeUpRows = 512;  // Of one pass of the head.
+constexpr int kPrefillRows = 512;  // Of one pass of the head.
 
 mx::array ids_of(const std::vector<std::int32_t>& tokens) {
   return nn::host_array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
@@ -40,7 +40,7 @@ struct Mtp::State final : DraftState {
     if (kept.nbytes() + features.nbytes() > owner.kept_bytes_) {
       if (of_prompt) {
         State* self = this;
-        owner.take_up({&self, 1});
+        owner.prefill_draft_cache({&self, 1});
         if (last) {
           mx::eval(*last);
         }
@@ -64,7 +64,7 @@ struct Mtp::State final : DraftState {
   models::CacheOptions options;
   cache::SequenceCache cache;
   DraftSampler sampler;
-  KeptRows kept;                     // Of the context, behind those of the cache,
+  PendingHidden kept;                // Of the context, behind those of the cache,
   std::vector<std::int32_t> tokens;  // and the token after each.
   std::optional<mx::array> last;     // What the head gave for the cache's last row [1, hidden].
 };
@@ -95,7 +95,7 @@ void Mtp::propose(std::span<Proposal> proposals) {
       states.push_back(&state);
     }
   }
-  take_up(states);
+  prefill_draft_cache(states);
   std::vector<Part> parts;
   std::vector<PassSpan> spans;
   for (Proposal& proposal : proposals) {
@@ -118,13 +118,13 @@ void Mtp::propose(std::span<Proposal> proposals) {
   }
 }
 
-void Mtp::take_up(std::span<State* const> states) const {
+void Mtp::prefill_draft_cache(std::span<State* const> states) const {
   while (true) {
     std::vector<State*> taken;
     std::vector<nn::Span> spans;
     std::vector<mx::array> features;
     std::vector<std::int32_t> ids;
-    int room = kTakeUpRows;
+    int room = kPrefillRows;
     for (State* state : states) {
       const int count = std::min(room, state->kept.size());
       if (count > 0) {

@@ -46,7 +46,7 @@ class Mtp final : public Drafter {
 
   // Runs the kept rows of these sequences through the head; the last of them when something is
   // evaluated that needs them.
-  void take_up(std::span<State* const> states) const;
+  void prefill_draft_cache(std::span<State* const> states) const;
   // The token that each part's last row gives; parts that want no more go.
   void choose_tokens(std::vector<Part>& parts) const;
   // The row of each part's last draft token, to be evaluated with the next choice.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/generate/drafters/kept_rows.h"
+#include "saker/generate/drafters/pending_hidden.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::vector<float> range(int first, int end) {
 }
 
 void expect_in_order(int pushed, int popped) {
-  KeptRows kept;
+  PendingHidden kept;
   int in = 0;
   int out = 0;
   while (out < 200) {
@@ -53,7 +53,7 @@ void expect_in_order(int pushed, int popped) {
   }
 }
 
-TEST(KeptRows, ComeOutInOrderInPiecesOfAnySize) {
+TEST(PendingHidden, ComeOutInOrderInPiecesOfAnySize) {
   for (const int pushed : {1, 2, 7, 40}) {
     for (const int popped : {1, 3, 16, 64}) {
       expect_in_order(pushed, popped);
@@ -61,8 +61,8 @@ TEST(KeptRows, ComeOutInOrderInPiecesOfAnySize) {
   }
 }
 
-TEST(KeptRows, TheLastOfSomeRows) {
-  KeptRows kept;
+TEST(PendingHidden, TheLastOfSomeRows) {
+  PendingHidden kept;
   kept.push(rows_from(0, 5));
   kept.push(rows_from(5, 3));
   EXPECT_EQ(numbers_of(kept.pop(6, 2)), range(4, 6));
@@ -71,8 +71,8 @@ TEST(KeptRows, TheLastOfSomeRows) {
   EXPECT_EQ(kept.nbytes(), 0U);
 }
 
-TEST(KeptRows, OneRowWaitsForOthers) {
-  KeptRows kept;
+TEST(PendingHidden, OneRowWaitsForOthers) {
+  PendingHidden kept;
   std::vector<mx::array> rows;
   for (int i = 0; i < 40; ++i) {
     rows.push_back(rows_from(i, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/generate/drafters/kept_rows.h"
+#include "saker/generate/drafters/pending_hidden.h"
 
 #include <utility>
 
@@ -19,7 +19,7 @@ mx::array joined_rows(const std::vector<mx::array>& parts) {
   return parts.size() == 1 ? parts.front() : mx::concatenate(parts, 0);
 }
 
-void KeptRows::push(const mx::array& rows) {
+void PendingHidden::push(const mx::array& rows) {
   rows_ += rows.shape(0);
   bytes_ += rows.nbytes();
   parts_.push_back(rows);
@@ -28,7 +28,7 @@ void KeptRows::push(const mx::array& rows) {
   }
 }
 
-void KeptRows::settle() {
+void PendingHidden::settle() {
   const auto first = parts_.begin() + static_cast<std::ptrdiff_t>(settled_);
   mx::array own = mx::contiguous(joined_rows({first, parts_.end()}));
   mx::eval(own);
@@ -37,7 +37,7 @@ void KeptRows::settle() {
   settled_ = parts_.size();
 }
 
-mx::array KeptRows::pop(int count, int wanted) {
+mx::array PendingHidden::pop(int count, int wanted) {
   mx::array all = joined_rows(parts_);
   const int rows = std::exchange(rows_, rows_ - count);
   parts_.clear();
@@ -57,7 +57,7 @@ mx::array KeptRows::pop(int count, int wanted) {
   return result;
 }
 
-void KeptRows::clear() {
+void PendingHidden::clear() {
   parts_.clear();
   settled_ = 0;
   rows_ = 0;

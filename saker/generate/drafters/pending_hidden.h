@@ -16,7 +16,7 @@ namespace saker::generate {
 // Parts [n, W] below each other; a single one as it is. REQUIRES: at least one.
 mx::array joined_rows(const std::vector<mx::array>& parts);
 
-class KeptRows {
+class PendingHidden {
  public:
   int size() const { return rows_; }
 
