@@ -109,7 +109,7 @@ struct Way {
   std::exit(1);
 }
 
-// All questions in each way, plain decoding first, in turn; the first repetition only warms up.
+// All questions in each way, plain decoding first, in draft; the first repetition only warms up.
 void compare(
     Pair& pair, const std::vector<Question>& questions, std::vector<Way>& ways, int repetitions
 ) {

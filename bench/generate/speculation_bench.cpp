@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What drafting costs and gives on a model folder: a pass by its number of rows, and answers with a
-// drafter that is never right, one that is right four times of five, and without any, in turn.
+// drafter that is never right, one that is right four times of five, and without any, in draft.
 //
 //   generate_bench MODEL [TOKENS [REPETITIONS [PROMPT_TOKENS]]]
 #include "saker/cache/prefix_cache.h"
@@ -35,7 +35,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Passes of 1, 2, 4, 8 and 16 rows in turn, all rows with logits, none kept.
+// Passes of 1, 2, 4, 8 and 16 rows in draft, all rows with logits, none kept.
 void measure_passes(const models::Model& model, const Ids& ids, int repetitions) {
   cache::SequenceCache cache = model.make_cache({});
   for (auto first = ids.begin(); first != ids.end();) {

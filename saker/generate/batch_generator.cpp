@@ -29,11 +29,11 @@ constexpr int kWorthWaiting = 32;
 struct BatchGenerator::Work {
   Sequence* sequence;
   int count;
-  bool wants_token;                  // The rows end at the sequence's last token.
-  Speculator::Turn* turn = nullptr;  // Of an answer: its draft tokens, whose rows follow.
+  bool wants_token;                    // The rows end at the sequence's last token.
+  Speculator::Draft* draft = nullptr;  // Of an answer: its draft tokens, whose rows follow.
 
   std::span<const std::int32_t> draft() const {
-    return turn == nullptr ? std::span<const std::int32_t>() : turn->tokens;
+    return draft == nullptr ? std::span<const std::int32_t>() : draft->tokens;
   }
 };
 
@@ -91,60 +91,60 @@ void BatchGenerator::step() {
 }
 
 void BatchGenerator::run_round(std::vector<Work>& works) {
-  std::vector<Speculator::Turn> turns = propose(works);
+  std::vector<Speculator::Draft> drafts = propose(works);
   const auto start = Sequence::Clock::now();
-  const bool smooth = run(works) && turns.size() == works.size();
+  const bool smooth = run(works) && drafts.size() == works.size();
   const std::chrono::duration<double> seconds = Sequence::Clock::now() - start;
   spdlog::trace(
       "pass: {} sequences, {} of them in their answers, {:.2f} ms",
       works.size(),
-      turns.size(),
+      drafts.size(),
       seconds.count() * 1e3
   );
-  speculator_.settle(turns, smooth ? seconds.count() : 0.0);
+  speculator_.settle(drafts, smooth ? seconds.count() : 0.0);
 }
 
-std::vector<Speculator::Turn> BatchGenerator::propose(std::vector<Work>& works) {
-  std::vector<Speculator::Turn> turns;
-  turns.reserve(works.size());
+std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works) {
+  std::vector<Speculator::Draft> drafts;
+  drafts.reserve(works.size());
   for (Work& work : works) {
     Sequence& sequence = *work.sequence;
     if (sequence.generated > 0) {
-      work.turn = &turns.emplace_back(Speculator::Turn{
+      work.draft = &drafts.emplace_back(Speculator::Draft{
           .drafting = &sequence.drafting,
           .context = sequence.context,
           .position = sequence.position(),
           .cache = &*sequence.request.cache,
-          .room = draft_room(sequence),
+          .max_tokens = max_draft_tokens(sequence),
       });
     }
   }
-  speculator_.propose(turns, turns.size() == works.size());
+  speculator_.propose(drafts, drafts.size() == works.size());
   for (const Work& work : works) {
-    if (work.turn != nullptr) {
-      shorten(*work.turn, work.sequence->request);
+    if (work.draft != nullptr) {
+      shorten(*work.draft, work.sequence->request);
     }
   }
-  return turns;
+  return drafts;
 }
 
-void BatchGenerator::shorten(Speculator::Turn& turn, const SequenceRequest& request) const {
+void BatchGenerator::shorten(Speculator::Draft& draft, const SequenceRequest& request) const {
   const std::vector<std::int32_t>& stops = request.stop_tokens;
   const auto is_token = [this](std::int32_t id) {
     return id >= 0 && id < model_.info().vocab_size;
   };
-  auto end = std::ranges::find_if(turn.tokens, [&](std::int32_t id) {
+  auto end = std::ranges::find_if(draft.tokens, [&](std::int32_t id) {
     return !is_token(id) || std::ranges::find(stops, id) != stops.end();
   });
   // Rejection has to judge all that was drawn: leaving out stop tokens would make them rarer.
-  if (request.speculation.acceptance == Acceptance::kRejection && end != turn.tokens.end() &&
+  if (request.speculation.acceptance == Acceptance::kRejection && end != draft.tokens.end() &&
       is_token(*end)) {
     ++end;
   }
-  turn.tokens.erase(end, turn.tokens.end());
+  draft.tokens.erase(end, draft.tokens.end());
 }
 
-int BatchGenerator::draft_room(const Sequence& sequence) const {
+int BatchGenerator::max_draft_tokens(const Sequence& sequence) const {
   const std::int64_t tokens = sequence.request.max_tokens - sequence.generated - 1;
   const std::int64_t limit = model_.info().context_length;
   const std::int64_t rows = limit > 0 ? limit - sequence.position() : tokens;
@@ -285,7 +285,7 @@ bool BatchGenerator::run(std::span<const Work> works) {
       return false;
     }
     if (alone) {
-      works.front().turn->tokens.clear();
+      works.front().draft->tokens.clear();
     }
   }
   for (const Work& work : works) {
@@ -348,7 +348,7 @@ void BatchGenerator::keep_captured(
       sequence.drafting,
       captured.of(layers, first, first + static_cast<int>(rows)),
       std::span<const std::int32_t>(sequence.context).subspan(end - count, count),
-      work.turn == nullptr
+      work.draft == nullptr
   );
 }
 
@@ -375,8 +375,8 @@ void BatchGenerator::advance(
     reason = EndReason::kFailed;
     error = std::current_exception();
   }
-  if (work.turn != nullptr) {
-    work.turn->count();
+  if (work.draft != nullptr) {
+    work.draft->count();
   }
   try {
     // The row of the last token was not run, or was that of another one.
@@ -396,16 +396,16 @@ void BatchGenerator::advance(
 }
 
 bool BatchGenerator::is_as_drafted(const Work& work, int row) {
-  if (work.turn == nullptr) {
+  if (work.draft == nullptr) {
     return false;
   }
-  Speculator::Turn& turn = *work.turn;
-  ++turn.chosen;
+  Speculator::Draft& draft = *work.draft;
+  ++draft.chosen;
   const auto index = static_cast<std::size_t>(row);
-  if (index >= turn.tokens.size() || work.sequence->last_choice != turn.tokens[index]) {
+  if (index >= draft.tokens.size() || work.sequence->last_choice != draft.tokens[index]) {
     return false;
   }
-  ++turn.accepted;
+  ++draft.accepted;
   return true;
 }
 
@@ -418,7 +418,7 @@ std::int32_t BatchGenerator::pick(const Work& work, int row, std::span<float> lo
     return sequence.sampler.choose(logits, sequence.context, position);
   }
   const std::int32_t draft = work.draft()[index];
-  const auto& chances = work.turn->chances;
+  const auto& chances = work.draft->chances;
   return sequence.sampler.accept_or_resample(
       sequence.sampler.distribution(logits, sequence.context, position),
       index < chances.size() ? chances[index] : sample::Distribution{{1.0, draft}},

@@ -78,8 +78,8 @@ class BatchGenerator {
   void admit();
   std::vector<Work> plan();
   void run_round(std::vector<Work>& works);
-  std::vector<Speculator::Turn> propose(std::vector<Work>& works);
-  int draft_room(const Sequence& sequence) const;
+  std::vector<Speculator::Draft> propose(std::vector<Work>& works);
+  int max_draft_tokens(const Sequence& sequence) const;
   // Whether the works ran as one pass.
   bool run(std::span<const Work> works);
   void run_pass(std::span<const Work> works);
@@ -93,7 +93,7 @@ class BatchGenerator {
   // Counts the token just chosen; whether it is the draft's, so that the next row holds.
   static bool is_as_drafted(const Work& work, int row);
   // Cuts drafts behind which nothing can come.
-  void shorten(Speculator::Turn& turn, const SequenceRequest& request) const;
+  void shorten(Speculator::Draft& draft, const SequenceRequest& request) const;
   // The token of a row of logits, which is scratch afterwards.
   static std::int32_t pick(const Work& work, int row, std::span<float> logits);
   // Why the sequence ends with this token, if it does.

@@ -38,10 +38,10 @@ std::string_view what_it_needs(DrafterKind kind) {
   }
 }
 
-// Draft tokens that this turn may have.
-int limit_of(const Speculator::Turn& turn) {
-  const int depth = turn.drafting->depth;
-  return std::min(turn.room, depth == kAutoDepth ? kMaxAutoDepth : depth);
+// Draft tokens that this draft may have.
+int limit_of(const Speculator::Draft& draft) {
+  const int depth = draft.drafting->depth;
+  return std::min(draft.max_tokens, depth == kAutoDepth ? kMaxAutoDepth : depth);
 }
 
 }  // namespace
@@ -107,28 +107,28 @@ void Speculator::keep(
   }
 }
 
-void Speculator::propose(std::span<Turn> turns, bool measured) {
+void Speculator::propose(std::span<Draft> drafts, bool measured) {
   for (auto& [kind, source] : sources_) {
-    std::vector<Turn*> asked;
-    for (Turn& turn : turns) {
-      if (turn.drafting->drafter == kind && turn.drafting->state && limit_of(turn) > 0) {
-        asked.push_back(&turn);
+    std::vector<Draft*> asked;
+    for (Draft& draft : drafts) {
+      if (draft.drafting->drafter == kind && draft.drafting->state && limit_of(draft) > 0) {
+        asked.push_back(&draft);
       }
     }
     source.seconds = 0.0;
     source.steady = true;
     if (!asked.empty()) {
-      propose(source, asked, static_cast<int>(turns.size()), measured);
+      propose(source, asked, static_cast<int>(drafts.size()), measured);
     }
   }
 }
 
 void Speculator::propose(
-    Source& source, std::span<Turn* const> asked, int other_rows, bool measured
+    Source& source, std::span<Draft* const> asked, int other_rows, bool measured
 ) {
   std::vector<int> depths;
-  for (const Turn* turn : asked) {
-    depths.push_back(std::min(limit_of(*turn), source.drafter->max_depth()));
+  for (const Draft* draft : asked) {
+    depths.push_back(std::min(limit_of(*draft), source.drafter->max_depth()));
   }
   const bool is_free = source.drafter->is_free();
   if (is_free) {
@@ -157,26 +157,26 @@ void Speculator::propose(
   }
 }
 
-void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<const int> depths) {
+void Speculator::ask(Source& source, std::span<Draft* const> drafts, std::span<const int> depths) {
   const auto start = Clock::now();
   std::vector<Proposal> proposals;
-  std::vector<Turn*> owners;
-  for (std::size_t i = 0; i < turns.size(); ++i) {
+  std::vector<Draft*> owners;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
     if (depths[i] == 0) {
       continue;
     }
-    Drafting& drafting = *turns[i]->drafting;
-    const std::size_t size = turns[i]->context.size();
-    source.steady = source.steady && size <= drafting.reach;
-    drafting.reach = size + static_cast<std::size_t>(depths[i]) + 1;
+    Drafting& drafting = *drafts[i]->drafting;
+    const std::size_t size = drafts[i]->context.size();
+    source.steady = source.steady && size <= drafting.resume_length;
+    drafting.resume_length = size + static_cast<std::size_t>(depths[i]) + 1;
     proposals.push_back(
         {.state = drafting.state.get(),
-         .context = turns[i]->context,
-         .position = turns[i]->position,
+         .context = drafts[i]->context,
+         .position = drafts[i]->position,
          .depth = depths[i],
-         .cache = turns[i]->cache}
+         .cache = drafts[i]->cache}
     );
-    owners.push_back(turns[i]);
+    owners.push_back(drafts[i]);
   }
   if (proposals.empty()) {
     return;
@@ -189,14 +189,14 @@ void Speculator::ask(Source& source, std::span<Turn* const> turns, std::span<con
     }
   } catch (const std::exception& error) {
     spdlog::warn("drafting failed, answers go on without: {}", error.what());
-    for (Turn* owner : owners) {
+    for (Draft* owner : owners) {
       owner->drafting->state = nullptr;
     }
   }
   source.seconds = seconds_since(start);
 }
 
-void Speculator::Turn::count() const {
+void Speculator::Draft::count() const {
   if (!tokens.empty()) {
     drafting->counts.rounds += 1;
     drafting->counts.drafted += static_cast<int>(tokens.size());
@@ -204,15 +204,15 @@ void Speculator::Turn::count() const {
   }
 }
 
-void Speculator::settle(std::span<Turn> turns, double pass_seconds) {
+void Speculator::settle(std::span<Draft> drafts, double pass_seconds) {
   DepthControl::Round round{.pass_seconds = pass_seconds};
-  for (Turn& turn : turns) {
-    const auto drafted = static_cast<int>(turn.tokens.size());
+  for (Draft& draft : drafts) {
+    const auto drafted = static_cast<int>(draft.tokens.size());
     round.rows += 1 + drafted;
-    round.tokens += turn.chosen;
-    Drafting& drafting = *turn.drafting;
+    round.tokens += draft.chosen;
+    Drafting& drafting = *draft.drafting;
     if (drafting.state) {
-      drafting.state->settle(turn.accepted);
+      drafting.state->settle(draft.accepted);
     }
     if (drafted == 0) {
       continue;
@@ -220,24 +220,24 @@ void Speculator::settle(std::span<Turn> turns, double pass_seconds) {
     spdlog::trace(
         "draft by {}: {} of {} tokens right, {} chosen; the pass took {:.2f} ms",
         drafter_name(drafting.drafter),
-        turn.accepted,
+        draft.accepted,
         drafted,
-        turn.chosen,
+        draft.chosen,
         pass_seconds * 1e3
     );
     // An answer that ended says nothing about the drafts after its end.
-    const int judged = std::min(drafted, std::max(turn.chosen, turn.accepted));
-    drafting.rates.observe(judged, turn.accepted);
-    sources_.at(drafting.drafter).rates.observe(judged, turn.accepted);
+    const int judged = std::min(drafted, std::max(draft.chosen, draft.accepted));
+    drafting.rates.observe(judged, draft.accepted);
+    sources_.at(drafting.drafter).rates.observe(judged, draft.accepted);
   }
   if (pass_seconds <= 0.0) {
     return;
   }
   for (auto& [kind, source] : sources_) {
     round.depth = 0;
-    for (const Turn& turn : turns) {
-      if (turn.drafting->drafter == kind) {
-        round.depth = std::max(round.depth, static_cast<int>(turn.tokens.size()));
+    for (const Draft& draft : drafts) {
+      if (draft.drafting->drafter == kind) {
+        round.depth = std::max(round.depth, static_cast<int>(draft.tokens.size()));
       }
     }
     round.draft_seconds = source.seconds;

@@ -33,7 +33,7 @@ struct Drafting {
   std::unique_ptr<DraftState> state;  // Null: not drafted for.
   AcceptanceRates rates = {};
   // Tokens that the context has at most where the next round drafts again.
-  std::size_t reach = 0;
+  std::size_t resume_length = 0;
   SpeculationCounts counts = {};
 };
 
@@ -58,12 +58,12 @@ class Speculator {
   );
 
   // One sequence in the coming pass.
-  struct Turn {
+  struct Draft {
     Drafting* drafting = nullptr;
     std::span<const std::int32_t> context = {};
     std::int64_t position = 0;              // Of the token after the context.
     cache::SequenceCache* cache = nullptr;  // See Proposal.
-    int room = 0;                           // Draft tokens at most.
+    int max_tokens = 0;                     // Draft tokens at most.
     std::vector<std::int32_t> tokens = {};  // The proposal.
     std::vector<sample::Distribution> chances = {};
     int accepted = 0;  // Of them; set before `settle`.
@@ -73,11 +73,11 @@ class Speculator {
     void count() const;
   };
 
-  // Fills in the tokens. `turns`: all answers of the pass; `measured`: it has no other rows.
-  void propose(std::span<Turn> turns, bool measured);
+  // Fills in the tokens. `drafts`: all answers of the pass; `measured`: it has no other rows.
+  void propose(std::span<Draft> drafts, bool measured);
 
   // Ends the round. `pass_seconds`: what the pass took, 0 where it says nothing about later ones.
-  void settle(std::span<Turn> turns, double pass_seconds);
+  void settle(std::span<Draft> drafts, double pass_seconds);
 
  private:
   struct Source {
@@ -88,9 +88,11 @@ class Speculator {
     bool steady = true;
   };
 
-  static void propose(Source& source, std::span<Turn* const> turns, int other_rows, bool measured);
+  static void propose(
+      Source& source, std::span<Draft* const> drafts, int other_rows, bool measured
+  );
   // Asks for proposals of these depths.
-  static void ask(Source& source, std::span<Turn* const> turns, std::span<const int> depths);
+  static void ask(Source& source, std::span<Draft* const> drafts, std::span<const int> depths);
 
   std::map<DrafterKind, Source> sources_;
 };
