@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
 #include "saker/cache/recurrent.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 #include "saker/kernels/activation.h"
 #include "saker/models/token_table.h"
 
@@ -280,11 +280,11 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
   }
   const auto shape = config.kv_shape(layer, options.kv_bits, dtype);
   if (layer.window > 0) {
-    return std::make_unique<cache::RotatingKVCache>(shape, layer.window);
+    return std::make_unique<cache::WindowCache>(shape, layer.window);
   }
   if (options.max_kv_size > 0) {
     const int keep = std::min(cache::kRotatingDefaultKeep, options.max_kv_size - 1);
-    return std::make_unique<cache::RotatingKVCache>(shape, options.max_kv_size, keep);
+    return std::make_unique<cache::WindowCache>(shape, options.max_kv_size, keep);
   }
   return std::make_unique<cache::KVCache>(shape);
 }

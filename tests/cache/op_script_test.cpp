@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random scripts of operations on a cache, beside a plain list of rows.
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -170,7 +170,7 @@ RC_GTEST_PROP(OpScript, KVCacheKeepsAllRows, ()) {
 RC_GTEST_PROP(OpScript, RotatingKVCacheKeepsTheBound, ()) {
   const auto keep = *rc::gen::inRange(0, 6);
   const auto recent = *rc::gen::inRange(1, 150);
-  run_script({std::make_unique<RotatingKVCache>(test_shape(), recent + keep, keep), recent, keep});
+  run_script({std::make_unique<WindowCache>(test_shape(), recent + keep, keep), recent, keep});
 }
 
 }  // namespace

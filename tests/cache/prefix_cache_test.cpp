@@ -2,7 +2,7 @@
 #include "saker/cache/prefix_cache.h"
 
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include "tests/support/temporary_dir.h"
@@ -38,7 +38,7 @@ class PrefixFolder : public ::testing::Test {
 SequenceCache two_layers(int rows = 0) {
   std::vector<std::unique_ptr<LayerCache>> layers;
   layers.push_back(std::make_unique<KVCache>(test_shape()));
-  layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 100));
+  layers.push_back(std::make_unique<WindowCache>(test_shape(), 100));
   SequenceCache cache(std::move(layers));
   for (int i = 0; rows > 0 && i < 2; ++i) {
     update(cache.layer(i), rows);
@@ -139,7 +139,7 @@ TEST(PrefixCache, LeavesOnlyWhatIsNew) {
   const auto make = [] {
     std::vector<std::unique_ptr<LayerCache>> layers;
     layers.push_back(std::make_unique<KVCache>(test_shape()));
-    layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 4));
+    layers.push_back(std::make_unique<WindowCache>(test_shape(), 4));
     return SequenceCache(std::move(layers));
   };
   PrefixCache prefixes({});

@@ -3,7 +3,7 @@
 // filled without MLX, so that ThreadSanitizer sees every access.
 #include "saker/cache/kv.h"
 #include "saker/cache/prefix_cache.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 #include "saker/kernels/cpu/kv_pages.h"
 #include "saker/kernels/kv_storage.h"
 
@@ -33,7 +33,7 @@ const kernels::KvShape& shape() {
 SequenceCache make_cache() {
   std::vector<std::unique_ptr<LayerCache>> layers;
   layers.push_back(std::make_unique<KVCache>(shape()));
-  layers.push_back(std::make_unique<RotatingKVCache>(shape(), 100));
+  layers.push_back(std::make_unique<WindowCache>(shape(), 100));
   return SequenceCache(std::move(layers));
 }
 

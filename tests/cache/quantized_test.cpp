@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches whose rows are codes.
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(QuantizedCaches, CommittedRowsOnlyAreSeenAndRollingBackForgets) {
 }
 
 TEST(QuantizedCaches, BoundedOnesKeepTheFirstAndTheNewestRows) {
-  RotatingKVCache cache(kShape, 70, 4);
+  WindowCache cache(kShape, 70, 4);
   EXPECT_EQ(cache.kind(), "QuantizedRotatingKVCache");
   const KeyValues rows = random_rows(300, 4);
   cache.update(rows.keys, rows.values);

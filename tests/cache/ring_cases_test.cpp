@@ -3,7 +3,7 @@
 // numbers). One row is written as an update, several as a concat. Our rings lie in time order, so
 // expected rows stand oldest first; where a ring buffer is longer than the window, `update` gives
 // the longer one and `view` the window.
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -37,10 +37,10 @@ class Ring {
 
   bool has(const Rows& rows) const { return same_rows(*cache_.view(), rows); }
 
-  RotatingKVCache& cache() { return cache_; }
+  WindowCache& cache() { return cache_; }
 
  private:
-  RotatingKVCache cache_;
+  WindowCache cache_;
 };
 
 TEST(RingCases, R1UpdatesOnly) {

@@ -4,8 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
 #include "saker/cache/recurrent.h"
-#include "saker/cache/rotating.h"
 #include "saker/cache/summary.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 SequenceCache mixed_cache() {
   std::vector<std::unique_ptr<LayerCache>> layers;
   layers.push_back(std::make_unique<KVCache>(test_shape()));
-  layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 4));
+  layers.push_back(std::make_unique<WindowCache>(test_shape(), 4));
   return SequenceCache(std::move(layers));
 }
 
@@ -97,7 +97,7 @@ TEST(SequenceCache, TheSummarySaysWhatEachLayerHolds) {
   std::vector<std::unique_ptr<LayerCache>> layers;
   layers.push_back(std::make_unique<KVCache>(test_shape()));
   layers.push_back(std::make_unique<RecurrentCache>(empty));
-  layers.push_back(std::make_unique<RotatingKVCache>(test_shape(), 4));
+  layers.push_back(std::make_unique<WindowCache>(test_shape(), 4));
   update(*layers[0], 7);
   update(*layers[2], 7);
   auto* recurrent = dynamic_cast<RecurrentCache*>(layers[1].get());

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include "tests/support/expect_error.h"
@@ -32,7 +32,7 @@ std::unique_ptr<LayerCache> make_layer(int max_size, int keep) {
   if (max_size == 0) {
     return std::make_unique<KVCache>(test_shape());
   }
-  return std::make_unique<RotatingKVCache>(test_shape(), max_size, keep);
+  return std::make_unique<WindowCache>(test_shape(), max_size, keep);
 }
 
 RC_GTEST_PROP(SerializedRows, RestoredCachesGoOnAsTheOriginal, ()) {
@@ -61,7 +61,7 @@ RC_GTEST_PROP(SerializedRows, RestoredCachesGoOnAsTheOriginal, ()) {
 }
 
 TEST(SerializedRows, RingsAreUnrolled) {
-  RotatingKVCache cache(test_shape(), 8, 4);
+  WindowCache cache(test_shape(), 8, 4);
   // R1: 12 rows one at a time.
   restore(cache, ring({0, 1, 2, 3, 8, 9, 10, 11}, {"4", "8", "12", "8"}));
   EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 2, 3, 8, 9, 10, 11}));
@@ -80,7 +80,7 @@ TEST(SerializedRows, RingsAreUnrolled) {
 }
 
 TEST(SerializedRows, FailuresChangeNothing) {
-  RotatingKVCache cache(test_shape(), 8, 4);
+  WindowCache cache(test_shape(), 8, 4);
   update(cache, 30);
   const auto refuse = [&](ErrorCode code, SerializedCache bad) {
     testing::expect_error(code, {}, [&] { restore(cache, bad); });
@@ -101,7 +101,7 @@ TEST(SerializedRows, FailuresChangeNothing) {
 }
 
 TEST(SerializedRows, AFullCacheServesASlidingLayer) {
-  RotatingKVCache cache(test_shape(), 4);
+  WindowCache cache(test_shape(), 4);
   const auto rows = numbered_rows(numbers(0, 10));
   restore(cache, {"KVCache", {to_tensor(rows.keys), to_tensor(rows.values)}, {}});
   EXPECT_TRUE(same_rows(*cache.view(), {6, 7, 8, 9}));
@@ -152,7 +152,7 @@ TEST(SerializedRows, CodesStayAsTheyAre) {
   EXPECT_EQ(again.meta, rows.meta);
   EXPECT_EQ(bytes_of(again), bytes_of(rows));
   // A wrapped ring, the oldest of its newest rows at index 6.
-  RotatingKVCache ring(shape, 8, 4);
+  WindowCache ring(shape, 8, 4);
   restore(
       ring,
       codes("QuantizedRotatingKVCache", {0, 1, 2, 3, 8, 9, 6, 7}, {"4", "8", "10", "6", "32", "4"})
@@ -161,7 +161,7 @@ TEST(SerializedRows, CodesStayAsTheyAre) {
   EXPECT_EQ(again.meta, (Texts{"4", "8", "10", "8", "32", "4"}));
   EXPECT_EQ(bytes_of(again), bytes_of(codes("", {0, 1, 2, 3, 6, 7, 8, 9}, {})));
   // A full cache's codes serve a sliding layer.
-  RotatingKVCache sliding(shape, 8);
+  WindowCache sliding(shape, 8);
   restore(sliding, rows);
   EXPECT_EQ(bytes_of(serialize(sliding)), bytes_of(codes("", numbers(62, 8), {})));
   restore(sliding, {"QuantizedKVCache", {}, {"0", "32", "4"}});

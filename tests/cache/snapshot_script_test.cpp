@@ -2,7 +2,7 @@
 // Long random scripts of everything a cache can do, beside a list that keeps all rows.
 // SAKER_PROPERTY_STEPS sets their length.
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ struct Kind {
     if (recent == 0) {
       return std::make_unique<KVCache>(shape);
     }
-    return std::make_unique<RotatingKVCache>(shape, recent + keep, keep);
+    return std::make_unique<WindowCache>(shape, recent + keep, keep);
   }
 };
 

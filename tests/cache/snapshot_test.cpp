@@ -5,9 +5,9 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
 #include "saker/cache/row_snapshot.h"
 #include "saker/cache/speculation.h"
+#include "saker/cache/window.h"
 
 #include "tests/cache/rows.h"
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::unique_ptr<LayerCache> kv(int rows = 0) {
 }
 
 std::unique_ptr<LayerCache> ring(int window, int rows = 0, int keep = 0) {
-  auto cache = std::make_unique<RotatingKVCache>(test_shape(), window, keep);
+  auto cache = std::make_unique<WindowCache>(test_shape(), window, keep);
   for (int i = 0; i < rows; ++i) {
     update(*cache, 1);
   }

@@ -7,7 +7,7 @@
 #include "saker/cache/kv.h"
 #include "saker/cache/prefix_cache.h"
 #include "saker/cache/recurrent.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_dir.h"
@@ -37,7 +37,7 @@ cache::SequenceCache layers_of(unsigned kind) {
   std::vector<std::unique_ptr<cache::LayerCache>> layers;
   layers.push_back(std::make_unique<cache::KVCache>(kind % 4 == 1 ? codes : rows));
   if (kind % 4 == 2) {
-    layers.push_back(std::make_unique<cache::RotatingKVCache>(rows, 70));
+    layers.push_back(std::make_unique<cache::WindowCache>(rows, 70));
   } else if (kind % 4 == 3) {
     layers.push_back(std::make_unique<cache::RecurrentCache>(
         cache::RecurrentState{mx::zeros({1, 2, 4}), mx::zeros({1, 3, 2})}

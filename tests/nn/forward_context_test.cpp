@@ -2,7 +2,7 @@
 #include "saker/nn/forward_context.h"
 
 #include "saker/cache/kv.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "tests/support/expect_error.h"
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ cache::SequenceCache make_cache() {
   const kernels::KvShape shape{1, 4, 4, mx::float32};
   std::vector<std::unique_ptr<cache::LayerCache>> layers;
   layers.push_back(std::make_unique<cache::KVCache>(shape));
-  layers.push_back(std::make_unique<cache::RotatingKVCache>(shape, 3));
+  layers.push_back(std::make_unique<cache::WindowCache>(shape, 3));
   return cache::SequenceCache(std::move(layers));
 }
 

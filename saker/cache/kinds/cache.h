@@ -12,7 +12,7 @@
 // at a time, MLX's rules.
 
 #include "saker/cache/layer_cache.h"
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 #include "saker/kernels/mx.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "saker/base/error.h"
 #include "saker/cache/kv.h"
@@ -16,7 +16,7 @@ RowBound checked_bound(int max_size, int keep) {
   require(
       keep >= 0 && keep < max_size,
       ErrorCode::kInvalidArgument,
-      "[RotatingKVCache] max_size is {} and keep {}, expected 0 <= keep < max_size",
+      "[WindowCache] max_size is {} and keep {}, expected 0 <= keep < max_size",
       max_size,
       keep
   );
@@ -25,14 +25,14 @@ RowBound checked_bound(int max_size, int keep) {
 
 }  // namespace
 
-RotatingKVCache::RotatingKVCache(const kernels::KvShape& shape, int max_size, int keep)
+WindowCache::WindowCache(const kernels::KvShape& shape, int max_size, int keep)
     : PagedCache(shape, checked_bound(max_size, keep)), max_size_(max_size), keep_(keep) {}
 
-bool RotatingKVCache::can_trim(std::int64_t count) const {
+bool WindowCache::can_trim(std::int64_t count) const {
   return count == 0 || (count > 0 && offset() < max_size_);
 }
 
-std::vector<std::string> RotatingKVCache::meta_state() const {
+std::vector<std::string> WindowCache::meta_state() const {
   // In time order, so that the ring wraps where it ends.
   const std::int64_t held = std::min<std::int64_t>(committed(), max_size_);
   std::vector<std::string> meta = {
@@ -45,7 +45,7 @@ std::vector<std::string> RotatingKVCache::meta_state() const {
   return meta;
 }
 
-Mask RotatingKVCache::make_mask(int n, int window) const {
+Mask WindowCache::make_mask(int n, int window) const {
   if (n > 1) {
     // All but one of max_size rows precede the first new one.
     const int before = static_cast<int>(std::min<std::int64_t>(max_size_ - 1, offset()));
@@ -66,8 +66,8 @@ Mask RotatingKVCache::make_mask(int n, int window) const {
   return {Mask::Kind::kNone, std::nullopt};
 }
 
-std::unique_ptr<LayerCache> RotatingKVCache::copy() const {
-  return std::unique_ptr<LayerCache>(new RotatingKVCache(*this));
+std::unique_ptr<LayerCache> WindowCache::copy() const {
+  return std::unique_ptr<LayerCache>(new WindowCache(*this));
 }
 
 }  // namespace saker::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cache/rotating.h"
+#include "saker/cache/window.h"
 
 #include "saker/base/error.h"
 
@@ -9,8 +9,8 @@
 namespace saker::cache {
 namespace {
 
-TEST(RotatingKVCache, KeepsTheNewestRows) {
-  RotatingKVCache cache(test_shape(), 4);
+TEST(WindowCache, KeepsTheNewestRows) {
+  WindowCache cache(test_shape(), 4);
   EXPECT_EQ(cache.kind(), "RotatingKVCache");
   EXPECT_EQ(cache.max_size(), 4);
   EXPECT_TRUE(same_rows(update(cache, 3), numbers(0, 3)));
@@ -22,8 +22,8 @@ TEST(RotatingKVCache, KeepsTheNewestRows) {
   EXPECT_EQ(cache.offset(), 8);
 }
 
-TEST(RotatingKVCache, AlwaysKeepsTheFirstRows) {
-  RotatingKVCache cache(test_shape(), 5, 2);
+TEST(WindowCache, AlwaysKeepsTheFirstRows) {
+  WindowCache cache(test_shape(), 5, 2);
   update(cache, 200);
   EXPECT_TRUE(same_rows(*cache.view(), {0, 1, 197, 198, 199}));
   EXPECT_TRUE(same_rows(update(cache, 1), {0, 1, 198, 199, 200}));
@@ -34,11 +34,11 @@ TEST(RotatingKVCache, AlwaysKeepsTheFirstRows) {
 }
 
 // Two first rows and a window of three, by appends that are longer than both.
-TEST(RotatingKVCache, LongAppendsLeaveTheFirstAndTheNewestRows) {
-  RotatingKVCache once(test_shape(), 5, 2);
+TEST(WindowCache, LongAppendsLeaveTheFirstAndTheNewestRows) {
+  WindowCache once(test_shape(), 5, 2);
   update(once, 6);
   EXPECT_TRUE(same_rows(*once.view(), {0, 1, 3, 4, 5}));
-  RotatingKVCache twice(test_shape(), 5, 2);
+  WindowCache twice(test_shape(), 5, 2);
   update(twice, 8);
   EXPECT_TRUE(same_rows(*twice.view(), {0, 1, 5, 6, 7}));
   update(twice, 6);
@@ -46,15 +46,15 @@ TEST(RotatingKVCache, LongAppendsLeaveTheFirstAndTheNewestRows) {
   EXPECT_EQ(twice.offset(), 14);
 }
 
-TEST(RotatingKVCache, ShortSequencesHaveEveryRowOnce) {
-  RotatingKVCache cache(test_shape(), 6, 4);
+TEST(WindowCache, ShortSequencesHaveEveryRowOnce) {
+  WindowCache cache(test_shape(), 6, 4);
   EXPECT_TRUE(same_rows(update(cache, 3), numbers(0, 3)));
   EXPECT_TRUE(same_rows(update(cache, 2), numbers(0, 5)));
   EXPECT_TRUE(same_rows(*cache.view(), numbers(0, 5)));
 }
 
-TEST(RotatingKVCache, MemoryIsBounded) {
-  RotatingKVCache cache(test_shape(), 8);
+TEST(WindowCache, MemoryIsBounded) {
+  WindowCache cache(test_shape(), 8);
   pass(cache, 1);
   const auto one_page = cache.nbytes();
   for (int i = 0; i < 1000; ++i) {
@@ -63,8 +63,8 @@ TEST(RotatingKVCache, MemoryIsBounded) {
   EXPECT_LE(cache.nbytes(), 2 * one_page);
 }
 
-TEST(RotatingKVCache, CanBeTrimmedUntilRowsAreForgotten) {
-  RotatingKVCache cache(test_shape(), 4);
+TEST(WindowCache, CanBeTrimmedUntilRowsAreForgotten) {
+  WindowCache cache(test_shape(), 4);
   update(cache, 3);
   EXPECT_TRUE(cache.is_trimmable());
   EXPECT_EQ(cache.trim(1), 1);
@@ -74,8 +74,8 @@ TEST(RotatingKVCache, CanBeTrimmedUntilRowsAreForgotten) {
   EXPECT_TRUE(same_rows(*cache.view(), numbers(0, 4)));
 }
 
-TEST(RotatingKVCache, RollBackAfterManyRowsRestoresTheWindow) {
-  RotatingKVCache cache(test_shape(), 4, 1);
+TEST(WindowCache, RollBackAfterManyRowsRestoresTheWindow) {
+  WindowCache cache(test_shape(), 4, 1);
   update(cache, 150);
   cache.begin();
   pass(cache, 100);
@@ -88,8 +88,8 @@ TEST(RotatingKVCache, RollBackAfterManyRowsRestoresTheWindow) {
   EXPECT_TRUE(same_rows(*cache.view(), {0, 150, 151, 152}));
 }
 
-TEST(RotatingKVCache, CopyIsIndependent) {
-  RotatingKVCache cache(test_shape(), 4);
+TEST(WindowCache, CopyIsIndependent) {
+  WindowCache cache(test_shape(), 4);
   update(cache, 100);
   const auto other = cache.copy();
   update(cache, 200);
@@ -97,14 +97,14 @@ TEST(RotatingKVCache, CopyIsIndependent) {
   EXPECT_TRUE(same_rows(update(*other, 1), numbers(97, 4)));
 }
 
-TEST(RotatingKVCache, RefusesSizesThatMakeNoSense) {
-  EXPECT_THROW(RotatingKVCache(test_shape(), 0), Error);
-  EXPECT_THROW(RotatingKVCache(test_shape(), 4, 4), Error);
-  EXPECT_THROW(RotatingKVCache(test_shape(), 4, -1), Error);
+TEST(WindowCache, RefusesSizesThatMakeNoSense) {
+  EXPECT_THROW(WindowCache(test_shape(), 0), Error);
+  EXPECT_THROW(WindowCache(test_shape(), 4, 4), Error);
+  EXPECT_THROW(WindowCache(test_shape(), 4, -1), Error);
 }
 
-TEST(RotatingKVCache, MasksOfSeveralRows) {
-  RotatingKVCache cache(test_shape(), 4);
+TEST(WindowCache, MasksOfSeveralRows) {
+  WindowCache cache(test_shape(), 4);
   EXPECT_EQ(cache.make_mask(4, 0).kind, Mask::Kind::kCausal);
   EXPECT_EQ(cache.make_mask(5, 0).kind, Mask::Kind::kArray);
   update(cache, 10);
@@ -115,8 +115,8 @@ TEST(RotatingKVCache, MasksOfSeveralRows) {
   EXPECT_EQ(update(cache, 2).keys.shape(2), 5);
 }
 
-TEST(RotatingKVCache, MasksOfOneRow) {
-  RotatingKVCache cache(test_shape(), 4);
+TEST(WindowCache, MasksOfOneRow) {
+  WindowCache cache(test_shape(), 4);
   EXPECT_EQ(cache.make_mask(1, 0).kind, Mask::Kind::kNone);
   EXPECT_EQ(cache.make_mask(1, 2).kind, Mask::Kind::kNone);
   update(cache, 2);

@@ -13,10 +13,10 @@ namespace saker::cache {
 // (mlx-lm's default): attention leans on them.
 inline constexpr int kRotatingDefaultKeep = 4;
 
-class RotatingKVCache final : public PagedCache {
+class WindowCache final : public PagedCache {
  public:
   // Throws kInvalidArgument unless 0 <= keep < max_size.
-  RotatingKVCache(const kernels::KvShape& shape, int max_size, int keep = 0);
+  WindowCache(const kernels::KvShape& shape, int max_size, int keep = 0);
 
   std::string_view kind() const override {
     return is_quantized() ? "QuantizedRotatingKVCache" : "RotatingKVCache";
@@ -34,7 +34,7 @@ class RotatingKVCache final : public PagedCache {
   std::unique_ptr<LayerCache> copy() const override;
 
  private:
-  RotatingKVCache(const RotatingKVCache& other) = default;
+  WindowCache(const WindowCache& other) = default;
 
   int max_size_;
   int keep_;
