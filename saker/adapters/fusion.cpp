@@ -8,7 +8,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/foreign/foreign_source.h"
+#include "saker/load/importers/import_model.h"
 #include "saker/load/safetensors.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ AdapterSource read_checked(const fs::path& adapter) {
 
 load::LoadedCheckpoint load_base(const fs::path& model) {
   require(
-      !load::foreign::is_foreign(model),
+      !load::importers::is_imported(model),
       ErrorCode::kUnsupported,
       "{}: is in another program's format, expected a folder of MLX's; 'saker convert' writes one",
       quote_path(model)

@@ -2,7 +2,7 @@
 #include "saker/adapters/resized.h"
 
 #include "saker/base/error.h"
-#include "saker/load/foreign/foreign_source.h"
+#include "saker/load/importers/import_model.h"
 #include "saker/load/npz.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
@@ -90,7 +90,7 @@ bool find_own_vocabulary(const std::filesystem::path& model, const std::filesyst
   const auto dir = adapter_folder(adapter);
   const auto weights = load::find_adapter_weights(dir);
   const auto rows = weights ? table_rows(dir / weights->file) : std::vector<std::int64_t>();
-  if (rows.empty() || load::foreign::is_foreign(model)) {
+  if (rows.empty() || load::importers::is_imported(model)) {
     return false;
   }
   for (const auto& file : load::find_weight_files(model).paths) {

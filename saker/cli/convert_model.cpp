@@ -10,7 +10,7 @@
 #include "saker/cli/usage/checks.h"
 #include "saker/cli/writing_progress.h"
 #include "saker/load/convert/convert_model.h"
-#include "saker/load/foreign/modelfile.h"
+#include "saker/load/importers/modelfile.h"
 #include "saker/load/model_dir.h"
 
 #include <CLI/CLI.hpp>

@@ -5,7 +5,7 @@
 #include "saker/cli/command.h"
 #include "saker/cli/model_args.h"
 #include "saker/cli/output.h"
-#include "saker/load/foreign/open_texts.h"
+#include "saker/load/importers/open_texts.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/chat_template.h"
 

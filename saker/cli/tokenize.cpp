@@ -8,7 +8,7 @@
 #include "saker/cli/request_fields.h"
 #include "saker/cli/result_json.h"
 #include "saker/cli/usage/checks.h"
-#include "saker/load/foreign/open_texts.h"
+#include "saker/load/importers/open_texts.h"
 #include "saker/load/model_dir.h"
 #include "saker/text/tokenizer.h"
 

@@ -16,7 +16,7 @@
 #include "saker/kernels/linear.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
-#include "saker/load/foreign/open_texts.h"
+#include "saker/load/importers/open_texts.h"
 #include "saker/load/model_dir.h"
 
 #include <spdlog/spdlog.h>

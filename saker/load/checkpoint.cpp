@@ -4,9 +4,9 @@
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
-#include "saker/load/foreign/foreign_source.h"
-#include "saker/load/foreign/lazy_tensor.h"
-#include "saker/load/foreign/model_folder.h"
+#include "saker/load/importers/import_model.h"
+#include "saker/load/importers/lazy_tensor.h"
+#include "saker/load/importers/model_folder.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
@@ -35,14 +35,14 @@ namespace {
 constexpr std::size_t kListed = 3;
 
 CheckpointSource read_source(const std::filesystem::path& path) {
-  if (auto other = foreign::open_foreign(path)) {
+  if (auto other = importers::open_imported(path)) {
     return {
         .config = std::move(other->config),
-        .tensors = foreign::make_tensors(*other),
+        .tensors = importers::make_tensors(*other),
         .warnings = std::move(other->notes),
     };
   }
-  foreign::ModelFolder folder = foreign::read_model_folder(path);
+  importers::ModelFolder folder = importers::read_model_folder(path);
   return {
       .config = std::move(folder.config),
       .tensors = std::move(folder.read.tensors),

@@ -5,7 +5,7 @@
 // can do that, and copied else: the model is there when the original has gone.
 
 #include "saker/load/convert/convert_model.h"
-#include "saker/load/foreign/modelfile.h"
+#include "saker/load/importers/modelfile.h"
 #include "saker/load/named_models.h"
 
 #include <filesystem>

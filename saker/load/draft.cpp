@@ -3,8 +3,8 @@
 
 #include "saker/base/json.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/foreign/foreign_source.h"
-#include "saker/load/foreign/model_folder.h"
+#include "saker/load/importers/import_model.h"
+#include "saker/load/importers/model_folder.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/quantization.h"
 #include "saker/load/safetensors.h"
@@ -28,7 +28,7 @@ class DraftWeights {
       : errors_(std::make_shared<const TensorErrors>(std::move(errors))),
         weights_(load::weights_of(std::move(tensors), parse_quantization(config), errors_)) {}
 
-  explicit DraftWeights(foreign::ModelFolder folder)
+  explicit DraftWeights(importers::ModelFolder folder)
       : DraftWeights(std::move(folder.read.tensors), folder.config, std::move(folder.read.errors)) {
   }
 
@@ -47,7 +47,7 @@ class DraftWeights {
   nn::Weights weights_;
 };
 
-LoadedDraft load_dflash(foreign::ModelFolder folder, const models::ModelInfo& target) {
+LoadedDraft load_dflash(importers::ModelFolder folder, const models::ModelInfo& target) {
   LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
   const models::DflashConfig read = models::read_dflash_config(folder.config);
   models::check_target(read, target);
@@ -61,7 +61,7 @@ LoadedDraft load_dflash(foreign::ModelFolder folder, const models::ModelInfo& ta
   return loaded;
 }
 
-LoadedDraft load_assistant(foreign::ModelFolder folder, const models::ModelInfo& target) {
+LoadedDraft load_assistant(importers::ModelFolder folder, const models::ModelInfo& target) {
   LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
   const auto read = models::read_gemma4_assistant_config(folder.config);
   models::check_target(read, target);
@@ -72,7 +72,9 @@ LoadedDraft load_assistant(foreign::ModelFolder folder, const models::ModelInfo&
 }
 
 // None unless the folder holds an MTP head by itself.
-std::optional<LoadedDraft> load_mtp(foreign::ModelFolder folder, const models::ModelInfo& target) {
+std::optional<LoadedDraft> load_mtp(
+    importers::ModelFolder folder, const models::ModelInfo& target
+) {
   LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
   const Json config = folder.config;
   const DraftWeights weights(std::move(folder));
@@ -105,8 +107,8 @@ std::string_view draft_kind(const Json& config, std::span<const std::string> ten
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
   // Other programs' formats hold smaller models only.
-  if (!foreign::is_foreign(dir) && open_model_dir(dir).config) {
-    foreign::ModelFolder folder = foreign::read_model_folder(dir);
+  if (!importers::is_imported(dir) && open_model_dir(dir).config) {
+    importers::ModelFolder folder = importers::read_model_folder(dir);
     if (models::is_dflash_config(folder.config)) {
       return load_dflash(std::move(folder), target);
     }

@@ -2,8 +2,8 @@
 // Any bytes as a GGUF file, or as the parts of a split one, each from its "GGUF" on: a typed error,
 // or a model whose tensors can all be made and whose tokenizer the engine takes or refuses.
 #include "saker/base/error.h"
-#include "saker/load/foreign/lazy_tensor.h"
 #include "saker/load/gguf/gguf_model.h"
+#include "saker/load/importers/lazy_tensor.h"
 #include "saker/text/tokenizer.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "saker/base/error.h"
 #include "saker/cli/named/modelfile_options.h"
 #include "saker/cli/request_fields.h"
-#include "saker/load/foreign/modelfile.h"
+#include "saker/load/importers/modelfile.h"
 
 #include "tests/fuzz/input.h"
 

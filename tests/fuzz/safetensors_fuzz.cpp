@@ -3,7 +3,7 @@
 // weights of a model in every quantized format of other tools: typed errors, or tensors.
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
-#include "saker/load/foreign/quantized_folder.h"
+#include "saker/load/importers/quantized_folder.h"
 #include "saker/load/safetensors.h"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 using saker::Tensor;
 using saker::load::TensorMap;
 
-void make_all(const saker::load::foreign::ForeignModel& model, std::size_t size) {
+void make_all(const saker::load::importers::ImportedModel& model, std::size_t size) {
   for (const auto& tensor : model.tensors) {
     std::vector<std::vector<std::byte>> made;
     std::vector<std::byte*> places;
@@ -36,7 +36,7 @@ void make_all(const saker::load::foreign::ForeignModel& model, std::size_t size)
 void read_as(const saker::Json& section, const TensorMap& tensors, std::size_t size) {
   try {
     make_all(
-        saker::load::foreign::read_quantized({{"quantization_config", section}}, tensors).value(),
+        saker::load::importers::read_quantized({{"quantization_config", section}}, tensors).value(),
         size
     );
   } catch (const saker::Error&) {  // Most tensors are no modules.

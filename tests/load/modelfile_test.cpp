@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/foreign/modelfile.h"
+#include "saker/load/importers/modelfile.h"
 
 #include "saker/base/error.h"
 

@@ -4,7 +4,7 @@
 // The PARAMETER lines of a Modelfile as request options: by their names here or by ollama's.
 
 #include "saker/base/json.h"
-#include "saker/load/foreign/modelfile.h"
+#include "saker/load/importers/modelfile.h"
 
 #include <string>
 #include <vector>

@@ -8,10 +8,10 @@
 #include "saker/load/convert/conversion.h"
 #include "saker/load/convert/mlx_weights.h"
 #include "saker/load/convert/tensor_steps.h"
-#include "saker/load/foreign/foreign_source.h"
-#include "saker/load/foreign/lazy_tensor.h"
-#include "saker/load/foreign/model_folder.h"
-#include "saker/load/foreign/placeholder_tensors.h"
+#include "saker/load/importers/import_model.h"
+#include "saker/load/importers/lazy_tensor.h"
+#include "saker/load/importers/model_folder.h"
+#include "saker/load/importers/placeholder_tensors.h"
 #include "saker/load/model_dir.h"
 #include "saker/load/safetensors.h"
 #include "saker/load/weight_files.h"
@@ -85,8 +85,8 @@ struct Source {
   Json config;
   TensorMap tensors;
   std::vector<std::string> warnings;
-  const foreign::PlaceholderTensors* made = nullptr;  // Knows the tensors that have no bytes yet.
-  std::filesystem::path folder;                       // With texts and a draft; empty: `files`.
+  const importers::PlaceholderTensors* made = nullptr;  // Knows the tensors that have no bytes yet.
+  std::filesystem::path folder;                         // With texts and a draft; empty: `files`.
   std::map<std::string, std::string> files;
 };
 
@@ -129,7 +129,7 @@ ConvertReport convert_source(
 }
 
 Source open_folder(const std::filesystem::path& folder) {
-  foreign::ModelFolder source = foreign::read_model_folder(folder);
+  importers::ModelFolder source = importers::read_model_folder(folder);
   return {
       .config = std::move(source.config),
       .tensors = std::move(source.read.tensors),
@@ -140,17 +140,17 @@ Source open_folder(const std::filesystem::path& folder) {
 }
 
 // A file as it is has no steps; folders have, as their tensors have their makers' names.
-ConvertReport convert_foreign(
-    const foreign::ForeignModel& model,
+ConvertReport convert_imported(
+    const importers::ImportedModel& model,
     const std::filesystem::path& target,
     const ConvertOptions& options
 ) {
   const bool bare = !options.quantize && !options.dequantize && !options.dtype &&
                     options.draft.empty() && model.folder.empty();
   if (bare) {
-    return foreign::write_foreign(model, target, options);
+    return importers::write_imported(model, target, options);
   }
-  const foreign::PlaceholderTensors made(model);
+  const importers::PlaceholderTensors made(model);
   return convert_source(
       {.config = model.config,
        .tensors = made.tensors(),
@@ -177,8 +177,8 @@ ConvertReport convert_model(
     const std::filesystem::path& target,
     const ConvertOptions& options
 ) {
-  const auto other = foreign::open_foreign(source);
-  return other ? convert_foreign(*other, target, options)
+  const auto other = importers::open_imported(source);
+  return other ? convert_imported(*other, target, options)
                : convert_source(open_folder(source), target, options);
 }
 

@@ -58,7 +58,7 @@ std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t cou
 // What a slice reads: the files' bytes, or rows that were made for it.
 class SliceSource {
  public:
-  SliceSource(const Slice& slice, const foreign::PlaceholderTensors* made)
+  SliceSource(const Slice& slice, const importers::PlaceholderTensors* made)
       : slice_(slice), made_(made) {}
 
   // A part's tensor from byte `offset` on, within what the slice covers.
@@ -75,12 +75,12 @@ class SliceSource {
 
  private:
   struct Rows {
-    foreign::PlaceholderTensors::Source source;
+    importers::PlaceholderTensors::Source source;
     std::size_t first = 0;
     std::vector<std::byte> bytes;
   };
 
-  const Rows& rows_of(const foreign::PlaceholderTensors::Source& source) {
+  const Rows& rows_of(const importers::PlaceholderTensors::Source& source) {
     for (const Rows& rows : made_rows_) {
       if (rows.source.tensor == source.tensor && rows.source.output == source.output) {
         return rows;
@@ -90,8 +90,8 @@ class SliceSource {
     return made_rows_.back();
   }
 
-  void make(const foreign::PlaceholderTensors::Source& source) {
-    const foreign::LazyTensor& tensor = *source.tensor;
+  void make(const importers::PlaceholderTensors::Source& source) {
+    const importers::LazyTensor& tensor = *source.tensor;
     const std::int64_t row = slice_.step->part_elements() / tensor.rows;
     const std::int64_t first = slice_.begin / row;
     const std::int64_t count = (slice_.begin + slice_.count + row - 1) / row - first;
@@ -104,7 +104,7 @@ class SliceSource {
   }
 
   const Slice& slice_;
-  const foreign::PlaceholderTensors* made_;
+  const importers::PlaceholderTensors* made_;
   std::vector<Rows> made_rows_;  // Of one tensor each, three at most.
 };
 
@@ -118,7 +118,7 @@ void for_blocks(std::size_t count, Body&& body) {
 
 class SliceRun {
  public:
-  SliceRun(const Slice& slice, const foreign::PlaceholderTensors* made, ModelWriter& writer)
+  SliceRun(const Slice& slice, const importers::PlaceholderTensors* made, ModelWriter& writer)
       : slice_(slice),
         source_(slice, made),
         step_(*slice.step),
@@ -295,7 +295,7 @@ struct Work {
 };
 
 // Values of a slice of the step: whole rows of what is made.
-std::int64_t slice_size(const TensorStep& step, const foreign::PlaceholderTensors* made) {
+std::int64_t slice_size(const TensorStep& step, const importers::PlaceholderTensors* made) {
   std::int64_t size = kSlice;
   for (const auto* tensor : {&step.source, step.scales ? &*step.scales : nullptr}) {
     const auto source =
@@ -311,7 +311,7 @@ std::int64_t slice_size(const TensorStep& step, const foreign::PlaceholderTensor
   return size;
 }
 
-Work cut(const std::vector<TensorStep>& steps, const foreign::PlaceholderTensors* made) {
+Work cut(const std::vector<TensorStep>& steps, const importers::PlaceholderTensors* made) {
   Work work;
   for (const TensorStep& step : steps) {
     const std::int64_t elements = step.part_elements();
@@ -379,7 +379,7 @@ std::vector<PlannedTensor> outputs_of(const TensorStep& step) {
 
 void run_steps(
     const std::vector<TensorStep>& steps,
-    const foreign::PlaceholderTensors* made,
+    const importers::PlaceholderTensors* made,
     ModelWriter& writer,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 ) {

@@ -6,7 +6,7 @@
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
 #include "saker/load/convert/mlx_weights.h"
-#include "saker/load/foreign/placeholder_tensors.h"
+#include "saker/load/importers/placeholder_tensors.h"
 #include "saker/load/model_writer.h"
 
 #include <cstddef>
@@ -48,7 +48,7 @@ std::vector<PlannedTensor> outputs_of(const TensorStep& step);
 // there is one, are made as each slice needs them. `progress` as in ConvertOptions.
 void run_steps(
     const std::vector<TensorStep>& steps,
-    const foreign::PlaceholderTensors* made,
+    const importers::PlaceholderTensors* made,
     ModelWriter& writer,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 );

@@ -6,12 +6,12 @@
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
-#include "saker/load/foreign/quantization_section.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
 #include "saker/load/gguf/gguf_types.h"
+#include "saker/load/importers/quantization_section.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +33,8 @@
 namespace saker::load::gguf {
 namespace {
 
-using foreign::ForeignModel;
-using foreign::LazyTensor;
+using importers::ImportedModel;
+using importers::LazyTensor;
 
 // Values that are looked at together.
 constexpr std::size_t kBlock = 1 << 12;
@@ -48,8 +48,8 @@ class Model {
         family_(family_of(header_)),
         dtype_(model_dtype()) {}
 
-  ForeignModel texts() const {
-    ForeignModel model;
+  ImportedModel texts() const {
+    ImportedModel model;
     model.config = model_config(header_, family_, rope_factors());
     add_token_ids(header_, model.config);
     TokenizerFiles tokenizer = tokenizer_files(header_);
@@ -58,8 +58,8 @@ class Model {
     return model;
   }
 
-  ForeignModel build() {
-    ForeignModel model = texts();
+  ImportedModel build() {
+    ImportedModel model = texts();
     for (const TensorEntry& entry : header_.tensors) {
       if (const auto role = role_of(header_, family_, entry.name)) {
         model.tensors.push_back(derived(entry, *role));
@@ -68,7 +68,7 @@ class Model {
     std::ranges::sort(model.tensors, {}, [](const LazyTensor& tensor) -> const std::string& {
       return tensor.outputs.front().name;
     });
-    foreign::add_quantization(model.config, formats_);
+    importers::add_quantization(model.config, formats_);
     if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
       model.config["torch_dtype"] = float_name(dtype_);
     }
@@ -295,7 +295,7 @@ class Model {
     return true;
   }
 
-  void add_notes(ForeignModel& model) const {
+  void add_notes(ImportedModel& model) const {
     for (const auto& [type, count] : dequantized_) {
       model.notes.push_back(fmt::format(
           "{} {} of {} {} no format of MLX that holds {}: written as float16",
@@ -320,15 +320,15 @@ class Model {
 
 }  // namespace
 
-ForeignModel open_gguf(const std::filesystem::path& path, Values values) {
+ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
   return Model(open_parts(path), values).build();
 }
 
-ForeignModel open_gguf_texts(const std::filesystem::path& path) {
+ImportedModel open_gguf_texts(const std::filesystem::path& path) {
   return Model(open_parts(path)).texts();
 }
 
-ForeignModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
   std::vector<Part> parts;
   parts.reserve(files.size());
   for (const auto file : files) {

@@ -6,7 +6,7 @@
 // become the model's dtype (float16 with codes, else the embedding's) where that holds all of their
 // numbers.
 
-#include "saker/load/foreign/lazy_tensor.h"
+#include "saker/load/importers/lazy_tensor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,14 +23,16 @@ enum class Values : std::uint8_t { kThere, kToCome };
 // Any part of a model in several files names it. Reads headers, norms and scales only; the tensors
 // keep the files mapped. Throws as open_parts, family_of, model_config and tokenizer_files do, and
 // kCorruptData for tensors that don't fit the metadata.
-foreign::ForeignModel open_gguf(const std::filesystem::path& path, Values values = Values::kThere);
+importers::ImportedModel open_gguf(
+    const std::filesystem::path& path, Values values = Values::kThere
+);
 
 // The model without tensors: configuration (without quantization), texts and their notes. Reads
 // headers only.
-foreign::ForeignModel open_gguf_texts(const std::filesystem::path& path);
+importers::ImportedModel open_gguf_texts(const std::filesystem::path& path);
 
 // As open_gguf, of all files in memory, which must outlive the model.
-foreign::ForeignModel read_gguf(
+importers::ImportedModel read_gguf(
     std::span<const std::span<const std::byte>> files, std::string_view what
 );
 

@@ -5,12 +5,12 @@
 #include "saker/base/json.h"
 #include "saker/base/utf8.h"
 #include "saker/load/draft.h"
-#include "saker/load/foreign/foreign_source.h"
-#include "saker/load/foreign/lazy_tensor.h"
-#include "saker/load/foreign/leftover_section.h"
-#include "saker/load/foreign/open_texts.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
+#include "saker/load/importers/import_model.h"
+#include "saker/load/importers/lazy_tensor.h"
+#include "saker/load/importers/leftover_section.h"
+#include "saker/load/importers/open_texts.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/memory_need.h"
 #include "saker/load/inspect/tensor_check.h"
@@ -264,20 +264,20 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
   );
   result.model = summarise_config(config);
   auto [headers, read] = read_headers(path, config, result);
-  const foreign::PlainConfig plain = foreign::without_leftover(config, read);
+  const importers::PlainConfig plain = importers::without_leftover(config, read);
   if (!plain.warning.empty()) {
     result.warnings.push_back(plain.warning);
   }
-  std::optional<foreign::ForeignModel> other;
+  std::optional<importers::ImportedModel> other;
   nn::QuantizationConfig quantization;
   check(result, [&] {
     require(
-        weights == Weights::kThere || !foreign::is_foreign(path),
+        weights == Weights::kThere || !importers::is_imported(path),
         ErrorCode::kUnsupported,
         "its weights are quantized by another tool: whether they can be read shows when they are "
         "there"
     );
-    other = foreign::open_foreign(path);
+    other = importers::open_imported(path);
     quantization = parse_quantization(other ? other->config : plain.config);
   });
   result.model->quantization = describe_quantization(quantization);
@@ -320,7 +320,7 @@ Inspection inspect_model(const fs::path& path, std::optional<int> kv_bits, Weigh
 Inspection inspect_gguf(const fs::path& path, std::optional<int> kv_bits, Weights weights) {
   Inspection result;
   result.kind = PathKind::kModel;
-  const foreign::ForeignModel model = gguf::open_gguf(
+  const importers::ImportedModel model = gguf::open_gguf(
       path, weights == Weights::kThere ? gguf::Values::kThere : gguf::Values::kToCome
   );
   result.model = summarise_config(model.config);

@@ -61,9 +61,9 @@ void add_totals(Inspection& result, const Headers& headers) {
   }
 }
 
-Headers lazy_headers(const foreign::ForeignModel& model) {
+Headers lazy_headers(const importers::ImportedModel& model) {
   Headers headers;
-  for (const PlannedTensor& output : foreign::all_outputs(model)) {
+  for (const PlannedTensor& output : importers::all_outputs(model)) {
     SafetensorsEntry entry;
     entry.name = output.name;
     entry.dtype_name = dtype_name(output.dtype);

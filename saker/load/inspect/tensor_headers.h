@@ -3,7 +3,7 @@
 
 // The tensors of what is inspected, by name, from the headers of its files.
 
-#include "saker/load/foreign/lazy_tensor.h"
+#include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/safetensors.h"
 #include "saker/models/tensor_roster.h"
@@ -31,7 +31,7 @@ void add_npz(Inspection& result, Headers& headers, const std::filesystem::path& 
 void add_totals(Inspection& result, const Headers& headers);
 
 // Those that are made when the model is loaded.
-Headers lazy_headers(const foreign::ForeignModel& model);
+Headers lazy_headers(const importers::ImportedModel& model);
 
 // Weights as a person counts them, see Inspection::parameters. Of codes by the inputs that `roster`
 // knows, where there is one, else by the width that the configuration says.

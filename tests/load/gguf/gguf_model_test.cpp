@@ -107,7 +107,7 @@ GgufBuilder llama(
   return builder;
 }
 
-foreign::ForeignModel open(const TemporaryDir& dir, const std::string& file) {
+importers::ImportedModel open(const TemporaryDir& dir, const std::string& file) {
   return open_gguf(dir.write("model.gguf", file));
 }
 
@@ -136,7 +136,7 @@ TEST(GgufModelTest, ConfigurationSaysWhatTheMetadataSays) {
 // Row 2j + half of a head in the file is row half * 8 + j here.
 TEST(GgufModelTest, RowsThatRotateAreHalfAHeadApart) {
   const TemporaryDir dir;
-  const auto tensors = foreign::make_tensors(open(dir, llama().file()));
+  const auto tensors = importers::make_tensors(open(dir, llama().file()));
   const auto file = numbers(2 * kHeadDim * kHidden);
   const auto ours = floats(tensors, "model.layers.0.self_attn.k_proj.weight");
   for (std::size_t head = 0; head < 2; ++head) {
@@ -158,7 +158,7 @@ TEST(GgufModelTest, OtherFamiliesKeepTheirRows) {
   builder.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
   builder.tensor("blk.0.attn_q.weight", {kHidden, kHidden}, kF32, f32(kHidden * kHidden));
   builder.tensor("blk.0.attn_q.bias", {kHidden}, kF32, f32(kHidden));
-  const auto tensors = foreign::make_tensors(open(dir, builder.file()));
+  const auto tensors = importers::make_tensors(open(dir, builder.file()));
   EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.q_proj.weight"), numbers(kHidden * kHidden));
   EXPECT_EQ(floats(tensors, "model.layers.0.self_attn.q_proj.bias"), numbers(kHidden));
 }
@@ -181,7 +181,7 @@ TEST(GgufModelTest, GemmaNormsLoseTheirOne) {
   EXPECT_EQ(model.config["model_type"], "gemma3_text");
   EXPECT_EQ(model.config["query_pre_attn_scalar"], 16);
   EXPECT_EQ(model.config["sliding_window"], 512);
-  const auto tensors = foreign::make_tensors(model);
+  const auto tensors = importers::make_tensors(model);
   const auto norm = floats(tensors, "model.layers.0.input_layernorm.weight");
   EXPECT_EQ(norm[0], -1.0F);
   EXPECT_EQ(norm[32], -0.5F);
@@ -201,7 +201,7 @@ TEST(GgufModelTest, NormsAreOfTheModelsDtypeWhereItHoldsThem) {
       kF32,
       bytes_as(std::vector<float>(kHidden, 1.0F + 0x1p-20F), DType::kFloat32)
   );
-  const auto tensors = foreign::make_tensors(open(dir, builder.file()));
+  const auto tensors = importers::make_tensors(open(dir, builder.file()));
   EXPECT_EQ(tensors.at("model.norm.weight").dtype, DType::kFloat16);
   EXPECT_EQ(floats(tensors, "model.norm.weight"), numbers(kHidden));
   EXPECT_EQ(tensors.at("model.layers.0.self_attn.q_proj.bias").dtype, DType::kFloat32);
@@ -222,7 +222,7 @@ TEST(GgufModelTest, CodesStayAndRotatedRowsMove) {
   EXPECT_EQ(model.config["quantization"], expected);
   EXPECT_EQ(model.config["torch_dtype"], "float16");
   EXPECT_TRUE(model.notes.size() == 1 && model.notes[0].find("vocabulary") != std::string::npos);
-  const auto tensors = foreign::make_tensors(model);
+  const auto tensors = importers::make_tensors(model);
   const auto& codes = tensors.at("model.layers.0.self_attn.q_proj.weight");
   EXPECT_EQ(codes.dtype, DType::kUInt32);
   EXPECT_EQ(codes.shape, (std::vector<std::int64_t>{64, 8}));

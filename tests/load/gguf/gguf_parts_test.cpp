@@ -64,7 +64,7 @@ struct Model {
 // By the gguf package: the first part has keys and no tensors.
 TEST(GgufParts, AnyPartNamesTheWholeModel) {
   const auto whole = open_gguf(golden() / "whole.gguf");
-  const auto expected = foreign::make_tensors(whole);
+  const auto expected = importers::make_tensors(whole);
   ASSERT_EQ(expected.size(), 5);
   const auto known = fingerprint(golden() / "split-00001-of-00004.gguf");
   for (int i = 1; i <= 4; ++i) {
@@ -72,7 +72,7 @@ TEST(GgufParts, AnyPartNamesTheWholeModel) {
     const auto model = open_gguf(path);
     EXPECT_EQ(model.config, whole.config);
     EXPECT_EQ(model.files, whole.files);
-    const auto tensors = foreign::make_tensors(model);
+    const auto tensors = importers::make_tensors(model);
     ASSERT_EQ(tensors.size(), expected.size());
     for (const auto& [name, tensor] : expected) {
       EXPECT_TRUE(std::ranges::equal(tensors.at(name).bytes(), tensor.bytes())) << name;

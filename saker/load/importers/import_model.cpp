@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/load/importers/import_model.h"
+
+#include "saker/base/json/json_numbers.h"
+#include "saker/load/gguf/gguf_model.h"
+#include "saker/load/importers/quantized_folder.h"
+#include "saker/load/model_writer.h"
+#include "saker/load/quantization.h"
+#include "saker/models/detect.h"
+#include "saker/models/model.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace saker::load::importers {
+namespace {
+
+// Weights as people count them: codes hold several, and their scales and biases are none.
+std::int64_t parameters_of(const LazyTensor& tensor, const nn::QuantizationConfig& config) {
+  const PlannedTensor& first = tensor.outputs.front();
+  std::int64_t elements = 1;
+  for (const std::int64_t size : first.shape) {
+    elements *= size;
+  }
+  if (tensor.outputs.size() == 1 || !config.format) {
+    return elements;
+  }
+  const auto own = config.overrides.find(first.name.substr(0, first.name.rfind('.')));
+  const bool has_own = own != config.overrides.end() && own->second;
+  return elements * 32 / (has_own ? own->second->bits : config.format->bits);
+}
+
+}  // namespace
+
+std::optional<ImportedModel> open_imported(const std::filesystem::path& source) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(source, ignored) ? std::optional(gguf::open_gguf(source))
+                                                           : open_quantized(source);
+}
+
+bool is_imported(const std::filesystem::path& source) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(source, ignored) || is_quantized(source);
+}
+
+ConvertReport write_imported(
+    const ImportedModel& model, const std::filesystem::path& target, const ConvertOptions& options
+) {
+  std::vector<std::string> names;
+  for (const PlannedTensor& output : all_outputs(model)) {
+    names.push_back(output.name);
+  }
+  models::check_config(models::detect_architecture(model.config, names).config);
+  const auto quantization = parse_quantization(model.config);
+  ModelWriter writer(target, all_outputs(model), options.max_shard_bytes);
+  ConvertReport report;
+  for (const LazyTensor& tensor : model.tensors) {
+    report.parameters += parameters_of(tensor, quantization);
+    report.tensors += tensor.outputs.size();
+    for (const PlannedTensor& output : tensor.outputs) {
+      report.bytes += output.nbytes();
+    }
+  }
+  write_tensors(model, writer, options.progress);
+  writer.write_text("config.json", write_json(model.config, 4));
+  for (const auto& [name, text] : model.files) {
+    writer.write_text(name, text);
+    report.copied.push_back(name);
+  }
+  if (!model.folder.empty()) {
+    report.copied = writer.copy_files(model.folder);
+  }
+  report.warnings = model.notes;
+  writer.commit(report.parameters);
+  return report;
+}
+
+}  // namespace saker::load::importers
