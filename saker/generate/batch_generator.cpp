@@ -32,7 +32,7 @@ struct BatchGenerator::Work {
   bool wants_token;                    // The rows end at the sequence's last token.
   Speculator::Draft* draft = nullptr;  // Of an answer: its draft tokens, whose rows follow.
 
-  std::span<const std::int32_t> draft() const {
+  std::span<const std::int32_t> draft_tokens() const {
     return draft == nullptr ? std::span<const std::int32_t>() : draft->tokens;
   }
 };
@@ -280,7 +280,7 @@ bool BatchGenerator::run(std::span<const Work> works) {
     // Nothing of the pass was kept: the sequences that can run alone go on, if need be without
     // drafts.
     const bool alone = works.size() == 1;
-    if (alone && works.front().draft().empty()) {
+    if (alone && works.front().draft_tokens().empty()) {
       finish(*works.front().sequence, EndReason::kFailed, std::current_exception());
       return false;
     }
@@ -305,7 +305,7 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
         .adapter = sequence.request.adapter,
         .int8 = limits_.fast_prefill && sequence.generated == 0,
     });
-    const std::span<const std::int32_t> draft = work.draft();
+    const std::span<const std::int32_t> draft = work.draft_tokens();
     span.tokens.insert(span.tokens.end(), draft.begin(), draft.end());
     span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
   }
@@ -414,10 +414,10 @@ std::int32_t BatchGenerator::pick(const Work& work, int row, std::span<float> lo
   const std::int64_t position = sequence.position();
   const auto index = static_cast<std::size_t>(row);
   if (sequence.request.speculation.acceptance == Acceptance::kCoupled ||
-      index >= work.draft().size()) {
+      index >= work.draft_tokens().size()) {
     return sequence.sampler.choose(logits, sequence.context, position);
   }
-  const std::int32_t draft = work.draft()[index];
+  const std::int32_t draft = work.draft_tokens()[index];
   const auto& chances = work.draft->chances;
   return sequence.sampler.accept_or_resample(
       sequence.sampler.distribution(logits, sequence.context, position),

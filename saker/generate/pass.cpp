@@ -49,8 +49,8 @@ RowLogits run_rows(
     }
   }
   nn::ForwardContext context(std::move(parts));
-  const bool captured = captured != nullptr && !captured->layers.empty();
-  if (captured) {
+  const bool captures = captured != nullptr && !captured->layers.empty();
+  if (captures) {
     context.captured_layers = captured->layers;
   }
   const int row_count = static_cast<int>(ids.size());
@@ -65,7 +65,7 @@ RowLogits run_rows(
     );
   }
   std::vector<mx::array> results = {result};
-  if (captured) {
+  if (captures) {
     captured->rows = std::move(context.captured);
     results.reserve(1 + captured->rows.size());
     for (const auto& [layer, rows] : captured->rows) {

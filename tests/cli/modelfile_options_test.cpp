@@ -56,7 +56,7 @@ TEST(ModelfileOptions, WarnOfWhatIsNotHere) {
 }
 
 TEST(ModelfileOptions, RefuseWhatNobodyKnows) {
-  for (const auto& [name, value] : std::vector<load::Modelfile::Parameter>{
+  for (const load::Modelfile::Parameter& parameter : std::vector<load::Modelfile::Parameter>{
            {"colour", "1"},
            {"temperature", "hot"},
            {"temperature", "-1"},
@@ -67,11 +67,9 @@ TEST(ModelfileOptions, RefuseWhatNobodyKnows) {
            {"prompt", "x"},
            {"id", "1"},
        }) {
-    expect_error(
-        ErrorCode::kInvalidArgument,
-        {"PARAMETER", name},
-        [&, &name = name, &value = value] { options_of({{name, value}}); }
-    );
+    expect_error(ErrorCode::kInvalidArgument, {"PARAMETER", parameter.first}, [&] {
+      options_of({parameter});
+    });
   }
 }
 
