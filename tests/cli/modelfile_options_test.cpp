@@ -67,7 +67,7 @@ TEST(ModelfileOptions, RefuseWhatNobodyKnows) {
            {"prompt", "x"},
            {"id", "1"},
        }) {
-    expect_error(ErrorCode::kInvalidArgument, {"PARAMETER", parameter.first}, [&] {
+    expect_error(ErrorCode::kInvalidArgument, {"PARAMETER", parameter.name}, [&] {
       options_of({parameter});
     });
   }
