@@ -151,7 +151,7 @@ template <typename Instruction>
   }
 }
 
-// A processor without BF16 or VNNI may run it with instructions that need neither.
+// Processors without BF16 or VNNI may run it too, with an Instruction that needs neither.
 template <typename Instruction>
 [[gnu::target("avx512f,avx512bf16,avx512vnni")]] void repeat_avx512() {
   typename Instruction::Sums registers[kSums] = {};

@@ -14,8 +14,8 @@
 // Codes, where the set multiplies pairs of int16: x is rounded to integers times a step, which is
 // the group's largest magnitude / 32512. `a` is the exact sum of code * integer, rounded to
 // float32, times the step. The group's sum is the sum of the integers times the step. E2M1 codes
-// are stored doubled and their scales halved. The method for the exact sum (codes/winograd.h)
-// changes no bit.
+// are multiplied as twice their values, with half their scales. The method for the exact sum
+// (codes/winograd.h) changes no bit.
 //
 // bf16 weights and other codes, where the set multiplies pairs of bf16: x is rounded to bf16. A
 // link of the chain takes two columns, the second of the pair first. 4-bit codes are multiplied as

@@ -20,8 +20,8 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 // Larger pages would waste too much of a buffer.
 constexpr std::size_t kMaxBytes = kBufferBytes / 4;
-// Below this, the unused rest of buffers and the rounding to huge pages would exceed the memory in
-// use.
+// Buffers start beyond this, so that their unused rests and the rounding to huge pages stay small
+// beside the memory in use.
 constexpr std::size_t kSingleBytes = kBufferBytes;
 
 std::size_t whole_lines(std::size_t bytes) {
