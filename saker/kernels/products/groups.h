@@ -132,7 +132,8 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::size_t group_bytes = weight.read_group_bytes();
-  // With several blocks the prefetch distance is a block, since each block is read to its end.
+  // With several blocks, prefetch starts behind all of them, since each is read to its end first. A
+  // single block is read in order.
   Prefetcher ahead = {
       weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
       kLineBytes * weight.group_bytes() / group_bytes,
