@@ -264,8 +264,8 @@ void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow
   scale_query(shape, from, to);
 }
 
-// Converts each scaled query to the form that Products multiply. load_row(head, row, to) gives the
-// scaled query.
+// Converts each scaled query to the form that Products multiply. The call load_row(head, row, to)
+// gives the scaled query.
 template <typename Products, typename Load>
 void load_queries_for(
     const AttendShape& shape, const AttendTile& tile, float* to, float* terms, const Load& load_row

@@ -92,7 +92,7 @@ struct AttendTile {
   const SeenKeys* seen;  // The span's, by row.
   int kv_head;
   int kv_heads;
-  int first;  // Flat rows [first, first + count) of each kv head.
+  int first;  // Flat rows [first, first + count) of each KV head.
   int count;
 };
 

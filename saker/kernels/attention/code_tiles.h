@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// int16 times codes of a page on AMX tiles. Codes are unsigned bytes there. An integer is an upper
-// and a lower signed byte, whose products are summed separately.
+// Products of int16 and a page's codes on AMX tiles. Codes are unsigned bytes there. An integer is
+// an upper and a lower signed byte, whose products are summed separately.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/tile.h"
@@ -30,7 +30,7 @@ template <int kBits>
   store_bytes_apart<WordOrder<kBits>>(integers, bytes, bytes + kTileElements);
 }
 
-// Location of a tile of codes, line by line.
+// A tile of codes in memory: its lines are `stride` bytes apart.
 struct CodeLines {
   const std::byte* at;
   std::ptrdiff_t stride;

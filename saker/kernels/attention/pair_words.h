@@ -49,8 +49,8 @@ struct PlainWords : Bf16Dot {
   }
 };
 
-// Words of codes. 4-bit codes become the first fraction bits of 16 + code: two instructions for 32
-// codes.
+// Words of codes. A 4-bit code becomes 16 + code, with its bits right behind the leading one: two
+// instructions for 32 codes.
 template <int kBits>
 struct CodeWords : Bf16Dot {
   static constexpr int kPairs = 16 / kBits;
