@@ -130,7 +130,7 @@ Words e4m3_codes(Floats x) {
   return (code & 0xffU) | sign >> 24;
 }
 
-// Ties go to zero, which has no sign; NaN gives 0.
+// Ties go to zero, which has no sign. NaN and infinity give 0.
 Words e2m1_codes(Floats x) {
   const Floats size = magnitude(x);
   Signed code{};
