@@ -12,8 +12,8 @@ namespace saker::kernels {
 
 // True when MLX's default device is the CPU: operations then run our bodies.
 bool on_cpu();
-// For tests: while `pretend` is true, `on_cpu` returns false and operations are MLX's own, as on a
-// GPU. Load models and make caches between two calls.
+// For tests: after pretend_gpu(true), `on_cpu` returns false and operations are MLX's own, as on a
+// GPU. Models and caches are valid only between the two calls that they were made between.
 void pretend_gpu(bool pretend);
 
 // Selects "cpu" or "gpu"; throws kUnsupported when this MLX has no GPU.

@@ -75,7 +75,8 @@ mx::array swap_halves(const mx::array& x) {
 }
 
 // Inputs: x [N, H, R] or with axes of 1 beside N; cos and sin [N, R / 2]; optionally both parts of
-// HeadWeights. Output: each half of x times cos, plus the other half times sin.
+// HeadWeights. Output: each half of x times cos, plus the other half times -sin (for the first) or
+// sin (for the second).
 std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
   const mx::array& x = inputs[0];
   const mx::Shape& table_shape = inputs[1].shape();
