@@ -22,8 +22,7 @@
 namespace saker::kernels {
 namespace {
 
-// Elements of a row that one call works on: rows are cut, so that a single wide row is shared by
-// threads too.
+// Elements of a row per call. Rows are cut, so that threads share a single wide row too.
 constexpr int kPiece = 2048;
 
 int pieces_of(int width) {
@@ -75,7 +74,7 @@ struct GatedBody {
   }
 };
 
-// The same of a product, whose inputs these are.
+// As GatedBody, for a deferred GEMM; `inputs` are the GEMM's.
 struct LinearGatedBody {
   static constexpr bool kFusableIntoGemm = true;
 
@@ -98,8 +97,8 @@ struct LinearGatedBody {
     };
   }
 
-  // Long prompts wait for memory: the next product makes its rows from gates and ups as it prepares
-  // them, where there are enough for all threads.
+  // Long prefills are bound by memory bandwidth. If there are enough rows for all threads, the next
+  // GEMM computes its rows from gates and ups while it prepares them.
   static bool makes_rows(const mx::array& rows) {
     return rows.shape(0) > kRowsPreparedAlone * thread_pool().size();
   }
@@ -197,7 +196,7 @@ mx::array activated(const mx::array& x, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
-// Inputs gate, up -> activation(gate) * up, of up's dtype.
+// Inputs gate, up -> activation(gate) * up, in up's dtype.
 template <Activation kKind>
 std::vector<mx::array> gate_with(const std::vector<mx::array>& inputs) {
   const auto gate = activated(mx::astype(inputs[0], mx::float32), kKind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gated activations of MLPs, elementwise, float32 inside; bits do not depend on shape or position.
+// Elementwise gated activations of MLPs, float32 inside. Bits do not depend on shape or position.
 
 #include "saker/kernels/mx.h"
 
@@ -16,11 +16,11 @@ enum class Activation : std::uint8_t {
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
 };
 
-// activation(gate) * up. `joined` [N, 2 * F] holds gate in columns [0, F) and up in [F, 2F), as a
-// joined projection gives them.
+// activation(gate) * up. `joined` [N, 2 * F] is the output of a merged projection: gate in columns
+// [0, F), up in [F, 2F).
 mx::array gated_activation(const mx::array& joined, Activation activation);
 
-// The same of gate and up [N, H, D] that lie anywhere.
+// As above, for gate and up [N, H, D] that lie anywhere.
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);
 
 mx::array gated_activation_reference(const mx::array& joined, Activation activation);

@@ -19,7 +19,7 @@
 namespace saker::kernels {
 namespace {
 
-// Rows of which the products are kept until they are added: few enough to stay in a cache.
+// Rows whose products are held until they are added: few enough to stay in a cache.
 constexpr int kChunkRows = 64;
 
 // row += strength * (scales * z + gains * row + offsets)
@@ -42,7 +42,7 @@ void add_to_row(const AdapterDelta& change, float strength, const float* z, floa
   }
 }
 
-// Floats that stay with their thread, so that passes do not fetch fresh pages each time.
+// Floats that stay with their thread, so that passes do not fault in fresh pages each time.
 class KeptFloats {
  public:
   float* take(std::size_t count) {
@@ -70,7 +70,7 @@ std::size_t product_floats(int rows, const PackedWeight& weight) {
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(weight.rows());
 }
 
-// Changes of the same rows. All that multiply x do so together.
+// Changes of the same rows. All products with x run together.
 class ChangeGroup {
  public:
   ChangeGroup(
@@ -101,7 +101,7 @@ class ChangeGroup {
   }
 
  private:
-  // The rows of x: where they lie if they follow each other, else gathered.
+  // The rows of x: in place if they are adjacent, else gathered.
   InputRows gather(const InputRows& x, int columns) {
     const int count = static_cast<int>(rows_.rows.size());
     const int first = rows_.rows.front();
@@ -119,7 +119,7 @@ class ChangeGroup {
     return {gathered, columns, 1, count};
   }
 
-  // inner_: per change what its `up` takes, of all rows.
+  // Sets inner_: per change the inputs of its `up`, for all rows.
   void multiply_down(const InputRows& x) {
     std::size_t floats = 0;
     for (const ChangedColumns& changed : changes_) {
@@ -139,7 +139,7 @@ class ChangeGroup {
     multiply_rows(bodies_, products);
   }
 
-  // Per change what is scaled and added, of some rows.
+  // Returns per change the z of rows [first, first + count).
   std::vector<InputRows> multiply_up(int first, int count) {
     std::size_t floats = 0;
     for (const ChangedColumns& changed : changes_) {
@@ -168,7 +168,7 @@ class ChangeGroup {
   std::vector<InputRows> inner_;
 };
 
-// What runs on the stream's thread.
+// The task that runs on the stream's thread.
 struct ChangeTask {
   const LinearBodies* bodies;
   std::vector<ChangedColumns> changes;

@@ -41,7 +41,7 @@ void check_arrays(const mx::array& q, const mx::array& k, const mx::array& v) {
   );
 }
 
-// `rows`, whose keys and values are of this shape.
+// Checks `rows` rows whose keys and values have shape `expected`.
 void check_spans(
     int rows,
     const KvShape& expected,
@@ -146,7 +146,7 @@ std::optional<NewRows> rows_of(const std::optional<NewRows>& rows, int first_row
   return NewRows{rows_of(rows->k, first_row, row_count), rows_of(rows->v, first_row, row_count)};
 }
 
-// One operation for each run of spans whose pages have the same form.
+// One operation per run of spans whose pages have the same form.
 mx::array attend_pages(
     const mx::array& q,
     const std::optional<NewRows>& rows,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention from MLX's own operations: the truth in tests, and the path of devices without bodies
-// of ours.
+// Attention from MLX's own operations: the reference in tests, and the path on devices without our
+// bodies.
 
 #include "saker/base/error.h"
 #include "saker/kernels/attend.h"
@@ -21,8 +21,8 @@ mx::array int_range(std::int64_t begin, std::int64_t end) {
   return mx::arange(static_cast<double>(begin), static_cast<double>(end), 1.0, mx::int32);
 }
 
-// q [n, H, D], keys [H_kv, S, D], values [H_kv, S, D_v], mask [n, S] (true: seen) -> [n, H, D_v],
-// step by step in float32.
+// q [n, H, D], keys [H_kv, S, D], values [H_kv, S, D_v], mask [n, S] (true: seen) -> [n, H, D_v].
+// Runs step by step in float32.
 mx::array composed(
     const mx::array& q,
     const mx::array& keys,
@@ -51,7 +51,7 @@ mx::array composed(
   return mx::astype(mx::transpose(out, {1, 0, 2}), q.dtype());
 }
 
-// [n, S]: which of `positions` the rows at first_position.. see.
+// A mask [n, S]: true where the row at first_position + i sees a position of `positions`.
 mx::array mask_of(
     const mx::array& positions,
     std::int64_t first_position,
@@ -140,8 +140,8 @@ mx::array attend_contiguous(
     buffer.write(span.first_position, new_rows->k, new_rows->v);
   }
   const Rows rows = visible_rows(buffer, first, end);
-  // One row sees all the rows it was given, several without a window crossing see all up to their
-  // own or of their span: no mask array.
+  // These need no mask array. One row sees all the rows it was given. Several rows, if no window
+  // cuts them, see all rows up to their own or to the span's end.
   const bool one_row = span.row_count == 1;
   const bool plain = last.begin == first.begin && first.keep_begin == first.keep_end;
   const bool all = one_row || (options.bidirectional && plain && first.end == end);
@@ -156,7 +156,7 @@ mx::array attend_contiguous(
         composed(by_row, mx::squeeze(rows.keys, 0), mx::squeeze(rows.values, 0), *mask, options);
     return mx::expand_dims(mx::transpose(out, {1, 0, 2}), 0);
   }
-  // A GPU adds in float32 whatever the rows are; to match wider queries it would widen all rows.
+  // A GPU sums in float32 for any dtype of rows. With wider queries MLX would widen all rows.
   const bool gpu = mx::default_device() == mx::Device::gpu;
   const auto queries = gpu ? mx::astype(q, rows.keys.dtype()) : q;
   const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
@@ -184,8 +184,8 @@ mx::array attend_joined_contiguous(
                             : weights_of_heads(norms.q, heads.query_heads, norms.k, heads.kv_heads);
   }
   turned = rope_plain(turned, weights, heads.cos, heads.sin);
-  // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 lies where its stride
-  // does not depend on N: cuDNN makes a plan for each set of strides.
+  // Rows and heads of x [N, 1, heads, D] by head: [1, heads, n, D]. The 1 is where its stride does
+  // not depend on N, because cuDNN makes a plan per set of strides.
   const auto part = [&](const mx::array& x, const AttendSpan& span, int first, int end) {
     const int end_row = span.first_row + span.row_count;
     const auto rows = mx::slice(x, {span.first_row, 0, first, 0}, {end_row, 1, end, dim});

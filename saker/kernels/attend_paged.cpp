@@ -26,15 +26,15 @@ constexpr std::int64_t kChunkKeys = kAttendChunkBlocks * kAttendBlock;
 // Below so many multiplications a hand-over to other threads costs more than it saves.
 constexpr std::int64_t kSerialWork = 1 << 17;
 
-// Memory for `count` floats until the next call on this thread, which keeps it: fresh memory for
-// each pass would cost more than some passes.
+// Memory for `count` floats until the next call on this thread. The thread keeps it: fresh memory
+// per pass would cost more than some passes.
 float* kept_floats(std::size_t count) {
   thread_local AlignedBytes memory;
   memory.reserve(count * sizeof(float));
   return reinterpret_cast<float*>(memory.data());
 }
 
-// Calls body(worker, job) for jobs 0 .. jobs - 1; calls with the same worker number never overlap.
+// Calls body(worker, job) for jobs 0 .. jobs - 1. Calls with the same worker number never overlap.
 template <typename Body>
 void each_job(int workers, int jobs, Body body) {
   if (workers <= 1) {
@@ -62,13 +62,13 @@ class PagedAttention {
   PagedAttention(const AttendPlan& plan, const HeadRows& q, float* out)
       : plan_(plan), q_(q), out_(out) {}
 
-  // `rows`: those to write first.
+  // `rows`: rows to write first.
   void run(int workers, const std::optional<PagedRows>& rows) const {
     const int tiles = static_cast<int>(plan_.tiles.size());
     std::vector<std::vector<ChunkPages>> chunks(tiles);
     std::size_t chunk_count = 0;
     std::int64_t work = 0;
-    std::int64_t most = 0;  // Of one tile.
+    std::int64_t most = 0;  // In one tile.
     for (int i = 0; i < tiles; ++i) {
       chunks[i] = chunks_of(plan_.tiles[i]);
       chunk_count += chunks[i].size();
@@ -76,7 +76,7 @@ class PagedAttention {
       work += of_tile;
       most = std::max(most, of_tile);
     }
-    // One thread would end late with such a tile.
+    // Such a tile would make one thread finish late.
     const bool uneven = most * 2 * workers > work;
     const bool by_chunk = workers > 1 && uneven && chunk_count > plan_.tiles.size();
     const bool in_tiles = !by_chunk && plan_.tiles_write;
@@ -91,7 +91,7 @@ class PagedAttention {
   }
 
  private:
-  // The rows of one head, made in this thread's memory if they are not there yet.
+  // The rows of one head. A producer's rows are computed into this thread's memory.
   HeadRows keys_of(const HeadRows& k, const PageWrite& write, int head) const {
     if (k.made == nullptr) {
       return {StridedRows::at(k, write.first_row, head), k.row_stride};
@@ -143,7 +143,7 @@ class PagedAttention {
     }
   }
 
-  // All of the pass's rows.
+  // Writes all of the pass's rows.
   void write(const PagedRows& rows, int workers) const {
     const int heads = plan_.kv_heads;
     if (plan_.writes_in_order) {
@@ -159,21 +159,21 @@ class PagedAttention {
     });
   }
 
-  // The rows of one head of a span, in order.
+  // Writes the rows of one head of a span, in order.
   void write_span(const PagedRows& rows, const SpanPlan& span, int head) const {
     for (int i = 0; i < span.write_count; ++i) {
       write_head(rows, plan_.writes[span.first_write + i], head);
     }
   }
 
-  // The rows of the tile's span, for its heads.
+  // Writes the rows of the tile's span, for its heads.
   void write_tile(const PagedRows& rows, const TilePlan& tile) const {
     for (int head = tile.kv_head; head < tile.kv_head + tile.kv_heads; ++head) {
       write_span(rows, plan_.spans[tile.span], head);
     }
   }
 
-  // Blocks of keys times rows, those of all its heads.
+  // Blocks of keys times rows, over all heads of the tile.
   static std::int64_t blocks_of(const TilePlan& tile, const std::vector<ChunkPages>& chunks) {
     std::int64_t pages = 0;
     for (const ChunkPages& chunk : chunks) {
@@ -219,7 +219,7 @@ class PagedAttention {
       }
       const std::int64_t index = begin / kChunkKeys;
       if (!chunks.empty() && chunks.back().index == index) {
-        // One chunk has one state, also where the tile skips pages inside of it.
+        // One chunk has one state, even if the tile skips pages inside it.
         AttendChunk& chunk = chunks.back().chunk;
         chunk.count = static_cast<int>(&page - chunk.pages) + 1;
       } else {
@@ -258,17 +258,17 @@ class PagedAttention {
     });
   }
 
-  // Few tiles over many keys: chunks are shared out, then each tile merges its own in order.
+  // For few tiles over many keys: threads share the chunks, then each tile merges its own in order.
   void compute_by_chunk(
       int workers, const std::vector<std::vector<ChunkPages>>& chunks, std::size_t chunk_count
   ) const {
     struct Job {
       int tile;
       const ChunkPages* chunk;
-      std::size_t state;  // In the states' floats.
+      std::size_t state;  // Offset in the floats of states.
     };
 
-    // Each tile's states take what they need: tiles of one row may stand beside a prompt's.
+    // Each tile's states have their own size: tiles of one row may be beside a prefill's.
     std::vector<Job> jobs;
     jobs.reserve(chunk_count);
     std::size_t floats = 0;
@@ -304,7 +304,7 @@ class PagedAttention {
   float* out_;
 };
 
-// Multiplications of the pass, about.
+// Approximate multiplications of the pass.
 std::int64_t work_of(const AttendPlan& plan) {
   std::int64_t work = 0;
   for (const SpanPlan& span : plan.spans) {

@@ -82,9 +82,9 @@ void add_span_writes(const AttendSpan& span, std::vector<PageWrite>& writes) {
   }
 }
 
-constexpr int kPiecesPerThread = 4;  // That it should get at least, to even out threads.
+constexpr int kPiecesPerThread = 4;  // Minimum, to balance threads.
 
-// Tiles of many rows read the cache less often; but each thread should get several.
+// Tiles of many rows read the cache less often, but each thread should get several tiles.
 int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
   const std::int64_t enough = kPiecesPerThread * thread_pool().size();
   int rows = kAttendTileRows;
@@ -101,7 +101,7 @@ int tile_rows(int kv_heads, int group, const std::vector<AttendSpan>& spans) {
   return rows;
 }
 
-// Blocks of keys, head by head, that a piece of the pass's work should have at most.
+// Maximum blocks of keys, counted per head, in a piece of the pass's work.
 std::int64_t piece_blocks(const AttendPlan& plan) {
   std::int64_t pages = 0;
   for (const SpanPlan& span : plan.spans) {
@@ -110,9 +110,9 @@ std::int64_t piece_blocks(const AttendPlan& plan) {
   return pages * plan.kv_heads / (kPiecesPerThread * thread_pool().size());
 }
 
-// Kv heads of a tile of one span. A page's heads follow each other, so few rows, which wait for
-// memory, take as many as leave pieces, which are tiles by chunks, small enough. Codes wait for
-// arithmetic: one head's rows stay in the first cache.
+// KV heads per tile of a span. A page's heads are adjacent in memory. So few rows, which are bound
+// by memory bandwidth, take as many heads as keep pieces (tiles by chunks) small enough. Codes are
+// bound by arithmetic: one head's rows stay in L1.
 int tile_heads(const AttendPlan& plan, const SpanPlan& span, std::int64_t piece) {
   if (plan.shape.key_codes.is_quantized()) {
     return 1;
@@ -128,7 +128,7 @@ int tile_heads(const AttendPlan& plan, const SpanPlan& span, std::int64_t piece)
   return heads;
 }
 
-// Late rows see the most keys: first, so that no thread ends with a long tile.
+// Late rows see the most keys. They come first, so that no thread ends with a long tile.
 void add_tiles(AttendPlan& plan, int span_index, int most_rows, std::int64_t piece) {
   const SpanPlan& span = plan.spans[span_index];
   const int rows = span.row_count * plan.shape.group;

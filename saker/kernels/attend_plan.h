@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What one pass of attention over pages will do, made on the caller's thread with all checks, so
-// that the task can fail for want of memory only.
+// The plan of one pass's attention over pages. The caller's thread makes it, with all checks, so
+// that later the task can fail only when out of memory.
 
 #include "saker/kernels/attend.h"
 #include "saker/kernels/attention/bodies.h"
@@ -18,22 +18,22 @@ namespace saker::kernels {
 struct PageWrite {
   int first_row;  // In the pass.
   int row_count;
-  int slot;  // In the page, of the first row.
+  int slot;  // In the page, for the first row.
   KvPage page;
-  KvPage before;  // The page before it, if it is there.
+  KvPage before;  // The page before, if present.
 };
 
 struct SpanPlan {
   int first_row = 0;
   int row_count = 0;
   std::vector<SeenKeys> seen;     // By row.
-  std::vector<AttendPage> pages;  // Seen by any row, by index.
+  std::vector<AttendPage> pages;  // All pages that any row sees, by index.
   std::shared_ptr<KvStore> store;
-  int first_write = 0;  // Of the plan's writes.
+  int first_write = 0;  // Among the plan's writes.
   int write_count = 0;
 };
 
-// Flat rows of a span, see AttendTile.
+// Flattened rows of a span, see AttendTile.
 struct TilePlan {
   int span;
   int kv_head;
@@ -48,27 +48,27 @@ struct AttendPlan {
   std::vector<SpanPlan> spans;
   std::vector<PageWrite> writes;
   std::vector<TilePlan> tiles;
-  // The first row of a page of codes is written after the page before it.
+  // In a page of codes, the first row is written after the page before is complete.
   bool writes_in_order = false;
-  // Each tile sees no new rows but its own span's, and is the only one with its heads: it may write
-  // them itself.
+  // Each tile sees new rows of its own span only and is the only one with its heads. So it may
+  // write them itself.
   bool tiles_write = false;
   const AttendBodies* bodies = nullptr;
 
   // Floats of the largest tile's state and scratch, rounded up to cache lines.
   std::size_t state_floats = 0;
   std::size_t scratch_floats = 0;
-  // Spans of one store may write to the same words, so one thread does.
+  // Several spans share a store. They may write to the same words, so one thread writes all.
   bool shares_stores = false;
 };
 
-// Without writes. Throws kInternal when a store was not prepared for its span or lacks rows that
-// the span sees.
+// A plan without writes. Throws kInternal when a store was not prepared for its span or lacks rows
+// that the span sees.
 AttendPlan plan_attention(
     int heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
 );
 
-// Where the spans' new rows go. Throws kInternal when a store was not prepared for them.
+// Adds the writes of the spans' new rows. Throws kInternal when a store was not prepared for them.
 void add_writes(AttendPlan& plan, const std::vector<AttendSpan>& spans);
 
 }  // namespace saker::kernels

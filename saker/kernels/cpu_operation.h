@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An MLX primitive from a plain function.
+// An MLX primitive made of a plain function object, its body.
 //
-// A body `Task operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs)`
-// is called when MLX evaluates the operation: outputs are allocated, inputs may not hold their
-// values yet. It returns the task that runs on the stream's thread, which captures pointers and
-// must not outlive the arrays (MLX keeps them until the task ran).
+// MLX evaluates the operation by calling `Task operator()(const std::vector<mx::array>& inputs,
+// std::vector<mx::array>& outputs)`. Outputs are allocated by then; inputs may not hold their
+// values yet. The body returns the task that runs on the stream's thread. The task captures
+// pointers and must not outlive the arrays (MLX keeps them until it ran).
 //
-// A body whose result feeds a product (`kFusableIntoGemm`) may leave rows to that product:
-// `makes_rows(rows)` says whether, and `start_producing(inputs, rows, make)` then returns the task and
-// sets what makes rows once it has run.
+// A body whose result feeds a GEMM (`kFusableIntoGemm`) may leave its rows to that GEMM.
+// `makes_rows(rows)` returns true if it does. `start_producing(inputs, rows, make)` then returns
+// the task and sets `make`, which computes rows once the task has run.
 
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/mx.h"
@@ -26,24 +26,24 @@
 
 namespace saker::kernels {
 
-// The rows of x that a part gives to a product.
+// The rows of x that a part gives to a GEMM.
 struct PartRows {
-  mx::array array;  // Without memory until the part starts.
-  // Where it is not empty, the array stays without memory, and this makes the rows once the part's
-  // task has run.
+  mx::array array;  // No memory until the part starts.
+  // If set, the array stays without memory, and this computes the rows once the part's task has
+  // run.
   RowProducer make = nullptr;
 };
 
-// An operation that another one may run as a part of its own.
+// An operation that another operation may run as its own part.
 class CpuPart {
  public:
   virtual ~CpuPart() = default;
 
-  // The task that leaves the one result in `rows`.
+  // Returns the task that leaves the one result in `rows`.
   virtual std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows)
       const = 0;
 
-  // Whether nobody but the product that comes next reads the result.
+  // True if only the next GEMM reads the result.
   virtual bool feeds_product() const = 0;
 
  protected:
@@ -55,7 +55,7 @@ class CpuPart {
 template <typename Body>
 class CpuOperation : public mx::Primitive, public CpuPart {
  public:
-  // `updates`: the first result may take the memory of the first input.
+  // `updates`: the first result may reuse the memory of the first input.
   CpuOperation(mx::Stream stream, const char* name, Body body, bool updates = false)
       : mx::Primitive(stream), name_(name), body_(std::move(body)), updates_(updates) {}
 
@@ -101,7 +101,7 @@ class CpuOperation : public mx::Primitive, public CpuPart {
   bool updates_;
 };
 
-// One float32 result.
+// An operation with one float32 result.
 template <typename Body>
 mx::array cpu_operation(
     const char* name, mx::Shape shape, std::vector<mx::array> inputs, Body body
@@ -111,8 +111,8 @@ mx::array cpu_operation(
   return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
 }
 
-// One float32 result of the first input's shape, in that input's memory when nobody else needs it:
-// the task copies the input when the two differ.
+// One float32 result of the first input's shape. It takes that input's memory when nobody else
+// needs it; otherwise the task must copy the input.
 template <typename Body>
 mx::array cpu_update(const char* name, std::vector<mx::array> inputs, Body body) {
   auto stream = mx::default_stream(mx::Device::cpu);
@@ -121,7 +121,7 @@ mx::array cpu_update(const char* name, std::vector<mx::array> inputs, Body body)
   return mx::array(std::move(shape), mx::float32, std::move(primitive), std::move(inputs));
 }
 
-// Several results.
+// An operation with several results.
 template <typename Body>
 std::vector<mx::array> cpu_operation(
     const char* name,
@@ -135,7 +135,7 @@ std::vector<mx::array> cpu_operation(
   return mx::array::make_arrays(shapes, dtypes, std::move(primitive), inputs);
 }
 
-// Several float32 results.
+// An operation with several float32 results.
 template <typename Body>
 std::vector<mx::array> cpu_operation(
     const char* name,

@@ -81,7 +81,7 @@ struct ChooseBody {
   }
 };
 
-// A counting sort; ids outside [0, experts) come last, as expert `experts`.
+// A counting sort. Ids outside [0, experts) come last, as expert `experts`.
 void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
   const auto expert_of = [&](int id) {
     return static_cast<std::size_t>(id >= 0 && id < experts ? id : experts);

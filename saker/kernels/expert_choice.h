@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which experts of a mixture take a row, the order in which their products are computed, and the
-// sum over them (https://arxiv.org/abs/1701.06538).
+// Mixture of experts: which experts a row takes, the order in which their products are computed,
+// and the sum over them (https://arxiv.org/abs/1701.06538).
 //
-// A pair is a row and one of its experts: pair row * R + rank, R experts a row. Products run over
-// the pairs sorted by expert, so that each weight is read once. The bits of a row's choice and sum
-// do not depend on the rows beside it: equal scores go to the lower expert, sums run by rank.
+// A pair is a row and one of its R experts: pair row * R + rank. Products run over the pairs sorted
+// by expert, so that each weight is read once. The bits of a row's choice and sum do not depend on
+// the rows beside it. If scores are equal, the lower expert wins; sums run by rank.
 
 #include "saker/kernels/mx.h"
 
@@ -21,19 +21,19 @@ struct ExpertChoice {
 
 enum class SoftmaxOrder : std::uint8_t {
   kBeforeTopK,  // Softmax over all experts.
-  kAfterTopK,   // Softmax over the chosen ones: shares sum to 1.
+  kAfterTopK,   // Softmax over the chosen ones: their shares sum to 1.
 };
 
-// The `count` largest of each row of `scores` [N, E]. A NaN is never larger than a number; a row
-// that has one gets NaN shares.
+// The `count` largest scores of each row of `scores` [N, E]. A NaN is never larger than a number. A
+// row that has a NaN gets NaN shares.
 ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule);
 
 ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule);
 
-// P = N * R pairs in the order of their experts, those of one expert in their own order.
+// P = N * R pairs, stably sorted by expert.
 struct ExpertPermutation {
   mx::array pairs;    // int32 [P]: the pair at each place.
-  mx::array experts;  // int32 [P]: its expert; ascending.
+  mx::array experts;  // int32 [P]: the expert of that pair; ascending.
 };
 
 // ids: int32 [N, R], each in [0, experts).
@@ -41,11 +41,11 @@ ExpertPermutation sort_by_expert(const mx::array& ids, int experts);
 
 ExpertPermutation sort_by_expert_reference(const mx::array& ids);
 
-// The rows of x [N, K] that the sorted pairs take -> [P, K].
+// Rows of x [N, K] in the order of the sorted pairs -> [P, K].
 mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted);
 
-// The sum of each row's results, times its shares: y [P, K] at sorted places, shares [N, R]
-// -> [N, K], float32 inside.
+// The sum of each row's results times its shares. y [P, K] is in sorted order, shares [N, R] -> [N,
+// K], float32 inside.
 mx::array combine_experts(
     const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
 );

@@ -18,7 +18,7 @@
 namespace saker::kernels {
 namespace {
 
-// One product per run of equal experts. Rows of an expert that does not exist become NaN.
+// One product per run of equal experts. Rows of a nonexistent expert become NaN.
 void multiply_runs(
     const LinearBodies& bodies,
     const std::vector<PackedWeight>& weights,
@@ -77,9 +77,8 @@ mx::array cpu_expert_linear(
   return mx::astype(y, x.dtype());
 }
 
-// [P, K] -> [P, 1, K] of the strides of such an array: sorted gather_mm of MLX 0.32.4 reads rows
-// that got their axis by expand_dims wrongly on a GPU
-// (https://github.com/ml-explore/mlx/issues/4253).
+// [P, K] -> [P, 1, K] with dense strides. On a GPU, sorted gather_mm of MLX 0.32.4 misreads rows
+// that got their axis from expand_dims (https://github.com/ml-explore/mlx/issues/4253).
 mx::array one_row_each(const mx::array& x) {
   return mx::reshape(mx::contiguous(x), {x.shape(0), 1, x.shape(1)});
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear layers of a mixture of experts: one weight per expert, each multiplied with the rows that
-// chose it. Only the weights of chosen experts are read. A row's bits are those of kernels::linear
-// with its expert's weight.
+// Linear layers of a mixture of experts: one weight per expert, multiplied with the rows that chose
+// it. Only the weights of chosen experts are read. A row's bits are those of kernels::linear with
+// its expert's weight.
 
 #include "saker/kernels/expert_choice.h"
 #include "saker/kernels/mx.h"
@@ -34,10 +34,10 @@ class ExpertWeights {
 
   // Bytes of one expert.
   std::size_t expert_nbytes() const;
-  // In float32, [E, N, K]: for references.
+  // All weights in float32, [E, N, K]: for references.
   mx::array dequantized() const;
 
-  // On CPU one weight per expert; on a GPU one that holds all experts' rows. Not for callers.
+  // On CPU one weight per expert; on a GPU one weight with all experts' rows. Not for callers.
   const std::shared_ptr<const std::vector<PackedWeight>>& packed() const { return packed_; }
 
  private:
@@ -48,8 +48,8 @@ class ExpertWeights {
   std::shared_ptr<const std::vector<PackedWeight>> packed_;
 };
 
-// x [P, K], one row per sorted pair -> [P, N], of the dtype that `linear` gives: each row times its
-// expert's weight.
+// Each row times its expert's weight: x [P, K], one row per sorted pair -> [P, N] in the dtype that
+// `linear` gives.
 mx::array expert_linear(
     const mx::array& x, const ExpertPermutation& sorted, const ExpertWeights& weights
 );

@@ -31,7 +31,7 @@ double softplus(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 
-// A span, and where its state lies.
+// A span, and pointers to its state.
 struct SpanTask {
   int first_row;
   int row_count;
@@ -41,7 +41,7 @@ struct SpanTask {
   float* memory_to;
 };
 
-// What runs on the stream's thread.
+// The task that runs on the stream's thread.
 struct DeltaTask {
   const DeltaBodies* bodies;
   DeltaShape shape;
@@ -54,11 +54,11 @@ struct DeltaTask {
   const float* decay_rate;
   const float* step_bias;
   float* out;
-  HeadRows x = {};  // `rows`, when they hold their values.
+  HeadRows x = {};  // `rows` once they hold their values.
 
   void operator()() {
     x = rows.resolve();
-    // Kept by the stream's thread, so that passes do not fetch fresh pages each time.
+    // The stream's thread keeps this memory, so that passes do not fault in fresh pages each time.
     thread_local AlignedBytes memory;
     const std::size_t count = static_cast<std::size_t>(row_count);
     const std::size_t channels = static_cast<std::size_t>(shape.channels());
@@ -80,14 +80,14 @@ struct DeltaTask {
   }
 
  private:
-  // Row `index` of the span's sequence, counted from the span's first; before it, what is kept.
+  // Row `index` of the sequence, counted from the span's first row. Negative: from the kept inputs.
   const float* input_row(const SpanTask& span, int index) const {
     return index >= 0
                ? StridedRows::at(x, span.first_row + index, 0)
                : span.inputs_from + std::ptrdiff_t{shape.taps - 1 + index} * shape.channels();
   }
 
-  // q, k and v of a span's rows: q and k normalized.
+  // q, k and v of a span's rows; q and k are normalized.
   void convolve(const SpanTask& span, float* mixed) const {
     const int key_heads = 2 * shape.key_heads;
     const int heads = key_heads + shape.value_heads;
@@ -138,7 +138,7 @@ struct DeltaTask {
   void run_head(
       const SpanTask& span, int head, const float* mixed, const float* decay, const float* beta
   ) const {
-    // Kept by the pool's threads, like the memory of the stream's.
+    // Kept by each thread of the pool, as above.
     thread_local AlignedBytes scratch;
     scratch.reserve(static_cast<std::size_t>(shape.key_dim) * kDeltaColumns * sizeof(float));
     const int key_head = head / (shape.value_heads / shape.key_heads);
@@ -169,7 +169,7 @@ struct DeltaTask {
   }
 };
 
-// Inputs rows, a, b, convolution, decay_rate, step_bias, then two per span; outputs y, then two
+// Inputs: rows, a, b, convolution, decay_rate, step_bias, then two per span. Outputs: y, then two
 // per span.
 struct DeltaBody {
   const DeltaBodies* bodies;

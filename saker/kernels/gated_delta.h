@@ -2,7 +2,7 @@
 #pragma once
 
 // Linear attention by the gated delta rule behind a short causal convolution (Gated Delta Networks,
-// https://arxiv.org/abs/2412.06464, as Qwen 3.5 has it). Of each row x [C]:
+// https://arxiv.org/abs/2412.06464, as in Qwen 3.5). For each row x [C]:
 //
 //   q, k, v = silu(convolution of the last `taps` rows)       channel by channel
 //   q = q / |q| / sqrt(key_dim),  k = k / |k|                 head by head,
@@ -12,8 +12,8 @@
 //   S = decay S + k (beta (v - decay S^T k))^T                value head by value head
 //   y = S^T q
 //
-// A head of keys serves value_heads / key_heads heads of values. All is float32. Rows are taken one
-// after the other, so that a sequence may be cut anywhere without changing a bit.
+// Each key head serves value_heads / key_heads value heads. All is float32. Rows run one after the
+// other, so a sequence may be cut anywhere without changing a bit.
 
 #include "saker/kernels/mx.h"
 
@@ -29,14 +29,14 @@ struct DeltaShape {
   int value_heads = 0;  // A multiple of key_heads.
   int key_dim = 0;
   int value_dim = 0;
-  int taps = 0;  // Of the convolution, from 1 to kMaxDeltaTaps.
+  int taps = 0;  // Length of the convolution, 1 to kMaxDeltaTaps.
 
   // C: q and k of all heads, then v.
   int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
 
   int outputs() const { return value_heads * value_dim; }
 
-  // Of a DeltaState.
+  // Bytes of a DeltaState.
   std::size_t state_bytes() const {
     const auto inputs = static_cast<std::size_t>(taps - 1) * static_cast<std::size_t>(channels());
     return (inputs + static_cast<std::size_t>(outputs()) * static_cast<std::size_t>(key_dim)) *
@@ -47,12 +47,12 @@ struct DeltaShape {
 };
 
 struct DeltaWeights {
-  mx::array convolution;  // [taps, C], the newest row's last.
+  mx::array convolution;  // [taps, C], the newest row's tap last.
   mx::array decay_rate;   // [value_heads]
   mx::array step_bias;    // [value_heads]
 };
 
-// What a sequence keeps. Immutable.
+// The recurrent state of one sequence. Immutable.
 struct DeltaState {
   mx::array inputs;  // [taps - 1, C], the newest last.
   mx::array memory;  // [value_heads, key_dim, value_dim]: S.
@@ -60,7 +60,7 @@ struct DeltaState {
 
 DeltaState empty_delta_state(const DeltaShape& shape);
 
-// Rows [first_row, first_row + row_count) are one sequence's next ones.
+// Rows [first_row, first_row + row_count) continue one sequence.
 struct DeltaSpan {
   int first_row = 0;
   int row_count = 0;
@@ -78,7 +78,7 @@ struct DeltaResult {
   std::vector<DeltaState> states;  // After each span.
 };
 
-// REQUIRES: spans that follow each other and cover all rows.
+// REQUIRES: the spans follow each other and cover all rows.
 DeltaResult gated_delta(
     const DeltaInputs& inputs,
     const DeltaWeights& weights,
@@ -95,8 +95,8 @@ DeltaState replay_delta(
     int count
 );
 
-// `gated_delta` from plain MLX operations, row by row: the truth in tests, the path without own
-// bodies.
+// `gated_delta` from plain MLX operations, row by row: the reference in tests, and the path on
+// devices without our bodies.
 DeltaResult gated_delta_reference(
     const DeltaInputs& inputs,
     const DeltaWeights& weights,

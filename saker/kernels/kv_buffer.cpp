@@ -89,7 +89,7 @@ void KvBuffer::adopt(const KvBuffer& other, std::int64_t first) {
   KvBuffer joined = *this;
   joined.drop_from(first);
   if (!joined.keys_.has_value() || from > joined.end_ || from < joined.base_) {
-    // Rows that are missing in between make the ones before them useless.
+    // A gap between the rows makes the earlier ones useless.
     joined = other;
     joined.dead_ = std::max(joined.dead_, from);
   } else if (from < other.end_) {

@@ -3,9 +3,9 @@
 
 // Key and value rows in one contiguous array each, [1, H_kv, capacity, D], for MLX's own attention.
 //
-// Writes are lazy slice updates on the caller's thread; MLX updates in place unless a copy still
-// holds the old array. Row 0 of the arrays is position `base`: when the arrays must grow, rows that
-// were dropped make room (only with keep = 0).
+// Writes are lazy slice updates on the caller's thread. MLX updates in place unless a copy still
+// holds the old array. Row 0 of the arrays is position `base`. When the arrays must grow, dropped
+// rows at the front are removed first (only with keep = 0).
 
 #include "saker/kernels/kv_store.h"
 
@@ -33,7 +33,7 @@ class KvBuffer {
 
   std::int64_t end() const { return end_; }
 
-  // keys [1, H_kv, n, D], values [1, H_kv, n, D_v] for positions first.., prepared.
+  // keys [1, H_kv, n, D] and values [1, H_kv, n, D_v] for positions first... REQUIRES: prepared.
   void write(std::int64_t first, const mx::array& keys, const mx::array& values);
   // Rows [first, last), lazy: [1, H_kv, last - first, D]. REQUIRES: begin() <= first < last <=
   // end().

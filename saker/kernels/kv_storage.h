@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a KvStore holds, for the attend kernel.
+// The content of a KvStore, for the attend kernel.
 
 #include "saker/kernels/cpu/kv_pages.h"
 #include "saker/kernels/kv_buffer.h"

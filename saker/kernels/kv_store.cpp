@@ -15,7 +15,7 @@
 namespace saker::kernels {
 namespace {
 
-// Beyond any model; keeps sizes far from overflow.
+// Larger than any model's; keeps sizes far from overflow.
 constexpr int kMaxHeads = 1 << 12;
 constexpr int kMaxHeadDim = 1 << 12;
 
@@ -69,7 +69,7 @@ KvStore::Storage make_storage(const KvShape& shape, KvLayout layout) {
   return {KvBuffer(shape)};
 }
 
-// [heads, count, width] in the store's dtype, each row read from its page by `read`.
+// [heads, count, width] in the store's dtype; `read` reads each row from its page.
 template <typename Read>
 mx::array gather(
     const KvPages& pages, const KvShape& shape, mx::Shape result, std::int64_t first, Read read

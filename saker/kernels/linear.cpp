@@ -136,7 +136,7 @@ mx::array embed(const mx::array& ids, const PackedWeight& weight) {
       ids.ndim()
   );
   if (weight.storage().arrays) {
-    // Rows of the packed arrays first, so that only those are dequantized.
+    // Take rows of the packed arrays first, so that only those are dequantized.
     const MlxWeight& arrays = *weight.storage().arrays;
     const auto rows = [&](const std::optional<mx::array>& array) {
       return array ? std::optional(mx::take(*array, ids, 0)) : std::nullopt;

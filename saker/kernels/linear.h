@@ -3,14 +3,17 @@
 
 // Matrix products with packed weights, and embedding look-up.
 //
-// x is [M, K]; results are [M, N], in x's dtype (float32 on CPU), on a GPU in the operands'. Sums
-// are float32. On CPU the operands are bf16 where the machine multiplies bf16 (weights bf16 or
-// quantized), else float32; weights are never rounded but on tiles. The bits of a row do not depend
-// on M, on the rows beside it or on the number of threads. On a GPU the operands are bf16 where
-// weights or their scales are (docs/adr/0028), else float32.
+// x is [M, K] and results are [M, N], in x's dtype (float32 on CPU); on a GPU in the operands'
+// dtype. Sums are float32.
 //
-// Rows may be named that take int8 operands (int8/panels.h): faster, and less precise. Where the
-// device has no product of int8, or the weight is float32 or float16, they are as other rows.
+// On CPU the operands are bf16 where the machine multiplies bf16 and weights are bf16 or quantized;
+// else float32. Weights are not rounded, except on AMX. The bits of a row do not depend on M, on
+// the rows beside it or on the number of threads. On a GPU the operands are bf16 where weights or
+// their scales are (docs/adr/0028), else float32.
+//
+// Callers may name rows that take int8 operands (int8/panels.h): faster, and less precise. Where
+// the device has no int8 product, or the weight is float32 or float16, these rows are computed as
+// all others.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
@@ -28,8 +31,8 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-// x [M, K] times weight^T, plus `bias` [N] if given -> [M, N]. `int8_rows`: ascending, none of them
-// in two.
+// x [M, K] times weight^T, plus `bias` [N] if given -> [M, N]. `int8_rows` are ascending and do not
+// overlap.
 mx::array linear(
     const mx::array& x,
     const PackedWeight& weight,
@@ -37,11 +40,11 @@ mx::array linear(
     std::span<const RowRange> int8_rows = {}
 );
 
-// Whether the device in use has products of int8.
+// True if the device in use has int8 products.
 bool multiplies_int8();
 
-// The same from plain MLX operations on the dequantized float32 weight: the truth in tests, the
-// path without own bodies.
+// As linear, from plain MLX operations on the dequantized float32 weight: the reference in tests,
+// and the path on devices without our bodies.
 mx::array linear_reference(
     const mx::array& x,
     const PackedWeight& weight,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one place that names MLX's namespace. All our MLX calls go through folders that include this
-// header.
+// Names MLX's namespace, in this one place. Folders that call MLX include this header.
 
 #include "mlx/mlx.h"
 
@@ -15,7 +14,7 @@ namespace mx = mlx::core;
 
 namespace kernels {
 
-// MLX's memory for an array, not filled. Throws std::bad_alloc, where MLX itself gives null on CPU.
+// Memory from MLX for an array, not filled. Throws std::bad_alloc, where MLX on CPU returns null.
 inline mx::allocator::Data mx_memory(std::size_t bytes) {
   auto memory = mx::allocator::malloc(bytes);
   if (bytes > 0 && memory.buffer().ptr() == nullptr) {
@@ -24,7 +23,7 @@ inline mx::allocator::Data mx_memory(std::size_t bytes) {
   return memory;
 }
 
-// Gives an array memory of its own, not filled. Throws std::bad_alloc.
+// Allocates memory for an array, not filled. Throws std::bad_alloc.
 inline void give_memory(mx::array& x) {
   x.set_data(mx_memory(x.nbytes()));
 }

@@ -71,8 +71,8 @@ struct NormBody {
   }
 };
 
-// A product, then what it adds to: inputs residual, norm weight and the product's; outputs sum,
-// normed.
+// A GEMM, then the norm of its result plus the residual. Inputs: residual, norm weight, then the
+// GEMM's. Outputs: sum, normed.
 struct LinearNormBody {
   LinearBody product;
   const RowBodies* bodies;
@@ -115,8 +115,8 @@ std::vector<mx::array> linear_norm(
   return cpu_operation("SakerLinearNorm", {residual.shape(), residual.shape()}, inputs, body);
 }
 
-// Inputs x, residual and, if any, a factor: their scaled sum, and if the residual is bf16 the same
-// as bf16.
+// Inputs: x, residual and an optional factor. Outputs: their scaled sum and, if the residual is
+// bf16, that sum as bf16.
 std::vector<mx::array> sums(const std::vector<mx::array>& inputs) {
   auto sum = mx::add(inputs[0], inputs[1]);
   if (inputs.size() > 2) {
@@ -129,7 +129,7 @@ std::vector<mx::array> sums(const std::vector<mx::array>& inputs) {
   return outputs;
 }
 
-// MLX's operations, few of them: what a product gave as bf16 is normed as the bf16 that the next
+// A few MLX operations. If the residual is bf16, the sum is normed as bf16, which is what the next
 // product takes.
 ResidualNorm rms_norm_residual_plain(
     const mx::array& x, const mx::array& residual, const mx::array& weight, float eps, float scale

@@ -13,12 +13,12 @@ mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps);
 
 struct ResidualNorm {
   mx::array sum;     // (x + residual) * scale: the new residual stream.
-  mx::array normed;  // rms_norm(sum), of the sum as bf16 where the residual is bf16.
+  mx::array normed;  // rms_norm(sum); if the residual is bf16, of sum rounded to bf16.
 };
 
 // Adds and normalises in one pass over memory. x [N, D] float32, residual [N, D]. On CPU a
-// `residual` that is a product not yet computed becomes a part of the same operation, with what
-// gives its rows (see fused/linear_task.h).
+// `residual` that is a GEMM not computed yet runs inside the same operation, with its own producer
+// (see fused/linear_task.h).
 ResidualNorm rms_norm_residual(
     const mx::array& x,
     const mx::array& residual,

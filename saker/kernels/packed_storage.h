@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a PackedWeight holds on each device. Only the kernels include this.
+// The content of a PackedWeight on each device. Only the kernels include this.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/mx.h"
@@ -14,8 +14,8 @@
 
 namespace saker::kernels {
 
-// The arrays of a checkpoint as MLX lays them out: weight [N, K] or words, scales and biases [N, K
-// / group_size].
+// The arrays of a checkpoint in MLX's layout: weight [N, K] or words; scales and biases [N, K /
+// group_size].
 struct MlxWeight {
   mx::array weight;
   std::optional<mx::array> scales;
@@ -23,8 +23,8 @@ struct MlxWeight {
 };
 
 struct PackedWeight::Storage {
-  // CPU: the packed bytes, at matrix.data; or the checkpoint's own, with the places of their
-  // blocks.
+  // CPU: the packed bytes, at matrix.data; or the checkpoint's own bytes, with the address of each
+  // block.
   std::vector<std::shared_ptr<const std::byte>> bytes;
   std::vector<const std::byte*> block_places;
   PackedMatrix matrix;
@@ -35,11 +35,11 @@ struct PackedWeight::Storage {
 // MLX's name of a quantized kind.
 const char* mlx_mode(WeightKind kind);
 
-// What a GPU multiplies these weights with: bf16, which it is fast with, where they are no finer,
+// The dtype in which a GPU multiplies these weights: bf16, which is fast, if they are no finer;
 // else float32.
 mx::Dtype operand_dtype(const MlxWeight& arrays);
 
-// In float32, [N, K].
+// The weight in float32, [N, K].
 mx::array dequantize_arrays(const MlxWeight& arrays, const WeightFormat& format);
 
 }  // namespace saker::kernels

@@ -57,7 +57,7 @@ bool has_shape(const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
   return tensor.shape.size() == 2 && tensor.shape[0] == rows && tensor.shape[1] == columns;
 }
 
-// Scales and biases beside a quantized weight of `rows` rows and `groups` groups in a row.
+// Checks scales and biases beside a quantized weight of `rows` rows with `groups` groups per row.
 void check_scales(
     const WeightTensors& part, const WeightFormat& format, std::int64_t rows, std::int64_t groups
 ) {
@@ -164,7 +164,7 @@ void release(const WeightTensors& part) {
   }
 }
 
-// Gives a storage whose layout is known its bytes: those of the parts where they can stay, or a
+// Gives a storage with a known layout its bytes: the parts' own if they can stay in place, else a
 // packed copy.
 void fill_storage(
     const std::vector<WeightTensors>& parts,

@@ -5,11 +5,12 @@
 // device multiplies fastest.
 //
 // On CPU, rows are interleaved by 16, so that 16 outputs fill vector lanes, or lie as matrix tiles
-// load them (PackedOrder); either way each output adds its products in the same order of k whatever
-// the number of input rows is: a row's bits never depend on the rows beside it. Packing reads the
-// checkpoint's bytes once, in parallel, and gives the mapped pages back; bf16 that tiles can read
-// stays where the checkpoint has it (docs/adr/0016). On a GPU the arrays stay as MLX lays them out.
-// Immutable after packing; copies share the memory; safe to use from any thread.
+// load them (PackedOrder). In both orders each output adds its products in one fixed order of k,
+// for any number of input rows. So a row's bits never depend on the rows beside it.
+//
+// Packing reads the checkpoint's bytes once, in parallel, and releases the mapped pages. Weights in
+// bf16 that tiles can read stay where the checkpoint has them (docs/adr/0016). On a GPU the arrays
+// keep MLX's layout. Immutable after packing; copies share the memory; safe to use from any thread.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/weight_format.h"
@@ -21,10 +22,10 @@ namespace saker::kernels {
 
 class PackedWeight {
  public:
-  // What the device's kernels read; defined per device. Not for callers.
+  // The data that the device's kernels read. Not for callers.
   struct Storage;
 
-  // Packs one or more layers that share K and format into one weight whose rows follow each other
+  // Packs one or more layers with equal K and format into one weight whose rows follow each other
   // (for q, k and v, or gate and up). Throws kCorruptData when shapes and format disagree.
   static PackedWeight pack(const std::vector<WeightTensors>& parts, const WeightFormat& format);
 
@@ -38,7 +39,7 @@ class PackedWeight {
   std::size_t nbytes() const;
   // The whole weight in float32, [N, K]: for references and small models.
   mx::array dequantized() const;
-  // Rows [first, first + count) of it.
+  // Rows [first, first + count) of the weight in float32.
   mx::array dequantized_rows(int first, int count) const;
 
   const Storage& storage() const { return *storage_; }

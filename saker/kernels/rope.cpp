@@ -60,9 +60,9 @@ struct RopeBody {
   }
 };
 
-constexpr int kBeforeFirst = -3;  // Of two, counted from the end.
+constexpr int kBeforeFirst = -3;  // For an axis of two, counted from the end.
 
-// Halves [..., 2, R / 2] in the other order.
+// Swaps the halves of [..., 2, R / 2].
 mx::array swap_halves(const mx::array& x) {
   mx::Shape begin(x.ndim(), 0);
   mx::Shape end = x.shape();
@@ -74,8 +74,9 @@ mx::array swap_halves(const mx::array& x) {
   return mx::slice(x, begin, end, steps);
 }
 
-// Inputs x [N, H, R], or with axes of 1 beside N, cos, sin [N, R / 2] and, if any, both of
-// HeadWeights: each half of x times cos, and the other one times sin.
+// Inputs: x [N, H, R] or with axes of 1 beside N; cos and sin [N, R / 2]; optionally both parts of
+// HeadWeights. Output: each half of x times cos, plus the other half times -sin (for the first) or
+// sin (for the second).
 std::vector<mx::array> rotate(const std::vector<mx::array>& inputs) {
   const mx::array& x = inputs[0];
   const mx::Shape& table_shape = inputs[1].shape();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cuts many small independent rows into tiles for the thread pool; few rows run on the calling
+// Cuts many small independent rows into tiles for the thread pool. Few rows run on the calling
 // thread.
 
 #include "saker/kernels/cpu/thread_pool.h"
@@ -11,10 +11,10 @@
 
 namespace saker::kernels {
 
-// Calls body(row) for each row in [0, rows). `row_floats` is what one row reads and writes.
+// Calls body(row) for each row in [0, rows). `row_floats`: floats that one row reads and writes.
 template <typename Body>
 void each_row(int rows, std::int64_t row_floats, Body body) {
-  // A tile of some microseconds; below two tiles the hand-over costs more than it saves.
+  // A tile takes a few microseconds. Below two tiles the hand-over costs more than it saves.
   constexpr std::int64_t kTileFloats = 1 << 14;
   const int tile = static_cast<int>(std::clamp<std::int64_t>(kTileFloats / row_floats, 1, rows));
   const int tiles = (rows + tile - 1) / tile;

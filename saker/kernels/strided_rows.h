@@ -3,9 +3,9 @@
 
 // A float32 input of an operation seen as rows: [D], [N, D] or [N, H, D].
 //
-// Slices of a joined projection have gaps between rows but dense elements: they are read where they
-// lie. Anything else is copied by `resolve`, which runs in the operation's task, when the input
-// holds its values.
+// Slices of a merged projection have gaps between rows but dense elements, so they are read in
+// place. `resolve` copies anything else. It runs in the operation's task, when the input holds its
+// values.
 
 #include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/mx.h"
@@ -16,8 +16,8 @@ namespace saker::kernels {
 
 class StridedRows {
  public:
-  // REQUIRES: float32, 1 to 3 dimensions, not empty, memory assigned. Missing dimensions are read
-  // as 1.
+  // REQUIRES: float32, 1 to 3 dimensions, not empty, memory assigned. Missing dimensions count as
+  // 1.
   explicit StridedRows(const mx::array& x);
 
   int rows() const { return rows_; }

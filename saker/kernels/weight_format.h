@@ -29,13 +29,13 @@ struct WeightFormat {
   bool operator==(const WeightFormat&) const = default;
 };
 
-// The tensors of one linear layer as the checkpoint holds them (MLX's layout: packed words [N, K *
-// bits / 32], scales and biases [N, K / group_size]).
+// The tensors of one linear layer in MLX's layout: packed words [N, K * bits / 32], scales and
+// biases [N, K / group_size].
 struct WeightTensors {
   Tensor weight;
   std::optional<Tensor> scales;
   std::optional<Tensor> biases;
-  std::string name = "weight";  // As messages say it.
+  std::string name = "weight";  // For error messages.
 };
 
 }  // namespace saker::kernels

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What tiles of bytes multiply and give: integers of 16 bits, each cut into an upper and a lower
-// signed byte, codes as bytes, and the sums of their products.
+// Operands and results of byte tiles: int16, cut into an upper and a lower signed byte each; codes
+// as bytes; sums of their products.
 
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/amx/words.h"
@@ -25,8 +25,8 @@ namespace saker::kernels::SAKER_ISA {
   return _mm512_permutex2var_epi16(a.v, _mm512_load_si512(kEven.at), b.v);
 }
 
-// Cuts 64 integers of 16 bits, the lower halves of lanes, into an upper and a lower signed byte:
-// writes 64 upper bytes and 64 lower ones. Byte i is that of integer number Order::from(i).
+// Cuts 64 int16, the lower halves of lanes, into upper and lower signed bytes: writes 64 upper
+// bytes and 64 lower ones. Byte i is from integer number Order::from(i).
 template <typename Order>
 [[gnu::always_inline]] inline void store_bytes_apart(
     const U32x16 (&integers)[4], std::byte* upper_bytes, std::byte* lower_bytes
@@ -50,8 +50,8 @@ template <typename Order>
   _mm512_storeu_si512(lower_bytes, _mm512_xor_si512(below, sign));
 }
 
-// A line of words of 4-bit codes as two lines of a tile: the lower codes of all bytes, then the
-// upper ones.
+// Turns a line of words of 4-bit codes into two lines of a tile: the lower codes of all bytes, then
+// the upper ones.
 [[gnu::always_inline]] inline void store_nibbles(U32x16 words, std::uint32_t* to) {
   const U32x16 nibbles = broadcast_u32(0x0f0f0f0fU);
   store_u32(to, bit_and(words, nibbles));
@@ -61,7 +61,7 @@ template <typename Order>
 // Sums of a tile.
 using ByteSums = std::uint32_t[kTileHeight][kLanes];
 
-// Sums of the upper bytes' products and of the lower ones' as those of the integers.
+// Combines the sums of the upper and lower bytes' products into those of the integers.
 [[gnu::always_inline]] inline U32x16 integer_sums(
     const std::uint32_t* upper, const std::uint32_t* lower
 ) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A row's small floats of a chunk of 128 columns to four steps of 32 bf16: scale times what a code
-// means, rounded to float32 and then to bf16.
+// Unpacks a row's small floats of a chunk of 128 columns to four steps of 32 bf16: scale * value,
+// rounded to float32, then to bf16.
 
 #include "saker/kernels/amx/e4m3_words.h"
 #include "saker/kernels/amx/tile.h"
@@ -23,17 +23,17 @@ struct Bf16Scales {
   }
 };
 
-// Codes of E2M1. The sixteen weights that the codes of a group can mean become bf16 and are looked
-// up, 32 codes at a time.
+// Codes of E2M1. The sixteen possible weights of a group become bf16 and are looked up, 32 codes at
+// a time.
 template <int kGroups>
 struct SmallFloatChunk : Bf16Scales {
-  static constexpr int kCodeBytes = kChunkColumns / 2;  // Of a row.
-  static constexpr int kTerms = kGroups;                // Of a row.
+  static constexpr int kCodeBytes = kChunkColumns / 2;  // Per row.
+  static constexpr int kTerms = kGroups;                // Per row.
 
   [[gnu::always_inline]] static void unpack_row(
       const std::byte* codes, const float* terms, std::byte* to
   ) {
-    constexpr bool kTwoGroups = kGroups == 2 * kChunkSteps;  // In a step.
+    constexpr bool kTwoGroups = kGroups == 2 * kChunkSteps;  // Per step.
     const U32x16 words = load_u32(reinterpret_cast<const std::uint32_t*>(codes));
     U32x16 tables[kChunkSteps];
     unroll<kGroups / 2>([&](auto pair) {
@@ -64,8 +64,8 @@ struct SmallFloatChunk : Bf16Scales {
   }
 };
 
-// Codes of E4M3, in groups of one step. Scales are powers of two, so that products are exact: where
-// none leaves the range of bf16, codes are looked up and scales added to their exponents.
+// Codes of E4M3, in groups of one step. Scales are powers of two, so products are exact. If all
+// stay in the range of bf16, codes are looked up and scales added to their exponents.
 struct SmallByteChunk : Bf16Scales {
   static constexpr int kCodeBytes = kChunkColumns;
   static constexpr int kTerms = kChunkSteps;
@@ -76,7 +76,7 @@ struct SmallByteChunk : Bf16Scales {
     constexpr float kEnd = 2 * E4m3Words::kUnit;
     bool fits = true;
     for (int i = 0; i < kTerms; ++i) {
-      fits &= terms[i] < kEnd;  // Not so for NaN.
+      fits &= terms[i] < kEnd;  // False for NaN.
     }
     if (fits) {
       look_up_row(codes, terms, to);
@@ -104,7 +104,7 @@ struct SmallByteChunk : Bf16Scales {
 
   static void multiply_row(const std::byte* codes, const float* terms, std::byte* to) {
     unroll<kChunkSteps>([&](auto step) {
-      constexpr int kQuarter = step.kValue % 2 * 2;  // Of 64 codes.
+      constexpr int kQuarter = step.kValue % 2 * 2;  // Within 64 codes.
       const F32x16 scale = broadcast(terms[step.kValue]);
       const U32x16 words =
           load_u32(reinterpret_cast<const std::uint32_t*>(codes + step.kValue / 2 * 64));

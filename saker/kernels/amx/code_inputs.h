@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x as tiles read them that meet affine codes: integers of 16 bits, each cut into an upper
-// and a lower signed byte. Of each micro-panel: for each step of 64 columns the upper bytes of its rows,
-// then the lower ones; behind all steps, for each group, the numbers of its rows (see
-// products/micro_panels.h's MicroPanel) as if there were sixteen. Rows and columns that are missing are
-// zeros.
+// Rows of x for affine codes on tiles: int16, each cut into an upper and a lower signed byte. A
+// micro-panel holds, per step of 64 columns, the upper bytes of its rows, then the lower ones.
+// After all steps come, per group, the numbers of its rows (see MicroPanel in
+// products/micro_panels.h) as if there were sixteen rows. Missing rows and columns are zeros.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/linear_inputs.h"
@@ -13,8 +12,8 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kByteColumns = 64;              // Of a step.
-inline constexpr int kRowNumbers = 2 * kTileHeight;  // Of a group.
+inline constexpr int kByteColumns = 64;              // Per step.
+inline constexpr int kRowNumbers = 2 * kTileHeight;  // Per group.
 
 inline std::size_t byte_step_bytes(int width) {
   return std::size_t{2} * kByteColumns * static_cast<std::size_t>(width);
@@ -29,18 +28,19 @@ inline std::size_t code_micro_panel_bytes(const PackedMatrix& weight, int width)
   return byte_input_bytes(weight, width) + sizeof(float) * weight.groups() * kRowNumbers;
 }
 
-// Rows that micro-panels have room for. One alone fills half of a tile or a whole one (see code_rows.h).
+// Rows for which micro-panels have space. A single one fills half a tile or a whole one (see
+// code_rows.h).
 inline int code_width(const MicroPanels& micro_panels) {
   const int alone = micro_panels.rows <= kTileHeight / 2 ? kTileHeight / 2 : kTileHeight;
   return micro_panels.count == 1 ? alone : micro_panels.first_row(1);
 }
 
 struct CodeMicroPanel {
-  const std::byte* inputs;  // Step after step.
+  const std::byte* inputs;  // One step after the other.
   const float* numbers;     // [groups][2][16]
   int width;                // Rows.
 
-  // The upper bytes from column k on, row after row at kTileStride.
+  // The upper bytes from column k on, row by row at kTileStride.
   const std::byte* upper(int k) const {
     return inputs + k / kByteColumns * byte_step_bytes(width) + k % kByteColumns;
   }
@@ -62,14 +62,14 @@ inline CodeMicroPanel code_micro_panel(
   return {inputs, reinterpret_cast<const float*>(inputs + byte_input_bytes(weight, width)), width};
 }
 
-// Which column byte i of a tile's row is.
+// The column of byte i of a tile's row.
 template <typename Format>
 struct CodeOrder {
   static constexpr int from(int i) { return i / 8 * 8 + FewRows<Format>::Type::column(i % 8); }
 };
 
-// 64 columns of a row, which begin with a group or in it, as integers, cut into bytes; adds the
-// integers up by group. Of `groups` groups, zeros behind the last.
+// Rounds 64 columns of a row, which begin at a group or inside one, to integers and cuts these into
+// bytes. Adds the integers to the sums of their groups. Past `groups` groups writes zeros.
 template <typename Format, int kGroup>
 [[gnu::always_inline]] inline void prepare_step(
     const float* from,
@@ -92,7 +92,7 @@ template <typename Format, int kGroup>
   store_bytes_apart<CodeOrder<Format>>(integers, upper, lower);
 }
 
-// Some groups of a row, as many as there are at once or fewer, from column k on.
+// Prepares some groups of a row, kGroupsAtOnce at most, from column k on.
 template <typename Format, int kGroup>
 void prepare_groups(const float* from, int k, int groups, const CodeMicroPanel& to, int row) {
   constexpr int kStepGroups = kGroup < kByteColumns ? kByteColumns / kGroup : 1;

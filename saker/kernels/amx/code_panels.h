@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x times blocks of affine codes on tiles. Codes are bytes there, x two signed bytes, and a
-// tile's sums of a group are exact: what products/few_rows.h does for a few rows gives the same
-// bits. Sums of the upper and of the lower bytes leave the tiles group by group; while tiles work
-// on a block, vectors add up the one before.
+// Rows of x times NR blocks of affine codes on tiles. Codes are bytes there and x is two signed
+// bytes. A tile's sums of a group are exact, so the bits are those of products/few_rows.h. The sums
+// of upper and lower bytes leave the tiles group by group. While tiles work on a block, vectors add
+// up the one before.
 
 #include "saker/kernels/amx/code_inputs.h"
 #include "saker/kernels/amx/code_unpack.h"
@@ -14,15 +14,15 @@ namespace saker::kernels::SAKER_ISA {
 // The working memory of a thread.
 struct CodeMemory {
   PanelCodes codes;
-  alignas(64) ByteSums products[2][2];  // In turn: those of upper bytes, those of lower ones.
+  alignas(64) ByteSums products[2][2];  // By turn: upper bytes' sums, lower bytes' sums.
   alignas(64) float sums[kPanelMicroPanels][kTileBlocks][kTileHeight][kBlockRows];
 };
 
-// A block whose products with a group of a micro-panel lie in memory; null before the first one.
+// A block whose products with a group of a micro-panel are in memory; null before the first one.
 struct DoneBlock {
   const ByteSums* products = nullptr;
   const float (*terms)[kBlockRows] = nullptr;  // See PanelCodes.
-  const float* numbers = nullptr;              // Of the rows of x.
+  const float* numbers = nullptr;              // For the rows of x.
   float (*sums)[kBlockRows] = nullptr;         // [rows of x]
   int width = 0;
 };
@@ -36,7 +36,7 @@ template <typename Format>
   store(to, add_group<Format, kTileHeight>(load(to), sum, done.numbers, row, terms));
 }
 
-// Adds half of the rows of a block to their sums; kWhole says that there are sixteen.
+// Adds half of the rows of a block to their sums. kWhole: there are sixteen rows.
 template <typename Format, int half, bool kWhole>
 [[gnu::always_inline]] inline void add_half(const DoneBlock& done) {
   constexpr int kRows = kTileHeight / 2;
@@ -57,14 +57,14 @@ template <typename Format, int half, bool kWhole>
   }
 }
 
-// Rows of x from a group's first column on, and what the next micro-panel has there.
+// Rows of x from a group's first column on, and the same group in the next micro-panel.
 struct GroupRows {
   const std::byte* upper;
-  std::ptrdiff_t lower;  // From the upper bytes to the lower ones, and twice that to the next step.
+  std::ptrdiff_t lower;  // From upper to lower bytes; twice that is a step.
   const std::byte* next;
 };
 
-// Asks for a part of what the next micro-panel has of a group, into the first cache.
+// Prefetches part of a group of the next micro-panel into L1.
 template <int kGroup, int kPart, int kParts, bool kWhole>
 [[gnu::always_inline]] inline void prefetch_rows(const GroupRows& x) {
   const std::ptrdiff_t row_bytes = kWhole ? kTileBytes : x.lower;
@@ -75,9 +75,9 @@ template <int kGroup, int kPart, int kParts, bool kWhole>
   }
 }
 
-// A group of a micro-panel times block kBlock of kBlocks, whose codes lie at `codes`; sums go to
-// `products`. Meanwhile `done` is added up. Where a group is a single step of the tiles, its rows
-// of x stay in their registers from block to block.
+// Multiplies a group of a micro-panel by block kBlock of kBlocks, whose codes lie at `codes`, into
+// `products`. Adds up `done` meanwhile. Where a group is one step of the tiles, its rows of x stay
+// in their registers from block to block.
 template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
 [[gnu::always_inline]] inline void multiply_block(
     const GroupRows& x, const std::byte* codes, ByteSums* products, const DoneBlock& done
@@ -115,7 +115,7 @@ template <typename Format, int kGroup, int kBlocks, int kBlock, bool kWhole>
   tile_store<kLower>(products[1], kTileStride);
 }
 
-// The tile's micro-panels times a panel, added to their sums.
+// Multiplies the tile's micro-panels by a panel and adds the products to their sums.
 template <typename Format, int kGroup, int kBlocks, bool kWhole>
 void multiply_panel(
     const PackedMatrix& weight, const LinearTile& tile, const CodePanel& panel, CodeMemory& memory

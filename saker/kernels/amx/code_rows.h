@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Up to 16 rows of x times blocks of affine codes on tiles, in the order that the codes lie in
-// memory, which is all that such a product waits for: while tiles multiply a group, vectors unpack
-// the next one and add up the one before. The same bits as by code_panels.h.
+// Up to 16 rows of x times NR blocks of affine codes on tiles, in memory order of the codes: memory
+// bandwidth limits this product. While tiles multiply a group, vectors unpack the next one and add
+// up the one before. The bits are those of code_panels.h.
 
 #include "saker/kernels/amx/code_inputs.h"
 #include "saker/kernels/amx/code_unpack.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// Of kRows rows of x: sums of their upper bytes' products with a group, then of the lower ones'.
+// For kRows rows of x: sums of their upper bytes' products with a group, then of their lower
+// bytes'.
 template <int kRows>
 using RowSums = std::uint32_t[2 * kRows][kLanes];
 
-// kRows rows of x times a group's codes. Eight rows of upper and of lower bytes fill one tile,
-// sixteen two. kTurn, 0 or 1, is that of the registers.
+// kRows rows of x times a group's codes. Eight rows of upper and lower bytes fill one tile, sixteen
+// fill two. kTurn, 0 or 1, selects the registers.
 template <int kGroup, int kRows, int kTurn>
 [[gnu::always_inline]] inline void multiply_group(
     const std::byte* x, const std::byte* codes, RowSums<kRows>& products
@@ -39,7 +40,7 @@ template <int kGroup, int kRows, int kTurn>
   });
 }
 
-// The product of kRows rows, of which the last ones may be zeros, with one block after the other.
+// The product of kRows rows, the last of which may be zeros, with one block after the other.
 template <typename Format, int kGroup, int kRows>
 class CodeRows {
  public:
@@ -57,7 +58,7 @@ class CodeRows {
     for (int first = 0; first < groups; first += at_once) {
       multiply_groups(block, first, smaller(first + at_once, groups), y);
     }
-    // By constants: y lies in registers.
+    // Unrolled with constants, so that y stays in registers.
     unroll<kRows>([&](auto r) {
       if (r.kValue < tile_.micro_panels.rows) {
         store_result(weight_, tile_, r.kValue, block, y[r.kValue]);
@@ -69,7 +70,7 @@ class CodeRows {
   static constexpr int kWideGroups = 8;
   static constexpr std::size_t kWordBytes = 2 * kGroup * kBlockRows / Format::kPairDistance;
 
-  // Some groups of a block; codes_at is where number `group`, the next on tiles, has its codes.
+  // Some groups of a block. codes_at points to the codes of number `group`, the next one on tiles.
   struct Pass {
     const std::byte* codes_at;
     Prefetcher ahead;
@@ -98,7 +99,7 @@ class CodeRows {
     }
   }
 
-  // A group on tiles, the one after it and the one before on vectors.
+  // Multiplies a group on tiles, while vectors unpack the one after it and add up the one before.
   template <int kTurn>
   [[gnu::always_inline]] void multiply_one(Pass& pass, F32x16 (&y)[kRows]) {
     if (pass.group + 1 < pass.end) {

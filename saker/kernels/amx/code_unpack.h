@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Affine codes on their way from memory to tiles: bytes, as many columns at a time as the first
-// cache holds beside what they are multiplied with.
+// Unpacks affine codes from memory to bytes for tiles, as many columns at a time as fit L1 beside
+// x.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/codes/widen.h"
@@ -10,11 +10,11 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kCodeBlocks = 4;          // That are multiplied together, which share x.
-inline constexpr int kCodePanelColumns = 128;  // The first cache holds all of them.
+inline constexpr int kCodeBlocks = 4;          // Multiplied together; they share x.
+inline constexpr int kCodePanelColumns = 128;  // Fits L1.
 inline constexpr int kCodePanelGroups = kCodePanelColumns / 32;
 
-// Some groups of some blocks.
+// Some groups of some NR blocks.
 struct CodePanel {
   int first_group;
   int groups;
@@ -22,7 +22,7 @@ struct CodePanel {
   int blocks;
 };
 
-// Where they are multiplied: the bytes of each block as tiles, group after group, and the terms of
+// A panel as products read it: the codes of each block as tiles, group by group, and the terms of
 // its groups (see GroupScaleBias).
 struct PanelCodes {
   alignas(64) std::byte bytes[kCodeBlocks][kCodePanelColumns * kBlockRows];
@@ -30,8 +30,8 @@ struct PanelCodes {
   alignas(64) std::byte wide[kCodeBlocks * kCodePanelGroups * kWideGroupBytes];  // See widen().
 };
 
-// Asks for the codes that come after those of a panel's group: the blocks' next groups or, behind
-// the last, blocks that the thread mostly takes next.
+// Prefetches the codes that follow a panel's group: the blocks' next groups or, after the last one,
+// the blocks that the thread usually takes next.
 inline void prefetch_codes(const PackedMatrix& weight, const CodePanel& panel, int g) {
   const int group = panel.first_group + panel.groups + g;
   const bool more = group < weight.groups();
@@ -44,8 +44,8 @@ inline void prefetch_codes(const PackedMatrix& weight, const CodePanel& panel, i
   }
 }
 
-// A group's lines of words as lines of a tile; of codes of 4 bits those of even columns, then those
-// of odd ones.
+// Unpacks a group's lines of words to lines of a tile. With 4-bit codes the even columns come
+// first, then the odd ones.
 template <typename Format, int kGroup>
 [[gnu::always_inline]] inline void unpack_lines(const std::byte* from, std::byte* to) {
   constexpr int kLines = kGroup / (2 * Format::kPairDistance);

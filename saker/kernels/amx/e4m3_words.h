@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Codes of E4M3 as bf16, by looking up both bytes of a magnitude: 64 codes at a time.
+// Converts codes of E4M3 to bf16 by looking up both bytes of a magnitude, 64 codes at a time.
 
 #include "saker/kernels/amx/words.h"
 #include "saker/kernels/pack/codes.h"
@@ -12,12 +12,12 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Of each of the 128 magnitudes, times kUnit, one byte of its bf16.
+// One byte of the bf16 of each of the 128 magnitudes, times kUnit.
 template <bool kUpper>
 alignas(64) inline constexpr std::array<std::uint8_t, 128> kE4m3Bytes = [] {
   std::array<std::uint8_t, 128> bytes = {};
   for (unsigned code = 0; code < 128; ++code) {
-    // The code of NaN counts as 480, see group_scale in pack/codes.h.
+    // The NaN code counts as 480, see group_scale in pack/codes.h.
     const float value = code == 127 ? 480.0F : e4m3_value(code);
     const std::uint16_t word = bf16_of(value * 0x1p119F);
     bytes[code] = static_cast<std::uint8_t>(kUpper ? word >> 8 : word & 0xff);
@@ -27,28 +27,29 @@ alignas(64) inline constexpr std::array<std::uint8_t, 128> kE4m3Bytes = [] {
 
 class E4m3Words {
  public:
-  // The largest scale whose products with all codes are finite. Magnitudes are looked up times
-  // this, so that smaller scales only subtract from exponents: what is below all numbers becomes 0.
+  // The largest scale whose products with all codes are finite. Tables hold magnitudes times kUnit,
+  // so that a smaller scale only subtracts from exponents. Results below the smallest number become
+  // 0.
   static constexpr float kUnit = 0x1p119F;
 
   [[gnu::always_inline]] explicit E4m3Words(U32x16 codes) {
-    // Unpacking then leaves columns in order: it takes each other eight bytes.
+    // After this order, unpacking (eight bytes of every sixteen) leaves columns in order.
     const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
     const __m512i v = _mm512_permutexvar_epi64(order, codes.v);
     const __m512i lower = look_up<false>(v);
     const __m512i upper = look_up<true>(v);
     magnitudes_[0] = _mm512_unpacklo_epi8(lower, upper);
     magnitudes_[1] = _mm512_unpackhi_epi8(lower, upper);
-    // What lies below the sign does not matter.
+    // The bits below the sign do not matter.
     signs_[0] = _mm512_unpacklo_epi8(v, v);
     signs_[1] = _mm512_unpackhi_epi8(v, v);
   }
 
-  // The first or second 32 codes times a power of two, at most kUnit.
+  // The first or second 32 codes times `scale`, a power of two of at most kUnit.
   template <int half>
   [[gnu::always_inline]] U32x16 times(float scale) const {
     constexpr std::uint32_t kExponent = std::bit_cast<std::uint32_t>(kUnit) >> 23U;
-    // A scale of 2^-127, which is not normal, has an exponent of 0.
+    // A scale of 2^-127, which is subnormal, has an exponent of 0.
     const std::uint32_t less = kExponent - (std::bit_cast<std::uint32_t>(scale) >> 23U);
     const __m512i words =
         _mm512_subs_epu16(magnitudes_[half], _mm512_set1_epi16(static_cast<short>(less << 7U)));
@@ -60,7 +61,7 @@ class E4m3Words {
   template <bool kUpper>
   [[gnu::always_inline]] static __m512i look_up(__m512i codes) {
     const auto& bytes = kE4m3Bytes<kUpper>;
-    // Only the lower seven bits of an index count.
+    // Only the lower seven bits of an index are used.
     return _mm512_permutex2var_epi8(
         _mm512_load_si512(bytes.data()), codes, _mm512_load_si512(bytes.data() + 64)
     );

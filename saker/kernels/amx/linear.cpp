@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on AMX's tiles; where weights are float32 or float16, or affine codes and rows of
-// x few, on vectors. linear_bodies.h states the order of additions.
+// Matrix products on AMX tiles. Vectors multiply float32 and float16 weights, and affine codes if
+// rows of x are few. linear_bodies.h states the order of additions.
 #include "saker/kernels/amx/code_panels.h"
 #include "saker/kernels/amx/code_rows.h"
 #include "saker/kernels/amx/linear_panels.h"
@@ -17,7 +17,7 @@ extern const LinearBodies linear_bodies;
 
 namespace {
 
-// Of affine codes: more rows of x are faster on tiles.
+// For affine codes: more rows of x than this are faster on tiles.
 constexpr int kVectorRows = 3;
 
 // How a weight times so many rows is multiplied.

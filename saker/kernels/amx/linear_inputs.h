@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x as tiles read them, rounded to bf16: of each micro-panel, for each step of 32 columns,
-// sixteen lines, one for each pair of columns, of that pair of all rows. MicroPanels are equally wide:
-// where they differ by a row, the smaller ones have zeros.
+// Rows of x as tiles read them, rounded to bf16. A micro-panel has sixteen lines per step of 32
+// columns: one line per pair of columns, with that pair of all rows. Micro-panels are equally wide:
+// if their rows differ by one, the smaller ones are padded with zeros.
 
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/codes/transpose_lanes.h"
@@ -12,7 +12,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kPanelMicroPanels = 20;  // That a tile of the result has at most.
+inline constexpr int kPanelMicroPanels = 20;  // Maximum per tile of the result.
 
 // Whole chunks for codes, whose padding is multiplied too.
 inline int tile_steps(const PackedMatrix& weight) {
@@ -25,7 +25,7 @@ inline std::ptrdiff_t line_bytes(const MicroPanels& micro_panels) {
 }
 
 struct TileMicroPanel {
-  const std::byte* inputs;  // Step after step.
+  const std::byte* inputs;  // One step after the other.
   std::ptrdiff_t stride;    // Bytes of a line.
 
   const std::byte* step(int index) const { return inputs + index * stride * kTilePairs; }
@@ -41,7 +41,7 @@ inline TileMicroPanel tile_micro_panel(
   return {prepared + micro_panel * tile_steps(weight) * stride * kTilePairs, stride};
 }
 
-// The 32 columns of a row from column k on, zeros behind the last.
+// The 32 columns of a row from column k on; zeros past the last.
 inline U32x16 step_pairs(const InputRows& x, int row, int k, int columns) {
   const int count = smaller(kStepColumns, columns - k);
   if (count == kStepColumns && x.column_stride == 1) {

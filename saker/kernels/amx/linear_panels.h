@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Many rows of x times blocks of the weight: two micro-panels by two blocks share what is loaded, for as
-// many columns as a panel holds. Between panels sums go through memory, which changes no bit.
+// Many rows of x times NR blocks of the weight. Two micro-panels by two blocks share their loads,
+// for as many columns as a panel holds. Between panels sums go through memory, which changes no
+// bit.
 
 #include "saker/kernels/amx/linear_weights.h"
 #include "saker/kernels/amx/results.h"
@@ -18,14 +19,14 @@ struct PanelMemory {
   alignas(64) SumTile sums[kPanelMicroPanels][kTileBlocks];
 };
 
-// Some steps of all blocks of a tile.
+// Some steps of all NR blocks of a tile.
 struct Panel {
   int first_step;
   int steps;
-  const std::byte* blocks[kTileBlocks];  // Where each one's tiles lie, one behind the other.
+  const std::byte* blocks[kTileBlocks];  // Consecutive tiles of each block.
 };
 
-// Two micro-panels (or the last one) by two blocks (or the last one) of the tile.
+// Two micro-panels (or the last one) by two NR blocks (or the last one) of the tile.
 struct Unit {
   TileMicroPanel x[2];
   int micro_panel;
@@ -74,7 +75,7 @@ inline void multiply_any_unit(const Unit& unit, const Panel& panel, PanelMemory&
   }
 }
 
-// The tiles of a block's steps, which lie row after row, one behind the other.
+// Copies a block's steps, which lie row by row, to consecutive tiles.
 inline void gather_tiles(
     const PackedMatrix& weight, const std::byte* block, const Panel& panel, WeightTile* tiles
 ) {
@@ -101,7 +102,8 @@ void unpack_tiles(
   }
 }
 
-// Where the weights of a panel lie as tiles; unless the weight does so itself, they are made here.
+// Finds the weights of a panel as tiles. Unless they are stored as tiles, they are unpacked or
+// copied here.
 inline void find_weights(
     const PackedMatrix& weight, const LinearTile& tile, Panel& panel, PanelMemory& memory
 ) {

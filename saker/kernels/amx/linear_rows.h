@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Up to 16 rows of x times blocks of the weight: one pass over the weight, four blocks at a time.
+// Up to 16 rows of x times NR blocks of the weight: one pass over the weight, four blocks at a
+// time.
 
 #include "saker/kernels/amx/linear_weights.h"
 #include "saker/kernels/amx/results.h"
@@ -9,10 +10,10 @@
 namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kTiledBlocks = 4;
-inline constexpr int kAhead = 1;  // Chunks.
+inline constexpr int kAhead = 1;  // Prefetch distance in chunks.
 
-// sums[b] += one step of block b, for kBlocks blocks from kFirst on; at(b) is where its weights
-// lie, row after row at row_bytes.
+// sums[b] += one step of block b, for kBlocks blocks from kFirst on. at(b) points to its weights,
+// whose rows are row_bytes apart.
 template <int kFirst, int kBlocks, typename Weights>
 [[gnu::always_inline]] inline void add_step(
     const TileMicroPanel& x, int step, const Weights& at, std::ptrdiff_t row_bytes = kTileStride
@@ -26,7 +27,7 @@ template <int kFirst, int kBlocks, typename Weights>
   });
 }
 
-// bf16 weights, which lie ready.
+// bf16 weights that are stored as tiles.
 template <int kBlocks>
 void multiply_dense_blocks(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   const std::byte* first = weight.block(block);
@@ -38,8 +39,8 @@ void multiply_dense_blocks(const PackedMatrix& weight, const TileMicroPanel& x, 
   }
 }
 
-// bf16 weights that lie row after row. Sixteen rows at once are too many streams for the processor
-// to guess: the blocks that follow are asked for, in the order that they lie in.
+// bf16 weights that lie row by row. Sixteen rows at once are too many streams for the hardware
+// prefetcher, so the blocks that follow are prefetched, in memory order.
 template <int kBlocks>
 void multiply_blocks_in_place(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   const std::byte* blocks[kBlocks];
@@ -66,9 +67,9 @@ struct BlockRange {
   static constexpr int kCount = kBlockCount;
 };
 
-// Codes. While the tiles work on some blocks of a chunk, others are unpacked: what was just written
-// to memory is slow to load as a tile. A step of the tiles goes with a part of the rows, since the
-// processor looks ahead no further.
+// Codes. While the tiles work on some blocks of a chunk, others are unpacked, because a tile load
+// of freshly written memory is slow. Each step of the tiles is paired with some of the rows to
+// unpack, since the processor looks no further ahead.
 template <typename Chunk, int kBlocks>
 void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, int block) {
   constexpr int kHalf = (kBlocks + 1) / 2;
@@ -83,7 +84,7 @@ void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, 
   const int chunks = weight.chunks();
   const auto start = [&](int chunk, int b) {
     const std::byte* at = first + b * block_bytes + chunk * chunk_bytes;
-    // Behind the last chunk, the first of the blocks that follow all of these.
+    // After the last chunk comes the first chunk of the blocks behind all of these.
     const std::size_t skipped = chunk + kAhead < chunks ? 0 : (kBlocks - 1) * block_bytes;
     unpackings[b].start(at, at + kAhead * chunk_bytes + skipped, unpacked[b]);
   };
@@ -92,7 +93,7 @@ void multiply_coded_blocks(const PackedMatrix& weight, const TileMicroPanel& x, 
       return unpacked[b][step];
     });
   };
-  // Unpacks one range's blocks of a chunk beside the product of the other's of an earlier one.
+  // Unpacks a chunk of one range's blocks while multiplying an earlier chunk of the other's.
   const auto interleave = [&](auto coded, int chunk, auto ready, int ready_chunk) {
     unroll<coded.kCount>([&](auto b) { start(chunk, coded.kFirst + b.kValue); });
     for (int step = 0; step < kChunkSteps; ++step) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights as tiles: one step of a block is sixteen rows of 32 bf16. bf16 weights lie like that;
-// small floats are unpacked, chunk by chunk, see code_chunks.h.
+// Weights as tiles: one step of a block is sixteen rows of 32 bf16. Weights in bf16 are stored like
+// that. Small floats are unpacked chunk by chunk, see code_chunks.h.
 
 #include "saker/kernels/amx/code_chunks.h"
 #include "saker/kernels/amx/linear_inputs.h"
@@ -11,8 +11,8 @@ namespace saker::kernels::SAKER_ISA {
 
 using WeightTile = std::byte[kTileBytes];
 
-// The sixteen rows of a chunk on their way to its four tiles, which lie one behind the other. Asks
-// for the chunk `next` meanwhile.
+// Unpacks the sixteen rows of a chunk to its four consecutive tiles, and prefetches the chunk
+// `next` meanwhile.
 template <typename Chunk>
 class Unpacking {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From sums as tiles hold them, sixteen outputs by some rows of x, to rows of y.
+// Converts sums in tiles, sixteen outputs by some rows of x, to rows of y.
 
 #include "saker/kernels/amx/linear_inputs.h"
 
@@ -24,8 +24,8 @@ inline void transpose_accumulators(SumTile& sums, int width) {
   }
 }
 
-// A part of y: the rows [first_row, end_row) as the tile's micro-panels have them, by `blocks` blocks of
-// sixteen outputs from first_block on.
+// A part of y: the rows [first_row, end_row) of one micro-panel by `blocks` blocks of sixteen
+// outputs from first_block on.
 struct ResultPart {
   int first_row = 0;
   int end_row = 0;
@@ -33,8 +33,8 @@ struct ResultPart {
   int blocks = 0;
 };
 
-// Writes a part of y; sums: one tile per block. Row after row: lines of y that follow each other
-// fill faster.
+// Writes a part of y from `sums`, one tile per block. Goes row by row, since adjacent lines of y
+// are faster to write.
 inline void store_rows(
     const PackedMatrix& weight, const LinearTile& tile, const ResultPart& part, SumTile* sums
 ) {

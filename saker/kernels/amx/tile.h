@@ -3,8 +3,8 @@
 
 // The tile registers of Intel AMX: eight of up to 16 rows of 64 bytes, numbered at compile time
 // (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS and TDPBSUD).
-// Here 0 to 3 hold sums, 4 and 5 what stands left in a product, 6 and 7 what stands right: words of
-// two bf16 or of four bytes.
+// Here 0 to 3 hold sums, 4 and 5 the left operands, 6 and 7 the right ones: words of two bf16 or of
+// four bytes.
 //
 // With SAKER_EMULATE_AMX (tests only) plain code keeps the manual's order of additions.
 
@@ -21,9 +21,9 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kTileHeight = 16;
 inline constexpr int kTilePairs = 16;                // Pairs of bf16 in a row.
-inline constexpr int kTileColumns = 2 * kTilePairs;  // That one product adds up.
-inline constexpr int kTileBytes = 64 * kTileHeight;  // Of a whole tile.
-inline constexpr std::ptrdiff_t kTileStride = 64;    // Where tiles lie without gaps.
+inline constexpr int kTileColumns = 2 * kTilePairs;  // That one product sums over.
+inline constexpr int kTileBytes = 64 * kTileHeight;  // Size of a whole tile.
+inline constexpr std::ptrdiff_t kTileStride = 64;    // For tiles without gaps.
 inline constexpr int kLeft = 4;
 inline constexpr int kRight = 6;
 
@@ -35,9 +35,9 @@ using emulate::tile_load;
 using emulate::tile_store;
 using emulate::Tiles;
 #else
-// Sets up the registers of this thread: sums of `rows` rows and `columns` columns, what stands left
-// of as many rows of `words` words, and what stands right of so many rows of `columns` words. The
-// kernel must have granted AMX to the process (see dispatch.cpp).
+// Configures the registers of this thread. Sums have `rows` rows and `columns` columns. Left
+// operands have `rows` rows of `words` words, right operands `words` rows of `columns` words.
+// REQUIRES: the kernel has granted AMX to the process (see dispatch.cpp).
 class Tiles {
  public:
   explicit Tiles(int rows, int columns = kTileHeight, int words = kTilePairs) {
@@ -80,15 +80,15 @@ template <int tile>
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride), "i"(tile) : "memory");
 }
 
-// sums[m][n] += the products of row m of `left` and column n of `right`: the first elements of the
-// sixteen pairs in one chain of fused multiply-adds from 0, the second ones in another, and the sum
-// of both. Subnormal numbers count as zero.
+// sums[m][n] += the products of row m of `left` and column n of `right`. The first elements of the
+// sixteen pairs are one chain of fused multiply-adds from 0, the second ones another; the sum of
+// both is added. Subnormal numbers count as zero.
 template <int sums, int left, int right>
 [[gnu::always_inline]] inline void tile_add_products() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));
 }
 
-// The same for signed bytes of `left` and unsigned ones of `right`, into integers of 32 bits.
+// As above, for signed bytes of `left` and unsigned ones of `right`, into 32-bit integers.
 template <int sums, int left, int right>
 [[gnu::always_inline]] inline void tile_add_byte_products() {
   asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(left), "i"(right));

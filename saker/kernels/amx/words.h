@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Vectors of 32 numbers of 16 bits, for what goes into tiles.
+// Vectors of 32 numbers of 16 bits, for data that goes into tiles.
 
 #include "saker/kernels/cpu/lanes.h"
 #include "saker/kernels/cpu/vec.h"
@@ -11,7 +11,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Word i is table's word number index[i] modulo 32.
+// Word i is word number index[i] modulo 32 of `table`.
 [[gnu::always_inline]] inline U32x16 look_up_words(U32x16 table, U32x16 index) {
   return {_mm512_permutexvar_epi16(index.v, table.v)};
 }
@@ -27,7 +27,7 @@ template <int half>
   return {_mm512_shuffle_i32x4(a.v, a.v, half == 0 ? 0x44 : 0xee)};
 }
 
-// The low four bits of each word, and as bit 4 whether the word lies in the second half.
+// The low four bits of each word; bit 4 is set for words in the second half.
 [[gnu::always_inline]] inline U32x16 name_halves(U32x16 a) {
   struct Lanes {
     std::uint32_t bits[kLanes];
@@ -47,7 +47,7 @@ struct ByteLanes {
   std::uint8_t at[64];
 };
 
-// Where the upper byte of each lane comes from: bytes 16 * kQuarter and so on of a vector.
+// The sources of the upper bytes of lanes: bytes from 16 * kQuarter on.
 template <int kQuarter>
 alignas(64) inline constexpr ByteLanes kQuarterBytes = [] {
   ByteLanes from = {};
@@ -57,7 +57,7 @@ alignas(64) inline constexpr ByteLanes kQuarterBytes = [] {
   return from;
 }();
 
-// Bytes 16 * kQuarter and so on of the words as the upper bytes of lanes, zeros below.
+// Bytes from 16 * kQuarter on of the words, as the upper bytes of lanes; zeros below.
 template <int kQuarter>
 [[gnu::always_inline]] inline U32x16 upper_bytes(U32x16 words) {
   constexpr std::uint64_t kUpperBytes = 0x8888888888888888U;

@@ -30,7 +30,7 @@ using Bf16Products = PairProducts;
 using Bf16Products = FloatProducts<true>;
 #endif
 
-// Of pages whose scales and biases are bf16.
+// For pages whose scales and biases are bf16.
 #if defined(__AMX_INT8__) || defined(SAKER_EMULATE_AMX)
 using Bf16CodeProducts = TileCodeProducts;
 #elif defined(SAKER_INT16_DOT)
@@ -39,7 +39,7 @@ using Bf16CodeProducts = CodeProducts;
 using Bf16CodeProducts = QuantizedProducts<Bf16Products>;
 #endif
 
-// Calls function<Products>() with those of the pages.
+// Calls function<Products>() with the products for these pages.
 template <typename Function>
 void with_products(const AttendShape& shape, const Function& function) {
   if (shape.key_codes.is_quantized()) {
@@ -65,7 +65,7 @@ void clear(const State& state, int rows) {
   }
 }
 
-// The tile's scratch memory, see scratch_floats; queries and their terms kv head by kv head.
+// The tile's scratch memory, see scratch_floats; queries and their terms by KV head.
 struct Scratch {
   float* queries;
   float* scores;
@@ -82,7 +82,7 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   auto* clean = reinterpret_cast<std::uint32_t*>(weights + kAttendBatchRows * kBlock / 2);
   std::uint32_t* keys = clean + shape.value_chunks * kBlock * 8;
   float* part = reinterpret_cast<float*>(keys + shape.query_stride / 2 * kBlock);
-  // Quantized values need no cleaning, so their pairs lie there.
+  // Quantized values are never masked, so their pairs use that memory.
   float* first_queries = part + kAttendGroupRows * kBlock;
   float* query_terms = first_queries + tile.kv_heads * tile.count * shape.query_stride;
   const CodeScratch codes{keys, clean, part};
@@ -90,13 +90,13 @@ Scratch scratch_of(const AttendShape& shape, const AttendTile& tile, float* floa
   return {floats, scores, weight_words, clean, codes, first_queries, query_terms};
 }
 
-// Kv heads [first, end) of the tile.
+// KV heads [first, end) of the tile.
 struct HeadRange {
   int first;
   int end;
 };
 
-// Page by page, in each page head by head.
+// Goes page by page, and head by head within a page.
 template <typename Products>
 class ChunkWalk {
  public:
@@ -105,10 +105,11 @@ class ChunkWalk {
   )
       : shape_(shape), tile_(tile), chunk_(chunk), scratch_(scratch) {}
 
-  // Adds the chunk to the heads' states in `floats`; `clean`: values that are not finite as zeros.
+  // Adds the chunk to the heads' states in `floats`. `clean`: non-finite values count as zeros.
   void run(HeadRange heads, float* floats, bool clean) {
     Batch<Products> batch(shape_);
-    // Unpacked blocks serve all rows; else few rows stay close while keys and values pass by.
+    // An unpacked block serves all rows. Otherwise few rows stay in cache while keys and values
+    // stream by.
     const int together = Products::kUnpacks ? tile_.count : kAttendBatchRows;
     for (int begin = 0; begin < tile_.count; begin += together) {
       const int end = begin + together < tile_.count ? begin + together : tile_.count;
@@ -123,7 +124,7 @@ class ChunkWalk {
   }
 
  private:
-  // Rows [begin, end) of the tile and one block.
+  // Adds rows [begin, end) of the tile against one block.
   void add_rows(
       int begin,
       int end,
@@ -174,8 +175,8 @@ class ChunkWalk {
   Scratch& scratch_;
 };
 
-// Adds pages of a chunk to the heads' states. Products that take whole blocks may have to start
-// anew, so theirs come first.
+// Adds pages of a chunk to the heads' states. Products that take whole blocks may have to restart,
+// so their pages must come first.
 template <typename Products>
 void add_pages(
     const AttendShape& shape,
@@ -226,10 +227,10 @@ void attend_chunk(
   });
 }
 
-// Where row `row` of the tile's kv head number `head` comes from and goes to.
+// Source and destination of row `row_index` of the tile's KV head number `head_index`.
 struct TileRow {
-  std::ptrdiff_t row;  // Of the span.
-  int head;            // Of all query heads.
+  std::ptrdiff_t row;  // In the span.
+  int head;            // Among all query heads.
 
   TileRow(const AttendShape& shape, const AttendTile& tile, int head_index, int row_index) {
     const int flat = tile.first + row_index;
@@ -238,7 +239,7 @@ struct TileRow {
   }
 };
 
-// Scales a query, which may lie there already, padded with zeros to whole steps.
+// Scales a query, possibly in place, padded with zeros to whole steps.
 void scale_query(const AttendShape& shape, const float* from, float* to) {
   const F32x16 scale = broadcast(shape.scale);
   for (int d = 0; d < shape.query_stride; d += kVector) {
@@ -263,12 +264,13 @@ void load_scaled(const AttendShape& shape, const AttendTile& tile, const TileRow
   scale_query(shape, from, to);
 }
 
-// Brings each scaled query into the form that Products multiply; load(head, row, to) gives it.
+// Converts each scaled query to the form that Products multiply. The call load_row(head, row, to)
+// gives the scaled query.
 template <typename Products, typename Load>
 void load_queries_for(
     const AttendShape& shape, const AttendTile& tile, float* to, float* terms, const Load& load_row
 ) {
-  // Rounded queries take half of their floats: the next one begins in the second half.
+  // Rounded queries take half of their floats: the next query begins in the second half.
   for (int head = 0; head < tile.kv_heads; ++head) {
     for (int row = 0; row < tile.count; ++row) {
       load_row(head, row, to);
@@ -295,7 +297,7 @@ void load_queries(const AttendShape& shape, const AttendTile& tile, float* scrat
   }
 }
 
-// Merges the state `part` of a chunk into `total`, both of a kv head's rows.
+// Merges a chunk's state `part` into `total`, for the rows of one KV head.
 void merge_head(
     const AttendShape& shape,
     const AttendTile& tile,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of a tile against one block of keys, and which of them form groups that are multiplied
-// together. The bits of a row do not depend on its group.
+// The rows of a tile against one block of keys, and the groups in which they are multiplied. The
+// bits of a row do not depend on its group.
 
 #include "saker/kernels/attention/mask_nonfinite.h"
 #include "saker/kernels/attention/products.h"
@@ -11,14 +11,16 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Works on rows of a tile and one block: all scores, then all weights, then all values. So products
-// come in long runs, and what one step wrote to memory lies there when the next one loads it.
+// Works on rows of a tile and one block: first all scores, then all weights, then all values. So
+// products come in long runs, and results of one step have reached memory when the next one loads
+// them.
 template <typename Products>
 class Batch {
  public:
   explicit Batch(const AttendShape& shape) : shape_(shape) {}
 
-  // Starts on rows of a block; `values` are the page's, also where the block holds clean ones.
+  // Starts on rows of a block. `values` is the page's memory, even if the block points to a masked
+  // copy.
   void start(const Block& block, const std::byte* values, const State& state) {
     block_ = block;
     values_ = values;
@@ -30,7 +32,7 @@ class Batch {
   // Memory for the keys that the next group's rows see.
   BlockKeys* keys() { return keys_ + rows_; }
 
-  // Adds rows [first, first + rows) of the tile; keys() is filled in.
+  // Adds rows [first, first + rows) of the tile. REQUIRES: keys() is filled in.
   void add(int first, int rows, bool whole) {
     groups_[count_++] = {first, rows, whole, keys()};
     rows_ += rows;
@@ -78,7 +80,7 @@ class Batch {
   int rows_ = 0;
 };
 
-// Runs of rows [first, end) that see the block become groups.
+// Makes groups of the runs of rows in [first, end) that see the block.
 template <typename Products>
 void add_group(
     const AttendShape& shape,
@@ -104,7 +106,7 @@ void add_group(
   }
 }
 
-// Groups of nearly equal size from rows [first, end).
+// Makes groups of nearly equal size of rows [first, end).
 template <typename Products>
 void add_groups(
     const AttendShape& shape,
@@ -114,7 +116,7 @@ void add_groups(
     int end,
     Batch<Products>& batch
 ) {
-  // Both ends of what rows see only grow from row to row.
+  // From row to row, both ends of the visible keys only grow.
   const SeenKeys& first_seen = tile.seen[(tile.first + first) / shape.group];
   const SeenKeys& last_seen = tile.seen[(tile.first + end - 1) / shape.group];
   const bool whole = last_seen.begin <= block_begin && first_seen.end >= block_begin + kBlock;

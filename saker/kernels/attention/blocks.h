@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the inner products of attention over one block of 64 keys share, for up to six query rows at
+// Shared parts of attention's inner products over one block of 64 keys, for up to six query rows at
 // once.
 //
-// Each row's and each key's chain of additions is the same for every number of rows; only the
+// The chain of additions of each row and key is the same for every number of rows; only the
 // registers are shared.
 
 #include "saker/kernels/cpu/unroll.h"
@@ -17,18 +17,18 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kBlock = 64;
 inline constexpr int kVector = 16;
-// The most rows whose sums, with what they are multiplied by, stay in registers.
+// Maximum rows whose sums and operands stay in registers.
 inline constexpr int kMaxRows = kWideRegisters ? 6 : 5;
 
-// How far ahead of the loads memory is asked for, in bytes: what 100 ns of latency need at 20 GB/s.
+// Prefetch distance in bytes: 100 ns of latency at 20 GB/s.
 inline constexpr int kPrefetchBytes = 2048;
 
-// Into the second cache: the first one can wait for a few lines only.
+// Prefetches into L2: L1 tracks only a few outstanding misses.
 inline void prefetch(const std::byte* p) {
   __builtin_prefetch(p, 0, 2);
 }
 
-// Calls function<rows>() for 1 to most rows.
+// Calls function<rows>() for 1 to `most` rows.
 template <int most, typename Function>
 [[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
   if constexpr (most > 1) {
@@ -40,7 +40,7 @@ template <int most, typename Function>
   function.template operator()<most>();
 }
 
-// acc[r][v] += q[r] * keys[v]. Where registers are few, keys are widened one vector at a time.
+// acc[r][v] += q[r] * keys[v]. For a single row, keys are widened one vector at a time.
 template <int kRows, int kVectors, typename Keys>
 [[gnu::always_inline]] inline void add_products(
     F32x16 (&acc)[kRows][kVectors], const float* q, int stride, Keys keys

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the attention bodies read: plain data, made before the pass runs, the same for every
+// Plain data that the attention bodies read: made before the pass runs, the same for every
 // instruction set.
 //
-// The order of additions of one row, whatever runs beside it:
+// The order of additions of one row does not depend on the rows beside it:
 //   score   q . k, fused multiply-adds over d in order; q was scaled before
 //   block   64 keys aligned to position 0: maximum, exponentials, sums per lane (key modulo 16);
 //           then values, each element a chain over the keys that the row sees, in order
@@ -12,13 +12,14 @@
 //           state
 //   row     the chunks' states merged in order
 //
-// Quantized pages give one product for each group of elements, see quantized.h, after that with the
-// page's offsets, see key_offsets.h; x86 takes them in integers, see code_products.h. Page 0 of a
-// quantized cache is none of them. Sets that multiply pairs of bf16 take elements and
-// keys by two, or by 32 on AMX, as matrix products do (see linear_bodies.h), and the unseen keys of
-// a block with a weight of zero. Blocks and chunks that a row does not see are skipped by position,
-// so they cannot change a bit. Chunks may run on different threads, which keeps long contexts with
-// few heads fast.
+// Quantized pages have one product per group of elements (see quantized.h), then the product with
+// the page's offsets (see key_offsets.h). On x86 both are in integers, see code_products.h. Page 0
+// of a quantized cache is not quantized.
+//
+// Sets that multiply pairs of bf16 take elements and keys by two, or by 32 on AMX, as matrix
+// products do (see linear_bodies.h). They multiply the unseen keys of a block with a weight of
+// zero. Blocks and chunks that a row does not see are skipped by position, so they cannot change a
+// bit. Chunks may run on different threads, which keeps long contexts with few heads fast.
 
 #include "saker/kernels/attention/head_rows.h"
 #include "saker/kernels/codes/code_block.h"
@@ -30,15 +31,15 @@
 namespace saker::kernels {
 
 inline constexpr int kAttendBlock = 64;        // = kPageRows.
-inline constexpr int kAttendChunkBlocks = 16;  // Blocks of one chunk.
-// Flat query rows of a tile, which share the keys and values that are loaded, at most.
+inline constexpr int kAttendChunkBlocks = 16;  // Blocks per chunk.
+// Maximum flattened query rows of a tile, which share the keys and values that are loaded.
 inline constexpr int kAttendTileRows = 256;
-// Rows of a tile that a block's steps are done for before the next block's.
+// Rows of a tile that finish a block's steps before the next block starts.
 inline constexpr int kAttendBatchRows = 64;
-// Rows of a tile that a set multiplies together, at most.
+// Maximum rows of a tile that a set multiplies together.
 inline constexpr int kAttendGroupRows = 16;
 
-// Keys that a row sees: [keep_begin, keep_end) and [begin, end), its own among them.
+// Keys that a row sees: [keep_begin, keep_end) and [begin, end), including its own.
 struct SeenKeys {
   std::int64_t keep_begin;
   std::int64_t keep_end;
@@ -54,24 +55,25 @@ struct AttendPage {
 
 struct AttendShape {
   int heads;
-  int group;  // Heads that share one kv head.
+  int group;  // Heads that share one KV head.
   int head_dim;
   int query_stride;  // Floats of a query in scratch memory before rounding: whole steps of 32.
   int value_head_dim;
-  int value_chunks;     // Of 16 elements.
-  bool bf16;            // Pages hold bf16 or codes of it, else float32.
-  CodeBlock key_codes;  // Of quantized pages.
+  int value_chunks;     // Chunks of 16 elements.
+  bool bf16;            // Pages hold bf16 or codes of it; else float32.
+  CodeBlock key_codes;  // For quantized pages.
   CodeBlock value_codes;
-  std::size_t head_bytes;  // From one kv head to the next inside of a page.
+  std::size_t head_bytes;  // From one KV head to the next inside a page.
   std::size_t key_bytes;   // From a head's keys to its values.
-  // The same of page 0 of a quantized cache, whose rows are not codes.
+  // As above, for page 0 of a quantized cache, which is not quantized.
   std::size_t first_head_bytes;
   std::size_t first_key_bytes;
   float scale;
   float softcap;
 };
 
-// How page 0 of a quantized cache is read: its rows are as they are. Of another cache: `shape`.
+// The shape of page 0. In a quantized cache that page is not quantized; otherwise it equals
+// `shape`.
 [[gnu::always_inline]] inline AttendShape first_page_shape(AttendShape shape) {
   shape.key_codes = {};
   shape.value_codes = {};
@@ -80,16 +82,17 @@ struct AttendShape {
   return shape;
 }
 
-// Some query rows of one span and of kv heads [kv_head, kv_head + kv_heads). Flat row j of a kv
-// head is its head j % group of the span's row j / group. A page's heads follow each other: few
-// rows of several heads read memory in order, many rows of one head keep its keys and values close.
+// Some query rows of one span and of KV heads [kv_head, kv_head + kv_heads). Flat row j of a KV
+// head is its head j % group at the span's row j / group. The heads of a page are adjacent. So few
+// rows of several heads read memory in order, and many rows of one head keep its keys and values in
+// cache.
 struct AttendTile {
-  HeadRows q;            // Of the span: row 0 is its first.
-  float* out;            // Of the span: [row_count, heads, value_head_dim].
-  const SeenKeys* seen;  // Of the span, by row.
+  HeadRows q;            // The span's: row 0 is its first.
+  float* out;            // The span's: [row_count, heads, value_head_dim].
+  const SeenKeys* seen;  // The span's, by row.
   int kv_head;
   int kv_heads;
-  int first;  // Flat rows [first, first + count) of each kv head.
+  int first;  // Flat rows [first, first + count) of each KV head.
   int count;
 };
 
@@ -99,17 +102,22 @@ struct AttendChunk {
   int count;
 };
 
-// What a query needs beside itself where keys are codes: the sums of its elements by group, and
-// what one of its steps stands for where they are rounded to integers.
+// Floats of a query's terms, for products with codes: the sums of its elements by group, and its
+// step where elements are rounded to integers.
 [[gnu::always_inline]] inline int query_terms(const CodeBlock& codes) {
   return codes.groups + 1;
 }
 
-// The scratch memory of a tile of `rows` rows, those of all its kv heads together, floats: queries
-// [rows][query_stride], scores [kAttendBatchRows][64], weights in bf16 [kAttendBatchRows][64], a
-// copy of one block's values in bf16; and for quantized pages, a block's keys in bf16, a group's
-// scores or weights [kAttendGroupRows][64], queries for page 0 [rows][query_stride], the queries'
-// terms [rows][query_terms()].
+// Scratch floats of a tile whose KV heads have `rows` rows together:
+//   queries                    [rows][query_stride]
+//   scores                     [kAttendBatchRows][64]
+//   weights, bf16              [kAttendBatchRows][64]
+//   a block's values, bf16     a copy
+// and for quantized pages:
+//   a block's keys, bf16
+//   a group's scores, weights  [kAttendGroupRows][64]
+//   queries for page 0         [rows][query_stride]
+//   terms of the queries       [rows][query_terms()]
 [[gnu::always_inline]] inline std::size_t scratch_floats(const AttendShape& shape, int rows) {
   int floats = rows * shape.query_stride + kAttendBatchRows * kAttendBlock * 3 / 2 +
                shape.value_chunks * kAttendBlock * 8;
@@ -120,14 +128,15 @@ struct AttendChunk {
   return static_cast<std::size_t>(floats);
 }
 
-// The online softmax of `rows` rows of one kv head, floats: values [rows][value_chunks * 16], sums
-// [rows][16], maxima [rows], padded to cache lines. A tile's state is those of its kv heads.
+// Floats of the online softmax of `rows` rows of one KV head: values [rows][value_chunks * 16],
+// sums [rows][16], maxima [rows], padded to cache lines. A tile's state is that of all its KV
+// heads.
 [[gnu::always_inline]] inline std::size_t state_floats(const AttendShape& shape, int rows) {
   const auto floats = static_cast<std::size_t>(rows) * (shape.value_chunks * kLanes + kLanes + 1);
   return (floats + kLanes - 1) / kLanes * kLanes;
 }
 
-// New rows of one kv head for slots [slot, slot + count) of its block.
+// New rows of one KV head for slots [slot, slot + count) of its block.
 struct PageRows {
   const float* keys;  // [count][key_stride]
   const float* values;
@@ -139,7 +148,7 @@ struct PageRows {
 };
 
 struct AttendBodies {
-  // Scales the tile's queries into the scratch memory; before the others.
+  // Scales the tile's queries into the scratch memory; called before the others.
   void (*load_queries)(const AttendShape& shape, const AttendTile& tile, float* scratch);
   // Sets `state` to the softmax over one chunk.
   void (*attend_chunk)(
@@ -150,8 +159,8 @@ struct AttendBodies {
       float* state
   );
   // Merges the state of chunk number chunk_index into `total`, for rows that see any of its keys. A
-  // row's first chunk is copied, so `total` may hold anything before, and where there is one chunk
-  // only, its state is the result.
+  // row's first chunk is copied, so `total` need not be initialized. With one chunk only, its state
+  // is the result.
   void (*merge)(
       const AttendShape& shape,
       const AttendTile& tile,
@@ -159,10 +168,10 @@ struct AttendBodies {
       const float* state,
       float* total
   );
-  // Multiplies by one over the sums and writes the tile's rows of `out`.
+  // Divides by the sums (multiplies by their inverses) and writes the tile's rows of `out`.
   void (*finish)(const AttendShape& shape, const AttendTile& tile, const float* total);
-  // Writes rows to pages of bf16 as write_key and write_value do (kv_pages.h); null where those are
-  // as good.
+  // Writes rows to bf16 pages as write_key and write_value do (kv_pages.h). Null where it would not
+  // be faster.
   void (*write_bf16_rows)(const AttendShape& shape, const PageRows& rows);
 };
 

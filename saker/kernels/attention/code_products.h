@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The products of attention over quantized pages in integers: queries q, and weights w times scales
-// s, are rounded to 16 bits, each with the step that its largest element asks for, and multiplied
-// by the codes c as the page has them. Sums of integers are exact, so their order does not matter.
-// Scales and biases of a key's group g are s and b, a page's offsets o (key_offsets.h):
+// The products of attention over quantized pages in integers. Queries q, and weights w times scales
+// s, are rounded to 16 bits, each row with a step from its largest element. They are multiplied by
+// the codes c as the page has them. Sums of integers are exact, so their order does not matter.
+// With scale s and bias b of a key's group g, and a page's offsets o (key_offsets.h):
 //   score   q . o + sum over g of  s * (step * (q . c)) + b * (step * sum(q))
 //   values  step * (r . c - middle * sum(r)) + w . (b + s * middle),   r = w * s / step
-// With the middle of all codes taken off, what r was rounded by meets half their range at most.
+// Subtracting the middle code makes the rounding error of r meet half the codes' range at most.
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/int16_rounding.h"
@@ -17,12 +17,12 @@
 namespace saker::kernels::SAKER_ISA {
 
 #if defined(SAKER_INT16_DOT)
-// kElements: of a query that a word of its memory has room for, two or one.
+// kElements: elements of a query for which a word of its memory has space, one or two.
 template <int kElements>
 struct IntegerProducts {
   using Registers = NoRegisters;
   static constexpr int kGroupRows = kCodeRows;
-  static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
+  static constexpr bool kWholeBlocks = false;  // Codes are finite; terms of unseen keys are masked.
   static constexpr bool kUnpacks = false;
   static constexpr int kQueryElements = kElements;
 
@@ -31,7 +31,7 @@ struct IntegerProducts {
     const float step = round_to_int16_pairs(query, shape.query_stride);
     const auto* pairs = reinterpret_cast<const std::uint32_t*>(query);
     for (int g = 0; g < codes.groups; ++g) {
-      // Padded with zeros.
+      // The last vector is padded with zeros.
       U32x16 sum = broadcast_u32(0);
       for (int i = 0; i < (codes.group_dim(g) + 1) / 2; i += kVector) {
         const U32x16 ones = broadcast_u32(0x00010001U);
@@ -80,7 +80,7 @@ struct IntegerProducts {
     }
   }
 
-  // Adds the part of the scores that the elements of group g make up.
+  // Adds the part of the scores from the elements of group g.
   template <typename Words>
   static void score_group(
       const AttendShape& shape, const Block& block, const RowGroup& group, int g
@@ -136,7 +136,7 @@ struct IntegerProducts {
     });
   }
 
-  // From and to sums of values.
+  // Start and end of the sums of values.
   struct Ends {
     const CodeWeights& weights;
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the scales and biases of a quantized page add to the products of its codes; quantized.h has
-// the formulas.
+// The terms that scales and biases of a quantized page add to the products of its codes.
+// quantized.h has the formulas.
 
 #include "saker/kernels/attention/pair_words.h"
 #include "saker/kernels/attention/products.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// The scales and biases of sixteen keys' group g.
+// Scale and bias of group g for sixteen keys.
 struct TermLanes {
   F32x16 scale;
   F32x16 bias;
@@ -33,7 +33,7 @@ inline TermLanes load_terms(const CodeBlock& codes, const std::byte* from, int g
   return {load(scales + at), load(biases + at)};
 }
 
-// The sums of a query's groups, the query as the products read it.
+// The sums of a query's groups, from the query as the products read it.
 template <typename Products>
 void sum_groups(const CodeBlock& codes, const float* query, float* sums) {
   for (int g = 0; g < codes.groups; ++g) {
@@ -53,8 +53,8 @@ void sum_groups(const CodeBlock& codes, const float* query, float* sums) {
   }
 }
 
-// The group's part of the scores, from its products. The first group's begins with what a row's
-// scores have in common.
+// Adds the group's part of the scores, from its products. The first group starts from a row's
+// common score, the same for all keys.
 inline void add_scores(
     const AttendShape& shape,
     const Block& block,
@@ -78,10 +78,10 @@ inline void add_scores(
   }
 }
 
-// What weights of a block meet beside the codes of group g.
+// Terms by which a block's weights are multiplied besides the codes of group g.
 struct ValueTerms {
   F32x16 scales[kBlock / kVector];
-  F32x16 middles[kBlock / kVector];  // What the middle of all codes stands for.
+  F32x16 middles[kBlock / kVector];  // The value of the middle code.
 
   [[gnu::always_inline]] ValueTerms(const CodeBlock& codes, const std::byte* values, int g) {
     const F32x16 middle = broadcast(middle_code(codes.bits));
@@ -94,8 +94,8 @@ struct ValueTerms {
   }
 };
 
-// Sets the weights of `part` that the group's codes meet, and adds to the values what does not
-// depend on codes.
+// Sets the weights of `part` by which the group's codes are multiplied, and adds to the values what
+// does not depend on codes.
 template <typename Products>
 void scale_weights(
     const AttendShape& shape,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Integers of 16 bits times codes of a page on AMX's tiles: codes are unsigned bytes there, an
-// integer an upper and a lower signed byte, whose products are added up apart.
+// Products of int16 and a page's codes on AMX tiles. Codes are unsigned bytes there. An integer is
+// an upper and a lower signed byte, whose products are summed separately.
 
 #include "saker/kernels/amx/bytes.h"
 #include "saker/kernels/amx/tile.h"
@@ -10,9 +10,9 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kTileElements = 4 * kTilePairs;  // Bytes of a row of a tile.
+inline constexpr int kTileElements = 4 * kTilePairs;  // Bytes of a tile row.
 
-// As codes lie in words (see code_block.h): the second half's between the first half's.
+// The order of codes in words (see code_block.h): the second half's lie between the first half's.
 template <int kBits>
 struct WordOrder {
   static constexpr int from(int i) {
@@ -30,13 +30,14 @@ template <int kBits>
   store_bytes_apart<WordOrder<kBits>>(integers, bytes, bytes + kTileElements);
 }
 
-// Where a tile of codes lies, line by line.
+// A tile of codes in memory: its lines are `stride` bytes apart.
 struct CodeLines {
   const std::byte* at;
   std::ptrdiff_t stride;
 };
 
-// Those of words that lie in lines of sixteen, `stride` bytes apart: 8 bits as tiles read them.
+// The tile of codes in words, whose lines of sixteen lie `stride` bytes apart. 8-bit codes already
+// lie as tiles read them.
 template <int kBits>
 [[gnu::always_inline]] inline CodeLines code_lines(
     const std::byte* words, std::ptrdiff_t stride, std::byte* scratch
@@ -53,9 +54,9 @@ template <int kBits>
   }
 }
 
-// Takes `count` products in turn: multiply(Index<turn>, i, sums) leaves number i in `sums` by way
-// of the tiles 2 * turn and 2 * turn + 1, add(i, sums) takes it from there while tiles are at work
-// on the next one.
+// Computes `count` products, alternating between two pairs of tiles. The call multiply(Index<turn>,
+// i, sums) leaves product i in `sums`, by way of tiles 2 * turn and 2 * turn + 1. Then add(i, sums)
+// reads it while the tiles work on the next product.
 template <typename Multiply, typename Add>
 [[gnu::always_inline]] inline void take_turns(int count, const Multiply& multiply, const Add& add) {
   alignas(64) ByteSums sums[2][2];
@@ -74,13 +75,13 @@ template <typename Multiply, typename Add>
   }
 }
 
-// What stands left: upper and lower bytes of rows that lie `stride` bytes apart.
+// Loads the left operand: upper and lower bytes of rows that lie `stride` bytes apart.
 [[gnu::always_inline]] inline void load_bytes(const std::byte* bytes, std::ptrdiff_t stride) {
   tile_load<kLeft>(bytes, stride);
   tile_load<kLeft + 1>(bytes + kTileElements, stride);
 }
 
-// What stands left times sixteen elements or keys.
+// Multiplies the left operand by sixteen elements or keys.
 template <int turn>
 [[gnu::always_inline]] inline void multiply_bytes(const CodeLines& codes, ByteSums (&sums)[2]) {
   constexpr int kUpper = 2 * turn;

@@ -5,10 +5,10 @@
 
 namespace saker::kernels {
 
-// Rows that memory is asked for ahead: a head's rows lie far apart.
+// How many rows ahead to prefetch: rows of one head are not adjacent.
 inline constexpr int kHeadRowsAhead = 4;
 
-// Heads that are made where they are read, from memory of another form. Several threads call it.
+// Computes rows of heads on demand, from memory in another form. Called from several threads.
 class HeadProducer {
  public:
   virtual ~HeadProducer() = default;
@@ -16,13 +16,13 @@ class HeadProducer {
   virtual void make(std::ptrdiff_t row, int head, float* to) const = 0;
 };
 
-// Rows of a float32 array [N, H, D] whose elements of D lie side by side: row (n, h) starts at data
-// + n * row_stride + h * head_stride. Bodies of all instruction sets read it.
+// Rows of a float32 array [N, H, D] with dense elements: row (n, h) starts at data + n * row_stride
+// + h * head_stride. Bodies of all instruction sets read it.
 struct HeadRows {
   const float* data = nullptr;
   std::ptrdiff_t row_stride = 0;
   std::ptrdiff_t head_stride = 0;
-  // Not null: gives the rows in place of `data`, of which row 0 is its row first_made.
+  // If not null, computes the rows in place of `data`; row 0 here is its row first_made.
   const HeadProducer* made = nullptr;
   std::ptrdiff_t first_made = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Queries and weights as integers of 16 bits, see code_products.h.
+// Queries and weights as int16, see code_products.h.
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/products.h"
@@ -10,12 +10,12 @@
 namespace saker::kernels::SAKER_ISA {
 
 #if defined(SAKER_INT16_DOT)
-// Rows that are multiplied together: with more, sums fall out of the registers where codes are
-// unpacked, and those of four are work enough to hide it.
+// Rows that are multiplied together. With more, sums are spilled where codes are unpacked; four
+// rows are enough work to hide the unpacking.
 inline constexpr int kCodeRows = 4;
 
-// Turns `count` floats, a multiple of 32, into pairs of integers in their place. Returns their
-// step, NaN where one of them is not finite.
+// Replaces `count` floats, a multiple of 32, by pairs of integers in place. Returns their step: NaN
+// if a value is not finite.
 inline float round_to_int16_pairs(float* values, int count) {
   Largest largest;
   for (int i = 0; i < count; i += kVector) {
@@ -31,20 +31,20 @@ inline float round_to_int16_pairs(float* values, int count) {
   return of.step + largest.flaw();
 }
 
-// The weights of a group of rows as a group of elements meets them.
+// How the weights of a group of rows are rounded for one group of elements.
 struct CodeWeights {
   alignas(64) float steps[kAttendGroupRows];
-  float rests[kAttendGroupRows];  // What does not depend on the codes.
+  float rests[kAttendGroupRows];  // The part that does not depend on codes.
 };
 
-using BlockIntegers = U32x16[kBlock / kVector];  // Of one row.
+using BlockIntegers = U32x16[kBlock / kVector];  // One row's.
 
 inline void store_int16_pairs(const BlockIntegers& integers, std::uint32_t* pairs) {
   store_u32(pairs, int16_pairs(integers[0], integers[1]));
   store_u32(pairs + kVector, int16_pairs(integers[2], integers[3]));
 }
 
-// Sets the block's weights to what the codes of group g meet; store_row(integers, to) writes a
+// Sets the block's weights to integers for the codes of group g. store_row(integers, to) writes one
 // row's.
 template <typename StoreRow>
 [[gnu::always_inline]] inline CodeWeights round_weights(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of attention's scores that comes from the offsets of a page of codes (code_block.h): for
-// each query its product with them, which all keys of the page have in common. Summed over lanes
-// element by element, so that no bit depends on the rows beside it.
+// The part of attention's scores from a page's offsets (code_block.h): each query's product with
+// them, common to all keys of the page. Lanes sum element by element, so that no bit depends on the
+// rows beside it.
 
 #include "saker/kernels/attention/code_terms.h"
 #include "saker/kernels/attention/products.h"
@@ -12,13 +12,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// How a query lies in memory, element by element.
+// How a query's elements lie in memory.
 enum class QueryForm : std::uint8_t { kFloat, kBf16, kInt16 };
 
-// What the lanes of 16-bit integers are multiplied by: they fill the upper half of 32 bits.
+// Factor of int16 lanes, since they fill the upper half of 32 bits.
 inline constexpr float kInt16Lane = 65536.0F;
 
-// Sixteen integers of 16 bits, times kInt16Lane.
+// Sixteen int16, times kInt16Lane.
 [[gnu::always_inline]] inline F32x16 load_int16(const std::uint16_t* from) {
   return to_float(as_u32(load_bf16(from)));
 }
@@ -34,12 +34,12 @@ template <QueryForm form>
   }
 }
 
-// By row of a group: what its queries' product with the block's offsets adds to every score.
+// By row of a group: its query's product with the block's offsets, added to every score.
 struct OffsetScores {
   float rows[kAttendGroupRows];
 };
 
-// `stride`: words of 32 bits from one query to the next.
+// `stride`: 32-bit words from one query to the next.
 template <QueryForm form>
 inline OffsetScores offset_scores(
     const AttendShape& shape, const Block& block, const RowGroup& group, int stride

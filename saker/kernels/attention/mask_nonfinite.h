@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Values that are not finite, for products that take all keys of a block (bf16 pages). An unseen
-// key's weight is zero, but 0 * infinity is NaN. So where a result is not finite, the chunk is
-// computed again with such values left out, and they are added to the rows that do see them.
+// Handles non-finite values for products that take all keys of a block (bf16 pages). An unseen
+// key's weight is zero, but 0 * infinity is NaN. So if a result is not finite, the chunk is
+// computed again without such values; they are then added for the rows that see them.
 
 #include "saker/kernels/attention/products.h"
 
@@ -21,7 +21,7 @@ inline bool is_finite(const State& state, int rows) {
   return reduce_add(zeros) == 0.0F;
 }
 
-// Copies a block's values, those that are not finite as 0.
+// Copies a block's values, with 0 in place of non-finite ones.
 inline void mask_nonfinite(
     const AttendShape& shape, const std::byte* values, std::uint32_t* clean
 ) {
@@ -38,7 +38,7 @@ inline bool sees_key(const BlockKeys& keys, int key) {
          (key >= keys.second && key < keys.second_end);
 }
 
-// A value that is not finite.
+// A non-finite value.
 struct LeftOut {
   float value;
   int key;
@@ -59,7 +59,7 @@ inline void add_left_out(
   }
 }
 
-// Adds what mask_nonfinite left out to the rows of the group that see it, key by key.
+// Adds the values that mask_nonfinite removed, key by key, for the rows of the group that see them.
 inline void add_values_left_out(
     const AttendShape& shape,
     const Block& block,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// New rows into a page of bf16 (kv_pages.h has its layout), to the bits of write_key and
-// write_value. Keys lie transposed there: sixteen at a time are turned in registers.
+// Writes new rows into a bf16 page (kv_pages.h has its layout), with the bits of write_key and
+// write_value. Keys are transposed there, so sixteen rows at a time are transposed in registers.
 
 #include "saker/kernels/attention/blocks.h"
 #include "saker/kernels/attention/bodies.h"
@@ -11,7 +11,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Lanes of one row from element `at` on, zeros behind its end.
+// Lanes of one row from element `at` on; zeros past its end.
 inline F32x16 row_lanes(const float* row, int at, int width) {
   const int left = width - at;
   return left >= kVector ? load(row + at) : load_part(row + at, left > 0 ? left : 0);
@@ -24,7 +24,7 @@ inline U32x16 row_pairs(const float* row, int at, int width) {
   );
 }
 
-// Rows of keys [first, first + 16) of `rows`.
+// Writes key rows [first, first + 16) of `rows`.
 inline void write_sixteen_keys(const AttendShape& shape, const PageRows& rows, int first) {
   const int pairs = (shape.head_dim + 1) / 2;
   const float* from = rows.keys + first * rows.key_stride;
@@ -56,7 +56,8 @@ inline void write_key(const AttendShape& shape, const PageRows& rows, int row) {
   }
 }
 
-// The values of one row, and of the next one if it is the other half of their words.
+// Writes the values of one row; with `both` also those of the next row, the other half of the same
+// words.
 inline void write_values(const AttendShape& shape, const PageRows& rows, int row, bool both) {
   const int slot = rows.slot + row;
   const float* first = rows.values + row * rows.value_stride;

@@ -7,7 +7,7 @@
 
 namespace saker::kernels {
 
-// How `heads` heads attend to pages of a cache, see AttendOptions (attend.h) for the rest.
+// How `heads` heads attend to pages of a cache. See AttendOptions (attend.h) for scale and softcap.
 inline AttendShape attend_shape(const KvPages& pages, int heads, float scale, float softcap) {
   const KvPageLayout& layout = pages.layout();
   const KvPageLayout& first = pages.layout(0);

@@ -2,14 +2,14 @@
 #pragma once
 
 // The products of attention in pairs of bf16, where the set multiplies them. Queries and weights
-// are rounded to bf16, like the keys and values that they meet.
+// are rounded to bf16, like the keys and values.
 
 #include "saker/kernels/attention/products.h"
 
 namespace saker::kernels::SAKER_ISA {
 
 #if defined(SAKER_BF16_DOT)
-// Turns `count` floats, a multiple of 32, into pairs of bf16 in their place.
+// Replaces `count` floats, a multiple of 32, by pairs of bf16 in place.
 inline void round_to_pairs(float* values, int count) {
   auto* pairs = reinterpret_cast<std::uint32_t*>(values);
   for (int i = 0; i < count; i += 2 * kVector, pairs += kVector) {
@@ -17,7 +17,7 @@ inline void round_to_pairs(float* values, int count) {
   }
 }
 
-// What products of pairs have in common, on vectors or tiles.
+// Common parts of products of pairs, on vectors or tiles.
 struct PairOperands {
   static constexpr bool kWholeBlocks = true;
   static constexpr bool kUnpacks = false;
@@ -30,7 +30,7 @@ struct PairOperands {
   static F32x16 rounded_weight(F32x16 weight) { return round_to_bf16(weight); }
 };
 
-// Sums that lie in memory meanwhile.
+// Sums that stay in memory between products.
 struct InPlace {
   static F32x16 start(const float* sums, int) { return load(sums); }
 
@@ -60,7 +60,7 @@ struct PairProducts : PairOperands {
     add_value_words<PlainWords>(shape, block, group, state);
   }
 
-  // Keys and values of `block` as Words has them.
+  // Scores of the keys of `block`, in the form of Words.
   template <typename Words>
   static void score_words(const AttendShape& shape, const Block& block, const RowGroup& group) {
     const int stride = query_words<PairProducts>(shape);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Words of a page as the pairs that a set multiplies: elements in bf16, or codes of a quantized
-// page, which code_block.h lays out, in bf16 or as integers of 16 bits. Nothing is rounded.
+// Words of a page as the pairs that a set multiplies: bf16 elements, or codes of a quantized page
+// (code_block.h has their layout) in bf16 or as int16. Nothing is rounded.
 
 #include "saker/kernels/cpu/vec.h"
 
@@ -19,7 +19,7 @@ template <int count, typename Function>
   }(std::make_integer_sequence<int, count>{});
 }
 
-// The middle of all codes of `bits` bits, and what is added to codes where they become bf16.
+// The middle of all codes of `bits` bits, and the offset added to codes when they become bf16.
 constexpr float middle_code(int bits) {
   return static_cast<float>((1 << bits) - 1) / 2;
 }
@@ -28,7 +28,7 @@ constexpr float code_offset(int bits) {
   return bits == 4 ? 16.0F : 0.0F;
 }
 
-// How pairs of bf16 are multiplied, and a row's sums of sixteen lanes.
+// How pairs of bf16 are multiplied and summed in sixteen lanes.
 struct Bf16Dot {
   using Sum = F32x16;
 
@@ -49,7 +49,7 @@ struct PlainWords : Bf16Dot {
   }
 };
 
-// Words of codes. Those of 4 bits become the first bits behind the leading one of 16 + code: two
+// Words of codes. A 4-bit code becomes 16 + code, with its bits right behind the leading one: two
 // instructions for 32 codes.
 template <int kBits>
 struct CodeWords : Bf16Dot {
@@ -58,7 +58,7 @@ struct CodeWords : Bf16Dot {
   template <int kPair>
   [[gnu::always_inline]] static U32x16 pair(U32x16 words) {
     if constexpr (kBits == 4) {
-      constexpr int kFirst = 3;  // Of the four bits among the seven of a bf16.
+      constexpr int kFirst = 3;  // Place of the four bits in the seven of a bf16.
       const U32x16 mask = broadcast_u32(0x00780078U);
       const U32x16 sixteen = broadcast_u32(0x41804180U);
       if constexpr (4 * kPair < kFirst) {
@@ -74,7 +74,7 @@ struct CodeWords : Bf16Dot {
 };
 
 #if defined(SAKER_INT16_DOT)
-// The same as integers.
+// Words of codes as integers.
 template <int kBits>
 struct IntegerCodes {
   using Sum = U32x16;
@@ -102,7 +102,7 @@ template <template <int> typename Words, typename Function>
   }
 }
 
-// acc[r][v] += the products of vector v's words and row r's factors, one for each pair of a word.
+// acc[r][v] += the products of vector v's words and row r's factors, one per pair of a word.
 template <typename Words, int kRows, int kVectors>
 [[gnu::always_inline]] inline void add_word_products(
     typename Words::Sum (&acc)[kRows][kVectors],

@@ -2,14 +2,14 @@
 #pragma once
 
 // The two products of attention over one block, q . k and weights times values, for a group of rows
-// of a tile, in float32; pair_products.h and tile_products.h have them in pairs of bf16.
+// of a tile, in float32. For pairs of bf16 see pair_products.h and tile_products.h.
 //
-// Registers are what a set has to prepare before products of some number of rows.
+// `Registers` is the state that a set prepares before products of some number of rows.
 //
-// Some products read a quantized page's codes where they lie (kReadsCodes).
+// Some products read a quantized page's codes in place (kReadsCodes).
 //
-// Products that take all keys of a block (kWholeBlocks) give unseen ones a weight of zero. What is
-// not finite among the values would spread through 0 * infinity: see mask_nonfinite.h.
+// Products that take all keys of a block (kWholeBlocks) give unseen keys a weight of zero.
+// Non-finite values would spread through 0 * infinity, see mask_nonfinite.h.
 
 #include "saker/kernels/attention/scores.h"
 #include "saker/kernels/attention/state.h"
@@ -17,30 +17,30 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// What a tile keeps of quantized pages, see scratch_floats.
+// A tile's scratch memory for quantized pages, see scratch_floats.
 struct CodeScratch {
-  std::uint32_t* keys;  // A block's codes as pairs of bf16, unless they are multiplied in place.
+  std::uint32_t* keys;  // A block's codes as bf16 pairs, unless multiplied in place.
   std::uint32_t* values;
   float* part;                         // [kAttendGroupRows][64]
-  const std::byte* keys_of = nullptr;  // Whose codes these are.
+  const std::byte* keys_of = nullptr;  // The block whose codes these are.
   const std::byte* values_of = nullptr;
   bool in_place = false;
 };
 
-// What one block needs beside its rows.
+// One block's memory and that of the rows that read it.
 struct Block {
   std::int64_t begin;  // Position of its first key.
   const std::byte* keys;
   const std::byte* values;
-  const std::byte* next_keys;  // Of the block that comes next, or `values`.
-  const float* queries;        // Of the tile's rows of this kv head, query_words apart.
-  const float* query_terms;    // Of the same rows, see query_terms(), of quantized pages only.
+  const std::byte* next_keys;  // The next block's, or `values`.
+  const float* queries;        // The tile's rows of this KV head, query_words apart.
+  const float* query_terms;    // For the same rows, see query_terms(); quantized pages only.
   float* scores;               // [rows][64]
   std::uint32_t* weights;      // [rows][32] pairs
-  CodeScratch* codes;          // Of quantized pages only.
+  CodeScratch* codes;          // For quantized pages only.
 };
 
-// Rows [first, first + rows) of the tile, all of which see some key of the block.
+// Rows [first, first + rows) of the tile; each sees some key of the block.
 struct RowGroup {
   int first;
   int rows;
@@ -48,17 +48,17 @@ struct RowGroup {
   const BlockKeys* keys;  // By row.
 };
 
-// From one query of a tile to the next, in words of 32 bits.
+// From one query of a tile to the next, in 32-bit words.
 template <typename Products>
 constexpr int query_words(const AttendShape& shape) {
   return shape.query_stride / Products::kQueryElements;
 }
 
-// Adds the values of the keys that each of the rows sees.
+// Adds the values of the keys that each row sees.
 template <bool kBf16>
 void add_seen_values(const ValueTask<float>& task, const BlockKeys* keys, int rows) {
-  // The keys that all rows see in one range are added together, a row's others before and after
-  // them.
+  // The keys that all rows see in one range are added together; each row's other keys before and
+  // after.
   int from = 0;
   int to = rows > 1 ? kBlock : 0;
   for (int r = 0; r < rows; ++r) {
@@ -109,15 +109,15 @@ struct FloatProducts {
   static constexpr bool kWholeBlocks = false;
   static constexpr bool kUnpacks = false;
   static constexpr bool kReadsCodes = false;
-  static constexpr int kQueryElements = 1;  // In one word of a query.
+  static constexpr int kQueryElements = 1;  // Per word of a query.
 
-  // Brings a scaled query into the form that is multiplied, and what quantized pages need beside
-  // it.
+  // Converts a scaled query to the form that is multiplied, and computes its terms for quantized
+  // pages.
   static void load_query(const AttendShape&, float*, float*) {}
 
   static F32x16 rounded_weight(F32x16 weight) { return weight; }
 
-  // The weights of a row of a group.
+  // Stores the weights of one row of a group.
   [[gnu::always_inline]] static void store_weights(
       const Block& block, int row, const F32x16 (&weights)[4]
   ) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The products of attention over quantized pages. A block's codes c are multiplied as they are:
-// unpacked into scratch memory once for all rows of a tile, or, for few rows, in registers. Scales
-// s and biases b of a key's group g come in with the sums, so that no element of the cache is ever
-// rounded:
+// The products of attention over quantized pages. A block's codes c are multiplied without scaling:
+// unpacked into scratch memory once for all rows of a tile or, for few rows, in registers. Scales s
+// and biases b of a key's group g are applied to the sums, so no element of the cache is rounded:
 //   score   sum over g of  s * (q . c) + b * sum(q)      q: the group's elements
 //           plus q . o, o: the page's offsets (key_offsets.h)
 //   values  (w * s) . c + w . b                          for the elements of a group
-// In sets that round weights, w * s is rounded, not w. Then c less the middle of all codes is what
-// meets the rounding error, so that it is no larger than without codes:
+// Sets that round weights round w * s, not w. The rounding error is then multiplied by c less the
+// middle of all codes, so that it is no larger than without codes:
 //   values  r . c - middle * sum(r) + w . (b + s * middle),   r = rounded(w * s)
 
 #include "saker/kernels/attention/code_terms.h"
@@ -19,13 +18,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// `Products` over codes.
+// Applies `Products` to codes.
 template <typename Products>
 struct QuantizedProducts {
   using Registers = typename Products::Registers;
   static constexpr int kGroupRows = Products::kGroupRows;
   static constexpr int kQueryElements = Products::kQueryElements;
-  static constexpr bool kWholeBlocks = false;  // Codes are finite, and terms of unseen keys masked.
+  static constexpr bool kWholeBlocks = false;  // Codes are finite; terms of unseen keys are masked.
   static constexpr bool kUnpacks = true;
 
   static void load_query(const AttendShape& shape, float* query, float* terms) {
@@ -39,7 +38,7 @@ struct QuantizedProducts {
     store_all(weights, block.scores + row * kBlock);
   }
 
-  // Whether a tile of so many rows does without unpacked blocks.
+  // True if a tile of so many rows needs no unpacked blocks.
   static constexpr bool reads_codes(int rows) {
     return Products::kReadsCodes && rows <= kGroupRows;
   }

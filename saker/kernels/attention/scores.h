@@ -12,10 +12,10 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Cache lines that hold one pair of elements of all keys of a block.
+// Cache lines that hold one pair of elements for all keys of a block.
 inline constexpr int kLinesOfPairs = 4;
 
-// Query rows [rows][stride], floats or pairs of bf16, and keys of one head as a page holds them ->
+// Query rows [rows][stride], floats or pairs of bf16, times keys of one head in a page's layout ->
 // scores [rows][64].
 template <typename Query>
 struct ScoreTask {
@@ -24,10 +24,10 @@ struct ScoreTask {
   const std::byte* keys;
   int head_dim;  // Even for bf16.
   float* scores;
-  std::ptrdiff_t ahead = 0;  // From the keys to what is asked for meanwhile, as many bytes.
+  std::ptrdiff_t ahead = 0;  // Byte distance from the keys to the memory to prefetch.
 };
 
-// Asks for the elements that the walk over a block's pairs reads kPrefetchBytes later.
+// Prefetches the pairs that the loop over a block reads kPrefetchBytes later.
 [[gnu::always_inline]] inline void prefetch_ahead(const std::uint32_t* pairs) {
   const auto* ahead = reinterpret_cast<const std::byte*>(pairs) + kPrefetchBytes;
 #pragma GCC unroll 4
@@ -58,7 +58,7 @@ inline void score_keys(const ScoreTask<float>& task, int key) {
         return even_bf16(load_u32(pairs + v * kVector));
       });
       if constexpr (!kWideRegisters) {
-        // Load again: registers for the raw pairs would push sums out to memory.
+        // Load again: keeping the raw pairs in registers would spill sums to memory.
         asm volatile("" : "+r"(pairs));
       }
       add_products(acc, q + 1, task.stride, [&](int v) {
@@ -94,8 +94,8 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
     case 1:
       return score_block<kBf16, 1>(task);
     case 2: {
-      // Memory is what counts here: two walks along the page are faster than one that skips half of
-      // each line's neighbours.
+      // Memory decides here: two passes over the page are faster than one that skips half of each
+      // line's neighbours.
       ScoreTask<float> second = task;
       second.q += task.stride;
       second.scores += kBlock;
@@ -113,9 +113,9 @@ inline void score_rows(const ScoreTask<float>& task, int rows) {
   }
 }
 
-// The same for words that hold or stand for pairs, a product for each of them. Queries are padded
-// with zeros to whole words. finish(sums, key) takes the sums of a number of rows and of vectors of
-// keys from `key` on.
+// As above, for words that hold or encode pairs, with one product per pair. Queries are padded with
+// zeros to whole words. finish(sums, key) gets the sums of kRows rows and kVectors vectors of keys,
+// from `key` on.
 template <typename Words, int kRows, int kVectors, typename Finish>
 inline void score_key_pairs(const ScoreTask<std::uint32_t>& task, int key, const Finish& finish) {
   typename Words::Sum acc[kRows][kVectors] = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Scores of a block to softmax weights, and the rows' states to their new maxima.
+// Turns scores of a block into softmax weights and raises the rows' states to their new maxima.
 
 #include "saker/kernels/attention/products.h"
 #include "saker/kernels/cpu/vec_curves.h"
@@ -9,12 +9,12 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// The maximum of no keys: finite, so that differences of maxima are never NaN.
+// The maximum over no keys: finite, so that differences of maxima are never NaN.
 inline constexpr float kFloor = -0x1.fffffep127F;
 
-// e^x for x <= 0 with a relative error below 1.2e-7 + 1.4e-8 |x|; 0 below -88, NaN for NaN. x
-// log2(e) = n + r with |r| <= 1/2; 2^r by its minimax polynomial of degree 5 (relative
-// error 7.5e-8).
+// e^x for x <= 0 with a relative error below 1.2e-7 + 1.4e-8 |x|. It is 0 below -88, NaN for NaN.
+// With x log2(e) = n + r and |r| <= 1/2, 2^r is its minimax polynomial of degree 5 (relative error
+// 7.5e-8).
 [[gnu::always_inline]] inline F32x16 exp_of_negative(F32x16 x) {
   const F32x16 log2_e = broadcast(0x1.715476p0F);
   const F32x16 magic = broadcast(0x1.8p23F);  // Adding it rounds to an integer in the low bits.
@@ -27,7 +27,7 @@ inline constexpr float kFloor = -0x1.fffffep127F;
   p = fma(p, r, broadcast(0x1.ebf918p-3F));
   p = fma(p, r, broadcast(0x1.62e428p-1F));
   p = fma(p, r, broadcast(0x1.000002p0F));
-  // 2^n, the bits of 0 for n = -127.
+  // 2^n; the bits of 0 for n = -127.
   const U32x16 exponent = sub_u32(as_u32(shifted), sub_u32(as_u32(magic), broadcast_u32(127)));
   return mul(p, as_float(shift_left<23>(exponent)));
 }
@@ -59,14 +59,14 @@ inline float top_score(const AttendShape& shape, const BlockKeys& keys, float* s
   return reduce_max(top);
 }
 
-// The same for scores that are all seen and not capped.
+// As above, for scores that are all seen and not capped.
 [[gnu::always_inline]] inline float top_score(const float* scores) {
   const F32x16 first = max(load(scores), load(scores + kVector));
   const F32x16 last = max(load(scores + 2 * kVector), load(scores + 3 * kVector));
   return reduce_max(max(max(broadcast(kFloor), first), last));
 }
 
-// Brings row number `row` of the state to maximum `after`.
+// Raises row number `row` of the state to maximum `after`.
 [[gnu::always_inline]] inline void raise_maximum(const State& state, int row, float after) {
   const float before = state.maxima[row];
   if (after == before) {
@@ -79,7 +79,7 @@ inline float top_score(const AttendShape& shape, const BlockKeys& keys, float* s
   state.maxima[row] = after;
 }
 
-// Turns the scores of a group's rows into weights, as Products::store_weights keeps them.
+// Turns the scores of a group's rows into weights and passes them to Products::store_weights.
 template <typename Products>
 void apply_softmax(
     const AttendShape& shape, const Block& block, const RowGroup& group, const State& state

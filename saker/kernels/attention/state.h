@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which keys of a block a row sees, and the state of its online softmax.
+// The keys of a block that a row sees, and the state of its online softmax.
 
 #include "saker/kernels/attention/blocks.h"
 #include "saker/kernels/attention/bodies.h"
@@ -11,7 +11,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// 64 zeros, 64 times all ones, 64 zeros: windows into it mask the lanes below or from a key on.
+// 64 zeros, 64 all-ones words, 64 zeros. Windows into it mask the lanes before or from a key on.
 struct MaskTable {
   std::uint32_t lanes[3 * kBlock] = {};
 
@@ -24,7 +24,7 @@ struct MaskTable {
 
 inline constexpr MaskTable kMasks;
 
-// The keys of one block that a row sees: [first, first_end) and [second, second_end), of 0 to 64.
+// The keys of one block that a row sees: [first, first_end) and [second, second_end), from 0 to 64.
 struct BlockKeys {
   int first;
   int first_end;
@@ -54,7 +54,7 @@ inline bool has_second(const BlockKeys& keys) {
   return keys.second < keys.second_end;
 }
 
-// Lanes of vector v whose keys lie in [from, to).
+// A mask of the lanes of vector v whose keys lie in [from, to).
 inline U32x16 range_mask(int v, int from, int to) {
   const std::uint32_t* not_before = kMasks.lanes + kBlock - from + v * kVector;
   const std::uint32_t* before = kMasks.lanes + 2 * kBlock - to + v * kVector;
@@ -80,15 +80,15 @@ inline bool sees_whole_block(const BlockKeys& keys) {
   return keys.second == 0 && keys.second_end == kBlock;
 }
 
-// Views into the floats of one kv head's state, see state_floats.
+// Views into the floats of one KV head's state, see state_floats.
 struct State {
   float* values;
   float* sums;
   float* maxima;
-  int stride;  // Of values.
+  int stride;  // Floats from a row's values to the next.
 };
 
-// Kv head number `head` of the tile.
+// The state of KV head number `head` of the tile.
 inline State state_of(const AttendShape& shape, const AttendTile& tile, int head, float* floats) {
   const int stride = shape.value_chunks * kVector;
   floats += head * state_floats(shape, tile.count);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What code_products.h multiplies, for up to 16 rows at a time on AMX's tiles (code_tiles.h). Sums
-// of integers are exact, so no bit depends on who multiplied; few rows, and shapes that no tile
-// has, stay with vectors.
+// The products of code_products.h for up to 16 rows at a time on AMX tiles (code_tiles.h). Sums of
+// integers are exact, so tiles and vectors give the same bits. Few rows, and shapes without tiles,
+// use vectors.
 
 #include "saker/kernels/attention/code_products.h"
 #include "saker/kernels/attention/code_tiles.h"
@@ -16,7 +16,7 @@ struct TileCodeProducts : IntegerProducts<1> {
   using Registers = TileProducts::Registers;
   static constexpr int kGroupRows = kTileHeight;
 
-  // Behind the pairs that vectors multiply lie the bytes of each kTileElements elements.
+  // Behind the pairs for vectors lie the bytes for tiles, kTileElements elements at a time.
   static void load_query(const AttendShape& shape, float* query, float* terms) {
     Base::load_query(shape, query, terms);
     if (!has_tiles(shape.key_codes)) {
@@ -69,7 +69,7 @@ struct TileCodeProducts : IntegerProducts<1> {
     bits == 4 ? function.template operator()<4>() : function.template operator()<8>();
   }
 
-  // The group in parts as small as vectors take them.
+  // Splits the group into parts small enough for vectors.
   template <typename Function>
   static void each_few(const Block& block, const RowGroup& group, const Function& function) {
     for (int row = 0; row < group.rows; row += kCodeRows) {
@@ -83,10 +83,10 @@ struct TileCodeProducts : IntegerProducts<1> {
     }
   }
 
-  // Group by group, sixteen keys after the other.
+  // Takes one group after the other; within a group, sixteen keys at a time.
   template <int kBits>
   static void score_tiles(const AttendShape& shape, const Block& block, const RowGroup& group) {
-    constexpr std::ptrdiff_t kLine = kBlock * sizeof(std::uint32_t);  // Of all keys.
+    constexpr std::ptrdiff_t kLine = kBlock * sizeof(std::uint32_t);  // For all keys.
     constexpr int kVectors = kBlock / kVector;
     const CodeBlock& codes = shape.key_codes;
     const std::ptrdiff_t stride = shape.query_stride * static_cast<std::ptrdiff_t>(sizeof(float));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The products of attention on AMX's tiles: up to 16 rows at a time. A page holds keys as pairs of
-// elements and values as pairs of keys, so both are weights as tiles read them.
+// The products of attention on AMX tiles: up to 16 rows at a time. A page holds keys as pairs of
+// elements and values as pairs of keys, so tiles can load both as weights.
 
 #include "saker/kernels/amx/tile.h"
 #include "saker/kernels/amx/words.h"
@@ -13,14 +13,14 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kMaxTiles = 4;  // Sums at a time.
+inline constexpr int kMaxTiles = 4;  // Tiles of sums at a time.
 
-// How far ahead of the tiles memory is asked for, in bytes: tiles are loaded one after the other,
-// and each of them waits for all of its lines.
+// Prefetch distance in bytes. Tiles are loaded one after the other, and each load waits for all its
+// lines.
 inline constexpr std::ptrdiff_t kTilesAhead = 4096;
 
-// Asks for what is read that far behind `bytes` bytes from `offset` on of the block's keys and
-// values, which lie side by side; what comes next follows them.
+// Prefetches kTilesAhead bytes ahead of the `bytes` bytes from `offset` on, in the block's keys and
+// values, which are adjacent. Past their end it goes on in the next block.
 [[gnu::always_inline]] inline void prefetch_ahead_of(
     const AttendShape& shape, const Block& block, std::ptrdiff_t offset, std::ptrdiff_t bytes
 ) {
@@ -31,7 +31,7 @@ inline constexpr std::ptrdiff_t kTilesAhead = 4096;
   }
 }
 
-// Sixteen pairs of the block's keys from pair `first` on, zeros behind the last.
+// Sixteen pairs of the block's keys from pair `first` on; zeros past the last.
 struct KeyStep {
   alignas(64) std::uint32_t pairs[kTilePairs][kBlock];
 
@@ -60,8 +60,8 @@ template <int kTiles>
 }
 
 struct TileProducts : PairOperands {
-  // The tiles' registers. Setting them up takes as long as a few products, so it is done anew only
-  // where the number of rows changes.
+  // The tile registers. Configuring them takes as long as a few products, so it happens only when
+  // the number of rows changes.
   class Registers {
    public:
     void set_rows(int rows) {
@@ -129,7 +129,7 @@ struct TileProducts : PairOperands {
   // The tile's other rows find the block in a cache.
   static bool is_first_to_read(const RowGroup& group) { return group.first == 0; }
 
-  // Chunk by chunk, which is how memory has them.
+  // Goes chunk by chunk, the order in memory.
   template <int kChunks>
   static void add_chunks(
       const AttendShape& shape, const Block& block, const RowGroup& group, int chunk, float* sums

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The codes of a block as bf16 pairs, where a page that is not quantized would hold its elements.
-// Small integers are bf16 numbers, so nothing is rounded. code_block.h says how codes lie.
+// Unpacks the codes of a block to bf16 pairs, in the layout of a page that is not quantized. Small
+// integers are exact in bf16, so nothing is rounded. code_block.h has the layout of codes.
 
 #include "saker/kernels/attention/blocks.h"
 #include "saker/kernels/attention/bodies.h"

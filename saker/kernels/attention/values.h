@@ -12,8 +12,8 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Weights [rows][64] of the block (or [rows][32] pairs of bf16) times its values: [rows][stride]
-// floats are added to.
+// Weights [rows][64] of the block (or [rows][32] pairs of bf16) times its values, added to floats
+// [rows][stride].
 template <typename Weight>
 struct ValueTask {
   const Weight* weights;
@@ -21,10 +21,10 @@ struct ValueTask {
   int chunks;
   float* sums;
   int stride;
-  std::ptrdiff_t ahead = 0;  // From the values to what is asked for meanwhile, as many bytes.
+  std::ptrdiff_t ahead = 0;  // Byte distance from the values to the memory to prefetch.
 };
 
-// Where a page of bf16 has the pairs of a chunk that hold a key.
+// The pairs of a chunk in a bf16 page that hold a key.
 [[gnu::always_inline]] inline const std::uint32_t* pairs_of(
     const ValueTask<float>& task, int chunk, int key
 ) {
@@ -33,7 +33,7 @@ struct ValueTask {
          key / 2 * kVector;
 }
 
-// Adds one key of a page of bf16, the second of its pairs or the first.
+// Adds one key of a bf16 page: the second of its pairs, or the first.
 template <bool kSecond, int kRows, int kChunks>
 [[gnu::always_inline]] inline void add_bf16_key(
     const ValueTask<float>& task, int chunk, int key, F32x16 (&acc)[kRows][kChunks]
@@ -44,7 +44,7 @@ template <bool kSecond, int kRows, int kChunks>
   });
 }
 
-// kChunks chunks of 16 value elements from `chunk` on, keys [from, to).
+// Adds kChunks chunks of 16 value elements from `chunk` on, for keys [from, to).
 template <bool kBf16, int kRows, int kChunks>
 inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, int to) {
   F32x16 acc[kRows][kChunks];
@@ -85,7 +85,7 @@ inline void add_value_chunks(const ValueTask<float>& task, int chunk, int from, 
   each_sum([](float* sums, const F32x16& sum) { store(sums, sum); });
 }
 
-// Chunks whose sums for so many rows stay in registers.
+// Chunks whose sums for `rows` rows stay in registers.
 constexpr int chunks_for(int rows) {
   return kWideRegisters || rows == 1 ? 4 : rows == 2 ? 2 : 1;
 }
@@ -123,9 +123,9 @@ inline void add_values(const ValueTask<float>& task, int rows, int from, int to)
   }
 }
 
-// The same for words that hold or stand for pairs: all keys of the block, the unseen ones with a
-// weight of zero. Ends::start(sums, row) and finish(sums, row, products) say what sixteen sums
-// start from and where they go.
+// As above, for words that hold or encode pairs. Takes all keys of the block; unseen ones have a
+// weight of zero. Ends::start(sums, row) gives the start value of sixteen sums, Ends::finish(sums,
+// row, products) stores them.
 template <typename Words, int kRows, int kChunks, typename Ends>
 inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk, const Ends& ends) {
   constexpr int kWords = kBlock / 2 / Words::kPairs;
@@ -146,7 +146,7 @@ inline void add_value_pairs(const ValueTask<std::uint32_t>& task, int chunk, con
     U32x16 loaded[kChunks];
 #pragma GCC unroll 8
     for (int c = 0; c < kChunks; ++c) {
-      // Memory is asked for in its order, though the chunks are walked side by side.
+      // Prefetch in memory order, though the chunks are read side by side.
       const std::uint32_t* line = values + (chunk * kWords + word * kChunks + c) * kVector;
       prefetch(reinterpret_cast<const std::byte*>(line) + task.ahead);
       loaded[c] = load_u32(values + ((chunk + c) * kWords + word) * kVector);

@@ -7,13 +7,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// How few rows of x meet words of a format: affine codes as bytes, where the set multiplies those.
+// The format used for few rows of x: affine codes stay bytes if the set multiplies bytes.
 template <typename Format>
 struct FewRows {
   using Type = Format;
 };
 
-// Whether a format is one of those.
+// True if a format multiplies bytes.
 template <typename Format>
 inline constexpr bool kIsOfBytes = Format::Operand::kPerOperand == 4;
 
@@ -24,7 +24,7 @@ struct NibbleBytesFormat : CodeFormat {
   static constexpr int kOperands = 2;
   static constexpr float kOffset = 0.0F;
 
-  // Which column of eight byte i of operands is.
+  // The column, of eight, of byte i of operands.
   static constexpr int column(int i) { return i % 4 * 2 + i / 4; }
 
   template <int index>

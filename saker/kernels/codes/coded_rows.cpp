@@ -11,12 +11,12 @@
 namespace saker::kernels {
 namespace {
 
-// Which rows of a store are read or written as MLX's codes.
+// One side of a store, keys or values, whose rows are read or written as MLX's codes.
 struct CodedSide {
   const KvPages& pages;
   CodeSide side;
-  CodeBlock block;  // Of pages of codes.
-  int group;        // MLX's.
+  CodeBlock block;  // For pages of codes.
+  int group;        // MLX's group size.
 
   CodedSide(const KvPages& of, CodeSide which)
       : pages(of),
@@ -30,7 +30,7 @@ struct CodedSide {
 
   int groups() const { return block.dim / group; }
 
-  // The codes of a head in a page, or its rows where those are not codes.
+  // The codes of a head in a page, or its rows if the page is not quantized.
   std::byte* at(const KvPage& page, int head) const {
     const KvPageLayout& layout = *page.layout;
     return page.data + (is_keys() ? layout.keys_at(head) : layout.values_at(head));
@@ -39,13 +39,14 @@ struct CodedSide {
   bool has_codes(const KvPage& page) const { return page.layout->key_codes.is_quantized(); }
 };
 
-// A row's codes and the lines of its groups, MLX's.
+// A row's codes and the lines of its groups, in MLX's layout.
 struct CodedRow {
   std::vector<std::uint8_t> codes;
   std::vector<AffineLine> lines;
 };
 
-// Whether the groups of a row in a page are MLX's: neither offsets nor narrower groups that differ.
+// True if a row's groups in a page are MLX's: no offsets, and equal lines where groups are
+// narrower.
 bool has_mlx_groups(const CodedSide& side, const std::byte* at, int slot) {
   const CodeBlock& block = side.block;
   const int parts = side.group / block.group;

@@ -8,13 +8,13 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// What the words of a format hold: values, codes of groups with scales and biases, or small floats
-// of groups with scales.
+// The words of a format: values, codes in groups with scales and biases, or small floats in groups
+// with scales.
 enum class Codes { kNone, kAffine, kSmallFloats };
 
-// A word of codes. Where registers are few it stays in memory and each operand reads it: the upper
-// halves of all lanes are what lies two bytes further, in their lower halves, so no shift is needed
-// (what follows the last word are scales).
+// A word of codes. With few registers it stays in memory and each operand reads it. A load two
+// bytes further gives the upper halves of all lanes in lower halves, without a shift. (Scales
+// follow the last word.)
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 struct CodeWord {
   U32x16 lanes;
@@ -40,7 +40,7 @@ struct CodeWord {
 };
 #endif
 
-// What all codes share: one word per lane and step.
+// Base of all code formats: one word per lane and step.
 struct CodeFormat {
   using Operand = CodeOperand;
   using Word = CodeWord;
@@ -50,9 +50,9 @@ struct CodeFormat {
   static Word load_word(const std::byte* p) { return Word::load(p); }
 };
 
-// Codes of a group; operands are code + kOffset. A pair holds columns k and k + kPairDistance,
-// since one shift and one mask give both. float32 operands are codes times 2^e for their place in
-// the word, and the prepared x of that k is multiplied by 2^-e: exact, and it saves a shift.
+// Affine codes; operands are code + kOffset. A pair holds columns k and k + kPairDistance, since
+// one shift and one mask give both. Operands in float32 are codes times 2^e for their place in the
+// word, and the prepared x of that k is multiplied by 2^-e. That is exact and saves a shift.
 struct NibbleFormat : CodeFormat {
   static constexpr Codes kCodes = Codes::kAffine;
   static constexpr int kOperands = 8 / Operand::kPerOperand;
@@ -101,10 +101,10 @@ struct ByteFormat : CodeFormat {
   }
 };
 
-// Codes of E2M1: what they mean is looked up. Twice that is a whole number.
+// Codes of E2M1, looked up in a table. Twice a value is a whole number.
 struct E2m1Format : CodeFormat {
   static constexpr Codes kCodes = Codes::kSmallFloats;
-  static constexpr float kUnit = kIntegers ? 0.5F : 1.0F;  // Of operands.
+  static constexpr float kUnit = kIntegers ? 0.5F : 1.0F;  // The value of operand 1.
   static constexpr int kOperands = 8 / Operand::kPerOperand;
   static constexpr int kPairDistance = 4;
   static constexpr float kValues[16] = {
@@ -165,7 +165,7 @@ struct E2m1Format : CodeFormat {
   }
 };
 
-// Codes of E4M3. They are bf16 as well.
+// Codes of E4M3; their values are exact in bf16.
 struct E4m3Format : CodeFormat {
   using Operand = Bf16Operand;
   static constexpr Codes kCodes = Codes::kSmallFloats;

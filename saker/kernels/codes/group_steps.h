@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A row of x as integers of 16 bits in multiples of a step for each group, sixteen groups at a
-// time: AVX-512.
+// Rounds a row of x to int16 in multiples of a step per group, sixteen groups at a time. AVX-512.
 
 #include "saker/kernels/codes/steps.h"
 #include "saker/kernels/codes/transpose_lanes.h"
@@ -11,7 +10,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Calls function<group>() with that of the weight, kSmallest or more.
+// Calls function<group>() with the weight's group, kSmallest or more.
 template <int kSmallest = 32, typename Function>
 void with_group(const PackedMatrix& weight, const Function& function) {
   if constexpr (kSmallest == 16) {
@@ -29,15 +28,15 @@ void with_group(const PackedMatrix& weight, const Function& function) {
   }
 }
 
-inline constexpr int kGroupsAtOnce = kLanes;  // A lane of what is worked out for groups each.
+inline constexpr int kGroupsAtOnce = kLanes;  // One lane per group.
 
-// Of whole numbers without a sign.
+// The lane-wise maximum of unsigned integers.
 [[gnu::always_inline]] inline U32x16 larger(U32x16 a, U32x16 b) {
   return {_mm512_max_epu32(a.v, b.v)};
 }
 
-// Whole numbers without a sign: lane i of the result is the larger, or the sum, of all lanes of
-// lines[i], which are lost.
+// Unsigned integers: lane i of the result is the maximum, or the sum, of all lanes of lines[i].
+// Overwrites `lines`.
 inline U32x16 largest_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
   transpose(lines);
   for (int i = 1; i < kGroupsAtOnce; ++i) {
@@ -54,7 +53,7 @@ inline U32x16 sums_of_lines(U32x16 (&lines)[kGroupsAtOnce]) {
   return lines[0];
 }
 
-// The steps of some groups of a row, NaN where a number is not finite (see codes/steps.h).
+// The steps of some groups of a row; NaN where a number is not finite (see codes/steps.h).
 template <int kGroup>
 Int16Steps group_steps(const float* from, int groups) {
   U32x16 tops[kGroupsAtOnce] = {};
@@ -62,7 +61,7 @@ Int16Steps group_steps(const float* from, int groups) {
     U32x16 top = broadcast_u32(0);
 #pragma GCC unroll 8
     for (int i = 0; i < kGroup; i += kLanes) {
-      // Magnitudes have the order of their bits.
+      // Magnitudes order like their bits.
       top = larger(top, as_u32(magnitude(load(from + i))));
     }
     tops[g] = top;
@@ -73,8 +72,8 @@ Int16Steps group_steps(const float* from, int groups) {
   return steps;
 }
 
-// What products need of each group of a row: its step times the sum of its integers, and `stride`
-// behind it the step; those of the next group `next` behind. The sums' lanes are lost.
+// Stores each group's numbers for products: its step times the sum of its integers and, `stride`
+// behind, the step. Groups are `next` apart. Overwrites `sums`.
 inline void store_numbers(
     const Int16Steps& steps,
     U32x16 (&sums)[kGroupsAtOnce],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x as operands of integers read them, sixteen groups at a time: AVX-512. The same bits as
-// by products/prepare.h's prepare, whose place it takes.
+// Prepares rows of x as integer operands, sixteen groups at a time, with the bits of `prepare` in
+// products/prepare.h, which it replaces. AVX-512.
 
 #include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/codes/group_steps.h"
@@ -17,7 +17,7 @@ namespace saker::kernels::SAKER_ISA {
 template <typename Format>
 inline constexpr int kLaneInputs = kLanes / Format::Operand::kPerOperand;
 
-// Where each byte of the inputs of eight columns comes from, of the columns' integers of 16 bits.
+// The source of each byte of the inputs of eight columns, among the columns' int16.
 struct ByteSources {
   std::uint8_t at[16];
 };
@@ -27,7 +27,7 @@ constexpr ByteSources byte_sources() {
   ByteSources from = {};
   for (int i = 0; i < 16; ++i) {
     if constexpr (kIsOfBytes<Format>) {
-      // Upper bytes of four columns, their lower ones, those of the other four.
+      // Upper bytes of four columns, their lower bytes, then the other four columns.
       const int column = Format::column(i / 8 * 4 + i % 4);
       from.at[i] = static_cast<std::uint8_t>(2 * column + (i % 8 < 4 ? 1 : 0));
     } else {
@@ -41,7 +41,7 @@ constexpr ByteSources byte_sources() {
   return from;
 }
 
-// Sixteen integers of 16 bits, the lower halves of lanes, as inputs that follow each other.
+// Stores sixteen int16, in the lower halves of lanes, as adjacent inputs.
 template <typename Format>
 [[gnu::always_inline]] inline void store_lane_inputs(
     U32x16 integers, typename Format::Operand::Input* inputs
@@ -60,7 +60,7 @@ template <typename Format>
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(inputs), words);
 }
 
-// Of Winograd's products: minus the sum of each group's products of two columns.
+// For Winograd's products: minus the sum of each group's products of two columns.
 struct OwnProducts {
   U32x16 sums[kGroupsAtOnce] = {};
 
@@ -69,10 +69,10 @@ struct OwnProducts {
     sums[group].v = _mm512_add_epi64(sums[group].v, _mm512_mul_epi32(integers.v, odd));
   }
 
-  // Those of the next group lie `next` behind. The sums' lanes are lost.
+  // Groups are `next` apart. Overwrites the sums.
   void store_minus(int groups, int next, float* numbers) {
     for (U32x16& sum : sums) {
-      sum.v = _mm512_maskz_mov_epi32(0x5555, sum.v);  // Without the upper halves of the products.
+      sum.v = _mm512_maskz_mov_epi32(0x5555, sum.v);  // Drops the upper halves of the products.
     }
     alignas(64) float values[kGroupsAtOnce];
     store(values, as_float(sub_u32(broadcast_u32(0), sums_of_lines(sums))));
@@ -88,8 +88,8 @@ struct NoProducts {
   void store_minus(int, int, float*) {}
 };
 
-// Some groups of a row, as many as there are at once or fewer. Its inputs follow each other,
-// numbers of `rows` rows lie side by side.
+// Prepares some groups of a row, kGroupsAtOnce at most. Its inputs are adjacent; the numbers of
+// `rows` rows are interleaved.
 template <typename Format, int kGroup>
 void prepare_groups(
     const float* from, int groups, int rows, typename Format::Operand::Input* inputs, float* numbers
@@ -115,8 +115,8 @@ void prepare_groups(
   products.store_minus(groups, next, numbers + 2 * rows);
 }
 
-// Columns [k, k + count) of a row, into the second cache: a short row ends before the processor
-// knows that it is read in order.
+// Prefetches columns [k, k + count) of a row into L2: a short row ends before the hardware
+// prefetcher detects it.
 inline void prefetch_inputs(const InputRows& x, int row, int k, int count) {
   const float* from = x.data + row * x.row_stride + k;
   for (int i = 0; i < count; i += kLanes) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inputs of the rows of a micro-panel, each of which follow each other, side by side: AVX-512.
+// Interleaves the inputs of a micro-panel's rows. AVX-512.
 
 #include "saker/kernels/codes/group_steps.h"
 #include "saker/kernels/codes/winograd.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// Inputs of a row's groups, at most.
+// Maximum inputs of a row's kGroupsAtOnce groups.
 inline constexpr int kMaxInputs = kGroupsAtOnce * kLargestGroup / 2;
 
-// Two times eight words.
+// Twice eight words.
 [[gnu::always_inline]] inline U32x16 load_halves(const std::uint32_t* a, const std::uint32_t* b) {
   const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
   const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
   return {_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1)};
 }
 
-// The first `count` inputs of each of `rows` rows, side by side.
+// Interleaves the first `count` inputs of each of `rows` rows.
 template <typename Input>
 void interleave(const Input (*from)[kMaxInputs], int rows, int count, Input* to) {
   for (int row = 0; row < rows; ++row) {
@@ -28,7 +28,8 @@ void interleave(const Input (*from)[kMaxInputs], int rows, int count, Input* to)
   }
 }
 
-// Those of four rows, as most micro-panels of Winograd's products have; eight words of each at a time.
+// As above for four rows, which most micro-panels of Winograd's products have; eight words of each
+// at a time.
 inline void interleave_four(const std::uint32_t (*from)[kMaxInputs], int count, std::uint32_t* to) {
   alignas(64) static constexpr std::uint32_t kFirstFour[kLanes] = {
       0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27

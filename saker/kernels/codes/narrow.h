@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Words of codes to planes (packed_matrix.h), and single codes back.
+// Converts words of codes to planes (packed_matrix.h), and reads single codes.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 
@@ -10,8 +10,9 @@
 
 namespace saker::kernels {
 
-// `count` lines, whole runs of 32 columns, of nibbles or bytes whose codes have `code_bits` bits
-// (2, 3, 5 or 6); `to` takes code_bits / (4 or 8) of their bytes.
+// Converts `count` lines, whole runs of 32 columns, of nibbles or bytes whose codes have
+// `code_bits` bits (2, 3, 5 or 6). `to` gets code_bits / 4 of their bytes for nibbles, code_bits /
+// 8 for bytes.
 void narrow_lines(
     const std::uint32_t (*lines)[kBlockRows], int count, int code_bits, std::byte* to
 );

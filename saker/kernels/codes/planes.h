@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The planes of packed_matrix.h: where the bits of a field lie, for all who read or write them.
+// The planes of packed_matrix.h: the place of each bit of a field, for all code that reads or
+// writes them.
 
 namespace saker::kernels {
 
-inline constexpr int kRunColumns = 32;  // Columns that the lines of planes hold together.
+inline constexpr int kRunColumns = 32;  // Columns of a run of lines.
 
-// Fields of `field` bits, 4 or 8, whose codes take `code` bits, at least half of them. A run has
-// `field` lines as products read them, and `code` lines in memory.
+// Fields of `field` bits, 4 or 8, whose codes have `code` bits, at least half of them. A run has
+// `field` lines as products read them and `code` lines in memory.
 template <int field, int code>
 struct Planes {
   static_assert(field / 2 <= code && code < field);
@@ -16,7 +17,7 @@ struct Planes {
   static constexpr int kCode = code;
   static constexpr int kLow = field / 2;  // Bits of the lower plane, and its lines.
   static constexpr int kHigh = code - kLow;
-  static constexpr int kPerHighLine = kHigh == 0 ? 1 : field / kHigh;  // Lines of the run.
+  static constexpr int kPerHighLine = kHigh == 0 ? 1 : field / kHigh;  // Run lines per upper line.
 
   static constexpr int low_line(int line) { return line / 2; }
 
@@ -36,7 +37,7 @@ struct Planes {
   }
 };
 
-// Calls function with the planes of codes of so many bits.
+// Calls function with the planes of `code_bits`-bit codes.
 template <typename Function>
 [[gnu::always_inline]] inline auto with_planes(int code_bits, Function function) {
   switch (code_bits) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What numbers are rounded by that become whole multiples of a step: the largest of them asks for
-// it.
+// Rounds numbers to whole multiples of a step, which follows from the largest magnitude.
 
 #include "saker/kernels/cpu/vec.h"
 
@@ -17,7 +16,7 @@ namespace saker::kernels::SAKER_ISA {
   return as_float(bit_and(as_u32(a), broadcast_u32(0x7fffffffU)));
 }
 
-// The largest magnitude of all lanes that were added, NaN where one was not finite.
+// The largest magnitude of all lanes that were added; NaN if one was not finite.
 class Largest {
  public:
   [[gnu::always_inline]] void add(F32x16 lanes) {
@@ -27,10 +26,10 @@ class Largest {
 
   F32x16 by_lane() const { return SAKER_ISA::add(top_, flaw_); }
 
-  // Undefined where a lane was not finite.
+  // Undefined if a lane was not finite.
   float top() const { return reduce_max(top_); }
 
-  // NaN where a lane was not finite, else 0.
+  // NaN if a lane was not finite, else 0.
   float flaw() const { return reduce_add(flaw_); }
 
   float of_all() const { return top() + flaw(); }
@@ -41,12 +40,12 @@ class Largest {
 };
 
 #if defined(SAKER_INT16_DOT)
-// Both bytes of such an integer are signed bytes, the lower one in -128 to 127; and its sum with a
-// code of 8 bits has 16.
+// Such an integer splits into two signed bytes, the lower one in [-128, 127]. Its sum with an 8-bit
+// code fits 16 bits.
 inline constexpr float kLargestInt16 = 127.0F * 256.0F;
 
-// The step of integers that stand for numbers up to `largest`, and its inverse. Tiny numbers are
-// taken for zeros, so that both are finite.
+// The step for integers that represent numbers up to `largest`, and its inverse. Tiny numbers
+// become zeros, so that both are finite.
 struct Int16Step {
   float step;
   float inverse;
@@ -58,7 +57,7 @@ struct Int16Step {
   }
 };
 
-// The same for each lane.
+// As above, per lane.
 struct Int16Steps {
   F32x16 step;
   F32x16 inverse;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sixteen vectors of AVX-512 as a square of lanes.
+// Transposes sixteen vectors of AVX-512.
 
 #include "saker/kernels/cpu/vec.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// Lane j of line i changes places with lane i of line j.
+// Swaps lane j of line i with lane i of line j.
 inline void transpose(U32x16 (&lines)[16]) {
   __m512i pairs[16];
   for (int i = 0; i < 16; i += 2) {
     pairs[i] = _mm512_unpacklo_epi32(lines[i].v, lines[i + 1].v);
     pairs[i + 1] = _mm512_unpackhi_epi32(lines[i].v, lines[i + 1].v);
   }
-  // fours[4 i + j]: of lines 4 i to 4 i + 3, lane j of each four lanes.
+  // fours[4 i + j]: lane j of each group of four lanes, from lines 4 i to 4 i + 3.
   __m512i fours[16];
   for (int i = 0; i < 16; i += 4) {
     for (int j = 0; j < 2; ++j) {

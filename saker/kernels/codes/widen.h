@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Codes that lie in planes (packed_matrix.h): the words of some groups are made in the first cache
-// just before they are read.
+// Widens codes in planes (packed_matrix.h): the words of some groups are written to L1 just before
+// they are read.
 
 #include "saker/kernels/codes/planes.h"
 #include "saker/kernels/cpu/packed_matrix.h"
@@ -11,10 +11,10 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// A group at most: bytes, scales and biases of float32.
+// The largest group: bytes, with scales and biases of float32.
 inline constexpr int kWideGroupBytes = (kLargestGroup + 2 * 4) * kBlockRows;
 
-// Words of the same columns of blocks that follow each other.
+// Words of the same columns of consecutive NR blocks.
 struct BlockWords {
   const std::byte* at;
   std::size_t stride;  // From a block to the next.
@@ -37,11 +37,11 @@ template <int left>
   }
 }
 
-// The lines of one run.
+// Widens the lines of one run.
 template <typename Planes>
 [[gnu::always_inline]] inline void widen_run(const std::byte* from, std::byte* to) {
   unroll<Planes::kField>([&](auto line) {
-    // Constants, so that no function is left that another set's objects could take.
+    // Constants, so that no function remains that another set's objects could link to.
     constexpr int kLine = line.kValue;
     constexpr int kLowLine = Planes::low_line(kLine);
     constexpr unsigned kLowMask = Planes::mask(0, Planes::kLow);
@@ -58,7 +58,7 @@ template <typename Planes>
   });
 }
 
-// Groups of a block with their scales and biases.
+// Widens groups of a block and copies their scales and biases.
 template <typename Planes>
 void widen_groups(const PackedMatrix& weight, const std::byte* from, int groups, std::byte* to) {
   constexpr int kLineBytes = 64;
@@ -77,7 +77,7 @@ void widen_groups(const PackedMatrix& weight, const std::byte* from, int groups,
   }
 }
 
-// `groups` groups, the first number `group`, of blocks [block, block + blocks) into `to`.
+// Widens groups [group, group + groups) of blocks [block, block + blocks) into `to`.
 [[gnu::noinline]] inline BlockWords widen(
     const PackedMatrix& weight, int block, int blocks, int group, int groups, std::byte* to
 ) {

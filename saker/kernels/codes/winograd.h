@@ -2,11 +2,11 @@
 #pragma once
 
 // Winograd's inner product ("A New Algorithm for Inner Product", IEEE Transactions on Computers
-// C-17, 1968) of codes and inputs that are integers: two columns take one multiplication,
-//   x1 w1 + x2 w2 = (x1 + w2) (x2 + w1) - x1 x2 - w1 w2,
-// and the sums of x1 x2 and w1 w2 over a group are worked out once for each row of x and of the
-// weight. Integers of 32 bits may wrap around on the way, since the whole sum fits them: the bits
-// are those of the plain products. Worth it where additions have ports of their own.
+// C-17, 1968) for integer codes and inputs. Two columns take one multiplication:
+//   x1 w1 + x2 w2 = (x1 + w2) (x2 + w1) - x1 x2 - w1 w2
+// The sums of x1 x2 and w1 w2 over a group are computed once per row of x and of the weight.
+// Integers of 32 bits may wrap around on the way, but the final sum fits them. So the bits are
+// those of plain products. This is faster where additions have ports of their own.
 
 #include "saker/kernels/codes/formats.h"
 
@@ -14,7 +14,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// A format whose products are taken so.
+// A format that uses these products.
 template <typename Format>
 struct WinogradFormat : Format {
   static constexpr bool kWinograd = true;
@@ -23,12 +23,12 @@ struct WinogradFormat : Format {
 template <typename Format>
 inline constexpr bool kIsWinograd = requires { Format::kWinograd; };
 
-// The rows of a micro-panel: with four blocks their sums leave registers for both operands.
+// Rows of a micro-panel: with four NR blocks their sums leave registers for both operands.
 inline constexpr int kWinogradRows = 4;
-// Of a single micro-panel, at most: with two blocks.
+// Maximum rows of a single micro-panel, with two NR blocks.
 inline constexpr int kWinogradFewRows = 9;
 
-// How many rows of x meet words of a format: integers by such products, where the set has them.
+// The format used for many rows of x: Winograd's products for integers, where the set has them.
 template <typename Format>
 struct ManyRows {
   using Type = Format;
@@ -41,8 +41,8 @@ struct ManyRows<Format> {
   using Type = WinogradFormat<Format>;
 };
 
-// Which sums of a micro-panel are taken by plain products all the same: two multipliers and four ports
-// for additions are busy alike when one in three is.
+// True for the sums of a micro-panel that use plain products. One in three balances two multiply
+// ports against four add ports.
 constexpr bool is_plain(int row, int block, int blocks) {
   return (row * blocks + block) % 3 == 2;
 }
@@ -59,7 +59,8 @@ constexpr bool is_plain(int row, int block, int blocks) {
   return sub_u32(broadcast_u32(0), sum);
 }
 
-// Where sums of a group begin, but for what depends on the weight: numbers of its rows of x.
+// Sets the start values of a group's sums from `numbers` of its rows of x, without the part that
+// depends on the weight.
 template <int kRows, int kBlocks>
 [[gnu::always_inline]] inline void start_winograd_sums(
     const float* numbers, U32x16 (&sums)[kRows][kBlocks]
@@ -73,7 +74,7 @@ template <int kRows, int kBlocks>
   });
 }
 
-// Adds what depends on the weight alone, its minus_own_products.
+// Adds the part that depends on the weight only, its minus_own_products.
 template <int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_own_products(
     const U32x16 (&own)[kBlocks], U32x16 (&sums)[kRows][kBlocks]
@@ -87,7 +88,7 @@ template <int kRows, int kBlocks>
   });
 }
 
-// Adds the products of two operands to the sums of kRows rows and kBlocks blocks.
+// Adds the products of two operands to the sums of kRows rows and kBlocks NR blocks.
 template <int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_winograd_step(
     const U32x16 (&first)[kBlocks],

@@ -25,16 +25,17 @@ std::size_t round_up(std::size_t size, std::size_t unit) {
 #if defined(__linux__)
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Large buffers are the system's own mappings: they go back to it when they end, whatever the C
+// Large buffers are direct mappings, so that they return to the system when freed, whatever the C
 // library keeps.
 bool is_mapped(std::size_t size) {
   return size >= 4 * kHugePage;
 }
 
-// Asks for huge pages, until some took far longer than to clear them: a virtual machine that gave
-// its free memory back has to be lent each of them anew, while it has small ones at hand. One may
-// take long because the thread lost its processor, so the next ones are looked at too. Where the
-// first was at hand others need not be, but not all of a buffer is used: few are touched for that.
+// Requests huge pages, until some took far longer than clearing them would. A virtual machine that
+// returned free memory to its host must get each huge page anew, but has small ones ready.
+//
+// A single one may take long because the thread lost its processor, so the next ones are tested
+// too. After a fast one only a few later ones are touched, since not all of a buffer may be used.
 void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   constexpr std::chrono::milliseconds kLong(1);
   constexpr int kSlowPages = 3;
@@ -56,7 +57,7 @@ void ask_for_huge_pages(std::byte* memory, std::size_t size) {
   }
 }
 
-// `size` bytes, whole huge pages, at the beginning of one; null without memory.
+// `size` bytes, whole huge pages, aligned to a huge page; null when out of memory.
 std::byte* map_huge_pages(std::size_t size) {
   const std::size_t reserved = size + kHugePage;
   void* mapped =

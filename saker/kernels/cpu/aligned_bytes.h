@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A buffer of bytes aligned to a cache line, owned; its content starts undefined. Large ones ask
-// for huge pages where the system has them at hand, since streaming through hundreds of megabytes
-// otherwise spends its time in page walks.
+// An owned buffer of bytes, aligned to a cache line; its content starts undefined. Large buffers
+// use huge pages where the system has some ready: otherwise streaming through hundreds of megabytes
+// spends its time in page walks.
 
 #include <cstddef>
 
@@ -12,7 +12,7 @@ namespace saker::kernels {
 class AlignedBytes {
  public:
   AlignedBytes() = default;
-  // Throws kCapacity without memory.
+  // Throws kCapacity when out of memory.
   explicit AlignedBytes(std::size_t size);
   AlignedBytes(AlignedBytes&& other) noexcept;
   AlignedBytes& operator=(AlignedBytes&& other) noexcept;
@@ -26,7 +26,7 @@ class AlignedBytes {
 
   std::size_t size() const { return size_; }
 
-  // Makes room for `size` bytes; the content is lost when it grows.
+  // Grows to at least `size` bytes. The content is lost when it grows.
   void reserve(std::size_t size);
 
  private:

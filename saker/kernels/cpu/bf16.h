@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// bf16 numbers as their bits, without a vector.
+// Scalar bf16 values, as their bits.
 
 #include <bit>
 #include <cstdint>
@@ -17,7 +17,7 @@ inline std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
-// Both rounded, the first in the lower half.
+// Both values rounded to bf16, the first in the lower half.
 inline std::uint32_t bf16_pair(float first, float second) {
   return static_cast<std::uint32_t>(to_bf16(second)) << 16 | to_bf16(first);
 }

@@ -67,7 +67,7 @@ extern const KernelTable kernel_table;
 namespace {
 
 #if defined(SAKER_HAS_AMX)
-// Asks the kernel for the tile registers, which Linux grants to a process on request only
+// Requests the tile registers from the kernel, which Linux grants to a process on request only
 // (https://docs.kernel.org/arch/x86/xstate.html).
 bool request_tiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
@@ -81,7 +81,7 @@ struct Entry {
   const KernelTable* table;
 };
 
-// What this processor can run, worst first.
+// The tables that this processor can run, worst first.
 std::deque<Entry> runnable_tables() {
   std::deque<Entry> tables = {{"portable", &portable::kernel_table}};
 #if defined(SAKER_HAS_AVX2)
@@ -108,7 +108,7 @@ std::deque<Entry> runnable_tables() {
   if (avx512_bf16) {
     tables.push_back({"avx512_bf16", &avx512_bf16::kernel_table});
   }
-  // From Zen 4 on vectors are added by four ports and multiplied by two, elsewhere by the same two.
+  // Since Zen 4, four ports add vectors and two multiply; elsewhere the same two ports do both.
   if (avx512_bf16 && __builtin_cpu_is("amd")) {
     tables.push_back({"avx512_bf16_zen4", &avx512_bf16::winograd_kernel_table});
   }
@@ -165,7 +165,7 @@ class Registry {
   }
 
   std::mutex mutex_;
-  std::deque<Entry> entries_;  // A deque, since it never moves what it holds.
+  std::deque<Entry> entries_;  // A deque never moves its elements.
   std::atomic<const Entry*> current_;
 };
 

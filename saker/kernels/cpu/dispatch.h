@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bodies of the CPU kernels, one table per instruction set, chosen once at run time.
+// The bodies of the CPU kernels: one table per instruction set, chosen once at run time.
 //
-// Each operation declares a struct of function pointers (LinearBodies in linear_bodies.h) and
+// Each operation declares a struct of function pointers (LinearBodies in linear_bodies.h). It
 // defines `const LinearBodies linear_bodies` in namespace saker::kernels::<SAKER_ISA>, in a source
-// that saker_isa_sources compiles for each set; table.cpp gathers them. An operation reads
-// kernel_table() when it is built and keeps the pointer, so that one pass never mixes sets.
+// that saker_isa_sources compiles for each set. The file table.cpp gathers them. An operation reads
+// kernel_table() once, when it is built, so one pass never mixes sets.
 
 #include <string_view>
 
@@ -21,19 +21,20 @@ struct KernelTable {
   const AttendBodies* attend;
   const DeltaBodies* delta;
   const LinearBodies* linear;
-  const LinearBodies* int8_linear;  // Of int8, see int8/panels.h; null where the set has none.
+  const LinearBodies* int8_linear;  // int8 products, see int8/panels.h; null without them.
   const RowBodies* rows;
 };
 
-// The table in use: the best that the processor has, or the one that SAKER_CPU names (kUnsupported
-// if it cannot run).
+// The table in use: the best that the processor supports, or the one named by SAKER_CPU. Throws
+// kUnsupported if that one cannot run.
 const KernelTable& kernel_table();
 std::string_view kernel_table_name();
 
-// Switches to another table; kUnsupported for unknown names and sets that this processor lacks.
+// Switches to another table. Throws kUnsupported for unknown names and sets that this processor
+// lacks.
 void select_kernel_table(std::string_view name);
 
-// For tests: makes a further table selectable. `table` must outlive its use.
+// For tests: makes another table selectable. `table` must outlive its use.
 void add_kernel_table(std::string_view name, const KernelTable& table);
 
 }  // namespace saker::kernels

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kMaxGroup = 64;
 
-// Where code number n of a word begins, as code_block.h has it.
+// First bit of code number n of a word, see code_block.h.
 int code_shift(int bits, int n) {
   return bits * (n / 2) + 16 * (n % 2);
 }
 
-// Codes of elements [first, first + count) of one key: whole words.
+// Writes codes of elements [first, first + count) of one key: whole words.
 void write_key_codes(
     const CodeBlock& block, std::byte* at, int slot, int first, int count, const std::uint8_t* codes
 ) {
@@ -35,7 +35,7 @@ void write_key_codes(
   }
 }
 
-// The same of one value: its part of each word.
+// As above for one value: its part of each word.
 void write_value_codes(
     const CodeBlock& block, std::byte* at, int slot, int first, int count, const std::uint8_t* codes
 ) {
@@ -67,8 +67,8 @@ void write_term(const CodeBlock& block, std::byte* terms, int slot, int g, float
   }
 }
 
-// To codes of `bits` bits. Values and the line are rounded to bf16 if asked to. NaN gives any
-// code, infinity any codes and a line that is not finite.
+// Quantizes a group to codes of `bits` bits. Values and the line are rounded to bf16 if `bf16`. NaN
+// gives any code; infinity gives any codes and a non-finite line.
 AffineLine quantize_group(
     const float* values, int count, int bits, bool bf16, std::uint8_t* codes
 ) {
@@ -78,7 +78,7 @@ AffineLine quantize_group(
   if (padded == count) {
     return encode(dtype, bits, values, count, codes);
   }
-  // Whole vectors; a value twice changes no range.
+  // Pads to whole vectors with a repeated value, which changes no range.
   alignas(64) float row[kMaxGroup];
   alignas(64) std::uint8_t row_codes[kMaxGroup];
   std::fill(std::copy_n(values, count, row), row + padded, values[0]);
@@ -133,7 +133,7 @@ void write_offsets(const CodeBlock& block, std::byte* at, const float* offsets) 
     const float magnitude = std::fabs(offsets[d]);
     largest = magnitude > largest || std::isnan(magnitude) ? magnitude : largest;
   }
-  // So small a step would not be a normal number.
+  // A smaller step would be subnormal.
   const bool usable = std::isfinite(largest) && largest > 1e-30F;
   const float step = usable ? largest / kLargest : 0.0F;
   auto* integers = reinterpret_cast<std::int16_t*>(at + block.offsets_at());
@@ -198,11 +198,11 @@ void copy_code_slots(
   }
   const bool keys = side == CodeSide::kKeys;
   const int codes = block.codes_per_word();
-  // A line of words has all slots: one a word, or `codes` of them in each of 16 lanes.
+  // A line of words has all slots: one per word, or `codes` of them in each of 16 lanes.
   const std::size_t line = keys ? kPageRows * kWord : kPageRows / codes * kLanes * kWord;
   const int whole = keys ? slots : slots / codes;
   const std::size_t whole_bytes = static_cast<std::size_t>(whole) * (keys ? 1 : kLanes) * kWord;
-  std::uint32_t mask = 0;  // Of a word that also has other slots.
+  std::uint32_t mask = 0;  // Bits of our slots in a word that also has other slots.
   for (int n = 0; !keys && n < slots % codes; ++n) {
     mask |= ((1U << block.bits) - 1U) << code_shift(block.bits, n);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows as codes: quantizing as mx::quantize does in affine mode (MLX's affine_quantize on CPU), and
-// reading and writing them in a page. code_block.h says how they lie. Keys lose their page's
-// offsets before they are quantized.
+// Cached rows as codes: quantizes as mx::quantize in affine mode (MLX's affine_quantize on CPU),
+// and reads and writes codes in a page. The layout is in code_block.h. A page's offsets are
+// subtracted from keys before they are quantized.
 
 #include "saker/kernels/codes/code_block.h"
 #include "saker/kernels/quantize/quantize_loops.h"
@@ -13,38 +13,39 @@
 
 namespace saker::kernels {
 
-// Elements that share a scale in MLX's layout: 64, or 32 where the dimension is not a multiple
-// of 64.
+// Elements that share a scale in MLX's layout: 64, or 32 where the dimension is not a multiple of
+// 64.
 int code_group(int dim);
 
 enum class CodeSide : std::uint8_t { kKeys, kValues };
 
-// Elements that share a scale in a page: 32 for keys of 4 bits, else code_group().
+// Elements that share a scale in a page: 32 for 4-bit keys, else code_group().
 int page_group(CodeSide side, int dim, int bits);
 
-// A group of a row, quantized.
+// One quantized group of a row.
 struct GroupCodes {
   const std::uint8_t* codes;
   AffineLine terms;
 };
 
-// One row of a head at slot `slot` (position modulo 64) of its block in a page. Rows of one block
-// share words, so that one thread at a time writes there.
+// Writes one row of a head at slot `slot` (position modulo 64) of its block in a page. Rows of one
+// block share words, so only one thread at a time may write there.
 void write_codes(const CodeBlock& block, CodeSide side, std::byte* at, int slot, const float* row);
-// The same of the row's group g.
+// Writes one group, number g, of such a row.
 void write_group(
     const CodeBlock& block, CodeSide side, std::byte* at, int slot, int g, const GroupCodes& group
 );
 std::uint8_t read_code(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
 AffineLine read_terms(const CodeBlock& block, const std::byte* at, int slot, int g);
-// Element d as mx::dequantize has it before it rounds to the cache's dtype.
+// Element d as mx::dequantize computes it, before rounding to the cache's dtype.
 float read_element(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, int d);
-// A whole row, read_element by read_element.
+// A whole row, element by element as read_element.
 void read_row(const CodeBlock& block, CodeSide side, const std::byte* at, int slot, float* row);
-// Sets a page's offsets to the nearest that it can hold, or to zero if one is not finite.
+// Sets a page's offsets, each rounded to the nearest that it can hold; all to zero if one is not
+// finite.
 void write_offsets(const CodeBlock& block, std::byte* at, const float* offsets);
 float read_offset(const CodeBlock& block, const std::byte* at, int d);
-// Copies the rows of slots [0, slots) of one head; quantizes keys anew if the offsets differ.
+// Copies the rows of slots [0, slots) of one head. Quantizes keys anew if the offsets differ.
 void copy_code_slots(
     const CodeBlock& block, CodeSide side, const std::byte* from, std::byte* to, int slots
 );

@@ -19,12 +19,12 @@ namespace {
 
 constexpr int kCacheLine = 64;  // Bytes.
 
-// Element number of (slot, d) among a head's values in float32.
+// The element number of (slot, d) among a head's values in float32.
 std::size_t value_index(int slot, int d) {
   return (static_cast<std::size_t>(d / kLanes) * kPageRows + slot) * kLanes + d % kLanes;
 }
 
-// The same in bf16, where two slots are a pair.
+// As above in bf16, where two slots form a pair.
 std::size_t paired_value_index(int slot, int d) {
   return value_index(slot / 2 * 2, d / kLanes * kLanes) +
          static_cast<std::size_t>(d % kLanes * 2 + slot % 2);
@@ -44,7 +44,7 @@ int rounded_up(int count, int step) {
   return (count + step - 1) / step * step;
 }
 
-// `codes` of a row are kept, counting what pads it.
+// `codes`: codes of a row including its padding.
 CodeBlock code_block(const KvPageShape& shape, CodeSide side, int dim, int codes) {
   CodeBlock block;
   block.bits = shape.bits;
@@ -61,7 +61,7 @@ CodeBlock code_block(const KvPageShape& shape, CodeSide side, int dim, int codes
   return block;
 }
 
-// A row in the cache's dtype.
+// Reads a row in the cache's dtype.
 void read_codes(
     const CodeBlock& block, CodeSide side, const std::byte* at, int slot, std::byte* row
 ) {
@@ -75,13 +75,13 @@ void read_codes(
   }
 }
 
-// The layout of the first page of a cache: rows as they are.
+// The shape of a cache's page 0, which is not quantized.
 KvPageShape unquantized(KvPageShape shape) {
   shape.bits = kUnquantizedBits;
   return shape;
 }
 
-// Keys of a page whose mean is the next one's offsets: the newest.
+// The newest keys of a page, whose mean becomes the next page's offsets.
 constexpr int kOffsetKeys = 16;
 
 }  // namespace
@@ -121,7 +121,7 @@ void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, 
   }
   auto* pairs = elements<std::uint32_t>(base) + slot;
   const int whole = layout.head_dim / 2;
-  std::array<std::uint32_t, kLanes> words;  // Rounded together, then far apart in memory.
+  std::array<std::uint32_t, kLanes> words;  // Rounded together, stored far apart.
   for (int first = 0; first < whole; first += kLanes) {
     const int count = std::min(kLanes, whole - first);
     for (int i = 0; i < count; ++i) {
@@ -219,7 +219,7 @@ void read_value(
 
 namespace {
 
-// The values of slots [0, slots) of one chunk of 16 elements.
+// Copies the values of slots [0, slots) in one chunk of 16 elements.
 void copy_value_slots(const std::byte* from, std::byte* to, bool bf16, int slots) {
   constexpr std::size_t kLine = kLanes * 4UL;  // One slot in float32, two in bf16.
   const std::size_t whole = static_cast<std::size_t>(bf16 ? slots / 2 : slots) * kLine;
@@ -323,7 +323,7 @@ void KvPages::prepare(std::int64_t first, int count) {
     return;
   }
   require(
-      // A request beyond it fails before it touches a page.
+      // A larger request fails before it touches a page.
       static_cast<std::size_t>(end - begin) <= usable_memory_bytes() / layout_.page_bytes(),
       ErrorCode::kCapacity,
       "cache: {} rows need {} pages of {} bytes, more than this machine's memory",
@@ -357,7 +357,7 @@ void KvPages::prepare(std::int64_t first, int count) {
     const auto at = from - pages_.begin();
     const auto replaced = to - from;
     if (fresh.size() > static_cast<std::size_t>(replaced)) {
-      // Grows by halves: appending row by row must not copy the table each time.
+      // Grows by half: appending row by row must not copy the table each time.
       const std::size_t needed = pages_.size() + fresh.size() - replaced;
       if (needed > pages_.capacity()) {
         pages_.reserve(std::max(needed, pages_.capacity() + pages_.capacity() / 2));
@@ -411,7 +411,7 @@ void KvPages::adopt(const KvPages& other, std::int64_t first) {
   for (const Entry& e : other.pages_) {
     const bool mixed = e.index == border && first % kPageRows != 0;
     if (e.index < border || (mixed && ours == nullptr)) {
-      continue;  // Of a page whose first rows we lack, none can be told to be there.
+      continue;  // We lack the first rows of this page, so none of its rows count as present.
     }
     pages.push_back(e);
     if (mixed && ours->page != e.page) {

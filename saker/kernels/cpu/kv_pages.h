@@ -3,14 +3,17 @@
 
 // Key and value rows in pages of kPageRows positions, aligned to absolute position 0.
 //
-// One page holds the rows of all kv heads, head by head: first the head's keys, then its values.
-// Keys are transposed, so that 16 keys fill vector lanes: bf16 [D / 2][64][2] (one 32-bit lane
-// holds a pair of elements), float32 [D][64]. Values lie in chunks of 16 elements: bf16 [D_v /
-// 16][32][16][2] (a lane holds an element of two keys), float32 [D_v / 16][64][16]. Odd and partial
-// dimensions are padded with zeros inside of the page. Of a quantized cache both are codes with
-// scales and biases in the same order, see code_block.h; its page 0 keeps rows as they are, since
-// the first rows are unlike all others and most attended to. Pages are shared by reference count
-// between copies of a table; `prepare` makes private what will be written. Threading: as KvStore.
+// A page holds the rows of all KV heads, head by head: first the head's keys, then its values. Odd
+// and partial dimensions are padded with zeros inside the page.
+//   keys     transposed, so that 16 keys fill vector lanes:
+//            bf16 [D / 2][64][2] (a 32-bit lane holds a pair of elements), float32 [D][64]
+//   values   in chunks of 16 elements:
+//            bf16 [D_v / 16][32][16][2] (a lane holds an element of two keys),
+//            float32 [D_v / 16][64][16]
+// In a quantized cache both are codes with scales and biases in the same order, see code_block.h.
+// Its page 0 is not quantized: the first rows differ from all others and get the most attention.
+// Copies of a table share pages by reference count; `prepare` makes pages private before writes.
+// Threading: as KvStore.
 
 #include "saker/kernels/codes/code_block.h"
 #include "saker/kernels/cpu/lanes.h"
@@ -23,7 +26,7 @@
 
 namespace saker::kernels {
 
-// What a page holds: a KvShape (kv_store.h) without MLX.
+// The shape of a page's rows: a KvShape (kv_store.h) without MLX.
 struct KvPageShape {
   int kv_heads = 0;
   int head_dim = 0;
@@ -32,7 +35,7 @@ struct KvPageShape {
   int bits = kUnquantizedBits;
 };
 
-// Offsets inside of a page, in bytes.
+// Offsets inside a page, in bytes.
 struct KvPageLayout {
   explicit KvPageLayout(const KvPageShape& shape);
 
@@ -52,22 +55,22 @@ struct KvPageLayout {
   std::size_t head_bytes;  // Keys and values of one head.
 };
 
-// A page and how it is laid out; no page where `data` is null.
+// A page with its layout. `data` is null: no page.
 struct KvPage {
   const KvPageLayout* layout = nullptr;
   std::byte* data = nullptr;
 };
 
-// What the first row of a page of codes needs before it is written: the keys' offsets, the mean of
-// the newest keys in the page before it. They depend on earlier rows alone, so that batches, chunks
-// and what is rolled back change no bit. Nothing for a page that keeps rows as they are.
+// Prepares a page of codes for its first row: sets the keys' offsets to the mean of the newest keys
+// in the page before. They depend on earlier rows only, so batches, chunks and rollbacks change no
+// bit. Does nothing for a page that is not quantized.
 void begin_page(const KvPage& page, const KvPage& before, int head);
 
-// Writes one row of `head` into slot `slot` (position modulo kPageRows), rounding to nearest even
-// for bf16, and then to codes of a quantized cache.
+// Writes one row of `head` into slot `slot` (position modulo kPageRows). Rounds to nearest even for
+// bf16, then to codes in a quantized cache.
 void write_key(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
 void write_value(const KvPageLayout& layout, std::byte* page, int head, int slot, const float* row);
-// The values of an even slot and of the next one, to the bits that they have one by one.
+// Writes the values of an even slot and the next one, with the bits of two single writes.
 void write_value_pair(
     const KvPageLayout& layout,
     std::byte* page,
@@ -76,21 +79,21 @@ void write_value_pair(
     const float* first,
     const float* second
 );
-// Reads one row into `row`, elements of the layout's dtype.
+// Reads one row into `row`, elements in the layout's dtype.
 void read_key(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 );
 void read_value(
     const KvPageLayout& layout, const std::byte* page, int head, int slot, std::byte* row
 );
-// Copies the rows of slots [0, slots), all heads.
+// Copies the rows of slots [0, slots) of all heads.
 void copy_slots(const KvPageLayout& layout, const std::byte* from, std::byte* to, int slots);
 
 class KvPages {
  public:
   explicit KvPages(const KvPageShape& shape);
 
-  // Of all pages but the first ones of a quantized cache.
+  // The layout of all pages except page 0 of a quantized cache.
   const KvPageLayout& layout() const { return layout_; }
 
   const KvPageLayout& layout(std::int64_t index) const {
@@ -114,7 +117,7 @@ class KvPages {
 
   // The page of positions [index * kPageRows, ...), or null.
   std::byte* find(std::int64_t index) const;
-  // The same if nobody else shares it, else null.
+  // As `find`, but null if someone else shares the page.
   std::byte* find_private(std::int64_t index) const;
 
   KvPage page(std::int64_t index) const { return {&layout(index), find(index)}; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The width that all our vectors have, in every instruction set, so that layouts and orders of
-// addition are the same.
+// The width of all our vectors in every instruction set, so that layouts and orders of addition are
+// equal.
 
 namespace saker::kernels {
 

@@ -47,7 +47,7 @@ double best_seconds(int tiles, Body&& body) {
 }
 
 double read_gbps() {
-  // Pages as large as those of weights: page walks are no limit of the machine.
+  // Pages as large as those of weights, since page walks are not a limit of the machine.
   AlignedBytes memory(kReadBytes);
   std::memset(memory.data(), 1, memory.size());
   constexpr std::size_t kTileWords = kReadBytes / sizeof(std::uint64_t) / kReadTiles;
@@ -68,12 +68,12 @@ double read_gbps() {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-// What repeat_* does where each step is `operations`.
+// Operations of one repeat_* call whose step does `operations`.
 constexpr double repeated(double operations) {
   return operations * kSums * static_cast<double>(kLoops);
 }
 
-// `loop` does `operations`, on every thread.
+// Billions of operations per second of `loop`, which does `operations`, on all threads.
 double giga_operations(void (*loop)(), double operations) {
   const int threads = thread_pool().size();
   // More tiles than threads, since a thread may join late.
@@ -86,7 +86,8 @@ double giga_operations(void (*loop)(), double operations) {
 
 #if defined(__x86_64__)
 
-// What is measured: a register of sums, and one step that adds a product to each of its lanes.
+// Each struct is an instruction to measure: a register of sums, and a step that adds a product to
+// each of its lanes.
 
 struct FmaAvx2 {
   using Sums = __m256;
@@ -103,7 +104,7 @@ struct Int8Avx2 {
   [[gnu::always_inline, gnu::target("avx2")]] static Sums step(Sums sums) {
     const __m256i x = _mm256_set1_epi8(1);
     __m256i codes = x;
-    asm volatile("" : "+x"(codes));  // Else the products would leave the loop.
+    asm volatile("" : "+x"(codes));  // Keeps the products in the loop.
     const __m256i pairs = _mm256_maddubs_epi16(codes, x);
     return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, x));
   }
@@ -136,7 +137,7 @@ struct Int8Avx512 {
   }
 };
 
-// The empty asm keeps a register where it is and its steps in the loop.
+// The empty asm keeps each register in place and its steps in the loop.
 
 template <typename Instruction>
 [[gnu::target("avx2,fma")]] void repeat_avx2() {
@@ -150,7 +151,7 @@ template <typename Instruction>
   }
 }
 
-// A processor that lacks BF16 or VNNI runs what does not ask for them.
+// Processors without BF16 or VNNI may run it too, with an Instruction that needs neither.
 template <typename Instruction>
 [[gnu::target("avx512f,avx512bf16,avx512vnni")]] void repeat_avx512() {
   typename Instruction::Sums registers[kSums] = {};
@@ -199,7 +200,8 @@ struct Bf16Neon {
   using Sums = float32x4_t;
 
   [[gnu::always_inline, gnu::target("arch=armv8.2-a+dotprod+bf16")]] static Sums step(Sums sums) {
-    // No number that fits into an instruction: g++ 12 writes one that its assembler refuses.
+    // Not a number that fits an instruction's immediate: g++ 12 would emit one that its assembler
+    // rejects.
     const bfloat16x8_t x = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f81));
     return vbfdotq_f32(sums, x, x);
   }

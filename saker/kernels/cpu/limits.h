@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What this machine can do at most with the threads of the kernels' pool: the yardstick beside
-// which rates are shown. Measured by loops that do nothing else: reading memory far larger than the
-// caches, and multiply-adds on registers.
+// Upper limits of this machine with the threads of the kernels' pool, to compare reported rates
+// with. Measured by loops that do nothing else: reads of memory far larger than the caches, and
+// multiply-adds on registers.
 
 namespace saker::kernels {
 
-// Billions a second; 0 where the machine has no such instructions. A multiply-add counts as two.
+// Billions per second; 0 where the machine lacks the instructions. A multiply-add counts as two.
 struct MachineLimits {
   double read_gbps = 0.0;  // Bytes.
   double f32_gflops = 0.0;

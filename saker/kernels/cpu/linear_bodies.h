@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the matrix products of each instruction set offer (see dispatch.h), and the order of
-// additions that they keep.
+// The bodies of matrix products for each instruction set (see dispatch.h), and their order of
+// additions. Neither the rows beside a row, nor tiles, nor panels of unpacked weights change this
+// order.
 //
-// Float weights: y is one chain of y = fma(w, x, y) over k in order, from 0.
-// Codes: per group a is such a chain of code * x from 0; then y = fma(scale, a, y) and
-// y = fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the
-// lanes as a tree.
-// Where the set multiplies pairs of 16-bit integers, x is rounded for codes to such integers times
-// a step, a group's largest magnitude / 32512: a is the exact sum of code * integer as the nearest
-// float32, times the step, and the group's sum is that of the integers, times the step. Codes of
-// E2M1 are twice what they mean, and scales half of what they are. How the exact sum is found
+// Float weights: y is one chain y = fma(w, x, y) over k in order, from 0.
+//
+// Codes: per group, `a` is such a chain of code * x from 0. Then y = fma(scale, a, y) and y =
+// fma(bias, sum of the group's x, y). That sum adds sixteen lanes in order of k, then the lanes as
+// a tree.
+//
+// Codes, where the set multiplies pairs of int16: x is rounded to integers times a step, which is
+// the group's largest magnitude / 32512. `a` is the exact sum of code * integer, rounded to
+// float32, times the step. The group's sum is the sum of the integers times the step. E2M1 codes
+// are multiplied as twice their values, with half their scales. The method for the exact sum
 // (codes/winograd.h) changes no bit.
-// Where the set multiplies bf16 pairs, x is rounded to bf16 for bf16 weights and other codes, and a
-// link of the chain takes two columns, the second of the pair first; 4-bit codes are multiplied as
-// 128 + code, and fma(-128, scale, bias) takes the bias's place.
-// Where weights of bf16 lie in rows (see dots/panels.h) each 1024 columns are sixteen such chains
-// from 0, of every sixteenth pair; vec.h's half_sums makes two numbers of them, each is added to
-// that of the 1024 columns before, and y is the sum of both.
-// On tiles small floats are weights of bf16 too, scale * value in one rounding to float32 and then
-// one to bf16; y is one chain from 0 whose links take 32 columns: the firsts of sixteen pairs in
-// one chain from 0, the seconds in another, and the sum of both is added (see amx/tile.h). Affine
-// codes are multiplied as integers there too. Neither the rows beside a row, nor tiles, nor panels
-// of unpacked weights change this order.
+//
+// bf16 weights and other codes, where the set multiplies pairs of bf16: x is rounded to bf16. A
+// link of the chain takes two columns, the second of the pair first. 4-bit codes are multiplied as
+// 128 + code, with fma(-128, scale, bias) as bias.
+//
+// bf16 weights in rows (see dots/panels.h): each 1024 columns are sixteen such chains from 0, one
+// per sixteenth pair. half_sums of vec.h reduces them to two numbers. Each is added to that of the
+// 1024 columns before, and y is the sum of both.
+//
+// Tiles: small floats become bf16 weights too, scale * value rounded to float32, then to bf16. y is
+// one chain from 0 whose links take 32 columns. A link sums the first elements of sixteen pairs in
+// one chain from 0, the second ones in another, and adds the sum of both (see amx/tile.h). Affine
+// codes are multiplied as integers there too.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 
@@ -39,10 +44,10 @@ struct InputRows {
   int count = 0;
 };
 
-// MicroPanels: rows of x that lie interleaved and are multiplied together, of nearly equal size, so
-// that no micro-panel is left with too few chains to keep the multipliers busy.
+// Micro-panels: rows of x that lie interleaved and are multiplied together. Their sizes are nearly
+// equal, so that each has enough chains to keep the multipliers busy.
 struct MicroPanels {
-  int rows = 0;  // Of x.
+  int rows = 0;  // Rows of x.
   int count = 0;
 
   // Rows before micro-panel `index`; first_row(count) is `rows`.
@@ -52,12 +57,12 @@ struct MicroPanels {
   }
 };
 
-// A rectangle of the result: the rows of some micro-panels, the columns of some blocks.
+// A rectangle of the result: the rows of some micro-panels, the columns of some NR blocks.
 struct LinearTile {
   const std::byte* prepared = nullptr;
   MicroPanels micro_panels;
   int first_micro_panel = 0;
-  int micro_panel_count = 0;  // Of LinearBodies::tile_rows rows at most.
+  int micro_panel_count = 0;  // At most LinearBodies::tile_rows rows in all.
   int first_block = 0;
   int block_count = 0;          // At most kTileBlocks.
   const float* bias = nullptr;  // [N] or null.
@@ -67,14 +72,14 @@ struct LinearTile {
 inline constexpr int kTileBlocks = 8;
 
 struct LinearBodies {
-  int (*micro_panel_count)(const PackedMatrix& weight, int rows);  // For so many rows of x.
-  int tile_rows;   // Most rows of a tile: a multiple of those of a full micro_panel.
-  int block_step;  // Blocks that are multiplied together.
+  int (*micro_panel_count)(const PackedMatrix& weight, int rows);  // For `rows` rows of x.
+  int tile_rows;   // Maximum rows of a tile: a multiple of a full micro-panel's.
+  int block_step;  // NR blocks that are multiplied together.
 
-  PackedOrders orders;  // Of the weights that these bodies multiply.
-  bool in_place;        // Whether bf16 weights may lie as the checkpoint has them.
+  PackedOrders orders;  // Orders of the weights that these bodies multiply.
+  bool in_place;        // True if bf16 weights may stay as the checkpoint has them.
 
-  // x in the form that `multiply` reads, micro-panel after micro_panel.
+  // x in the form that `multiply` reads, one micro-panel after the other.
   std::size_t (*prepared_bytes)(const PackedMatrix& weight, const MicroPanels& micro_panels);
   void (*prepare)(
       const PackedMatrix& weight,

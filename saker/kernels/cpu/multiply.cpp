@@ -12,7 +12,7 @@
 namespace saker::kernels {
 namespace {
 
-// Tiles that each thread gets about: enough to even out a thread that lost its core for a while.
+// Approximate tiles per thread: enough to compensate for a thread that lost its core for a while.
 constexpr int kTilesPerThread = 8;
 constexpr std::size_t kLineBytes = 64;
 
@@ -20,8 +20,7 @@ constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// How one product is cut. MicroPanels, those that are prepared, and tiles are counted through all
-// products.
+// How one product is cut. Prepared micro-panels and tiles are numbered through all products.
 struct Cut {
   RowProduct product;
   LinearTile whole;
@@ -29,20 +28,20 @@ struct Cut {
   int first_micro_panel = 0;
   int first_tile = 0;
   int row_tiles = 0;
-  int row_step = 0;    // MicroPanels in a tile.
-  int block_step = 0;  // Blocks of 16 columns in a tile.
+  int row_step = 0;    // Micro-panels per tile.
+  int block_step = 0;  // NR blocks per tile.
 };
 
 struct Cuts {
   std::vector<Cut> cuts;
   std::size_t prepared_bytes = 0;
-  int rows = 0;  // That are prepared.
+  int rows = 0;  // Prepared rows.
   int micro_panels = 0;
   int tiles = 0;
 };
 
-// As many blocks as fit in a tile, fewer when threads would have too few of the `tile_blocks`
-// (tiles of one block).
+// As many NR blocks as fit in a tile. Fewer when threads would have too few tiles; `tile_blocks`
+// counts tiles of one block.
 int blocks_in_tile(std::int64_t tile_blocks, int step) {
   const int wanted = kTilesPerThread * thread_pool().size();
   return static_cast<int>(
@@ -50,7 +49,7 @@ int blocks_in_tile(std::int64_t tile_blocks, int step) {
   );
 }
 
-// Whether what is prepared for one of them serves the other too.
+// True if the prepared rows of one serve the other too.
 bool share_prepared(const RowProduct& a, const RowProduct& b) {
   return a.make == b.make && a.first_made == b.first_made && a.x.data == b.x.data &&
          a.x.row_stride == b.x.row_stride && a.x.column_stride == b.x.column_stride &&
@@ -101,7 +100,7 @@ void cut_products(const LinearBodies& bodies, std::span<const RowProduct> produc
   }
 }
 
-// The product that micro-panel or tile `index` belongs to.
+// The product that contains micro-panel or tile `index`.
 const Cut& cut_of(const std::vector<Cut>& cuts, int Cut::* first, int index) {
   const auto after = std::upper_bound(
       cuts.begin(), cuts.end(), index, [first](int at, const Cut& cut) { return at < cut.*first; }
@@ -109,7 +108,7 @@ const Cut& cut_of(const std::vector<Cut>& cuts, int Cut::* first, int index) {
   return *std::prev(after);
 }
 
-// Deals out `tiles` tiles: turn t goes to part t % parts, and each part's tiles follow each other.
+// Distributes `tiles` tiles: turn t goes to part t % parts, and each part's tiles are adjacent.
 int tile_of_turn(int turn, int tiles, int parts) {
   const int part = turn % parts;
   const int extra = tiles % parts;
@@ -128,7 +127,7 @@ void multiply_tile(const LinearBodies& bodies, const Cut& cut, int index) {
   bodies.multiply(weight, tile);
 }
 
-// What is prepared of a micro-panel: rows of x, or those that are made in this thread's memory.
+// The rows of a micro-panel to prepare: rows of x, or rows computed into this thread's memory.
 InputRows rows_of(const RowProduct& product, const MicroPanels& micro_panels, int micro_panel) {
   if (product.make == nullptr) {
     return product.x;
@@ -140,7 +139,7 @@ InputRows rows_of(const RowProduct& product, const MicroPanels& micro_panels, in
   made.reserve(static_cast<std::size_t>(count * width) * sizeof(float));
   auto* rows = reinterpret_cast<float*>(made.data());
   (*product.make)(product.first_made + first, count, rows);
-  // As if those before lay there too.
+  // The address that row 0 would have.
   return {rows - first * width, width, 1, product.x.count};
 }
 
@@ -155,7 +154,7 @@ void check_order(const LinearBodies& bodies, const PackedMatrix& weight) {
 }
 
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products) {
-  // Kept by the stream's thread, so that passes do not fetch fresh pages each time.
+  // The stream's thread keeps these, so that passes do not fault in fresh pages each time.
   thread_local AlignedBytes prepared;
   thread_local Cuts kept;
   Cuts& work = kept;
@@ -183,7 +182,7 @@ void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> produ
   } else {
     thread_pool().run(work.micro_panels, prepare);
   }
-  // Threads claim tiles in turn: so each walks along a part of the weights of its own.
+  // Threads claim tiles in turn, so each moves along its own part of the weights.
   const int parts = thread_pool().size();
   thread_pool().run(work.tiles, [&](int turn) {
     const int index = tile_of_turn(turn, work.tiles, parts);

@@ -10,30 +10,29 @@
 
 namespace saker::kernels {
 
-// So many rows one thread prepares before others would have taken over; more take all threads.
+// Up to this many rows are prepared on one thread: waking others would take longer.
 inline constexpr int kRowsPreparedAlone = 8;
 
-// Writes rows [first, first + count) of x to `to`, side by side. Several threads call it.
+// Writes rows [first, first + count) of x to `to`, densely. Called from several threads.
 using RowProducer = std::function<void(int first, int count, float* to)>;
 
 // out [x.count, weight->rows] = x times weight^T, plus `bias` [weight->rows] unless null.
 struct RowProduct {
   const PackedMatrix* weight = nullptr;
-  InputRows x;  // Its count only where the rows are made.
+  InputRows x;  // With `make`, only its count is used.
   const float* bias = nullptr;
   float* out = nullptr;
-  // Not null: makes the rows as they are prepared, from its row first_made on.
+  // If not null, computes x while it is prepared: the producer's rows from first_made on.
   const RowProducer* make = nullptr;
   int first_made = 0;
 };
 
-// Throws kInternal unless `bodies` multiply weights in this order: weights are packed for the set
-// that is in use then.
+// Throws kInternal unless `bodies` multiply weights in this order. Weights are packed for the
+// instruction set in use at that time.
 void check_order(const LinearBodies& bodies, const PackedMatrix& weight);
 
-// All products share the threads as if they were one, and those of the same rows of x what is
-// prepared of them. Keeps working memory for its threads' next products. Throws kCapacity without
-// memory.
+// Products share the threads as if they were one, and share prepared rows if they have the same x.
+// Keeps working memory for its threads' next products. Throws kCapacity when out of memory.
 void multiply_rows(const LinearBodies& bodies, std::span<const RowProduct> products);
 
 }  // namespace saker::kernels

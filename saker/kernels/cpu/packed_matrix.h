@@ -3,10 +3,10 @@
 
 // A packed weight as the bodies read it: plain data.
 //
-// Rows are taken in blocks of 16; rows past the end are zero. Blocks follow each other at
-// block_bytes(), which is a multiple of 32. What lies in a block depends on the order.
+// Rows are taken in NR blocks of 16; rows past the end are zero. Blocks follow each other at
+// block_bytes(), a multiple of 32. A block's layout depends on the order.
 //
-// In the order kInterleavedNr16 each row of a block is a lane. Of one block, in this order:
+// kInterleavedNr16: each row of a block is a lane. One block holds, in this order:
 //   float32   [K][16] values                 float16   [K][16] values
 //   bf16      [ceil(K / 2)][16] pairs of k, the even one in the low half
 //   nibble    per group: [group / 8][16] words, then 16 scales, 16 biases. Nibble i of a word is
@@ -16,15 +16,15 @@
 //   e2m1      per group: [group / 8][16] words, then 16 scales. Nibble i of a word is the code of
 //   column i of 8.
 //   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
-//   column i of 4. The scale of a group one of whose codes is NaN is NaN, also in kTileOrder.
-// Where codes of nibble or byte have fewer bits than these, their words lie in planes: each 32
-// columns, as many lines of 16 words as a field has bits, become `code_bits` lines. The lower half
-// of a field of B bits: line i holds it of lines 2 i and, shifted left by B / 2, 2 i + 1. Then the
-// E bits above: a line holds them of B / E lines, number i of these shifted left by E i, at the
-// field's lowest bit.
+//   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
+// Nibble or byte fields whose codes have fewer bits lie in planes: per 32 columns, field_bits()
+// lines of 16 words become `code_bits` lines. The lower halves of the fields (B bits) come first:
+// line i holds those of line 2 i and, shifted left by B / 2, those of line 2 i + 1. Then come the E
+// bits above. One line holds those of B / E lines, from the field's lowest bit: number i of them is
+// shifted left by E i.
 //
-// In the order kTileOrder, of bf16 and small floats only, rows lie as tile registers load them
-// (amx/tile.h) and vectors along a row do (dots/panels.h), zero behind the last column:
+// kTileOrder, for bf16 and small floats only: rows lie as tile registers (amx/tile.h) and vectors
+// along a row (dots/panels.h) load them. Columns past the end are zero.
 //   bf16      [ceil(K / 32)][16][32] values; or, where `block_places` is set, sixteen rows of K
 //   values as the checkpoint has them
 //   e2m1      per chunk of 128 columns: [16][32] words of 16 bits, nibble i of word j is the code
@@ -37,8 +37,8 @@
 namespace saker::kernels {
 
 inline constexpr int kBlockRows = 16;
-inline constexpr int kStepColumns = 32;    // Of a row that one tile holds.
-inline constexpr int kChunkColumns = 128;  // Of codes, four steps.
+inline constexpr int kStepColumns = 32;    // Columns of a row in one tile.
+inline constexpr int kChunkColumns = 128;  // Columns of a chunk of codes: four steps.
 inline constexpr int kLargestGroup = 128;
 
 enum class PackedKind : std::uint8_t {
@@ -52,7 +52,7 @@ enum class PackedKind : std::uint8_t {
 };
 enum class PackedOrder : std::uint8_t { kInterleavedNr16, kTileOrder };
 
-// Those of a set's products. All other weights lie in lanes.
+// The orders that an instruction set's bodies multiply. All other weights are kInterleavedNr16.
 struct PackedOrders {
   PackedOrder small_floats;  // E2M1 and E4M3.
   PackedOrder bf16;
@@ -72,20 +72,20 @@ enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
   return kind == ScaleKind::kFloat32 ? 4 : 2;
 }
 
-// Its functions are always inlined: one that a source of AVX-512 emitted could replace the other
-// sets' at link time.
+// All its functions are inlined: a copy emitted by an AVX-512 source could replace the other sets'
+// at link time.
 struct PackedMatrix {
   PackedKind kind = PackedKind::kFloat32;
   PackedOrder order = PackedOrder::kInterleavedNr16;
-  ScaleKind scale_kind = ScaleKind::kFloat32;  // Of codes only, like group.
+  ScaleKind scale_kind = ScaleKind::kFloat32;  // For codes only, as is `group`.
   int rows = 0;
   int columns = 0;
   int group = 0;
-  int code_bits = 0;     // In memory; of codes only.
+  int code_bits = 0;     // In memory; for codes only.
   int largest_code = 0;  // Nibble and byte only.
   const std::byte* data = nullptr;
-  // Set instead of `data` where blocks of bf16 stay where the checkpoint has them: each block's
-  // first byte, without alignment. K is a multiple of 32 and N one of 16.
+  // Set instead of `data` where bf16 blocks stay where the checkpoint has them: the first byte of
+  // each block, unaligned. Then K is a multiple of 32 and N of 16.
   const std::byte* const* block_places = nullptr;
 
   [[gnu::always_inline]] bool in_place() const { return block_places != nullptr; }
@@ -103,23 +103,22 @@ struct PackedMatrix {
 
   [[gnu::always_inline]] int groups() const { return columns / group; }
 
-  // Of a word's codes.
+  // Bits of a code's field in a word.
   [[gnu::always_inline]] int field_bits() const {
     return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
   }
 
   [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
 
-  // Bytes of a group in memory, and of its words as products read them, without and with its scales
-  // and biases: kInterleavedNr16 only.
+  // Bytes of a group in memory with its scales and biases: kInterleavedNr16 only.
   [[gnu::always_inline]] std::size_t group_bytes() const {
     return code_bytes(code_bits) + term_bytes();
   }
 
-  // Of a group's scales and biases.
+  // Bytes of a group's scales and biases.
   [[gnu::always_inline]] std::size_t term_bytes() const { return kBlockRows * row_term_bytes(); }
 
-  // Of a row's scale and bias.
+  // Bytes of a row's scale and bias in one group.
   [[gnu::always_inline]] std::size_t row_term_bytes() const {
     return (has_small_floats() ? 1 : 2) * scale_bytes(scale_kind);
   }
@@ -130,8 +129,7 @@ struct PackedMatrix {
     return read_word_bytes() + term_bytes();
   }
 
-  // Chunks of a block, the bytes of a chunk's codes, of one row's scales, and of all: kTileOrder
-  // only.
+  // Chunks of a block, and bytes of a chunk: kTileOrder only.
   [[gnu::always_inline]] int chunks() const {
     return (columns + kChunkColumns - 1) / kChunkColumns;
   }
@@ -152,8 +150,8 @@ struct PackedMatrix {
     return order == PackedOrder::kTileOrder ? tiled_block_bytes() : lane_block_bytes();
   }
 
-  // From a row of a block to the next, and from 32 of its columns to the next: bf16 in the order
-  // kTileOrder only.
+  // Byte distance from a row of a block to the next, and from 32 of its columns to the next: bf16
+  // in kTileOrder only.
   [[gnu::always_inline]] std::ptrdiff_t tile_row_bytes() const {
     return in_place() ? std::ptrdiff_t{2} * columns : kStepColumns * 2;
   }

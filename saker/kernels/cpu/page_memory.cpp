@@ -18,9 +18,10 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
-// Larger pages would leave too much of a buffer over.
+// Larger pages would waste too much of a buffer.
 constexpr std::size_t kMaxBytes = kBufferBytes / 4;
-// What buffers leave over and huge pages round up to must not count beside what is used.
+// Buffers start beyond this, so that their unused rests and the rounding to huge pages stay small
+// beside the memory in use.
 constexpr std::size_t kSingleBytes = kBufferBytes;
 
 std::size_t whole_lines(std::size_t bytes) {
@@ -30,7 +31,7 @@ std::size_t whole_lines(std::size_t bytes) {
 struct PageBuffer {
   explicit PageBuffer(std::size_t page_bytes)
       : memory(kBufferBytes), page_count(kBufferBytes / page_bytes) {
-    free.reserve(page_count);  // So that giving back cannot fail.
+    free.reserve(page_count);  // So that give_back cannot fail.
     for (std::size_t i = page_count; i > 0; --i) {
       free.push_back(memory.data() + (i - 1) * page_bytes);
     }
@@ -43,7 +44,7 @@ struct PageBuffer {
   std::vector<std::byte*> free;  // The next one last, at first in order of address.
 };
 
-using Buffers = std::map<const std::byte*, PageBuffer>;  // By where they begin.
+using Buffers = std::map<const std::byte*, PageBuffer>;  // By start address.
 
 std::byte* take_single(std::size_t bytes) {
   void* const memory = std::aligned_alloc(kLine, bytes);
@@ -59,7 +60,7 @@ Buffers::iterator add_buffer(Buffers& buffers, std::size_t page_bytes) {
     const std::byte* const begin = fresh.memory.data();
     return buffers.emplace(begin, std::move(fresh)).first;
   } catch (const Error&) {
-    throw std::bad_alloc();  // Caches know what they wanted the memory for, and say so.
+    throw std::bad_alloc();  // Caches report what the memory was for.
   }
 }
 
@@ -96,7 +97,7 @@ class PageMemory {
   }
 
  private:
-  // Whether the page is one of theirs.
+  // Returns the page to its buffer; false if no buffer owns it.
   static bool give_back_to(Buffers& buffers, std::byte* page) {
     const auto after = buffers.upper_bound(page);
     if (after == buffers.begin()) {
@@ -108,7 +109,7 @@ class PageMemory {
     }
     owner->second.free.push_back(page);
     const auto is_unused = [](const auto& b) { return b.second.is_unused(); };
-    // One stays, for caches that grow and shrink by a page.
+    // Keep one, for caches that grow and shrink by a page.
     if (owner->second.is_unused() && std::ranges::count_if(buffers, is_unused) > 1) {
       buffers.erase(owner);
     }
@@ -120,7 +121,7 @@ class PageMemory {
   std::map<std::size_t, Buffers> buffers_;  // By the size of their pages.
 };
 
-// Never destroyed: pages may outlive what the program's end destroys.
+// Never destroyed: pages may outlive static objects at the program's end.
 PageMemory& page_memory() {
   static auto& memory = *new PageMemory();
   return memory;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bodies of the operations that work on one row at a time: norms, rotary embedding and elementwise
-// curves. A body sees one row only, so a row's bits cannot depend on another. Inputs need no
-// alignment; outputs don't overlap inputs, but a norm may write over its x and a rotation too.
+// Bodies of operations on single rows: norms, rotary embedding and elementwise curves. A body sees
+// one row only, so a row's bits cannot depend on another. Inputs need no alignment. Outputs do not
+// overlap inputs, except that a norm or a rotation may write over its x.
 
 #include <cstdint>
 

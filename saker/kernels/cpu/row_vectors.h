@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of any width as vectors, the last of which may be a part of one.
+// Rows of any width as vectors; the last one may be partial.
 
 #include "saker/kernels/cpu/vec.h"
 
@@ -9,7 +9,8 @@ namespace saker::kernels::SAKER_ISA {
 
 inline constexpr int kWidth = 16;
 
-// Calls function(first, lanes) for each vector of [0, width); the last may have less than 16 lanes.
+// Calls function(first, lanes) for each vector of [0, width); the last may have fewer than 16
+// lanes.
 template <typename Function>
 inline void each_vector(int width, Function function) {
   int i = 0;
@@ -33,7 +34,7 @@ inline void store_lanes(float* p, F32x16 v, int lanes) {
   }
 }
 
-// The sum of squares: four accumulators of 16 lanes, vector i into number i modulo 4.
+// The sum of squares, in four accumulators of 16 lanes: vector i goes into number i modulo 4.
 inline float square_sum(const float* x, int width) {
   F32x16 sums[4] = {zero(), zero(), zero(), zero()};
   int i = 0;

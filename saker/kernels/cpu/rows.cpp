@@ -63,7 +63,7 @@ void gated_silu(const GatedRow& row, int width) {
   gated(row, width, [](F32x16 x) { return logistic_times(x, x); });
 }
 
-// (1 + tanh(u)) / 2 is the logistic function of 2 u, which keeps small results exact.
+// (1 + tanh(u)) / 2 is the logistic function of 2 u; this form keeps small results accurate.
 void gated_gelu_tanh(const GatedRow& row, int width) {
   gated(row, width, [](F32x16 x) {
     const F32x16 cubic = fma(mul(mul(x, x), broadcast(0.044715F)), x, x);
@@ -71,8 +71,8 @@ void gated_gelu_tanh(const GatedRow& row, int width) {
   });
 }
 
-// (1 + erf(z)) / 2 is erfc(-z) / 2 for z < 0 and 1 - erfc(z) / 2 otherwise, which keeps small
-// results exact.
+// (1 + erf(z)) / 2 is erfc(-z) / 2 for z < 0 and 1 - erfc(z) / 2 otherwise; this form keeps small
+// results accurate.
 void gated_gelu(const GatedRow& row, int width) {
   gated(row, width, [](F32x16 x) {
     const F32x16 z = mul(absolute(x), broadcast(0.70710678118654752F));

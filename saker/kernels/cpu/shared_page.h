@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory of one page of rows, held by any number of tables and freed by the last. Unlike the count
-// of std::shared_ptr, `is_private` orders threads: who is told that nobody else holds the page also
-// sees it as the others left it. Handles may be copied and end on any thread.
+// Memory of one page of rows, shared by any number of tables; the last one frees it. Unlike
+// std::shared_ptr's use count, `is_private` synchronises: a caller that sees true also sees all
+// that other holders wrote. Handles may be copied and destroyed on any thread.
 
 #include "saker/kernels/cpu/page_memory.h"
 
@@ -45,16 +45,16 @@ class SharedPage {
 
   bool is_private() const { return head_->holders.load(std::memory_order_acquire) == 1; }
 
-  // Whether they are the same memory.
+  // True if both are the same memory.
   bool operator==(const SharedPage&) const = default;
 
  private:
-  // The rows follow it.
+  // The rows follow the head in memory.
   struct alignas(64) Head {
     explicit Head(std::size_t taken) : bytes(taken) {}
 
     std::atomic<int> holders{1};
-    std::size_t bytes;  // Taken, with this head.
+    std::size_t bytes;  // Bytes taken, including this head.
   };
 
   Head* head_ = nullptr;

@@ -2,8 +2,9 @@
 // The table of one instruction set.
 #include "saker/kernels/cpu/dispatch.h"
 
-// Sets with bodies of int8/ (on tiles bf16 is as fast as the rest of a pass, docs/adr/0015) and
-// with Winograd's products, a table of their own (docs/adr/0030).
+// Sets with two tables, both with int8 bodies; the second one has Winograd's products
+// (docs/adr/0030). AMX has no int8 bodies: bf16 on tiles is as fast as the rest of a pass
+// (docs/adr/0015).
 #if (defined(__AVX512BF16__) && !defined(__AMX_TILE__)) || \
     (defined(SAKER_EMULATE_BF16) && !defined(SAKER_EMULATE_AMX))
 #define SAKER_TWO_TABLES

@@ -114,8 +114,8 @@ bool ThreadPool::run_one_tile() {
   ));
   const int count = count_;
   call(count - static_cast<int>(static_cast<std::uint32_t>(claims)));
-  // After the last tile the caller may return and start another job: only done_ is touched from
-  // here on.
+  // After the last tile the caller may return and start another job. From here on only done_ may be
+  // touched.
   if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
     done_.notify_one();
   }
@@ -137,7 +137,7 @@ void ThreadPool::call(int tile) {
 
 void ThreadPool::work() {
   while (true) {
-    // Read before the rest, so that no call after this point is slept through.
+    // Read before the rest, so that the thread never sleeps through a later call.
     const std::int32_t seen = signal_.load(std::memory_order_acquire);
     if (stopping_.load(std::memory_order_acquire)) {
       return;
@@ -158,7 +158,7 @@ void ThreadPool::start_workers(int count) {
       workers_.emplace_back([this] { work(); });
     }
   } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
-    // The system gives no more threads: those that run share the work.
+    // The system gives no more threads: the existing ones share the work.
   }
   size_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
 }

@@ -3,12 +3,14 @@
 
 // Threads that share the tiles of one operation.
 //
-// `run` cuts an operation into tiles 0 .. count - 1; the caller and the workers claim tiles one by
+// `run` cuts an operation into tiles 0 .. count - 1. The caller and the workers claim tiles one by
 // one, so a thread that lost its core delays the operation by one tile at most. `run` returns when
-// all tiles are done; it never waits for a worker that has not claimed one. Idle threads spin for
-// some microseconds, then sleep in the kernel: no core is kept from other programs. Which thread
-// runs a tile must not matter to the result. Threading: `run` and `resize` may be called from any
-// thread, one at a time (others wait); a tile must not call them.
+// all tiles are done; it never waits for a worker that has claimed none. Idle threads spin for a
+// few microseconds, then sleep in the kernel, so other programs get the cores. Results must not
+// depend on which thread runs a tile.
+//
+// Threading: `run` and `resize` may be called from any thread, one at a time (others wait). A tile
+// must not call them.
 
 #include <atomic>
 #include <cstdint>
@@ -22,8 +24,7 @@ namespace saker::kernels {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller, so 1 means no worker. Where the system gives fewer, size() says
-  // so.
+  // `threads` counts the caller, so 1 means no worker. The system may give fewer, see size().
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -33,8 +34,8 @@ class ThreadPool {
 
   void resize(int threads);
 
-  // Calls body(tile) once for each tile in [0, count). After an exception no further tile begins,
-  // and the first one is thrown again when those that run have ended.
+  // Calls body(tile) once for each tile in [0, count). After an exception no further tile begins;
+  // the first exception is thrown again when all running tiles have ended.
   template <typename Body>
   void run(int count, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -61,29 +62,29 @@ class ThreadPool {
   std::atomic<int> size_{1};
   std::vector<std::thread> workers_;
 
-  // The job. Written while no tile is left to claim, read only by a thread that has claimed a tile
-  // of it.
+  // The job. Written while no tile is left to claim; read only by a thread that has claimed one of
+  // its tiles.
   TileFunction function_ = nullptr;
   const void* context_ = nullptr;
   int count_ = 0;
 
-  // What the job's first failing tile threw, written by the thread that sets `failed_`.
+  // The exception of the job's first failing tile, written by the thread that sets `failed_`.
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
 
-  // High half: the job's number, low half: tiles not yet claimed. A claim is a compare-and-swap of
-  // the whole word, so that a late thread cannot claim a tile of a job that it does not know.
+  // High half: the job's number; low half: tiles not yet claimed. A claim compares and swaps the
+  // whole word, so a late thread cannot claim a tile of a job that it does not know.
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   alignas(64) std::atomic<std::int32_t> done_{0};
-  alignas(64) std::atomic<std::int32_t> signal_{0
-  };  // Counts jobs; sleeping workers wait for its change.
+  // Counts jobs; sleeping workers wait for its change.
+  alignas(64) std::atomic<std::int32_t> signal_{0};
   std::atomic<bool> stopping_{false};
 };
 
-// Those that this process may use, at least 1.
+// Processors that this process may use, at least 1.
 int available_processors();
 
-// The pool of all CPU kernels. Starts with as many threads.
+// The pool of all CPU kernels. Starts with available_processors() threads.
 ThreadPool& thread_pool();
 
 }  // namespace saker::kernels

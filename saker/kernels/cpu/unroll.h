@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Loops that the compiler must unroll, with the counter as a constant: registers are named by it.
+// Loops that the compiler must unroll, with the counter as a constant, because it names registers.
 
 namespace saker::kernels::SAKER_ISA {
 
-// A number known to the compiler, as an argument.
+// A compile-time number, as an argument.
 template <int value>
 struct Index {
   static constexpr int kValue = value;

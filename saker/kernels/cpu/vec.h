@@ -2,14 +2,14 @@
 #pragma once
 
 // Sixteen float32 lanes (F32x16) and sixteen uint32 lanes (U32x16) in the registers of the
-// instruction set that the including source is compiled for. Only sources listed by
+// instruction set for which the including source is compiled. Only sources listed by
 // saker_isa_sources include this.
 //
-// Everything lies in namespace saker::kernels::<SAKER_ISA>, so that one instruction set's inline
-// functions never replace another's at link time. For the same reason such sources instantiate
-// nothing from std. Loads and stores need no alignment. Each operation rounds as IEEE says; fma(a,
-// b, c) = a * b + c rounds once where the set has FMA and twice in the portable one, so bits agree
-// within a set only. kFusedMultiplyAdd tells.
+// Everything lies in namespace saker::kernels::<SAKER_ISA>, so that one set's inline functions
+// never replace another's at link time. For the same reason such sources instantiate nothing from
+// std. Loads and stores need no alignment. Each operation rounds as IEEE says. The exception is
+// fma(a, b, c) = a * b + c: it rounds once where the set has FMA, twice in the portable one. So
+// bits agree within a set only. kFusedMultiplyAdd is true where it rounds once.
 //
 // Functions of every set:
 //   zero() broadcast(f) load(p) store(p, v)
@@ -18,7 +18,7 @@
 //   add sub mul div fma square_root
 //   min(a, b) max(a, b)                             b when either is NaN
 //   load_u32 store_u32 broadcast_u32 add_u32 sub_u32 bit_and bit_or
-//   look_up(table, u)                               of 16 values those that the low 4 bits name
+//   look_up(table, u)                               of 16 values, the one that the low 4 bits name
 //   shift_left<n> shift_right<n> shift_right_signed<n>
 //   to_float(u)                                     exact for values below 2^24
 //   as_float(u) as_u32(f)                           the same bits
@@ -27,38 +27,46 @@
 //                                                   bf16, which has all whole numbers up to 256
 //   reduce_add reduce_max                           a fixed tree: lanes i and i + 8, then 4, 2, 1
 //   where_nan(v, a, b)                              a in lanes where v is NaN, else b
-//   look_up_pairs(table, u)                         of 16 values of 2 bytes those that the low 4
-//                                                   bits of each half name: only ARM with bf16
-//   dot_bf16_pairs(acc, a, b)                       only where kBf16Dot, and SAKER_BF16_DOT for
-//                                                   code that must not be compiled elsewhere
-//   bf16_pairs(f, g)                                as dot_bf16_pairs: the nearest bf16 of the
-//                                                   lanes of f, then of g, two neighbours a word
-//   round_to_bf16(f)                                as dot_bf16_pairs: the nearest bf16 as float32;
-//                                                   of both, numbers below 2^-126 may become 0
-//   to_int(f)                                       only where SAKER_INT16_DOT: the nearest whole
-//                                                   number, to even; -2^31 for NaN and what is out
-//                                                   of range
-//   int16_pairs(u, v)                               as to_int: the lanes of u, then of v, which are
-//                                                   whole numbers of 16 bits, two neighbours a word
-//   dot_int16_pairs(acc, a, b)                      as to_int: acc + the products of the two signed
-//                                                   halves of each lane
-//   dot_int16_sums(acc, a, b, c, d)                 only where SAKER_WINOGRAD: dot_int16_pairs of
-//                                                   a + b and c + d, the sums of their halves
-//   pin_register(u)                                         as dot_int16_sums: keeps u in a register
-//   look_up_integers<n>(table, u)                   as to_int: of 16 signed bytes (the first is 0)
-//                                                   those that bits 4 n to 4 n + 3 of each half
-//                                                   name, as integers of 16 bits
-//   permute_two(a, index, b)                        AVX-512 only: the lanes of a, then of b, that
-//                                                   index names
-//   half_sums(a) whole_sums(h)                      AVX-512 with BF16 only: the lanes of each of
-//                                                   eight vectors added, 2 apart, 1, 8, then 4
-//   dot_bytes(acc, a, b)                            only where SAKER_BYTE_DOT: acc + the products
-//                                                   of four unsigned bytes of a and signed bytes
-//                                                   of b
 //
-// dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even with numbers below 2^-126 as 0. AVX-512
-// fuses one product after the other, the odd one first, to the nearest; ARM rounds each product,
-// their sum, and that plus acc, each to odd (Arm Architecture Reference Manual, BFDOT).
+// Only on ARM with bf16:
+//   look_up_pairs(table, u)                         of 16 values of 2 bytes, the one that the low
+//                                                   4 bits of each half name
+//
+// Only where kBf16Dot (SAKER_BF16_DOT for code that must not be compiled elsewhere):
+//   dot_bf16_pairs(acc, a, b)                       see below
+//   bf16_pairs(f, g)                                the nearest bf16 of the lanes of f, then of g,
+//                                                   two neighbours a word
+//   round_to_bf16(f)                                the nearest bf16 as float32
+//   In the last two, numbers below 2^-126 may become 0.
+//
+// Only where SAKER_INT16_DOT:
+//   to_int(f)                                       the nearest whole number, to even; -2^31 for
+//                                                   NaN and numbers out of range
+//   int16_pairs(u, v)                               the lanes of u, then of v, whole numbers of 16
+//                                                   bits, two neighbours a word
+//   dot_int16_pairs(acc, a, b)                      acc + the products of the two signed halves of
+//                                                   each lane
+//   look_up_integers<n>(table, u)                   of 16 signed bytes (the first is 0), the one
+//                                                   that bits 4 n to 4 n + 3 of each half name,
+//                                                   as integers of 16 bits
+//
+// Only where SAKER_WINOGRAD:
+//   dot_int16_sums(acc, a, b, c, d)                 dot_int16_pairs of a + b and c + d, the sums of
+//                                                   their halves
+//   pin_register(u)                                 keeps u in a register
+//
+// Only in AVX-512:
+//   permute_two(a, index, b)                        the lanes of a, then of b, that index names
+//   half_sums(a) whole_sums(h)                      with BF16: the lanes of each of eight vectors
+//                                                   added, 2 apart, 1, 8, then 4
+//
+// Only where SAKER_BYTE_DOT:
+//   dot_bytes(acc, a, b)                            acc + the products of four unsigned bytes of a
+//                                                   and signed bytes of b
+//
+// dot_bf16_pairs is acc + a.odd * b.odd + a.even * b.even, with numbers below 2^-126 as 0. AVX-512
+// fuses one product after the other, the odd one first, each rounded to nearest. ARM rounds each
+// product, their sum, and that plus acc, each to odd (Arm Architecture Reference Manual, BFDOT).
 
 #include <cstddef>
 #include <cstdint>
@@ -91,7 +99,7 @@ inline constexpr bool kWinogradDot = true;
 inline constexpr bool kWinogradDot = false;
 #endif
 
-// Whether one register holds 16 lanes: then there are 32 of them, else 16 of 8 lanes or less.
+// True if one register holds 16 lanes: then there are 32 registers; else 16 of 8 lanes or fewer.
 inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
 
 }  // namespace saker::kernels::SAKER_ISA
@@ -99,7 +107,7 @@ inline constexpr bool kWideRegisters = alignof(F32x16) == 64;
 #if !defined(SAKER_PICKS_BYTES)
 namespace saker::kernels::SAKER_ISA {
 
-// The upper half of a whole number's float32 is its bf16.
+// A whole number's bf16 is the upper half of its float32.
 template <int kFirst>
 [[gnu::always_inline]] inline U32x16 bf16_of_bytes(U32x16 words) {
   const U32x16 low = broadcast_u32(0xffU);

@@ -187,8 +187,8 @@ inline U32x16 int16_pairs(U32x16 a, U32x16 b) {
   return {halves(a), halves(b)};
 }
 
-// acc + a.even * b.even + a.odd * b.odd. As one piece: a compiler that may put off the addition
-// needs a register for the product meanwhile, and pushes sums out to memory.
+// acc + a.even * b.even + a.odd * b.odd. One asm block: a compiler that may delay the addition
+// needs a register for the product meanwhile, and spills sums to memory.
 inline __m256i dot_int16_pairs(__m256i acc, __m256i a, __m256i b) {
   __m256i products;
   asm("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[acc], %[acc]"
@@ -201,7 +201,7 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
   return {dot_int16_pairs(acc.low, a.low, b.low), dot_int16_pairs(acc.high, a.high, b.high)};
 }
 
-// Looked up as the upper byte of each half, which a shift brings down with its sign.
+// Looks up the upper byte of each half; an arithmetic shift then moves it down.
 template <int n>
 inline U32x16 look_up_integers(const std::int8_t (&table)[16], U32x16 v) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));

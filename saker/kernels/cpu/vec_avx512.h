@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for AVX-512 (F, BW, VL, DQ), VNNI, and BF16 with VBMI where the set has them: one
-// register of sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so
-// that this code is tested on any x86 machine.
+// vec.h for AVX-512 (F, BW, VL, DQ), VNNI, and BF16 with VBMI where the set has them: one register
+// of sixteen lanes. With SAKER_EMULATE_AVX512 (tests only) the intrinsics are emulated, so that any
+// x86 machine can test this code.
 
 #if defined(SAKER_EMULATE_AVX512)
 #include "tests/kernels/emulate_avx512.h"
@@ -14,15 +14,15 @@
 #include <cstdint>
 
 #define SAKER_INT16_DOT
-#define SAKER_TRANSPOSES  // Squares of lanes, see codes/transpose_lanes.h.
+#define SAKER_TRANSPOSES  // See codes/transpose_lanes.h.
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512VNNI__)
 #define SAKER_BYTE_DOT
 #endif
 #if defined(SAKER_EMULATE_BF16) || defined(__AVX512BF16__)
 #define SAKER_BF16_DOT
 #define SAKER_PICKS_BYTES
-#define SAKER_WINOGRAD  // Products of codes/winograd.h: what has BF16 may be AMD's.
-#define SAKER_IN_PLACE  // bf16 weights may lie as the checkpoint has them, see dots/panels.h.
+#define SAKER_WINOGRAD  // See codes/winograd.h; processors with BF16 may be AMD's.
+#define SAKER_IN_PLACE  // bf16 weights may stay as the checkpoint has them, see dots/panels.h.
 #endif
 
 namespace saker::kernels::SAKER_ISA {
@@ -157,7 +157,7 @@ inline U32x16 shift_right_signed(U32x16 a) {
   return {_mm512_srai_epi32(a.v, n)};
 }
 
-// Lane i is lane index[i] of a and b one after the other.
+// Lane i is lane index[i] of the 32 lanes of a, then b.
 inline U32x16 permute_two(U32x16 a, U32x16 index, U32x16 b) {
   return {_mm512_permutex2var_epi32(a.v, index.v, b.v)};
 }
@@ -188,7 +188,7 @@ inline U32x16 dot_int16_pairs(U32x16 acc, U32x16 a, U32x16 b) {
   asm("vpdpwssd %[b], %[a], %[acc]" : [acc] "+v"(acc.v) : [a] "v"(a.v), [b] "v"(b.v));
   return acc;
 #else
-  __m512i products;  // As one piece, see vec_avx2.h.
+  __m512i products;  // One asm block, see vec_avx2.h.
   asm("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[acc], %[acc]"
       : [acc] "+v"(acc.v), [products] "=&v"(products)
       : [a] "v"(a.v), [b] "v"(b.v));
@@ -202,7 +202,7 @@ inline U32x16 dot_int16_sums(U32x16 acc, U32x16 a, U32x16 b, U32x16 c, U32x16 d)
   return {_mm512_dpwssd_epi32(acc.v, _mm512_add_epi16(a.v, b.v), _mm512_add_epi16(c.v, d.v))};
 #else
   __m512i first;
-  __m512i second;  // As one piece, so that neither waits in a register.
+  __m512i second;  // One asm block, so that neither waits in a register.
   asm("vpaddw %[b], %[a], %[first]\n\tvpaddw %[d], %[c], %[second]\n\t"
       "vpdpwssd %[second], %[first], %[acc]"
       : [acc] "+v"(acc.v), [first] "=&v"(first), [second] "=&v"(second)
@@ -211,7 +211,7 @@ inline U32x16 dot_int16_sums(U32x16 acc, U32x16 a, U32x16 b, U32x16 c, U32x16 d)
 #endif
 }
 
-// Keeps a vector in its register, where compilers would read it from memory for each use.
+// Pins a vector to its register; compilers would otherwise read it from memory for each use.
 inline void pin_register(U32x16& a) {
 #if !defined(SAKER_EMULATE_AVX512)
   asm("" : "+v"(a.v));
@@ -232,7 +232,7 @@ inline U32x16 dot_bytes(U32x16 acc, U32x16 a, U32x16 b) {
 }
 #endif
 
-// The table twice, as the processor reads five bits of each half.
+// The table is there twice, since the processor uses five bits of each half.
 template <int n>
 inline U32x16 look_up_integers(const std::int8_t (&table)[16], U32x16 a) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
@@ -299,8 +299,8 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   };
 }
 
-// Adds the lanes of eight vectors but for the last addition: lanes 0-3 and 4-7 of the result hold
-// two parts of the sums of a[0] to a[3], the other eight lanes those of a[4] to a[7].
+// Adds the lanes of eight vectors, except for the last addition. Lanes 0-3 and 4-7 of the result
+// hold two parts of the sums of a[0] to a[3]; the other eight lanes hold those of a[4] to a[7].
 [[gnu::always_inline]] inline F32x16 half_sums(const F32x16 (&a)[8]) {
   const auto add_pairs = [](F32x16 x, F32x16 y) -> F32x16 {
     return {_mm512_add_ps(_mm512_unpacklo_ps(x.v, y.v), _mm512_unpackhi_ps(x.v, y.v))};
@@ -321,7 +321,7 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   )};
 }
 
-// The eight sums out of half_sums, in lanes 0-7; the others hold them too.
+// The eight sums from half_sums, in lanes 0-7 and again in lanes 8-15.
 [[gnu::always_inline]] inline F32x16 whole_sums(F32x16 halves) {
   return {_mm512_add_ps(
       _mm512_shuffle_f32x4(halves.v, halves.v, 0b10001000),
@@ -329,7 +329,7 @@ inline F32x16 dot_bf16_pairs(F32x16 acc, U32x16 a, U32x16 b) {
   )};
 }
 
-// Floats of bytes kFirst and kFirst + 2 of lanes [kLane, kLane + 8), one after the other.
+// Floats of bytes kFirst and kFirst + 2 of lanes [kLane, kLane + 8), lane by lane.
 template <int kFirst, int kLane>
 [[gnu::always_inline]] inline __m512 floats_of_bytes(U32x16 words) {
   struct Bytes {

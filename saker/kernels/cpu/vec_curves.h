@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// tanh, the logistic function and erfc on F32x16, the same steps in every instruction set; a lane's
-// bits depend on that lane only. The polynomials are minimax fits made for these ranges.
+// tanh, the logistic function and erfc on F32x16, by the same steps in every instruction set. A
+// lane's bits depend on that lane only. The polynomials are minimax fits for these ranges.
 
 #include "saker/kernels/cpu/vec.h"
 #include "saker/kernels/cpu/vec_math.h"

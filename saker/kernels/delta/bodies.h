@@ -2,8 +2,8 @@
 #pragma once
 
 // Bodies of the gated delta rule (see kernels/gated_delta.h). A body sees one head of the rows of
-// one sequence and takes the rows in order, so that bits depend neither on where a sequence is cut
-// nor on what runs beside it.
+// one sequence and takes the rows in order. So bits depend neither on where a sequence is cut nor
+// on what runs beside it.
 
 #include <cstddef>
 
@@ -18,19 +18,19 @@ struct ConvolvedRow {
   float* out;
 };
 
-// Columns of S that a body works on together, at most.
+// Maximum columns of S that a body works on together.
 inline constexpr int kDeltaColumns = 64;
 
-// S = decay S + k (beta (v - decay S^T k))^T, then out = S^T q, row after row; S [key_dim,
+// Per row, in order: S = decay S + k (beta (v - decay S^T k))^T, then out = S^T q. S is [key_dim,
 // value_dim].
 struct DeltaHead {
   const float* from;  // S before the first row.
-  float* to;          // After the last one; not `from`.
+  float* to;          // S after the last row; not `from`.
   float* scratch;     // [key_dim][kDeltaColumns]
   int key_dim;
   int value_dim;
   int rows;
-  const float* q;  // Rows of [key_dim], like k; v of [value_dim].
+  const float* q;  // Rows of [key_dim], as k; v has rows of [value_dim].
   const float* k;
   const float* v;
   std::ptrdiff_t stride;  // Between rows of q, k and v.

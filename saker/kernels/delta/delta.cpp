@@ -26,8 +26,8 @@ void normalize(float* x, int width, float eps, float scale) {
   });
 }
 
-// Calls function(key, half) for each key, with its last bit as a constant: registers are named by
-// it.
+// Calls function(key, half) for each key, with its last bit as a constant, because it names
+// registers.
 template <typename Function>
 [[gnu::always_inline]] inline void each_key(int count, const Function& function) {
   int key = 0;
@@ -40,7 +40,7 @@ template <typename Function>
   }
 }
 
-// Sums over the keys: even and odd ones apart, so that additions need not wait for each other.
+// Sums over the keys: even and odd ones separately, so that additions need not wait for each other.
 template <int kVectors>
 struct KeySums {
   F32x16 sums[2][kVectors];
@@ -63,9 +63,9 @@ struct KeySums {
   }
 };
 
-// Values [first, first + kVectors * 16) of a head, of which the last vector has `lanes`. Their part
-// of the state lies by itself while rows change it, [key_dim][kVectors * 16]: rows of the whole
-// state are often a power of two apart, so that they would drive each other out of the first cache.
+// Values [first, first + kVectors * 16) of a head; the last vector has `lanes` lanes. While rows
+// change it, their part of the state is a dense copy [key_dim][kVectors * 16]. Rows of the whole
+// state are often a power of two apart and would evict each other from L1.
 template <int kVectors>
 class ValueColumns {
  public:
@@ -87,7 +87,7 @@ class ValueColumns {
 
   int lanes(int vector) const { return vector + 1 < kVectors ? kWidth : lanes_; }
 
-  // Takes the state over; what it knows of the first row's key.
+  // Copies the state; returns S^T k for the first row's key.
   Sums read_state() {
     Sums known;
     each_key(head_.key_dim, [&](int key, auto half) {
@@ -102,8 +102,7 @@ class ValueColumns {
     return known;
   }
 
-  // One walk over the state: it is changed, read, and what it knows of the next row's key is
-  // summed.
+  // One pass over the state: updates it, reads it for q, and sums S^T k for the next row's key.
   void add_row(int row) {
     const float* q = head_.q + row * head_.stride;
     const float* k = head_.k + row * head_.stride;
@@ -119,7 +118,7 @@ class ValueColumns {
     });
     Sums read;
     Sums known;
-    float* const columns = state_;  // Of no object that stores might change.
+    float* const columns = state_;  // A local: stores cannot change it.
     each_key(head_.key_dim, [&](int key, auto half) {
       const F32x16 written = broadcast(k[key]);
       const F32x16 asked = broadcast(q[key]);
@@ -157,7 +156,7 @@ class ValueColumns {
   Sums known_;
 };
 
-// Values from `first` on, so many vectors at a time; returns the first that is left.
+// Runs the values from `first` on, kVectors vectors at a time; returns the first one that is left.
 template <int kVectors>
 int run_columns(const DeltaHead& head, int first) {
   static_assert(kVectors * kWidth <= kDeltaColumns);
@@ -168,8 +167,8 @@ int run_columns(const DeltaHead& head, int first) {
 }
 
 void run_head(const DeltaHead& head) {
-  // Many rows: as many vectors as leave a row's sums in registers. A single one: memory is what
-  // counts, and long pieces of the state's rows come sooner.
+  // Many rows: as many vectors as keep a row's sums in registers. A single row is bound by memory,
+  // and long pieces of the state's rows load faster.
   constexpr int kForMany = kWideRegisters ? 2 : 1;
   int first = head.rows == 1 ? run_columns<4>(head, 0) : run_columns<kForMany>(head, 0);
   first = run_columns<1>(head, first);

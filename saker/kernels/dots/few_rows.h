@@ -5,15 +5,14 @@
 
 namespace saker::kernels::SAKER_ISA::dots {
 
-// Rows of a panel that are multiplied at once. Several rows of x are loaded once for two of them;
-// for fewer, memory is read fastest in order.
+// Rows of a panel that are multiplied at once. With several rows of x, each load of these serves
+// two rows of the panel; with fewer, memory is read fastest in order.
 constexpr int rows_at_once(int inputs) {
   return inputs < 4 ? 1 : 2;
 }
 
-// The products of rows [n, n + kAtOnce) of a panel and kRows rows of x, lane by lane. What lies
-// `ahead` bytes further is asked for meanwhile, into the second cache: the first one can wait for a
-// few lines only.
+// The products of rows [n, n + kAtOnce) of a panel and kRows rows of x, lane by lane. Prefetches
+// the memory `ahead` bytes further into L2, since L1 tracks only a few outstanding misses.
 template <int kRows, int kAtOnce>
 [[gnu::always_inline]] inline void multiply_panel_rows(
     const Panel& panel,
@@ -48,8 +47,8 @@ template <int kRows, int kAtOnce>
   });
 }
 
-// Rows of the weight one or two after the other, times all rows of x; meanwhile the same rows of
-// the panel behind are asked for.
+// Multiplies one or two rows of the weight at a time by all rows of x. Meanwhile prefetches the
+// same rows of the next panel.
 template <int kRows>
 void multiply_few(const PackedMatrix& weight, const LinearTile& tile) {
   constexpr int kAtOnce = rows_at_once(kRows);

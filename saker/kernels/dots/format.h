@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// BFloat16Format (products/formats.h) on sets whose weights of bf16 lie in rows.
+// BFloat16Format (products/formats.h) for sets whose bf16 weights lie in rows.
 
 #include "saker/kernels/dots/few_rows.h"
 #include "saker/kernels/dots/many_rows.h"
@@ -9,7 +9,7 @@
 namespace saker::kernels::SAKER_ISA {
 namespace dots {
 
-// `count` values that lie `stride` apart, then zeros; none where count is negative.
+// `count` values that lie `stride` apart, then zeros; only zeros if count is negative.
 inline F32x16 load_strided(const float* from, std::ptrdiff_t stride, int count) {
   alignas(64) float values[kBlockRows] = {};
   for (int i = 0; i < count; ++i) {

@@ -5,13 +5,12 @@
 
 namespace saker::kernels::SAKER_ISA::dots {
 
-inline constexpr int kInputs = 3;        // Rows of x that meet a panel at once.
-inline constexpr int kTileInputs = 258;  // So many rows of 1024 columns stay in the second cache.
+inline constexpr int kInputs = 3;        // Rows of x multiplied by a panel at once.
+inline constexpr int kTileInputs = 258;  // So many rows of 1024 columns stay in L2.
 inline constexpr std::ptrdiff_t kPanelRowBytes = kPanelSteps * kStepBytes;
 
-// A panel's rows, each from the beginning of a line of the cache. Where the checkpoint has them
-// they may begin anywhere in a line, and, if K is a multiple of 2048, compete for the same few
-// lines.
+// A panel's rows, each aligned to a cache line. In the checkpoint they may begin anywhere in a line
+// and, if K is a multiple of 2048, compete for the same few cache sets.
 struct PanelCopy {
   alignas(64) std::byte rows[kPanelRows][kPanelRowBytes];
 
@@ -27,7 +26,7 @@ struct PanelCopy {
   }
 };
 
-// The products of a panel and kRows rows of x, their lanes added as half_sums does.
+// The products of a panel and kRows rows of x, with lanes added as half_sums does.
 template <int kRows>
 [[gnu::always_inline]] inline void multiply_panel(
     const PanelCopy& copy,
@@ -57,14 +56,14 @@ template <int kRows>
   unroll<kRows>([&](auto r) { y[r.kValue] = half_sums(lanes[r.kValue]); });
 }
 
-// Rows [first, first + count) of x, whose sums of the half block in work lie in `sums`.
+// Rows [first, first + count) of x; `sums` holds their sums for the current half block.
 struct Inputs {
   int first;
   int count;
   float (*sums)[kBlockRows];
 };
 
-// Multiplies rows [at, at + kRows) of the inputs, and fewer at their end.
+// Multiplies rows [at, at + kRows) of the inputs, fewer at their end.
 template <int kRows>
 void multiply_inputs(
     const PackedMatrix& weight,
@@ -91,7 +90,7 @@ void multiply_inputs(
   }
 }
 
-// Asks for a panel's lines, some at a time.
+// Prefetches a panel's lines, some at a time.
 struct PanelPrefetcher {
   Panel panel;
   int row = 0;
@@ -109,8 +108,8 @@ struct PanelPrefetcher {
   }
 };
 
-// kTileInputs rows of x stay in the second cache while panel after panel passes through the first,
-// each copied, multiplied with all of them, and the next one asked for meanwhile.
+// kTileInputs rows of x stay in L2 while panels pass through L1. Each panel is copied and
+// multiplied by all these rows; the next one is prefetched meanwhile.
 inline void multiply_many(const PackedMatrix& weight, const LinearTile& tile) {
   PanelCopy copy;
   alignas(64) float sums[kTileInputs][kBlockRows];

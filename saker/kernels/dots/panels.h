@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights of bf16 on sets that multiply pairs: rows of the weight and rows of x both lie along K,
-// so that a weight is multiplied where the checkpoint has it, and each lane is a chain of its own
+// bf16 weights on sets that multiply pairs: rows of the weight and rows of x both lie along K. So a
+// weight is multiplied where the checkpoint has it, and each lane is its own chain
 // (docs/adr/0020-bf16-along-its-rows.md). A weight is cut into panels of eight rows by up to 1024
 // columns, after which lanes are added.
 
@@ -10,21 +10,21 @@
 
 namespace saker::kernels::SAKER_ISA::dots {
 
-inline constexpr int kPanelRows = 8;    // Half a block.
-inline constexpr int kPanelSteps = 32;  // Of kStepColumns; so large a panel fits the first cache.
+inline constexpr int kPanelRows = 8;    // Half an NR block.
+inline constexpr int kPanelSteps = 32;  // Steps of kStepColumns; such a panel fits L1.
 inline constexpr std::ptrdiff_t kStepBytes = std::ptrdiff_t{2} * kStepColumns;
 
 [[gnu::always_inline]] inline int steps_of(const PackedMatrix& weight) {
   return (weight.columns + kStepColumns - 1) / kStepColumns;
 }
 
-// Which panel of a weight: of half block `half`, from `step` on.
+// A panel of a weight: of half block `half`, from `step` on.
 struct Place {
   int half;
   int step;
 };
 
-// At most kPanelSteps of kPanelRows rows of a weight, in its own memory.
+// At most kPanelSteps steps of kPanelRows rows of a weight, in place.
 struct Panel {
   const std::byte* at;
   std::ptrdiff_t row_bytes;
@@ -40,7 +40,7 @@ struct Panel {
   }
 };
 
-// The panel behind this one; the last one's is itself.
+// The panel after this one; after the last one, itself.
 [[gnu::always_inline]] inline Place place_after(const PackedMatrix& weight, Place place) {
   if (place.step + kPanelSteps < steps_of(weight)) {
     return {place.half, place.step + kPanelSteps};
@@ -48,7 +48,7 @@ struct Panel {
   return place.half + 1 < 2 * weight.blocks() ? Place{place.half + 1, 0} : place;
 }
 
-// Of a prepared row of x: rows follow each other, zero behind the last column.
+// Bytes of a prepared row of x: rows are adjacent, zero past the last column.
 [[gnu::always_inline]] inline std::size_t input_row_bytes(const PackedMatrix& weight) {
   return static_cast<std::size_t>(steps_of(weight)) * kStepBytes;
 }
@@ -57,8 +57,8 @@ struct Panel {
   return load_u32(reinterpret_cast<const std::uint32_t*>(at));
 }
 
-// What panels add up for one row of x and one half block, in the parts of half_sums: to `sums`, and
-// behind the last panel as results.
+// Adds a panel's sums for one row of x and one half block, in the form of half_sums, to `sums`.
+// After the last panel writes the results.
 [[gnu::always_inline]] inline void add_sums(
     const PackedMatrix& weight,
     const LinearTile& tile,
@@ -81,7 +81,7 @@ struct Panel {
   store_part(out, tile.bias == nullptr ? y : add(y, load_part(tile.bias + column, count)), count);
 }
 
-// Calls function with each panel of a tile, in the order in which the weight lies.
+// Calls function with each panel of a tile, in memory order of the weight.
 template <typename Function>
 [[gnu::always_inline]] inline void for_each_panel(
     const PackedMatrix& weight, const LinearTile& tile, Function function

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention from a joined projection: one task computes the projection where that has not begun,
-// norms and rotates the heads, then does what attend_paged does.
+// Attention from a merged projection. One task computes the projection if that has not begun, norms
+// and rotates the heads, then attends like attend_paged.
 
 #include "saker/kernels/attend_paths.h"
 #include "saker/kernels/attend_plan.h"
@@ -23,21 +23,21 @@
 namespace saker::kernels {
 namespace {
 
-// Norms and rotates q and k heads, which lie side by side.
+// Norms and rotates q and k heads, which are adjacent.
 struct HeadPreparation {
   const RowBodies* bodies;
-  HeadRows joined;  // Row by row and head by head.
+  HeadRows joined;  // By row and head.
   HeadRows cos;
   HeadRows sin;
   const float* q_norm;  // Null: none.
   const float* k_norm;
   float eps;
   int query_heads;
-  int heads;  // Of q and k together.
+  int heads;  // q and k heads.
   int dim;
   int half;  // Rotated pairs of a head.
 
-  // One head into `to`, which may be where it lies.
+  // Prepares one head into `to`, which may be its source.
   void prepare(std::ptrdiff_t row, int head, float* to) const {
     const float* from = joined.data + row * joined.row_stride + head * joined.head_stride;
     if (const float* weight = head < query_heads ? q_norm : k_norm) {
@@ -50,7 +50,7 @@ struct HeadPreparation {
     bodies->rope({from, of_row(cos), of_row(sin), to}, half, dim);
   }
 
-  // All of them into out [rows, stride], which may be the joined rows themselves.
+  // Prepares all heads into out [rows, stride], which may be the joined rows themselves.
   void operator()(int rows, float* out, std::ptrdiff_t stride) const {
     each_row(rows * heads, 6L * dim, [&](int index) {
       const int row = index / heads;
@@ -60,7 +60,8 @@ struct HeadPreparation {
   }
 };
 
-// Heads from number `first` on, prepared as attention reads them: long prompts wait for memory.
+// Computes heads from number `first` on when attention reads them, since long prefills are bound by
+// memory bandwidth.
 class PreparedHeads : public HeadProducer {
  public:
   PreparedHeads(const HeadPreparation& preparation, int first)
@@ -81,7 +82,7 @@ class PreparedHeads : public HeadProducer {
   int first_;
 };
 
-// What becomes of rows [N, (H + 2 H_kv) D].
+// The task after the projection, on its rows [N, (H + 2 H_kv) D].
 struct JoinedTask {
   std::shared_ptr<const AttendPlan> plan;
   float eps;
@@ -91,7 +92,7 @@ struct JoinedTask {
   std::optional<StridedRows> k_norm;
   float* out;
 
-  // Leaves the joined rows as they are.
+  // Leaves the joined rows unchanged.
   void operator()(const HeadRows& joined, int rows) {
     if (rows > kRowsPreparedAlone) {
       run(preparation_of(joined), rows);
@@ -102,7 +103,7 @@ struct JoinedTask {
     run(preparation_of(joined), rows, ready.data<float>(), ready.strides()[0]);
   }
 
-  // Overwrites them.
+  // Overwrites the joined rows.
   void operator()(float* joined, std::ptrdiff_t stride, int rows) {
     const HeadPreparation prepare = preparation_of({joined, stride, 0});
     if (rows > kRowsPreparedAlone) {
@@ -130,7 +131,7 @@ struct JoinedTask {
     };
   }
 
-  // Which lie behind the heads of q and k.
+  // The values, which follow the heads of q and k.
   HeadRows values_of(const HeadPreparation& prepare) const {
     const std::ptrdiff_t before = std::ptrdiff_t{prepare.heads} * prepare.dim;
     return {prepare.joined.data + before, prepare.joined.row_stride, plan->shape.value_head_dim};
@@ -145,7 +146,7 @@ struct JoinedTask {
     run_attention(*plan, q, PagedRows{k, values_of(prepare), rows}, out);
   }
 
-  // Few rows: `ready` [rows, stride] takes the heads of q and k.
+  // Few rows: the heads of q and k are prepared in `ready` [rows, stride].
   void run(const HeadPreparation& prepare, int rows, float* ready, std::ptrdiff_t stride) {
     prepare(rows, ready, stride);
     const std::ptrdiff_t dim = prepare.dim;
@@ -155,8 +156,8 @@ struct JoinedTask {
   }
 };
 
-// Inputs cos, sin, where there are norms those of q and k, then joined or, with a product, its
-// inputs; output [N, H * D].
+// Inputs: cos, sin, the norms of q and k if any, then joined or, with a GEMM, its inputs. Output:
+// [N, H * D].
 struct JoinedBody {
   static constexpr bool kFusableIntoGemm = true;
 

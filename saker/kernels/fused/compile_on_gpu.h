@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elementwise operations as one kernel where each kernel costs a launch.
+// Elementwise operations as one kernel, on devices where each kernel costs a launch.
 
 #include "saker/kernels/mx.h"
 
@@ -11,8 +11,9 @@ namespace saker::kernels {
 
 using Operations = std::vector<mx::array> (*)(const std::vector<mx::array>& inputs);
 
-// `operations` of these inputs: on a GPU compiled by MLX, once per kind of inputs; on CPU as they
-// are, since MLX would call a C++ compiler. REQUIRES: `operations` depends on its inputs only.
+// Runs `operations` on these inputs. On a GPU MLX compiles them, once per kind of inputs. On CPU
+// they run uncompiled, since MLX would call a C++ compiler. REQUIRES: `operations` depends on its
+// inputs only.
 inline std::vector<mx::array> compile_on_gpu(
     Operations operations, const std::vector<mx::array>& inputs
 ) {

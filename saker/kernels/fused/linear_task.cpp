@@ -90,7 +90,7 @@ bool has_begun(const mx::array& x) {
   return !x.has_primitive() || x.status() != mx::array::Status::unscheduled;
 }
 
-// What gives x, if a product may take it over.
+// The producer of x, if a GEMM may run it.
 std::optional<FusablePrologue> prologue(const mx::array& x) {
   if (has_begun(x)) {
     return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A product of linear(), so that the operation on its result can run it as a part of its own: a
-// step of decoding waits for each hand-over between operations.
+// A deferred GEMM of linear(). The operation on its result can run it inside its own task, which
+// saves one hand-over between operations per decode step.
 
 #include "saker/kernels/cpu/multiply.h"
 #include "saker/kernels/cpu_operation.h"
@@ -19,7 +19,7 @@
 
 namespace saker::kernels {
 
-// What is multiplied where: some rows by the one set of bodies, the others by the other.
+// One product: which rows run on which bodies. int8_rows run on int8_bodies, all others on bodies.
 struct LinearTask {
   std::shared_ptr<const PackedWeight::Storage> storage;
   const LinearBodies* bodies = nullptr;
@@ -30,9 +30,9 @@ struct LinearTask {
   const float* bias = nullptr;
   float* out = nullptr;
 
-  // The same with rows [N, K], a bias [outputs] or null, and memory for the product.
+  // This task with rows [N, K], a bias [outputs] or null, and memory for the product.
   LinearTask of(const mx::array& rows, const mx::array* bias, float* result) const;
-  // The same with rows that may be made, which must outlive it.
+  // This task with rows that may be computed by `rows.make`. `rows` must outlive it.
   LinearTask of(const PartRows& rows, const mx::array* bias, float* result) const;
   void operator()() const;
 
@@ -40,24 +40,24 @@ struct LinearTask {
   RowProduct product(RowRange rows) const;
 };
 
-// An operation that gives a product's rows and that nobody else waits for.
+// The producer of a GEMM's input, which nobody else reads.
 struct FusablePrologue {
   std::shared_ptr<const mx::Primitive> operation;
   mx::Shape shape;
 
-  // Its rows, from its inputs, once these hold their values. The memory lasts as long as a product
-  // needs it: so all layers use the same.
+  // Computes its rows, once `inputs` hold their values. The memory lives only until the product is
+  // done, so all layers reuse it.
   PartRows compute(const std::vector<mx::array>& inputs) const;
 };
 
-// The operation that linear() makes on CPU: inputs rows and, where there is one, a bias. With
-// `before`, inputs the bias, then those of the operation that gives the rows.
+// The operation that linear() builds on CPU. Its inputs are rows and, if present, a bias. With
+// `before` they are the bias, if present, then the inputs of the producer of the rows.
 struct LinearBody {
   LinearTask task;
   bool has_bias = false;
   std::optional<FusablePrologue> before;
 
-  // The task that leaves the product in `result`.
+  // Returns the task that leaves the product in `result`.
   std::function<void()> start(std::span<const mx::array> inputs, float* result) const;
 
   std::function<void()> operator()(
@@ -67,19 +67,19 @@ struct LinearBody {
   }
 };
 
-// A product that nothing has begun to compute, with what gives its rows if that has kFusableIntoGemm,
-// and their inputs: for the operation that reads its result, and takes both over.
+// A GEMM that has not begun, with its producer (if that has kFusableIntoGemm) and their inputs. The
+// consumer of its result takes over both.
 struct DeferredGemm {
   LinearBody body;
   std::vector<mx::array> inputs;
 };
 
-// The product that gives y; none for all other arrays.
+// The deferred GEMM whose result is y; nullopt for all other arrays.
 std::optional<DeferredGemm> deferred_gemm(const mx::array& y);
 
-// Without memory, float32.
+// A float32 array without memory.
 mx::array result_of(mx::Shape shape);
-// The same with memory, not filled.
+// A float32 array with memory, not filled.
 mx::array memory_for(mx::Shape shape);
 
 }  // namespace saker::kernels

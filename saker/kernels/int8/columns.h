@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Columns of a weight in lanes, out of its words.
+// Columns of a weight in lanes, from its words.
 
 #include "saker/kernels/int8/panels.h"
 
@@ -9,7 +9,7 @@ namespace saker::kernels::SAKER_ISA::int8 {
 
 // How the words of a weight give columns, one after the other.
 struct NibbleColumns {
-  static constexpr int kColumns = 8;  // Of a word.
+  static constexpr int kColumns = 8;  // Per word.
 
   template <int index>
   static F32x16 column(U32x16 word) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of int8 on vectors, sixteen outputs beside each other.
-// The processor multiplies unsigned bytes by signed ones: x's codes are taken with 128 added, and
-// what that adds to a sum, 128 times the weight's codes, is taken off the panel's sum.
+// int8 products on vectors, sixteen outputs side by side.
+//
+// The processor multiplies unsigned bytes by signed ones. So 128 is added to x's codes, and 128
+// times the sum of the weight's codes is subtracted from the panel's sum.
 #include "saker/kernels/cpu/lanes.h"
 
 #include "saker/kernels/int8/weight_columns.h"
@@ -19,7 +20,7 @@ int quads(int columns) {
   return (columns + kQuad - 1) / kQuad;
 }
 
-// Of a prepared row: its codes in fours, and a scale for each panel.
+// Bytes of a prepared row: its codes in fours, and a scale per panel.
 std::size_t row_bytes(const PackedMatrix& weight) {
   return sizeof(std::uint32_t) *
          static_cast<std::size_t>(quads(weight.columns) + panels(weight.columns));
@@ -50,7 +51,7 @@ std::size_t prepared_bytes(const PackedMatrix& weight, const MicroPanels& micro_
   return row_bytes(weight) * static_cast<std::size_t>(micro_panels.rows);
 }
 
-// Writes the codes of a panel, each four `stride` words apart.
+// Writes the codes of a panel, four to a word, `stride` words apart.
 void write_codes(const InputPanel& input, int count, int stride, std::uint32_t* to) {
   alignas(64) std::uint32_t wide[kLanes];
   for (int i = 0; i < count; i += kLanes) {
@@ -86,7 +87,7 @@ void prepare_micro_panel(
   }
 }
 
-// The working memory of one tile: one panel of kBlockStep blocks, and all sums.
+// The working memory of one tile: one panel of kBlockStep NR blocks, and all sums.
 struct TileMemory {
   PanelCodes panel;
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
@@ -164,7 +165,7 @@ void multiply(const PackedMatrix& weight, const LinearTile& tile) {
   for (auto& sums : memory.sums) {
     __builtin_memset(sums, 0, static_cast<std::size_t>(row_count) * sizeof(*sums));
   }
-  __builtin_memset(&memory.panel, 0, sizeof(memory.panel));  // Of blocks that a tile lacks.
+  __builtin_memset(&memory.panel, 0, sizeof(memory.panel));  // For missing blocks of a tile.
   for (int k = 0; k < weight.columns; k += kPanel) {
     const int count = smaller(kPanel, weight.columns - k);
     for (int block = tile.first_block; block < end; block += kBlockStep) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products of int8, for rows that may lose some precision, on sets with VNNI: rows of x and of the
-// weight are cut into panels of kPanel columns, and a row has one scale in each: its largest
-// magnitude there over 127. What is multiplied is each number's nearest multiple of its scale. The
-// sum of a panel is a whole number and exact; then y = fma(float(sum), x's scale * the weight's
-// scale, y), panel after panel from 0. So these bits too depend on neither the rows beside a row
+// int8 products, for rows that may lose some precision, on sets with VNNI.
+//
+// Rows of x and of the weight are cut into panels of kPanel columns. In each panel a row has one
+// scale: its largest magnitude there / 127. Each number is multiplied as its nearest multiple of
+// the scale. The sum of a panel is an exact integer. Then y = fma(float(sum), x's scale * the
+// weight's scale, y), panel by panel from 0. So these bits depend on neither the rows beside a row
 // nor tiles nor threads.
 //
-// A row of x that is not finite somewhere gets the scale NaN, and results of NaN.
+// A row of x with a non-finite value gets the scale NaN, and results of NaN.
 
 #include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/lanes.h"
@@ -18,13 +19,13 @@ namespace saker::kernels::SAKER_ISA::int8 {
 
 inline constexpr int kPanel = 512;  // Whole groups, chunks and steps of any layout.
 inline constexpr float kLargest = 127.0F;
-inline constexpr float kSmallestScale = 0x1p-100F;  // Below it numbers count as zero.
+inline constexpr float kSmallestScale = 0x1p-100F;  // Below it, numbers count as zero.
 
 inline int panels(int columns) {
   return (columns + kPanel - 1) / kPanel;
 }
 
-// The columns [first, first + count) of a row of x, at most kPanel of them.
+// Columns [first, first + count) of a row of x, at most kPanel of them.
 class InputPanel {
  public:
   InputPanel(const InputRows& x, int row, int first, int count) {
@@ -43,7 +44,7 @@ class InputPanel {
 
   float scale() const { return scale_; }
 
-  // Sixteen multiples of the scale, from column `index` of the panel.
+  // Sixteen multiples of the scale, from column `index` of the panel on.
   [[gnu::always_inline]] U32x16 codes(int index) const {
     return to_int(mul(load(values_ + index), broadcast(inverse_)));
   }

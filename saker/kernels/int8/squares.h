@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sixteen rows of bf16 by 32 columns, as the order kTileOrder has them, to sixteen lines of pairs, as
-// kInterleavedNr16 would.
+// Converts sixteen rows of bf16 by 32 columns from kTileOrder to the sixteen lines of pairs of
+// kInterleavedNr16.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/cpu/unroll.h"
@@ -10,9 +10,9 @@
 
 namespace saker::kernels::SAKER_ISA::int8 {
 
-inline constexpr int kSquarePairs = kStepColumns / 2;  // As many as a block has rows.
+inline constexpr int kSquarePairs = kStepColumns / 2;  // As many as an NR block has rows.
 
-// Interleaving line i with line i + 8, four times over, transposes.
+// Interleaving line i with line i + 8, four times, transposes.
 [[gnu::always_inline]] inline void transpose_pairs(U32x16 (&lines)[kSquarePairs]) {
   alignas(64) static constexpr std::uint32_t kLow[] = {
       0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23

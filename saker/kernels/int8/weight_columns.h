@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights as codes of int8, four columns to a word: a panel's columns of a few blocks. Bf16 comes
-// in the order kTileOrder, all else in kInterleavedNr16.
+// Weights as int8 codes, four columns to a word: a panel's columns of a few NR blocks. Weights in
+// bf16 are read from kTileOrder, all others from kInterleavedNr16.
 
 #include "saker/kernels/int8/columns.h"
 #include "saker/kernels/int8/squares.h"
 
 namespace saker::kernels::SAKER_ISA::int8 {
 
-inline constexpr int kQuad = 4;  // Codes of a word.
+inline constexpr int kQuad = 4;  // Codes per word.
 
 struct PanelCodes {
   alignas(64) std::uint32_t codes[kPanel / kQuad][kBlockStep][kBlockRows];
@@ -17,7 +17,7 @@ struct PanelCodes {
   alignas(64) std::uint32_t extras[kBlockStep][kBlockRows];  // 128 times the sum of the codes.
 };
 
-// Of a panel of codes: what its groups' codes can mean at most.
+// For a panel of codes: the largest magnitude that its groups' codes can represent.
 inline F32x16 largest_meaning(const PackedMatrix& weight, const PanelWords& words) {
   const F32x16 last = broadcast(static_cast<float>(weight.largest_code));
   Largest largest;
@@ -30,7 +30,7 @@ inline F32x16 largest_meaning(const PackedMatrix& weight, const PanelWords& word
   return largest.by_lane();
 }
 
-// Of a panel of small floats.
+// The largest magnitude in a panel of small floats.
 template <typename Columns>
 F32x16 largest_small_float(const PackedMatrix& weight, const PanelWords& words) {
   Largest largest;
@@ -47,7 +47,7 @@ F32x16 largest_small_float(const PackedMatrix& weight, const PanelWords& words) 
   return largest.by_lane();
 }
 
-// Of a panel of bf16.
+// The largest magnitude in a panel of bf16.
 inline F32x16 largest_value(const PanelWords& words) {
   Largest largest;
   for (int i = 0; i < (words.count + 1) / 2; ++i) {
@@ -57,7 +57,7 @@ inline F32x16 largest_value(const PanelWords& words) {
   return largest.by_lane();
 }
 
-// Of any panel.
+// The largest magnitude in any panel.
 inline F32x16 largest_of(const PackedMatrix& weight, const PanelWords& words) {
   switch (weight.kind) {
     case PackedKind::kE2m1:
@@ -69,12 +69,12 @@ inline F32x16 largest_of(const PackedMatrix& weight, const PanelWords& words) {
   }
 }
 
-// Puts codes of a block's panel together, column by column.
+// Packs codes of a block's panel, column by column.
 class CodeWriter {
  public:
   CodeWriter(PanelCodes& panel, int block) : panel_(panel), block_(block) {}
 
-  // The next four columns, already in multiples of the scales.
+  // Adds the next four columns, already in multiples of the scales.
   [[gnu::always_inline]] void add(const F32x16 (&columns)[kQuad]) {
     const U32x16 low = broadcast_u32(0xffU);
     const U32x16 word = bit_or(
@@ -94,7 +94,7 @@ class CodeWriter {
   U32x16 extra_ = broadcast_u32(0);
 };
 
-// The codes of one word, in multiples of the scales.
+// Writes the codes of one word, in multiples of the scales.
 template <typename Columns>
 [[gnu::always_inline]] inline void write_word(
     U32x16 word, F32x16 scale, F32x16 bias, CodeWriter& writer
@@ -140,7 +140,8 @@ inline void write_pairs(const PanelWords& words, F32x16 inverse, CodeWriter& wri
   }
 }
 
-// Of a panel's words where they are made: pairs of bf16, which take more than codes with scales.
+// Bytes for a panel's words where they are rebuilt: pairs of bf16, which take more than codes with
+// scales.
 inline constexpr int kWordBytes = kPanel * kBlockRows * 2;
 
 inline PanelWords words_of_pairs(const PackedMatrix& weight, int block, int k, std::byte* to) {
@@ -164,7 +165,7 @@ inline PanelWords words_at(const PackedMatrix& weight, int block, int k, std::by
   return {weight.block(block) + k / weight.group * weight.group_bytes(), count};
 }
 
-// The panel from column k on of blocks [block, block + blocks).
+// Computes the codes of the panel from column k on, for blocks [block, block + blocks).
 inline void find_codes(
     const PackedMatrix& weight, int block, int blocks, int k, PanelCodes& panel
 ) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The sixteen rows of a block of the weight as the checkpoint holds them.
+// The sixteen rows of an NR block as the checkpoint holds them.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 
@@ -10,7 +10,7 @@
 
 namespace saker::kernels {
 
-// The same place of sixteen rows.
+// One place in each of sixteen rows.
 struct RowPlaces {
   const std::byte* at[kBlockRows] = {};
 
@@ -30,8 +30,8 @@ struct BlockRows {
   RowPlaces biases;
 };
 
-// Columns that are packed together: their lines stay in the first cache until all lanes are
-// written. A multiple of all group sizes.
+// Columns that are packed together: their lines stay in L1 until all lanes are written. A multiple
+// of all group sizes.
 inline constexpr int kChunk = 256;
 
 // Words of sixteen rows that had to be widened first.

@@ -2,7 +2,7 @@
 #pragma once
 
 // Codes and scales of quantized checkpoints, one value at a time: the definitions that packing
-// stands on. E2M1, E4M3 and E8M0 are the OCP microscaling formats
+// relies on. E2M1, E4M3 and E8M0 are the OCP microscaling formats
 // (https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf).
 
 #include "saker/kernels/weight_format.h"
@@ -40,8 +40,8 @@ constexpr float e8m0_value(unsigned code) {
   return code == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<std::uint32_t>(code) << 23);
 }
 
-// A group's scale: E4M3 of nvfp4, else E8M0. NaN also where one of the group's codes is: products
-// take such a code for a number.
+// A group's scale: E4M3 for nvfp4, else E8M0. It is NaN also if one of the group's codes is, since
+// products take such a code for a number.
 inline float group_scale(const WeightFormat& format, const std::byte* codes, std::byte scale) {
   const auto code = std::to_integer<unsigned>(scale);
   if (format.kind == WeightKind::kNvfp4) {

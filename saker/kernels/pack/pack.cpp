@@ -25,7 +25,7 @@ std::size_t row_bytes(const std::optional<Tensor>& tensor) {
   return tensor ? dtype_size(tensor->dtype) * static_cast<std::size_t>(tensor->shape[1]) : 0;
 }
 
-// Hands out the rows of parts that follow each other.
+// Gives the rows of consecutive parts, block by block.
 class Source {
  public:
   Source(const std::vector<WeightTensors>& parts, int rows) : parts_(parts), rows_(rows) {
@@ -63,7 +63,7 @@ class Source {
   std::vector<std::byte> zeros_;
 };
 
-// One line of lanes after the other.
+// Packs one line of lanes after the other.
 template <typename Value>
 void pack_values(const RowPlaces& rows, int count, std::byte* to) {
   for (int i = 0; i < count; i += kChunk) {
@@ -90,7 +90,7 @@ void pack_pairs(const RowPlaces& rows, int columns, std::byte* to) {
   std::memcpy(to + last * kBlockRows * sizeof(std::uint16_t), line, sizeof(line));
 }
 
-// Scales or biases: one line of a group.
+// Packs scales or biases: one line per group.
 void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* to) {
   if (scale_bytes(matrix.scale_kind) == 4) {
     transpose<std::uint32_t>(rows, matrix.groups(), to, matrix.group_bytes());
@@ -99,7 +99,7 @@ void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* t
   }
 }
 
-// A group's words; of planes by way of words as wide as they are read.
+// Packs a group's words. For planes it first builds words as wide as they are read.
 void pack_group(const RowPlaces& words, const PackedMatrix& matrix, std::byte* to) {
   constexpr std::size_t kLineBytes = kBlockRows * sizeof(std::uint32_t);
   const int count = matrix.group * matrix.field_bits() / 32;
@@ -136,7 +136,7 @@ void pack_codes(const BlockRows& rows, const PackedMatrix& matrix, int bits, std
   pack_scales(rows.biases, matrix, scales + kBlockRows * scale_bytes(matrix.scale_kind));
 }
 
-// Codes of small floats; their scales as bf16, which holds them exactly.
+// Packs codes of small floats, with their scales as bf16, which holds them exactly.
 void pack_small_codes(
     const BlockRows& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Turns the checkpoint's layout into packed_matrix.h's, and single rows back to float32.
+// Converts the checkpoint's layout to packed_matrix.h's, and single rows back to float32.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/cpu/packed_matrix.h"
@@ -13,9 +13,9 @@
 namespace saker::kernels {
 
 // The packed layout of a weight of `rows` by `columns`, without data. Affine codes of 2 to 4 bits
-// are read as nibbles, of 5 to 8 bits as bytes, and lie as narrow as they are where they lie in
-// lanes; all else keeps its width. `scales` is the
-// dtype of the scales (codes only). Float32 and float16 keep the order kInterleavedNr16.
+// are read as nibbles, of 5 to 8 bits as bytes; kInterleavedNr16 stores them in their own width.
+// All other kinds keep their width. `scales` is the dtype of the scales (codes only). Float32 and
+// float16 use kInterleavedNr16.
 PackedMatrix packed_layout(
     int rows, int columns, const WeightFormat& format, DType scales, const PackedOrders& orders
 );
@@ -29,11 +29,11 @@ void pack_rows(
     std::byte* to
 );
 
-// Whether the rows of `parts`, of this layout, can be multiplied where they lie by bodies that do
-// so at all (LinearBodies::in_place).
+// True if the rows of `parts`, in this layout, can be multiplied in place by bodies that support it
+// (LinearBodies::in_place).
 bool fits_in_place(const std::vector<WeightTensors>& parts, const PackedMatrix& matrix);
 
-// Where each block of such parts lies.
+// The address of each NR block of such parts.
 std::vector<const std::byte*> find_blocks(const std::vector<WeightTensors>& parts);
 
 // Row `row` in float32, `matrix.columns` values.

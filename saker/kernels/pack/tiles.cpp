@@ -12,13 +12,13 @@ namespace {
 constexpr std::size_t kValueBytes = 2;
 constexpr std::size_t kLineBytes = kStepColumns * kValueBytes;
 
-// `count` bytes of `size`, zeros behind them.
+// Copies `count` bytes and pads them with zeros to `size`.
 void copy_padded(const std::byte* from, std::size_t count, std::byte* to, std::size_t size) {
   std::memcpy(to, from, count);
   std::memset(to + count, 0, size - count);
 }
 
-// `columns` values of bf16, at most kChunk.
+// Packs `columns` values of bf16, at most kChunk.
 void pack_values(const RowPlaces& rows, int columns, std::byte* to) {
   for (int k = 0; k < columns; k += kStepColumns) {
     const auto count = static_cast<std::size_t>(std::min(kStepColumns, columns - k));
@@ -33,10 +33,10 @@ void pack_values(const RowPlaces& rows, int columns, std::byte* to) {
 
 using Codes [[gnu::vector_size(16)]] = std::uint8_t;
 
-// 128 codes of 4 bits in order to words, of which each holds the codes of columns j, j + 32, j + 64
-// and j + 96.
+// Packs 128 codes of 4 bits to words; word j holds the codes of columns j, j + 32, j + 64 and j +
+// 96.
 void pack_nibbles(const std::byte* from, std::byte* to) {
-  Codes even[4];  // Of columns 32 i + 2 j.
+  Codes even[4];  // Columns 32 i + 2 j.
   Codes odd[4];
   for (int i = 0; i < 4; ++i) {
     Codes both;
@@ -70,7 +70,7 @@ void pack_nibbles(const std::byte* from, std::byte* to) {
   }
 }
 
-// The codes of a chunk that lie at `words`, of `columns` columns.
+// Packs the codes of a chunk of `columns` columns at `words`.
 void pack_chunk_codes(
     const RowPlaces& words, const PackedMatrix& matrix, int columns, std::byte* to
 ) {
@@ -92,7 +92,7 @@ void pack_chunk_codes(
   }
 }
 
-// Scales of small floats as bf16, which holds them exactly.
+// Packs scales of small floats as bf16, which holds them exactly.
 void pack_scales(
     const BlockRows& rows,
     const PackedMatrix& matrix,

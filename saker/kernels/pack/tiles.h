@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Blocks in the order kTileOrder, see packed_matrix.h.
+// NR blocks in the order kTileOrder, see packed_matrix.h.
 
 #include "saker/kernels/pack/block_rows.h"
 #include "saker/kernels/weight_format.h"

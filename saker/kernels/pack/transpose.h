@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sixteen rows of values to lines of sixteen lanes, in squares as wide as a vector of 16 bytes,
-// which every machine has. Reads the bytes of the rows only, without alignment.
+// Transposes sixteen rows of values to lines of sixteen lanes, in squares as wide as a 16-byte
+// vector, which every machine has. Reads the bytes of the rows only, without alignment.
 
 #include "saker/kernels/pack/block_rows.h"
 
@@ -39,7 +39,7 @@ struct Square<std::uint16_t> {
   }
 };
 
-// Interleaving row i with row i + half, log2(side) times, is a transposition.
+// Interleaving row i with row i + half, log2(side) times, transposes.
 template <typename Value>
 void transpose_square(
     const std::byte* const* rows, std::size_t offset, std::byte* to, std::size_t stride
@@ -65,7 +65,7 @@ void transpose_square(
   }
 }
 
-// Value number i of row `lane` goes to to[i * stride + lane * sizeof(Value)], for i < count.
+// Writes value number i of row `lane` to to[i * stride + lane * sizeof(Value)], for i < count.
 template <typename Value>
 void transpose(const RowPlaces& rows, int count, std::byte* to, std::size_t stride) {
   constexpr int kSide = Square<Value>::kSide;

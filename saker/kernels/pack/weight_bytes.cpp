@@ -9,9 +9,9 @@ namespace saker::kernels {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// Pages that no weight reaches take no memory, so a slab costs at most a part of one huge page.
+// Untouched pages take no memory, so a slab wastes at most part of one huge page.
 constexpr std::size_t kSlab = std::size_t{64} << 20;
-// Smaller weights are those of tests; larger ones fill huge pages by themselves.
+// Smaller weights occur in tests only; larger ones fill huge pages by themselves.
 constexpr std::size_t kLeastShared = std::size_t{256} << 10;
 constexpr std::size_t kMaxShared = kSlab / 4;
 

@@ -7,7 +7,7 @@
 namespace saker::kernels {
 namespace {
 
-// Codes that `bits` words hold, whatever the bits are.
+// Codes that `bits` words hold, for any `bits`.
 constexpr int kRun = 32;
 
 constexpr std::uint32_t repeated(std::uint32_t pattern, unsigned distance) {
@@ -18,8 +18,9 @@ constexpr std::uint32_t repeated(std::uint32_t pattern, unsigned distance) {
   return mask;
 }
 
-// 2 * kHalf codes of `kBits` bits without gaps, at each multiple of as many fields of `kField`
-// bits: moves the upper half of them to the upper half of their fields, and so on in each half.
+// `word` holds runs of 2 * kHalf codes of kBits bits without gaps, each run at a multiple of 2 *
+// kHalf fields of kField bits. Moves the upper half of a run to its fields, then recurses into both
+// halves.
 template <unsigned kBits, unsigned kField, unsigned kHalf>
 std::uint32_t spread(std::uint32_t word) {
   constexpr unsigned kUsed = kHalf * kBits;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Few rows of x (one micro-panel) times blocks of the weight: weights are read once and unpacked in
-// registers, several blocks (and groups) at a time so that enough chains of additions overlap.
+// Few rows of x (one micro-panel) times NR blocks of the weight. Weights are read once and unpacked
+// in registers, several blocks (and groups) at a time, so that enough FMA chains overlap.
 
 #include "saker/kernels/products/groups.h"
 
@@ -35,8 +35,8 @@ void multiply_rows_dense(const PackedMatrix& weight, const LinearTile& tile, int
     words += Format::kStepBytes;
     inputs += Format::kOperands * kRows;
   }
-  // An odd column of bf16 weights whose operands are single: the other half of the word is no
-  // column.
+  // An odd last column of bf16 weights, for operands of one column: the other half of its word is
+  // no column.
   if (steps * Format::kOperands < inputs_per_row<Format>(weight.columns)) {
     unroll<kBlocks>([&](auto b) { word[b.kValue] = Format::load_word(words + b.kValue * stride); });
     add_step<Format, 1>(word, inputs, y);

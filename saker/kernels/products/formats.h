@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How the products of one instruction set read packed weights: a step loads one word per lane and
-// gives operands, each of which stands for one k (float32) or for a pair of k (bf16). See
-// packed_matrix.h for the words.
+// How the products of one instruction set read packed weights. A step loads one word per lane and
+// gives operands; each stands for one k (float32) or a pair of k (bf16). See packed_matrix.h for
+// the words.
 
 #include "saker/kernels/codes/byte_formats.h"
 #include "saker/kernels/cpu/linear_bodies.h"
@@ -17,7 +17,7 @@ struct Float32Format {
   using Operand = FloatOperand;
   using Word = F32x16;
   static constexpr int kStepBytes = 64;
-  static constexpr int kOperands = 1;  // Of one step.
+  static constexpr int kOperands = 1;  // Per step.
 
   static Word load_word(const std::byte* p) { return load(reinterpret_cast<const float*>(p)); }
 
@@ -45,10 +45,10 @@ struct Float16Format {
 };
 
 #if defined(SAKER_IN_PLACE)
-// Weights of bf16 lie in rows, in their own memory or the checkpoint's, and have products of their
-// own: see dots/panels.h.
+// bf16 weights lie in rows, in packed memory or the checkpoint's, and have their own products: see
+// dots/panels.h.
 struct BFloat16Format {
-  static std::size_t row_bytes(const PackedMatrix& weight);  // Of a prepared row of x.
+  static std::size_t row_bytes(const PackedMatrix& weight);  // Per prepared row of x.
   static void prepare(
       const PackedMatrix& weight,
       const InputRows& x,

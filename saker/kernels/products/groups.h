@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Few rows of x (one micro-panel) times blocks of codes.
+// Few rows of x (one micro-panel) times NR blocks of codes.
 
 #include "saker/kernels/products/tiles.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// Adds one step to the chains: word[b] of each block times inputs of each row. Operand by operand,
-// so that links of different chains stand side by side.
+// Adds one step to the chains: word[b] of each block times the inputs of each row. Goes operand by
+// operand, so that consecutive instructions belong to different chains.
 template <typename Format, int kCount, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_step(
     const typename Format::Word (&word)[kBlocks],
@@ -27,7 +27,7 @@ template <typename Format, int kCount, int kRows, int kBlocks>
   });
 }
 
-// Adds the products of a group, `sums`, to y. Its scales lie behind its words.
+// Adds the products of a group, `sums`, to y. The group's scales lie behind its words.
 template <typename Format, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_products(
     const PackedMatrix& weight,
@@ -46,8 +46,8 @@ template <typename Format, int kRows, int kBlocks>
   });
 }
 
-// kGroups groups of kBlocks blocks are in flight. Their sums take the registers; y, which each
-// group adds to once, lies in memory.
+// kGroups groups of kBlocks NR blocks are in flight. Their sums stay in registers; y, to which each
+// group adds once, is in memory.
 template <typename Format, int kGroups, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_groups(
     const PackedMatrix& weight,
@@ -84,7 +84,7 @@ template <typename Format, int kGroups, int kRows, int kBlocks>
   });
 }
 
-// The same for one group by Winograd's products.
+// As add_groups, for one group by Winograd's products.
 template <typename Format, int kRows, int kBlocks>
 [[gnu::always_inline]] inline void add_winograd_group(
     const PackedMatrix& weight,
@@ -126,13 +126,14 @@ template <typename Format, int kRows, int kBlocks>
 
 template <typename Format, int kRows, int kBlocks>
 void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, int block) {
-  // Groups are independent chains: one alone would leave the multipliers waiting.
+  // Groups are independent chains: a single one would leave the multipliers waiting.
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
   constexpr int kWideGroups = 8 / kBlocks;
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::size_t group_bytes = weight.read_group_bytes();
-  // Blocks side by side are read up to their ends before what was asked for, one block in order.
+  // With several blocks, prefetch starts behind all of them, since each is read to its end first. A
+  // single block is read in order.
   Prefetcher ahead = {
       weight.block(block) + (kBlocks == 1 ? kPrefetchDistance : kBlocks * weight.block_bytes()),
       kLineBytes * weight.group_bytes() / group_bytes,
@@ -166,7 +167,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       numbers += kGroupNumbers<Format> * kRows;
     }
   }
-  // Not by store_results: with it g++ 12 takes y back into registers, which 8 rows pay with 7 %.
+  // Not store_results: with it g++ 12 moves y back into registers, which costs 7 % at 8 rows.
   unroll<kRows>([&](auto r) {
     unroll<kBlocks>([&](auto b) {
       store_result(weight, tile, r.kValue, block + b.kValue, load(y[r.kValue][b.kValue]));

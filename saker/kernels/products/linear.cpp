@@ -23,7 +23,7 @@ constexpr bool has_own_products() {
   return requires { &Format::multiply; };
 }
 
-// Each micro-panel times the tile's weights, which stay in the second cache meanwhile.
+// Each micro-panel times the tile's weights, which stay in L2 meanwhile.
 template <typename Format>
 void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
   const int end = tile.first_micro_panel + tile.micro_panel_count;
@@ -39,11 +39,10 @@ void multiply_passes(const PackedMatrix& weight, const LinearTile& tile) {
   }
 }
 
-// How matrices are multiplied; by Winograd's products, see codes/winograd.h, where codes meet many
-// rows.
+// The products of a set. With kWinograd, codes with many rows use codes/winograd.h.
 template <bool kWinograd>
 struct Products {
-  // Calls function with the format by which so many rows of x are multiplied.
+  // Calls function with the format that multiplies so many rows of x.
   template <typename Function>
   static auto with_format_for(const PackedMatrix& weight, int rows, const Function& function) {
     return with_format(weight, [&](auto format) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Many rows of x times blocks of the weight: up to kPanelColumns columns of a few blocks are
-// unpacked into a panel that stays in the first-level cache, and micro-panels of rows are multiplied
-// with it; sums go through memory between panels, which changes no bit.
+// Many rows of x times NR blocks of the weight. Up to kPanelColumns columns of a few blocks are
+// unpacked into a panel that stays in L1, and micro-panels of rows are multiplied with it. Between
+// panels the sums go through memory, which changes no bit.
 
 #include "saker/kernels/products/panels.h"
 
 namespace saker::kernels::SAKER_ISA {
 
-// The panel of columns k and on of blocks from `block` up to `end`.
+// The panel of blocks from `block` up to `end` that starts at column k.
 [[gnu::always_inline]] inline PanelRange panel_at(
     const PackedMatrix& weight, int k, int block, int end
 ) {
   return {block, smaller(kBlockStep, end - block), k, smaller(kPanelColumns, weight.columns - k)};
 }
 
-// What is unpacked next; after a tile's last panel, the first one of the blocks behind the tile,
-// which its thread mostly takes next.
+// The panel that is unpacked next. After a tile's last panel it is the first one of the blocks
+// behind the tile, which its thread usually takes next.
 [[gnu::always_inline]] inline PanelRange panel_after(
     const PackedMatrix& weight, const LinearTile& tile, const PanelRange& range
 ) {
@@ -31,7 +31,7 @@ namespace saker::kernels::SAKER_ISA {
   return panel_at(weight, 0, end, weight.blocks());
 }
 
-// Writes the results of a micro-panel's rows, the first of which is `row` of the result.
+// Writes the results of a micro-panel's rows; the first one is `row` of the result.
 inline void store_rows(
     const PackedMatrix& weight,
     const LinearTile& tile,
@@ -47,8 +47,8 @@ inline void store_rows(
   }
 }
 
-// All micro-panels of a tile times a panel, and what is left to do with their sums after the last one.
-// Meanwhile `next` is asked for.
+// Multiplies all micro-panels of a tile with a panel; after the last panel also finishes and writes
+// their sums. Prefetches `next` meanwhile.
 template <typename Format>
 void multiply_micro_panels(
     const PackedMatrix& weight,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x that are multiplied together, micro-panels: how many, and where they lie when they are
-// prepared.
+// Micro-panels, the rows of x that are multiplied together: how many there are, and their layout
+// once prepared.
 
 #include "saker/kernels/codes/winograd.h"
 #include "saker/kernels/cpu/linear_bodies.h"
@@ -10,17 +10,17 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// What fits the registers: kMicroPanelRows * kBlockStep sums beside their operands; for few rows, up to
-// kFewRows in one micro-panel, kFewSums, so that there are chains enough. MicroPanels of a tile: the more
-// rows, the less often weights are unpacked: all of a prompt's usual 512 at once; their inputs and
-// sums lie in the second cache.
+// kMicroPanelRows * kBlockStep sums and their operands fit the registers. With few rows, one
+// micro-panel holds up to kFewRows rows and kFewSums sums, for enough independent chains. The
+// kTileMicroPanels micro-panels of a tile share one unpacking of the weights: all 512 rows of a
+// usual prefill chunk at once. Their inputs and sums stay in L2.
 #if defined(SAKER_EMULATE_AVX512) || defined(__AVX512F__)
 constexpr int kMicroPanelRows = 6;
 constexpr int kTileMicroPanels = 86;
 constexpr int kBlockStep = 4;
 constexpr int kFewRows = 12;
 constexpr int kFewSums = 24;
-constexpr int kFewGroupSums = 20;     // Of a group: those of all groups lie in memory.
+constexpr int kFewGroupSums = 20;     // Per group; sums over all groups are in memory.
 constexpr bool kCodesInOrder = true;  // See blocks_for.
 #elif defined(__AVX2__) || defined(SAKER_NEON)
 constexpr int kMicroPanelRows = 6;
@@ -39,13 +39,13 @@ constexpr int kFewSums = 2;
 constexpr int kFewGroupSums = kFewSums;
 constexpr bool kCodesInOrder = false;
 #endif
-// Rows of x times codes, more than kFew and at most kPassRows of them, take passes of kPass
-// rows at most, which is faster than to unpack a panel for so few; but not passes of two.
+// With codes, more than kFew and at most kPassRows rows of x take passes of at most kPass rows. For
+// so few rows that is faster than unpacking a panel, but not in passes of two.
 constexpr int kPass = kBf16Dot && kFewRows > 8 ? 8 : kFewRows;
 constexpr int kPassRows = kPass >= 6 ? 4 * kPass : 0;
-constexpr int kByteRows = 4;   // Of x, at most, that are faster with codes as bytes, see FewRows.
-constexpr int kRowBlocks = 4;  // Blocks in flight for few rows, at most.
-constexpr int kPanelColumns = 256;  // A multiple of every group.
+constexpr int kByteRows = 4;   // Up to so many rows of x, codes as bytes are faster, see FewRows.
+constexpr int kRowBlocks = 4;  // Maximum blocks in flight for few rows.
+constexpr int kPanelColumns = 256;  // A multiple of every group size.
 constexpr int kTileRows = kTileMicroPanels * kMicroPanelRows;
 static_assert(kTileBlocks % kBlockStep == 0);
 
@@ -53,11 +53,11 @@ constexpr int smaller(int a, int b) {
   return a < b ? a : b;
 }
 
-// Rows of a single micro-panel of a format, at most.
+// Maximum rows of a format's single micro-panel.
 template <typename Format>
 inline constexpr int kFew = kIsWinograd<Format> ? kWinogradFewRows : kFewRows;
 
-// Rows of a format's full micro-panel, where there are several.
+// Rows of a format's full micro-panel, where there are several micro-panels.
 template <typename Format>
 constexpr int rows_of_micro_panel() {
   constexpr int kRows = kIsWinograd<Format> ? kWinogradRows : kMicroPanelRows;
@@ -71,15 +71,15 @@ constexpr int micro_panels_for(int rows) {
   return rows <= kFew<Format> ? 1 : (rows + kRows - 1) / kRows;
 }
 
-// Whether micro-panels are such passes. Codes in planes would be widened in each.
+// True if micro-panels are such passes. Codes in planes would be widened in each pass.
 template <typename Format>
 [[gnu::always_inline]] inline bool takes_passes(const PackedMatrix& weight, int rows) {
   return weight.has_groups() && !weight.in_planes() && rows > kFew<Format> && rows <= kPassRows;
 }
 
-// Where a micro-panel's prepared rows lie: inputs [K / kPerOperand][rows], then of each group the sums
-// of its rows and, where operands have them, their steps and what Winograd's products take away
-// from sums [groups][kGroupNumbers][rows].
+// The prepared rows of a micro-panel. `inputs` is [K / kPerOperand][rows]. `numbers` is
+// [groups][kGroupNumbers][rows]: per group the sums of its rows, their steps (if operands have
+// steps), and the start values of Winograd's sums.
 template <typename Input>
 struct MicroPanel {
   const Input* inputs;
@@ -106,12 +106,12 @@ std::size_t row_bytes(const PackedMatrix& weight) {
          sizeof(float) * static_cast<std::size_t>(numbers);
 }
 
-// The same to be written.
+// The memory of a MicroPanel, for writing.
 template <typename Input>
 struct MicroPanelRoom {
   Input* inputs;
   float* numbers;
-  int first;  // Row of x.
+  int first;  // Its first row of x.
   int rows;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What one multiply-add of a product takes: a float32 weight, or a pair of bf16 or of integers
-// where the instruction set multiplies them. Sum is a chain of them.
+// Operands of one multiply-add of a product: a float32 weight, or a pair of bf16 or of integers
+// where the instruction set multiplies these. A Sum is a chain of multiply-adds.
 
 #include "saker/kernels/cpu/packed_matrix.h"
 #include "saker/kernels/cpu/unroll.h"
@@ -15,11 +15,11 @@ struct FloatOperand {
   using Weight = F32x16;
   using Input = float;
   using Sum = F32x16;
-  static constexpr int kPerOperand = 1;  // k that one operand stands for.
-  static constexpr bool kSteps = false;  // Whether inputs are multiples of a group's step.
+  static constexpr int kPerOperand = 1;  // Columns k per operand.
+  static constexpr bool kSteps = false;  // True if inputs are multiples of a group's step.
   static constexpr int kSums = 1;        // Vectors of a Sum.
 
-  // x as it is multiplied.
+  // x rounded to an operand.
   static F32x16 round(F32x16 x) { return x; }
 
   static F32x16 step(F32x16 acc, Weight w, Input x) { return fma(w, broadcast(x), acc); }
@@ -29,7 +29,7 @@ struct FloatOperand {
   static void store_panel(float* p, Weight w) { store(p, w); }
 };
 
-// What operands of two columns in one word share.
+// Base of operands with two columns in one word.
 struct WordOperand {
   using Weight = U32x16;
   using Input = std::uint32_t;
@@ -60,8 +60,8 @@ using Bf16Operand = FloatOperand;
 #endif
 
 #if defined(SAKER_INT16_DOT)
-// Multiplies pairs of integers of 16 bits: codes, and x in multiples of a group's step. Sums of a
-// group's 128 columns at most fit 32 bits.
+// Multiplies pairs of int16: codes, and x in multiples of a group's step. Sums of a group, which
+// has at most 128 columns, fit 32 bits.
 struct IntegerOperand : WordOperand {
   using Sum = U32x16;
   static constexpr bool kSteps = true;
@@ -79,8 +79,8 @@ using CodeOperand = Bf16Operand;
 #endif
 
 #if defined(SAKER_BYTE_DOT)
-// Multiplies codes as bytes, four to an operand, by the two signed bytes of such integers. Codes of
-// a word are bytes with less work than pairs: that counts where a word meets few rows.
+// Multiplies four codes as bytes per operand by the two signed bytes of such integers. Unpacking a
+// word to bytes is less work than to pairs, which matters where a word meets few rows.
 struct ByteOperand {
   using Weight = U32x16;
 

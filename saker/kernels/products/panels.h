@@ -7,7 +7,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-// Sums of kRows rows, between registers and memory.
+// Move the sums of kRows rows between registers and memory.
 template <int kRows>
 [[gnu::always_inline]] inline void load_sums(
     const float (*sums)[kBlockStep][kBlockRows], F32x16 (&acc)[kRows][kBlockStep]
@@ -28,7 +28,7 @@ template <int kRows>
   });
 }
 
-// sums += panel[first ..][..] * inputs for kRows rows, the chains kept in registers.
+// sums += panel[first ..][..] * inputs for kRows rows; the chains stay in registers.
 template <typename Format, int kRows>
   requires(!kIsWinograd<Format>)
 [[gnu::always_inline]] inline void multiply_panel(
@@ -52,7 +52,7 @@ template <typename Format, int kRows>
   }
 }
 
-// The same by Winograd's products.
+// As above, by Winograd's products.
 template <typename Format, int kRows>
   requires(kIsWinograd<Format>)
 [[gnu::always_inline]] inline void multiply_panel(
@@ -74,7 +74,7 @@ template <typename Format, int kRows>
   }
 }
 
-// Where the sums of the panel's group g begin.
+// Sets the start values of the sums of the panel's group g.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void start_group(
     const TileMemory<Format>& memory,
@@ -92,8 +92,8 @@ template <typename Format, int kRows>
   }
 }
 
-// Adds the products of the panel's group g, summed in acc, to the sums of one micro_panel. These are the
-// compiler's to place: sums in memory, which each group read and wrote, cost prompts a tenth.
+// Adds the products of the panel's group g, summed in acc, to the sums of one micro-panel. The
+// compiler places y: sums in memory, read and written by each group, slow prefill by a tenth.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline void add_group_products(
     const TileMemory<Format>& memory,
@@ -113,7 +113,7 @@ template <typename Format, int kRows>
   });
 }
 
-// Adds the panel's products to the sums of one micro_panel.
+// Adds the panel's products to the sums of one micro-panel.
 template <typename Format, int kRows>
 void multiply_micro_panel(
     const PackedMatrix& weight,
@@ -154,7 +154,7 @@ void multiply_micro_panel_rows(
     const MicroPanel<typename Format::Operand::Input>& x,
     float (*sums)[kBlockStep][kBlockRows]
 ) {
-  // Two micro-panels or more hold at least half of the most each.
+  // If there are several micro-panels, each has at least half of the maximum rows.
   if constexpr (kRows >= rows_of_micro_panel<Format>() / 2) {
     if (x.rows == kRows) {
       multiply_micro_panel<Format, kRows>(weight, range, memory, x, sums);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of x in the form that the products read: micro-panels of interleaved rows, sums of groups, pairs
-// of bf16 or of integers where those are multiplied.
+// Prepares rows of x for the products: micro-panels of interleaved rows, sums of groups, and pairs
+// of bf16 or integers where these are multiplied.
 
 #include "saker/kernels/codes/steps.h"
 #include "saker/kernels/cpu/lanes.h"
@@ -21,7 +21,7 @@ inline void copy_inputs(const InputRows& x, int row, int k, int count, float* va
   }
 }
 
-// The same values where they lie, if they may be read so, else in `values`.
+// A pointer to these values: in x if they can be read there, else to a copy in `values`.
 inline const float* find_inputs(const InputRows& x, int row, int k, int count, float* values) {
   if (x.column_stride == 1 && count % 16 == 0) {
     return x.data + row * x.row_stride + k;
@@ -30,7 +30,8 @@ inline const float* find_inputs(const InputRows& x, int row, int k, int count, f
   return values;
 }
 
-// Scales sixteen values, the first of a column divisible by 16, as the format's operands want it.
+// Scales sixteen values as the format's operands need it. The first one is of a column divisible by
+// 16.
 template <typename Format>
 F32x16 input_lanes(F32x16 lanes) {
   if constexpr (!kGrouped<Format> || Format::Operand::kPerOperand == 2) {
@@ -51,8 +52,8 @@ void store_inputs(const float* values, int count, int stride, float* inputs) {
   }
 }
 
-// Pairs of values in the upper halves of words: bf16 already, or integers. Reads kPairDistance
-// values behind the last, which mean nothing.
+// Stores pairs of values that are bf16 or integers in the upper halves of words. Reads
+// kPairDistance values behind the last one and ignores them.
 template <typename Format>
 void store_inputs(const float* values, int count, int stride, std::uint32_t* inputs) {
   constexpr int kDistance = Format::kPairDistance;
@@ -60,7 +61,7 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
   for (int i = 0; i < count; i += kLanes) {
     const U32x16 first = shift_right<16>(as_u32(load(values + i)));
     store_u32(pairs, bit_or(first, as_u32(load(values + i + kDistance))));
-    // The other lanes pair what does not belong together.
+    // The other lanes pair values that do not belong together.
     for (int lane = 0; lane < kLanes && i + lane < count; lane += 2 * kDistance) {
       std::uint32_t* to = inputs + (i + lane) / 2 * stride;
       if (stride == 1) {
@@ -74,8 +75,8 @@ void store_inputs(const float* values, int count, int stride, std::uint32_t* inp
   }
 }
 
-// Brings `count` values, padded to a multiple of 16, into the form of operands; numbers of a group,
-// where there are groups, as MicroPanel has them, `stride` apart.
+// Converts `count` values, padded to a multiple of 16, to operands. With groups also writes the
+// group's numbers as MicroPanel has them, `stride` apart.
 template <typename Format>
 [[gnu::always_inline]] inline void convert_inputs(
     const float* from, int count, float* values, float* numbers, int
@@ -92,8 +93,7 @@ template <typename Format>
 }
 
 #if defined(SAKER_INT16_DOT)
-// The same for integers, in the upper halves of `values`. The step is NaN where a value is not
-// finite.
+// As above for integers, in the upper halves of `values`. The step is NaN if a value is not finite.
 template <typename Format>
   requires(Format::Operand::kSteps)
 [[gnu::always_inline]] inline void convert_inputs(

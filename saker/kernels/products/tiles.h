@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the products of one instruction set share: blocks in flight, the end of a sum.
+// Shared parts of one instruction set's products: blocks in flight, the end of a sum.
 
 #include "saker/kernels/codes/widen.h"
 #include "saker/kernels/cpu/prefetch.h"
@@ -12,8 +12,9 @@ namespace saker::kernels::SAKER_ISA {
 template <typename Format>
 constexpr bool kGrouped = Format::kCodes != Codes::kNone;
 
-// Blocks in flight: a power of two, so that tiles hold whole multiples. Blocks of codes are read
-// side by side only where rows make chains enough of each: memory is read fastest in order.
+// Blocks in flight: a power of two, so that tiles hold whole multiples. Several blocks of codes are
+// read side by side only where each has enough chains by its rows, because memory is read fastest
+// in order.
 template <typename Format>
 constexpr int blocks_for(int rows) {
   constexpr int kMax = kIsWinograd<Format> ? 2 : kRowBlocks;
@@ -26,8 +27,8 @@ constexpr int blocks_for(int rows) {
   return blocks;
 }
 
-// Of a group's sixteen rows: their scales, and what the sum of its x is multiplied by: the bias,
-// less what the operands' offset added to the codes.
+// For one group of 16 outputs: `scale`, and `factor`, which multiplies sum(x): bias - scale * code
+// offset.
 struct GroupScaleBias {
   F32x16 scale;
   F32x16 factor;
@@ -47,7 +48,8 @@ template <typename Format>
   }
 }
 
-// Adds one group to y: a is its chain of products, numbers those of row `row` of kRows.
+// Adds one group to y. `a` is its chain of products; `numbers` are those of kRows rows, `row` is
+// one of these.
 template <typename Format, int kRows>
 [[gnu::always_inline]] inline F32x16 add_group(
     F32x16 y,

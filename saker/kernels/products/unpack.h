@@ -10,7 +10,7 @@ namespace saker::kernels::SAKER_ISA {
 inline constexpr int kSmallestGroup = 16;
 inline constexpr int kPanelGroups = kPanelColumns / kSmallestGroup;
 
-// Columns [first, first + count) of kBlockStep blocks, unpacked.
+// Columns [first, first + count) of up to kBlockStep NR blocks, unpacked together.
 struct PanelRange {
   int first_block;
   int blocks;
@@ -23,15 +23,15 @@ template <typename Format>
 struct TileMemory {
   using Input = typename Format::Operand::Input;
   alignas(64) Input panel[kPanelColumns / Format::Operand::kPerOperand][kBlockStep][kBlockRows];
-  // Of the panel's groups, see GroupScaleBias.
+  // Per group of the panel, see GroupScaleBias.
   alignas(64) float scales[kPanelGroups][kBlockStep][kBlockRows];
   alignas(64) float factors[kPanelGroups][kBlockStep][kBlockRows];
-  // Where sums of the panel's groups begin, but for what depends on the row of x.
+  // Start values of the sums of the panel's groups, without the part that depends on the row of x.
   alignas(64) std::uint32_t starts[kIsWinograd<Format> ? kPanelGroups : 1][kBlockStep][kBlockRows];
   alignas(64) float sums[kTileBlocks / kBlockStep][kTileRows][kBlockStep][kBlockRows];
 };
 
-// Where column k, the first of a group or panel, begins in a block.
+// Byte offset in a block of column k, the first of a group or panel.
 template <typename Format>
 std::size_t column_offset(const PackedMatrix& weight, int k) {
   if constexpr (kGrouped<Format>) {
@@ -42,7 +42,7 @@ std::size_t column_offset(const PackedMatrix& weight, int k) {
   }
 }
 
-// Asks for part `part` of `parts` of what a panel is unpacked from.
+// Prefetches part `part` of `parts` of the packed bytes of a panel.
 template <typename Format>
 void prefetch_panel(const PackedMatrix& weight, const PanelRange& range, int part, int parts) {
   const std::size_t first = column_offset<Format>(weight, range.first);
@@ -54,8 +54,8 @@ void prefetch_panel(const PackedMatrix& weight, const PanelRange& range, int par
   }
 }
 
-// Unpacks `steps` words of each block from panel column `at` on: step by step through all blocks,
-// so that the panel is written in order of address.
+// Unpacks `steps` words of each block from panel column `at` on. Goes step by step through all
+// blocks, so that the panel is written in order of address.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_words(
     const PanelRange& range, BlockWords words, int steps, int at, TileMemory<Format>& memory
@@ -82,7 +82,7 @@ template <typename Format>
   }
 }
 
-// Scales of the group whose words are given.
+// Unpacks the scales of the group whose words are given.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_scales(
     const PackedMatrix& weight,

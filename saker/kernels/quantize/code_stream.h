@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No #pragma once: see float_lanes.h.
 //
-// Eight codes of a byte each, the first one lowest, to as many bits of a stream and back.
+// Packs eight codes of a byte each, the first one lowest, into a bit stream, and unpacks them.
 
 #include <cstdint>
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t comb(int bits, int period) {
   return result;
 }
 
-// Neighbours `Width` bits long in every 2 * `Period` bits move together.
+// In every 2 * kPeriod bits, moves the two fields of kWidth bits together.
 template <int kWidth, int kPeriod>
 std::uint64_t join(std::uint64_t x) {
   constexpr std::uint64_t kEven = comb(kWidth, 2 * kPeriod);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// No #pragma once: included by one source per instruction set, into the namespace of that set, so
-// that no function is shared between sets.
+// No #pragma once: one source per instruction set includes this into that set's namespace, so that
+// sets share no function.
 //
-// As many floats as a vector of the set holds, and their rounding to the dtypes of weights.
+// Vectors of floats as wide as the set allows, and their rounding to the dtypes of weights.
 
 #include "saker/base/tensor.h"
 
@@ -54,7 +54,7 @@ inline Floats magnitude(Floats x) {
   return floats_of(bits_of(x) & 0x7fffffffU);
 }
 
-// To the nearest, ties to even.
+// To nearest, ties to even.
 inline Words bf16_bits(Floats x) {
   const Words bits = bits_of(x);
   const Words rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
@@ -118,7 +118,7 @@ void store_floats(Floats x, std::byte* to) {
   }
 }
 
-// One number, as the first lane.
+// One number, read into the first lane.
 template <DType kDType>
 float load_one(const std::byte* from) {
   alignas(Floats) std::byte lanes[sizeof(Floats)] = {};

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Weights to MLX's quantized layout and back, with the bits of mlx.core.quantize and
-// mlx.core.dequantize on the CPU: every intermediate value is rounded as MLX rounds it, to the
-// dtype of the weights where MLX computes in that dtype. Compiled for several instruction sets; all
-// give the same bits, the best one runs. Host memory only, safe to call from any thread.
+// Converts weights to MLX's quantized layout and back, with the bits of mlx.core.quantize and
+// mlx.core.dequantize on the CPU. Every intermediate value is rounded as in MLX, to the dtype of
+// the weights where MLX computes in that dtype. Compiled for several instruction sets; all give the
+// same bits, the best one runs. Host memory only. Safe to call from any thread.
 //
-// Codes are a stream of bits, the first code in the lowest bits. Affine: w = scale * code + bias,
-// scale and bias of the weights' dtype; one end of a group's range is met exactly. mxfp4, mxfp8:
-// scale 2^e (E8M0) with e = ceil(log2(max |w| / largest code)); nvfp4: scale (E4M3) = max |w| / 6.
-// Codes are the nearest ones, ties to even (affine, E4M3) or to zero (E2M1). Not a number and
-// infinity have no code: what becomes of their group is not defined; with nvfp4, whose scales end
-// at 448, MLX gives weights beyond 10^9 other codes.
+// Codes are a stream of bits, the first code in the lowest bits.
+//   affine         w = scale * code + bias, both in the weights' dtype; one end of a group's range
+//                  is met exactly
+//   mxfp4, mxfp8   scale 2^e (E8M0), e = ceil(log2(max |w| / largest code))
+//   nvfp4          scale (E4M3) = max |w| / 6
+// Codes are the nearest ones, ties to even (affine, E4M3) or to zero (E2M1). NaN and infinity have
+// no code: the result for their group is undefined. With nvfp4, whose scales end at 448, MLX gives
+// weights beyond 10^9 other codes.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
@@ -32,10 +34,10 @@ struct QuantizedView {
   const std::byte* codes = nullptr;
   const std::byte* scales = nullptr;
   const std::byte* biases = nullptr;  // Affine only.
-  DType dtype = DType::kBFloat16;     // Of scales and biases; affine only.
+  DType dtype = DType::kBFloat16;     // Dtype of scales and biases; affine only.
 };
 
-// What affine codes are multiplied by, and what is added.
+// Scale and bias of affine codes.
 struct AffineLine {
   float scale;
   float bias;
@@ -43,11 +45,12 @@ struct AffineLine {
 
 // Dtypes are float32, float16 or bfloat16; `count` is a number of values.
 struct QuantizeLoops {
-  // Any alignment of `from` and `to`.
+  // `from` and `to` may have any alignment.
   void (*widen)(const std::byte* from, DType dtype, std::size_t count, float* to);
-  // To the nearest, ties to even.
+  // To nearest, ties to even.
   void (*narrow)(const float* from, DType dtype, std::size_t count, std::byte* to);
-  // `values` are numbers of `dtype`. REQUIRES: whole groups, a quantized format that MLX has.
+  // `values` are numbers of `dtype`. REQUIRES: whole groups, and a quantized format that MLX
+  // supports.
   void (*encode)(
       const WeightFormat& format,
       DType dtype,
@@ -55,7 +58,7 @@ struct QuantizeLoops {
       std::size_t count,
       const QuantizedBytes& to
   );
-  // `values` become numbers of `dtype`. The same.
+  // `values` become numbers of `dtype`. REQUIRES: as `encode`.
   void (*decode)(
       const WeightFormat& format,
       DType dtype,
@@ -63,8 +66,8 @@ struct QuantizeLoops {
       std::size_t count,
       float* values
   );
-  // One affine group of `count` values, a multiple of 16 up to 128, which are rounded to `dtype`
-  // before, as the line is after. A byte for each code.
+  // Encodes one affine group of `count` values, a multiple of 16 up to 128. First rounds the values
+  // to `dtype`, at the end the line too. Writes one byte per code.
   AffineLine (*encode_group)(
       DType dtype, int bits, const float* values, std::size_t count, std::uint8_t* codes
   );

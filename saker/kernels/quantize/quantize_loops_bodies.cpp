@@ -20,7 +20,7 @@ float largest(Floats x) {
   return best;
 }
 
-// Calls function<dtype>() with that of weights.
+// Calls function<dtype>() with the dtype of the weights.
 template <typename Function>
 auto with_dtype(DType dtype, const Function& function) {
   switch (dtype) {
@@ -33,7 +33,7 @@ auto with_dtype(DType dtype, const Function& function) {
   }
 }
 
-// kBits of each code, `count` a multiple of 16. Writes and reads no byte beyond the stream.
+// Writes kBits of each code; `count` is a multiple of 16. Touches no byte beyond the stream.
 template <int kBits>
 void write_codes(const std::uint8_t* codes, std::size_t count, std::byte* to) {
   for (std::size_t i = 0; i < count; i += 8, to += kBits) {
@@ -51,7 +51,7 @@ void read_codes(const std::byte* from, std::size_t count, std::uint8_t* codes) {
   }
 }
 
-// Through zero where that is possible, with the end that is farther from zero met exactly.
+// A line through zero where possible; it meets the end farther from zero exactly.
 AffineLine fit_line(float low, float high, float steps) {
   const bool from_low = std::fabs(low) > std::fabs(high);
   const float width = (high - low) / steps;
@@ -73,14 +73,14 @@ AffineLine group_line(const float* values, std::size_t group, float steps) {
   return fit_line(-largest(-low), largest(high), steps);
 }
 
-// Of numbers that are rounded.
+// Encodes numbers that are rounded already.
 AffineLine encode_line(float steps, const float* values, std::size_t group, std::uint8_t* codes) {
   const AffineLine line = group_line(values, group, steps);
   for (std::size_t i = 0; i < group; i += kLanes) {
     Floats code = (load<Floats>(values + i) - line.bias) / line.scale;
     code = code > 0.0F ? code : Floats{};
     code = code < steps ? code : all(steps);
-    // Above 2^23 there are whole numbers only.
+    // Adding 2^23 rounds to whole numbers: larger floats have no fraction.
     store(codes + i, __builtin_convertvector(bits_of(code + 0x1p23F), Bytes));
   }
   return line;
@@ -119,7 +119,7 @@ void encode_affine(
   }
 }
 
-// Of numbers: those of MLX's conversion to E4M3, which has no infinity and ends at 448.
+// Codes as MLX converts to E4M3, which has no infinity and ends at 448.
 Words e4m3_codes(Floats x) {
   const Words sign = bits_of(x) & 0x80000000U;
   const Words bits = bits_of(x) ^ sign;
@@ -130,7 +130,7 @@ Words e4m3_codes(Floats x) {
   return (code & 0xffU) | sign >> 24;
 }
 
-// Ties to zero, which has no sign; 0 for what is no number.
+// Ties go to zero, which has no sign. NaN and infinity give 0.
 Words e2m1_codes(Floats x) {
   const Floats size = magnitude(x);
   Signed code{};

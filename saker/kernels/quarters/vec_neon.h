@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// vec.h for ARMv8-A, and with BF16 where the set has it.
+// vec.h for ARMv8-A, with BF16 where the set has it.
 
 #include "saker/kernels/quarters/vec_quarters.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Of vec.h what needs no instruction by name: sixteen lanes as four vectors of four, by the
+// The part of vec.h that names no instruction: sixteen lanes as four vectors of four, by the
 // compilers' vector extension (SSE2, NEON or plain code).
 
 #include <cstdint>
