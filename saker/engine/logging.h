@@ -6,8 +6,8 @@
 // `spdlog::should_log`. Messages are printable (saker/base/characters/printable.h); warnings and
 // errors are one line each.
 //
-// warn and error are for people who run a model. info says what was loaded, debug what happens to
-// each request, trace what happens in each pass.
+// Levels: warn and error are for people who run a model. info reports loading, debug each request,
+// trace each pass.
 
 #include <array>
 #include <string_view>
