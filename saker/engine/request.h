@@ -133,8 +133,8 @@ struct ScoreRequest {
   int kv_bits = 16;  // 8 or 4: cached rows are codes of this many bits; 32: float32.
   int top_k = 0;     // > 0: the next-token distribution after the last token.
   // > 0: a sequence longer than the model's context is scored in windows of that length, which move
-  // by this many tokens (windows.h). 0: such a sequence is refused, but without top_k one token more
-  // than the context is allowed, since the last one is only scored.
+  // by this many tokens (windows.h). 0: such a sequence is refused. Without top_k it may have one
+  // token more than the context, because the last one is only scored.
   int stride = 0;
   std::vector<View> views = {};  // None: the base alone.
   // Takes a view's logits [vocab_size] after each token, float32, as the head computes them; may be
@@ -149,7 +149,7 @@ inline ScoreRequest logprob_of(std::string prompt, std::string completion) {
   return {.prompt = std::move(prompt), .completion = std::move(completion)};
 }
 
-// The log-probability of every token of a text after those before it.
+// The log-probability of every token of a text, given the tokens before it.
 inline ScoreRequest rolling_logprob(std::string text) {
   return {.text = std::move(text)};
 }

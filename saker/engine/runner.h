@@ -53,7 +53,7 @@ class Runner {
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
-  ~Runner();  // Cancels what still runs and waits. REQUIRES: not on the engine's thread.
+  ~Runner();  // Cancels all requests and waits. REQUIRES: not on the engine's thread.
 
   // A request that cannot run ends with the handler's `on_error`, on the engine's thread.
   std::uint64_t submit(GenerateRequest request, EventHandler handler);
