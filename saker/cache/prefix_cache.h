@@ -61,9 +61,9 @@ class PrefixCache {
   // there is no memory for it.
   void keep(std::string_view key, TokenSpan context, const SequenceCache& cache, Pin& pin);
 
-  // True if a sequence with `kept` rows kept should call `keep` again at `count` rows. That is after
-  // one interval, or when a partly kept page is whole: layers that drop old rows need all rows of a
-  // page to go back into it.
+  // True if a sequence with `kept` rows kept should call `keep` again at `count` rows. That is
+  // after one interval, or when a partly kept page is whole. Layers that drop old rows need all
+  // rows of a page to go back into it.
   bool is_due(std::int64_t kept, std::int64_t count) const;
 
   // Most tokens of a prompt that a sequence with `count` rows may run in one pass. A cache that can
