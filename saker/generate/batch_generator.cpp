@@ -378,7 +378,7 @@ void BatchGenerator::advance(
     work.draft->count();
   }
   try {
-    // The last token chosen did not run; a draft in its place was another token.
+    // The last chosen token has no row: it did not run, or a different draft ran in its place.
     commit(work.count + std::max(looked_at - 1, 0));
     // Must come before the next pass drops rows that this sequence no longer needs.
     if (prefixes_ != nullptr &&

@@ -11,7 +11,6 @@
 // starts again from newer ones. It also starts later if the beginning of a context never ran
 // because its rows were known. The draft depends only on differences of positions, so its context
 // may begin anywhere.
-// so its context may begin anywhere.
 
 #include "saker/generate/drafter.h"
 #include "saker/models/dflash.h"

@@ -7,7 +7,7 @@
 //
 // Each sequence has its own cache in the draft model. Rows of draft tokens are a transaction until
 // the target has checked them. A sequence gets no more drafts if the draft model can't take its
-// tokens or length, or gives a logit that is no number.
+// tokens or length, or gives no logit that is a number.
 
 #include "saker/generate/drafter.h"
 #include "saker/generate/pass.h"
