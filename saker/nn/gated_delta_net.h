@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear attention with a state of fixed size (see kernels/gated_delta.h), as in Qwen 3.5. Its
-// parts are projections to q, k, v and gates; the gated delta rule; an RMS norm of each head's
-// output, gated by silu(z); and the output projection. Immutable.
+// Linear attention with a state of fixed size (see kernels/gated_delta.h), as in Qwen 3.5. It has
+// projections to q, k, v and gates, and applies the gated delta rule. An RMS norm of each head's
+// output is gated by silu(z), before the output projection. Immutable.
 
 #include "saker/kernels/gated_delta.h"
 #include "saker/kernels/mx.h"
