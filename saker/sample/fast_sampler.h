@@ -8,9 +8,8 @@
 // noise over all tokens that a filter could keep. Its winner is then checked against each filter:
 // its rank and the mass above it, with bounds of their errors. If a filter removes the winner, a
 // further race runs among the tokens above it, since filters keep the best. There is no answer if a
-// bound does not decide, or after some races. That happens for one row in ten thousand, for rows
-// whose logits are neighbouring floats, and at tiny temperatures.
-// whose logits are neighbours of each other, and tiny temperatures.
+// bound does not decide, or after some races. The cases are one row in ten thousand, rows of
+// neighbouring floats, and tiny temperatures.
 
 #include "saker/sample/noise.h"
 #include "saker/sample/options.h"
