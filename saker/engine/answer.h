@@ -23,8 +23,8 @@ std::exception_ptr typed_error(std::exception_ptr error);
 
 class Answer : public generate::Listener {
  public:
-  // Called first at the end, with the sequence's remains (context, cache, counts). It may turn the
-  // end into a failure.
+  // Called first at the end, with the sequence's context, cache and counts. May turn the end into a
+  // failure.
   using Release = std::function<void(generate::SequenceEnd& end)>;
 
   struct Setup {

@@ -40,8 +40,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int max_batch = 8;       // Requests that run together; others wait.
-  // Runs prompts faster and less precisely, with activations of int8; tokens of answers keep full
-  // precision. No effect, but a warning, where the machine has no int8 products.
+  // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
+  // affected. No effect, but a warning, if the machine has no int8 products.
   bool fast_prefill = false;
   // Folder of a draft: a smaller model with the same tokenizer, or a DFlash draft or MTP head made
   // for this model. Empty: none.
@@ -138,7 +138,7 @@ class Engine {
 
   // Sessions keep one conversation's cache between requests.
   std::uint64_t open_session();
-  void close_session(std::uint64_t session);  // Frees its rows.
+  void close_session(std::uint64_t session);  // Ends it and frees its rows.
 
   const ModelFacts& facts() const;
   // Null if the model has no tokenizer.json or the tokenizer's files are broken. Requests are token

@@ -96,7 +96,7 @@ struct RecommendedSampling {
   std::vector<std::string> warnings;  // Members of the file that make no sense and are not used.
 };
 
-// Sampling options of a generation_config.json, over the defaults. Its value is an object.
+// Sampling options of a generation_config.json, over the defaults. REQUIRES: an object.
 RecommendedSampling sampling_from(const Json& generation_config);
 
 }  // namespace saker::engine

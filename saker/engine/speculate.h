@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sources of draft tokens, which one pass then checks: answers keep every bit.
+// Sources of draft tokens, which one pass then checks: answers keep every bit, unless the request
+// accepts by rejection.
 
 #include <array>
 #include <cstdint>
