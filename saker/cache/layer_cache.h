@@ -34,7 +34,7 @@ struct QuantizedKeyValues {
   kernels::QuantizedRows values;
 };
 
-// Masks cached rows in attention of n new rows, beyond causality within a pass.
+// The mask that attention over n new rows needs.
 struct Mask {
   enum class Kind : std::uint8_t { kNone, kCausal, kArray };
 
@@ -115,7 +115,7 @@ class LayerCache {
   // that cannot be split. On CPU no memory is copied.
   virtual LayerSnapshotPtr snapshot(std::int64_t /*from*/) const { return nullptr; }
 
-  // Builds rows [first, last) from the blocks of such a snapshot; null for kinds that cannot.
+  // Builds rows [first, last) from the blocks of a snapshot; null for kinds that cannot.
   // Throws kCorruptData for blocks that do not fit, kCapacity without memory, and what reading
   // throws.
   virtual LayerSnapshotPtr snapshot_of(

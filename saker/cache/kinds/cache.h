@@ -117,7 +117,7 @@ class Cache {
   virtual bool is_empty() const = 0;
   virtual std::unique_ptr<Cache> copy() const = 0;
 
-  // This cache as a more special type; null if it has another. The pointer lives as long as the
+  // This cache as one of these types; null if it has another. The pointer lives as long as the
   // cache.
   QuantizedCache* as_quantized();
   const QuantizedCache* as_quantized() const;
