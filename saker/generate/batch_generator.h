@@ -11,7 +11,8 @@
 //
 // A sequence with a drafter has several tokens in a pass: its next token, then its draft tokens.
 // The answer's tokens are chosen one by one, as in plain decoding, while they equal the draft;
-// later ones are rolled back. The answer is the same to the bit.
+// later ones are rolled back. The answer is the same to the bit, unless the request accepts by
+// rejection.
 //
 // A step's cache changes are a transaction. A step that fails is rolled back, and its sequences are
 // tried one by one. Threading: one thread, the owner of MLX.

@@ -2,7 +2,7 @@
 #pragma once
 
 // Chooses how many draft tokens a round checks: the number with the most expected tokens per
-// second, from recent costs and acceptance rates. None if drafting does not pay off.
+// second, from recent costs and acceptance rates. Zero if drafting does not pay off.
 //
 // Expected tokens: one per round, plus one for each draft token whose predecessors are all
 // accepted. Cost: the pass by its number of tokens, and the drafter by its depth, both as measured

@@ -2,7 +2,8 @@
 #pragma once
 
 // A source of draft tokens. A drafter guesses how sequences continue; one pass of the target model
-// then checks the guesses. A drafter never changes an answer, only its cost.
+// then checks the guesses. A drafter changes an answer's cost, not the answer, unless the request
+// accepts by rejection.
 //
 // All sequences share a drafter; its data for one sequence is that sequence's `DraftState`. Each
 // proposal passes the whole context, and the drafter runs its new tokens then. So a sequence
