@@ -4,7 +4,7 @@
 // The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
 // stream and adds its output to it; the addition is fused with the next norm. Models with
 // "sandwich" norms also norm a part's output before the addition. Others add a gated input of the
-// layer, or scale the stream after a layer. Only the stack keeps captured hidden states.
+// layer, or scale the stream after a layer. Captured hidden states are stored here only.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
