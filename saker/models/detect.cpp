@@ -30,7 +30,7 @@ using Names = std::vector<std::string_view>;
 struct Layout {
   Names all;           // Every layer has these.
   Names some = {};     // A layer may have these.
-  Names tensors = {};  // Names in `some` that are tensors, not modules.
+  Names tensors = {};  // Optional tensors of a layer that belong to no module.
   Names parts = {};    // Scopes beside the layers that a checkpoint may have.
 };
 
@@ -216,7 +216,7 @@ class Misfit {
   }
 
  private:
-  // Returns true if the layout has such a tensor; records it.
+  // Returns true if the layout has such a tensor; records the module.
   bool take(std::string_view tensor) {
     if (tensor.ends_with("rotary_emb.inv_freq")) {
       return true;

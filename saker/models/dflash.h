@@ -53,8 +53,9 @@ class CandidateSelector {
 
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-// Renames a draft's tensors as `DflashDraft` expects them: without a prefix, and with other names
-// for `encoder`. Throws kUnsupported naming a tensor of a kind of draft that we can't run.
+// Renames a draft's tensors as `DflashDraft` expects them: without prefixes such as "encoder.", and
+// with one name for the context's norm. Throws kUnsupported naming a tensor of a kind of draft that
+// we can't run.
 TensorMap dflash_tensors(TensorMap tensors);
 
 class DflashDraft {

@@ -22,7 +22,7 @@ bool has_own_section(const Json& config) {
   return found != config.end() && found->is_object();
 }
 
-// The draft's own numbers in one object: from `dflash_config`, else from the root.
+// The draft's own numbers in one object; those in `dflash_config` replace those at the root.
 Json own_numbers(const Json& config) {
   if (!has_own_section(config)) {
     return config;

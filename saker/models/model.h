@@ -68,7 +68,7 @@ class Model {
   // vocab_size] float32.
   virtual mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const = 0;
   // For drafts that share the table, without adapters: ids int32 [N] -> unscaled rows of the token
-  // table [N, hidden], in the checkpoint's dtype.
+  // table [N, hidden].
   virtual mx::array embed(const mx::array& ids) const = 0;
   // For drafts that share the head, without adapters: hidden states [n, hidden] -> uncapped
   // products with the head [n, vocab_size] float32.

@@ -15,7 +15,7 @@
 namespace saker::models {
 namespace {
 
-// Scopes of a head; they lie beside the decoder's own.
+// Scopes of a head, beside the decoder's scopes.
 constexpr std::array<std::string_view, 4> kScopes{
     "mtp", "model.mtp", "language_model.mtp", "language_model.model.mtp"
 };
