@@ -3,8 +3,8 @@
 
 // Base of caches whose rows live in a KvStore: positions, transactions, copies. A row keeps its
 // absolute position forever. So a rollback only drops the newest rows, and a bounded cache only
-// drops old ones. Old rows are dropped at the first change after their commit: a fused pass that
-// committed itself may not be evaluated before. Until then a snapshot can still have them.
+// drops old ones. Old rows are dropped at the first change after their commit, since a fused pass
+// that committed itself may not be evaluated earlier. Until then a snapshot can have them.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/kernels/kv_store.h"
