@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps every row: the cache of layers that attend to the whole past.
+// Keeps every row; for layers that attend to the whole past.
 
 #include "saker/cache/paged.h"
 
@@ -15,7 +15,7 @@ class KVCache final : public PagedCache {
 
   std::optional<int> max_size() const override { return std::nullopt; }
 
-  // Of a quantized cache: offset, group_size, bits.
+  // Quantized caches only: offset, group_size, bits.
   std::vector<std::string> meta_state() const override;
   bool can_trim(std::int64_t count) const override;
   Mask make_mask(int n, int window) const override;
@@ -25,8 +25,8 @@ class KVCache final : public PagedCache {
   KVCache(const KVCache& other) = default;
 };
 
-// Boolean [n, offset + n]: row i, at index offset + i, sees itself and the keys before it, of the
-// last `window` if window > 0.
+// Boolean [n, offset + n]. New row i, at index offset + i, sees itself and earlier keys; with
+// window > 0 only the last `window` of these.
 mx::array causal_mask(int n, int offset, int window);
 
 }  // namespace saker::cache

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The state that one layer keeps for one sequence. One class per kind; names are those of mlx-lm.
+// One layer's state for one sequence. There is one class per kind; the names are mlx-lm's.
 //
-// Positions are absolute: the first row ever written is 0. A change is a transaction: `begin`,
-// write rows, then `commit(n)` for the first n of them or `roll_back`; without `begin` each write
-// commits itself. Rows written in a transaction are visible to attention but not to `view()`.
+// Positions are absolute: the first row ever written is 0. Changes are transactions: call `begin`,
+// write rows, then `commit(n)` to keep the first n of them, or `roll_back`. Without `begin` each
+// write commits itself. Rows of an open transaction are visible to attention but not to `view()`.
 // Threading: one thread at a time; between passes only (see kernels/kv_store.h).
 
 #include "saker/cache/snapshot.h"
@@ -28,13 +28,13 @@ struct KeyValues {
   mx::array values;  // [1, H_kv, S, D_v]
 };
 
-// The same as codes, scales and biases, as mx::quantize lays them out.
+// As KeyValues, but as codes, scales and biases in the layout of mx::quantize.
 struct QuantizedKeyValues {
   kernels::QuantizedRows keys;  // [1, H_kv, S, ...]
   kernels::QuantizedRows values;
 };
 
-// What attention over n new rows has to mask beyond the cached rows.
+// The mask that attention over n new rows needs.
 struct Mask {
   enum class Kind : std::uint8_t { kNone, kCausal, kArray };
 
@@ -49,103 +49,102 @@ class LayerCache {
   LayerCache& operator=(const LayerCache&) = delete;
   virtual ~LayerCache() = default;
 
-  // The class name that mlx-lm's files use: "KVCache", "RotatingKVCache", "QuantizedKVCache"; and
+  // The class name in mlx-lm's files: "KVCache", "RotatingKVCache" or "QuantizedKVCache"; also
   // "QuantizedRotatingKVCache", which mlx-lm lacks.
   virtual std::string_view kind() const = 0;
 
-  // Appends rows [1, H_kv, n, D] and gives all rows that a new one may see, oldest first.
+  // Appends rows [1, H_kv, n, D]. Returns all rows that a new row may see, oldest first.
   virtual KeyValues update(const mx::array& keys, const mx::array& values) = 0;
 
   // Reserves the next `row_count` positions for a fused attention pass, whose rows start at
-  // `first_row` of the batch. Throws kCapacity without memory and then nothing has changed.
+  // `first_row` of the batch. Throws kCapacity without memory; then nothing has changed.
   virtual kernels::AttendSpan append(int first_row, int row_count) = 0;
 
-  // The place of the last committed row, as row `row` of a pass that only reads: what attends there
-  // sees what that row sees. Throws kInvalidArgument without rows, kUnsupported for kinds that keep
-  // none.
+  // Puts row `row` of a read-only pass at the last committed row's position, so it sees the same
+  // rows. Throws kInvalidArgument if there are no rows, kUnsupported for kinds that keep none.
   virtual kernels::AttendSpan last_row(int row) const;
 
-  // Rows written so far, open transaction included: the position of the next row.
+  // Number of rows written so far, open transaction included: the next row's position.
   virtual std::int64_t offset() const = 0;
 
-  // Position that rotary embedding gives the next row.
+  // The next row's position for rotary embedding.
   std::int64_t rope_offset() const { return offset(); }
 
-  // Rows that stay visible, none when unbounded.
+  // Maximum number of rows that stay visible; none if unbounded.
   virtual std::optional<int> max_size() const = 0;
 
-  // Committed rows in time order (rings: the trailing window); empty caches give none.
+  // Committed rows in time order (rings: the trailing window); none if empty.
   virtual std::optional<KeyValues> view() const = 0;
 
-  // Bounds and positions as strings, for `SerializedCache`: none, or those of the kind when the
-  // rows are those of `view()` or `quantized_view()`. Throws kUnsupported for codes that files do
-  // not have.
+  // Bounds and positions as strings, for `SerializedCache`; empty for kinds without any. They
+  // describe rows as `view()` or `quantized_view()` returns them. Throws kUnsupported for codes
+  // that files have no format for.
   virtual std::vector<std::string> meta_state() const { return {}; }
 
-  // Holds `rows` from now on, as `view()` gave them when `offset` rows were committed; other float
-  // dtypes are converted. Throws kInvalidArgument for rows that do not fit, kUnsupported for kinds
-  // that cannot, kCapacity; then nothing has changed. REQUIRES: no open transaction.
+  // Replaces the content with `rows`, as `view()` returned them at `offset` committed rows. Other
+  // float dtypes are converted. Throws kInvalidArgument for rows that do not fit, kUnsupported for
+  // kinds that cannot, kCapacity; then nothing has changed. REQUIRES: no open transaction.
   virtual void assign(std::int64_t offset, const std::optional<KeyValues>& rows);
-  // The same of `quantized_view()`, for a cache that keeps such codes.
+  // As above with the rows of `quantized_view()`, for a cache that keeps such codes.
   virtual void assign(std::int64_t offset, const QuantizedKeyValues& rows);
 
-  // The same of a cache that keeps codes (`view` gives what they stand for); none for others.
+  // As `view()`, for a cache that keeps codes (`view` returns the values they stand for); else
+  // none.
   virtual std::optional<QuantizedKeyValues> quantized_view() const { return std::nullopt; }
 
-  // Whether the last `count` rows can be forgotten with all earlier visible rows still there.
+  // True if the last `count` rows can be dropped and all rows visible before them are still there.
   virtual bool can_trim(std::int64_t count) const = 0;
 
   bool is_trimmable() const { return can_trim(1); }
 
-  // Forgets up to `count` rows; returns how many. REQUIRES: no open transaction.
+  // Drops up to `count` rows; returns how many. REQUIRES: no open transaction.
   virtual std::int64_t trim(std::int64_t count) = 0;
-  // Forgets all rows and gives back their memory, where nothing else holds it. REQUIRES: no open
-  // transaction.
+  // Drops all rows and frees memory that nothing else holds. REQUIRES: no open transaction.
   virtual void clear() = 0;
-  // The mask for n new rows under an additional window (0: none), as mlx-lm's `make_mask` chooses
-  // it.
+  // The mask for n new rows under an additional window (0: none), chosen as in mlx-lm's
+  // `make_mask`.
   virtual Mask make_mask(int n, int window) const = 0;
   virtual std::size_t nbytes() const = 0;
 
   bool is_empty() const { return offset() == 0; }
 
-  // A cache with the same rows; memory is shared until one of the two writes.
+  // A cache with the same rows. Memory is shared until one of the two writes.
   virtual std::unique_ptr<LayerCache> copy() const = 0;
 
-  // The committed rows from `from` on, below 0 counting as 0; null without such rows, and for kinds
-  // that cannot be taken apart. No memory is copied on CPU.
+  // The committed rows from `from` on (below 0 counts as 0). Null without such rows, and for kinds
+  // that cannot be split. On CPU no memory is copied.
   virtual LayerSnapshotPtr snapshot(std::int64_t /*from*/) const { return nullptr; }
 
-  // Rows [first, last) out of the blocks of such a snapshot; null for kinds that cannot. Throws
-  // kCorruptData for blocks that do not fit, kCapacity without memory, and what reading throws.
+  // Builds rows [first, last) from the blocks of a snapshot; null for kinds that cannot.
+  // Throws kCorruptData for blocks that do not fit, kCapacity without memory, and what reading
+  // throws.
   virtual LayerSnapshotPtr snapshot_of(
       const BlockSource& /*blocks*/, std::int64_t /*first*/, std::int64_t /*last*/
   ) const {
     return nullptr;
   }
 
-  // The largest position <= target that `restore` with this snapshot can reach; -1: none.
+  // The largest position <= target that `restore` can reach with this snapshot; -1: none.
   virtual std::int64_t reach(const LayerSnapshot& /*rows*/, std::int64_t /*target*/) const {
     return -1;
   }
 
-  // Goes to position `target`: back in the own rows (no snapshot), or replacing the rows from
-  // rows->first() on by the snapshot's. False, and nothing has changed, where a row that is visible
-  // from there is not held. REQUIRES: no open transaction.
+  // Goes to position `target`. Without a snapshot it goes back in the own rows; with one, the
+  // snapshot's rows replace the rows from rows->first() on. Returns false, with nothing changed, if
+  // a row that is visible from `target` is missing. REQUIRES: no open transaction.
   virtual bool restore(const LayerSnapshot* /*rows*/, std::int64_t /*target*/) { return false; }
 
-  // Whether `restore` can go to any position whose rows a snapshot has; otherwise only to where
-  // snapshots were taken.
+  // True if `restore` can go to any position whose rows a snapshot has; false if only to positions
+  // where snapshots were taken.
   virtual bool restores_anywhere() const { return true; }
 
   virtual void begin() = 0;
 
-  // Whether `commit` can keep the first `count` of the rows written since `begin`, which are at
-  // least as many.
+  // True if `commit` can keep the first `count` rows since `begin`. At least `count` were written.
   virtual bool can_commit(std::int64_t /*count*/) const { return true; }
 
-  // Keeps the first `count` rows written since `begin`, forgets the others: all of them where
-  // `count` is more, none where it is below 0.
+  // Keeps the first `count` rows written since `begin` and drops the others. `count` is clamped to
+  // [0, rows written].
   virtual void commit(std::int64_t count) = 0;
   virtual void roll_back() = 0;
 };

@@ -13,7 +13,7 @@
 namespace saker::cache {
 namespace {
 
-// Rows [first, last) of [1, H_kv, S, D] as a store takes them: [H_kv, n, D], evaluated.
+// Rows [first, last) of [1, H_kv, S, D] in a store's layout: [H_kv, n, D], evaluated.
 KeyValues store_rows(const KeyValues& rows, mx::Dtype dtype, int first, int last) {
   const auto cut = [&](const mx::array& part) {
     const mx::Shape end = {1, part.shape(1), last, part.shape(3)};
@@ -99,7 +99,7 @@ KeyValues PagedCache::update(const mx::array& keys, const mx::array& values) {
   if (!bound_) {
     return rows(offset_, offset_);
   }
-  // The oldest of the new rows sees recent - 1 rows before itself.
+  // The oldest new row sees recent - 1 rows before itself.
   return rows(offset_, std::int64_t{bound_->recent} - 1 + count);
 }
 
@@ -347,7 +347,7 @@ std::int64_t PagedCache::reach(const LayerSnapshot& rows, std::int64_t target) c
   if (!store) {
     return -1;
   }
-  // Of the positions of one page the last one needs the fewest older pages.
+  // Within a page, the last position needs the fewest older pages.
   target = std::min(target, rows.last());
   while (target > 0 && !has_visible(*store, target)) {
     target = (target - 1) / kernels::kPageRows * kernels::kPageRows;

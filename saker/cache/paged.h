@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What caches whose rows live in a KvStore share: positions, transactions, copies. Rows keep their
-// absolute position for ever, so a roll back only forgets the newest rows, and a bounded cache only
-// drops old ones. Old rows are dropped at the next change after their commit: a fused pass that
-// committed itself may not have been evaluated before, and in between a snapshot can have them.
+// Base of caches whose rows live in a KvStore: positions, transactions, copies. A row keeps its
+// absolute position forever. So a rollback only drops the newest rows, and a bounded cache only
+// drops old ones. Old rows are dropped at the first change after their commit, since a fused pass
+// that committed itself may not be evaluated earlier. Until then a snapshot can have them.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/kernels/kv_store.h"
@@ -18,7 +18,7 @@
 
 namespace saker::cache {
 
-// Which earlier rows stay visible: positions < keep, and the newest `recent` ones. No bound: all.
+// Earlier rows that stay visible: positions < keep, and the newest `recent` ones. No bound: all.
 struct RowBound {
   int recent = 0;
   int keep = 0;
@@ -53,12 +53,12 @@ class PagedCache : public LayerCache {
 
  protected:
   bool is_quantized() const;
-  // Group size and bits as `meta_state` gives them; none of rows that are kept as they are. Throws
-  // kUnsupported for dimensions that have no such form.
+  // Group size and bits for `meta_state`; none for rows that are not quantized. Throws kUnsupported
+  // for dimensions that files have no format for.
   std::vector<std::string> quantization_meta() const;
 
   PagedCache(const kernels::KvShape& shape, std::optional<RowBound> bound);
-  // The committed rows of `other`, memory shared.
+  // Copies the committed rows of `other`; memory is shared.
   PagedCache(const PagedCache& other);
 
   std::int64_t committed() const { return begun_.value_or(offset_); }
@@ -66,22 +66,22 @@ class PagedCache : public LayerCache {
  private:
   kernels::AttendSpan span_of(int first_row, int row_count, std::int64_t first_position) const;
   void check_rows(const mx::array& rows, int head_dim, std::string_view what) const;
-  // Checks keys and values that belong together; how many rows they are.
+  // Checks that keys and values belong together. Returns the number of rows.
   int check_pair(const mx::array& keys, const mx::array& values) const;
-  // Rows [first, last) of what is assigned, to `position` and on.
+  // Writes rows [first, last) of an assignment to `position` and on.
   using WriteRows =
       std::function<void(kernels::KvStore& store, std::int64_t position, int first, int last)>;
 
-  // Puts `count` rows, which are those of a view at `offset`, in the place of ours.
+  // Replaces our rows with `count` rows, a view at `offset`.
   void replace(std::int64_t offset, int count, const WriteRows& write);
-  // Before so many rows are written.
+  // Called before this many rows are written.
   void make_room(int row_count);
   void drop_old_rows();
-  // Whether `store` has all rows that are visible from `position`.
+  // True if `store` has all rows that are visible from `position`.
   bool has_visible(const kernels::KvStore& store, std::int64_t position) const;
-  // Our store with the rows from rows.first() on replaced; none where that makes no sense.
+  // Our store with the rows from rows.first() on replaced; none if they do not fit it.
   std::optional<kernels::KvStore> with(const LayerSnapshot& rows) const;
-  // Rows that a reader at `offset` sees of the `recent` newest ones, oldest first.
+  // Rows that a reader at `offset` sees, with a window of the `recent` newest ones; oldest first.
   KeyValues rows(std::int64_t offset, std::int64_t recent) const;
 
   std::shared_ptr<kernels::KvStore> store_;

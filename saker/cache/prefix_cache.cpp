@@ -16,7 +16,7 @@
 namespace saker::cache {
 namespace {
 
-// The tokens of a prompt that need not be run.
+// The tokens of a prompt that need not run.
 TokenSpan reusable(TokenSpan prompt) {
   return prompt.empty() ? prompt : prompt.first(prompt.size() - 1);
 }
@@ -47,7 +47,7 @@ PrefixCache::~PrefixCache() {
 
 void PrefixCache::write(const TrieRows& rows) {
   if (store_ && !store_->has(rows.key, rows.path, rows.rows.first())) {
-    // The pages stay as they are, and the writer's, until they are written.
+    // Keeps the pages alive and unchanged until the writer is done.
     struct Held {
       SequenceSnapshot rows;
       SnapshotBytes bytes;
@@ -73,11 +73,11 @@ void PrefixCache::load(std::string_view key, TokenSpan tokens, const SequenceCac
         rows.emplace(from_bytes(payload, entry->first, last, like));
       });
       if (!whole) {
-        continue;  // The entry is gone.
+        continue;  // The file was damaged, its entry is gone.
       }
       trie_.insert(key, path, *rows);  // May change the store.
     } catch (const Error&) {
-      return;  // No memory for them.
+      return;  // No memory for the rows.
     }
     const std::int64_t gained = trie_.match(key, tokens) - known;
     stats_.loaded_tokens += std::max<std::int64_t>(gained, 0);

@@ -27,10 +27,10 @@ constexpr std::array<char, 8> kMagic = {'S', 'A', 'K', 'E', 'R', 'P', 'F', 'X'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxKey = 4096;
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 26;
-// What waits to be written, unless it is one file.
+// Bytes that may wait to be written; a single file may exceed it.
 constexpr std::uintmax_t kMaxPending = std::uintmax_t{256} << 20;
 
-// As it lies in the file; no padding.
+// As stored in the file; no padding.
 struct Header {
   std::array<char, 8> magic = kMagic;
   std::uint32_t version = kVersion;
@@ -39,14 +39,14 @@ struct Header {
   std::uint64_t first = 0;
   std::uint64_t payload_bytes = 0;
   std::uint64_t payload_checksum = 0;
-  std::uint64_t index_checksum = 0;  // Of the fields above, key and path.
+  std::uint64_t index_checksum = 0;  // Over the fields above, key and path.
 
   std::uint64_t index_bytes() const { return sizeof(Header) + key_bytes + 4 * tokens; }
 };
 
 static_assert(sizeof(Header) == 56);
 
-// What a process that ended while it wrote left behind (see AtomicFile).
+// True for a file of a process that ended while it wrote (see AtomicFile).
 bool is_left_over(const fs::path& path) {
   constexpr auto kLongestWrite = std::chrono::hours(1);
   const std::string name = path.filename().string();
@@ -75,7 +75,7 @@ struct Index {
   PrefixStore::Entry entry;
 };
 
-// Reads and checks all but the payload; the file is left there.
+// Reads and checks everything before the payload, where the file then is.
 Index read_index(CheckedReader& file, const fs::path& path) {
   const std::uint64_t size = file.size();
   Index index;
@@ -113,7 +113,7 @@ Index read_index(CheckedReader& file, const fs::path& path) {
   return index;
 }
 
-// The same rows always have the same name.
+// Equal rows always have equal names.
 std::string file_name(std::string_view key, PrefixStore::Tokens path, std::int64_t first) {
   Checksum sum;
   sum.add(bytes_of(&first, 1));
@@ -148,7 +148,7 @@ bool starts_with(PrefixStore::Tokens tokens, PrefixStore::Tokens path) {
   return tokens.size() >= path.size() && std::equal(path.begin(), path.end(), tokens.begin());
 }
 
-// Processes that share the folder make room in it.
+// True if another process that shares the folder removed the file.
 bool is_missing(const fs::path& file) {
   std::error_code failed;
   return fs::status(file, failed).type() == fs::file_type::not_found;
@@ -164,7 +164,7 @@ PrefixStore::PrefixStore(fs::path folder, std::uintmax_t byte_budget)
     : folder_(std::move(folder)), byte_budget_(byte_budget) {
   std::error_code failed;
   fs::create_directories(fs::absolute(folder_, failed).parent_path(), failed);
-  constexpr mode_t kOwnerOnly = 0700;  // Rows tell what people wrote.
+  constexpr mode_t kOwnerOnly = 0700;  // Rows reveal what people wrote.
   ::mkdir(folder_.c_str(), kOwnerOnly);
   require(
       fs::is_directory(folder_, failed),
@@ -347,7 +347,7 @@ void PrefixStore::remove(const Entry& entry) {
 
 void PrefixStore::make_room(std::uintmax_t bytes) {
   while (!entries_.empty() && bytes_ + bytes > byte_budget_) {
-    // Of equal age the longer path goes: it needs the shorter one.
+    // If two are equally old, the longer path goes: it needs the shorter one.
     const auto oldest = std::ranges::min_element(entries_, [](const auto& a, const auto& b) {
       return a.second.used != b.second.used ? a.second.used < b.second.used
                                             : a.second.path.size() > b.second.path.size();

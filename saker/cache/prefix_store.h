@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of prefixes in a folder, one file an edge of the trie: they outlive the process. Knows
+// Rows of prefixes in a folder, one file per edge of the trie: they outlive the process. Knows
 // tokens and bytes, no arrays.
 //
 // File, little-endian: Header, key, path (int32 tokens from the root on), payload. A file appears
-// whole or not at all and never changes. Length, version and checksums are checked; a file that
-// fails is left out of the index with a warning and removed from the folder. Files that are none of
-// ours are not touched. The folder is bounded: the longest unused files go first. Several processes
-// may use one folder.
+// whole or not at all and never changes. Length, version and checksums are checked; a bad file is
+// left out of the index with a warning and removed from the folder. Foreign files are not touched.
+// The folder's size is bounded: the least recently used files go first. Several processes may use
+// one folder.
 //
-// Files are written by a thread of the store's own, in order; what waits for it is bounded, and
-// `write` waits where there is too much. Threading: one thread calls.
+// The store's own thread writes files, in order. Its queue is bounded; `write` waits while it is
+// full. Threading: one thread calls.
 
 #include "saker/base/checked_reader.h"
 #include "saker/base/thread_queue.h"
@@ -44,34 +44,34 @@ class PrefixStore {
     std::string key;
     std::vector<std::int32_t> path;
     std::int64_t first = 0;
-    std::uintmax_t bytes = 0;  // Of the file.
+    std::uintmax_t bytes = 0;  // Size of the file.
     std::filesystem::file_time_type used;
-    std::shared_future<bool> written;  // Whether the file is there; of entries added here.
+    std::shared_future<bool> written;  // For new entries: true once the file is there.
   };
 
-  // Parts that follow each other, which live as long as the owner.
+  // Consecutive parts; they live as long as the owner.
   struct Payload {
     std::vector<Bytes> parts;
     std::shared_ptr<const void> owner;
   };
 
-  // Reads the index of what is there. Throws kNotFound where the folder cannot be made or read.
+  // Reads the folder's index. Throws kNotFound if the folder cannot be made or read.
   PrefixStore(std::filesystem::path folder, std::uintmax_t byte_budget);
   PrefixStore(const PrefixStore&) = delete;
   PrefixStore& operator=(const PrefixStore&) = delete;
   ~PrefixStore();  // Waits for the files.
 
-  // Whether an entry has these rows.
+  // True if an entry has these rows.
   bool has(std::string_view key, Tokens path, std::int64_t first) const;
-  // Adds an entry. What cannot be written is left out with a warning.
+  // Adds an entry. If it cannot be written, it is left out with a warning.
   void write(std::string_view key, Tokens path, std::int64_t first, Payload payload);
-  // The entry that knows most of `tokens` beyond the first `known`, with all rows from there on;
-  // null: none. The pointer lives until the next change.
+  // The entry that extends the first `known` tokens furthest along `tokens` and has all rows from
+  // there on; null: none. The pointer is valid until the next change.
   const Entry* find(std::string_view key, Tokens tokens, std::int64_t known) const;
-  // Hands the payload of an entry, which counts as used now, to `use` once its file is written.
-  // False, and the entry is gone, where the file is damaged, which is known for sure after `use`
-  // only: what it made is then to be thrown away. `use` reads all that is left; where it throws
-  // kCorruptData the file is damaged too, other errors are passed on.
+  // Passes an entry's payload to `use` once its file is written, and marks the entry as used.
+  // Returns false, with the entry removed, if the file is damaged. That is certain only after
+  // `use`: the caller must then discard what `use` made. `use` reads all that is left. If it throws
+  // kCorruptData, the file counts as damaged; other errors are passed on.
   bool read(const Entry& entry, const std::function<void(CheckedReader& payload)>& use);
   void remove(const Entry& entry);
 
@@ -80,7 +80,7 @@ class PrefixStore {
   std::size_t size() const { return entries_.size(); }
 
  private:
-  // A file that is to be written.
+  // A file in the queue.
   struct Pending {
     std::shared_future<bool> written;
     std::uintmax_t bytes = 0;

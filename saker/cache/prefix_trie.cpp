@@ -9,7 +9,7 @@
 namespace saker::cache {
 namespace {
 
-// Rows that one eviction cuts from a leaf, at most: much longer edges lose their end only.
+// Most rows that one eviction cuts from a leaf; a longer edge loses only its end.
 constexpr std::int64_t kCutRows = 1024;
 
 std::int64_t common_length(TokenSpan a, TokenSpan b) {
@@ -18,7 +18,7 @@ std::int64_t common_length(TokenSpan a, TokenSpan b) {
          a.begin();
 }
 
-// Counts all blocks of the rows; none where memory runs out.
+// Counts all blocks of the rows, or none if memory runs out.
 void add_blocks(const SequenceSnapshot& rows, SharedBytes& memory) {
   std::size_t added = 0;
   try {
@@ -40,10 +40,10 @@ void add_blocks(const SequenceSnapshot& rows, SharedBytes& memory) {
 }  // namespace
 
 struct PrefixTrie::Node {
-  std::string_view key;              // Of the root's entry.
-  Node* parent = nullptr;            // None: a root.
+  std::string_view key;              // Key of the root's entry.
+  Node* parent = nullptr;            // Null for a root.
   std::int64_t first = 0;            // Position of the edge's first token.
-  std::vector<std::int32_t> tokens;  // The edge; empty for a root only.
+  std::vector<std::int32_t> tokens;  // The edge; only a root has none.
   std::optional<SequenceSnapshot> rows;
   std::map<std::int32_t, NodePtr> children;  // By the first token of their edge.
   std::uint64_t used = 0;
@@ -81,7 +81,7 @@ PrefixTrie::PrefixTrie(std::size_t byte_budget, Evicted evicted)
     : byte_budget_(byte_budget), evicted_(std::move(evicted)) {}
 
 PrefixTrie::~PrefixTrie() {
-  // Leaf by leaf: a long path must not end in as long a chain of destructors.
+  // Leaf by leaf, so a long path does not become a deep recursion of destructors.
   for (const auto& [key, top] : roots_) {
     Node* node = top.get();
     while (node != top.get() || !node->children.empty()) {
@@ -192,7 +192,7 @@ PrefixTrie::Pin PrefixTrie::pin(std::string_view key, TokenSpan tokens) {
 }
 
 void PrefixTrie::set_rows(Node& node, std::optional<SequenceSnapshot> rows) {
-  // Added before the old ones go, so that shared blocks stay counted.
+  // Adds the new rows before removing the old ones, so shared blocks stay counted.
   if (rows) {
     add_blocks(*rows, memory_);
   }
@@ -309,7 +309,7 @@ void PrefixTrie::cut_end(Node& leaf) {
 void PrefixTrie::remove(Node& leaf) {
   Node& parent = *leaf.parent;
   set_rows(leaf, std::nullopt);
-  parent.children.erase(parent.children.find(leaf.tokens.front()));  // The leaf ends here.
+  parent.children.erase(parent.children.find(leaf.tokens.front()));  // Destroys the leaf.
   if (parent.parent == nullptr && parent.children.empty()) {
     roots_.erase(roots_.find(parent.key));
   } else if (parent.parent != nullptr && parent.children.size() == 1 && parent.pins == 0) {
@@ -318,7 +318,7 @@ void PrefixTrie::remove(Node& leaf) {
 }
 
 void PrefixTrie::merge_with_child(Node& node) {
-  // The child stays, since what pins it points to it.
+  // The child stays, because pins point to it.
   const NodePtr child = node.children.begin()->second;
   child->tokens.reserve(node.tokens.size() + child->tokens.size());
   set_rows(*child, node.rows->joined(*child->rows));
@@ -327,7 +327,7 @@ void PrefixTrie::merge_with_child(Node& node) {
   child->parent = node.parent;
   set_rows(node, std::nullopt);
   NodePtr& slot = node.parent->children.at(node.tokens.front());
-  slot = child;  // The node ends here.
+  slot = child;  // Destroys the node.
 }
 
 void PrefixTrie::for_each(const std::function<void(const TrieRows& rows)>& visit) const {

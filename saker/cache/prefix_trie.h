@@ -3,12 +3,12 @@
 
 // Rows of many sequences by their tokens: a compressed trie (a radix tree,
 // https://en.wikipedia.org/wiki/Radix_tree) under each key. A node's edge is a run of tokens, and
-// the node owns exactly the rows of its edge; no two children of a node start with the same token.
-// Sequences with a common prefix share its nodes, and with them the memory.
+// the node owns exactly the rows of its edge. No two children of a node start with the same token.
+// Sequences with a common prefix share its nodes, and thus their memory.
 //
-// The rows held never exceed the byte budget, each shared block counted once. What has to go is cut
-// from the ends of leaves: those that no sequence uses first, then the longest unused, of these the
-// deepest and then the largest. Where memory runs out, what throws has changed no rows, or has
+// The rows never exceed the byte budget; a shared block counts once. Eviction cuts rows from the
+// ends of leaves. Leaves that no sequence uses go first, then the least recently used, then the
+// deepest, then the largest. If memory runs out, a member that throws has changed no rows, or has
 // evicted some. Threading: one thread.
 
 #include "saker/cache/snapshot.h"
@@ -28,10 +28,10 @@ namespace saker::cache {
 
 using TokenSpan = std::span<const std::int32_t>;
 
-// Rows that leave the trie, or that are in it: those of the last tokens of `path`.
+// Rows that leave the trie or are in it: the rows of the last tokens of `path`.
 struct TrieRows {
   std::string_view key;
-  std::vector<std::int32_t> path;  // All tokens from the root on, rows->last() of them.
+  std::vector<std::int32_t> path;  // All rows->last() tokens from the root on.
   const SequenceSnapshot& rows;
 };
 
@@ -39,7 +39,7 @@ class PrefixTrie {
   struct Node;
 
  public:
-  // Keeps the path to a node from being evicted as long as anything else can go.
+  // Protects the path to a node from eviction as long as anything else can go.
   class Pin {
    public:
     Pin() = default;
@@ -61,14 +61,14 @@ class PrefixTrie {
   PrefixTrie& operator=(const PrefixTrie&) = delete;
   ~PrefixTrie();
 
-  // How many of the first tokens have rows.
+  // Number of leading tokens that have rows.
   std::int64_t match(std::string_view key, TokenSpan tokens) const;
-  // The rows of the first match(key, tokens) tokens; none for 0. Marks them as used now.
+  // The rows of the first match(key, tokens) tokens, which now count as used; none if 0.
   std::optional<SequenceSnapshot> find(std::string_view key, TokenSpan tokens);
-  // Adds `rows`, the last ones of tokens.size(); rows that are there stay. Nothing happens unless
-  // rows.first() <= match(key, tokens). Then evicts down to the budget.
+  // Adds `rows`, which end at tokens.size(); existing rows stay. Does nothing unless rows.first()
+  // <= match(key, tokens). Then evicts down to the budget.
   void insert(std::string_view key, TokenSpan tokens, const SequenceSnapshot& rows);
-  // Pins what is held of these tokens.
+  // Pins the rows of these tokens that are held.
   Pin pin(std::string_view key, TokenSpan tokens);
 
   void for_each(const std::function<void(const TrieRows& rows)>& visit) const;
@@ -77,13 +77,13 @@ class PrefixTrie {
 
   std::int64_t evictions() const { return evictions_; }
 
-  // Nodes with rows.
+  // Number of nodes with rows.
   std::size_t node_count() const;
 
  private:
   using NodePtr = std::shared_ptr<Node>;
 
-  // Where a walk along tokens ended: in the edge of `node`, after `taken` of its tokens.
+  // End of a walk along tokens: in the edge of `node`, after `taken` of its tokens.
   struct Place {
     Node* node = nullptr;
     std::int64_t taken = 0;
@@ -94,7 +94,7 @@ class PrefixTrie {
   Node* root(std::string_view key) const;
   Node& make_root(std::string_view key);
   void touch(Node* node);
-  // Cuts the edge of `node` after `count` tokens; the lower part stays this node. Returns the upper
+  // Cuts the edge of `node` after `count` tokens. This node stays the lower part; returns the upper
   // one.
   Node& split(Node& node, std::int64_t count);
   void extend(Node& leaf, TokenSpan tokens, const SequenceSnapshot& rows);

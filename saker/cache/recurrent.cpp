@@ -112,7 +112,7 @@ LayerSnapshotPtr RecurrentCache::snapshot_of(
   RecurrentSnapshot::States states;
   const auto arrays = static_cast<std::int64_t>(empty_.size());
   std::size_t filled = 0;
-  std::int64_t next = 0;  // Index that the next block has at least: no array comes twice.
+  std::int64_t next = 0;  // Lowest valid index: no array comes twice.
   try {
     for (const BlockSource::Block& block : blocks.blocks) {
       const std::int64_t position = block.index / arrays;

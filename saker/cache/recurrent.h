@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The state of a layer that replaces what it keeps with every row, instead of keeping rows:
-// mlx-lm's ArraysCache. It can go back only to states that somebody held: those of snapshots, the
-// beginning of the open transaction, and what a replay of the transaction's rows gives.
+// The state of a layer that replaces its memory with every row instead of keeping rows: mlx-lm's
+// ArraysCache. It can go back only to known states: snapshots, the beginning of the open
+// transaction, and states that replaying the transaction's rows gives.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/kernels/mx.h"
@@ -18,12 +18,12 @@
 
 namespace saker::cache {
 
-// Arrays of fixed shapes, evaluated with the pass that made them. Immutable.
+// Arrays of fixed shapes, evaluated with the pass that makes them. Immutable.
 using RecurrentState = std::vector<mx::array>;
 
 class RecurrentCache final : public LayerCache {
  public:
-  // The state after the first `count` of the rows of one `advance`, 0 < count < all of them.
+  // Computes the state after the first `count` rows of one `advance`; 0 < count < all of them.
   using Replay = std::function<RecurrentState(int count)>;
 
   // `empty`: the state before the first row, all float32.
@@ -31,11 +31,11 @@ class RecurrentCache final : public LayerCache {
 
   const RecurrentState& state() const { return state_; }
 
-  // `state` follows the last one by `row_count` rows. Without a replay a transaction can keep these
-  // rows as a whole only. REQUIRES: the shapes of the empty state.
+  // `state` is the state after `row_count` more rows. Without a replay, a transaction can keep
+  // these rows only as a whole. REQUIRES: the shapes of the empty state.
   void advance(int row_count, RecurrentState state, Replay replay);
-  // The state after the first `offset` rows. Throws kInvalidArgument for other shapes; then nothing
-  // has changed. REQUIRES: no open transaction.
+  // Sets the state after the first `offset` rows. Throws kInvalidArgument for other shapes; then
+  // nothing has changed. REQUIRES: no open transaction.
   void assign_state(std::int64_t offset, RecurrentState state);
 
   std::string_view kind() const override { return "ArraysCache"; }
@@ -75,7 +75,7 @@ class RecurrentCache final : public LayerCache {
   void roll_back() override;
 
  private:
-  // A point of the open transaction, and the way to those before it.
+  // A point of the open transaction, and how to get to points before it.
   struct Step {
     std::int64_t end;  // Offset.
     RecurrentState state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// States of a RecurrentCache at some positions of [first, last]: a sequence can start again there
-// and nowhere between.
+// States of a RecurrentCache at some positions of [first, last]. A sequence can start again at
+// these positions only.
 
 #include "saker/cache/recurrent.h"
 #include "saker/cache/snapshot.h"
@@ -26,7 +26,7 @@ class RecurrentSnapshot final : public LayerSnapshot {
 
   LayerSnapshotPtr slice(std::int64_t from, std::int64_t to) const override;
   LayerSnapshotPtr joined(const LayerSnapshot& next) const override;
-  // A block is an array of a state: its index is position times arrays of a state plus array.
+  // A block is one array of a state. Its index: position * (arrays per state) + array.
   void for_each_block(const kernels::BlockVisitor& visit) const override;
 
  private:

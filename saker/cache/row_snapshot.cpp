@@ -12,7 +12,7 @@ LayerSnapshotPtr RowSnapshot::slice(std::int64_t from, std::int64_t to) const {
 LayerSnapshotPtr RowSnapshot::joined(const LayerSnapshot& next) const {
   const auto& other = dynamic_cast<const RowSnapshot&>(next);
   kernels::KvStore rows(rows_);
-  // A page at the border holds our last rows too.
+  // The page at the border also holds our last rows.
   const bool pages = rows.layout() == kernels::KvLayout::kPaged;
   const std::int64_t border = next.first() / kernels::kPageRows * kernels::kPageRows;
   rows.adopt(other.rows_, pages ? border : next.first());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of a PagedCache: the pages that hold them. The page of the first row also holds the rows
-// before it as that sequence had them.
+// Rows of a PagedCache: the pages that hold them. The first row's page also holds that sequence's
+// rows before it.
 
 #include "saker/cache/snapshot.h"
 

@@ -76,7 +76,7 @@ std::int64_t SequenceCache::reach(const SequenceSnapshot& rows, std::int64_t tar
   if (rows.layers().size() != layers_.size()) {
     return -1;
   }
-  // A layer that cannot reach the target lowers it for all.
+  // A layer that cannot reach the target lowers it for all layers.
   std::int64_t reached = target + 1;
   while (reached != target && target >= 0) {
     reached = target;
@@ -120,7 +120,7 @@ void SequenceCache::commit(std::int64_t count) {
     written = std::max(written, layer->offset() - *begun_);
   }
   count = std::clamp<std::int64_t>(count, 0, written);
-  // A pass that failed between two layers must not be kept.
+  // Never keeps rows of a pass that failed between two layers.
   const bool whole = std::ranges::all_of(layers_, [&](const auto& layer) {
     return layer->offset() - *begun_ >= count && layer->can_commit(count);
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The caches of one sequence, one per layer, changed together. All layers have the same offset
-// between passes.
+// The caches of one sequence, one per layer, which change together. Between passes all layers have
+// the same offset.
 
 #include "saker/cache/layer_cache.h"
 
@@ -27,29 +27,29 @@ class SequenceCache {
   std::int64_t offset() const;
   std::size_t nbytes() const;
   bool can_trim(std::int64_t count) const;
-  // Forgets the last `count` rows of all layers, or of none: returns false and changes nothing when
-  // a layer can't.
+  // Drops the last `count` rows of all layers. Returns false, with nothing changed, if a layer
+  // can't.
   bool trim(std::int64_t count);
-  // Forgets all rows of all layers and gives back their memory, where nothing else holds it.
-  // REQUIRES: no open transaction.
+  // Drops all rows of all layers and frees memory that nothing else holds. REQUIRES: no open
+  // transaction.
   void clear();
   SequenceCache copy() const;
 
-  // The rows [from, offset) of all layers as they are committed; none where a layer has none.
+  // The committed rows [from, offset) of all layers; none if a layer has none.
   std::optional<SequenceSnapshot> snapshot(std::int64_t from) const;
-  // The largest position <= target that all layers reach with these rows; -1: none.
+  // The largest position <= target that all layers can reach with these rows; -1: none.
   std::int64_t reach(const SequenceSnapshot& rows, std::int64_t target) const;
-  // Takes all layers to `target`, see LayerCache::restore, or none: false, nothing changed. Throws
-  // kCapacity without memory, and then nothing has changed either.
+  // Takes all layers to `target`, see LayerCache::restore. Returns false, with nothing changed, if
+  // one can't. Throws kCapacity without memory, also with nothing changed.
   bool restore(const SequenceSnapshot& rows, std::int64_t target);
 
-  // Whether all layers' `restore` can go anywhere, see LayerCache.
+  // True if `restore` of every layer can go anywhere, see LayerCache.
   bool restores_anywhere() const;
 
   void begin();
-  // Keeps the first `count` rows written since `begin` in all layers: all of them where `count` is
-  // more, none where it is below 0. Throws kInternal, with nothing changed, when a layer has fewer
-  // than another or can't.
+  // Keeps the first `count` rows written since `begin` in all layers; `count` is clamped to [0,
+  // rows written]. Throws kInternal, with nothing changed, if a layer has fewer rows than another
+  // or can't commit.
   void commit(std::int64_t count);
   void roll_back();
 

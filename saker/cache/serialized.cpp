@@ -22,7 +22,7 @@
 namespace saker::cache {
 namespace {
 
-// Each kind by the name that we write, then by other runtimes' names.
+// Kinds by name: first the name that we write, then names of other runtimes.
 constexpr auto kKinds = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"KVCache", "KVCache"},
     {"ConcatenateKVCache", "KVCache"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a cache keeps, as plain values: the form between caches and files. Names are those of
-// mlx-lm. By kind, with L valid rows in the order in which the cache holds them:
+// A cache's content as plain values, between caches and files. Names are mlx-lm's. By kind, with L
+// valid rows in the cache's own order:
 //
 //   kind                       state                               meta
 //   KVCache                    none, or keys, values               -
@@ -26,9 +26,9 @@
 //                                                                  kind, number of states, number
 //                                                                  of metas, and its metas
 //
-// Buffers are cut to L. A ring may hold more rows than max_size; its rows are in time order when
-// idx is L, else the oldest row after the first `keep` is at idx. Integers are decimal, truth is
-// "true" or "false". QuantizedRotatingKVCache is Saker's alone, the others are mlx-lm's.
+// Buffers are cut to L. A ring may hold more rows than max_size. Its rows are in time order if idx
+// is L; else the oldest row after the first `keep` is at idx. Integers are decimal, truth values
+// are "true" or "false". QuantizedRotatingKVCache is Saker's own kind, the others are mlx-lm's.
 
 #include "saker/base/tensor.h"
 
@@ -41,8 +41,8 @@
 
 namespace saker::cache {
 
-// Pages of a quantized cache as Saker keeps them. Codes in mlx-lm's layout round these rows once
-// more; with the pages a cache goes on with the same bits.
+// Pages of a quantized cache in Saker's layout. Codes in mlx-lm's layout round these rows once
+// more; with pages a restored cache keeps its bits.
 struct SerializedPages {
   struct Page {
     std::int64_t index = 0;
@@ -64,28 +64,28 @@ struct SerializedCache {
 inline constexpr std::size_t kMaxCacheSlots = std::size_t{1} << 20;
 inline constexpr int kMaxCacheNesting = 64;
 
-// The canonical name of a kind; other runtimes' names are accepted ("KVCacheSimple",
-// "StandardKvCache", "RotatingKvCache", ...). Throws kUnsupported naming the kind.
+// The canonical name of a kind. Accepts other runtimes' names ("KVCacheSimple", "StandardKvCache",
+// "RotatingKvCache", ...). Throws kUnsupported naming the kind.
 std::string_view canonical_kind(std::string_view name);
 
-// An integer of at most 32 bits as meta strings hold it; throws kCorruptData naming `what`.
+// Parses an integer of at most 32 bits from meta; throws kCorruptData naming `what`.
 std::int64_t meta_integer(std::string_view text, std::string_view what);
-// "true" and "false" in any case.
+// Parses "true" or "false", in any case.
 bool meta_bool(std::string_view text, std::string_view what);
-// "1,0,3", at most `limit` of them.
+// Parses "1,0,3": at most `limit` integers.
 std::vector<std::int64_t> meta_integers(
     std::string_view text, std::size_t limit, std::string_view what
 );
 
-// Throws kCorruptData unless the values are what a cache of this kind can hold: counts, ranks,
-// dtypes, agreeing shapes, positions within the rows.
+// Throws kCorruptData unless a cache of this kind can hold these values: counts, ranks, dtypes,
+// agreeing shapes, positions within the rows.
 void check_serialized(const SerializedCache& cache);
 
-// The children of a CacheList, checked as frames only. Throws kCorruptData.
+// The children of a CacheList; checks only its framing. Throws kCorruptData.
 std::vector<SerializedCache> split_cache_list(SerializedCache list);
 SerializedCache join_cache_list(const std::vector<SerializedCache>& children);
 
-// What an ArraysCache's meta says.
+// Meta values of an ArraysCache.
 struct SlotLayout {
   std::size_t slots = 0;
   std::vector<std::int64_t> present;
@@ -93,7 +93,7 @@ struct SlotLayout {
   std::optional<std::vector<std::int64_t>> lengths;
 };
 
-// Throws kCorruptData; an empty meta is the older form of `state_count` slots, all set.
+// Throws kCorruptData. An empty meta is the older form: `state_count` slots, all set.
 SlotLayout slot_layout(const std::vector<std::string>& meta, std::size_t state_count);
 
 }  // namespace saker::cache

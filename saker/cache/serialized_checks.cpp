@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The invariants of each kind's serialized form.
+// Checks the invariants of each kind's serialized form.
 #include "saker/base/error.h"
 #include "saker/cache/serialized.h"
 
@@ -50,7 +50,7 @@ std::string shape_of(const Tensor& tensor) {
   return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
 }
 
-// [B, H, L, *], small enough for MLX's 32-bit shapes.
+// Requires [B, H, L, *], small enough for MLX's 32-bit shapes.
 void check_rank(const SerializedCache& cache, const Tensor& rows) {
   const bool fits = rows.shape.size() == 4 && std::ranges::all_of(rows.shape, [](auto size) {
                       return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
@@ -60,7 +60,7 @@ void check_rank(const SerializedCache& cache, const Tensor& rows) {
   );
 }
 
-// Keys and values that belong together; their number of rows.
+// Checks that keys and values belong together; returns their number of rows.
 std::int64_t check_rows(const SerializedCache& cache) {
   const Tensor& keys = cache.state[0];
   const Tensor& values = cache.state[1];
@@ -84,7 +84,7 @@ std::int64_t integer(const SerializedCache& cache, std::size_t index, std::strin
   return meta_integer(cache.meta[index], fmt::format("{}: {}", cache.kind, name));
 }
 
-// The first four meta values of a ring of `rows` rows.
+// Checks the first four meta values of a ring with `rows` rows.
 void check_ring(const SerializedCache& cache, std::int64_t rows) {
   const std::int64_t keep = integer(cache, 0, "keep");
   const std::int64_t max_size = integer(cache, 1, "max_size");
@@ -145,7 +145,7 @@ bool has_byte_scales(std::int64_t group, std::int64_t bits) {
   return (group == 16 && bits == 4) || (group == 32 && (bits == 4 || bits == 8));
 }
 
-// Weight, scales and perhaps biases of one of keys and values.
+// Checks weight, scales and optional biases of either keys or values.
 void check_codes_of(
     const SerializedCache& cache, std::span<const Tensor> parts, std::int64_t group, int bits
 ) {
@@ -159,7 +159,7 @@ void check_codes_of(
   }
   const std::int64_t words = parts[0].shape[3];
   const std::int64_t groups = parts[1].shape[3];
-  const Tensor& last = parts.back();  // The scales where there are no biases.
+  const Tensor& last = parts.back();  // The scales if there are no biases.
   const bool bytes = parts[1].dtype == DType::kUInt8 && parts.size() == 2;
   require_data(
       parts[0].dtype == DType::kUInt32 &&
@@ -184,8 +184,8 @@ void check_codes_of(
   );
 }
 
-// Keys and values as codes, whose group_size and bits are meta values `at` and `at` + 1; how many
-// rows.
+// Checks keys and values as codes; group_size and bits are meta values `at` and `at` + 1. Returns
+// the number of rows.
 std::int64_t check_codes(const SerializedCache& cache, std::size_t at) {
   const std::int64_t group = integer(cache, at, "group_size");
   const std::int64_t bits = integer(cache, at + 1, "bits");
@@ -227,7 +227,7 @@ void check_quantized_rotating(const SerializedCache& cache) {
   check_ring(cache, check_codes(cache, 4));
 }
 
-// Rows with per-row positions; how many.
+// Checks rows with per-row positions; returns their number.
 std::int64_t check_batch_rows(const SerializedCache& cache) {
   const std::int64_t rows = check_rows(cache);
   for (std::size_t i : {2U, 3U}) {

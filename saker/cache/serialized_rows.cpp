@@ -55,13 +55,13 @@ mx::array rows_of(const mx::array& array, std::int64_t first, std::int64_t last)
   return mx::slice(array, std::move(begin), std::move(end));
 }
 
-// Rows at `offset`, oldest first, of which a cache of this bound needs some: keys and values, or
-// the parts of their codes, [1, H_kv, S, ...] each.
+// Rows at `offset`, oldest first: keys and values, or the parts of their codes, [1, H_kv, S, ...]
+// each. A bounded cache needs only some of them.
 struct TimeOrder {
   std::int64_t offset = 0;
   std::vector<mx::array> parts;
 
-  // The first `keep` and the newest ones, `count` in all.
+  // Keeps the first `keep` and the newest rows, `count` in all.
   void bound(std::int64_t keep, std::int64_t count) {
     for (mx::array& part : parts) {
       const std::int64_t rows = part.shape(kRowAxis);
@@ -71,7 +71,7 @@ struct TimeOrder {
   }
 };
 
-// A ring's rows from the oldest on: those before `keep`, then from idx round to idx.
+// A ring's rows, oldest first: the first `keep`, then from idx around to idx.
 mx::array unrolled(const mx::array& ring, std::int64_t keep, std::int64_t idx) {
   const std::int64_t rows = ring.shape(kRowAxis);
   if (idx == rows) {
@@ -86,7 +86,7 @@ bool is_quantized(std::string_view kind) {
   return kind.starts_with("Quantized");
 }
 
-// The last two of a quantized kind's meta values.
+// Text of the last two meta values of a quantized kind.
 std::string quantization(const std::vector<std::string>& meta) {
   return fmt::format("{} bits in groups of {}", meta.back(), meta[meta.size() - 2]);
 }
@@ -170,7 +170,7 @@ SerializedPages pages_of(const LayerCache& layer) {
   return pages;
 }
 
-// Puts pages in the place of the layer's rows, of which the last is number `offset`.
+// Replaces the layer's rows by pages; `offset` is the number of rows.
 void take_pages(LayerCache& layer, const SerializedPages& pages, std::int64_t offset) {
   std::span<const std::byte> left(pages.bytes.data.get(), pages.bytes.nbytes());
   BlockSource source;
@@ -239,7 +239,7 @@ void restore(LayerCache& layer, const SerializedCache& serialized) {
         bounded && serialized.meta[0] == own[0] && serialized.meta[1] == own[1], layer, serialized
     );
   } else {
-    // Only a layer without pinned rows is surely the model's own window, so that a full cache fits.
+    // A full cache fits only a layer without pinned rows: its window is surely the model's own.
     const bool full = serialized.kind == "KVCache" || serialized.kind == "QuantizedKVCache";
     require_same(full && (!bounded || meta_at(own, 0) == 0), layer, serialized);
   }
@@ -312,7 +312,7 @@ SequenceCache restored(SequenceCache empty, const std::vector<SerializedCache>& 
       layers.size(),
       empty.layer_count()
   );
-  std::optional<std::int64_t> offset;  // That of the layers which know it.
+  std::optional<std::int64_t> offset;  // Offset of the layers that know it.
   const auto each_layer = [&](const auto& function) {
     for (int i = 0; i < empty.layer_count(); ++i) {
       try {

@@ -15,7 +15,7 @@
 namespace saker::cache {
 namespace {
 
-// From our axes to those of files, and back.
+// Converts our axes to those of files, and back.
 mx::array exchanged(const mx::array& array) {
   return array.ndim() < 3 ? array : mx::swapaxes(array, -1, -2);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of a sequence as they were at one moment, to go back to or to share: snapshots are immutable
-// and hold their memory together with the caches and other snapshots that have the same rows. On
-// CPU a snapshot costs no memory of its own until a cache overwrites or drops one of its pages.
+// Rows of a sequence at one moment, to go back to or to share. Snapshots are immutable and share
+// memory with caches and other snapshots that have the same rows. On CPU a snapshot costs no memory
+// of its own until a cache overwrites or drops one of its pages.
 //
-// Threading: one thread at a time takes, cuts and joins; reading the blocks of a snapshot is safe
-// on any thread, since no cache writes to a page that a snapshot holds, and a snapshot of pages may
-// end on any.
+// Threading: one thread at a time takes, cuts and joins snapshots. Any thread may read a snapshot's
+// blocks, since no cache writes to a page that a snapshot holds. Any thread may destroy a snapshot
+// of pages.
 
 #include "saker/kernels/kv_store.h"
 
@@ -23,7 +23,7 @@ namespace saker::cache {
 class LayerSnapshot;
 using LayerSnapshotPtr = std::shared_ptr<const LayerSnapshot>;
 
-// The blocks of a layer's snapshot as a file has them.
+// The blocks of a layer's snapshot, read from a file.
 struct BlockSource {
   struct Block {
     std::int64_t index = 0;
@@ -31,7 +31,7 @@ struct BlockSource {
   };
 
   std::vector<Block> blocks;
-  kernels::BlockReader read;  // Gives one after the other.
+  kernels::BlockReader read;  // Returns the blocks one by one.
 };
 
 // Rows [first, last) of one layer. Rows that the layer had already dropped are absent.
@@ -47,13 +47,13 @@ class LayerSnapshot {
 
   std::int64_t last() const { return last_; }
 
-  // Rows [from, to), the memory shared. REQUIRES: first() <= from < to <= last().
+  // Rows [from, to), sharing memory. REQUIRES: first() <= from < to <= last().
   virtual LayerSnapshotPtr slice(std::int64_t from, std::int64_t to) const = 0;
-  // These rows and then those of `next`, which follow them in one sequence. REQUIRES: the same kind
-  // and shape, next.first() == last().
+  // These rows and then `next`, which follows them in one sequence. REQUIRES: equal kind and shape,
+  // next.first() == last().
   virtual LayerSnapshotPtr joined(const LayerSnapshot& next) const = 0;
   virtual void for_each_block(const kernels::BlockVisitor& visit) const = 0;
-  // Bytes of its blocks, those that others share too. They are given back with the last holder.
+  // Bytes of all its blocks, shared ones included. The last holder frees them.
   std::size_t nbytes() const;
 
  private:
@@ -61,15 +61,15 @@ class LayerSnapshot {
   std::int64_t last_;
 };
 
-// [a, c) cut at b into [a, b) and [b, c). Where nothing lies on a side, that side is null.
+// Cuts [a, c) at b into [a, b) and [b, c). An empty side is null.
 std::pair<LayerSnapshotPtr, LayerSnapshotPtr> split(const LayerSnapshotPtr& rows, std::int64_t at);
-// [a, b) and [b, c) as [a, c); null where one is null. Throws kInvalidArgument unless they meet.
+// Joins [a, b) and [b, c) to [a, c); null if one is null. Throws kInvalidArgument unless they meet.
 LayerSnapshotPtr merge(const LayerSnapshotPtr& parent, const LayerSnapshotPtr& child);
 
 // Rows [first, last) of all layers.
 class SequenceSnapshot {
  public:
-  // REQUIRES: at least one layer, none null, all of the same rows.
+  // REQUIRES: at least one layer, none null, all with the same rows.
   explicit SequenceSnapshot(std::vector<LayerSnapshotPtr> layers);
 
   std::int64_t first() const { return layers_.front()->first(); }
@@ -81,14 +81,14 @@ class SequenceSnapshot {
   SequenceSnapshot slice(std::int64_t from, std::int64_t to) const;
   SequenceSnapshot joined(const SequenceSnapshot& next) const;
   void for_each_block(const kernels::BlockVisitor& visit) const;
-  // Bytes of the layers' blocks, each counted once.
+  // Bytes of the layers' blocks; each block counts once.
   std::size_t nbytes() const;
 
  private:
   std::vector<LayerSnapshotPtr> layers_;
 };
 
-// Bytes of memory blocks that several holders may share, each block counted once.
+// Bytes of memory blocks with several holders; each block counts once.
 class SharedBytes {
  public:
   void add(const kernels::KvBlock& block);

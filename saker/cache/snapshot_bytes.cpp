@@ -19,10 +19,10 @@ std::vector<std::uint64_t> read_numbers(CheckedReader& bytes, std::uint64_t coun
   return numbers;
 }
 
-// Of a row: two arrays of a state where a layer keeps states.
+// Most blocks per row: a layer with states has two arrays per state.
 constexpr std::uint64_t kMaxBlocks = 2;
 
-// One layer's part of the table: at most `most` blocks.
+// Reads one layer's part of the table: at most `most` blocks.
 std::vector<BlockSource::Block> read_blocks(CheckedReader& bytes, std::uint64_t most) {
   const std::uint64_t count = read_numbers(bytes, 1).front();
   require(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows tried on a view of a cache: passes run on `view()`, which shares the cache's memory and
-// writes to pages of its own, and the cache sees nothing of it until `commit(n)` gives it the first
-// n rows. Without a commit nothing has happened. All layers commit or none.
+// Runs passes on a copy of a cache: `view()` shares the cache's memory and writes to its own pages.
+// The cache sees nothing until `commit(n)` gives it the first n rows; without a commit it stays
+// unchanged. All layers commit or none.
 
 #include "saker/cache/sequence_cache.h"
 
@@ -18,12 +18,12 @@ class Speculation {
 
   SequenceCache& view() { return view_; }
 
-  // Rows written to the view so far.
+  // Number of rows written to the view so far.
   std::int64_t rows() const { return view_.offset() - start_; }
 
-  // Ends the speculation with the first `count` rows: all of them where `count` is more, none where
-  // it is below 0. Throws kInternal, with nothing changed, where the live cache has moved, and
-  // after an earlier commit.
+  // Ends the speculation and keeps the first `count` rows; `count` is clamped to [0, rows()].
+  // Throws kInternal, with nothing changed, if the live cache has moved, and after an earlier
+  // commit.
   void commit(std::int64_t count);
 
  private:

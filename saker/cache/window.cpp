@@ -33,7 +33,7 @@ bool WindowCache::can_trim(std::int64_t count) const {
 }
 
 std::vector<std::string> WindowCache::meta_state() const {
-  // In time order, so that the ring wraps where it ends.
+  // The rows are in time order, so the ring wraps at their end.
   const std::int64_t held = std::min<std::int64_t>(committed(), max_size_);
   std::vector<std::string> meta = {
       fmt::to_string(keep_),
@@ -47,7 +47,7 @@ std::vector<std::string> WindowCache::meta_state() const {
 
 Mask WindowCache::make_mask(int n, int window) const {
   if (n > 1) {
-    // All but one of max_size rows precede the first new one.
+    // Up to max_size - 1 rows precede the first new one.
     const int before = static_cast<int>(std::min<std::int64_t>(max_size_ - 1, offset()));
     const int limit = window > 0 ? window : max_size_;
     if (before + n > limit) {

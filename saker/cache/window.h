@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps the newest rows, `max_size` in all, and the first `keep` of a sequence always: the cache of
-// sliding layers (keep 0) and of sequences with a bounded memory. Unlike a ring buffer, rows stay
-// in time order and the result of a pass does not depend on how the rows were cut into passes.
+// Keeps `max_size` rows: the first `keep` of the sequence and the newest ones. For sliding layers
+// (keep 0) and sequences with bounded memory. Unlike in a ring buffer, rows stay in time order, and
+// results do not depend on how rows were cut into passes.
 
 #include "saker/cache/paged.h"
 
 namespace saker::cache {
 
-// Rows that stay at the beginning of a sequence where its memory is bounded, unless told otherwise
-// (mlx-lm's default): attention leans on them.
+// Default number of first rows that stay if a sequence's memory is bounded (as in mlx-lm);
+// attention relies on them.
 inline constexpr int kRotatingDefaultKeep = 4;
 
 class WindowCache final : public PagedCache {
@@ -27,9 +27,9 @@ class WindowCache final : public PagedCache {
   int keep() const { return keep_; }
 
   std::vector<std::string> meta_state() const override;
-  // Only while no row has been forgotten: offset < max_size.
+  // Only while no row has been dropped: offset < max_size.
   bool can_trim(std::int64_t count) const override;
-  // Over the rows as `update` gives them, oldest first.
+  // For rows in the order of `update`, oldest first.
   Mask make_mask(int n, int window) const override;
   std::unique_ptr<LayerCache> copy() const override;
 

@@ -16,7 +16,7 @@
 namespace saker::engine {
 namespace {
 
-// One name for a folder; that of the hub cache stays.
+// One key per folder; a name in the hub cache stays as it is.
 std::filesystem::path key_of(const std::filesystem::path& dir) {
   std::error_code unreadable;
   auto key = std::filesystem::weakly_canonical(dir, unreadable);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The adapters that requests name, each loaded when it is first asked for and then kept until
-// `kMaxAdapters` others were used since; those that run stay alive in any case. Or the one that is
-// part of the model's weights. Threading: the engine's thread.
+// Adapters that requests name. Each is loaded on first use and stays until `kMaxAdapters` others
+// were used more recently; adapters of running requests stay alive in any case. Alternatively, the
+// single adapter that is fused into the model's weights. Threading: the engine's thread.
 
 #include "saker/engine/request.h"
 #include "saker/engine/views.h"
@@ -22,19 +22,19 @@ namespace saker::engine {
 
 class Adapters {
  public:
-  static constexpr std::size_t kMaxAdapters = 16;  // And as many null adapters.
+  static constexpr std::size_t kMaxAdapters = 16;  // For null adapters as well, counted separately.
 
-  // The adapter in the model's weights, see adapters::load_fused: nothing but it at strength 1 can
-  // be used from now on. Its rows have its name and change nothing.
+  // Sets the adapter in the model's weights, see adapters::load_fused. From now on only this
+  // adapter at strength 1 can be used. Tokens that use it carry its identity and change nothing.
   void set_fused(const std::filesystem::path& dir, std::string identity);
 
-  // Throws as loading does, and kInvalidArgument for a scale that is not finite or what can't run
-  // beside a fused adapter.
+  // Throws what loading throws; kInvalidArgument for a scale that is not finite, and for any other
+  // adapter or strength beside a fused adapter.
   nn::AdapterUse use(const GenerateRequest& request, const models::Model& model);
 
   nn::AdapterUse use(const View& view, const models::Model& model);
 
-  // The adapter of a folder.
+  // Loads the adapter of a folder, unless it is kept.
   std::shared_ptr<const nn::Adapter> load(
       const std::filesystem::path& dir, const models::Model& model
   );
@@ -48,10 +48,10 @@ class Adapters {
 
   struct Kept {
     std::shared_ptr<const nn::Adapter> adapter;
-    std::uint64_t used = 0;  // When, in uses.
+    std::uint64_t used = 0;  // Time of the last use, counted in uses.
   };
 
-  // The adapter of this key, made by `make` unless it is kept.
+  // Returns the adapter of this key; calls `make` unless it is kept.
   template <typename Map, typename Make>
   std::shared_ptr<const nn::Adapter> keep(Map& map, const typename Map::key_type& key, Make make);
 

@@ -30,7 +30,7 @@ std::optional<text::Detokenizer> make_detokenizer(
   return tokenizer == nullptr ? std::nullopt : std::optional<text::Detokenizer>(*tokenizer);
 }
 
-// The end of a prompt decides whether its answer begins with thoughts. More than any marker takes.
+// The last tokens of a prompt decide if its answer begins with reasoning. Longer than any marker.
 constexpr std::size_t kPromptEnd = 32;
 
 std::optional<text::ReasoningSplitter> make_splitter(
@@ -110,7 +110,7 @@ void Answer::on_end(generate::SequenceEnd end) noexcept {
   }
 }
 
-// Each step is made whatever became of the ones before. Returns why the request failed, or nothing.
+// Runs each step even if earlier ones failed. Returns why the request failed, or null.
 std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   const auto attempt = [&end](const auto& step) {
     try {
@@ -120,7 +120,7 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
     }
   };
   attempt([&] { result_.stats = stats(end); });
-  attempt([&] { release_(end); });  // It may fail the request, too.
+  attempt([&] { release_(end); });  // May fail the request as well.
   if (end.reason != generate::EndReason::kFailed) {
     attempt([&] { flush(); });
   }
@@ -141,7 +141,7 @@ void Answer::tell_error(std::exception_ptr error) {
   std::exception_ptr typed = error;
   try {
     typed = typed_error(std::move(error));
-  } catch (...) {  // Without memory for it the handler gets what there is.
+  } catch (...) {  // No memory for it: pass on the current error.
     typed = std::current_exception();
   }
   handler_.on_error(std::move(typed));
@@ -176,7 +176,7 @@ void Answer::show_parts(const text::AnswerParts& parts) {
 
 void Answer::flush() {
   if (!stopped_ && detokenizer_) {
-    // What the detokenizer held back may complete a stop string.
+    // The detokenizer's pending text may complete a stop string.
     stopped_ = push(detokenizer_->finish());
     if (!stopped_) {
       show(stops_.flush());
@@ -194,7 +194,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
   const int cached_tokens = std::max(0, end.cached_tokens - rows_before_);
   const auto prompt_tokens = static_cast<int>(result_.prompt_tokens.size());
   const auto generated = static_cast<int>(result_.tokens.size());
-  // The stop token was chosen too, and the first token came with the prompt.
+  // A stop token was chosen too; the first token came with the prompt.
   const int steps = generated - (end.reason == generate::EndReason::kStopToken ? 0 : 1);
   return {
       .prompt_tokens = prompt_tokens,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One request while it runs: turns the tokens of a sequence into text, watches for stop strings,
-// and builds the result. Threading: the engine's thread.
+// One running request. Turns a sequence's tokens into text, watches for stop strings and builds the
+// result. Threading: the engine's thread.
 
 #include "saker/engine/engine.h"
 #include "saker/engine/request.h"
@@ -18,24 +18,25 @@
 
 namespace saker::engine {
 
-// Our own errors as they are, memory that ran out as kCapacity, all others as kInternal.
+// Returns a saker::Error unchanged, exhausted memory as kCapacity, everything else as kInternal.
 std::exception_ptr typed_error(std::exception_ptr error);
 
 class Answer : public generate::Listener {
  public:
-  // Called first at the end, with what the sequence leaves behind; may turn it into a failure.
+  // Called first at the end, with the sequence's context, cache and counts. May turn the end into a
+  // failure.
   using Release = std::function<void(generate::SequenceEnd& end)>;
 
   struct Setup {
     std::vector<std::int32_t> prompt;
-    int rows_before = 0;  // Of the sequence, before the prompt.
+    int rows_before = 0;  // Cached rows before the prompt.
     std::vector<std::string> stop;
     bool with_logprobs = false;
-    bool is_chat = false;  // An answer to messages, which may begin with thoughts.
+    bool is_chat = false;  // Answers messages, so it may begin with reasoning.
   };
 
-  // Without a tokenizer there is no text, only tokens. Throws kInvalidArgument for stop strings
-  // that cannot be matched, kUnsupported for any without a tokenizer.
+  // Without a tokenizer there are tokens, but no text. Throws kInvalidArgument for stop strings
+  // that cannot be matched, kUnsupported for any stop string without a tokenizer.
   Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release);
 
   void on_prompt(int done, int total) override;
@@ -43,7 +44,7 @@ class Answer : public generate::Listener {
   void on_end(generate::SequenceEnd end) noexcept override;
 
  private:
-  // Shows what is safe; whether a stop string was met.
+  // Shows the text that is safe to show. Returns true if a stop string was met.
   bool push(std::string_view piece);
   void show(const std::string& text);
   void show_parts(const text::AnswerParts& parts);

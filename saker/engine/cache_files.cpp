@@ -26,7 +26,7 @@ constexpr const char* kOwnKey = "saker";
 constexpr int kVersion = 2;
 constexpr int kSampledVersion = 1;
 
-// What we say of a file's rows.
+// Our metadata about a file's rows.
 struct OwnMetadata {
   load::ModelFingerprint model;
   std::string adapter;  // Empty: the base.
@@ -106,7 +106,7 @@ CacheFiles::Rows CacheFiles::load(
 ) {
   const load::PromptCache file = load::read_prompt_cache(path);
   const std::string what = quote_path(path);
-  OwnMetadata known;  // Nothing of other programs' files, whose rows are the base's.
+  OwnMetadata known;  // Empty for other programs' files: the base's rows.
   if (const auto own = file.metadata.find(kOwnKey); own != file.metadata.end()) {
     known = parse_own(own->second, what);
     require(

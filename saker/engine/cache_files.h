@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prompt-cache files of one model: rows to continue after, and rows to keep. Our own files say
-// which model they belong to (metadata "saker": fingerprint, adapter and the rows' token ids);
-// those of other programs are the base's, and must have this model's layers, heads and dimensions.
-// Threading: the engine's thread.
+// Prompt-cache files of one model: rows to continue after, and rows to keep. Our own files name
+// their model (metadata "saker": fingerprint, adapter and the rows' token ids). Files of other
+// programs count as files of the base model; they must have this model's layers, heads and
+// dimensions. Threading: the engine's thread.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/load/model_fingerprint.h"
@@ -24,24 +24,24 @@ class CacheFiles {
 
   struct Rows {
     cache::SequenceCache cache;
-    std::vector<std::int32_t> tokens;  // Of the last rows, as far as the file knows them.
+    std::vector<std::int32_t> tokens;  // The last rows' tokens, as far as the file knows them.
 
-    // Rows before those of `tokens`.
+    // Number of rows before those of `tokens`.
     std::int64_t unknown_rows() const {
       return cache.offset() - static_cast<std::int64_t>(tokens.size());
     }
   };
 
-  // `adapter` and its strength: see nn::adapter_identity. Throws what reading throws,
-  // kInvalidArgument for another model's or adapter's file, or rows of other bits.
+  // `adapter` includes its strength, see nn::adapter_identity. Throws what reading throws;
+  // kInvalidArgument for a file of another model or adapter, or of another `kv_bits`.
   Rows load(
       const std::filesystem::path& path,
       const models::Model& model,
       const models::CacheOptions& options,
       const std::string& adapter
   );
-  // Throws, before rows are made, what would keep `save` from writing them: see AtomicFile;
-  // kUnsupported for codes of a form that files lack.
+  // Checks before the pass that `save` will be able to write. Throws what AtomicFile throws, and
+  // kUnsupported for codes that files have no format for.
   static void check_save(
       const std::filesystem::path& path,
       const models::Model& model,
@@ -59,7 +59,7 @@ class CacheFiles {
   const load::ModelFingerprint& fingerprint();
 
   std::filesystem::path model_dir_;
-  std::optional<load::ModelFingerprint> fingerprint_;  // Made when first asked for.
+  std::optional<load::ModelFingerprint> fingerprint_;  // Computed on first use.
 };
 
 }  // namespace saker::engine

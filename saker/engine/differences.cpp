@@ -43,7 +43,7 @@ ViewDifference difference(const ViewScores& reference, const ViewScores& scores)
     try {
       result.next = score::divergence(*reference.next, *scores.next);
     } catch (const Error&) {
-      result.next.reset();  // Of a broken model.
+      result.next.reset();  // The model is broken.
     }
   }
   return result;
@@ -69,7 +69,7 @@ void add_z_scores(Differences& all, std::span<const View> views) {
 
 void add_ablation(Differences& all, std::span<const View> views) {
   if (!views.front().adapter.empty()) {
-    return;  // Divergences from something else.
+    return;  // The divergences are not from the base.
   }
   std::vector<double> strengths{0.0};
   std::vector<double> divergences{0.0};
@@ -79,7 +79,7 @@ void add_ablation(Differences& all, std::span<const View> views) {
       continue;
     }
     adapter = adapter.empty() ? views[i].adapter : adapter;
-    // "ft" and "1" are one point.
+    // "ft" and "1" are the same point.
     const bool is_new = std::ranges::find(strengths, views[i].strength) == strengths.end();
     if (views[i].adapter == adapter && is_new) {
       strengths.push_back(views[i].strength);

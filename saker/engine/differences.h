@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an adapter changes in one scored text: every view against the first one. Formulas:
+// An adapter's effect on one scored text: every view against the first one. Formulas:
 // docs/scoring.md. Plain C++.
 
 #include "saker/engine/request.h"
@@ -18,20 +18,20 @@ namespace saker::engine {
 
 struct ViewDifference {
   std::string view;
-  score::TokenLogprobs deltas = {};  // Per token, in nats: positive where it became more probable.
-  // Of the finite deltas, as all that follows; total.left_out says how many are not, and NaN that
-  // none is.
+  score::TokenLogprobs deltas = {};  // Per token, in nats; positive: more probable in this view.
+  // Computed from the finite deltas, as all members below. total.left_out counts the others; NaN:
+  // no delta is finite.
   score::Summary total = {};
-  double mean_change = 0.0;            // Mean of their absolute values.
+  double mean_change = 0.0;            // Mean of the absolute deltas.
   score::Interval mean_interval = {};  // 95 % of the mean delta, by bootstrap over tokens.
-  // Of the next-token distributions; none where they were not asked for or the model is broken.
+  // Between the next-token distributions. None if they were not requested or the model is broken.
   std::optional<score::Divergence> next = {};
-  // How far mean_change lies above that of the null views; none without two of them whose
-  // mean_change is finite, or for one.
+  // How far mean_change lies above that of the null views, in standard deviations. None for a null
+  // view, and with fewer than two null views whose mean_change is finite.
   std::optional<double> z = {};
 };
 
-// The divergence that a strength of the adapter gives.
+// Divergence from the base at one strength of the adapter.
 struct AblationPoint {
   double strength = 0.0;
   double divergence = 0.0;
@@ -40,10 +40,9 @@ struct AblationPoint {
 struct Differences {
   std::string reference;              // The first view.
   std::vector<ViewDifference> views;  // The others.
-  // Of the next-token JS over the strengths of the first adapter, where three or more
-  // different ones are there.
+  // Next-token JS over the strengths of the first adapter; needs three or more different strengths.
   std::optional<score::AblationCurve> ablation;
-  std::vector<AblationPoint> points = {};  // What the curve goes through, by strength.
+  std::vector<AblationPoint> points = {};  // Points of the curve, by strength.
 };
 
 // `views` are those of the request. Throws kInvalidArgument for fewer than two.

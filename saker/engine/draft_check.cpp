@@ -13,7 +13,7 @@ namespace saker::engine {
 
 namespace {
 
-// Ids may have gaps: looked for beyond the number of tokens by so much.
+// Ids may have gaps: checks this many ids beyond the number of tokens.
 constexpr int kGaps = 4096;
 
 std::string piece_of(const text::Tokenizer& tokenizer, std::int32_t id) {
@@ -33,7 +33,7 @@ bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draf
   for (std::int32_t id = 0; id < most + kGaps; ++id) {
     const std::string expected = piece_of(ours, id);
     const std::string got = piece_of(*theirs, id);
-    // Files name special tokens that no model has, for padding, say; only one of the two may.
+    // Some files name special tokens that the model lacks, such as padding; one of the two may.
     const bool agree = got == expected || (got.empty() && ours.is_special(id)) ||
                        (expected.empty() && theirs->is_special(id));
     require(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Whether a draft model speaks the target's tokens.
+// Checks that a draft model uses the target's tokens.
 
 #include "saker/engine/prompts.h"
 
@@ -9,8 +9,8 @@
 
 namespace saker::engine {
 
-// Compares the tokenizers: false where one of the two is missing. Throws kInvalidArgument, naming
-// what differs, unless they have the same tokens under the same ids.
+// Compares the tokenizers. Returns false if one of the two is missing. Throws kInvalidArgument,
+// naming the difference, unless both have the same tokens under the same ids.
 bool check_draft_tokens(const Prompts& target, const std::filesystem::path& draft);
 
 struct HeadSizes {
@@ -19,7 +19,7 @@ struct HeadSizes {
 };
 
 // `same_tokens`: the tokenizers were compared, so heads may be padded to different sizes. Throws
-// kInvalidArgument for others.
+// kInvalidArgument for any other difference in size.
 void check_draft_heads(
     const HeadSizes& sizes, bool same_tokens, const std::filesystem::path& draft
 );

@@ -35,7 +35,7 @@ namespace saker::engine {
 
 namespace {
 
-// A folder that is no model at all is told apart from a model that lacks a file.
+// A folder without config.json gets its own error: it is no model at all.
 void check_is_model(const std::filesystem::path& model_dir, const text::ModelTexts& texts) {
   require(
       texts.has("config.json"),
@@ -64,14 +64,14 @@ std::shared_ptr<const Prompts> load_prompts(
   return std::make_shared<const Prompts>(read_prompts(texts, options));
 }
 
-// Paths stay what they are; names lead to the hub's cache.
+// Existing paths stay unchanged; names are looked up in the hub cache.
 std::filesystem::path found_model(const std::filesystem::path& model) {
   std::error_code ignored;
   const bool is_path = !model.empty() && std::filesystem::exists(model, ignored);
   return is_path ? model : load::resolve_model(model.string());
 }
 
-// The texts of a model with an adapter in its weights.
+// The texts of a model, with those of the adapter fused into its weights, if any.
 std::shared_ptr<const Prompts> load_prompts(
     const std::filesystem::path& model_dir,
     const std::filesystem::path& fused_adapter,
@@ -87,12 +87,12 @@ std::shared_ptr<const Prompts> load_prompts(
   files["config.json"] = load::config_of(load::open_model_dir(model_dir));
   Prompts::Parts parts = read_prompts(text::ModelTexts(model_dir, std::move(files)), options);
   if (parts.text_error) {
-    throw Error(*parts.text_error);  // Tokens of its own are what such an adapter is for.
+    throw Error(*parts.text_error);  // Such an adapter exists for its own tokens.
   }
   return std::make_shared<const Prompts>(std::move(parts));
 }
 
-// The adapter that has to be part of the weights; empty: none.
+// The adapter that must be fused into the weights; empty: none.
 std::filesystem::path fused_adapter(
     const std::filesystem::path& model_dir, const EngineOptions& options
 ) {
@@ -134,8 +134,8 @@ Runner::PrefixOptions prefix_options(
   return result;
 }
 
-// Destroys an engine on another thread; the program's end waits for that. Where the system has no
-// thread to give, the engine stays: on its own thread it would wait for itself.
+// Destroys an engine on another thread; the program's end waits for that. If no thread can be
+// started, the engine is leaked: on its own thread it would wait for itself.
 void run_elsewhere(std::function<void()> destroy) {
   static std::mutex mutex;
   static std::vector<std::future<void>> leaving;
@@ -144,7 +144,7 @@ void run_elsewhere(std::function<void()> destroy) {
     return gone.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
   try {
-    leaving.reserve(leaving.size() + 1);  // What is started must have its place.
+    leaving.reserve(leaving.size() + 1);  // A started task must have its place.
     leaving.push_back(std::async(std::launch::async, std::move(destroy)));
   } catch (const std::exception& error) {
     spdlog::warn("an engine is not given back: {}", error.what());
@@ -222,7 +222,8 @@ class Engine::Impl {
     return std::move(loaded.model);
   }
 
-  // The draft, and the model's own head. REQUIRES: called after `load_model`, by the runner.
+  // Loads the draft, or hands over the model's own head. REQUIRES: called after `load_model`, by
+  // the runner.
   Runner::LoadDraft draft_loader(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
@@ -250,7 +251,7 @@ class Engine::Impl {
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
     const bool is_own = options.draft == load::find_draft(model_dir);
-    // The draft beside the base is made for the base's tokens.
+    // The draft beside the base knows the base's tokens only.
     const bool is_of_base = !fused_adapter_.empty() && is_own;
     if (options.draft.empty() || is_of_base) {
       return [this, is_of_base] {
@@ -280,9 +281,9 @@ class Engine::Impl {
   generate::BatchLimits limits_;
   ModelFacts facts_;
   models::ModelInfo target_;
-  std::unique_ptr<const models::MtpHead> mtp_;  // On its way to the runner.
+  std::unique_ptr<const models::MtpHead> mtp_;  // Until the runner takes it.
   std::filesystem::path fused_adapter_;         // Empty: none is in the weights.
-  std::string adapter_identity_;                // Of that.
+  std::string adapter_identity_;                // The identity of fused_adapter_.
   std::shared_ptr<const Prompts> prompts_;
   Runner runner_;
 };
@@ -333,7 +334,7 @@ void Engine::cancel(std::uint64_t id) {
 
 GenerateResult Engine::generate(GenerateRequest request) {
   impl_->runner().check_caller();
-  // Shared, since the engine's thread may still be leaving it when the caller has its value.
+  // Shared, because the engine's thread may still use it when the caller has its value.
   const auto promise = std::make_shared<std::promise<GenerateResult>>();
   EventHandler handler;
   handler.on_done = [promise](GenerateResult result) { promise->set_value(std::move(result)); };

@@ -28,7 +28,7 @@ std::string_view variable(const char* name) {
 
 using ColorSink = spdlog::sinks::stderr_color_sink_mt;
 
-// Names of files, tensors and models come from outside.
+// Names of files, tensors and models come from outside, so every message is made printable.
 class PrintableSink final : public ColorSink {
  public:
   using ColorSink::ColorSink;
@@ -45,7 +45,7 @@ class PrintableSink final : public ColorSink {
 
 void set_level(spdlog::level::level_enum level) {
   spdlog::set_level(level);
-  // When something happened is for those who look for it.
+  // Times are shown only at levels for debugging.
   spdlog::set_pattern(level < spdlog::level::warn ? "%H:%M:%S.%e %^%l:%$ %v" : "%^%l:%$ %v");
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How fast a model runs, as an engine measures it, and what the machine allows. Plain values; no
-// MLX.
+// A model's speed as an engine measures it, and the machine's limits. Plain values; no MLX.
 
 #include <vector>
 
@@ -12,9 +11,9 @@ struct BenchRequest {
   int prompt_tokens = 512;
   int generation_tokens = 128;
   int batch = 1;
-  int depth = 0;  // Rows cached before the prompt's measurement starts to generate.
+  int depth = 0;  // Cached rows before the measured tokens.
   int repetitions = 5;
-  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits; 32: float32.
+  int kv_bits = 16;  // 8 or 4: cached rows are codes of this many bits; 32: float32.
 };
 
 struct BenchResult {
@@ -22,8 +21,7 @@ struct BenchResult {
   std::vector<double> generation_tps;
 };
 
-// What the machine can do at most, measured now with the engine's threads; 0: it has no such
-// instructions.
+// The machine's peak rates, measured now with the engine's threads. 0: it has no such instructions.
 struct MachineLimits {
   double read_gbps = 0.0;
   double f32_gflops = 0.0;

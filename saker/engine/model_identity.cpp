@@ -31,7 +31,7 @@ std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
   for (const auto& item : std::filesystem::directory_iterator(model_dir)) {
     const auto& path = item.path();
     const auto name = path.filename();
-    // The latter two say what the weights mean.
+    // The two configuration files say how to read the weights.
     if (path.extension() == ".safetensors" || name == "config.json" ||
         name == "hf_quant_config.json") {
       files.push_back(path);
@@ -50,7 +50,7 @@ std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
   return sum.value();
 }
 
-// Of the program or library that this code is in.
+// Checksum of the program or library that contains this code.
 std::uint64_t build_checksum() {
   Dl_info info{};
   const bool found = dladdr(reinterpret_cast<const void*>(&model_identity), &info) != 0;

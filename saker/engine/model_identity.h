@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What rows of a cache depend on besides tokens and request, as a text for keys of files: all bytes
-// of configuration and weights, the build with its kernels, the instruction set they use.
+// The model's part of cached rows' keys, as a text. It covers all bytes of configuration and
+// weights, the build with its kernels, and the instruction set.
 
 #include <filesystem>
 #include <string>

@@ -30,7 +30,7 @@ class Moments {
 
   double mean() const { return mean_; }
 
-  // Of the mean; 0 of a single number.
+  // Standard error of the mean; 0 for a single number.
   double standard_error() const {
     const auto count = static_cast<double>(count_);
     return count_ > 1 ? std::sqrt(squares_ / (count - 1) / count) : 0.0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A look at a model before much is measured with it: views that give numbers which are not finite
-// make every later figure worthless.
+// A check before long measurements: views that give non-finite numbers make all later results
+// worthless.
 
 #include "saker/engine/engine.h"
 
@@ -13,7 +13,7 @@ namespace saker::engine {
 
 struct Preflight {
   bool ok = true;
-  std::string reason = {};  // One line that names the view; empty when all is well.
+  std::string reason = {};  // One line that names the view; empty if ok.
 };
 
 // Runs the prompt "hello" (token 0 without a tokenizer) in each view and checks its 8 best next

@@ -40,8 +40,8 @@ void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
   );
 }
 
-// What is too long for the context is said before all of it is encoded, which takes seconds and
-// gigabytes for the longest texts.
+// Reports a text that is too long for the context before encoding all of it, which takes seconds
+// and gigabytes for the longest texts.
 std::vector<std::int32_t> encode_within(
     const text::Tokenizer& tokenizer,
     const std::string& text,
@@ -64,7 +64,7 @@ std::vector<std::int32_t> encode_within(
   return ids;
 }
 
-// Gemma 4's files name the tokens that stand for images and sounds.
+// Gemma 4's files suppress the tokens that stand for images and sounds.
 std::vector<std::int32_t> suppressed_by(const Json& value) {
   std::vector<std::int32_t> ids;
   const auto check = [](bool holds, const Json& got) {
@@ -88,7 +88,7 @@ int count_of(const Json& config, std::string_view name) {
   return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
 
-// Sets one option by the file's member of this name, which is there.
+// Sets one option from the file's member of this name, which exists.
 struct SamplingField {
   std::string_view name;
   void (*set)(sample::SamplingOptions& options, const Json& config);
@@ -124,7 +124,7 @@ constexpr SamplingField kSamplingFields[] = {
 RecommendedSampling sampling_from(const Json& generation_config) {
   RecommendedSampling result;
   result.options.temperature = 0.0;
-  result.options.repetition_context_size = 0;  // Who writes these files means all tokens.
+  result.options.repetition_context_size = 0;  // Such files mean all tokens.
   for (const SamplingField& field : kSamplingFields) {
     if (!json_has(generation_config, field.name)) {
       continue;

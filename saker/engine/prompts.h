@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The text side of a model: requests become token ids, and what ends or shapes an answer is read
-// from the model's files. Immutable; all members may be called from any thread.
+// The text side of a model. It encodes requests as token ids and reads from the model's files what
+// ends or shapes an answer. Immutable; all members may be called from any thread.
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
@@ -23,58 +23,57 @@
 
 namespace saker::engine {
 
-// Tokens to score and where scoring starts.
+// The tokens to score and the first scored one.
 struct ScorePrompt {
   std::vector<std::int32_t> tokens;
   int first_scored = 1;
   bool boundary_merged = false;
-  bool first_token_unscored = false;  // The prompt is empty, so that nothing is before it.
+  bool first_token_unscored = false;  // The prompt is empty, so nothing is before it.
 };
 
 class Prompts {
  public:
   struct Parts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
-    std::optional<Error> text_error;  // Why there is none; who needs no text never meets it.
+    std::optional<Error> text_error;  // Why there is no tokenizer; thrown only when text is needed.
     std::optional<text::ChatTemplate> chat_template;
     std::vector<std::int32_t> eos_tokens;
-    // Named by the tokenizer's configuration: "bos_token" ...
+    // By their names in the tokenizer's configuration: "bos_token" and so on.
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
-    std::vector<std::string> warnings;  // One line each: what is wrong with files, and left out.
+    std::vector<std::string> warnings;  // One line each: defects in files, which were left out.
   };
 
-  // Texts without tokenizer.json have no tokenizer, and broken ones a `text_error`.
-  // Throws what load_eos_tokens throws.
+  // Texts without tokenizer.json have no tokenizer; broken ones have a `text_error`. Throws what
+  // load_eos_tokens throws.
   static Parts read(const text::ModelTexts& texts);
 
   explicit Prompts(Parts parts);
 
   // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
-  // without a template and for text without a tokenizer.
-  // A long text of more tokens than `context` is not read to its end, kInvalidArgument; 0: no
-  // bound.
+  // without a template and for text without a tokenizer. `context` > 0: a text with more tokens
+  // than that throws kInvalidArgument, and a long one is not read to its end. 0: no limit.
   std::vector<std::int32_t> encode(const GenerateRequest& request, std::int64_t context = 0) const;
   ScorePrompt encode(const ScoreRequest& request, std::int64_t context = 0) const;
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
 
-  // Throws what is wrong with the model's texts: kUnsupported without a tokenizer.
+  // Throws what is wrong with the model's texts; kUnsupported if there is no tokenizer.
   const text::Tokenizer& tokenizer_for_text() const;
 
   const text::ChatTemplate* chat_template() const;
 
-  // The token that the tokenizer's configuration names so. Answers end with any of `eos_tokens`.
+  // The token of this name in the tokenizer's configuration. Any of `eos_tokens` ends an answer.
   std::optional<std::int32_t> special_token(std::string_view name) const;
 
   const std::vector<std::int32_t>& eos_tokens() const { return parts_.eos_tokens; }
 
-  // What xtc never removes: EOS and, with a tokenizer, the line break, which it encodes.
+  // Tokens that xtc never removes: EOS and, with a tokenizer, the tokens of a line break.
   std::vector<std::int32_t> xtc_exempt() const;
 
-  // The tokens at which repetitions end for dry: none without that option or a tokenizer. Remembers
-  // the last answer, since a search takes a while. Thread-safe.
+  // The tokens at which repetitions end for dry; none without that option or a tokenizer. Remembers
+  // its last result, because the search takes a while. Thread-safe.
   std::vector<std::int32_t> dry_breakers(const GenerateRequest& request) const;
 
   const sample::SamplingOptions& recommended_sampling() const {
@@ -89,15 +88,15 @@ class Prompts {
   Parts parts_;
   mutable std::mutex breakers_mutex_;
   mutable std::vector<std::string> breaker_texts_;
-  mutable std::vector<std::int32_t> breakers_;  // What holds them.
+  mutable std::vector<std::int32_t> breakers_;  // The tokens that contain breaker_texts_.
 };
 
 struct RecommendedSampling {
   sample::SamplingOptions options;
-  std::vector<std::string> warnings;  // Of members that are not used, since they make no sense.
+  std::vector<std::string> warnings;  // Members of the file that make no sense and are not used.
 };
 
-// What a generation_config.json asks for, an object, over the defaults.
+// Sampling options of a generation_config.json, over the defaults. REQUIRES: an object.
 RecommendedSampling sampling_from(const Json& generation_config);
 
 }  // namespace saker::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What programs ask of an engine, and what they get. Plain values; no MLX.
+// Requests to an engine, and its results. Plain values; no MLX.
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
@@ -25,7 +25,7 @@
 
 namespace saker::engine {
 
-// Of max_tokens: an answer ends by itself or where the model's context ends.
+// For max_tokens: an answer ends by itself or where the model's context ends.
 inline constexpr int kNoTokenLimit = -1;
 
 struct GenerateRequest {
@@ -34,39 +34,39 @@ struct GenerateRequest {
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
   std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools;              // For the template, with messages.
-  std::optional<bool> thinking;           // Before the answer; none: as the template has it.
-  Json template_kwargs = Json::object();  // More of its variables, such as enable_thinking.
+  std::optional<Json> tools;     // For the template, with messages.
+  std::optional<bool> thinking;  // Reasoning before the answer; none: the template's default.
+  Json template_kwargs = Json::object();  // More template variables, such as enable_thinking.
 
   int max_tokens = 256;  // Or kNoTokenLimit.
   sample::SamplingOptions sampling;
-  // With sampling.dry_multiplier: tokens whose text holds one of these end a repetition.
+  // For sampling.dry_multiplier: a token whose text contains one of these ends a repetition.
   std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;
-  int logprobs = -1;  // Per token: its log-probability and this many best alternatives; -1: none.
+  int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
   Speculate speculate = Speculate::kDefault;
   bool accept_by_rejection = false;   // See generate::Acceptance.
-  int draft_depth = kAutoDraftDepth;  // Draft tokens of one pass at most; auto: as many as pay.
-  // A folder with an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. Its change
-  // is scaled: 0 is the base, 1 the fine-tune.
+  int draft_depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
+  // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
+  // is its strength: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter;
   double adapter_scale = 1.0;
-  std::optional<NullView> adapter_null = {};  // Noise in the adapter's shape instead of it.
-  int max_kv_size = 0;  // > 0: keeps that many cached rows (the first 4 always).
-  int kv_bits = 16;     // 8 or 4: cached rows are codes of so many bits; 32: float32.
-  // Continues what this session's cache holds where the prompt agrees with it; 0: no session.
+  std::optional<NullView> adapter_null = {};  // Replaces the adapter by noise in its shape.
+  int max_kv_size = 0;  // > 0: keeps this many cached rows (always the first 4).
+  int kv_bits = 16;     // 8 or 4: cached rows are codes of this many bits; 32: float32.
+  // Reuses this session's cached rows as far as the prompt agrees with them; 0: no session.
   std::uint64_t session = 0;
-  // A prompt-cache file after whose rows the prompt continues: text is then encoded without special
-  // tokens. Made with the same adapter, scale, max_kv_size and kv_bits. Not with a session.
+  // Prompt-cache file whose rows the prompt continues; text is then encoded without special tokens.
+  // It must be made with the same adapter, scale, max_kv_size and kv_bits. Not with a session.
   std::filesystem::path cache_in;
-  // Where to keep the rows of prompt and answer; the last token's row may be absent.
+  // File that takes the rows of prompt and answer; the last token's row may be missing.
   std::filesystem::path cache_out;
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
 
-// As records and bindings spell it.
+// The names in records and bindings.
 constexpr std::string_view finish_reason_name(FinishReason reason) {
   switch (reason) {
     case FinishReason::kStop:
@@ -87,59 +87,59 @@ struct TokenLogprob {
 
 struct GenerateStats {
   int prompt_tokens = 0;
-  int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
+  int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
   double prompt_tps = 0.0;
   int generation_tokens = 0;
   double generation_tps = 0.0;
   double time_to_first_token_s = 0.0;
-  std::size_t peak_memory_bytes = 0;  // Of the process.
-  std::string drafter = "none";       // As in kSpeculateNames.
-  int rounds = 0;                     // Passes that checked draft tokens,
-  int drafted = 0;                    // how many in all,
-  int accepted = 0;                   // and how many were right.
-  std::string caches;                 // What the layers hold at the end, see cache/summary.h.
+  std::size_t peak_memory_bytes = 0;  // The process's peak.
+  std::string drafter = "none";       // A name of kSpeculateNames.
+  int rounds = 0;                     // Passes that checked draft tokens.
+  int drafted = 0;                    // Draft tokens in all rounds.
+  int accepted = 0;                   // Draft tokens that were right.
+  std::string caches;                 // The layers' content at the end, see cache/summary.h.
 };
 
 struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
-  std::vector<std::int32_t> tokens;  // Without the EOS that stopped.
+  std::vector<std::int32_t> tokens;  // Without the EOS that ended it.
   std::string text;                  // Without the stop string; empty without a tokenizer.
-  // Of an answer to messages: `text` in two, see text/reasoning.h.
+  // Answers to messages only: `text` in two parts, see text/reasoning.h.
   std::optional<text::AnswerParts> parts = {};
   FinishReason finish_reason = FinishReason::kLength;
-  std::vector<TokenLogprob> logprobs;  // One per token when asked for.
+  std::vector<TokenLogprob> logprobs;  // One per token, if requested.
   GenerateStats stats;
 };
 
-// Of the rows that requests share, since the engine was loaded.
+// Counts of the prefix cache since the engine was loaded.
 struct PrefixCacheStats {
   std::int64_t lookups = 0;          // Prompts that were looked up.
-  std::int64_t hits = 0;             // Of these, found at least one row.
-  std::int64_t prompt_tokens = 0;    // Of all prompts looked up.
-  std::int64_t restored_tokens = 0;  // Of these, not run again.
+  std::int64_t hits = 0;             // Lookups that found at least one row.
+  std::int64_t prompt_tokens = 0;    // In all prompts looked up.
+  std::int64_t restored_tokens = 0;  // Prompt tokens that did not run again.
   std::int64_t loaded_tokens = 0;    // Rows that came back from the folder.
   std::int64_t evictions = 0;
   std::size_t bytes = 0;  // Held now.
 };
 
 struct ScoreRequest {
-  // Either a text, prompt and completion, a prompt alone (only its next token), or the same as
-  // tokens.
+  // The input: a text, a prompt with its completion, or a prompt alone (only its next token). Each
+  // may also be given as tokens.
   std::optional<std::string> text = {};
   std::optional<std::string> prompt = {};
   std::optional<std::string> completion = {};
   std::optional<std::vector<std::int32_t>> tokens = {};
   std::vector<std::int32_t> prompt_tokens = {};  // Not scored, only seen.
-  int kv_bits = 16;  // 8 or 4: cached rows are codes of so many bits; 32: float32.
+  int kv_bits = 16;  // 8 or 4: cached rows are codes of this many bits; 32: float32.
   int top_k = 0;     // > 0: the next-token distribution after the last token.
-  // > 0: a sequence longer than the model's context is scored in windows of the context's length
-  // that move by this many tokens, see windows.h. 0: it is refused, unless without top_k a last
-  // token more is only scored.
+  // > 0: a sequence longer than the model's context is scored in windows of that length, which move
+  // by this many tokens (windows.h). 0: such a sequence is refused. Without top_k it may have one
+  // token more than the context, because the last one is only scored.
   int stride = 0;
   std::vector<View> views = {};  // None: the base alone.
-  // Empty, or takes the logits [vocab_size] of a view after each token, float32 and as the head
-  // gives them. Called on the engine's threads, several at a time; each row comes once, unless what
-  // ran together failed and runs again.
+  // Takes a view's logits [vocab_size] after each token, float32, as the head computes them; may be
+  // empty. Called on the engine's threads, several at a time. Each row comes once, unless a batch
+  // failed and runs again.
   std::function<void(std::size_t view, std::size_t row, std::span<const float> logits)>
       take_logits = {};
 };
@@ -149,7 +149,7 @@ inline ScoreRequest logprob_of(std::string prompt, std::string completion) {
   return {.prompt = std::move(prompt), .completion = std::move(completion)};
 }
 
-// The log-probability of every token of a text after those before it.
+// The log-probability of every token of a text, given the tokens before it.
 inline ScoreRequest rolling_logprob(std::string text) {
   return {.text = std::move(text)};
 }
@@ -159,11 +159,11 @@ inline ScoreRequest next_token_dist(std::string prompt, int top_k = 256) {
   return {.prompt = std::move(prompt), .top_k = top_k};
 }
 
-// What one view of the model gives to the tokens.
+// One view's scores of the tokens.
 struct ViewScores {
-  std::string view = {};  // As it was asked for.
+  std::string view = {};  // As it was requested.
   std::vector<std::optional<double>> logprobs = {
-  };  // Per token; none for the first and those of the prompt.
+  };  // Per token; none for the first token and the prompt's.
   double sum = 0.0;  // Over the scored tokens.
   double mean = 0.0;
   bool is_greedy = false;  // Every scored token was the most probable one.
@@ -173,11 +173,11 @@ struct ViewScores {
 struct ScoreResult {
   std::vector<std::int32_t> tokens = {};  // All, prompt first; none for an empty text without BOS.
   bool boundary_merged = false;           // A token spans the border of prompt and completion.
-  bool first_token_unscored = false;      // The completion's first token has nothing before it.
+  bool first_token_unscored = false;      // Nothing is before the completion's first token.
   std::vector<ViewScores> views = {};     // At least one.
 };
 
-// Of one request among several.
+// The outcome of one request among several.
 using ScoreOutcome = std::variant<ScoreResult, Error>;
 
 }  // namespace saker::engine

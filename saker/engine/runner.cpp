@@ -20,7 +20,7 @@
 
 namespace saker::engine {
 
-// A request on its way to the engine's thread; encoded on the caller's.
+// A request for the engine's thread, already encoded on the caller's thread.
 struct Runner::Submission {
   std::uint64_t id = 0;
   GenerateRequest request;
@@ -99,7 +99,7 @@ Runner::Runner(
 }
 
 Runner::~Runner() {
-  // What a handler submits after that is refused: it would run to its end.
+  // Refuses requests that handlers submit from now on: they would run to their end.
   jobs_.close_after([this] {
     while (!running_.empty()) {
       const std::uint64_t id = running_.begin()->second;
@@ -220,7 +220,7 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
   }
   loaded.set_value();
   serve();
-  // MLX's arrays must go on the thread that made them.
+  // MLX arrays must be destroyed on the thread that made them.
   generator_.reset();
   sessions_ = {};
   prefixes_.reset();
@@ -243,7 +243,7 @@ void Runner::serve() {
         generator_->step();
       }
     } catch (const std::exception& error) {
-      // A handler of a request that could not begin threw: others go on.
+      // The handler of a request that could not start threw; other requests continue.
       spdlog::error("engine: {}", error.what());
     } catch (...) {
       spdlog::error("engine: a handler threw");
@@ -258,7 +258,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.adapter = adapters_.use(request, *model_);
   sequence.max_kv_size = request.max_kv_size;
   sequence.kv_bits = request.kv_bits;
-  // Bound, bits and adapter shape what rows attend to and hold.
+  // Bound, bits and adapter change what rows contain and attend to.
   sequence.prefix_key = fmt::format(
       "{}max_kv_size={} kv_bits={} adapter={}",
       prefix_key_,
@@ -297,7 +297,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
         request.cache_in, *model_, options, nn::adapter_identity(sequence.adapter)
     );
     sequence.unknown_rows = rows.unknown_rows();
-    // Rows of a file may have other bits than ours: they are not shared.
+    // A file's rows may have other bits than ours, so they are not shared.
     sequence.prefix_key.clear();
     sequence.prompt.insert(sequence.prompt.begin(), rows.tokens.begin(), rows.tokens.end());
     sequence.cache = std::move(rows.cache);
@@ -321,7 +321,7 @@ void Runner::start(Submission& submission) {
   const EventHandler handler = submission.handler;
   const std::uint64_t session = request.session;
   bool taken = false;
-  std::optional<cache::SequenceCache> kept;  // The session's rows until the request has begun.
+  std::optional<cache::SequenceCache> kept;  // The session's rows until the request starts.
   try {
     generate::SequenceRequest sequence = make_sequence(submission);
     const std::size_t file_rows = sequence.prompt.size() - submission.prompt.size();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The engine's thread: it alone touches MLX, the model and all caches. Others hand it jobs through
-// a queue; between two jobs it runs steps of the batch while there is something to generate. All
-// members may be called from any thread but the engine's own.
+// The engine's thread. Only this thread touches MLX, the model and all caches. Others hand it jobs
+// through a queue; between jobs it runs steps of the batch while there is something to generate.
+// All members may be called from any thread but the engine's own.
 
 #include "saker/base/error.h"
 #include "saker/base/thread_queue.h"
@@ -38,11 +38,11 @@ class Runner {
 
   struct PrefixOptions {
     cache::PrefixCacheOptions cache;  // A byte budget of 0: no rows are shared.
-    std::string key;                  // Stands for the model, where rows outlive the engine.
+    std::string key;                  // Identifies the model, where rows outlive the engine.
   };
 
   // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
-  // need the model's folder. `load_draft`: of a draft, after the model; empty: none.
+  // need `model_dir`. `load_draft` loads a draft after the model; empty: none.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
@@ -53,31 +53,31 @@ class Runner {
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
-  ~Runner();  // Cancels what still runs and waits. REQUIRES: not on the engine's thread.
+  ~Runner();  // Cancels all requests and waits. REQUIRES: not on the engine's thread.
 
-  // Requests that cannot run end by the handler's `on_error`, on the engine's thread.
+  // A request that cannot run ends with the handler's `on_error`, on the engine's thread.
   std::uint64_t submit(GenerateRequest request, EventHandler handler);
   void cancel(std::uint64_t id);
   std::uint64_t open_session();
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
 
-  // Another one for each runner of the process.
+  // Unique among the runners of the process.
   std::uint64_t id() const { return id_; }
 
-  // Of the model, in tokens.
+  // The model's context, in tokens.
   std::int64_t context_length() const { return context_length_; }
 
-  // What drafts for requests that ask for nothing else, as in kSpeculateNames.
+  // Drafter of requests that name none; a name of kSpeculateNames.
   const std::string& drafter() const { return drafter_; }
 
-  // Whether a handler asks.
+  // True in a handler.
   bool is_own_thread() const;
 
-  // For what waits for the engine's thread: throws kInvalidArgument there, in a handler.
+  // Called by members that wait for the engine's thread. Throws kInvalidArgument in a handler.
   void check_caller() const;
 
-  // REQUIRES: on the engine's thread, as jobs of `call` are.
+  // REQUIRES: on the engine's thread, where jobs of `call` run.
   Adapters& adapters() { return adapters_; }
 
   // Runs `job(model)` on the engine's thread and waits; throws what it throws, as saker::Error.
@@ -85,7 +85,7 @@ class Runner {
   auto call(Job job) {
     using Value = decltype(job(std::declval<const models::Model&>()));
     check_caller();
-    // Shared, since the engine's thread may still be leaving it when the caller has its value.
+    // Shared, because the engine's thread may still use it when the caller has its value.
     const auto promise = std::make_shared<std::promise<Value>>();
     std::future<Value> future = promise->get_future();
     const bool queued = jobs_.push([this, promise, &job] {
@@ -107,18 +107,18 @@ class Runner {
  private:
   struct Submission;
 
-  // Where the rows of a request go at its end.
+  // Where a request's rows go at its end.
   struct CacheOut {
     std::filesystem::path path;     // Empty: nowhere.
     std::string adapter;            // See nn::adapter_identity.
-    std::int64_t unknown_rows = 0;  // Before those whose tokens are known.
+    std::int64_t unknown_rows = 0;  // Rows before the ones whose tokens are known.
   };
 
   void run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded);
   void serve();
   void start(Submission& submission);
   generate::Drafters make_drafters() const;
-  // The request for the generator; takes the session's or the file's rows.
+  // Builds the generator's request; takes the rows of the session or the file.
   generate::SequenceRequest make_sequence(const Submission& submission);
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
@@ -126,11 +126,11 @@ class Runner {
   std::shared_ptr<const Prompts> prompts_;
   generate::BatchLimits limits_;
   std::int64_t context_length_ = 0;  // Set before the constructor ends.
-  std::string drafter_;              // The same.
+  std::string drafter_;              // Set before the constructor ends.
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<std::function<void()>> jobs_;
 
-  // Of the engine's thread.
+  // Only for the engine's thread.
   std::unique_ptr<const models::Model> model_;
   load::LoadedDraft draft_;
   std::optional<cache::PrefixCache> prefixes_;

@@ -123,7 +123,7 @@ class ScoreInstruments::State {
     ViewScores scores;
   };
 
-  // One line, flushed, so that a run that dies leaves what it did.
+  // Writes one line and flushes it, so a run that dies leaves a complete trace.
   void write_trace(const ScoreCall& call, double wall_s, bool hit) {
     if (!trace_.is_open()) {
       return;
@@ -149,7 +149,7 @@ class ScoreInstruments::State {
 
   mutable std::mutex mutex_;
   std::size_t most_;
-  std::list<Entry> entries_;  // The latest used first.
+  std::list<Entry> entries_;  // Most recently used first.
   std::map<std::string, std::list<Entry>::iterator, std::less<>> index_;
   std::string probe_;
   std::filesystem::path trace_path_;

@@ -17,21 +17,21 @@
 namespace saker::engine {
 namespace {
 
-// Tokens of all windows of a text: they are in memory together.
+// Limit for the tokens of all windows of a text, which are in memory together.
 constexpr std::int64_t kMaxWindowTokens = std::int64_t{1} << 24;
 
 using score::ScoreJob;
 using score::TokenScores;
 
-// A request on its way.
+// A request while it is prepared and run.
 struct Plan {
   ScorePrompt prompt;
   std::vector<ScoreJob> windows;         // Usually one.
-  std::vector<int> first_tokens;         // Of the windows.
-  std::vector<int> first_rows;           // Of the windows: rows that none before has.
+  std::vector<int> first_tokens;         // First token of each window.
+  std::vector<int> first_rows;           // First row of each window that no earlier one has.
   std::vector<View> views;               // At least one.
-  std::vector<nn::AdapterUse> adapters;  // Of the views.
-  // Of the views: how they are traced, and what is known of them. Empty without instruments.
+  std::vector<nn::AdapterUse> adapters;  // One per view.
+  // Per view: its trace record, and its known scores. Empty without instruments.
   std::vector<ScoreCall> calls;
   std::vector<std::optional<ViewScores>> known;
 
@@ -74,7 +74,7 @@ void look_up(
         .top_k = request.top_k,
         .prompt_hash = checksum(std::as_bytes(std::span(plan.prompt.tokens))),
     });
-    // Kept scores have no logits.
+    // Stored scores have no logits.
     plan.known.push_back(request.take_logits ? std::nullopt : instruments.find(plan.calls.back()));
   }
 }
@@ -87,7 +87,7 @@ Error as_error(const std::exception_ptr& error) {
   }
 }
 
-// Those of a window that no window before has, up to the row that the next one has.
+// Passes on a window's logits that no earlier window has, up to the row that the next one has.
 score::TakeLogits logits_of(
     const Plan& plan, const ScoreRequest& request, std::size_t view, std::size_t window
 ) {
@@ -105,7 +105,7 @@ score::TakeLogits logits_of(
   };
 }
 
-// Each window in each view that is not known, a view after the other.
+// Adds each window of each view that is not known, view by view.
 void add_jobs(const Plan& plan, const ScoreRequest& request, std::vector<ScoreJob>& jobs) {
   for (std::size_t i = 0; i < plan.views.size(); ++i) {
     for (std::size_t at = 0; at < plan.windows.size() && plan.runs(i); ++at) {
@@ -134,7 +134,7 @@ void add_window(Plan& plan, const ScoreRequest& request, const Window& window) {
   plan.first_rows.push_back(std::max(static_cast<int>(window.scored) - 1, 0));
 }
 
-// One, or windows of the context's length that move by `stride`.
+// Makes one window, or windows of the context's length that move by `stride`.
 void make_windows(Plan& plan, const ScoreRequest& request, const models::ModelInfo& info) {
   const std::int64_t context = info.context_length;
   const std::vector<std::int32_t>& tokens = plan.prompt.tokens;
@@ -242,7 +242,7 @@ class Batch {
         outcomes_(requests.size()) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       try {
-        // Windows may move over more than the context.
+        // Windows may cover more than the context.
         plans_[i].prompt = prompts.encode(requests[i], requests[i].stride > 0 ? 0 : context);
         encoded_.push_back(i);
       } catch (...) {
@@ -251,9 +251,9 @@ class Batch {
     }
   }
 
-  // On the engine's thread.
+  // Runs on the engine's thread.
   std::vector<ScoreOutcome> run(const models::Model& model, Adapters& adapters) {
-    std::map<int, std::vector<std::size_t>> by_bits;  // One kind of cache each.
+    std::map<int, std::vector<std::size_t>> by_bits;  // Each needs its own kind of cache.
     for (const std::size_t i : encoded_) {
       try {
         finish_plan(plans_[i], requests_[i], model, adapters);
@@ -272,7 +272,7 @@ class Batch {
   }
 
  private:
-  // Those that fail together may still run alone.
+  // Requests that fail together run again one by one.
   void run_or_split(const models::Model& model, std::span<const std::size_t> indices) {
     try {
       run_together(model, indices);
@@ -335,7 +335,7 @@ class Batch {
   ScoreInstruments* instruments_;  // May be null.
   std::span<const ScoreRequest> requests_;
   std::vector<Plan> plans_;
-  std::vector<std::size_t> encoded_;  // Requests that have tokens.
+  std::vector<std::size_t> encoded_;  // Requests that were encoded.
   std::vector<ScoreOutcome> outcomes_;
 };
 

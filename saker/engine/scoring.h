@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Score requests as batches of the scorer: encoding, windows over sequences that are longer than
-// the model's context, and an outcome for each request. Threading: any thread but the engine's.
+// Runs score requests as batches of the scorer: encoding, windows over sequences longer than the
+// model's context, and one outcome per request. Threading: any thread but the engine's.
 
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
@@ -14,7 +14,7 @@
 
 namespace saker::engine {
 
-// `instruments`: null, or what knows results of earlier calls and counts this one.
+// `instruments`: null, or a cache of earlier results, which also counts this call.
 std::vector<ScoreOutcome> score_requests(
     Runner& runner,
     const Prompts& prompts,

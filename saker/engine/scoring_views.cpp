@@ -10,7 +10,7 @@
 
 namespace saker::engine {
 
-// What all views of one ScoringViews share.
+// The common state of all views of one ScoringViews.
 struct ScoringView::Shared {
   Engine& engine;
   ScoreInstruments* instruments;
@@ -19,7 +19,7 @@ struct ScoringView::Shared {
   std::optional<std::string> active = {};  // The id of the view in the single slot.
 };
 
-// Held in the single slot.
+// The single slot, held by a view.
 struct ScoringView::Slot {
   std::shared_ptr<Shared> shared;
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // Views as objects, for programs that ask one view at a time. Any number may be held at once, from
-// any thread; a program that wants to find out where it mixes them up asks for a single slot, as
-// backends that switch one model have it.
+// any thread. To find places that mix views up, a program can request a single slot, as in backends
+// that switch one model.
 //
 //   ScoringViews views(*engine, {{"", "path/to/adapter"}});
 //   const double delta = views.enter("ft").logprob_of(p, c) - views.enter("base").logprob_of(p, c);
@@ -27,19 +27,19 @@ enum class ViewSlots : std::uint8_t {
 // One view while it is held. Movable; the object that made it must outlive it.
 class ScoringView {
  public:
-  const std::string& key() const { return view_.key; }  // As it was asked for.
+  const std::string& key() const { return view_.key; }  // As it was requested.
 
   std::string id() const { return view_id(view_); }  // "base", "ft", "scaled_0.50", "null_7", ...
 
-  // These throw the request's error. The sum of log p of the completion's tokens, in nats. Throws
-  // kInvalidArgument for a prompt without tokens, after which the first of them can't be scored.
+  // Sum of log p over the completion's tokens, in nats. Throws the request's error, as all below;
+  // kInvalidArgument for a prompt without tokens, since nothing is before the first scored one.
   double logprob_of(std::string prompt, std::string completion) const;
   // log p of every token but the first; none for fewer than two tokens.
   ScoreResult rolling_logprob(std::string text) const;
   // Throws kInvalidArgument for top_k < 1.
   score::NextDistribution next_token_dist(std::string prompt, int top_k = 256) const;
-  // Many requests in common passes; their own views are ignored. What fails is an Error in its
-  // place.
+  // Many requests in common passes; their own views are ignored. A failed request has an Error in
+  // its place.
   std::vector<ScoreOutcome> score(std::vector<ScoreRequest> requests) const;
   GenerateResult generate(GenerateRequest request) const;
 
@@ -53,12 +53,12 @@ class ScoringView {
 
   View view_;
   std::shared_ptr<Shared> shared_;
-  std::unique_ptr<Slot, void (*)(Slot*)> slot_;  // Released when the view goes.
+  std::unique_ptr<Slot, void (*)(Slot*)> slot_;  // Released with the view.
 };
 
 class ScoringViews {
  public:
-  // `instruments`: null, or what knows earlier results and counts; must outlive this. Throws as
+  // `instruments`: null, or a cache and counters, which must outlive this. Throws as
   // check_adapter_names does.
   ScoringViews(
       Engine& engine,
@@ -67,8 +67,8 @@ class ScoringViews {
       ScoreInstruments* instruments = nullptr
   );
 
-  // A view by its key, see parse_view. Throws as that does, and with a single slot kInvalidArgument
-  // while another view is held.
+  // A view by its key, see parse_view. Throws what that throws; with a single slot,
+  // kInvalidArgument while another view is held.
   ScoringView enter(std::string_view key) const;
 
  private:

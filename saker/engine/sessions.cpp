@@ -11,8 +11,8 @@
 namespace saker::engine {
 namespace {
 
-// Trims the cache, whose rows are those of `tokens`, to the rows that `prompt` begins with; false
-// where none are left. One token is left to run, since its row gives the first logits.
+// Trims the cache, whose rows belong to `tokens`, to the common prefix with `prompt`. Returns false
+// if no row is left. One token is left to run, since its row gives the first logits.
 bool keep_prefix(
     std::optional<cache::SequenceCache>& cache,
     std::span<const std::int32_t> tokens,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Caches of conversations between requests. A prompt that continues what a session's cache holds
-// runs only what is new: the cache is cut to the longest common prefix, or dropped where a layer
-// can't go back. Threading: the engine's thread.
+// Caches of conversations between requests. A prompt that continues a session runs only its new
+// tokens. The cache is cut to the longest common prefix, or dropped if a layer can't go back.
+// Threading: the engine's thread.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/models/model.h"
@@ -20,20 +20,20 @@ namespace saker::engine {
 class Sessions {
  public:
   void open(std::uint64_t id);
-  // Frees the rows, or has `give_back` free them when a request is using them.
+  // Frees the rows; if a request is using them, `give_back` frees them.
   void close(std::uint64_t id);
 
-  // Takes the cache out for one request; none where nothing of it can be used, or where it was made
-  // with other options or another adapter (see nn::adapter_identity). It holds fewer rows
-  // than the prompt has tokens. Throws kInvalidArgument for an unknown session and one whose last
-  // request still runs.
+  // Takes the cache out for one request. None if no row can be used, or if it was made with other
+  // options or another adapter (see nn::adapter_identity). It holds fewer rows than the prompt has
+  // tokens. Throws kInvalidArgument for an unknown session and while the session's last request
+  // still runs.
   std::optional<cache::SequenceCache> take(
       std::uint64_t id,
       std::span<const std::int32_t> prompt,
       const models::CacheOptions& options,
       const std::string& adapter = {}
   );
-  // Ends the use. `context` starts with the tokens whose rows the cache holds.
+  // Ends the use. `context` starts with the cached rows' tokens.
   void give_back(
       std::uint64_t id, std::vector<std::int32_t> context, std::optional<cache::SequenceCache> cache
   );

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where draft tokens come from, which one pass then checks: answers stay the same to the bit.
+// Sources of draft tokens, which one pass then checks: answers keep every bit, unless the request
+// accepts by rejection.
 
 #include <array>
 #include <cstdint>
@@ -11,15 +12,15 @@
 namespace saker::engine {
 
 enum class Speculate : std::uint8_t {
-  kDefault,  // The draft that is loaded, else the model's own MTP head, else none.
+  kDefault,  // The loaded draft, else the model's own MTP head, else none.
   kNone,
-  kPromptLookup,  // What followed the last time the text went like this.
+  kPromptLookup,  // Repeats what followed the last occurrence of the newest tokens.
   kDraft,         // The draft model.
   kMtp,           // The model's MTP head, or a draft that reads the model's caches.
   kDflash,        // The DFlash draft.
 };
 
-// As records and options spell them; the default has no name.
+// The names in records and options; the default has none.
 inline constexpr std::array kSpeculateNames = {
     std::pair<std::string_view, Speculate>{"none", Speculate::kNone},
     std::pair<std::string_view, Speculate>{"prompt-lookup", Speculate::kPromptLookup},

@@ -94,7 +94,7 @@ NullView parse_null(std::string_view key) {
   return null;
 }
 
-// Two digits, more where these are another number.
+// Two digits, or all if two would be another number.
 std::string digits(double value) {
   std::string two = fmt::format("{:.2f}", value);
   return parse_number<double>(two) == value ? two : fmt::format("{}", value);

@@ -11,7 +11,7 @@ std::size_t window_count(std::size_t count, std::size_t context, std::size_t str
 
 std::vector<Window> cut_windows(std::size_t count, std::size_t context, std::size_t stride) {
   std::vector<Window> windows;
-  std::size_t scored = 0;  // Tokens of the text so far.
+  std::size_t scored = 0;  // Tokens of the text scored so far.
   for (std::size_t begin = 0; scored < count; begin += stride) {
     const std::size_t end = std::min(begin + context, count);
     if (end - begin >= 2) {

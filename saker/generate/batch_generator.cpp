@@ -20,17 +20,17 @@ namespace saker::generate {
 
 namespace {
 
-// Tokens that are rather run twice than waited for.
+// With fewer common tokens, running them twice is better than waiting for them.
 constexpr int kWorthWaiting = 32;
 
 }  // namespace
 
-// The rows [offset, offset + count) of one sequence in one pass.
+// The next `count` tokens of one sequence in one pass.
 struct BatchGenerator::Work {
   Sequence* sequence;
   int count;
-  bool wants_token;                    // The rows end at the sequence's last token.
-  Speculator::Draft* draft = nullptr;  // Of an answer: its draft tokens, whose rows follow.
+  bool wants_token;                    // The span ends with the sequence's last token.
+  Speculator::Draft* draft = nullptr;  // Answers only: the draft tokens, which follow.
 
   std::span<const std::int32_t> draft_tokens() const {
     return draft == nullptr ? std::span<const std::int32_t>() : draft->tokens;
@@ -136,7 +136,7 @@ void BatchGenerator::shorten(Speculator::Draft& draft, const SequenceRequest& re
   auto end = std::ranges::find_if(draft.tokens, [&](std::int32_t id) {
     return !is_token(id) || std::ranges::find(stops, id) != stops.end();
   });
-  // Rejection has to judge all that was drawn: leaving out stop tokens would make them rarer.
+  // Rejection must check every drawn token; omitting stop tokens would make them rarer.
   if (request.speculation.acceptance == Acceptance::kRejection && end != draft.tokens.end() &&
       is_token(*end)) {
     ++end;
@@ -277,8 +277,7 @@ bool BatchGenerator::run(std::span<const Work> works) {
     run_pass(works);
     return true;
   } catch (...) {
-    // Nothing of the pass was kept: the sequences that can run alone go on, if need be without
-    // drafts.
+    // The pass kept nothing. Sequences that can run alone continue, without drafts if necessary.
     const bool alone = works.size() == 1;
     if (alone && works.front().draft_tokens().empty()) {
       finish(*works.front().sequence, EndReason::kFailed, std::current_exception());
@@ -339,7 +338,7 @@ void BatchGenerator::keep_captured(
   Sequence& sequence = *work.sequence;
   const std::span<const int> layers = speculator_.captured_layers(sequence.drafting);
   const auto end = static_cast<std::size_t>(sequence.cached()) + 1;
-  // What ends here has no token after its last row.
+  // If the sequence ends here, no token follows its last row.
   if (rows == 0 || layers.empty() || end > sequence.context.size()) {
     return;
   }
@@ -379,9 +378,9 @@ void BatchGenerator::advance(
     work.draft->count();
   }
   try {
-    // The row of the last token was not run, or was that of another one.
+    // The last chosen token has no row: it did not run, or a different draft ran in its place.
     commit(work.count + std::max(looked_at - 1, 0));
-    // Before the next pass drops rows that no later one of this sequence needs.
+    // Must come before the next pass drops rows that this sequence no longer needs.
     if (prefixes_ != nullptr &&
         (in_prompt || prefixes_->is_due(sequence.kept, sequence.cached()))) {
       keep_rows(sequence);

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs many sequences together, rows and not rectangles: each step packs the next row of every
-// sequence that generates, and prompt rows up to a budget, into one pass of the model. Nothing is
-// padded or copied when a sequence joins or leaves, which may happen at any step. Since the bits of
-// a row do not depend on the rows beside it, an answer is that of the sequence run alone. A
-// sequence that fails ends alone with its error.
+// Runs many sequences together. Each step packs the next token of every generating sequence, and
+// prompt tokens up to a budget, into one flat pass of the model. Sequences join and leave at any
+// step without padding or copying. A token's bits do not depend on the tokens beside it, so each
+// answer equals that of the sequence run alone. A sequence that fails ends alone with its error.
 //
-// With a prefix cache, a sequence starts from the rows that earlier ones left there. Where a
-// sequence before it is still running a prompt that starts with the same tokens, it waits for those
-// rows instead of running them too.
+// With a prefix cache, a sequence starts from rows that earlier ones left there. If an earlier
+// sequence is still running a prompt with the same beginning, the new one waits for its rows.
 //
-// An answer with a drafter has several rows in a pass: those of its draft tokens follow its next
-// row. Its tokens are chosen row by row, as plain decoding chooses them, while they equal the
-// draft; rows after that are rolled back. The answer is the same to the bit.
+// A sequence with a drafter has several tokens in a pass: its next token, then its draft tokens.
+// The answer's tokens are chosen one by one, as in plain decoding, while they equal the draft;
+// later ones are rolled back. The answer is the same to the bit, unless the request accepts by
+// rejection.
 //
-// Cache changes of a step are a transaction: a step that fails is rolled back and its sequences are
-// tried one by one. Threading: one thread, the one that owns MLX.
+// A step's cache changes are a transaction. A step that fails is rolled back, and its sequences are
+// tried one by one. Threading: one thread, the owner of MLX.
 
 #include "saker/cache/prefix_cache.h"
 #include "saker/generate/pass.h"
@@ -38,16 +37,16 @@
 namespace saker::generate {
 
 struct BatchLimits {
-  int prefill_step = 512;  // Prompt rows of one step, all sequences together.
+  int prefill_step = 512;  // Prompt tokens per step, over all sequences.
   int max_batch = 8;       // Sequences that run together; others wait in order.
-  // Rows of prompts take int8 operands where the machine has them (kernels::linear): sooner, and
-  // less precise; rows of answers never do.
+  // Tokens of prompts take int8 operands if the machine has them (kernels::linear): faster and less
+  // precise. Tokens of answers never do.
   bool fast_prefill = false;
 };
 
 class BatchGenerator {
  public:
-  // `model` and `prefixes` (none: no rows are shared) outlive the generator. Throws
+  // `model` and `prefixes` (null: no rows are shared) outlive the generator. Throws
   // kInvalidArgument for limits below 1.
   BatchGenerator(
       const models::Model& model,
@@ -62,12 +61,12 @@ class BatchGenerator {
   // Queues a sequence. Throws kInvalidArgument (empty or too long prompt, ids out of range, bad
   // options); then nothing was queued and the listener is not called.
   std::uint64_t add(SequenceRequest request, std::unique_ptr<Listener> listener);
-  // Ends a sequence with kCancelled and what it has; unknown ids are ignored.
+  // Ends a sequence with kCancelled and its answer so far; unknown ids are ignored.
   void cancel(std::uint64_t id);
 
   bool idle() const { return active_.empty() && waiting_.empty(); }
 
-  // One pass of the model for all that can run.
+  // Runs one pass of the model for all sequences that can run.
   void step();
 
  private:
@@ -80,23 +79,23 @@ class BatchGenerator {
   void run_round(std::vector<Work>& works);
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
   int max_draft_tokens(const Sequence& sequence) const;
-  // Whether the works ran as one pass.
+  // Returns true if the works ran as one pass.
   bool run(std::span<const Work> works);
   void run_pass(std::span<const Work> works);
   // The layers that the works' drafters read.
   std::vector<int> captured_layers(std::span<const Work> works) const;
-  // Gives a work's committed rows, which are `rows` of the pass's from `first`, to its drafter.
+  // Passes a work's committed tokens to its drafter: `rows` tokens of the pass from `first` on.
   void keep_captured(const Work& work, const CapturedHidden& captured, int first, std::int64_t rows)
       const;
-  // Chooses tokens from the rows of one work and commits what plain decoding would have run.
+  // Chooses tokens from one work's logits and commits the rows that plain decoding would have run.
   void advance(const Work& work, RowLogits& logits, int first_row, const Commit& commit);
-  // Counts the token just chosen; whether it is the draft's, so that the next row holds.
+  // Counts the token just chosen. Returns true if it equals the draft, so the next row is valid.
   static bool is_as_drafted(const Work& work, int row);
-  // Cuts drafts behind which nothing can come.
+  // Cuts draft tokens that cannot become part of the answer.
   void shorten(Speculator::Draft& draft, const SequenceRequest& request) const;
-  // The token of a row of logits, which is scratch afterwards.
+  // Chooses the token of one row of logits; overwrites the logits.
   static std::int32_t pick(const Work& work, int row, std::span<float> logits);
-  // Why the sequence ends with this token, if it does.
+  // Returns why the sequence ends with this token; none if it goes on.
   std::optional<EndReason> choose_token(const Work& work, int row, std::span<float> logits);
   void drop_ended();
   cache::SequenceCache new_cache(const SequenceRequest& request) const;
@@ -113,7 +112,7 @@ class BatchGenerator {
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
-  std::vector<float> row_;  // Scratch for sampling where the raw row is still needed.
+  std::vector<float> row_;  // Scratch for sampling when the raw logits are still needed.
 };
 
 }  // namespace saker::generate

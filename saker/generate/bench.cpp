@@ -14,7 +14,7 @@ namespace saker::generate {
 
 namespace {
 
-// Sequences of one repetition between its phases: what was run, and the caches.
+// One sequence of a repetition between its phases: the tokens that ran, and the cache.
 struct Slot {
   std::vector<std::int32_t> context;
   std::optional<cache::SequenceCache> cache;
@@ -37,7 +37,7 @@ class SlotListener : public Listener {
   Slot& slot_;
 };
 
-// A fixed sequence of ids in [0, vocab_size), another one for each slot.
+// A fixed sequence of ids in [0, vocab_size), different for each slot.
 std::int32_t bench_token(int slot, std::size_t index, int vocab_size) {
   std::uint64_t x = (index + 1) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(slot) * 7919U;
   x = (x ^ (x >> 31U)) * 0xbf58476d1ce4e5b9U;
@@ -45,7 +45,7 @@ std::int32_t bench_token(int slot, std::size_t index, int vocab_size) {
   return static_cast<std::int32_t>(x % static_cast<std::uint64_t>(vocab_size));
 }
 
-// Runs all slots until each has `tokens` more tokens; returns the seconds it took.
+// Runs all slots until each has `tokens` more tokens. Returns the duration in seconds.
 double run_slots(
     BatchGenerator& generator, const BenchPlan& plan, std::vector<Slot>& slots, int tokens
 ) {
@@ -69,7 +69,8 @@ double run_slots(
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Runs `count` fixed tokens after what the slots hold and forgets the token that each then chose.
+// Runs `count` fixed tokens after the slots' context; discards the token that each slot then chose.
+// Returns the duration in seconds.
 double run_prompt(
     BatchGenerator& generator,
     const BenchPlan& plan,
@@ -154,8 +155,7 @@ BenchRates run_bench(
     }
     double generation_s = 0.0;
     if (plan.generation_tokens > 0) {
-      // The row of the first token to run; then each step runs one row and chooses one token per
-      // slot.
+      // Adds the first token to run. Then each step runs one token and chooses one, per slot.
       for (std::size_t s = 0; s < slots.size(); ++s) {
         slots[s].context.push_back(
             bench_token(static_cast<int>(s), slots[s].context.size(), vocab_size)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rates of prompt processing and generation, measured with the generator that answers requests:
-// fixed pseudo-random ids, greedy sampling included, warm-up excluded. REQUIRES: called on the
-// thread that owns MLX.
+// Rates of prefill and decode, measured with the generator that answers requests. Uses fixed
+// pseudo-random ids; includes greedy sampling, excludes the warm-up. REQUIRES: called on the thread
+// that owns MLX.
 
 #include "saker/generate/batch_generator.h"
 
@@ -23,15 +23,15 @@ struct BenchPlan {
   int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
 };
 
-// Tokens a second, one per repetition, totals over the batch; empty where nothing of that kind was
-// asked for.
+// Tokens per second, one value per repetition, summed over the batch; empty for a part that was not
+// requested.
 struct BenchRates {
   std::vector<double> prompt_tps;
   std::vector<double> generation_tps;
 };
 
-// Throws kInvalidArgument for plans that the model's context cannot hold. `progress` counts
-// repetitions, the warm-up too.
+// Throws kInvalidArgument for plans that exceed the model's context. `progress` counts repetitions,
+// warm-up included.
 BenchRates run_bench(
     const models::Model& model,
     const BenchPlan& plan,

@@ -9,16 +9,16 @@ namespace saker::generate {
 
 namespace {
 
-constexpr double kMemory = 0.95;      // Of acceptance, per trial: about the last twenty.
+constexpr double kMemory = 0.95;      // Decay of acceptance per trial: about the last twenty count.
 constexpr double kTriedEnough = 2.0;  // Trials.
-constexpr double kGuessWeight = 2.0;  // Trials that the place before counts for at first.
-constexpr double kFirstGuess = 0.7;   // The rate of a drafter that nothing is known of.
-constexpr double kSoftWeight = 4.0;   // Trials that older sequences count for.
-constexpr int kFirstCosts = 3;        // Plain rounds that are measured before anything is drafted.
-constexpr double kHopedRise = 0.5;    // Of passes with more rows, of their mean rise so far.
-constexpr double kProbeShare = 0.01;  // Of the time, lost by trying other depths.
-constexpr double kLeastLoss = 0.2;    // Of a probe's seconds: one in twenty rounds at most.
-constexpr double kWorthDrafting = 1.03;  // Times the rate without drafts.
+constexpr double kGuessWeight = 2.0;  // Initial trials for which the place before stands in.
+constexpr double kFirstGuess = 0.7;   // Acceptance rate of an unknown drafter.
+constexpr double kSoftWeight = 4.0;   // Weight of older sequences, in trials.
+constexpr int kFirstCosts = 3;        // Plain rounds that are measured before the first draft.
+constexpr double kHopedRise = 0.5;    // Slope beyond the measured points over their mean slope.
+constexpr double kProbeShare = 0.01;  // Part of the time that probes may lose.
+constexpr double kLeastLoss = 0.2;    // Least loss, as a part of a probe's time.
+constexpr double kWorthDrafting = 1.03;  // Least gain over the rate without drafts.
 
 }  // namespace
 
@@ -107,7 +107,7 @@ std::vector<double> PassCosts::curve(int most_rows) const {
     double seconds;
   };
 
-  std::vector<Point> ahead;  // The next one last.
+  std::vector<Point> ahead;  // In reverse: the next one is last.
   for (const auto& [rows, cost] : points_ | std::views::reverse) {
     const double seconds = cost.seconds();
     ahead.push_back({rows, ahead.empty() ? seconds : std::min(seconds, ahead.back().seconds)});
@@ -128,8 +128,8 @@ std::vector<double> PassCosts::curve(int most_rows) const {
   return result;
 }
 
-// The most promising draft tokens first, since a round of so many rows is then worth most: the
-// chance of a token falls along its proposal, so each proposal is taken from its beginning.
+// Adds draft tokens by descending probability, which makes a round of any size worth most. A
+// token's probability falls along its proposal, so each proposal is taken from its beginning.
 DepthControl::Plan DepthControl::best(std::span<const Candidate> candidates, int other_rows) const {
   struct Row {
     double chance;
@@ -147,11 +147,11 @@ DepthControl::Plan DepthControl::best(std::span<const Candidate> candidates, int
   }
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.chance > b.chance; });
   const std::vector<double> passes =
-      passes_.curve(other_rows + static_cast<int>(rows.size()));  // Some, see `choose`.
+      passes_.curve(other_rows + static_cast<int>(rows.size()));  // Not empty, see `choose`.
   double tokens = other_rows;
   const double plain_seconds = passes[static_cast<std::size_t>(other_rows)];
   Plan plan{std::vector<int>(candidates.size(), 0), tokens / plain_seconds};
-  // What is measured is noisy: drafts have to be worth more than that, and rows cost no less.
+  // Measurements are noisy: drafts must gain more than that.
   double to_beat = plan.tokens_a_second * kWorthDrafting;
   std::vector<int> depths = plan.depths;
   auto count = static_cast<std::size_t>(other_rows);
@@ -187,7 +187,7 @@ std::vector<int> DepthControl::choose(
 
 void DepthControl::probe(std::span<const Candidate> candidates, std::vector<int>& depths) {
   const int deepest = depths.empty() ? 0 : std::ranges::max(depths);
-  // Around a depth that pays: one more, one less, none.
+  // Around a depth that pays off: one more, one less, none.
   const int step = deepest == 0 ? 0 : probes_ % 3;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     int& depth = depths[i];

@@ -13,7 +13,7 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kFewRows = 32;  // That a part of them may hold in memory.
+constexpr int kFewRows = 32;  // Slices of up to this many tokens may keep the whole array alive.
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One pass of a model over the next rows of some sequences. REQUIRES: the thread that owns MLX.
+// One pass of a model over the next tokens of some sequences. REQUIRES: the thread that owns MLX.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
@@ -19,44 +19,44 @@ namespace saker::generate {
 
 struct PassSpan {
   cache::SequenceCache* cache = nullptr;
-  std::vector<std::int32_t> tokens;  // Of the rows to run, at least one.
-  int logit_rows = 0;                // Of the last rows, whose logits are wanted.
+  std::vector<std::int32_t> tokens;  // At least one.
+  int logit_rows = 0;                // Number of last tokens whose logits are wanted.
   nn::AdapterUse adapter = {};
   bool int8 = false;  // See nn::Span.
 };
 
-// Logits of the wanted rows in order, evaluated.
+// Logits of the wanted tokens, in order, evaluated.
 class RowLogits {
  public:
   RowLogits(mx::array rows, int vocab_size) : rows_(std::move(rows)), vocab_size_(vocab_size) {}
 
-  // Row `index` of all wanted ones, to read and to overwrite.
+  // The logits of wanted token `index`, to read and to overwrite.
   std::span<float> row(int index) {
     const auto size = static_cast<std::size_t>(vocab_size_);
     return {rows_.data<float>() + static_cast<std::size_t>(index) * size, size};
   }
 
  private:
-  mx::array rows_;  // [n, vocab_size] float32; anything where n is 0.
+  mx::array rows_;  // [n, vocab_size] float32; undefined if n is 0.
   int vocab_size_;
 };
 
-// What some layers gave for all rows of a pass.
+// Outputs of some layers for all tokens of a pass.
 struct CapturedHidden {
   std::vector<int> layers;        // See nn::ForwardContext; empty: nothing is kept.
   std::map<int, mx::array> rows;  // By layer [N, hidden], evaluated.
 
-  // Rows [first, end) of these layers beside each other, [n, wanted * hidden], maybe unevaluated.
-  // REQUIRES: kept.
+  // Tokens [first, end) of these layers side by side, [n, wanted * hidden], possibly unevaluated.
+  // REQUIRES: the layers were captured.
   mx::array of(std::span<const int> wanted, int first, int end) const;
 };
 
-// Runs and evaluates all rows. Transactions are the caller's. `captured`: filled in if given.
+// Runs and evaluates all tokens; fills in `captured` if given. Transactions are the caller's job.
 RowLogits run_rows(
     const models::Model& model, std::span<const PassSpan> spans, CapturedHidden* captured = nullptr
 );
 
-// Transactions over the caches of one pass: rolled back unless committed one by one.
+// Transactions over the caches of one pass. Rolls back each one that was not committed.
 class PassTransaction {
  public:
   explicit PassTransaction(std::span<const PassSpan> spans);
@@ -64,8 +64,8 @@ class PassTransaction {
   PassTransaction& operator=(const PassTransaction&) = delete;
   ~PassTransaction();
 
-  // Keeps the first `count` new rows of this span's cache. Throws kInternal for more than the span
-  // has: the caches would keep what there is.
+  // Keeps the first `count` new rows of this span's cache. Throws kInternal if the span has fewer;
+  // the caches themselves would accept that silently.
   void commit(std::size_t index, std::int64_t count);
 
  private:
@@ -79,16 +79,16 @@ class PassTransaction {
   std::vector<Open> open_;
 };
 
-// What a pass gave whose rows were all kept.
+// Result of a pass whose rows were all kept.
 struct AcceptedBlock {
-  mx::array logits;    // Of the last row, [1, vocab_size] float32, evaluated as the other.
+  mx::array logits;    // For the last token, [1, vocab_size] float32; both are evaluated.
   mx::array captured;  // See nn::ForwardContext::captured: [n, captured * hidden], or [n, hidden].
 };
 
-// Runs tokens as the next rows of a sequence and keeps all of them, whatever the model would have
-// chosen in their place. For instruments: what a round of speculation costs when every draft is
-// right. Answers made of it are not the model's. Throws kInvalidArgument for no tokens, for
-// ids and for layers that the model lacks; then the cache is as before.
+// Runs tokens as the next ones of a sequence and keeps all their rows, even where the model would
+// have chosen other tokens. For measurements: the cost of a round whose drafts are all right. The
+// resulting text is not the model's answer. Throws kInvalidArgument for no tokens, and for ids and
+// layers that the model lacks; then the cache is as before.
 AcceptedBlock forward_accept_all_block(
     const models::Model& model,
     cache::SequenceCache& cache,

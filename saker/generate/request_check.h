@@ -6,8 +6,8 @@
 
 namespace saker::generate {
 
-// Throws kInvalidArgument, naming what was got and what expected, for a request that this model
-// can't run. The options of sampling and drafting are checked by what they are for.
+// Throws kInvalidArgument, naming the value and the expected one, for a request that this model
+// can't run. The sampler and the drafters check their own options.
 void check_request(const SequenceRequest& request, const models::ModelInfo& model);
 
 }  // namespace saker::generate

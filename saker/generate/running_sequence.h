@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sequence between `add` and its end: what was asked, what it has so far, and its timing.
+// A sequence between `add` and its end: the request, the answer so far, and its timing.
 
 #include "saker/cache/prefix_cache.h"
 #include "saker/generate/sequence.h"
@@ -19,7 +19,7 @@ namespace saker::generate {
 struct RunningSequence {
   using Clock = std::chrono::steady_clock;
 
-  // Takes the prompt out of the request, which may have a cache. Throws kInvalidArgument for
+  // Moves the prompt out of the request, which may have a cache. Throws kInvalidArgument for
   // options out of range.
   RunningSequence(
       std::uint64_t sequence_id,
@@ -28,10 +28,10 @@ struct RunningSequence {
       int vocab_size
   );
 
-  // Rows of the context that are in the cache. REQUIRES: a cache.
+  // Number of context tokens with rows in the cache. REQUIRES: a cache.
   int cached() const { return static_cast<int>(request.cache->offset() - request.unknown_rows); }
 
-  // Rows to run before the next token can be chosen: 1 while generating.
+  // Number of tokens to run before the next one can be chosen: 1 while generating.
   int pending() const { return static_cast<int>(context.size()) - cached(); }
 
   // The position of the next token.
@@ -39,7 +39,7 @@ struct RunningSequence {
     return request.unknown_rows + static_cast<std::int64_t>(context.size());
   }
 
-  // Tells the listener, once.
+  // Informs the listener, once.
   void end(EndReason reason, std::exception_ptr error = nullptr);
 
   std::uint64_t id;
@@ -50,11 +50,11 @@ struct RunningSequence {
   std::vector<std::int32_t> context;  // Prompt and answer.
   int prompt_size;
   int generated = 0;
-  std::int32_t last_choice = -1;  // The token chosen last, stop tokens too.
+  std::int32_t last_choice = -1;  // The token chosen last, even if it is a stop token.
   int cached_tokens = 0;
-  int kept = 0;  // Rows of the context that the prefix cache was given.
+  int kept = 0;  // Context rows already passed to the prefix cache.
   cache::PrefixCache::Pin pin;
-  bool begun = false;  // Rows were looked up, the prompt runs.
+  bool begun = false;  // The prefix cache was searched and the prompt runs.
   bool ended = false;
   Clock::time_point added = Clock::now();
   Clock::time_point started = added;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a batch generator is asked to run and what it reports: token ids in, token ids out. Plain
-// values.
+// Input and output of a batch generator: token ids in, token ids out. Plain values.
 
 #include "saker/cache/sequence_cache.h"
 #include "saker/nn/adapter.h"
@@ -19,10 +18,10 @@
 
 namespace saker::generate {
 
-// Where draft tokens come from, see drafter.h.
+// Sources of draft tokens, see drafter.h.
 enum class DrafterKind : std::uint8_t { kNone, kPromptLookup, kDraftModel, kMtp, kDflash };
 
-// As requests and statistics spell it.
+// The names in requests and statistics.
 constexpr std::string_view drafter_name(DrafterKind kind) {
   constexpr std::string_view kNames[] = {"none", "prompt-lookup", "draft", "mtp", "dflash"};
   return kNames[static_cast<std::size_t>(kind)];
@@ -31,47 +30,48 @@ constexpr std::string_view drafter_name(DrafterKind kind) {
 inline constexpr int kAutoDepth = -1;
 inline constexpr int kMaxDraftDepth = 64;
 
-// Which draft tokens an answer takes.
+// Decides which draft tokens an answer takes.
 enum class Acceptance : std::uint8_t {
-  kCoupled,  // Those that plain decoding chooses: drafts change what an answer costs, nothing else.
-  kRejection,  // More where tokens are sampled, by sample/acceptance.h: the answer has the same
-               // distribution, but which one it is depends on what was drafted when.
+  kCoupled,  // Plain decoding's tokens only: drafts change the cost, nothing else.
+  // Takes more draft tokens if tokens are sampled, see sample/acceptance.h. The answer has the same
+  // distribution, but its tokens depend on what was drafted when.
+  kRejection,
 };
 
 struct Speculation {
   DrafterKind drafter = DrafterKind::kNone;
-  int depth = kAutoDepth;  // Draft tokens of one round at most; auto: as many as pay.
+  int depth = kAutoDepth;  // Most draft tokens per round; auto: as many as pay off.
   Acceptance acceptance = Acceptance::kCoupled;
 };
 
 struct SpeculationCounts {
   int rounds = 0;    // Passes that checked at least one draft token.
-  int drafted = 0;   // Draft tokens checked,
-  int accepted = 0;  // and those of them that the answer has.
+  int drafted = 0;   // Draft tokens that were checked.
+  int accepted = 0;  // Checked draft tokens that are in the answer.
 };
 
 struct SequenceRequest {
   std::vector<std::int32_t> prompt;
-  // Already holds the rows of the prompt's first tokens (fewer than all); none: a new cache.
+  // Holds rows of the prompt's first tokens (not of all); none: a new cache.
   std::optional<cache::SequenceCache> cache;
-  // Rows of `cache` that come before the prompt's: their tokens are not known.
+  // Rows of `cache` before the prompt's; their tokens are unknown.
   std::int64_t unknown_rows = 0;
-  nn::AdapterUse adapter = {};              // Rows of `cache` were made with it.
-  int max_kv_size = 0;                      // Of a new cache, see models::CacheOptions.
-  int kv_bits = kernels::kUnquantizedBits;  // The same.
-  // Rows are shared with other sequences of the same key, see cache::PrefixCache; empty: with none.
+  nn::AdapterUse adapter = {};              // The rows of `cache` were made with it.
+  int max_kv_size = 0;                      // For a new cache, see models::CacheOptions.
+  int kv_bits = kernels::kUnquantizedBits;  // Likewise.
+  // Sequences with an equal key share rows, see cache::PrefixCache; empty: shares with none.
   std::string prefix_key;
   int max_tokens = 256;
-  std::vector<std::int32_t> stop_tokens;  // End the answer and are not part of it.
+  std::vector<std::int32_t> stop_tokens;  // Each ends the answer and is not part of it.
   sample::SamplingOptions sampling;
   // See sample::NamedTokens.
   std::vector<std::int32_t> xtc_exempt;
   std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
-  int logprobs = -1;  // Best alternatives reported per token; -1: no log-probabilities at all.
+  int logprobs = -1;  // Number of best alternatives per token; -1: no log-probabilities.
 };
 
-// For the sampler of a request.
+// The request's tokens with a special role, for the sampler.
 inline sample::NamedTokens named_tokens(const SequenceRequest& request) {
   return {
       .xtc_exempt = request.xtc_exempt,
@@ -89,27 +89,27 @@ struct GeneratedToken {
 
 enum class EndReason : std::uint8_t {
   kStopToken,  // A stop token was chosen.
-  kStopped,    // The listener wanted no more.
+  kStopped,    // The listener stopped it.
   kLength,     // max_tokens, or the model's context is full.
   kCancelled,
   kFailed,
 };
 
 struct SequenceTiming {
-  double queue_s = 0.0;       // From `add` to the first prompt row.
-  double prompt_s = 0.0;      // From there to the first token.
-  double generation_s = 0.0;  // From there to the last token.
+  double queue_s = 0.0;       // From `add` to the first prompt token.
+  double prompt_s = 0.0;      // Until the first token of the answer.
+  double generation_s = 0.0;  // Until the last token.
 };
 
 struct SequenceEnd {
   EndReason reason = EndReason::kFailed;
-  std::exception_ptr error;           // kFailed only.
-  std::vector<std::int32_t> context;  // Prompt and answer; the cache holds the rows of the first
-                                      // `cache->offset() - unknown_rows` of them.
+  std::exception_ptr error;  // kFailed only.
+  // Prompt and answer. The cache holds rows of the first `cache->offset() - unknown_rows` tokens.
+  std::vector<std::int32_t> context;
   std::optional<cache::SequenceCache> cache;
-  int cached_tokens = 0;  // Of the prompt, not run since their rows were known.
+  int cached_tokens = 0;  // Prompt tokens whose rows were known.
   SequenceTiming timing;
-  DrafterKind drafter = DrafterKind::kNone;  // What drafted for it.
+  DrafterKind drafter = DrafterKind::kNone;  // The drafter it used.
   SpeculationCounts speculation;
 };
 
@@ -121,12 +121,12 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
 
-  // Rows of the prompt that are in the cache.
+  // Reports the number of prompt tokens with rows in the cache.
   virtual void on_prompt(int /*done*/, int /*total*/) {}
 
-  // Returns whether the answer goes on.
+  // Returns false to end the answer.
   virtual bool on_token(const GeneratedToken& token) = 0;
-  // Throws nothing: the sequence has ended, and others of its pass have not.
+  // Must not throw: the sequence has ended, but others of its pass have not.
   virtual void on_end(SequenceEnd end) noexcept = 0;
 };
 

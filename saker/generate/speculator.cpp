@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxAutoDepth = 16;
-// A pass that checks drafts has the last token's row beside them.
+// A pass that checks drafts also has the last token.
 static_assert(kMaxDraftDepth + 1 <= nn::GatedDeltaNet::kReplayedRows);
 
 double seconds_since(Clock::time_point start) {
@@ -38,7 +38,7 @@ std::string_view what_it_needs(DrafterKind kind) {
   }
 }
 
-// Draft tokens that this draft may have.
+// Most tokens that this draft may have.
 int limit_of(const Speculator::Draft& draft) {
   const int depth = draft.drafting->depth;
   return std::min(draft.max_tokens, depth == kAutoDepth ? kMaxAutoDepth : depth);
@@ -225,7 +225,7 @@ void Speculator::settle(std::span<Draft> drafts, double pass_seconds) {
         draft.chosen,
         pass_seconds * 1e3
     );
-    // An answer that ended says nothing about the drafts after its end.
+    // If the answer ended, the drafts after its end were not checked.
     const int judged = std::min(drafted, std::max(draft.chosen, draft.accepted));
     drafting.rates.observe(judged, draft.accepted);
     sources_.at(drafting.drafter).rates.observe(judged, draft.accepted);

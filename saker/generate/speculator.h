@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Draft tokens for the sequences of a pass, and what became of them. A round is: `propose`, then
-// one pass of the target over each sequence's next row and its draft tokens, then the choice of
-// tokens row by row while they equal the drafts, then `settle`.
+// Draft tokens for the sequences of a pass, and their acceptance. A round begins with `propose`.
+// Then one pass of the target runs each sequence's next token and its drafts. Tokens are chosen one
+// by one while they equal the drafts. `settle` ends the round.
 //
-// The token of a row is what plain decoding chooses there: the sampler's noise is a function of the
-// position (docs/adr/0003-sampling-noise.md), so drafts change neither tokens nor
-// log-probabilities, greedy or sampled; unless a request asks for acceptance by rejection.
-// Threading: the thread that owns MLX.
+// Each choice is that of plain decoding: the sampler's noise is a function of the position
+// (docs/adr/0003-sampling-noise.md). So drafts change neither tokens nor log-probabilities, greedy
+// or sampled, unless a request uses acceptance by rejection. Threading: the thread that owns MLX.
 
 #include "saker/generate/depth_control.h"
 #include "saker/generate/drafter.h"
@@ -26,30 +25,30 @@ namespace saker::generate {
 
 using Drafters = std::map<DrafterKind, std::unique_ptr<Drafter>>;
 
-// The drafting side of one sequence.
+// One sequence's drafting state.
 struct Drafting {
   DrafterKind drafter = DrafterKind::kNone;
   int depth = kAutoDepth;
   std::unique_ptr<DraftState> state;  // Null: not drafted for.
   AcceptanceRates rates = {};
-  // Tokens that the context has at most where the next round drafts again.
+  // Context length from which drafting resumes.
   std::size_t resume_length = 0;
   SpeculationCounts counts = {};
 };
 
 class Speculator {
  public:
-  // Prompt lookup is always there. `drafters` may bring one of its own.
+  // Prompt lookup is built in; `drafters` may replace it.
   explicit Speculator(Drafters drafters);
 
-  // Throws kInvalidArgument for a depth out of range, kUnsupported for a drafter that is not there.
-  // A drafter that fails to start leaves the sequence without drafts.
+  // Throws kInvalidArgument for a depth out of range, kUnsupported for a missing drafter. If a
+  // drafter fails to start, the sequence has no drafts.
   Drafting start(const SequenceRequest& request) const;
 
-  // The layers of the target that the pass of such a sequence has to tap; empty: none.
+  // The target's layers that the pass of such a sequence has to capture; empty: none.
   std::span<const int> captured_layers(const Drafting& drafting) const;
 
-  // Hands on what they gave for rows that were committed, see DraftState::keep.
+  // Passes on captured hidden states of committed tokens, see DraftState::keep.
   static void keep(
       Drafting& drafting,
       const mx::array& features,
@@ -61,37 +60,37 @@ class Speculator {
   struct Draft {
     Drafting* drafting = nullptr;
     std::span<const std::int32_t> context = {};
-    std::int64_t position = 0;              // Of the token after the context.
+    std::int64_t position = 0;              // Position of the token after the context.
     cache::SequenceCache* cache = nullptr;  // See Proposal.
-    int max_tokens = 0;                     // Draft tokens at most.
+    int max_tokens = 0;                     // Most draft tokens.
     std::vector<std::int32_t> tokens = {};  // The proposal.
     std::vector<sample::Distribution> chances = {};
-    int accepted = 0;  // Of them; set before `settle`.
-    int chosen = 0;    // Tokens that the round gave; likewise.
+    int accepted = 0;  // Draft tokens that stayed; set before `settle`.
+    int chosen = 0;    // Tokens that the answer gained; set before `settle`.
 
     // Adds the round to the sequence's counts.
     void count() const;
   };
 
-  // Fills in the tokens. `drafts`: all answers of the pass; `measured`: it has no other rows.
+  // Fills in the tokens. `drafts`: all answers of the pass; `measured`: it has no other tokens.
   void propose(std::span<Draft> drafts, bool measured);
 
-  // Ends the round. `pass_seconds`: what the pass took, 0 where it says nothing about later ones.
+  // Ends the round. `pass_seconds`: duration of the pass; 0 if it is not representative.
   void settle(std::span<Draft> drafts, double pass_seconds);
 
  private:
   struct Source {
     std::unique_ptr<Drafter> drafter;
     DepthControl control = {};
-    AcceptanceRates rates = {};  // Of all sequences.
-    double seconds = 0.0;        // Of this round's proposals.
+    AcceptanceRates rates = {};  // Over all sequences.
+    double seconds = 0.0;        // Time of this round's proposals.
     bool steady = true;
   };
 
   static void propose(
       Source& source, std::span<Draft* const> drafts, int other_rows, bool measured
   );
-  // Asks for proposals of these depths.
+  // Requests proposals of these depths.
   static void ask(Source& source, std::span<Draft* const> drafts, std::span<const int> depths);
 
   std::map<DrafterKind, Source> sources_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The architectures that we run, one file each. Every one gives its checked configuration and the
-// layer that it is made of.
+// The architectures that we run, one file each. Each defines its checked configuration and its
+// layer.
 
 #include "saker/models/decoder.h"
 
@@ -12,9 +12,9 @@ namespace saker::models {
 struct Architecture {
   DecoderConfig (*read)(const Json& config) = nullptr;
   LayerBuilder build_layer = nullptr;
-  // Optional: what only the tensors tell, `body` being the scope of the decoder's.
+  // Optional: completes the configuration from tensors; `body` is the decoder's scope.
   void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
-  bool has_mtp_heads = false;      // Checkpoints may bring a head as in mtp.h.
+  bool has_mtp_heads = false;      // Checkpoints may have a head as in mtp.h.
   bool has_layer_scalars = false;  // Layers may have a tensor `layer_scalar`.
 };
 

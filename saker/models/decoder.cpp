@@ -16,8 +16,8 @@
 namespace saker::models {
 namespace {
 
-// Where the decoder's tensors are: alone, below the language model of a larger one, or in a bare
-// base model.
+// Scopes of the decoder's tensors: alone, inside a larger model's language model, or in a bare base
+// model.
 constexpr std::array<std::string_view, 5> kBodyScopes{
     "model", "language_model.model", "model.language_model", "language_model", ""
 };
@@ -49,7 +49,7 @@ nn::Linear make_head(
   return tied();
 }
 
-// REQUIRES: a scope that has one.
+// The token table's scope. REQUIRES: `body` has one.
 nn::Weights token_table(const nn::Weights& body) {
   const auto* const found = std::ranges::find_if(kTokenTables, [&](std::string_view name) {
     return (body / name).has("weight");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A decoder-only language model out of its parts: token table, stack of layers, head. An
-// architecture gives its configuration and how one layer is built.
+// A decoder-only language model made of its parts: token table, stack of layers, head. An
+// architecture defines its configuration and how one layer is built.
 
 #include "saker/cache/layer_cache.h"
 #include "saker/cache/sequence_cache.h"
@@ -20,7 +20,7 @@
 
 namespace saker::models {
 
-// What a layer is built from.
+// Input for building one layer.
 struct LayerParts {
   nn::Weights weights;  // Scope of the layer.
   const DecoderConfig& config;
@@ -28,16 +28,16 @@ struct LayerParts {
   std::shared_ptr<const nn::Rope> rope;
 };
 
-// The scope of the decoder's tensors, whose head may lie outside.
+// The scope of the decoder's tensors; the head may lie outside. None if there is no decoder.
 std::optional<nn::Weights> find_body_scope(const nn::Weights& weights);
-// The same; throws kCorruptData without one.
+// As find_body_scope; throws kCorruptData if there is none.
 nn::Weights body_scope(const nn::Weights& weights);
 
 using LayerBuilder = nn::DecoderLayer (*)(const LayerParts& parts);
 
 // The usual layer: norm, attention or linear attention, norm, MLP or experts.
 nn::DecoderLayer pre_norm_layer(const LayerParts& parts);
-// Gemma's later layers: the outputs of attention and MLP have a norm of their own.
+// The layer of later Gemmas: attention and MLP also have a norm on their output.
 nn::DecoderLayer sandwich_norm_layer(const LayerParts& parts);
 
 // A layer's empty cache. REQUIRES: options.max_kv_size >= 0.
@@ -48,8 +48,8 @@ std::unique_ptr<cache::LayerCache> make_layer_cache(
     mx::Dtype dtype
 );
 
-// Empty caches of these layers. Rows, before they become codes, are float32 where `weight` is and
-// else bf16. REQUIRES: options.max_kv_size >= 0.
+// Empty caches for these layers. Unquantized rows are float32 if `weight` is, else bf16. REQUIRES:
+// options.max_kv_size >= 0.
 cache::SequenceCache make_layer_caches(
     const DecoderConfig& config,
     std::span<const LayerConfig> layers,

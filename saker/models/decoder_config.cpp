@@ -11,7 +11,7 @@
 namespace saker::models {
 namespace {
 
-// Far above real models, and small enough that products of two fit in 64 bits.
+// Far above real models, and small enough that a product of two fits in 64 bits.
 constexpr std::int64_t kMaxSize = 1 << 24;
 constexpr std::int64_t kMaxLayers = 4096;
 constexpr std::int64_t kMaxHeads = 1 << 16;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What decoder configurations have in common, read and checked once. Errors name the field and its
-// value. Sizes are only limited to what can be computed with; every tensor is compared with them
-// before memory is taken.
+// The common part of decoder configurations, read and checked once. Errors name the field and its
+// value. Sizes are limited only to what we can compute with: every tensor is compared with them
+// before memory is allocated.
 
 #include "saker/base/json.h"
 #include "saker/kernels/activation.h"
@@ -25,7 +25,7 @@
 
 namespace saker::models {
 
-// What an architecture assumes where the configuration says nothing; 0: derived from other fields.
+// An architecture's defaults for missing fields; 0: derived from other fields.
 struct ConfigDefaults {
   std::int64_t heads = 0;       // 0: must be given.
   std::int64_t kv_heads = 0;    // 0: as many as heads.
@@ -41,20 +41,19 @@ struct LayerConfig {
   std::size_t rope = 0;  // Index in DecoderConfig::ropes.
   bool linear = false;   // Linear attention (gated delta net) instead.
   bool experts = false;  // A mixture of experts instead of one MLP.
-  // 0: the decoder's.
+  // 0: the decoder's value.
   int kv_heads = 0;
   int head_dim = 0;
   int intermediate = 0;
   bool keys_are_values = false;  // See nn::AttentionOptions.
-  // The layer whose keys and values it attends to, having none of its own. Such layers are the last
-  // ones.
+  // The layer whose keys and values it attends to instead of its own. Such layers come last.
   std::optional<int> shares_rows_of = std::nullopt;
 };
 
 enum class HeadChoice : std::uint8_t {
-  kTied,      // The embedding, also where a head tensor exists.
+  kTied,      // The embedding, even if a head tensor exists.
   kUntied,    // A head tensor must exist.
-  kByTensor,  // Untied exactly when a head tensor exists.
+  kByTensor,  // Untied exactly if a head tensor exists.
 };
 
 struct DecoderConfig {
@@ -74,77 +73,76 @@ struct DecoderConfig {
   float attention_softcap = 0.0F;  // 0: none.
   float final_softcap = 0.0F;      // 0: none.
   bool head_norms = false;         // RMS norm of each head's q and k.
-  bool value_norms = false;        // The same of v, without a weight.
+  bool value_norms = false;        // RMS norm of each head's v, without a weight.
   bool attention_gate = false;     // See nn::AttentionOptions::output_gate.
   std::vector<nn::RopeOptions> ropes;
   std::vector<LayerConfig> layers;
-  nn::GatedDeltaOptions delta;  // Of the linear layers.
-  nn::MoeOptions moe;           // Of the layers that have experts.
+  nn::GatedDeltaOptions delta;  // For linear-attention layers.
+  nn::MoeOptions moe;           // For layers with experts.
   int layer_input_size = 0;     // See nn::LayerInputOptions.
 
   nn::AttentionOptions attention(int layer) const;
   nn::MlpOptions mlp(int layer) const;
   nn::LayerInputOptions layer_inputs() const;
-  // Of the rows that a layer keeps.
-  // `dtype`: of rows of 16 bits.
+  // Shape of a layer's cached rows. `dtype`: for rows of 16 bits.
   kernels::KvShape kv_shape(const LayerConfig& layer, int bits, mx::Dtype dtype) const;
 
   int head_dim_of(const LayerConfig& layer) const {
     return layer.head_dim > 0 ? layer.head_dim : head_dim;
   }
 
-  // The layers that keep something: the first ones.
+  // The layers with caches of their own: the first ones.
   std::span<const LayerConfig> cached_layers() const;
   // See ModelInfo.
   int deepest_branch_layer() const;
 };
 
-// The fields above that all architectures spell alike: full attention in every layer, one rope.
+// Fields with the same spelling in all architectures: full attention in every layer, one rope.
 DecoderConfig read_decoder_config(const Json& config, const ConfigDefaults& defaults);
 
-// Throws kUnsupported unless an even number of elements rotates.
+// Throws kUnsupported unless the number of rotating elements is even.
 void check_rotation(const nn::RopeOptions& rope, int head_dim);
 
-// The text part of a configuration for text and images, else all of it. `model_type`: where none
-// is given.
+// The text part of a configuration for text and images, else all of it. `model_type` is used if the
+// text part has none.
 Json text_config(const Json& config, std::string_view model_type);
 
-// A number in [1, high]: `fallback` where absent, 0: must be given.
+// A number in [1, high]. If absent: `fallback`, or an error if that is 0.
 std::int64_t read_size(
     const Json& config, std::string_view key, std::int64_t fallback, std::int64_t high
 );
 
-// One flag per layer, whether it is of this type and not of full attention: from `layer_types`
-// where given, else `pattern(layer)`.
+// One flag per layer: true if it has this type and not full attention. Taken from `layer_types` if
+// present, else from `pattern(layer)`.
 using LayerPattern = bool (*)(const Json& config, int layer);
 std::vector<bool> read_typed_layers(
     const Json& config, int layer_count, std::string_view type, LayerPattern pattern
 );
-// Of type "sliding_attention".
+// As above for type "sliding_attention".
 std::vector<bool> read_sliding_layers(const Json& config, int layer_count, LayerPattern pattern);
 
-// Sets the window of the flagged layers. Throws kCorruptData when one is flagged and there is no
-// window.
+// Sets the window of the flagged layers. Throws kCorruptData if a layer is flagged and `window` is
+// 0.
 void set_windows(DecoderConfig& config, const std::vector<bool>& sliding, int window);
 
-// Qwen's windows: where `use_sliding_window` is set, the layers from `max_window_layers` on slide.
+// Qwen's windows: if `use_sliding_window` is set, layers from `max_window_layers` on slide.
 void set_late_windows(DecoderConfig& config, const Json& json);
 
-// `sliding_window`: `fallback` where absent, 0 where null.
+// `sliding_window`: `fallback` if absent, 0 if null.
 int read_window(const Json& config, int fallback);
 
-// An optional positive number: `fallback` where absent, 0 where null.
+// An optional positive number: `fallback` if absent, 0 if null.
 float read_softcap(const Json& config, std::string_view key, float fallback);
 
 // A positive number; throws kCorruptData otherwise.
 double read_positive(const Json& config, std::string_view key, double fallback);
 
-// The activation that `key` names as transformers does; throws kUnsupported naming another one.
+// The activation under `key`, by transformers' names; throws kUnsupported naming an unknown one.
 kernels::Activation read_activation(
     const Json& config, std::string_view key, kernels::Activation fallback
 );
 
-// Throws kUnsupported when the flag `key` is set.
+// Throws kUnsupported if the flag `key` is set.
 void refuse_flag(const Json& config, std::string_view key);
 
 }  // namespace saker::models

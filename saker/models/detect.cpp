@@ -26,12 +26,12 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// Modules of each layer.
+// The modules of a family's checkpoints.
 struct Layout {
-  Names all;           // That every layer has,
-  Names some = {};     // and that a layer may have.
-  Names tensors = {};  // Of `some`, those that are no modules.
-  Names parts = {};    // Beside the layers: scopes of what a checkpoint may bring along.
+  Names all;           // Every layer has these.
+  Names some = {};     // A layer may have these.
+  Names tensors = {};  // Optional tensors of a layer that belong to no module.
+  Names parts = {};    // Scopes beside the layers that a checkpoint may have.
 };
 
 struct Family {
@@ -91,7 +91,7 @@ Family qwen3_5_family(std::string_view prefix) {
   return {.prefix = prefix, .model_type = "qwen3_5", .layout = hybrid_layout(), .nested = true};
 }
 
-// A longer prefix comes before what it continues.
+// A longer prefix comes before one that it extends.
 std::vector<Family> families() {
   const Names sandwich{"pre_feedforward_layernorm", "post_feedforward_layernorm"};
   const Layout llama = llama_layout();
@@ -111,8 +111,8 @@ std::vector<Family> families() {
   };
 }
 
-// Designs of their own that continue a family's name, or that compute something else on a llama's
-// tensors without a field of the configuration that says so.
+// Other designs that extend a family's name. Or they compute something else from a llama's tensors,
+// without a configuration field that says so.
 constexpr std::array<std::string_view, 11> kOthers{
     "qwen3_next",
     "qwen3_moe",
@@ -133,7 +133,7 @@ bool is_one_of_the_others(std::string_view model_type) {
   });
 }
 
-// "qwen3_x" and "qwen3-x" continue "qwen3"; "qwen30" does not.
+// "qwen3_x" and "qwen3-x" extend "qwen3"; "qwen30" does not.
 bool continues(std::string_view name, std::string_view prefix) {
   constexpr std::string_view kSeparators = "_-.";
   return name.starts_with(prefix) &&
@@ -149,7 +149,7 @@ bool is_in(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// A tensor's name below its decoder.
+// A tensor's name inside its decoder.
 struct LocalName {
   std::string_view name;
   bool in_language_model = false;
@@ -178,7 +178,7 @@ std::int64_t layer_count(const Json& config) {
   return json_int(nested ? *text : config, "num_hidden_layers", 0);
 }
 
-// Why a checkpoint is not of a layout.
+// Finds the reason why a checkpoint does not have a layout.
 class Misfit {
  public:
   Misfit(const Family& family, const Json& config, std::span<const std::string> tensors)
@@ -187,7 +187,7 @@ class Misfit {
         tensors_(tensors),
         layer_count_(layer_count(config)) {}
 
-  // None where it is.
+  // Returns none if it has the layout.
   std::optional<std::string> find() {
     for (const std::string& tensor : tensors_) {
       if (!take(tensor)) {
@@ -216,7 +216,7 @@ class Misfit {
   }
 
  private:
-  // Whether the layout has such a tensor.
+  // Returns true if the layout has such a tensor; records the module.
   bool take(std::string_view tensor) {
     if (tensor.ends_with("rotary_emb.inv_freq")) {
       return true;
@@ -232,7 +232,7 @@ class Misfit {
     if (dot != std::string_view::npos && is_in(layout_.parts, name.substr(0, dot))) {
       return true;
     }
-    // What lies beside a language model sees and hears.
+    // Tensors beside a language model belong to its image and sound parts.
     return take_of_top(name) || (nested_ && !in_language_model);
   }
 
@@ -250,7 +250,7 @@ class Misfit {
       return true;
     }
     const auto [module, part] = parted(name);
-    // A norm with a bias is another norm.
+    // A norm with a bias is a different norm.
     const bool is_norm = module.ends_with("norm");
     const bool known = is_in(layout_.all, module) || is_in(layout_.some, module);
     if (known && part == "weight") {
@@ -259,7 +259,7 @@ class Misfit {
     return known && (is_norm ? part == "weight" : is_part(part));
   }
 
-  // "self_attn.q_proj.weight" as module and part.
+  // Splits "self_attn.q_proj.weight" into module and part.
   static std::pair<std::string_view, std::string_view> parted(std::string_view name) {
     const auto dot = name.rfind('.');
     return {name.substr(0, dot), dot == std::string_view::npos ? "" : name.substr(dot + 1)};
@@ -280,7 +280,7 @@ std::optional<std::string> misfit(
   return Misfit(family, config, tensors).find();
 }
 
-// Its layers of linear attention are found in no other family.
+// No other family has Qwen 3.5's layers of linear attention.
 bool has_linear_attention(std::span<const std::string> tensors) {
   return std::ranges::any_of(tensors, [](const std::string& tensor) {
     return tensor.find(".linear_attn.in_proj_qkv.") != std::string::npos;
@@ -293,7 +293,7 @@ Detection renamed(const Json& config, std::string_view model_type, std::string w
   return result;
 }
 
-// What `model_type` says, or where it is missing that of the text part.
+// The `model_type`, or the text part's if it is missing.
 std::string name_of(const Json& config) {
   std::string name = json_string(config, "model_type", "");
   const auto text = config.find("text_config");
@@ -303,7 +303,7 @@ std::string name_of(const Json& config) {
   return name;
 }
 
-// The family that a checkpoint of a strange name is of; none where it is of none.
+// The family of a checkpoint with an unknown name; none if no family fits.
 std::optional<Family> family_of(
     std::string_view name, const Json& config, std::span<const std::string> tensors
 ) {

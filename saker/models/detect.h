@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which of the architectures a checkpoint is of, where its `model_type` is none of the table's:
-// a family whose name it continues ("qwen3-instruct"), Qwen 3.5 where layers of linear attention
-// are those of its design, or `generic` for a llama under a name of its own. All only where every
-// tensor is one that the family's layers have, so that what is built otherwise is refused instead
-// of answering nonsense. Of a checkpoint for images too, whose text part is a `language_model`,
-// that part alone counts. Pure; any thread.
+// Finds a checkpoint's architecture if its `model_type` is unknown. Candidates: a family whose name
+// it extends ("qwen3-instruct"); Qwen 3.5 if its linear-attention layers have that design;
+// `generic` for a llama under its own name. A candidate counts only if it has every tensor of the
+// checkpoint, so other designs are refused instead of answering nonsense. In a checkpoint for
+// images too, only the text part (`language_model`) counts. Pure; any thread.
 
 #include "saker/base/json.h"
 
@@ -16,12 +15,12 @@
 namespace saker::models {
 
 struct Detection {
-  Json config;          // The one given, under a `model_type` that make_model knows.
-  std::string warning;  // One line, where the name was not one of the table's; else empty.
+  Json config;          // The given one, with a `model_type` that make_model knows.
+  std::string warning;  // One line if the name was unknown; else empty.
 };
 
-// `tensors`: the names of all of the checkpoint. Throws kCorruptData for what is no configuration,
-// and kUnsupported, listing the names that can be run and why this one can't.
+// `tensors`: all names in the checkpoint. Throws kCorruptData for an invalid configuration. Throws
+// kUnsupported, listing the names that can be run and why this one can't.
 Detection detect_architecture(const Json& config, std::span<const std::string> tensors);
 
 }  // namespace saker::models

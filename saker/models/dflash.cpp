@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPrefixes{"draft.", "model.", "encoder."};
 
-// Parts of tensor names that stand for other kinds of drafts.
+// Parts of tensor names that only other kinds of drafts have.
 constexpr std::array<std::string_view, 5> kForeign{
     "aux_hidden_norms.", "g_proj.", "fc_norm.", "mask_embedding", "d2t"
 };
@@ -39,7 +39,7 @@ std::string canonical_name(std::string_view name) {
   return std::string(name) + (name.ends_with("_codebook") ? ".weight" : "");
 }
 
-// The weights of an attention that sees the whole block, or each row's past only.
+// Options of a layer whose tokens see the whole block, or only their own past.
 nn::AttentionOptions attention_options(const DflashConfig& config, int layer) {
   nn::AttentionOptions options = config.decoder.attention(layer);
   options.attend.bidirectional = !config.causal[static_cast<std::size_t>(layer)];
@@ -187,7 +187,7 @@ mx::array DflashDraft::forward(const mx::array& embedded, nn::ForwardContext& co
   const auto x =
       scale == 1.0F ? embedded : mx::multiply(embedded, mx::array(scale, embedded.dtype()));
   kernels::ResidualNorm state{x, layers_.front().attention_norm(x, {})};
-  // A part of a layer, with its convolutions where it has them.
+  // Runs a part of a layer, between its convolutions if it has them.
   const auto run = [&](const std::optional<nn::DynamicConv>& conv, const auto& part) {
     if (!conv) {
       return part(state.normed);

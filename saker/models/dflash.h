@@ -2,10 +2,9 @@
 #pragma once
 
 // A DFlash draft, of either version: drafts a block of tokens in one pass
-// (https://arxiv.org/abs/2602.06036). What some layers of the target gave for the tokens so far
-// comes in as keys and values of every layer, made once and kept; the block itself, the last token
-// and masks, is embedded and turned into logits by the target's own table and head. Immutable.
-// REQUIRES: called on the engine's thread.
+// (https://arxiv.org/abs/2602.06036). Hidden states of some target layers become keys and values of
+// every draft layer, computed once and kept. The block, the last token and masks, uses the target's
+// embedding and head. Immutable. REQUIRES: called on the engine's thread.
 
 #include "saker/base/tensor.h"
 #include "saker/cache/sequence_cache.h"
@@ -31,17 +30,17 @@
 
 namespace saker::models {
 
-// DFlash 2: looks at the best candidates of a position again, with how well they follow the token
+// DFlash 2: scores the best candidates of a position again, by how well they follow the token
 // before:
 //   score(c) = logit(c) + sum over r of predecessor[before, r] * hidden[r] * successor[c, r]
 class CandidateSelector {
  public:
   CandidateSelector(const nn::Weights& weights, const DflashConfig& config);
 
-  // Final rows [n, hidden] -> float32 [n, rank], for `rescore`.
+  // Final hidden states [n, hidden] -> float32 [n, rank], for `rescore`.
   mx::array project(const mx::array& hidden) const;
-  // A position's logits [vocab_size] become the scores of its candidates after the token `before`,
-  // and -infinity for all others. `projected` [rank]: its row.
+  // Replaces a position's logits [vocab_size] by scores of its candidates after the token `before`,
+  // and by -infinity for all others. `projected` [rank]: the position's row of `project`.
   void rescore(std::span<float> logits, std::span<const float> projected, std::int32_t before)
       const;
 
@@ -54,32 +53,32 @@ class CandidateSelector {
 
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-// Tensors of a draft's files under the names that `DflashDraft` looks for: without a prefix, and
-// `encoder` as others name it. Throws kUnsupported naming one that stands for a kind of draft that
+// Renames a draft's tensors as `DflashDraft` expects them: without prefixes such as "encoder.", and
+// with one name for the context's norm. Throws kUnsupported naming a tensor of a kind of draft that
 // we can't run.
 TensorMap dflash_tensors(TensorMap tensors);
 
 class DflashDraft {
  public:
-  // `weights`: see dflash_tensors. Throws kCorruptData naming a tensor that is missing or of
+  // `weights`: see dflash_tensors. Throws kCorruptData naming a tensor that is missing or has
   // another shape.
   DflashDraft(const DflashConfig& config, const nn::Weights& weights);
 
   const DflashConfig& config() const { return config_; }
 
-  // Keeps the keys and values of context rows.
+  // For keys and values of context rows.
   cache::SequenceCache make_cache(const CacheOptions& options) const;
 
-  // Takes up context rows: features [N, taps * hidden] are what the target's layers gave for the
-  // next rows of the context's spans. Writes to their caches. Throws kInvalidArgument for another
+  // Adds context rows: features [N, captured * hidden] are the target's hidden states for the next
+  // tokens of the context's spans. Writes to their caches. Throws kInvalidArgument for another
   // width, kCapacity without memory; a cache may then have rows in some layers only.
   void remember(const mx::array& features, nn::ForwardContext& context) const;
 
-  // Blocks, one per span: token rows of the target [N, hidden] -> final normed rows [N, hidden].
-  // The blocks' own rows go to the caches, which the caller takes back.
+  // Blocks, one per span: the target's embeddings [N, hidden] -> final normed hidden states [N,
+  // hidden]. Appends the blocks' rows to the caches; the caller rolls them back.
   mx::array forward(const mx::array& embedded, nn::ForwardContext& context) const;
 
-  // Final rows [n, hidden] -> float32 [n, vocab_size], by the target's head.
+  // Final hidden states [n, hidden] -> float32 [n, vocab_size], by the target's head.
   mx::array logits(const mx::array& hidden, const Model& target) const;
 
   // Null for a DFlash 1 draft.

@@ -15,14 +15,14 @@ namespace {
 constexpr int kMaxBlock = 1024;
 constexpr int kMaxTargetLayers = 4096;
 constexpr int kMaxTaps = 64;
-constexpr std::int64_t kRootVocabulary = 202048;  // Of files without a section of their own.
+constexpr std::int64_t kRootVocabulary = 202048;  // For files without a `dflash_config`.
 
 bool has_own_section(const Json& config) {
   const auto found = config.find("dflash_config");
   return found != config.end() && found->is_object();
 }
 
-// The draft's own numbers in one object: those of `dflash_config` before those at the root.
+// The draft's own numbers in one object; those in `dflash_config` replace those at the root.
 Json own_numbers(const Json& config) {
   if (!has_own_section(config)) {
     return config;
@@ -34,7 +34,7 @@ Json own_numbers(const Json& config) {
   return numbers;
 }
 
-// A rope_theta at the root wins over those inside of other objects.
+// A rope_theta at the root replaces those inside other objects.
 Json with_one_theta(Json config) {
   if (json_has(config, "rope_theta")) {
     for (const auto* key : {"rope_parameters", "rope_scaling"}) {
@@ -77,7 +77,7 @@ std::vector<int> read_target_layers(const Json& numbers, int draft_layers) {
 
 std::vector<bool> read_causal(const Json& config, const DecoderConfig& decoder) {
   const bool said = json_has(config, "is_causal");
-  // Files without a section of their own hold drafts whose blocks are seen whole.
+  // Files without a `dflash_config` hold drafts whose tokens see the whole block.
   const bool sliding_default = has_own_section(config);
   std::vector<bool> causal;
   causal.reserve(decoder.layers.size());
@@ -143,7 +143,7 @@ std::vector<int> default_target_layers(int layer_count, int tap_count) {
   std::vector<int> layers;
   layers.reserve(static_cast<std::size_t>(tap_count));
   for (int i = 0; i < tap_count; ++i) {
-    // Halves go to the even neighbour, as in the files' own tools.
+    // Halves are rounded to even, as in the files' own tools.
     const double place = 1.0 + static_cast<double>(i) * (layer_count - 4) / (tap_count - 1);
     layers.push_back(std::max(static_cast<int>(std::nearbyint(place)), 0));
   }
@@ -211,7 +211,7 @@ void check_target(const DflashConfig& config, const ModelInfo& target) {
   check("hidden_size", config.decoder.hidden, target.hidden_size);
   check("vocab_size", config.decoder.vocab_size, target.vocab_size);
   if (config.target_layer_count) {
-    // Some count the embedding as a layer.
+    // Some files count the embedding as a layer.
     const int count = *config.target_layer_count;
     check("num_target_layers", count, target.layer_count + (count > target.layer_count ? 1 : 0));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma 1: Llama's layers with norm weights stored as weight - 1, embeddings scaled by
-// sqrt(hidden), a GELU gate, and the embedding as head. Its first files say `hidden_act: gelu` and
-// mean the tanh form.
+// Gemma 1: Llama's layers, but norm weights are stored as weight - 1, embeddings are scaled by
+// sqrt(hidden), the gate is GELU, and the embedding is the head. Its first files say `hidden_act:
+// gelu` and mean the tanh form.
 #include "saker/models/architecture.h"
 
 #include <cmath>

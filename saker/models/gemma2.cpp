@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma 2: norms before and after attention and MLP, soft-capped scores and logits, a fixed query
-// scale, and a sliding window in every other layer, beginning with the first.
+// Gemma 2: norms before and after attention and MLP, soft-capped scores and logits, and a fixed
+// query scale. Every other layer has a sliding window, beginning with the first.
 #include "saker/models/architecture.h"
 
 #include <cmath>

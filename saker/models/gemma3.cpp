@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma 3, text: Gemma 2's layers with RMS norm on q and k instead of soft caps; five sliding
-// layers to a full one, each kind with a rope of its own (scaling applies to full layers only).
-// Larger checkpoints keep the text part in `text_config`.
+// Gemma 3, text: Gemma 2's layers with RMS norm on q and k instead of soft caps. Five sliding
+// layers per full one; each kind has its own rope (scaling applies to full layers only). Larger
+// checkpoints have the text part in `text_config`.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kFullRope = 0;
 constexpr std::size_t kSlidingRope = 1;
 
-// The published embedding scale is rounded to bf16, whatever the weights are.
+// The published embedding scale is rounded to bf16, for any dtype of the weights.
 float rounded_scale(int hidden) {
   const auto scale = mx::array(std::sqrt(static_cast<float>(hidden)));
   return mx::astype(mx::astype(scale, mx::bfloat16), mx::float32).item<float>();

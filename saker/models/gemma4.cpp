@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma 4, text: Gemma 3's layers, whose norms hold whole weights. Full layers have larger heads
-// than sliding ones, of which a part rotates, and in some sizes values that are their keys. The
-// last `num_kv_shared_layers` attend to the keys and values of the last layer of their kind before
-// them. Small sizes give every layer an input of its own for each token.
+// Gemma 4, text: Gemma 3's layers, but norm weights are stored whole. Full layers have larger heads
+// than sliding ones, and only a part of a head rotates. In some sizes their values are their keys.
+// The last `num_kv_shared_layers` attend to keys and values of the last layer of their kind before
+// them. Small sizes give every layer an extra input per token.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -20,7 +20,7 @@ bool is_unified(const DecoderConfig& config) {
   return config.model_type.starts_with("gemma4_unified");
 }
 
-// Like transformers, which has a full layer at the end in any case.
+// As in transformers, where the last layer is always full.
 bool slides(const Json& json, int layer) {
   const auto pattern = read_size(json, "sliding_window_pattern", 6, kMaxSize);
   return (layer + 1) % pattern != 0 && layer + 1 != json_int(json, "num_hidden_layers", 0);
@@ -47,7 +47,7 @@ nn::RopeOptions full_rope(const Json& json) {
   return options;
 }
 
-// What full layers have otherwise.
+// The differences of full layers.
 LayerConfig full_layer(const Json& json, const DecoderConfig& config) {
   LayerConfig layer;
   layer.rope = kFullRope;
@@ -78,7 +78,7 @@ LayerConfig full_layer(const Json& json, const DecoderConfig& config) {
   return layer;
 }
 
-// The last layers take keys and values from the last one before them of their kind.
+// The last layers use keys and values of the last earlier layer of their kind.
 void share_rows(DecoderConfig& config, const Json& json, const std::vector<bool>& sliding) {
   const int layers = static_cast<int>(sliding.size());
   const auto count = json_int(json, "num_kv_shared_layers", 0);
@@ -187,7 +187,7 @@ DecoderConfig read(const Json& whole) {
   return config;
 }
 
-// The embedding's scale has the dtype of its weights.
+// The embedding's scale is rounded to the dtype of its weights.
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   const auto table = body / "embed_tokens";
   const auto values = table.has("scales") ? table.tensor("scales") : table.tensor("weight");
@@ -211,7 +211,7 @@ nn::DecoderLayer build_layer(const LayerParts& parts) {
     layer.scale = parts.weights.vector("layer_scalar", 1).item<float>();
   }
   if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).shares_rows_of) {
-    // Published checkpoints hold what made keys and values in training.
+    // Published checkpoints have unused k_proj, v_proj and k_norm: mark them as taken.
     for (const auto* name : {"k_proj", "v_proj", "k_norm"}) {
       for (const auto* tensor : {"weight", "scales", "biases"}) {
         (parts.weights / "self_attn" / name).find(tensor);

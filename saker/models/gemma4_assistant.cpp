@@ -65,7 +65,7 @@ nn::DecoderStack make_stack(
   return {std::move(layers), {weights / "model" / "norm", decoder.hidden, decoder.norm}};
 }
 
-// Whole numbers of a tensor, all in [0, high).
+// Reads integers of a tensor, all in [0, high).
 template <typename T>
 std::vector<std::int32_t> read_ids(const Tensor& tensor, std::size_t count, int high) {
   std::vector<std::int32_t> ids;
@@ -98,7 +98,7 @@ bool is_gemma4_assistant_config(const Json& config) {
 
 Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config) {
   Json text = text_config(config, "gemma4_text");
-  // All layers share rows, of another model.
+  // All layers share rows, but those of another model.
   text["num_kv_shared_layers"] = 0;
   text["hidden_size_per_layer_input"] = 0;
   text.erase("vocab_size_per_layer_input");

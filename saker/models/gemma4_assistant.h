@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gemma 4's assistants: a few small layers that draft for a Gemma 4 model. They keep no rows: their
-// queries attend to the keys and values of the target's last sliding and last full layer, all from
-// the position of the last committed row, whatever the draft token. A step joins a token's
-// embedding, by the target's table, with the target's final row before it, and gives the next
-// token's logits and what stands for the target's row in the next step. Immutable. REQUIRES: called
-// on the engine's thread.
+// Gemma 4's assistants: a few small layers that draft for a Gemma 4 model. They have no caches.
+// Their queries attend to keys and values of the target's last sliding and last full layer, always
+// from the position of the last committed row. A step joins a token's embedding (by the target's
+// table) with the target's final hidden state before it. It gives the next token's logits and a
+// stand-in for the target's hidden state in the next step. Immutable. REQUIRES: called on the
+// engine's thread.
 
 #include "saker/base/json.h"
 #include "saker/cache/sequence_cache.h"
@@ -27,8 +27,8 @@ namespace saker::models {
 struct Gemma4AssistantConfig {
   DecoderConfig decoder;
   int target_hidden = 0;
-  // Small sizes group the vocabulary around so many centroids and only look at the tokens of the
-  // best groups; 0: at all.
+  // Small sizes group the vocabulary around this many centroids and score only tokens of the best
+  // groups; 0: not grouped.
   int centroids = 0;
   int best_centroids = 0;
 };
@@ -38,21 +38,22 @@ bool is_gemma4_assistant_config(const Json& config);
 // Throws kUnsupported or kCorruptData naming field and value.
 Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config);
 
-// Throws kInvalidArgument unless it is one for this target, naming what differs.
+// Throws kInvalidArgument, naming the difference, unless it fits this target.
 void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target);
 
 class Gemma4Assistant {
  public:
-  // Throws as `check_target`, and kCorruptData naming a tensor that is missing or of another shape.
+  // Throws as `check_target`, and kCorruptData naming a tensor that is missing or has another
+  // shape.
   Gemma4Assistant(
       const Gemma4AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
   );
 
   const Gemma4AssistantConfig& config() const { return config_; }
 
-  // One row per sequence: token ids int32 [N], the final normed rows before them [N, target_hidden]
-  // and the target's caches, which are only read and hold at least one committed row -> final
-  // normed rows [N, hidden].
+  // Takes one token per sequence: ids int32 [N] and the final normed hidden states before them [N,
+  // target_hidden]. Returns final normed hidden states [N, hidden]. Only reads the target's
+  // `caches`; each has at least one committed row.
   mx::array forward(
       const mx::array& ids,
       const mx::array& before,
@@ -60,10 +61,10 @@ class Gemma4Assistant {
       const Model& target
   ) const;
 
-  // Final rows -> [N, target_hidden], `before` of the tokens that follow.
+  // Final hidden states -> [N, target_hidden]: `before` of the tokens that follow.
   mx::array project(const mx::array& rows) const;
 
-  // Final rows -> float32 [N, vocab_size]; -infinity for tokens that are not looked at.
+  // Final hidden states -> float32 [N, vocab_size]; -infinity for tokens that are not scored.
   mx::array logits(const mx::array& rows) const;
 
  private:
@@ -77,7 +78,7 @@ class Gemma4Assistant {
   );
 
   Gemma4AssistantConfig config_;
-  std::vector<int> source_layers_;  // Of the target's caches.
+  std::vector<int> source_layers_;  // Layers of the target's caches.
   nn::Linear input_;
   nn::Linear output_;
   nn::Embedding embedding_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that says it is none we know, made of a llama's tensors (see detect.h). It is read as a
-// llama; what its configuration asks for beyond one is refused, field by field.
+// A model with an unknown name, made of a llama's tensors (see detect.h). It is read as a llama.
+// Fields that ask for something else are refused, one by one.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -10,8 +10,8 @@
 namespace saker::models {
 namespace {
 
-// What other designs on the same tensors compute with, by transformers' names: factors, caps,
-// LayerNorm, layers without positions, windows in no order that we know.
+// Fields of other designs on a llama's tensors, by transformers' names: factors, caps, LayerNorm,
+// layers without positions, windows in an unknown order.
 constexpr std::array<std::string_view, 20> kForeign{
     "attention_multiplier",
     "attn_logit_softcapping",
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 20> kForeign{
     "use_parallel_residual",
 };
 
-// Null, false and 1 leave a product or a choice as it is.
+// True for null, false and 1, which leave a product or a choice as it is.
 bool changes_nothing(const Json& value) {
   return value.is_null() || value == false || value == 1 || value == 1.0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Names of what checkpoints for text, images and sound hold beside their language model. No MLX.
+// Names of parts beside the language model in checkpoints for text, images and sound. No MLX.
 
 #include <string_view>
 
 namespace saker::models {
 
-// Whether a tensor or module is of such a part; "model." may come first, once or more.
+// True if a tensor or module belongs to such a part; any number of "model." may come first.
 bool is_of_images(std::string_view name);
 
 }  // namespace saker::models

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Llama 2 and 3: pre-norm decoder, grouped-query attention, SwiGLU. A layer slides only where
+// Llama 2 and 3: pre-norm decoder, grouped-query attention, SwiGLU. Layers slide only if
 // `layer_types` says so.
 #include "saker/models/architecture.h"
 

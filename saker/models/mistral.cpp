@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistral 7B and its successors: Llama's layers; with a sliding window, all of them slide. Version
+// Mistral 7B and its successors: Llama's layers. With a sliding window, all layers slide; version
 // 0.1 has one of 4096, later ones say null.
 #include "saker/models/architecture.h"
 

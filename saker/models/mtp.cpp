@@ -15,13 +15,13 @@
 namespace saker::models {
 namespace {
 
-// Beside the decoder's own scopes.
+// Scopes of a head, beside the decoder's scopes.
 constexpr std::array<std::string_view, 4> kScopes{
     "mtp", "model.mtp", "language_model.mtp", "language_model.model.mtp"
 };
 
-// The model's configuration with the head's layers: each like the model's last one with attention,
-// which sees the whole past.
+// The model's configuration with the head's layers. Each is like the model's last attention layer,
+// but sees the whole past.
 DecoderConfig head_config(DecoderConfig config, const nn::Weights& weights) {
   const auto attends = [](const LayerConfig& layer) {
     return !layer.linear && !layer.shares_rows_of;

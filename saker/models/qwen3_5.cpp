@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen 3.5, dense, text: three layers of linear attention (gated delta net) to one of full
+// Qwen 3.5, dense, text. Three layers of linear attention (gated delta net) per layer of full
 // attention, whose output is gated and whose heads rotate in their first quarter. Checkpoints for
-// images keep the text part in `text_config`. Published checkpoints hold the weights of norms minus
-// one; MLX's converted ones hold them whole, and turn the convolution's kernel.
+// images have the text part in `text_config`. Published checkpoints store norm weights minus one;
+// MLX's converted ones store them whole and transpose the convolution's kernel.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxHeads = 1 << 12;
 constexpr int kMaxDim = 1 << 12;
-constexpr std::int64_t kMaxMemory = 1 << 24;  // Numbers of a layer's state.
+constexpr std::int64_t kMaxMemory = 1 << 24;  // Numbers in a layer's state.
 
 bool is_linear(const Json& json, int layer) {
   return (layer + 1) % read_size(json, "full_attention_interval", 4, 1 << 20) != 0;
@@ -73,7 +73,7 @@ DecoderConfig read(const Json& whole) {
   return config;
 }
 
-// Weights of norms are those minus one where the convolution's kernel [C, 1, taps] is as published.
+// Norm weights are stored minus one if the convolution's kernel is as published, [C, 1, taps].
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     const auto kernel =

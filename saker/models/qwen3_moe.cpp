@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen 3 with experts: Qwen 3's layers, of which every `decoder_sparse_step`-th has a mixture of
-// experts for its MLP, but for those in `mlp_only_layers`. With `use_sliding_window` all layers
-// slide.
+// Qwen 3 with experts: Qwen 3's layers. Every `decoder_sparse_step`-th one has a mixture of experts
+// for its MLP, except those in `mlp_only_layers`. With `use_sliding_window` all layers slide.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -21,7 +20,7 @@ std::int64_t int_in(
   return found == json.end() || found->is_null() ? fallback : json_int_in(json, key, 1, high);
 }
 
-// Transformers knows the number of experts by a second name.
+// Transformers has a second name for the number of experts.
 int read_experts(const Json& json) {
   const bool second = !json.contains("num_experts") && json.contains("num_local_experts");
   const auto* key = second ? "num_local_experts" : "num_experts";

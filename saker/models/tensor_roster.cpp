@@ -116,7 +116,7 @@ class LayerModules {
   const DecoderConfig& config_;
 };
 
-// The model runs without its head.
+// Adds the MTP head's modules, which are optional: the model runs without them.
 void add_mtp(Modules& modules, const DecoderConfig& config) {
   const auto attends = [](const LayerConfig& layer) {
     return !layer.linear && !layer.shares_rows_of;
@@ -153,7 +153,7 @@ std::string_view without_scopes(std::string_view name) {
   return name;
 }
 
-// "layers.0.mlp.experts.3.up_proj" is a part of "layers.0.mlp.switch_mlp.up_proj".
+// "layers.0.mlp.experts.3.up_proj" becomes "layers.0.mlp.switch_mlp.up_proj".
 std::string stacked_name(std::string_view name) {
   constexpr std::string_view kExperts = ".mlp.experts.";
   const auto at = name.find(kExperts);

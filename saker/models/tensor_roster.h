@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which tensors a decoder takes from a checkpoint, and their sizes, by name alone: for programs
-// that rewrite or judge a checkpoint without building its model. The layers decide (decoder.cpp); a
-// test compares the two for every architecture. A name may stand below any scope that a decoder's
-// tensors can have ("model.", "language_model.model.", none). Immutable; any thread.
+// The tensors that a decoder takes from a checkpoint, with their sizes, by name alone. For programs
+// that rewrite or check a checkpoint without building its model. The layers decide (decoder.cpp); a
+// test compares both for every architecture. A name may have any prefix that a decoder's tensors
+// can have ("model.", "language_model.model.", none). Immutable; any thread.
 
 #include "saker/base/json.h"
 
@@ -18,19 +18,19 @@ namespace saker::models {
 struct DecoderConfig;
 
 struct RosterOptions {
-  bool output_norms = false;  // Attention and MLP have a norm behind them, see decoder.h.
+  bool output_norms = false;  // Attention and MLP have output norms, see decoder.h.
   bool layer_scalars = false;
   bool mtp_head = false;
 };
 
-// A module of the roster: a linear layer, an embedding, a norm, or a tensor by itself.
+// A module of the roster: a linear layer, an embedding, a norm, or a single tensor.
 struct RosterModule {
   enum class Kind { kLinear, kNorm, kTensor };
 
   Kind kind = Kind::kLinear;
   int columns = 0;  // K of a linear layer's weight [N, K].
-  int rows = 0;     // N, or the size of a norm; 0: not known here.
-  int experts = 0;  // Weights that are stacked, or as many single ones; 0: one weight.
+  int rows = 0;     // N, or the size of a norm; 0: unknown.
+  int experts = 0;  // Weights stacked or one by one; 0: a single weight.
   bool is_required = true;
 };
 
@@ -50,11 +50,11 @@ class TensorRoster {
   Modules modules_;
 };
 
-// A tensor's or module's name below the decoder's scope, as the roster has it: "model." and the
-// like taken away, single experts as their stack, the token table under its usual name.
+// The roster's name of a tensor or module: without "model." and similar prefixes, single experts as
+// their stack, the token table under its usual name.
 std::string roster_name(std::string_view name);
 
-// Of a configuration whose `model_type` is known, see detect.h. Throws as `check_config` does.
+// For a configuration with a known `model_type`, see detect.h. Throws as `check_config` does.
 TensorRoster tensor_roster(const Json& config);
 
 }  // namespace saker::models

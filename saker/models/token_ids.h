@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Token ids that a caller hands to a model.
+// Checks of a caller's token ids.
 
 #include "saker/models/model.h"
 
@@ -10,7 +10,7 @@
 
 namespace saker::models {
 
-// Throws kInvalidArgument naming the first id that is not one of the model's.
+// Throws kInvalidArgument naming the first id that the model lacks.
 void check_token_ids(const ModelInfo& info, std::span<const std::int32_t> ids);
 
 }  // namespace saker::models

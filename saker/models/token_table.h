@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What checkpoints call the table of token embeddings. Pure; any thread.
+// Names of the token table in checkpoints. Pure; any thread.
 
 #include <algorithm>
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace saker::models {
 
-// The first is transformers' name, the others those of models written by hand.
+// First transformers' name, then names in models written by hand.
 inline constexpr std::array<std::string_view, 4> kTokenTables{
     "embed_tokens", "embedding", "token_embedding", "wte"
 };
 
-// Whether the last part of a module's path is one of them.
+// True if the last part of a module's path is one of them.
 inline bool is_token_table(std::string_view module) {
   const auto dot = module.rfind('.');
   const auto name = dot == std::string_view::npos ? module : module.substr(dot + 1);

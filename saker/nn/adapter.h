@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A fine-tune as changes to the outputs of a model's modules, and which rows of a pass use it.
+// A fine-tune as changes to the outputs of a model's modules, and the tokens of a pass that use it.
 //
-// Adapters are bound to one model: modules are named as its checkpoint names them. The weights of
-// the base stay as they are, so rows of the base, of an adapter and of any strength share one pass.
-// Rows of the base run the base's operations and nothing else, whatever is beside them: their bits
-// are the base's. Immutable; any number may be in memory at once; safe to use from any thread.
+// An adapter is bound to one model: modules have the names of its checkpoint. The base's weights
+// stay unchanged, so tokens of the base, of adapters and of any strength share one pass. Tokens of
+// the base run the base's operations only, whatever is beside them: their bits are the base's.
+// Immutable; any number may be in memory at once; safe to use from any thread.
 
 #include "saker/kernels/adapter_delta.h"
 #include "saker/kernels/linear.h"
@@ -25,22 +25,22 @@ namespace saker::nn {
 
 class Adapter {
  public:
-  // Of one module; they add up.
+  // Changes of one module; they add up.
   using ModuleChanges = std::vector<std::shared_ptr<const kernels::AdapterDelta>>;
   using Changes = std::map<std::string, ModuleChanges, std::less<>>;
 
-  // `identity`: a hash of all that the adapter is made from, see `identity()`. `changes`: by module
-  // path ("model.layers.0.self_attn.q_proj"). `first_layer`: see below.
+  // `identity`: a hash of everything the adapter is made from, see `identity()`. `changes`: by
+  // module path ("model.layers.0.self_attn.q_proj"). `first_layer`: see below.
   Adapter(std::string identity, Changes changes, std::optional<int> first_layer);
 
-  // Equal exactly for equal weights and configuration: a key for caches.
+  // Equal exactly for equal weights and configuration; a key for caches.
   const std::string& identity() const { return identity_; }
 
-  // The changes of this module; none: it stays the base's.
+  // The changes of this module; empty if it stays the base's.
   std::span<const std::shared_ptr<const kernels::AdapterDelta>> find(std::string_view module) const;
 
-  // The lowest decoder layer whose output differs from the base's; -1: the embedding does. None:
-  // no layer does, at most the final norm and the head.
+  // The lowest decoder layer whose output differs from the base's; -1: already the embedding
+  // differs. None: no layer differs, at most the final norm and the head.
   std::optional<int> first_layer() const { return first_layer_; }
 
   std::size_t nbytes() const { return nbytes_; }
@@ -52,7 +52,7 @@ class Adapter {
   std::size_t nbytes_ = 0;
 };
 
-// What a row uses. A module's output is y_base + strength * (y_adapter - y_base).
+// A token's adapter. A module's output is y_base + strength * (y_adapter - y_base).
 struct AdapterUse {
   std::shared_ptr<const Adapter> adapter;  // Null: the base.
   float strength = 1.0F;                   // 0: the base's bits.
@@ -60,47 +60,47 @@ struct AdapterUse {
   bool is_base() const { return adapter == nullptr || strength == 0.0F; }
 };
 
-// A key for caches of rows: equal exactly when rows of equal tokens have equal bits. Empty for the
+// A key for caches of rows: equal exactly if rows of equal tokens have equal bits. Empty for the
 // base.
 std::string adapter_identity(const AdapterUse& use);
 
-// Where a module's outputs begin.
+// The first column of a module's outputs.
 struct ModuleColumns {
   std::string path;
   int first_column = 0;
 };
 
-// What differs from row to row in the linear layers of a pass: adapters, and operands.
+// The linear layers' settings per token of a pass: adapters, and operands.
 class RowContext {
  public:
-  RowContext() = default;  // All rows are the base's.
-  // `int8_rows`: see kernels::linear; the adapters' own products are as ever.
+  RowContext() = default;  // All tokens use the base.
+  // `int8_rows`: see kernels::linear. The adapters' own products do not use int8.
   explicit RowContext(std::vector<AdapterUse> rows, std::vector<kernels::RowRange> int8_rows = {});
 
-  // The adapters of `rows` (indices into these rows), in that order; operands are not int8.
+  // The adapters of `rows` (indices into these tokens), in that order; without int8 operands.
   RowContext select(std::span<const int> rows) const;
 
   bool base_only() const { return groups_.empty(); }
 
   std::span<const kernels::RowRange> int8_rows() const { return int8_rows_; }
 
-  // y [N, outputs] of modules that lie beside each other, changed for the rows whose adapter
-  // changes them. x [N, inputs] is what they were given.
+  // Changes y [N, outputs] of modules side by side, for the tokens whose adapter changes them. x
+  // [N, inputs] is the modules' input.
   mx::array change(const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules)
       const;
-  // y [N, outputs] of an embedding, ids [N].
+  // As above for y [N, outputs] of an embedding, ids [N].
   mx::array change_embedding(const mx::array& y, const mx::array& ids, std::string_view module)
       const;
 
  private:
-  // Rows that share an adapter, of any strengths.
+  // Tokens that share an adapter, at any strengths.
   struct Group {
     std::shared_ptr<const Adapter> adapter;
     std::shared_ptr<const kernels::RowStrengths> rows;
   };
 
-  std::vector<AdapterUse> rows_;  // Empty: all rows are the base's.
-  std::vector<Group> groups_;     // Without rows of the base.
+  std::vector<AdapterUse> rows_;  // Empty: all tokens use the base.
+  std::vector<Group> groups_;     // Without tokens of the base.
   std::vector<kernels::RowRange> int8_rows_;
 };
 

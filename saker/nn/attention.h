@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Self-attention with grouped heads: q, k and v projections, optional RMS norms of each head's q, k
-// and v, rotation, fused attention over the layer's cache, output projection. Immutable.
+// Self-attention with grouped heads: q, k and v projections; optional RMS norms of each head;
+// rotation; fused attention over the layer's cache; output projection. Immutable.
 
 #include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
@@ -25,16 +25,16 @@ struct AttentionOptions {
   int kv_heads = 0;
   int head_dim = 0;
   kernels::AttendOptions attend;         // Scale, soft cap, sliding window.
-  std::optional<NormOptions> head_norm;  // Of q and k, over each head.
-  // q_proj gives each head's q and then a gate: sigmoid(gate) times what the head attends to.
+  std::optional<NormOptions> head_norm;  // For q and k, over each head.
+  // q_proj's outputs are each head's q and then a gate: sigmoid(gate) multiplies the head's result.
   bool output_gate = false;
-  bool keys_are_values = false;           // No v_proj: values are what k_proj gives.
-  std::optional<NormOptions> value_norm;  // Of v, over each head, without a weight.
+  bool keys_are_values = false;           // No v_proj: k_proj's outputs are the values.
+  std::optional<NormOptions> value_norm;  // For v, over each head, without a weight.
 };
 
 class Attention {
  public:
-  // `rope` is shared by the layers that rotate alike.
+  // Layers with equal rotation share `rope`.
   Attention(
       const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
   );
@@ -47,11 +47,11 @@ class Attention {
  private:
   using Spans = std::vector<kernels::AttendSpan>;
 
-  // Whether heads are all that the projection holds, and no adapter changes their norms.
+  // True if the projection has nothing but heads, and no adapter changes their norms.
   bool is_plain(const RowContext& adapters) const;
-  // What the heads attend to, [N, heads * head_dim].
+  // The heads' results, [N, heads * head_dim].
   mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
-  // The same where they are plain and attends_joined(spans).
+  // As `attend`. REQUIRES: is_plain(adapters) and attends_joined(spans).
   mx::array attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans) const;
 
   AttentionOptions options_;
@@ -60,7 +60,7 @@ class Attention {
   Linear output_;
   std::optional<RmsNorm> q_norm_;
   std::optional<RmsNorm> k_norm_;
-  std::optional<kernels::MergedHeads::Norms> joined_norms_;  // The same for attend_joined.
+  std::optional<kernels::MergedHeads::Norms> joined_norms_;  // For attend_joined.
   std::optional<mx::array> value_norm_;                      // Ones [head_dim].
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Attention of a block that is drafted at once (DFlash, https://arxiv.org/abs/2602.06036): its rows
-// attend to context rows, which come from elsewhere and are only remembered as keys and values, and
-// to each other. Immutable.
+// Attention of a block that is drafted at once (DFlash, https://arxiv.org/abs/2602.06036). The
+// block's tokens attend to context rows and to each other. Context rows come from elsewhere and are
+// only stored as keys and values. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
@@ -20,7 +20,7 @@ namespace saker::nn {
 
 class BlockAttention {
  public:
-  // `options.attend.bidirectional`: rows of the block see the later ones too. REQUIRES:
+  // `options.attend.bidirectional`: tokens of the block see later ones too. REQUIRES:
   // options.head_norm, no output gate.
   BlockAttention(
       const Weights& weights, const AttentionOptions& options, std::shared_ptr<const Rope> rope
@@ -33,11 +33,11 @@ class BlockAttention {
 
   // The keys and values of x [N, hidden] at the pass's positions.
   Rows rows(const mx::array& x, ForwardContext& context) const;
-  // Appends the pass's rows, evaluated, to the spans' caches of this layer.
+  // Appends the pass's evaluated rows to the spans' caches of this layer.
   static void remember(const Rows& rows, ForwardContext& context, int layer);
 
-  // Blocks x [N, hidden], one per span -> [N, hidden]. Their rows lie behind those of the caches of
-  // this layer; the caller takes them back.
+  // Blocks x [N, hidden], one per span -> [N, hidden]. Appends the blocks' rows to the caches of
+  // this layer; the caller rolls them back.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
   std::size_t nbytes() const { return query_.nbytes() + key_value_.nbytes() + output_.nbytes(); }

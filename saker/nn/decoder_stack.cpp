@@ -28,11 +28,11 @@ void check_captured_layers(const ForwardContext& context, std::size_t layer_coun
   }
 }
 
-// MLX builds a whole pass before it runs anything, and what runs it waits meanwhile. So few rows
-// begin once two layers are there, of more; on a GPU that is no faster. Many begin by two layers on
-// a GPU, by one on CPU, where they also wait for the layer before: MLX allocates an operation's
-// result when it queues it, up to a hundred operations ahead of the one that runs, which is many
-// layers' worth of memory.
+// MLX builds a whole pass before it runs anything. To overlap the two, we start layers early. A
+// short pass starts after two layers, if there are more; CPU only, since a GPU gains nothing. A
+// long pass starts after every layer on CPU and every second one on GPU. On CPU it also waits for
+// the layer before: MLX allocates a result when it queues the operation, up to a hundred operations
+// ahead. That is the memory of many layers.
 void start_layers(
     ForwardContext& context, const kernels::ResidualNorm& state, std::size_t built, std::size_t all
 ) {
@@ -50,7 +50,7 @@ void start_layers(
   }
 }
 
-// Rows that part here go on as copies.
+// Applies a fork: replaces the tokens by copies.
 void fork_rows(
     ForwardContext& context, kernels::ResidualNorm& state, std::optional<mx::array>& layer_inputs
 ) {
@@ -61,7 +61,7 @@ void fork_rows(
   }
 }
 
-// One layer's of all layers' inputs [N, layers, P]: [N, 1, P].
+// One layer's part of all layers' inputs [N, layers, P]: [N, 1, P].
 mx::array inputs_of(const mx::array& layer_inputs, int layer) {
   return mx::slice(
       layer_inputs, {0, layer, 0}, {layer_inputs.shape(0), layer + 1, layer_inputs.shape(2)}

@@ -2,10 +2,9 @@
 #pragma once
 
 // The layers of a decoder over one residual stream. Each part (attention, MLP) reads the normed
-// stream and adds its output to it; the addition is done together with the norm that follows.
-// Models with "sandwich" norms also norm a part's output before it is added; others add a gated
-// input of the layer's own, or scale the stream behind a layer. The outputs of captured layers are
-// kept here and nowhere else.
+// stream and adds its output to it; the addition is fused with the next norm. Models with
+// "sandwich" norms also norm a part's output before the addition. Others add a gated input of the
+// layer, or scale the stream after a layer. Captured hidden states are stored here only.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
@@ -35,9 +34,9 @@ struct DecoderLayer {
   FeedForward mlp;
   std::optional<RmsNorm> mlp_output_norm;
   std::optional<LayerInputGate> input_gate = std::nullopt;
-  float scale = 1.0F;  // Of the residual stream behind this layer.
+  float scale = 1.0F;  // Scales the residual stream after this layer.
 
-  // Bytes that one row reads.
+  // Bytes that one token reads.
   std::size_t nbytes() const;
 };
 
@@ -46,9 +45,9 @@ class DecoderStack {
   // REQUIRES: at least one layer.
   DecoderStack(std::vector<DecoderLayer> layers, RmsNorm final_norm);
 
-  // Embedded rows [N, hidden] -> final normed rows [N, hidden]. Fills the context's captured;
-  // throws kInvalidArgument, before any row is run, for those of layers that are not there.
-  // `layer_inputs` [N, layers, P] where layers have an input gate.
+  // Embedded tokens [N, hidden] -> final normed ones [N, hidden]. Fills context.captured; throws
+  // kInvalidArgument for layers that do not exist, before anything runs. `layer_inputs` [N, layers,
+  // P] if layers have an input gate.
   mx::array operator()(
       const mx::array& embedded,
       ForwardContext& context,

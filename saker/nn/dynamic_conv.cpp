@@ -9,7 +9,7 @@
 namespace saker::nn {
 namespace {
 
-// x with each row replaced by the one `offset` rows before it in its span, zero before the first.
+// Replaces each token's x by the one `offset` tokens earlier in its span; zero before the first.
 mx::array shifted(const mx::array& x, int offset, const ForwardContext& context) {
   std::vector<std::int32_t> rows;
   rows.reserve(static_cast<std::size_t>(context.row_count()));

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A causal convolution over the few rows of a span, whose kernel is a learned one plus a part that
-// follows from each row, for groups of neighbouring elements (DFlash 2):
+// A causal convolution over a span's few tokens (DFlash 2). Its kernel is a learned one plus a part
+// computed from each token, for groups of neighbouring elements:
 //
-//   y[t] = sum over i of (base[i] + dynamic[t, i, group]) * x[t - i],  rows before the span are
-//   zero
+//   y[t] = sum over i of (base[i] + dynamic[t, i, group]) * x[t - i],  x = 0 before the span
 //
 // It comes in pairs around another layer: the first changes that layer's input, the second its
-// output, and one projection of the input gives the dynamic kernels of both. Immutable.
+// output. One projection of the input gives the dynamic kernels of both. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/forward_context.h"
@@ -19,13 +18,13 @@ namespace saker::nn {
 
 struct DynamicConvOptions {
   int hidden = 0;
-  int taps = 0;   // Rows that a result reads.
-  int group = 0;  // Elements of a group, a divisor of `hidden`.
+  int taps = 0;   // Tokens that one result reads.
+  int group = 0;  // Elements per group, a divisor of `hidden`.
 };
 
 class DynamicConv {
  public:
-  // Takes base_kernel [2, taps, hidden] and kernel_projection.weight [2 * taps * groups, hidden].
+  // Reads base_kernel [2, taps, hidden] and kernel_projection.weight [2 * taps * groups, hidden].
   DynamicConv(const Weights& weights, const DynamicConvOptions& options);
 
   struct Prepared {
@@ -33,7 +32,7 @@ class DynamicConv {
     mx::array dynamic;  // For `finish`, [N, taps, groups].
   };
 
-  // x [N, hidden], the pass's rows.
+  // x [N, hidden]: the pass's tokens.
   Prepared prepare(const mx::array& x, const ForwardContext& context) const;
   mx::array finish(const mx::array& x, const mx::array& dynamic, const ForwardContext& context)
       const;

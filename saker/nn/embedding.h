@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The token table. Its rows start the residual stream, float32.
+// The token table. Its rows start the residual stream, in float32.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
@@ -17,10 +17,10 @@ class Embedding {
   // Throws kCorruptData unless the scope holds a [vocab_size, hidden] weight.
   Embedding(const Weights& weights, int vocab_size, int hidden);
 
-  // ids int32 [N] -> [N, hidden], times `scale`.
+  // ids int32 [N] -> [N, hidden], multiplied by `scale`.
   mx::array operator()(const mx::array& ids, float scale, const RowContext& adapters) const;
 
-  // [vocab_size, hidden], for a head that shares it.
+  // [vocab_size, hidden], for a head with the same weight.
   const kernels::PackedWeight& packed() const { return weight_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace saker::nn {
 namespace {
 
-// The kernel of a depthwise convolution, [C, taps, 1] or [C, 1, taps] in checkpoints.
+// The kernel of a depthwise convolution; checkpoints have [C, taps, 1] or [C, 1, taps].
 mx::array convolution(const Weights& weights, const kernels::DeltaShape& shape) {
   const bool last = weights.tensor("weight").shape.back() == shape.taps;
   const auto values = last ? weights.array("weight", {shape.channels(), 1, shape.taps})

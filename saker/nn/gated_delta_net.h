@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear attention with a state of fixed size (see kernels/gated_delta.h), as Qwen 3.5 has it:
-// projections to q, k, v and gates, the gated delta rule, an RMS norm of each head's output that is
-// gated by silu(z), output projection. Immutable.
+// Linear attention with a state of fixed size (see kernels/gated_delta.h), as in Qwen 3.5. It has
+// projections to q, k, v and gates, and applies the gated delta rule. An RMS norm of each head's
+// output is gated by silu(z), before the output projection. Immutable.
 
 #include "saker/kernels/gated_delta.h"
 #include "saker/kernels/mx.h"
@@ -24,13 +24,13 @@ struct GatedDeltaOptions {
 
 class GatedDeltaNet {
  public:
-  // Rows of a pass from which any number may be taken back: the last token's and the most drafts,
-  // whose inputs are kept until then.
+  // Most tokens of a pass of which any number can be rolled back: the last token and the maximum
+  // number of drafts. Their inputs are kept until the commit.
   static constexpr int kReplayedRows = 65;
 
   GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& options);
 
-  // x [N, hidden] -> [N, hidden]; moves this layer's caches on, which are recurrent ones of
+  // x [N, hidden] -> [N, hidden]; advances this layer's caches. They are recurrent ones of
   // `empty_delta_state`.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// down(activation(gate(x)) * up(x)), the feed-forward part of most decoders
+// down(activation(gate(x)) * up(x)): the feed-forward part of most decoders
 // (https://arxiv.org/abs/2002.05202). Immutable.
 
 #include "saker/kernels/activation.h"

@@ -12,7 +12,7 @@ InFlightLayers::~InFlightLayers() {
     try {
       layer.wait();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // Whoever evaluated the pass has been told.
+      // Evaluating the pass has already reported the error.
     }
   }
 }

@@ -17,17 +17,17 @@ class InFlightLayers {
   InFlightLayers& operator=(InFlightLayers&&) = delete;
   InFlightLayers(const InFlightLayers&) = delete;
   InFlightLayers& operator=(const InFlightLayers&) = delete;
-  // Waits for all: what runs writes rows of caches, which a pass that failed gives back next. Says
-  // nothing of those that failed.
+  // Waits for all: running layers write cache rows, which a failed pass frees next. Ignores their
+  // errors.
   ~InFlightLayers();
 
-  // Begins to compute a layer's results, `normed` the last of them.
+  // Starts to compute a layer's results; `normed` is the last one.
   void start(const mx::array& sum, const mx::array& normed);
-  // Waits until at most `count` layers are left that may still run. Throws what a layer threw.
+  // Waits until at most `count` layers may still run. Throws the error of a layer.
   void wait_until(std::size_t count);
 
  private:
-  std::vector<mx::array> running_;  // The last result of each.
+  std::vector<mx::array> running_;  // The last result of each layer.
 };
 
 }  // namespace saker::nn

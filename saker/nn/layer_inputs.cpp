@@ -6,7 +6,7 @@
 namespace saker::nn {
 namespace {
 
-// The norm of x / sqrt(hidden) with `norm.eps` is that of x with this one.
+// With these options, the norm of x equals that of x / sqrt(hidden) with `norm.eps`.
 NormOptions unscaled(const LayerInputOptions& options) {
   NormOptions norm = options.norm;
   norm.eps *= static_cast<float>(options.hidden);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inputs of each layer's own, made from the tokens (Gemma 4's per-layer embeddings): a second table
-// holds P numbers per token and layer, to which a projection of the token's embedding is added; a
-// layer lets them through a gate that its residual stream opens. Immutable.
+// Extra inputs of each layer, computed from the tokens (Gemma 4's per-layer embeddings). A second
+// table holds P numbers per token and layer; a projection of the token's embedding is added. In
+// each layer the residual stream gates its inputs. Immutable.
 
 #include "saker/kernels/activation.h"
 #include "saker/kernels/mx.h"
@@ -19,24 +19,24 @@ namespace saker::nn {
 
 struct LayerInputOptions {
   int hidden = 0;
-  int size = 0;  // P; 0: there are no such inputs.
+  int size = 0;  // P; 0: there are none.
   int layers = 0;
   int vocab_size = 0;  // Rows of the table.
   NormOptions norm;
   kernels::Activation activation = kernels::Activation::kGeluTanh;
 };
 
-// Those of all layers.
+// The inputs of all layers.
 class LayerInputs {
  public:
   // `weights`: the decoder's scope.
   LayerInputs(const Weights& weights, const LayerInputOptions& options);
 
-  // ids int32 [N] and what they are embedded as, [N, hidden] -> [N, layers, P]
+  // ids int32 [N] and their embeddings [N, hidden] -> [N, layers, P]
   mx::array operator()(const mx::array& ids, const mx::array& embedded, const RowContext& adapters)
       const;
 
-  // Bytes that one row reads, the table's not counted.
+  // Bytes that one token reads, without the table.
   std::size_t nbytes() const { return projection_.nbytes(); }
 
  private:
@@ -46,7 +46,7 @@ class LayerInputs {
   RmsNorm norm_;
 };
 
-// What one layer adds to its residual stream.
+// Computes what one layer adds to its residual stream.
 class LayerInputGate {
  public:
   // `weights`: the layer's scope.

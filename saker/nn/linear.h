@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear layers over named weights. A bias is added exactly when its tensor exists. Rows that use
-// an adapter get its change after the product that all rows share. Immutable.
+// Linear layers over named weights. A bias is added if its tensor exists. All tokens share one
+// product; an adapter's change is added after it. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/packed_weight.h"
@@ -15,8 +15,8 @@
 
 namespace saker::nn {
 
-// Throws kCorruptData naming the tensor unless `tensors` are an [outputs, inputs] layer. A float
-// weight says its columns itself; packed words are checked by the packing, which knows the format.
+// Throws kCorruptData naming the tensor unless `tensors` are an [outputs, inputs] layer. Checks
+// columns of float weights only; packing checks the words of codes, since it knows the format.
 void check_linear_shape(
     const kernels::WeightTensors& tensors,
     const kernels::WeightFormat& format,
@@ -24,18 +24,17 @@ void check_linear_shape(
     int outputs
 );
 
-// The [outputs, inputs] weight of a scope. Throws kCorruptData naming the tensor unless it has that
-// shape.
+// The [outputs, inputs] weight of a scope. Throws kCorruptData naming the tensor for another shape.
 kernels::PackedWeight pack_linear(const Weights& weights, int inputs, int outputs);
 
 class Linear {
  public:
   // Throws kCorruptData naming the tensor unless the scope holds an [outputs, inputs] weight.
   Linear(const Weights& weights, int inputs, int outputs);
-  // The same with weight, input and products in float32, whatever the checkpoint's dtype: for rows
-  // that choose, such as routers', where a rounded number can be another choice.
+  // As above with weight, input and products in float32, whatever the checkpoint's dtype. For
+  // layers that choose, such as routers: a rounded number can change the choice.
   static Linear in_float32(const Weights& weights, int inputs, int outputs);
-  // A layer of this scope whose weight is another's too.
+  // A layer of this scope that shares another layer's weight.
   Linear(const Weights& scope, kernels::PackedWeight shared);
 
   // x [N, inputs] -> [N, outputs]
@@ -51,8 +50,8 @@ class Linear {
   ModuleColumns module_;
 };
 
-// Linear layers of one input (q, k and v; gate and up): one product where their formats agree, one
-// each otherwise. The results are the same bits.
+// Linear layers of one input (q, k and v; gate and up). They run as one product if their formats
+// agree, else as one each, with the same bits.
 class MergedLinear {
  public:
   struct Part {
@@ -62,9 +61,9 @@ class MergedLinear {
 
   MergedLinear(const std::vector<Part>& parts, int inputs);
 
-  // x [N, inputs] -> [N, sum of outputs], the parts beside each other.
+  // x [N, inputs] -> [N, sum of outputs], the parts side by side.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  // One [N, outputs] per part.
+  // As above, as one [N, outputs] per part.
   std::vector<mx::array> split(const mx::array& x, const RowContext& adapters) const;
 
   std::size_t nbytes() const;

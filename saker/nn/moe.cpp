@@ -24,7 +24,7 @@ bool is_plain(const kernels::WeightFormat& format) {
   return format.bits == 0;
 }
 
-// Experts whose floats, or whose scales, are of several dtypes: all of them in float32.
+// Converts experts to float32 if their floats, or their scales, have several dtypes.
 Projection widened(Projection projection) {
   const bool plain = is_plain(projection.key.format);
   for (auto& expert : projection.experts) {
@@ -98,7 +98,7 @@ Projection read_projection(
   return result;
 }
 
-// The parts of each expert from the experts of each part.
+// Transposes: from the experts of each part to the parts of each expert.
 ExpertTensors by_expert(std::vector<Projection> projections) {
   ExpertTensors result(projections.front().experts.size());
   for (auto& projection : projections) {

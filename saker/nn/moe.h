@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A mixture of experts: a router gives every row to a few gated MLPs and adds their results by its
-// shares (https://arxiv.org/abs/2101.03961). Immutable.
+// A mixture of experts: a router sends each token to a few gated MLPs and adds up their results by
+// its routing weights (https://arxiv.org/abs/2101.03961). Immutable.
 //
-// Experts lie in the checkpoint as MLX stacks them (switch_mlp.gate_proj.weight [E, N, K]) or one
-// by one (experts.7.gate_proj.weight [N, K]).
+// Checkpoints store experts stacked, as MLX does (switch_mlp.gate_proj.weight [E, N, K]), or one by
+// one (experts.7.gate_proj.weight [N, K]).
 
 #include "saker/kernels/activation.h"
 #include "saker/kernels/expert_choice.h"
@@ -22,15 +22,15 @@ namespace saker::nn {
 
 struct MoeOptions {
   int hidden = 0;
-  int intermediate = 0;  // Of one expert.
+  int intermediate = 0;  // Per expert.
   int experts = 0;
-  int chosen = 0;  // Experts that a row is given to.
+  int chosen = 0;  // Experts per token.
   kernels::SoftmaxOrder shares = kernels::SoftmaxOrder::kBeforeTopK;
   kernels::Activation activation = kernels::Activation::kSilu;
 };
 
-// Projections of every expert with one input: one product where their formats agree, one each
-// otherwise.
+// Projections of every expert with one input. They run as one product if their formats agree, else
+// as one each.
 class ExpertLinear {
  public:
   struct Part {
@@ -41,7 +41,7 @@ class ExpertLinear {
   // Throws kCorruptData naming the tensor unless each expert has [outputs, inputs] weights.
   ExpertLinear(const Weights& weights, const std::vector<Part>& parts, int inputs, int experts);
 
-  // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts beside each other.
+  // x [P, inputs], one row per sorted pair -> [P, sum of outputs], the parts side by side.
   mx::array operator()(const mx::array& x, const kernels::ExpertPermutation& sorted) const;
 
   // Bytes of one expert.
@@ -58,7 +58,7 @@ class Moe {
   // x [N, hidden] -> [N, hidden]
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
-  // Bytes that one row reads.
+  // Bytes that one token reads.
   std::size_t nbytes() const;
 
  private:

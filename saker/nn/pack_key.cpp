@@ -22,7 +22,7 @@ Tensor as_float32(const Tensor& tensor) {
   Tensor result;
   result.dtype = DType::kFloat32;
   result.shape = tensor.shape;
-  // Bytes of numbers may be read as bytes.
+  // Any object may be read as bytes.
   const auto* bytes = reinterpret_cast<const std::byte*>(values->data());
   result.data = std::shared_ptr<const std::byte>(values, bytes);
   return result;

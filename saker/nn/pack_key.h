@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which layers may be packed into one weight, and the same numbers in another dtype where they are
-// packed all the same. Pure.
+// Decides which layers may be packed into one weight, and converts tensors to another dtype for
+// that. Pure.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
@@ -11,17 +11,17 @@
 
 namespace saker::nn {
 
-// What layers must have in common to be packed into one weight.
+// Layers with equal keys may be packed into one weight.
 struct PackKey {
   kernels::WeightFormat format;
-  std::optional<DType> scales;  // Their dtype, of codes.
+  std::optional<DType> scales;  // Dtype of the scales; codes only.
 
   bool operator==(const PackKey&) const = default;
 };
 
 PackKey pack_key(const kernels::WeightTensors& tensors, const kernels::WeightFormat& format);
 
-// The same numbers as float32. Throws kCorruptData for what are no floats.
+// The tensor as float32. Throws kCorruptData for tensors that are no floats.
 Tensor as_float32(const Tensor& tensor);
 
 }  // namespace saker::nn

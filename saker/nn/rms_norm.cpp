@@ -6,7 +6,7 @@
 namespace saker::nn {
 namespace {
 
-// What adapters change of it is a factor of each output.
+// Adapters change a norm by one factor per output.
 mx::array changed(const mx::array& y, const RowContext& adapters, const ModuleColumns& module) {
   if (adapters.base_only()) {
     return y;

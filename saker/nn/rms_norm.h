@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// RMS norm with a learned weight, which adapters can change row by row. Immutable.
+// RMS norm with a learned weight, which adapters can change per token. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/norm.h"
@@ -14,24 +14,24 @@ namespace saker::nn {
 
 struct NormOptions {
   float eps = 1e-6F;
-  float weight_offset =
-      0.0F;  // Added to the weight once, at load: 1 where checkpoints hold weight - 1 (Gemma).
+  // Added to the weight once, at load: 1 if checkpoints hold weight - 1 (Gemma).
+  float weight_offset = 0.0F;
 };
 
 class RmsNorm {
  public:
-  // `groups`: that many vectors of a row are normed with the same weight, as the heads of q.
+  // `groups`: each token has this many vectors that are normed with one weight, such as q's heads.
   RmsNorm(const Weights& weights, int size, const NormOptions& options, int groups = 1);
 
-  // x [N, size], with groups [N, groups, size] -> the same shape and dtype.
+  // x [N, size], or [N, groups, size] with groups -> the same shape and dtype.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  // Norm of (x + residual) * scale, and that sum; x, residual [N, size]. Dtypes: see
+  // The sum (x + residual) * scale and its norm; x, residual [N, size]. Dtypes: see
   // kernels::ResidualNorm.
   kernels::ResidualNorm add(
       const mx::array& x, const mx::array& residual, const RowContext& adapters, float scale = 1.0F
   ) const;
 
-  // Where no row's adapter changes it, it is these.
+  // Weight and eps that apply if no token's adapter changes the norm.
   const mx::array& weight() const { return weight_; }
 
   float eps() const { return eps_; }

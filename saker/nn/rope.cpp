@@ -10,9 +10,9 @@
 namespace saker::nn {
 namespace {
 
-// Dimensions whose wave is longer than the original context by low_freq_factor are stretched, those
-// shorter by high_freq_factor stay, and the ones between are blended by their number of waves in
-// the context.
+// Scales dimensions by their wavelength relative to the original context. Longer than context /
+// low_freq_factor: stretched. Shorter than context / high_freq_factor: kept. Between: blended by
+// the number of waves in the context.
 void scale_llama3(std::vector<double>& frequencies, const RopeOptions& options) {
   for (auto& frequency : frequencies) {
     const double waves = options.original_context * frequency / (2.0 * std::numbers::pi);
@@ -25,8 +25,8 @@ void scale_llama3(std::vector<double>& frequencies, const RopeOptions& options) 
   }
 }
 
-// The ramp goes over dimension indices: from the one that turns beta_fast times in the original
-// context (kept) to the one that turns beta_slow times (stretched).
+// The ramp runs over dimension indices. It goes from the one with beta_fast rotations in the
+// original context (kept) to the one with beta_slow rotations (stretched).
 void scale_yarn(std::vector<double>& frequencies, int dims, const RopeOptions& options) {
   const auto dimension_of = [&](double rotations) {
     const double ratio = options.original_context / (rotations * 2.0 * std::numbers::pi);
@@ -41,7 +41,7 @@ void scale_yarn(std::vector<double>& frequencies, int dims, const RopeOptions& o
   low = std::max(low, 0.0);
   high = std::min(high, dims - 1.0);
   if (low == high) {
-    high += 0.001;  // As the reference does: a step instead of a ramp.
+    high += 0.001;  // As in the reference: a step instead of a ramp.
   }
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
@@ -58,7 +58,7 @@ Rope::Rope(int head_dim, const RopeOptions& options) : scale_(options.attention_
   for (int i = 0; i < rotated / 2; ++i) {
     frequencies_.push_back(std::pow(options.theta, -2.0 * i / dims));
   }
-  frequencies_.resize(static_cast<std::size_t>(dims / 2));  // The pairs that stand still.
+  frequencies_.resize(static_cast<std::size_t>(dims / 2));  // 0: pairs that do not rotate.
   switch (options.kind) {
     case RopeKind::kDefault:
       break;

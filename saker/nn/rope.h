@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The rotation of each position, computed on the host in double precision: a row's bits depend on
-// its position only. Immutable; layers of one kind share one.
+// The rotation of each position, computed on the host in double precision, so its bits depend on
+// the position only. Immutable; layers of one kind share one.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/rope_options.h"
@@ -20,8 +20,8 @@ struct RopeTable {
 
 class Rope {
  public:
-  // For heads of `head_dim` elements. REQUIRES: options.rotated(head_dim) is even and positive,
-  // and kFactors has a factor for each pair of it.
+  // For heads of `head_dim` elements. REQUIRES: options.rotated(head_dim) is even and positive, and
+  // kFactors has one factor per pair.
   Rope(int head_dim, const RopeOptions& options);
 
   RopeTable table(std::span<const std::int64_t> positions) const;
@@ -31,7 +31,7 @@ class Rope {
 
  private:
   std::vector<double> frequencies_;
-  double scale_;  // Of cos and sin.
+  double scale_;  // Multiplies cos and sin.
 };
 
 }  // namespace saker::nn

@@ -11,7 +11,7 @@
 namespace saker::nn {
 namespace {
 
-// A member that is an object with content; nothing for null, {} and absent ones.
+// A member that is an object with content; null if it is absent, null or {}.
 const Json* object_member(const Json& object, std::string_view key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) {
@@ -27,7 +27,7 @@ const Json* object_member(const Json& object, std::string_view key) {
   return found->empty() ? nullptr : &*found;
 }
 
-// What `rope_parameters` says of such layers.
+// The part of `rope_parameters` for such layers.
 const Json* parameters_of(const Json& config, const RopeKeys& keys) {
   const auto* parameters = object_member(config, "rope_parameters");
   if (parameters == nullptr) {
@@ -61,8 +61,8 @@ double number_above(const Json& object, std::string_view key, double fallback, d
   return value;
 }
 
-// Theta where the configuration itself has none: that of `rope_parameters`, also where
-// `rope_scaling`, added by hand for longer contexts, says the rest.
+// Theta if the configuration has none at its root: from `rope_parameters`, even if the rest comes
+// from a `rope_scaling` that was added by hand for longer contexts.
 double default_theta(const Json& config, const RopeKeys& keys) {
   const auto* parameters = parameters_of(config, keys);
   return parameters == nullptr ? keys.default_theta
@@ -83,8 +83,8 @@ double yarn_scale(double factor, double weight) {
   return factor <= 1.0 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
 }
 
-// Positions of the model before its context was extended. Beside the parameters the number counts
-// first, as transformers has it.
+// The model's context before it was extended. As in transformers, the root's value counts before
+// that of the parameters.
 double original_context(const Json& config, const Json& parameters, double fallback) {
   constexpr std::string_view kKey = "original_max_position_embeddings";
   return number_above(config, kKey, number_above(parameters, kKey, fallback, 0.0), 0.0);
@@ -97,7 +97,7 @@ double context_of(const Json& config) {
 void read_yarn(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kYarn;
   options.original_context = original_context(config, parameters, context_of(config));
-  // `null`: what the context was extended by.
+  // `null`: the ratio of extended to original context.
   const auto factor = parameters.find("factor");
   options.factor = factor != parameters.end() && factor->is_null()
                        ? context_of(config) / options.original_context
@@ -144,7 +144,7 @@ std::vector<double> factor_list(const Json& parameters, const char* key) {
   return found->get<std::vector<double>>();
 }
 
-// Factors that change where a sequence becomes longer than the original context.
+// Factors that change when a sequence exceeds the original context.
 void read_longrope(const Json& config, const Json& parameters, RopeOptions& options) {
   options.kind = RopeKind::kFactors;
   options.factors = factor_list(parameters, "short_factor");
@@ -177,7 +177,7 @@ double checked_part(double part) {
   return part;
 }
 
-// The part of a head that rotates, as this object says; else `fallback`.
+// The rotating part of a head in this object; else `fallback`.
 double read_part(const Json& object, const RopeKeys& keys, double fallback) {
   const double part = json_double(object, "partial_rotary_factor", fallback);
   require(
@@ -224,7 +224,7 @@ RopeOptions read_rope_options(const Json& config, const RopeKeys& keys) {
   } else if (kind == "longrope") {
     read_longrope(config, *parameters, options);
   } else {
-    // Dynamic: the default kind up to max_position_embeddings, where requests end anyway.
+    // Dynamic equals the default kind up to max_position_embeddings, where requests end anyway.
     require(
         kind == "default" || kind == "dynamic" || kind == "mrope",
         ErrorCode::kUnsupported,

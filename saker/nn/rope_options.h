@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which rotary embedding a configuration asks for. Two spellings exist: `rope_theta` beside
+// Reads the rotary embedding of a configuration. There are two spellings: `rope_theta` beside
 // `rope_scaling`, and the newer `rope_parameters` with `rope_theta` inside, which may hold one
-// object per layer type. The kind is `rope_type`, or `type` in old files. Kinds that change with
-// the length of a sequence run for the lengths at which they don't
-// (docs/adr/0035-rope-that-grows.md); of three positions (mrope) a text has three equal ones.
+// object per layer type. The kind is `rope_type`, or `type` in old files. Kinds that change with a
+// sequence's length are limited to lengths at which they don't (docs/adr/0035-rope-that-grows.md).
+// Kinds with three positions (mrope) have three equal ones for text.
 
 #include "saker/base/json.h"
 
@@ -19,15 +19,15 @@ enum class RopeKind : std::uint8_t {
   kDefault,
   kLinear,  // All frequencies divided by a factor.
   kLlama3,  // Low frequencies divided, high ones kept, a ramp between.
-  kYarn,    // The same by another ramp, and cos and sin scaled (https://arxiv.org/abs/2309.00071).
-  kProportional,  // Of the pairs of a whole head, the first part rotates as all of them would.
-  kFactors,       // Each frequency divided by a factor of its own.
+  kYarn,    // As kLlama3 by another ramp; scales cos and sin (https://arxiv.org/abs/2309.00071).
+  kProportional,  // The first pairs of a head rotate, with a whole head's frequencies.
+  kFactors,       // Each frequency divided by its own factor.
 };
 
 struct RopeOptions {
   RopeKind kind = RopeKind::kDefault;
   double theta = 10000.0;
-  double part = 1.0;  // Of a head's elements that rotate, the first ones (kProportional: of pairs).
+  double part = 1.0;  // Rotating part of a head's elements (kProportional: pairs).
   double factor = 1.0;
   double original_context = 8192.0;  // Llama 3, YaRN: positions before the extension.
   double low_freq_factor = 1.0;      // Llama 3.
@@ -36,19 +36,19 @@ struct RopeOptions {
   double beta_slow = 1.0;
   bool truncate = true;              // YaRN: ramp borders are whole dimensions.
   double attention_factor = 1.0;     // YaRN, factors: multiplies cos and sin.
-  std::vector<double> factors = {};  // kFactors: of each pair that rotates.
+  std::vector<double> factors = {};  // kFactors: one per rotating pair.
 
-  // Elements of a head that rotate.
+  // Number of a head's elements that rotate.
   int rotated(int head_dim) const { return static_cast<int>(head_dim * part); }
 };
 
-// What to look up for a kind of layer.
+// The keys to look up for a kind of layer.
 struct RopeKeys {
-  std::string_view layer_type = "full_attention";  // In `rope_parameters` by layer type.
+  std::string_view layer_type = "full_attention";  // Key in `rope_parameters` by layer type.
   std::string_view theta = "rope_theta";
   double default_theta = 10000.0;
   double default_part = 1.0;  // See RopeOptions; 1: the architecture rotates whole heads.
-  bool scaled = true;         // Whether a configuration for all layers applies to this one.
+  bool scaled = true;         // A configuration for all layers applies to this one.
 };
 
 // Throws kUnsupported for a kind that we can't run and kCorruptData for a value out of range,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Attention to keys and values that an earlier layer of the same pass made and stored, as layers at
-// the end of some decoders have it (Gemma 4): q projection, RMS norm of each head's q, rotation,
-// fused attention over that layer's cache, output projection. Immutable.
+// Attention to keys and values that an earlier layer of the same pass stored, as in Gemma 4's last
+// layers. Its parts are q projection, RMS norm of each head's q, rotation, fused attention over
+// that layer's cache, and output projection. Immutable.
 
 #include "saker/kernels/mx.h"
 #include "saker/nn/attention.h"
@@ -21,8 +21,8 @@ namespace saker::nn {
 
 class SharedAttention {
  public:
-  // `source`: the layer whose rows it attends to, an earlier one with the same heads of keys, head
-  // size and window.
+  // `source`: the earlier layer whose rows it attends to; it has equal KV heads, head size and
+  // window.
   SharedAttention(
       const Weights& weights,
       const AttentionOptions& options,

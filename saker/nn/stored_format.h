@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The format of a quantized weight, from its own tensors: widths and groups follow from the shapes,
-// the mode from the dtype of the scales, as mlx-lm tells them. What loads a model and what rewrites
-// one both ask here, so that they agree where the configuration says nothing or less than all.
+// Finds a quantized weight's format from its own tensors, by mlx-lm's rules: bits and groups from
+// the shapes, mode from the dtype of the scales. Loading and rewriting a model both use this, so
+// they agree where the configuration is silent or incomplete.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
@@ -12,9 +12,9 @@
 
 namespace saker::nn {
 
-// `columns`: inputs of the layer; `path`: of its weight, for messages. Stacks have a dimension
-// more. Throws kCorruptData for tensors that don't quantize so many columns, kUnsupported for a
-// mode that we don't know.
+// `columns`: the layer's inputs; `path`: the weight's name, for messages. Stacks have one dimension
+// more. Throws kCorruptData for tensors that don't quantize this many columns, kUnsupported for an
+// unknown mode.
 kernels::WeightFormat stored_format(
     const Tensor& weight, const Tensor& scales, int columns, const std::string& path
 );

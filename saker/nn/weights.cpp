@@ -16,7 +16,7 @@ struct Weights::Map {
   std::map<std::string, Tensor, std::less<>> tensors;
   QuantizationConfig quantization;
   MakeTensor make;
-  // Guards made tensors and the members below: layers may be built by several threads.
+  // Guards made tensors and the members below: several threads may build layers.
   std::mutex mutex;
   std::set<std::string, std::less<>> taken;
   std::vector<Module> modules;
@@ -49,7 +49,7 @@ kernels::WeightFormat float_format(DType dtype, const std::string& path) {
   }
 }
 
-// One layer of a stack [count, ...]. The mapped pages leave memory with the last one.
+// One layer of a stack [count, ...]. Mapped pages leave memory with the stack's last layer.
 Tensor layer_of(const Tensor& stack, int index) {
   Tensor layer;
   layer.dtype = stack.dtype;
@@ -162,7 +162,7 @@ kernels::WeightFormat Weights::linear_format(int columns) const {
   const auto weight = tensor("weight");
   const auto& overrides = map_->quantization.overrides;
   const auto scales = find("scales");
-  // Plain weights are what they are, also under a configuration that was left from codes.
+  // Float weights are plain even if the configuration still describes codes.
   if (!scales && is_float(weight.dtype)) {
     return float_format(weight.dtype, path("weight"));
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 // Named tensors of a checkpoint, by scope: `weights / "self_attn" / "q_proj"`. Copies are cheap and
-// share the map. Layers take what they need when they are built; the map remembers it, so that a
-// loader can name tensors nobody took.
+// share the map. Layers take their tensors when they are built; the map remembers that, so a loader
+// can report tensors that nobody took.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/mx.h"
@@ -32,26 +32,26 @@ struct NormWeight {
   float offset = 0.0F;
 };
 
-// What adapters can change: a linear layer, an embedding or a norm that was built.
+// A built module that adapters can change: a linear layer, an embedding or a norm.
 struct Module {
-  std::string path;  // As the checkpoint names it: "model.layers.0.self_attn.q_proj".
+  std::string path;  // Its name in the checkpoint: "model.layers.0.self_attn.q_proj".
   bool embedding = false;
-  int inputs = 0;  // K of [N, K]; of a norm, the size of what is normed.
+  int inputs = 0;  // K of [N, K]; for a norm, the size of its input.
   int outputs = 0;
-  // None for a norm. Holds the weight in its rows [first_row, first_row + outputs).
+  // Weight whose rows [first_row, first_row + outputs) are this module's; none for a norm.
   std::optional<kernels::PackedWeight> weight;
   int first_row = 0;
   std::optional<mx::array> bias;  // [outputs] float32
   std::optional<NormWeight> norm;
 };
 
-// Makes the tensor of a name.
+// Makes the tensor of this name.
 using MakeTensor = std::function<Tensor(const std::string& name)>;
 
 class Weights {
  public:
-  // Tensors without bytes are announced only: `make` makes one when a layer takes it, one at a
-  // time, and again where it is taken after its `release`.
+  // Tensors without bytes are lazy: `make` makes one when a layer takes it, one at a time. It makes
+  // it again if it is taken after its `release`.
   Weights(
       std::map<std::string, Tensor, std::less<>> tensors,
       QuantizationConfig quantization,
@@ -60,27 +60,27 @@ class Weights {
 
   // The scope below this one.
   Weights operator/(std::string_view name) const;
-  // Full name of `name` in this scope, as files and messages say it.
+  // Full name of `name` in this scope, as in files and messages.
   std::string path(std::string_view name) const;
   bool has(std::string_view name) const;
   // Throws kCorruptData naming the missing tensor.
   Tensor tensor(std::string_view name) const;
   std::optional<Tensor> find(std::string_view name) const;
 
-  // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32; throws
-  // kCorruptData on another shape.
+  // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32. Throws
+  // kCorruptData for another shape.
   mx::array vector(std::string_view name, int size) const;
-  // A float tensor of this shape as float32; throws kCorruptData on another one.
+  // A float tensor of this shape as float32. Throws kCorruptData for another shape.
   mx::array array(std::string_view name, const std::vector<int>& shape) const;
-  // The linear layer of this scope: its tensors, and its format (quantized exactly when `scales`
-  // exists; what the configuration doesn't say follows from shapes and dtypes).
+  // The linear layer of this scope: its tensors and its format. It is quantized exactly if `scales`
+  // exists; shapes and dtypes complete the configuration.
   kernels::WeightTensors linear_tensors() const;
   kernels::WeightFormat linear_format(int columns) const;
-  // A stack of `count` layers (weight [count, N, K], like scales and biases): the tensors of each.
-  // Throws kCorruptData on other shapes.
+  // A stack of `count` layers (weight [count, N, K], scales and biases alike): the tensors of each.
+  // Throws kCorruptData for other shapes.
   std::vector<kernels::WeightTensors> stacked_tensors(int count) const;
 
-  // Layers say here what they built.
+  // Layers register here what they built.
   void add_module(Module module) const;
   std::vector<Module> modules() const;
 

@@ -15,7 +15,7 @@ double probability_of(const Distribution& distribution, std::int32_t id) {
   return found != distribution.end() && found->id == id ? found->probability : 0.0;
 }
 
-// What p has above q, not normalised.
+// max(p - q, 0), not normalised.
 Distribution residual(const Distribution& p, const Distribution& q) {
   Distribution left;
   auto other = q.begin();

@@ -15,17 +15,18 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
-// log p(x) of the best token is at least -log(size): sizes are below 2^31.
+// Bound of -log p for the best token: log(size), with sizes below 2^31.
 constexpr double kLogSize = 22.0;
-// Rounding to float32, and the rest of the arithmetic, which is float64.
+// Rounding to float32, with a margin for the other arithmetic, which is float64.
 constexpr double kRounding = 0x1.1p-24;
-// Beyond, the rounding of log_sum is no longer small beside that.
+// For larger logits the rounding of log_sum exceeds these bounds.
 constexpr float kLargestLogit = 0x1p20F;
-// Of a sum of probabilities, exact or rough, as a share.
+// Relative error of a sum of probabilities, exact or rough.
 constexpr double kMassError = 1e-4;
 constexpr int kRaces = 4;
 
-// What a filter leaves: tokens of at least `lower`, of its equals only those up to `last`.
+// The remaining tokens after a filter: logits of at least `lower`; with exactly `lower`, ids up to
+// `last`.
 struct Bound {
   float lower = 0.0F;
   std::int32_t last = std::numeric_limits<std::int32_t>::max();
@@ -39,7 +40,7 @@ enum class Verdict : std::uint8_t { kIn, kOut, kUnsure };
 
 struct Judgement {
   Verdict verdict = Verdict::kIn;
-  Bound rest = {};  // Where it is kOut: no survivor is outside.
+  Bound rest = {};  // If kOut: contains all survivors.
 };
 
 Judgement both(const Judgement& a, const Judgement& b) {
@@ -58,16 +59,16 @@ float float_below(double value) {
 struct Winner {
   std::int32_t id = -1;
   float logit = 0.0F;
-  double score = -kInfinity;  // At most this wrong:
+  double score = -kInfinity;  // Known to within `uncertain`.
   double uncertain = 0.0;
-  double second = -kInfinity;  // No other's score is above.
+  double second = -kInfinity;  // Upper bound of all other scores.
 };
 
-// How many tokens come before one.
+// Number of tokens before a given one.
 struct Place {
-  std::int64_t larger = 0;  // Surely.
-  std::int64_t equal = 0;   // Of the same logit and a lower id.
-  std::int64_t near = 0;    // Before it or not, as rounding makes it.
+  std::int64_t larger = 0;  // Certainly larger.
+  std::int64_t equal = 0;   // Equal logit, lower id.
+  std::int64_t near = 0;    // Before or after it, depending on rounding.
 };
 
 class FastSampler {
@@ -101,17 +102,17 @@ class FastSampler {
  private:
   double below_max(float logit) const { return max_ - static_cast<double>(logit); }
 
-  // Of the log-probability of a token so far below the best.
+  // Error of the log-probability of a token this far below the best.
   static double error(double below) { return (below + kLogSize) * kRounding; }
 
   bool top_p_on() const { return options_.top_p > 0.0 && options_.top_p < 1.0; }
 
   double log_min_p() const { return std::log(std::max(options_.min_p, 1e-300)); }
 
-  // Of the comparison with min_p's threshold, a sum of two rounded numbers.
+  // Error of comparing with min_p's threshold, a sum of two rounded numbers.
   double min_p_error(double below) const { return 2.0 * error(below - log_min_p() + kLogSize); }
 
-  // Rounding may give tokens between these the same log-probability.
+  // Rounding may give tokens between lowest_near and highest_near equal log-probabilities.
   float lowest_near(const Winner& token) const {
     return float_below(static_cast<double>(token.logit) - 2.0 * error(below_max(token.logit)));
   }
@@ -137,7 +138,7 @@ class FastSampler {
   double inverse_temperature_;
 };
 
-// No survivor is below.
+// A logit such that no survivor is below it.
 float FastSampler::lower_bound() const {
   double bound = -kInfinity;
   if (options_.min_p > 0.0 && options_.min_tokens_to_keep == 1) {
@@ -145,13 +146,13 @@ float FastSampler::lower_bound() const {
   }
   const double rest = 1.0 - options_.top_p;
   if (top_p_on() && rest > 20.0 * kMassError) {
-    // All tokens below together have less than half of what the nucleus leaves out.
+    // All tokens below have together less than half of the mass outside the nucleus.
     bound =
         std::max(bound, max_ + std::log(0.5 * rest / static_cast<double>(row_.logits().size())));
   }
   const auto count = static_cast<std::size_t>(std::max(options_.top_k, 0));
   if (count > 0 && count <= row_.maxima().size()) {
-    // As many blocks hold a token of at least this.
+    // `count` blocks have a token of at least this value.
     std::vector<float> maxima(row_.maxima().begin(), row_.maxima().end());
     const auto last = maxima.begin() + static_cast<std::ptrdiff_t>(count) - 1;
     std::nth_element(maxima.begin(), last, maxima.end(), std::greater<>());
@@ -188,7 +189,7 @@ Winner FastSampler::race(const Bound& bound) const {
   Contest contest;
   contest.lower = bound.lower;
   contest.max = row_.max();
-  // Flatter and higher than it is by more than the rounding of float32.
+  // Flatter and higher than the exact line, by more than float32 rounding.
   contest.slope = static_cast<float>(inverse_temperature_ * kLog2E * (1.0 - 0x1p-18));
   std::array<std::uint8_t, kScanBlock> places;
   for (std::size_t i = 0; i < row_.maxima().size(); ++i) {
@@ -232,7 +233,7 @@ Place FastSampler::place_of(const Winner& token) const {
   return place;
 }
 
-// What is above a logit, and the first `count` of its equals.
+// The tokens above a logit, and the first `count` equal to it.
 Bound FastSampler::best_of(float logit, std::int64_t count) const {
   for (std::size_t i = 0; i < row_.maxima().size() && count > 0; ++i) {
     if (row_.maxima()[i] < logit) {
@@ -280,7 +281,7 @@ Judgement FastSampler::in_nucleus(const Winner& token) const {
   if (token.logit == row_.max()) {
     return {};
   }
-  // Well above are those that rounding cannot make its equals.
+  // `well_above` counts only tokens that rounding cannot make equal.
   const RoughMass mass = scan_loops().mass(
       row_.logits().data(), row_.logits().size(), row_.max(), token.logit, highest_near(token)
   );

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The token of reference_sample.h from a tenth of the work, or nothing.
+// Computes the token of reference_sample.h with a tenth of the work, or gives no answer.
 //
-// Exact numbers matter between neighbours only. Let d = x - max; then log p(x) is d minus the same
-// number for all tokens, but for its rounding to float32, which is bounded. So the race runs on
-// d / temperature + noise over all tokens that a filter could keep, and its winner is then held
-// against each filter: its place and the mass above it, with bounds of their errors. A winner that
-// is out leaves the tokens above it to a further race, since filters keep the best. Where a bound
-// does not decide, and after some races, there is no answer: about one row in ten thousand, rows
-// whose logits are neighbours of each other, and tiny temperatures.
+// Exact numbers matter only between close competitors. Let d = x - max; then log p(x) is d minus a
+// constant, except for rounding to float32, which is bounded. So the race runs on d / temperature +
+// noise over all tokens that a filter could keep. Its winner is then checked against each filter:
+// its rank and the mass above it, with bounds of their errors. If a filter removes the winner, a
+// further race runs among the tokens above it, since filters keep the best. There is no answer if a
+// bound does not decide, or after some races. The cases are one row in ten thousand, rows of
+// neighbouring floats, and tiny temperatures.
 
 #include "saker/sample/noise.h"
 #include "saker/sample/options.h"
@@ -22,12 +22,12 @@
 
 namespace saker::sample {
 
-// A row of logits with the largest of each block of kScanBlock. The row must outlive it.
+// A row of logits with the largest one of each block of kScanBlock. The row must outlive it.
 class BlockedRow {
  public:
   explicit BlockedRow(std::span<const float> logits);
 
-  // Of all; -infinity without a number.
+  // The largest logit; -infinity if none is a number.
   float max() const { return max_; }
 
   std::span<const float> maxima() const { return maxima_; }
@@ -42,7 +42,7 @@ class BlockedRow {
   float max_;
 };
 
-// All filters but xtc. The largest logit is finite.
+// Handles all filters but xtc. REQUIRES: the largest logit is finite.
 std::optional<std::int32_t> choose_quickly(
     const SamplingOptions& options, const BlockedRow& row, const Noise& noise
 );

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-// The log-probability below which min_p removes.
+// min_p removes log-probabilities below this.
 float min_p_threshold(float max, double min_p) {
   return max + static_cast<float>(portable_log(std::max(min_p, 1e-300)));
 }
@@ -38,8 +38,8 @@ std::vector<Candidate> gather(std::span<const float> row, Wanted wanted) {
   return found;
 }
 
-// A value with at least `count` tokens at or above it, and not many more; the lowest if there are
-// fewer.
+// A value with at least `count` tokens at or above it, and not many more; the lowest float if there
+// are fewer tokens.
 float rough_top_k_threshold(std::span<const float> row, float max, std::size_t count) {
   std::array<std::size_t, kBands> band_count{};
   for (const float x : row) {
@@ -49,7 +49,7 @@ float rough_top_k_threshold(std::span<const float> row, float max, std::size_t c
   for (std::size_t band = 0; band + 1 < kBands; ++band) {
     above += band_count[band];
     if (above >= count) {
-      // A band lower, since the border's rounding may put values of this band just below it.
+      // One band lower, because rounding may put values of this band just below its border.
       return max - static_cast<float>(band + 2) / kBandsPerUnit;
     }
   }
@@ -93,7 +93,7 @@ void remove_xtc(
   std::vector<float> probabilities(tokens.size());
   row_loops().exponentials(log_probs.data(), log_probs.size(), probabilities.data());
   const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-  // Few are as likely: spares the others a division.
+  // Few are this probable; the check spares the others a division.
   const double least = threshold * total * (1.0 - 1e-9);
   double cut = std::numeric_limits<double>::infinity();
   for (const double p : probabilities) {

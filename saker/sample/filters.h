@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which tokens may be sampled: top_p, min_p, xtc and top_k, in mlx-lm's order, on log-probabilities
-// that were normalised once and are not normalised again between filters.
+// Decides which tokens may be sampled: top_p, min_p, xtc and top_k, in mlx-lm's order. They work on
+// log-probabilities that are normalised once, not again between filters.
 //
 //   top_p  keeps x where the mass of tokens strictly above x is below p: the smallest set with
 //          mass p, ties included
@@ -27,11 +27,11 @@ struct Candidate {
   std::int32_t id = 0;
 };
 
-// Whether any filter is on; the xtc draw counts as on.
+// True if any filter is on; the xtc draw counts as on.
 bool filters_needed(const SamplingOptions& options);
 
 // The tokens that survive, by ascending id. `log_probs`: no NaN, at least one finite; `max` is the
-// largest. `xtc`: whether this position's draw applies the filter; `xtc_exempt` is sorted.
+// largest. `xtc`: this position's draw applies the filter; `xtc_exempt` is sorted.
 std::vector<Candidate> filter(
     const SamplingOptions& options,
     std::span<const float> log_probs,

@@ -20,7 +20,7 @@ struct Weighted {
   double mass = 0.0;
 };
 
-// Rounded to float32, as the field computes it: then .5 + .25 reaches a top_p of .75.
+// Rounded to float32, as other samplers do: then .5 + .25 reaches a top_p of .75.
 double probability(float log_prob) {
   return static_cast<float>(portable_exp(log_prob));
 }
@@ -56,7 +56,7 @@ float threshold_among(std::span<Weighted> tokens, double above, double target) {
     const auto split = static_cast<std::size_t>(middle - tokens.begin());
     const double with_upper = above + mass(tokens.first(split));
     if (with_upper >= target) {
-      tokens = tokens.first(split);  // The pivot is out, and everything below it.
+      tokens = tokens.first(split);  // Drops the pivot and everything below.
       continue;
     }
     threshold = pivot;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a token is chosen from logits: processors on raw logits, then filters on log-probabilities,
-// in mlx-lm's order. Names are those of the command line and JSON. Defaults: greedy, no penalties.
+// Options for choosing a token from logits: processors on raw logits, then filters on
+// log-probabilities, in mlx-lm's order. Names are those of the command line and JSON. Defaults:
+// greedy, no penalties.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +18,11 @@ struct SamplingOptions {
   double min_p = 0.0;        // Removes tokens below this share of the best one's probability.
   int min_tokens_to_keep = 1;
   int top_k = 0;             // 0: off.
-  double top_n_sigma = 0.0;  // Keeps logits so many standard deviations below the best; 0: off.
+  double top_n_sigma = 0.0;  // Keeps logits this many standard deviations below the best; 0: off.
   double typical_p = 1.0;    // Keeps the tokens of about the expected surprise; 0 or 1: off.
   double xtc_probability = 0.0;
   double xtc_threshold = 0.1;
-  double dynatemp_range = 0.0;  // The temperature is up to so far from `temperature`; 0: off.
+  double dynatemp_range = 0.0;  // Largest distance of the temperature from `temperature`; 0: off.
   double dynatemp_exponent = 1.0;
   double repetition_penalty =
       1.0;  // 1: off. Divides positive and multiplies negative logits of recent tokens.
@@ -30,22 +31,22 @@ struct SamplingOptions {
   int presence_context_size = 20;
   double frequency_penalty = 0.0;
   int frequency_context_size = 20;
-  double dry_multiplier = 0.0;  // 0: off. Subtracted from what would prolong a repetition,
-  double dry_base = 1.75;       // times this to the power of the repeated tokens
-  int dry_allowed_length = 2;   // beyond these.
+  double dry_multiplier = 0.0;  // 0: off. A repetition's next token loses dry_multiplier *
+  double dry_base = 1.75;       // dry_base^(length - dry_allowed_length),
+  int dry_allowed_length = 2;   // if `length` repeated tokens are at least this many.
   int dry_context_size = 0;
-  int min_tokens = 0;  // The answer does not end before.
+  int min_tokens = 0;  // Stop tokens are excluded before this many tokens.
   std::map<std::int32_t, double> logit_bias = {};
   std::vector<std::int32_t> suppress_tokens = {};  // Never chosen; ids beyond the row are skipped.
   std::uint64_t seed = 0;
 };
 
-// Token ids of one request that options speak of.
+// Token ids of one request that options refer to.
 struct NamedTokens {
-  std::vector<std::int32_t> xtc_exempt = {};    // What xtc never removes: line break and EOS.
-  std::vector<std::int32_t> dry_breakers = {};  // Where repetitions end, for dry.
-  std::vector<std::int32_t> stop_tokens = {};   // What min_tokens keeps away.
-  std::size_t prompt_size = 0;                  // Of the context, where the answer begins.
+  std::vector<std::int32_t> xtc_exempt = {};    // Never removed by xtc: line break and EOS.
+  std::vector<std::int32_t> dry_breakers = {};  // End repetitions for dry.
+  std::vector<std::int32_t> stop_tokens = {};   // Excluded by min_tokens.
+  std::size_t prompt_size = 0;                  // The answer begins here in the context.
 };
 
 // Throws kInvalidArgument naming the option, its value and its range.

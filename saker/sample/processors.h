@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Changes of raw logits before sampling, in mlx-lm's order: logit_bias, then the repetition,
+// Changes raw logits before sampling, in mlx-lm's order. First logit_bias; then the repetition,
 // presence and frequency penalties and dry (repeats.h), each over the last context_size tokens of
-// prompt and answer (0: all of them), and last min_tokens and suppress_tokens, which take tokens
-// out. One object per sequence, used by one thread; what it keeps only saves work.
+// prompt and answer (0: all). Last min_tokens and suppress_tokens, which exclude tokens. One object
+// per sequence, used by one thread; its state only saves work.
 
 #include "saker/sample/options.h"
 #include "saker/sample/token_counts.h"
@@ -18,7 +18,7 @@ namespace saker::sample {
 
 class Processors {
  public:
-  // Whether any processor is on.
+  // True if any processor is on.
   static bool needed(const SamplingOptions& options);
 
   // `tokens.dry_breakers` is sorted. `context`: prompt and answer so far; ids beyond the row are
@@ -38,7 +38,7 @@ class Processors {
       std::span<const std::int32_t> context, int size, std::size_t vocab_size
   );
 
-  std::map<int, TokenCounts> counts_;  // By the size of the window.
+  std::map<int, TokenCounts> counts_;  // By window size.
 };
 
 }  // namespace saker::sample

@@ -15,11 +15,11 @@ namespace saker::sample {
 
 namespace {
 
-// Beside the best token's 1: never drawn, and still normal when shared out among all.
+// Relative to the best token's 1: never drawn, and still a normal number after normalising.
 constexpr double kLeastWeight = 1e-290;
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-// The winner so far of a Gumbel-max race. Noise is computed only where its bound could win.
+// The winner so far of a Gumbel-max race. Computes noise only where its bound could win.
 struct Race {
   const Noise& noise;
   double inverse_temperature;
@@ -33,7 +33,7 @@ struct Race {
       return;
     }
     const double noisy = score + Noise::to_gumbel(bits);
-    // Ids ascend, so a tie stays with the lower one.
+    // Ids ascend, so the lower one wins a tie.
     if (noisy > best_score) {
       best_score = noisy;
       best = id;
@@ -49,13 +49,13 @@ void normalise(std::span<float> logits, double log_sum) {
   }
 }
 
-// Of a share, 0 to 1.
+// share^exponent for a share in [0, 1].
 double power(double share, double exponent) {
   return share > 0.0 ? portable_exp(exponent * portable_log(share)) : (exponent > 0.0 ? 0.0 : 1.0);
 }
 
-// The temperature goes with the entropy of what may be chosen, 1 for tokens that are all alike:
-// T = T_min + (T_max - T_min) * entropy^exponent, as llama.cpp's dynatemp.
+// The temperature follows the survivors' entropy, which is 1 if all are equally probable: T = T_min
+// + (T_max - T_min) * entropy^exponent, as in llama.cpp's dynatemp.
 double temperature_of(const SamplingOptions& options, std::span<const Candidate> tokens) {
   if (options.dynatemp_range == 0.0 || tokens.size() < 2) {
     return options.temperature;
@@ -75,7 +75,7 @@ double temperature_of(const SamplingOptions& options, std::span<const Candidate>
   return lowest + (highest - lowest) * power(share, options.dynatemp_exponent);
 }
 
-// `log_probs` and the `max` of the logits that they were.
+// `log_probs` are the normalised logits; `max` is the largest of the logits before.
 std::vector<Candidate> survivors(
     const SamplingOptions& options,
     std::span<float> log_probs,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The definition of a sampled token, computed as it is written in sampler.h.
+// The reference for a sampled token, computed exactly as sampler.h defines it.
 
 #include "saker/sample/acceptance.h"
 #include "saker/sample/noise.h"
@@ -12,14 +12,14 @@
 
 namespace saker::sample {
 
-// Below it, noise is smaller than the rounding of scores: greedy.
+// Below this temperature, noise is smaller than the rounding of scores: greedy.
 inline constexpr double kColdest = 1e-6;
 
-// Whether an option is on that fast_sampler.h does not know.
+// True if an option is on that fast_sampler.h does not support.
 bool only_exact(const SamplingOptions& options);
 
-// `logits`: processed, `max` their largest, finite; log-probabilities afterwards. `xtc`: whether
-// this position's draw applies that filter; `xtc_exempt` is sorted.
+// `logits`: processed; `max`: the largest one, finite. Overwrites `logits` with log-probabilities.
+// `xtc`: this position's draw applies that filter; `xtc_exempt` is sorted.
 std::int32_t choose_exactly(
     const SamplingOptions& options,
     std::span<float> logits,
@@ -29,7 +29,7 @@ std::int32_t choose_exactly(
     std::span<const std::int32_t> xtc_exempt
 );
 
-// The distribution that it chooses from; `logits` are log-probabilities afterwards.
+// The distribution that choose_exactly draws from. Overwrites `logits` with log-probabilities.
 Distribution exact_distribution(
     const SamplingOptions& options,
     std::span<float> logits,

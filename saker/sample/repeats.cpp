@@ -14,7 +14,7 @@ namespace {
 
 using Tokens = std::span<const std::int32_t>;
 
-// How many tokens since the last breaker.
+// Number of tokens since the last breaker.
 std::size_t unbroken(Tokens context, Tokens breakers) {
   const auto is_breaker = [breakers](std::int32_t id) {
     return std::ranges::binary_search(breakers, id);
@@ -23,8 +23,8 @@ std::size_t unbroken(Tokens context, Tokens breakers) {
   return static_cast<std::size_t>(last - context.rbegin());
 }
 
-// At i: how many tokens before the last i ones are those at the end of the context, in order (the
-// Z function of the reversed context; Gusfield 1997, §1.4).
+// At i: the length of the common suffix of the context and the context without its last i tokens
+// (the Z function of the reversed context; Gusfield 1997, §1.4).
 std::vector<std::size_t> lengths_of_repeats(Tokens context) {
   const std::size_t size = context.size();
   const auto from_end = [&](std::size_t i) { return context[size - 1 - i]; };
@@ -72,7 +72,7 @@ void penalise_repeats(
   for (const auto& [id, length] : longest) {
     const bool in_row = id >= 0 && static_cast<std::size_t>(id) < logits.size();
     if (in_row && !std::ranges::binary_search(breakers, id)) {
-      // Finite whatever the length is.
+      // Stays finite for any length.
       const double growth = std::min(static_cast<double>(length - allowed) * log_base, 80.0);
       logits[static_cast<std::size_t>(id)] -=
           static_cast<float>(options.dry_multiplier * portable_exp(growth));

@@ -2,10 +2,11 @@
 #pragma once
 
 // DRY ("don't repeat yourself", P. E. Weidmann,
-// https://github.com/oobabooga/text-generation-webui/pull/5677): a token that came before after the
-// same n last tokens of the context loses dry_multiplier * dry_base^(n - dry_allowed_length), n
-// being the longest such repetition and at least dry_allowed_length. Repetitions end at breakers,
-// which are never penalised. Linear in the context.
+// https://github.com/oobabooga/text-generation-webui/pull/5677). A token is penalised if it
+// followed an earlier copy of the context's last n tokens. Its logit loses dry_multiplier *
+// dry_base^(n - dry_allowed_length); n is the longest such repetition and at least
+// dry_allowed_length. Repetitions end at breakers, which are never penalised. Linear in the
+// context.
 
 #include "saker/sample/options.h"
 

@@ -6,9 +6,9 @@
 //
 //   token = argmax over the survivors of log p(x) / temperature + g(seed, choice, position, x)
 //
-// where dynatemp may make the temperature one of the survivors' entropy, with ties to the lower id;
-// temperature 0 is the argmax of the processed logits. The same row, options, context and position
-// give the same token everywhere. One object per sequence, used by one thread.
+// Ties go to the lower id. With dynatemp the survivors' entropy sets the temperature. Temperature 0
+// is the argmax of the processed logits. Equal row, options, context and position give the same
+// token everywhere. One object per sequence, used by one thread.
 
 #include "saker/sample/acceptance.h"
 #include "saker/sample/noise.h"
@@ -22,31 +22,31 @@ namespace saker::sample {
 
 class Sampler {
  public:
-  // Throws kInvalidArgument. `choice`: which answer of a request with several.
+  // Throws kInvalidArgument. `choice`: the number of the answer, for requests with several.
   Sampler(
       SamplingOptions options, int vocab_size, NamedTokens tokens = {}, std::uint32_t choice = 0
   );
 
-  // `logits` is scratch afterwards. `context`: prompt and answer so far; `position`: the absolute
-  // position that the token will have. NaN counts as -infinity, +infinity wins; throws kInternal
-  // when no logit is above -infinity.
+  // Overwrites `logits`. `context`: prompt and answer so far; `position`: the token's absolute
+  // position. NaN counts as -infinity, +infinity wins; throws kInternal if no logit is above
+  // -infinity.
   std::int32_t choose(
       std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
   );
 
-  // What `choose` chooses from with noise of its own at each position; one token where that has no
-  // part. `logits` is scratch afterwards; throws as `choose`.
+  // The distribution that `choose` draws from with the noise of each position; one token if noise
+  // does not matter. Overwrites `logits`; throws as `choose`.
   Distribution distribution(
       std::span<float> logits, std::span<const std::int32_t> context, std::int64_t position
   );
 
-  // A token of a distribution, by the noise that `choose` has at this position.
+  // Draws a token of a distribution with `choose`'s noise at this position.
   std::int32_t draw(const Distribution& chances, std::int64_t position) const {
     return sample::draw(chances, noise(position, NoiseRole::kToken));
   }
 
-  // A token of the distribution that `choose` draws from, by acceptance.h: `draft`, which was drawn
-  // from `draft_chances`, or another. Noise at this position is that of `choose` for other roles.
+  // Returns a token with the distribution `chances`, by acceptance.h: `draft`, which was drawn from
+  // `draft_chances`, or another. Uses noise of other roles than `choose` at this position.
   std::int32_t accept_or_resample(
       const Distribution& chances,
       const Distribution& draft_chances,
@@ -59,9 +59,9 @@ class Sampler {
     return {options_.seed, choice_, position, role};
   }
 
-  // Whether this position's draw applies xtc.
+  // True if this position's draw applies xtc.
   bool xtc_at(std::int64_t position) const;
-  // Whether no noise decides.
+  // True if noise does not matter.
   bool is_certain(float max) const;
   void process(std::span<float> logits, std::span<const std::int32_t> context);
 

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Loops over blocks of a row of logits that find what little of it needs a closer look, compiled
-// for several instruction sets. All sets give the same bits; the best one runs. NaN counts as
-// -infinity.
+// Loops over blocks of a row of logits that find the few that need a closer look. They are compiled
+// for several instruction sets, all with the same bits; the best one runs. NaN counts as -infinity.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace saker::sample {
 
-// Tokens of one block: what the loops take at a time.
+// Tokens per block, the unit of these loops.
 inline constexpr std::size_t kScanBlock = 128;
 
-// Which tokens a race asks for: those of at least `lower` whose noise can reach the line that is
-// best so far. With d = x - max, a token's noise has to be -log(v), v uniform, with
-// log2(v) <= slope * d + offset.
+// The tokens that can win a race: values of at least `lower` whose noise can reach the best score
+// so far. With d = x - max, a token's noise has to be -log(v), v uniform, with log2(v) <= slope * d
+// + offset.
 struct Contest {
   float lower = 0.0F;
   float max = 0.0F;
@@ -23,7 +22,7 @@ struct Contest {
   float offset = 0.0F;
 };
 
-// Of a row: all of it, and what is above two values.
+// Mass of a row: all of it, and above two values.
 struct RoughMass {
   double all = 0.0;
   double above = 0.0;
@@ -31,10 +30,11 @@ struct RoughMass {
 };
 
 struct ScanLoops {
-  // maxima[i]: the largest of block i; -infinity without a number.
+  // maxima[i]: the largest value of block i; -infinity if none is a number.
   void (*block_maxima)(const float* row, std::size_t count, float* maxima);
-  // The contenders of one block of `count` tokens, of which `state` is the first one's in the noise
-  // stream: writes their places, returns how many. Leaves out none that can win; keeps few others.
+  // Finds the contenders in one block of `count` tokens; `state` is its first token's state in the
+  // noise stream. Writes their places and returns their number. Omits none that can win, and
+  // includes few others.
   std::size_t (*contenders)(
       const Contest& contest,
       const float* block,

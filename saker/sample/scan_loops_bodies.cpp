@@ -8,9 +8,9 @@ namespace saker::sample::SAKER_ISA {
 namespace {
 
 constexpr std::size_t kLanes = 16;
-// Terms added in float32: 64 in each lane.
+// Terms that are added in float32: 64 per lane.
 constexpr std::size_t kMassBlock = 1024;
-// So few of a block are hashed one by one.
+// Up to this many tokens of a block are not hashed here; the caller checks each.
 constexpr std::size_t kFew = 8;
 constexpr float kInfinity = __builtin_inff();
 
@@ -46,8 +46,8 @@ void block_maxima(const float* row, std::size_t count, float* maxima) {
   }
 }
 
-// At least 2^t for t <= 1, the least of its kind for t <= -100: 2^f <= 1 + f between whole numbers,
-// and such are floats whose bits grow evenly.
+// An upper bound of 2^t for t <= 1, the smallest one for t <= -100. Between integers 2^f <= 1 + f,
+// and that is a float whose bits grow linearly.
 [[gnu::always_inline]] inline float power_bound(float t) {
   t = t > -100.0F ? t : -100.0F;
   t = t < 1.0F ? t : 1.0F;
@@ -55,13 +55,13 @@ void block_maxima(const float* row, std::size_t count, float* maxima) {
   return __builtin_bit_cast(float, bits);
 }
 
-// Whether a token's noise can reach the line. The upper 24 bits of its hash are at most v.
+// True if a token's noise can reach the line. The upper 24 bits of its hash are at most v.
 [[gnu::always_inline]] inline bool reaches(const Contest& contest, float x, std::int32_t upper) {
   const float limit = power_bound((x - contest.max) * contest.slope + contest.offset);
   return static_cast<float>(upper) * 0x1p-24F <= limit;
 }
 
-// Flags are 0 or 1, so eight sums lie side by side.
+// Flags are 0 or 1, so a word holds eight sums side by side.
 std::size_t count_flags(const std::uint8_t* flags) {
   static_assert(kScanBlock < 256);
   std::uint64_t words[kScanBlock / sizeof(std::uint64_t)];
@@ -123,7 +123,7 @@ std::size_t contenders(
   return p * __builtin_bit_cast(float, power);
 }
 
-// Sums of float32 over kMassBlock terms, then of float64.
+// Sums kMassBlock terms in float32, and these sums in float64.
 struct MassLanes {
   float block[kLanes] = {};
   double total[kLanes] = {};

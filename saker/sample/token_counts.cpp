@@ -9,7 +9,7 @@ void TokenCounts::follow(
     std::span<const std::int32_t> context, std::size_t size, std::size_t vocab_size
 ) {
   const auto window = size > 0 && size < context.size() ? context.last(size) : context;
-  // Tokens of the former window that left it, if the context only grew.
+  // Tokens that left the former window, if the context only grew.
   const std::size_t grown = context.size() - std::min(context.size(), context_size_);
   const std::size_t both = window_.size() + grown;
   const std::size_t gone = both - std::min(both, window.size());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How often each token is among the last ones of a context that grows from call to call: only what
-// came and what left is counted again. Any other change of the context is noticed, then all is.
+// Counts of each token among the last ones of a context that grows from call to call. Only tokens
+// that enter or leave the window are counted. After any other change of the context, which is
+// noticed, all are.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace saker::sample {
 
 class TokenCounts {
  public:
-  // Counts the last `size` tokens of `context` (0: all of them); ids outside [0, vocab_size) are
-  // left out.
+  // Counts the last `size` tokens of `context` (0: all of them), except ids outside [0,
+  // vocab_size).
   void follow(std::span<const std::int32_t> context, std::size_t size, std::size_t vocab_size);
 
-  // The ids that were seen, once each, in any order.
+  // The counted ids, once each, in any order.
   std::span<const std::size_t> ids() const { return ids_; }
 
   std::int32_t count(std::size_t id) const { return counts_[id]; }
@@ -28,7 +29,7 @@ class TokenCounts {
   void restart(std::size_t vocab_size);
 
   std::size_t context_size_ = 0;
-  std::vector<std::int32_t> window_;  // What is counted.
+  std::vector<std::int32_t> window_;  // The counted tokens.
   std::vector<std::int32_t> counts_;  // By id.
   std::vector<std::size_t> ids_;
 };

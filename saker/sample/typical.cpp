@@ -54,7 +54,7 @@ double entropy(std::span<const float> log_probs) {
     const std::size_t count = std::min(probabilities.size(), log_probs.size() - i);
     row_loops().exponentials(log_probs.data() + i, count, probabilities.data());
     for (std::size_t j = 0; j < count; ++j) {
-      // Removed tokens have no part: 0 times -infinity is none.
+      // Skips removed tokens, since 0 times -infinity is NaN.
       if (log_probs[i + j] >= kLowest) {
         sum -= static_cast<double>(probabilities[j]) * static_cast<double>(log_probs[i + j]);
       }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Filters that look at the whole row before those of filters.h: what they remove becomes -infinity,
-// what is left is not normalised again.
+// Filters that look at the whole row, before the filters of filters.h. Removed tokens become
+// -infinity; the rest is not normalised again.
 //
 //   top_n_sigma  keeps x >= max - n * sigma, sigma being the standard deviation of all finite
 //                logits (Tang and others 2024, https://arxiv.org/abs/2411.07641)
@@ -19,8 +19,8 @@ namespace saker::sample {
 
 bool row_filters_needed(const SamplingOptions& options);
 
-// Applies both, in this order; returns the largest value that is left. `log_probs`: no NaN, `max`
-// their largest and finite.
+// Applies both, in this order; returns the largest remaining value. `log_probs`: no NaN; `max` is
+// the largest one, finite.
 float filter_row(const SamplingOptions& options, std::span<float> log_probs, float max);
 
 }  // namespace saker::sample

@@ -44,7 +44,7 @@ void check(const NextDistribution& next, std::string_view side) {
   );
 }
 
-using Union = std::map<std::int32_t, std::size_t>;  // Id to its place.
+using Union = std::map<std::int32_t, std::size_t>;  // Id to its index.
 
 std::vector<double> over_union(const NextDistribution& next, const Union& ids) {
   const std::size_t missing = ids.size() - next.token_ids.size();

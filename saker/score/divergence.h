@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far two next-token distributions are from each other, from their best candidates and tails.
-// Formulas: docs/scoring.md. Float64, nats. Plain C++; all functions are pure.
+// The distance of two next-token distributions, from their best candidates and tails. Formulas:
+// docs/scoring.md. Float64, nats. Plain C++; all functions are pure.
 
 #include "saker/score/next_distribution.h"
 
@@ -11,17 +11,16 @@
 
 namespace saker::score {
 
-// Probabilities of both distributions over the union of their candidates, in order of id, each
-// summing to 1.
+// Probabilities of both distributions over the union of their candidates, by ascending id; each
+// sums to 1.
 struct AlignedProbabilities {
   std::vector<double> base;
   std::vector<double> tuned;
 };
 
-// A candidate that one side lacks gets an equal share of that side's tail there. Throws
-// kInvalidArgument, naming the side, for a distribution without candidates, with non-finite
-// log-probabilities, or with at least two candidates that are all equal to 1e-9, which only a
-// broken model gives.
+// A candidate that one side lacks gets an equal share of that side's tail. Throws kInvalidArgument,
+// naming the side, for a distribution without candidates or with non-finite log-probabilities. Also
+// throws for two or more candidates that all agree to 1e-9: only a broken model gives these.
 AlignedProbabilities align(const NextDistribution& base, const NextDistribution& tuned);
 
 // KL(p || q) = sum of p log(p / q); zero probabilities of q count as 1e-12. Throws kInvalidArgument
@@ -31,7 +30,7 @@ double kl_divergence(std::span<const double> p, std::span<const double> q);
 // `kl_divergence`.
 double js_divergence(std::span<const double> p, std::span<const double> q);
 
-// The two of aligned distributions; KL is that of tuned from base.
+// Divergences of two aligned distributions; KL is tuned from base.
 struct Divergence {
   double kl = 0.0;
   double js = 0.0;

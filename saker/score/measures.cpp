@@ -17,7 +17,7 @@ namespace {
 constexpr double kSaturated = 0.9;
 constexpr double kSameStrength = 1e-6;
 constexpr double kSmallestDeviation = 1e-6;
-constexpr double kMaxThirds = 50.0;  // Of z, beyond which the sigmoid is 0 or 1.
+constexpr double kMaxThirds = 50.0;  // Largest |z| / 3; beyond it the sigmoid is 0 or 1.
 constexpr int kMaxResamples = 1'000'000;
 
 double mean(std::span<const double> values) {
@@ -34,7 +34,7 @@ void check_values(std::span<const double> values, std::string_view what) {
   );
 }
 
-// REQUIRES: x differ.
+// REQUIRES: not all x are equal.
 double r_squared(std::span<const double> x, std::span<const double> y) {
   const double x_mean = mean(x);
   const double y_mean = mean(y);
@@ -58,7 +58,7 @@ double r_squared(std::span<const double> x, std::span<const double> y) {
   return std::max(0.0, 1.0 - residual / yy);
 }
 
-// The place of strength 1; none when it is not there.
+// Index of strength 1; none if it is missing.
 std::optional<std::size_t> place_of_one(std::span<const double> strengths) {
   const auto found =
       std::ranges::find_if(strengths, [](double x) { return std::abs(x - 1.0) <= kSameStrength; });
@@ -68,7 +68,7 @@ std::optional<std::size_t> place_of_one(std::span<const double> strengths) {
   return static_cast<std::size_t>(found - strengths.begin());
 }
 
-// That of the largest strength up to 1.
+// Index of the largest strength up to 1.
 std::optional<std::size_t> place_up_to_one(std::span<const double> strengths) {
   std::optional<std::size_t> best = place_of_one(strengths);
   if (best) {
@@ -110,7 +110,7 @@ double overshoot(std::span<const double> strengths, std::span<const double> dive
   return divergences[most] / divergences[*one];
 }
 
-// Linear between the neighbours. REQUIRES: sorted, not empty, share in [0, 1].
+// Linear interpolation. REQUIRES: sorted, not empty, share in [0, 1].
 double quantile(std::span<const double> sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

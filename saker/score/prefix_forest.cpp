@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorted, sequences with a common prefix lie beside each other, and the prefix of the first and the
-// last of a range is that of the whole range. So a range is split by its next token, and what a
-// part shares becomes a segment when enough of its sequences go on from there.
+// In sorted order, sequences with a common prefix are neighbours, and the common prefix of a range
+// is that of its first and last sequence. A range is split by its next token. The common prefix of
+// a part becomes a segment if enough of its sequences continue from there.
 #include "saker/score/prefix_forest.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Builder {
   }
 
  private:
-  // Sequences order[first, last) that agree on `shared` tokens, of which `begin` are in `parent`.
+  // Sequences order[first, last) that agree on `shared` tokens; `parent` covers the first `begin`.
   struct Range {
     int first = 0;
     int last = 0;
@@ -108,7 +108,7 @@ class Builder {
   std::span<const TokenSpan> sequences_;
   int min_saved_;
   PrefixForest forest_;
-  std::vector<int> number_;  // Of different sequences up to each place.
+  std::vector<int> number_;  // Number of different sequences up to each place.
   std::vector<Range> ranges_;
 };
 

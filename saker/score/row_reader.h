@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From rows of logits to the scores of the sequences that a row belongs to.
+// Turns rows of logits into scores of all sequences that share a row.
 
 #include "saker/score/token_scores.h"
 
@@ -11,9 +11,9 @@
 
 namespace saker::score {
 
-// The logits after token `row` of these jobs, which agree up to there.
+// The logits after token `row` of these jobs, whose sequences agree up to there.
 struct WantedRow {
-  std::int32_t pass_row = 0;  // Of the pass's hidden rows.
+  std::int32_t pass_row = 0;  // Index in the pass's hidden states.
   int row = 0;
   std::span<const int> jobs;
 };
@@ -22,10 +22,10 @@ class RowReader {
  public:
   explicit RowReader(std::span<const ScoreJob> jobs);
 
-  // Whether anything of this job is read from the logits after token `row`.
+  // True if this job needs the logits after token `row`.
   bool wants(int job, int row) const;
 
-  // Takes logits [rows, vocab_size], on the kernels' threads.
+  // Reads logits [rows, vocab_size], on the kernels' threads.
   void read(std::span<const WantedRow> rows, std::span<const float> logits);
 
   std::vector<TokenScores> finish();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs become sequences of the tokens whose rows are read, these a forest of shared prefixes. A
-// branch of the forest has one cache per view (base, adapter with strength) of its jobs; where
-// views have no layers in common, each has a forest of its own, so that one's caches may go before
-// the next one's come. Branches run depth first, so that few caches are alive; each pass takes as
-// many of their rows as it may.
+// Jobs become sequences of the tokens that have to run, and these a forest of shared prefixes. A
+// branch of the forest has one cache per view (base, or adapter with strength) of its jobs. If
+// views have no layers in common, each has its own forest, so its caches can go before the next
+// one's come. Branches run depth first, so few caches are alive. Each pass takes as many of their
+// tokens as it may.
 #include "saker/score/token_scores.h"
 
 #include "saker/base/error.h"
@@ -22,14 +22,14 @@ namespace saker::score {
 
 namespace {
 
-// Below what glibc gives back to the system at once: fetching the pages anew for each chunk took a
-// tenth of the time.
+// Below the size that glibc returns to the system at once: fetching the pages again for each chunk
+// took 10 % of the time.
 constexpr std::size_t kLogitBytes = std::size_t{24} << 20;
-// Rows that a shared prefix has to save before others wait for it: about what a pass costs.
+// Tokens that a shared prefix must save before others wait for it: about the cost of a pass.
 constexpr int kMinSavedRows = 64;
-constexpr std::int64_t kPageRows = 64;  // A cache grows by so many rows.
+constexpr std::int64_t kPageRows = 64;  // A cache grows by this many rows.
 
-// Tokens whose rows are run: none after the last one that is read.
+// Number of tokens to run: none after the last one whose logits are read.
 std::size_t rows_to_run(const ScoreJob& job) {
   if (job.runs_last()) {
     return job.tokens.size();
@@ -38,7 +38,7 @@ std::size_t rows_to_run(const ScoreJob& job) {
   return scores ? job.tokens.size() - 1 : 0;
 }
 
-// The jobs of a branch that share an adapter and its strength.
+// A branch's jobs with an equal adapter and strength.
 struct BranchView {
   nn::AdapterUse adapter;
   std::vector<int> jobs;
@@ -48,10 +48,10 @@ struct BranchView {
 struct Branch {
   PrefixSegment segment;
   std::vector<BranchView> views = {};
-  std::optional<cache::SequenceCache> trunk = {};  // Of the layers that all views share.
+  std::optional<cache::SequenceCache> trunk = {};  // Cache of the layers that all views share.
   std::vector<int> children = {};
   std::size_t children_to_start = 0;
-  int done = 0;  // Tokens run so far, those of parents included.
+  int done = 0;  // Tokens run so far, including those of parents.
   std::size_t bytes = 0;
 
   int left() const { return segment.end - done; }
@@ -85,7 +85,7 @@ class BatchScorer {
   }
 
  private:
-  // The next rows of a branch, for each of its views.
+  // The next tokens of a branch, for each of its views.
   struct Work {
     int branch;
     int count;
@@ -103,7 +103,7 @@ class BatchScorer {
 
   const ScoreJob& job(int index) const { return jobs_[static_cast<std::size_t>(index)]; }
 
-  // Layers below the first that any adapter of these jobs changes.
+  // Number of layers below the first one that an adapter of these jobs changes.
   int count_shared_layers() const {
     int layer = model_.info().deepest_branch_layer;
     for (const ScoreJob& one : jobs_) {
@@ -244,7 +244,7 @@ class BatchScorer {
     });
   }
 
-  // Continues the source's rows, which nobody else needs when this is the last.
+  // Continues the source's rows. The last user takes them, others get a copy.
   cache::SequenceCache take_cache(std::optional<cache::SequenceCache>* source, bool last) const {
     if (source == nullptr) {
       return model_.make_cache({.kv_bits = options_.kv_bits});
@@ -300,7 +300,7 @@ class BatchScorer {
     }
   }
 
-  // Counts the pass's next hidden row, that after token `row` of this view.
+  // Counts the pass's next hidden state, the one after token `row` of this view.
   void want(Pass& pass, const BranchView& view, int row) const {
     if (std::ranges::any_of(view.jobs, [&](int index) { return reader_.wants(index, row); })) {
       pass.wanted.push_back({pass.hidden_rows, row, view.jobs});
@@ -350,8 +350,8 @@ class BatchScorer {
   ScoreOptions options_;
   RowReader reader_;
   std::vector<Branch> branches_;
-  int fork_layer_ = 0;       // The first layer that not all views share; 0 when nothing is shared.
-  std::vector<int> ready_;   // Not started, parents done; the next one is the last.
+  int fork_layer_ = 0;       // First layer that not all views share; 0: none is shared.
+  std::vector<int> ready_;   // Parents done, not started; the last is next.
   std::vector<int> active_;  // Started and not done.
   std::size_t live_bytes_ = 0;
 };

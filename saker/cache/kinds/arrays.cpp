@@ -37,7 +37,7 @@ void filter_ints(std::vector<int>& values, std::span<const int> indices) {
   values = std::move(kept);
 }
 
-// Both batches' values; rows without any have 0.
+// Both batches' values; a batch without values has zeros.
 std::vector<int> extended(
     std::vector<int> first, int first_batch, std::vector<int> second, int second_batch
 ) {
@@ -214,7 +214,7 @@ void ArraysCache::set_state(std::vector<mx::array> arrays) {
   const auto set = static_cast<std::size_t>(std::ranges::count_if(slots_, [](const auto& slot) {
     return slot.has_value();
   }));
-  // Without any slot set the arrays are those of all slots, or of as many slots as there are.
+  // If no slot is set, the arrays fill all slots, or define their number.
   if (set == 0 && (slots_.empty() || arrays.size() == slots_.size())) {
     slots_.assign(arrays.begin(), arrays.end());
     return;

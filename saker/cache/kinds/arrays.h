@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slots of any arrays [B, ...] that a layer replaces as a whole: states of recurrences and
-// convolutions. Positions of padded batch rows are kept on the host.
+// Slots for arrays [B, ...] that a layer replaces as a whole: states of recurrences and
+// convolutions. The positions of padded batch rows are kept on the host.
 
 #include "saker/cache/kinds/cache.h"
 
@@ -21,7 +21,7 @@ class ArraysCache final : public Cache {
       std::size_t slots, std::vector<int> left_padding = {}, Label label = Label::kArrays
   );
 
-  // Two slots, convolution and recurrence. Older mlx-lm calls it MambaCache, 0.32.2 ArraysCache.
+  // Two slots, convolution and recurrence. Older mlx-lm: MambaCache; mlx-lm 0.32.2: ArraysCache.
   static ArraysCache mamba() { return ArraysCache(2, {}, Label::kMamba); }
 
   std::string_view kind() const override {
@@ -32,40 +32,41 @@ class ArraysCache final : public Cache {
 
   std::size_t slot_count() const { return slots_.size(); }
 
-  // Throws kInvalidArgument for a slot beyond.
+  // Throws kInvalidArgument for a slot out of range.
   const std::optional<mx::array>& get(std::size_t slot) const;
   void set(std::size_t slot, mx::array value);
 
   int batch_size() const;
 
-  // Right-padded prompts: how long each row is. `finalize` forgets lengths and left padding.
+  // For right-padded prompts: the length of each row. `finalize` clears lengths and left padding.
   void prepare(std::vector<int> lengths) { lengths_ = std::move(lengths); }
 
   void finalize();
-  // After n rows: lengths and left padding shrink.
+  // After n rows: shortens lengths and left padding.
   void advance(int n);
 
   // Keeps these batch rows, in this order.
   void filter(std::span<const int> batch_rows);
-  // Appends the other's batch rows; slots that only one has are zero for the other.
+  // Appends the other's batch rows. A slot that only one of the two has is zero in the other's
+  // rows.
   void extend(const ArraysCache& other);
   ArraysCache extract(int batch_row) const;
-  // REQUIRES: at least one; all with as many slots.
+  // REQUIRES: at least one cache; all with the same number of slots.
   static ArraysCache merge(std::span<const ArraysCache* const> caches);
 
-  // Throws kUnsupported: slots are set.
+  // Throws kUnsupported: set slots instead.
   KeyValues update(const mx::array& keys, const mx::array& values) override;
 
   std::int64_t offset() const override { return 0; }
 
   std::vector<mx::array> state() const override;
-  // As many arrays as slots are set; other numbers need `from_serialized`.
+  // Takes as many arrays as slots are set; `from_serialized` changes the number.
   void set_state(std::vector<mx::array> arrays) override;
   std::vector<std::string> meta_state() const override;
   void set_meta_state(const std::vector<std::string>& meta) override;
   void materialize() override;
 
-  // Boolean [B, n] by left padding and lengths, or none.
+  // Boolean [B, n] from left padding and lengths; none without either.
   Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
       const override;
   std::size_t nbytes() const override;
@@ -76,7 +77,7 @@ class ArraysCache final : public Cache {
   void become(Cache& other) override;
 
   std::vector<std::optional<mx::array>> slots_;
-  std::vector<int> left_padding_;  // Empty: none, as below.
+  std::vector<int> left_padding_;  // Empty: none; also below.
   std::vector<int> lengths_;
   Label label_;
 };

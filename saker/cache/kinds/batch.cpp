@@ -33,7 +33,7 @@ void BatchKVCache::finalize() {
     return;
   }
   if (!is_empty()) {
-    // Rows behind idx_ are no rows, so they must not be rolled in.
+    // Only rows before idx_ are valid and take part in the roll.
     rows_ = RowBuffer(rolled(rows_of(rows_.parts(), 0, idx_), right_padding_));
   }
   add_to(offset_, right_padding_, -1);
@@ -107,7 +107,7 @@ KeyValues BatchKVCache::update(const mx::array& keys, const mx::array& values) {
   check_update(kind(), keys, values, rows_.parts(), idx_);
   const auto batch = offset_.empty() ? static_cast<std::size_t>(keys.shape(0)) : offset_.size();
   const Parts fresh = for_batch(kind(), keys, values, batch);
-  offset_.resize(batch);  // A cache restored without rows knows no batch yet.
+  offset_.resize(batch);  // A cache restored without rows has no batch size yet.
   left_padding_.resize(batch);
   const int count = keys.shape(2);
   rows_.write(idx_, fresh);

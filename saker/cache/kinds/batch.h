@@ -2,7 +2,7 @@
 #pragma once
 
 // Left-padded rows of several sequences in one array: batch row b has its first row at index
-// left_padding[b]. Positions are kept on the host, so that no step waits for a device.
+// left_padding[b]. Positions are kept on the host, so no step waits for a device.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/kv.h"
@@ -14,11 +14,11 @@
 
 namespace saker::cache::kinds {
 
-// Padding of prompts of different lengths, before a right-padded prefill or while empty.
+// Padding of prompts with different lengths, before a right-padded prefill or while empty.
 struct Padding {
-  std::vector<int> left;     // Empty: none, as the others.
-  std::vector<int> right;    // After `finalize` rows are left-padded.
-  std::vector<int> lengths;  // Of the prompts; the rotating kind needs them with `right`.
+  std::vector<int> left;     // Empty: none; also below.
+  std::vector<int> right;    // `finalize` turns it into left padding.
+  std::vector<int> lengths;  // Prompt lengths; the rotating kind needs them with `right`.
 };
 
 class BatchKVCache final : public Cache, public BatchPositioned {
@@ -31,23 +31,23 @@ class BatchKVCache final : public Cache, public BatchPositioned {
 
   const std::vector<int>& batch_offset() const override { return offset_; }
 
-  // Throws kInvalidArgument for left padding of a cache with rows and for other batch sizes.
+  // Throws kInvalidArgument for left padding of a cache with rows, and for other batch sizes.
   void prepare(const Padding& padding);
   // Right padding becomes left padding.
   void finalize();
 
-  // Keeps these batch rows, in this order, and drops padding that all of them have.
+  // Keeps these batch rows, in this order, and drops padding that they all have.
   void filter(std::span<const int> batch_rows);
-  // Appends the other's batch rows; all rows end together.
+  // Appends the other's batch rows; all rows are aligned at their end.
   void extend(const BatchKVCache& other);
-  // One batch row without its padding.
+  // Returns one batch row without its padding.
   KVCache extract(int batch_row) const;
-  // REQUIRES: at least one.
+  // REQUIRES: at least one cache.
   static BatchKVCache merge(std::span<const KVCache* const> caches);
 
   KeyValues update(const mx::array& keys, const mx::array& values) override;
 
-  // Rows held, padding counted.
+  // Number of rows held, padding included.
   std::int64_t offset() const override { return idx_; }
 
   std::vector<mx::array> state() const override;

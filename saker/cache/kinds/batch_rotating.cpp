@@ -157,7 +157,7 @@ KeyValues BatchRotatingKVCache::update(const mx::array& keys, const mx::array& v
   );
   const auto batch = offset_.empty() ? static_cast<std::size_t>(keys.shape(0)) : offset_.size();
   Parts rows = for_batch(kind(), keys, values, batch);
-  offset_.resize(batch);  // A cache restored without rows knows no batch yet.
+  offset_.resize(batch);  // A cache restored without rows has no batch size yet.
   left_padding_.resize(batch);
   one ? append_one(rows) : append_many(rows);
   rows = visible();
@@ -206,8 +206,8 @@ void BatchRotatingKVCache::extend(const BatchRotatingKVCache& other) {
     };
     rows_ = RowBuffer(stacked(right_justified(*this), right_justified(more)));
   }
-  // A row that dropped rows begins where its ring did, not before: mlx-lm adds to the negative
-  // padding and then lets such a row see the zeros put before it.
+  // A row that dropped rows begins where its ring did, not before. mlx-lm adds to the negative
+  // padding instead, so such a row sees the zeros put before it.
   const auto clamp_at_zero = [](std::vector<int>& padding, int by) {
     for (int& value : padding) {
       value = by > 0 ? std::max(value, 0) : value;
@@ -341,7 +341,7 @@ Mask BatchRotatingKVCache::make_mask(int n, std::optional<int> window, MaskForm 
   const int limit = window.value_or(0) > 0 ? *window : max_size_;
   const int before = std::min(max_size_ - 1, total_);
   const bool wraps = n == 1 && (rotated_ || idx_ >= max_size_);
-  // Several rows put the ring in order first, which mlx-lm's mask does not see.
+  // Several rows put the ring in order first; mlx-lm's mask ignores that.
   const int end = rotated_ && n > 1 ? rows_.capacity() : idx_;
   std::vector<int> padding = left_padding_;
   for (int& value : padding) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Left-padded rows of several sequences in a ring, of which the newest max_size stay.
+// Left-padded rows of several sequences in a ring that keeps the newest max_size.
 
 #include "saker/cache/kinds/batch.h"
 #include "saker/cache/kinds/cache.h"
@@ -21,24 +21,24 @@ class BatchRotatingKVCache final : public Cache, public BatchPositioned {
 
   std::string_view kind() const override { return "BatchRotatingKVCache"; }
 
-  // Below 0 where rows of the sequence were dropped.
+  // Below 0 if rows of the sequence were dropped.
   const std::vector<int>& left_padding() const { return left_padding_; }
 
   const std::vector<int>& batch_offset() const override { return offset_; }
 
-  // With right padding, single rows are refused until `finalize`.
+  // After right padding, single rows are refused until `finalize`.
   void prepare(const Padding& padding);
   void finalize();
 
   void filter(std::span<const int> batch_rows);
   void extend(const BatchRotatingKVCache& other);
   RotatingKVCache extract(int batch_row) const;
-  // REQUIRES: at least one. Throws kInvalidArgument for different bounds.
+  // REQUIRES: at least one cache. Throws kInvalidArgument for different bounds.
   static BatchRotatingKVCache merge(std::span<const RotatingKVCache* const> caches);
 
   KeyValues update(const mx::array& keys, const mx::array& values) override;
 
-  // Rows appended, padding counted.
+  // Number of rows appended, padding included.
   std::int64_t offset() const override { return total_; }
 
   std::optional<int> max_size() const override { return max_size_; }
@@ -53,7 +53,7 @@ class BatchRotatingKVCache final : public Cache, public BatchPositioned {
   bool is_trimmable() const override { return total_ < max_size_; }
 
   int trim(int count) override;
-  // Always an array, [B, 1, n, S], over the rows as `update` will give them.
+  // Always an array, [B, 1, n, S], for the rows that `update` will return.
   Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
       const override;
 
@@ -70,14 +70,14 @@ class BatchRotatingKVCache final : public Cache, public BatchPositioned {
   void append_many(const Parts& rows);
   void order_by_time();
   void shift_all(std::vector<int>& values, int by);
-  // Rows that right padding put before the newest: moved to the left end.
+  // Moves right padding, which lies before the newest rows, to the left end.
   void roll_padding();
   Parts visible() const;
 
   RowBuffer rows_;
   std::vector<int> left_padding_;
   std::vector<int> offset_;
-  std::vector<int> ends_;  // Of right-padded rows until `finalize`: offset where each one ends.
+  std::vector<int> ends_;  // Right-padded rows until `finalize`: the offset of each row's end.
   int max_size_;
   int total_ = 0;
   int idx_ = 0;

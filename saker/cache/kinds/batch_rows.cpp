@@ -40,7 +40,7 @@ void add_to(std::vector<int>& values, std::span<const int> others, int sign) {
 }
 
 void append_to(std::vector<int>& first, int by_first, std::span<const int> second, int by_second) {
-  // `second` may be `first`.
+  // A copy, because `second` may be `first`.
   const std::vector<int> more(second.begin(), second.end());
   for (int& value : first) {
     value += by_first;

@@ -25,7 +25,7 @@
 namespace saker::cache::kinds {
 namespace {
 
-// Without state, to be filled; not for lists.
+// A cache without state, to be filled; not for lists.
 std::unique_ptr<Cache> make_blank(std::string_view kind) {
   if (kind == "KVCache") {
     return std::make_unique<KVCache>();
@@ -53,10 +53,10 @@ std::unique_ptr<Cache> make_blank(std::string_view kind) {
   return std::make_unique<ArraysCache>(0, std::vector<int>{}, label);
 }
 
-// Offset and rows of a quantized cache brought to the smaller of the two.
+// Reduces offset and rows of a quantized cache to the smaller of the two.
 void converge(std::vector<mx::array>& arrays, std::vector<std::string>& meta) {
   if (meta.size() == 4) {
-    meta.erase(meta.begin());  // mlx-swift's step.
+    meta.erase(meta.begin());  // mlx-swift's step size.
   }
   if (meta.size() != 3 || arrays.empty() || arrays.front().ndim() != 4) {
     return;

@@ -43,7 +43,7 @@ std::vector<mx::array> CacheList::state() const {
 }
 
 void CacheList::set_state(std::vector<mx::array> arrays) {
-  // On copies first, so that a child's failure changes no other.
+  // Sets copies first, so a child's failure changes no other child.
   std::vector<std::unique_ptr<Cache>> fresh;
   auto next = std::make_move_iterator(arrays.begin());
   std::size_t left = arrays.size();

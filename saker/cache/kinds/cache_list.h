@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several caches of one layer, also lists again. Rows are appended to its children, not to it.
+// Several caches of one layer, or lists of caches. Append rows to its children, not to it.
 
 #include "saker/cache/kinds/cache.h"
 
@@ -24,13 +24,13 @@ class CacheList final : public Cache {
 
   const Cache& operator[](std::size_t index) const { return *children_.at(index); }
 
-  // Throw kUnsupported: a child does this.
+  // Throw kUnsupported: call them on a child.
   KeyValues update(const mx::array& keys, const mx::array& values) override;
   Mask make_mask(int n, std::optional<int> window = std::nullopt, MaskForm form = MaskForm::kAny)
       const override;
   void set_meta_state(const std::vector<std::string>& meta) override;
 
-  // The largest of the children's.
+  // The largest offset of the children.
   std::int64_t offset() const override;
   std::vector<mx::array> state() const override;
   // Each child takes as many arrays as its state has.
@@ -38,7 +38,7 @@ class CacheList final : public Cache {
   std::vector<std::string> meta_state() const override;
   void materialize() override;
   bool is_trimmable() const override;
-  // All children or none; what the last one says.
+  // Trims all children or none; returns the last one's count.
   int trim(int count) override;
   std::size_t nbytes() const override;
   bool is_empty() const override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kinds that keep all rows, or the rows of a chunk, in time order.
+// Kinds that keep all rows, or a chunk's rows, in time order.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -21,7 +21,7 @@ class KVCache final : public Cache {
   std::int64_t offset() const override { return offset_; }
 
   std::vector<mx::array> state() const override;
-  // The offset is then the number of rows.
+  // Sets the offset to the number of rows.
   void set_state(std::vector<mx::array> arrays) override;
 
   void materialize() override { rows_.materialize(); }
@@ -45,14 +45,14 @@ class KVCache final : public Cache {
   int offset_ = 0;
 };
 
-// Layers that attend within chunks (Llama 4): rows before the current chunk can be dropped.
+// For layers that attend within chunks (Llama 4): rows before the current chunk can be dropped.
 class ChunkedKVCache final : public Cache {
  public:
   explicit ChunkedKVCache(std::optional<int> chunk_size);
 
   std::string_view kind() const override { return "ChunkedKVCache"; }
 
-  // Drops rows so that at most `chunk_size` stay; the offset goes on counting all.
+  // Drops rows so that at most `chunk_size` stay; the offset still counts all.
   void maybe_trim_front();
 
   int start_position() const { return start_; }
@@ -62,7 +62,7 @@ class ChunkedKVCache final : public Cache {
   std::int64_t offset() const override { return offset_; }
 
   std::vector<mx::array> state() const override;
-  // The offset is then start_position plus the number of rows.
+  // Sets the offset to start_position plus the number of rows.
   void set_state(std::vector<mx::array> arrays) override;
   std::vector<std::string> meta_state() const override;
   void set_meta_state(const std::vector<std::string>& meta) override;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The mask of attention over rows that are all kept, for programs that compute attention
-// themselves. The boolean array itself is cache::causal_mask (cache/kv.h). Pure; MLX's rules for
-// threads.
+// The attention mask over rows that are all kept, for programs that compute attention themselves.
+// cache::causal_mask (cache/kv.h) makes the boolean array. Pure; MLX's rules for threads.
 
 #include "saker/cache/kinds/cache.h"
 
@@ -12,8 +11,8 @@
 
 namespace saker::cache::kinds {
 
-// The mask of n new rows behind `offset` earlier ones, by mlx-lm's rule: a window always gives an
-// array, one row needs no mask, others are causal. A window of 0 or less hides no earlier row.
+// The mask of n new rows after `offset` earlier ones, by mlx-lm's rule. With a window it is always
+// an array; else none for one row, causal for more. A window of 0 or less hides no earlier row.
 // Throws kInvalidArgument unless n is at least 1, `offset` at least 0, and their sum below 2^31.
 Mask create_attention_mask(
     int n,

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kPartsWithBiases = 6;
 constexpr std::size_t kPartsWithoutBiases = 4;
 
-// MLX's name of the format; none where there is no such one.
+// MLX's name of the format; none if MLX lacks it.
 std::optional<std::string> mode_of(const Quantization& quantization) {
   const int group = quantization.group_size;
   const int bits = quantization.bits;
@@ -72,7 +72,7 @@ Quantization QuantizedCache::parse_quantization(
       .group_size = static_cast<int>(meta_integer(group_size, "QuantizedKVCache: group_size")),
       .bits = static_cast<int>(meta_integer(bits, "QuantizedKVCache: bits")),
   };
-  // Without rows only groups of 16 tell.
+  // Without rows only groups of 16 identify a float format.
   const bool bytes = parts.empty() ? result.group_size == 16 : parts[1].dtype() == mx::uint8;
   result.scales = bytes ? Scales::kBytes : Scales::kFloats;
   require(

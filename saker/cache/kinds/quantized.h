@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kinds whose rows are quantized when they are appended: by MLX's affine format, whose groups have
-// a scale and a bias, or by one of its float formats, whose groups have a byte as scale. Affine
-// rows of a state may come without biases; they count as 0, and rows appended later bring their
-// own.
+// Kinds that quantize rows as they are appended. In MLX's affine format a group has a scale and a
+// bias; in its float formats the scale is a byte. Affine rows of a state may come without biases:
+// these count as 0, and rows appended later have their own.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -33,12 +32,12 @@ class QuantizedCache : public Cache {
 
   Scales scales() const { return quantization_.scales; }
 
-  // Appends rows and gives all that attention reads, quantized.
+  // Appends rows and returns all rows that attention reads, quantized.
   virtual QuantizedKeyValues update_quantized(const mx::array& keys, const mx::array& values) = 0;
-  // The same without new rows; none when empty.
+  // As above without new rows; none if empty.
   virtual std::optional<QuantizedKeyValues> quantized_state() const = 0;
 
-  // As `update_quantized`, all rows turned back to floats: costly.
+  // As `update_quantized`, but dequantizes all rows: costly.
   KeyValues update(const mx::array& keys, const mx::array& values) final;
 
  protected:
@@ -49,21 +48,21 @@ class QuantizedCache : public Cache {
 
   void set_quantization(const Quantization& quantization) { quantization_ = quantization; }
 
-  // What meta values say, for rows of these parts. Throws kCorruptData.
+  // Reads meta values for rows of these parts. Throws kCorruptData.
   static Quantization parse_quantization(
       std::string_view group_size, std::string_view bits, const Parts& parts
   );
 
-  // The parts of rows, checked as check_update does against the parts of `buffer`.
+  // Quantizes rows into parts; checks them against the parts of `buffer` as check_update does.
   Parts quantized(
       const mx::array& keys, const mx::array& values, const Parts& buffer, std::int64_t position
   ) const;
-  // Whether held rows lack biases that new ones will have, and the same rows with them.
+  // True if held rows lack biases that new rows will have. `with_biases` adds them.
   bool lacks_biases(const Parts& parts) const;
   static Parts with_biases(const Parts& parts);
   static QuantizedKeyValues key_values(const Parts& parts);
-  // Takes over the form of these parts. Throws kCorruptData unless there are none, or two (weight,
-  // scales) or three (biases) each of keys and values, all of the same rows.
+  // Takes over the format of these parts. Throws kCorruptData unless there are none, or keys and
+  // values of two (weight, scales) or three parts (biases) each, with the same rows.
   void accept_parts(const Parts& parts);
 
  private:
@@ -82,7 +81,7 @@ class QuantizedKVCache final : public QuantizedCache {
   std::int64_t offset() const override { return offset_; }
 
   std::vector<mx::array> state() const override;
-  // Leaves the offset alone, at most the number of rows.
+  // Keeps the offset, reduced to the number of rows.
   void set_state(std::vector<mx::array> arrays) override;
   std::vector<std::string> meta_state() const override;
   void set_meta_state(const std::vector<std::string>& meta) override;

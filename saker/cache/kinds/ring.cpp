@@ -165,7 +165,7 @@ void Ring::set_meta_state(const std::vector<std::string>& meta) {
 }
 
 int Ring::trim(int count) {
-  // A ring that has wrapped no longer has the rows that would become visible again.
+  // A wrapped ring has lost the rows that would become visible again.
   count = is_trimmable() ? std::clamp(count, 0, offset_) : 0;
   offset_ -= count;
   idx_ -= count;
@@ -185,7 +185,7 @@ Mask Ring::make_mask(int n, std::optional<int> window, MaskForm form) const {
   if (!window || offset_ < limit || max_size_ <= limit) {
     return {Mask::Kind::kNone, std::nullopt};
   }
-  // The newest rows of the ring as it will lie once the new row is in.
+  // Marks the newest rows in the ring's order after the new row is in.
   const int visible = offset_ < max_size_ ? offset_ + 1 : max_size_;
   const int idx = idx_ >= max_size_ ? 0 : idx_;
   const auto newest =

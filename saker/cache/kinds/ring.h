@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of which the newest stay, and the first `keep` always, in mlx-lm's physical order: single
-// rows overwrite the oldest in place; several at once are appended in time order, and then the ring
-// holds up to max_size - 1 rows before them, so that each sees max_size.
+// Keeps the newest rows and the first `keep`, in mlx-lm's physical order. A single row overwrites
+// the oldest in place. Several rows at once are appended in time order, behind up to max_size - 1
+// earlier rows, so that each sees max_size.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -18,7 +18,7 @@ namespace saker::cache::kinds {
 
 class Ring {
  public:
-  // Throws kInvalidArgument unless 0 <= keep < max_size; both 0 are a ring without a size yet.
+  // Throws kInvalidArgument unless 0 <= keep < max_size. Both 0: a ring without a size yet.
   Ring(int max_size, int keep);
 
   int max_size() const { return max_size_; }
@@ -29,21 +29,21 @@ class Ring {
 
   const RowBuffer& buffer() const { return rows_; }
 
-  // Throws kInvalidArgument without a size,
+  // Throws kInvalidArgument if the ring has no size yet.
   void check_size() const;
-  // and when position and rows, set apart from each other, do not fit.
+  // As check_size; also throws if position and rows, which were set separately, do not fit.
   void check() const;
   void append(const Parts& rows);
-  // What attention reads: the valid rows as they lie.
+  // The valid rows in physical order, which attention reads.
   Parts visible() const;
-  // Those rows, oldest first.
+  // The valid rows, oldest first.
   Parts in_time_order() const;
 
   void assign(Parts parts) { rows_ = RowBuffer(std::move(parts)); }
 
   // keep, max_size, offset, idx
   std::vector<std::string> meta_state() const;
-  // Throws kCorruptData with nothing changed; sizes as those of the constructor.
+  // Throws kCorruptData with nothing changed; accepts sizes as the constructor does.
   void set_meta_state(const std::vector<std::string>& meta);
 
   bool is_trimmable() const { return offset_ < max_size_; }
@@ -56,7 +56,7 @@ class Ring {
  private:
   void append_one(const Parts& row);
   void append_many(const Parts& rows);
-  // Without the `count` rows after the first `keep`.
+  // `parts` without the `count` rows after the first `keep`.
   Parts without_oldest(const Parts& parts, int count) const;
 
   RowBuffer rows_;

@@ -23,7 +23,7 @@ class RotatingKVCache final : public Cache {
 
   std::optional<int> max_size() const override { return ring_.max_size(); }
 
-  // The valid rows, oldest first; none when empty.
+  // The valid rows, oldest first; none if empty.
   std::optional<KeyValues> in_time_order() const;
 
   std::vector<mx::array> state() const override;
@@ -56,9 +56,9 @@ class RotatingKVCache final : public Cache {
   Ring ring_;
 };
 
-// A ring of quantized rows. No other runtime has the kind: files that hold it are read by Saker
-// alone. `state` is the parts of QuantizedKVCache, `meta_state` the ring's four values,
-// group_size and bits.
+// A ring of quantized rows. No other runtime has this kind, so only Saker reads files with it.
+// `state` has the parts of QuantizedKVCache; `meta_state` has the ring's four values, group_size
+// and bits.
 class QuantizedRotatingKVCache final : public QuantizedCache {
  public:
   QuantizedRotatingKVCache(int max_size, int keep, const Quantization& quantization)

@@ -79,7 +79,7 @@ void RowBuffer::write(int at, const Parts& rows) {
     mx::Shape target = parts_[i].shape();
     target[kRowAxis] = end - at;
     const auto update = mx::broadcast_to(mx::astype(rows[i], parts_[i].dtype()), target);
-    // Only the graph holds the old array from here on, so it is written in place.
+    // From here on only the graph holds the old array, so it is written in place.
     const mx::array old = std::exchange(parts_[i], mx::array(0.0F));
     parts_[i] = mx::slice_update(old, update, {0, 0, at, 0}, std::move(last));
   }

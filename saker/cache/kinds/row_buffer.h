@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows of one cache in arrays [B, H, capacity, *]: keys and values, or the parts of quantized ones.
-// Appending writes in place as long as nobody else holds the arrays; capacity grows by halves, in
-// steps of 256 rows.
+// One cache's rows in arrays [B, H, capacity, *]: keys and values, or the parts of quantized ones.
+// Appending writes in place unless somebody else holds the arrays. Capacity grows by half, in steps
+// of 256 rows.
 
 #include "saker/kernels/mx.h"
 
@@ -16,7 +16,7 @@ using Parts = std::vector<mx::array>;
 
 // Rows [first, last) of each part.
 Parts rows_of(const Parts& parts, int first, int last);
-// One after the other.
+// Joins rows: first, then second.
 Parts joined(const Parts& first, const Parts& second);
 std::size_t nbytes_of(const Parts& parts);
 
@@ -24,7 +24,7 @@ class RowBuffer {
  public:
   RowBuffer() = default;
 
-  // Full of these rows; empty without parts.
+  // A buffer full of these rows; empty without parts.
   explicit RowBuffer(Parts parts) : parts_(std::move(parts)) {}
 
   bool is_empty() const { return parts_.empty(); }
@@ -37,11 +37,11 @@ class RowBuffer {
 
   std::size_t nbytes() const { return nbytes_of(parts_); }
 
-  // Writes rows at `at` and makes room for them; rows behind `at` are kept only within the old
-  // capacity. Rows of one batch row go to all.
+  // Writes rows at `at` and makes room for them. Rows behind `at` are kept only within the old
+  // capacity. A single batch row is repeated for all.
   void write(int at, const Parts& rows);
-  // Room for `capacity` rows, the first `used` kept. The parts of `like` give shapes and dtypes
-  // when the buffer is empty.
+  // Makes room for `capacity` rows and keeps the first `used`. An empty buffer takes shapes and
+  // dtypes from the parts of `like`.
   void reserve(int capacity, int used, const Parts& like);
   void materialize();
 

@@ -23,7 +23,7 @@ bool same_rows(const mx::array& keys, const mx::array& values) {
          std::equal(keys.shape().begin(), keys.shape().begin() + 3, values.shape().begin());
 }
 
-// Whether rows can be written into a buffer.
+// True if rows can be written into a buffer.
 bool fits(const mx::array& rows, const mx::array& buffer) {
   return (rows.shape(0) == 1 || rows.shape(0) == buffer.shape(0)) &&
          rows.shape(1) == buffer.shape(1) && rows.shape(3) == buffer.shape(3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kinds that hold keys and values share: checks, and masks of padded batches.
+// Shared code of the kinds that hold keys and values: checks, and masks of padded batches.
 
 #include "saker/cache/kinds/cache.h"
 #include "saker/cache/kinds/row_buffer.h"
@@ -13,8 +13,9 @@
 
 namespace saker::cache::kinds {
 
-// Throws kInvalidArgument unless keys and values are rows of the same batch and heads, fit `buffer`
-// when it holds rows (batch 1 fits any), and `position` plus their number stays within 32 bits.
+// Throws kInvalidArgument unless keys and values have the same batch, heads and rows, and fit the
+// rows in `buffer`, if any (batch 1 fits all). `position` plus their number must stay within 32
+// bits.
 void check_update(
     std::string_view kind,
     const mx::array& keys,
@@ -23,11 +24,11 @@ void check_update(
     std::int64_t position
 );
 // Throws kCorruptData unless there are no arrays, or keys and values of rank 4 that agree, followed
-// by `more` others.
+// by `more` other arrays.
 void check_pair(std::string_view kind, const std::vector<mx::array>& arrays, std::size_t more = 0);
 
-// Boolean [B, 1, n, offset + n]: causal, within the window if there is one, at or after each row's
-// left padding and before its right padding.
+// Boolean [B, 1, n, offset + n]: causal, within the window (if any), between each row's left and
+// right padding.
 mx::array batch_causal_mask(
     int n,
     int offset,
@@ -40,7 +41,7 @@ mx::array batch_causal_mask(
 mx::array to_array(std::span<const int> values);
 std::vector<int> to_ints(const mx::array& array, std::string_view what);
 
-// Each batch row's rows moved right by its shift, around the end.
+// Rotates each batch row's rows to the right by its shift.
 Parts rolled(const Parts& parts, std::span<const int> shifts);
 Parts taken(const Parts& parts, std::span<const int> batch_rows);
 // Throws kInvalidArgument for indices that are no batch row.

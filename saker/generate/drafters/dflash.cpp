@@ -18,9 +18,9 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kPrefillRows = 512;  // Of one pass of the draft.
+constexpr int kPrefillRows = 512;  // Tokens per pass of the draft.
 
-// The widest window of the layers; 0 where one has none.
+// The widest window of the layers; 0 if a layer has no window.
 int widest_window(const models::DflashConfig& config) {
   int widest = 0;
   for (const models::LayerConfig& layer : config.decoder.layers) {
@@ -67,7 +67,7 @@ struct Dflash::State final : DraftState {
   const Dflash& owner;
   cache::SequenceCache cache;
   DraftSampler sampler;
-  PendingHidden kept;  // Of the context, behind those of the cache.
+  PendingHidden kept;  // Hidden states of the context after the cached rows.
   bool usable = true;
 };
 
@@ -75,7 +75,7 @@ struct Dflash::State final : DraftState {
 struct Dflash::Part {
   Proposal* proposal;
   State* state;
-  std::vector<std::int32_t> context;  // With the tokens drafted so far.
+  std::vector<std::int32_t> context;  // Includes the tokens drafted so far.
 };
 
 Dflash::Dflash(
@@ -136,7 +136,7 @@ void Dflash::prefill_draft_cache(std::span<State* const> states) const {
 
 void Dflash::draft(std::span<Part> parts) const {
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> drafted;  // Rows of the masks.
+  std::vector<std::int32_t> drafted;  // Indices of the masks.
   std::vector<nn::Span> spans;
   std::vector<PassSpan> blocks;
   for (const Part& part : parts) {
@@ -149,7 +149,7 @@ void Dflash::draft(std::span<Part> parts) const {
     spans.push_back({&part.state->cache, depth + 1});
     blocks.push_back({.cache = &part.state->cache, .tokens = {}});
   }
-  const PassTransaction transaction(blocks);  // Rolled back: the rows of a block are not kept.
+  const PassTransaction transaction(blocks);  // Rolled back: a block's rows are not kept.
   nn::ForwardContext context(std::move(spans));
   const mx::array tokens(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
   const mx::array rows = mx::take(

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Drafts by a DFlash model: one pass gives a whole block of tokens, from what some layers of the
-// target gave for the tokens so far. Each token is chosen as the target would choose it, with the
+// Drafts by a DFlash model. One pass gives a whole block of tokens, from hidden states of some
+// target layers for the tokens so far. Each token is chosen as the target would choose it, with the
 // same processors, filters and noise at the same position.
 //
-// Each sequence has a cache of its own in the draft, which holds context rows only. Until a
-// proposal is asked for, rows that the target has run are just kept, up to 64 MB of a sequence.
-// Beyond that, rows of a prompt are taken up into the cache; rows of an answer that nobody drafts
-// for are dropped, and drafting starts again from newer ones. The same where the beginning of a
-// context was never run, as its rows were known. Only differences of positions matter to the draft,
-// so its context may begin anywhere.
+// Each sequence has its own cache in the draft, with rows of the context only. The target's hidden
+// states wait, up to 64 MB per sequence, until a proposal is requested. Beyond that limit, tokens
+// of a prompt are run into the cache. Tokens of an answer without drafts are dropped, and drafting
+// starts again from newer ones. It also starts later if the beginning of a context never ran
+// because its rows were known. The draft depends only on differences of positions, so its context
+// may begin anywhere.
 
 #include "saker/generate/drafter.h"
 #include "saker/models/dflash.h"
@@ -28,8 +28,8 @@ class Dflash final : public Drafter {
  public:
   static constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
 
-  // Both models outlive the drafter. `kept_bytes`: of a sequence's rows that are not taken up yet.
-  // Throws kInvalidArgument unless the draft is one for this target.
+  // Both models outlive the drafter. `kept_bytes`: limit for one sequence's pending hidden states.
+  // Throws kInvalidArgument unless the draft fits this target.
   Dflash(
       const models::DflashDraft& draft,
       const models::Model& target,
@@ -49,7 +49,7 @@ class Dflash final : public Drafter {
   struct State;
   struct Part;
 
-  // Runs the kept rows of these sequences through the draft.
+  // Runs the pending hidden states of these sequences through the draft.
   void prefill_draft_cache(std::span<State* const> states) const;
   // Drafts a block for each part.
   void draft(std::span<Part> parts) const;
@@ -58,7 +58,7 @@ class Dflash final : public Drafter {
   const models::DflashDraft& draft_;
   const models::Model& target_;
   std::size_t kept_bytes_;
-  int widest_ = 0;  // Window of the draft's layers; 0: one of them sees the whole context.
+  int widest_ = 0;  // Window of the draft's layers; 0: one sees the whole context.
 };
 
 }  // namespace saker::generate

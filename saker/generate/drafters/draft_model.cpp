@@ -30,8 +30,8 @@ struct ModelState final : DraftState {
 
   cache::SequenceCache cache;
   DraftSampler sampler;
-  bool open = false;  // A transaction for rows of draft tokens,
-  int tentative = 0;  // of which there are so many.
+  bool open = false;  // A transaction for rows of draft tokens is open.
+  int tentative = 0;  // Rows in that transaction.
   bool usable = true;
 };
 
@@ -41,10 +41,10 @@ struct ModelState final : DraftState {
 struct DraftModel::Part {
   Proposal* proposal;
   ModelState* state;
-  Tokens context;  // With the tokens drafted so far.
+  Tokens context;  // Includes the tokens drafted so far.
   bool going_on = true;
 
-  // The next rows to run, so many at most.
+  // The next tokens to run, at most `limit`.
   Tokens pending(std::size_t limit) const {
     const auto first = context.begin() + static_cast<std::ptrdiff_t>(state->cache.offset());
     const auto left = static_cast<std::size_t>(context.end() - first);
@@ -120,7 +120,7 @@ RowLogits DraftModel::run_committed(std::span<const PassSpan> spans) const {
 }
 
 void DraftModel::draft_tokens(std::span<Part> parts) const {
-  // All parts have drafted equally many tokens.
+  // All parts have drafted the same number of tokens.
   const bool tentative = !parts.front().proposal->tokens.empty();
   std::vector<PassSpan> spans;
   for (const Part& part : parts) {

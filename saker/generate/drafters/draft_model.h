@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Drafts by a smaller model of the same vocabulary: it chooses each next token as the target would,
-// with the same processors, filters and noise at the same position, so that the two agree as often
-// as their distributions allow. Sequences draft together, one pass of the small model per token.
+// Drafts by a smaller model with the same vocabulary. It chooses each token as the target would,
+// with the same processors, filters and noise at the same position. So the two agree as often as
+// their distributions allow. Sequences draft together, one pass of the small model per token.
 //
-// Each sequence has a cache of its own in the draft model. Rows of draft tokens are a transaction
-// until the target has judged them. A sequence whose tokens or length the draft model can't take,
-// or where it gives no number, is not drafted for any more.
+// Each sequence has its own cache in the draft model. Rows of draft tokens are a transaction until
+// the target has checked them. A sequence gets no more drafts if the draft model can't take its
+// tokens or length, or gives no logit that is a number.
 
 #include "saker/generate/drafter.h"
 #include "saker/generate/pass.h"
@@ -22,7 +22,7 @@ namespace saker::generate {
 
 class DraftModel final : public Drafter {
  public:
-  // `model` outlives the drafter. `prefill_step`: rows of one pass while catching up.
+  // `model` outlives the drafter. `prefill_step`: tokens per pass while catching up.
   DraftModel(const models::Model& model, int prefill_step);
 
   std::unique_ptr<DraftState> start(const SequenceRequest& request) override;
@@ -31,12 +31,12 @@ class DraftModel final : public Drafter {
  private:
   struct Part;
 
-  // Whether the sequence can be drafted for; lowers the depth to the room that is left.
+  // True if the sequence can have drafts; reduces the depth to the remaining room.
   bool can_take(Proposal& proposal, std::int64_t rows) const;
-  // Runs rows of the context, until what is left of each fits one pass.
+  // Runs context tokens until the rest of each part fits one pass.
   void catch_up(std::span<const Part> parts) const;
   RowLogits run_committed(std::span<const PassSpan> spans) const;
-  // One pass over the next rows of these parts, and the token that each chooses.
+  // Runs one pass over the parts' next tokens and chooses each part's draft token.
   void draft_tokens(std::span<Part> parts) const;
 
   const models::Model& model_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How drafters that have logits choose: with the options and the noise of the answer they draft
-// for, so that equal logits give equal tokens.
+// The choice of tokens in drafters that have logits. It uses the options and noise of the answer,
+// so equal logits give equal tokens.
 
 #include "saker/generate/drafter.h"
 #include "saker/generate/sequence.h"
@@ -22,8 +22,8 @@ class DraftSampler {
       : sampler_(request.sampling, vocab_size, named_tokens(request)),
         with_chances_(request.speculation.acceptance == Acceptance::kRejection) {}
 
-  // The token at `position`, and in `proposal` what it was drawn from where that is wanted.
-  // Arguments and errors as those of sample::Sampler::choose.
+  // Returns the token at `position`; adds its distribution to `proposal` for acceptance by
+  // rejection. Arguments and errors: see sample::Sampler::choose.
   std::int32_t choose(
       std::span<float> logits,
       std::span<const std::int32_t> context,
@@ -37,9 +37,9 @@ class DraftSampler {
     return sampler_.draw(proposal.chances.back(), position);
   }
 
-  // Adds the token of these logits to a proposal and to `context`, which ends with its tokens;
-  // whether it wants more. Where there is none to choose, says so, naming the drafter, and is not
-  // usable any more.
+  // Adds the token of these logits to the proposal and to `context`, which ends with its tokens.
+  // Returns true if the proposal wants more. If no token can be chosen, logs that with the
+  // drafter's name and becomes unusable.
   bool extend(
       Proposal& proposal,
       std::vector<std::int32_t>& context,

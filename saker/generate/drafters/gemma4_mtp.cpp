@@ -24,15 +24,15 @@ struct Gemma4Mtp::State final : DraftState {
   }
 
   DraftSampler sampler;
-  std::optional<mx::array> last;  // The target's row before the context's last token.
+  std::optional<mx::array> last;  // The target's hidden state before the context's last token.
 };
 
 // One proposal while it grows.
 struct Gemma4Mtp::Part {
   Proposal* proposal;
   State* state;
-  std::vector<std::int32_t> context;  // With the tokens drafted so far.
-  mx::array before;                   // The row before its last token.
+  std::vector<std::int32_t> context;  // Includes the tokens drafted so far.
+  mx::array before;                   // The hidden state before its last token.
   bool going_on = true;
 };
 

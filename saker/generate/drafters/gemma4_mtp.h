@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Drafts by an assistant of a Gemma 4 target: it reads the target's caches and its last row, so
-// that a sequence that is not drafted for costs nothing but the memory of one row. Each token is
+// Drafts by an assistant of a Gemma 4 target. It reads the target's caches and its last hidden
+// state, so a sequence without drafts costs only the memory of one hidden state. Each token is
 // chosen as the target would choose it, with the same processors, filters and noise at the same
 // position. Sequences draft together, one pass of the assistant per token.
 
@@ -18,7 +18,7 @@ namespace saker::generate {
 
 class Gemma4Mtp final : public Drafter {
  public:
-  // Both outlive the drafter; the assistant was made for this target.
+  // Both outlive the drafter; the assistant fits this target.
   Gemma4Mtp(const models::Gemma4Assistant& assistant, const models::Model& target)
       : assistant_(assistant), target_(target), captured_{target.info().layer_count} {}
 
@@ -31,7 +31,7 @@ class Gemma4Mtp final : public Drafter {
   struct State;
   struct Part;
 
-  // One more token of each part.
+  // Drafts one more token for each part.
   void draft_tokens(std::span<Part> parts) const;
 
   const models::Gemma4Assistant& assistant_;

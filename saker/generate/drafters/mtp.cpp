@@ -16,7 +16,7 @@ namespace saker::generate {
 
 namespace {
 
-constexpr int kPrefillRows = 512;  // Of one pass of the head.
+constexpr int kPrefillRows = 512;  // Tokens per pass of the head.
 
 mx::array ids_of(const std::vector<std::int32_t>& tokens) {
   return nn::host_array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
@@ -64,17 +64,17 @@ struct Mtp::State final : DraftState {
   models::CacheOptions options;
   cache::SequenceCache cache;
   DraftSampler sampler;
-  PendingHidden kept;                // Of the context, behind those of the cache,
-  std::vector<std::int32_t> tokens;  // and the token after each.
-  std::optional<mx::array> last;     // What the head gave for the cache's last row [1, hidden].
+  PendingHidden kept;                // Hidden states of the context after the cached rows.
+  std::vector<std::int32_t> tokens;  // The token after each of `kept`.
+  std::optional<mx::array> last;     // The head's output for the cache's last row [1, hidden].
 };
 
 // One proposal while it grows.
 struct Mtp::Part {
   Proposal* proposal;
   State* state;
-  std::vector<std::int32_t> context;  // With the tokens drafted so far.
-  mx::array last;                     // What the head gave for its last row.
+  std::vector<std::int32_t> context;  // Includes the tokens drafted so far.
+  mx::array last;                     // The head's output for its last token.
   bool going_on = true;
 };
 
@@ -147,7 +147,7 @@ void Mtp::prefill_draft_cache(std::span<State* const> states) const {
       end += features[i].shape(0);
       taken[i]->last = mx::contiguous(row_of(rows, end - 1));
     }
-    // The last of them run with the choice of a token from them: one wait less.
+    // The last pass is evaluated with the choice of a token, which saves one wait.
     if (std::ranges::any_of(states, [](const State* state) { return state->kept.size() > 0; })) {
       mx::eval(rows);
     }

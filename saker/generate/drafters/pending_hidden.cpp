@@ -6,8 +6,8 @@
 namespace saker::generate {
 namespace {
 
-constexpr int kSettledRows = 16;           // Parts of at least so many rows are evaluated at once,
-constexpr std::size_t kWaitingParts = 16;  // others when there are so many.
+constexpr int kSettledRows = 16;  // Parts of at least this many rows are evaluated at once.
+constexpr std::size_t kWaitingParts = 16;  // Smaller parts are evaluated when there are this many.
 
 mx::array rows_of(const mx::array& x, int first, int end) {
   return mx::slice(x, {first, 0}, {end, x.shape(1)});

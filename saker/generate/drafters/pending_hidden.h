@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rows that a target gave for a sequence and that its drafter has not taken up yet, in order. They
-// may come unevaluated and are evaluated some rows at a time, so that a token whose drafter is not
-// asked costs no wait.
+// Captured hidden states of a sequence that its drafter has not run yet, in order. They may come
+// unevaluated and are evaluated several at a time, so a token that gets no drafts causes no wait.
 // REQUIRES: the thread that owns MLX.
 
 #include "saker/kernels/mx.h"
@@ -13,7 +12,7 @@
 
 namespace saker::generate {
 
-// Parts [n, W] below each other; a single one as it is. REQUIRES: at least one.
+// Joins parts [n, W] along n; returns a single part as it is. REQUIRES: at least one.
 mx::array joined_rows(const std::vector<mx::array>& parts);
 
 class PendingHidden {
@@ -22,10 +21,10 @@ class PendingHidden {
 
   std::size_t nbytes() const { return bytes_; }
 
-  // Rows [n, W], all of the same W and dtype.
+  // Adds rows [n, W], all with equal W and dtype.
   void push(const mx::array& rows);
 
-  // Takes the first `count` rows away; gives the last `wanted` of them, maybe unevaluated.
+  // Removes the first `count` rows and returns the last `wanted` of them, possibly unevaluated.
   // REQUIRES: 1 <= wanted <= count <= size().
   mx::array pop(int count, int wanted);
 
@@ -34,11 +33,11 @@ class PendingHidden {
   void clear();
 
  private:
-  // Joins and evaluates the last parts, so that they hold no other memory than their own.
+  // Joins and evaluates the last parts, so they hold no other memory than their own.
   void settle();
 
   std::vector<mx::array> parts_;
-  std::size_t settled_ = 0;  // Of the parts.
+  std::size_t settled_ = 0;  // Number of settled parts.
   int rows_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -6,14 +6,14 @@ namespace saker::generate {
 namespace {
 
 constexpr std::size_t kGram = 3;
-constexpr int kPlaces = 16;             // Earlier places looked at.
-constexpr std::size_t kLongMatch = 32;  // A longer match tells no more.
+constexpr int kPlaces = 16;             // Earlier places that are compared.
+constexpr std::size_t kLongMatch = 32;  // A longer match is no better.
 
 struct LookupState final : DraftState {
   GramIndex index;
 };
 
-// Of the three tokens before `end`. Grams that share a hash only lengthen a chain.
+// Hash of the three tokens before `end`. Grams with equal hashes only lengthen a chain.
 std::uint64_t gram(std::span<const std::int32_t> context, std::size_t end) {
   std::uint64_t hash = 0;
   for (std::size_t i = end - kGram; i < end; ++i) {
@@ -22,7 +22,7 @@ std::uint64_t gram(std::span<const std::int32_t> context, std::size_t end) {
   return hash;
 }
 
-// How many tokens before `end` are those at the context's end.
+// Number of tokens before `end` that equal the context's last ones.
 std::size_t match_length(std::span<const std::int32_t> context, std::size_t end) {
   std::size_t length = 0;
   while (length < end && length < kLongMatch &&
@@ -35,7 +35,7 @@ std::size_t match_length(std::span<const std::int32_t> context, std::size_t end)
 }  // namespace
 
 void GramIndex::follow(std::span<const std::int32_t> context) {
-  // Place 0 ends no gram, and stands for none.
+  // Place 0 ends no gram; it means none.
   for (std::size_t end = previous_.size(); end <= context.size(); ++end) {
     std::uint32_t before = 0;
     if (end >= kGram) {

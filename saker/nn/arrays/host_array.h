@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arrays of numbers that the host has. MLX's own constructor copies into what its CPU allocator
-// gives without asking whether there is any.
+// Arrays from numbers on the host. MLX's own constructor copies into its CPU allocator's memory
+// without checking that there is any.
 
 #include "saker/kernels/mx.h"
 
@@ -14,7 +14,7 @@
 
 namespace saker::nn {
 
-// A copy of as many elements as `shape` has. Throws std::bad_alloc.
+// Copies as many elements as `shape` has. Throws std::bad_alloc.
 template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t>
 mx::array host_array(const T* data, mx::Shape shape) {
