@@ -6,10 +6,10 @@
 // Redirects are followed by hand. The token goes only to the endpoint's own origin (scheme, host
 // and port), and never from https to http.
 //
-// Connections that drop or stall, and the statuses 408, 429 and 5xx, are tried again. Pauses grow, or
-// are the server's Retry-After. Each attempt starts at the endpoint, since the addresses that it
-// hands out expire. Until anything has answered, an unreachable server is given up after two attempts
-// of at most five seconds: the machine is offline.
+// Connections that drop or stall, and the statuses 408, 429 and 5xx, are tried again. Pauses grow,
+// or are the server's Retry-After. Each attempt starts at the endpoint, since the addresses that it
+// hands out expire. Until anything has answered, an unreachable server is given up after two
+// attempts of at most five seconds: the machine is offline.
 //
 // Proxies are libcurl's (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
 

@@ -16,7 +16,7 @@ namespace saker::hub {
 // The status and headers of a response.
 struct ResponseHead {
   int status = 0;
-  std::map<std::string, std::string, std::less<>> headers;  // Those we read, in lower case.
+  std::map<std::string, std::string, std::less<>> headers;  // Headers that we read.
 
   // Empty if the header is absent.
   std::string_view header(std::string_view name) const;
