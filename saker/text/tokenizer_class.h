@@ -21,8 +21,7 @@ struct DefaultToken {
 
 struct TokenizerClass {
   std::string_view name;
-  std::span<const DefaultToken> defaults;  // Used if the files lack the name; null there means
-                                           // none.
+  std::span<const DefaultToken> defaults;  // Where files lack the name; null means none.
   // If another file lists tokens, those that only tokenizer.json adds are dropped.
   bool builds_anew = false;
   // Special tokens lose the flags for spaces around them that a file gives.
