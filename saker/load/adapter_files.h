@@ -2,8 +2,8 @@
 #pragma once
 
 // Finds the file of a folder that holds an adapter's weights, and its format. mlx-lm and PEFT both
-// write `adapter_config.json`, and some trainers write the keys of both. The format is the one
-// whose settings are complete; if both are, the one whose file exists. Reads no tensor.
+// write `adapter_config.json`, and some trainers write both sets of keys. The format whose settings
+// are complete decides. If both are complete, the file that exists decides. Reads no tensor.
 
 #include "saker/base/json.h"
 

@@ -2,10 +2,11 @@
 #pragma once
 
 // The safetensors format (https://huggingface.co/docs/safetensors). A file has eight bytes with the
-// header's length, little-endian, a JSON object that gives each tensor's dtype, shape and byte
-// range, then the bytes, which the tensors cover without holes or overlap. Files are mapped, and
-// read only where a tensor is read. Every rule of the format is checked before a tensor is handed
-// out. A broken file throws kCorruptData with one line, and takes memory in proportion to its size.
+// header's length, little-endian, then the header and the data. The header is a JSON object with
+// each tensor's dtype, shape and byte range; these ranges cover the data without holes or overlap.
+// Files are mapped, and read only where a tensor is read. Every rule of the format is checked
+// before a tensor is handed out. A broken file throws kCorruptData with one line, and takes memory
+// in proportion to its size.
 
 #include "saker/base/mapped_file.h"
 #include "saker/base/tensor.h"

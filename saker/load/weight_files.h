@@ -43,8 +43,8 @@ using TensorErrors = std::map<std::string, Error, std::less<>>;
 struct ModelTensors {
   TensorMap tensors;
   std::map<std::string, std::filesystem::path, std::less<>> file_of;  // The file of each tensor.
-  // Errors for names that the index promises and no file holds (kNotFound), for dtypes that can't
-  // be loaded (kUnsupported), and for names in several unlisted files (kCorruptData).
+  // Errors by name (kNotFound: the index promises it and no file has it; kUnsupported: its dtype
+  // can't be loaded; kCorruptData: it is in several unlisted files).
   TensorErrors errors;
   std::vector<std::string> warnings;  // Includes those of the files.
 };
@@ -60,8 +60,8 @@ bool is_of_draft(std::string_view tensor);
 // functions above.
 ModelTensors read_model_tensors(const std::filesystem::path& dir);
 
-// Throws the error of a missing tensor that the model surely needs: one that another of its layers
-// has, its token table or its last norm. A layer that needs any other missing tensor reports it.
+// Throws the error of a missing tensor that the model surely needs: a token table, a last norm, or
+// a tensor that another of its layers has. A layer that needs any other missing tensor reports it.
 void check_complete(const ModelTensors& read, const Json& config);
 // Throws the first error among the tensors of the model's layers.
 void check_layers(const ModelTensors& read, const Json& config);

@@ -2,8 +2,8 @@
 #pragma once
 
 // Converts a GGUF file's vocabulary to the files of a model folder: tokenizer.json for the
-// `tokenizers` engine, tokenizer_config.json with the names of special tokens, and the chat
-// template. Two kinds exist. Byte-level BPE ("gpt2") splits words by patterns that the file names
+// `tokenizers` engine, tokenizer_config.json (names of special tokens) and the chat template. Two
+// kinds exist. Byte-level BPE ("gpt2") splits words by patterns that the file names
 // (tokenizer.ggml.pre). In SentencePiece's BPE ("llama") the merges follow from the pieces' scores.
 
 #include "saker/base/json.h"

@@ -51,9 +51,9 @@ std::string supported_types();
 // The dtype of plain numbers; empty for blocks of codes.
 std::optional<DType> plain_dtype(TensorType type);
 
-// MLX's layout for the type, and the dtype of its scales and biases: float16 as in the file, or
-// float32 if a scale is a product of the file's. Empty for plain numbers and for Q6_K, whose scales
-// cover 16 weights.
+// MLX's layout for the type, and the dtype of its scales and biases. That is float16 as in the
+// file, or float32 if a scale is a product of the file's. Empty for plain numbers and for Q6_K,
+// whose scales cover 16 weights.
 struct AffineLayout {
   kernels::WeightFormat format;
   DType scales = DType::kFloat16;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shared code of importers that convert other tools' integers to MLX's affine layout: the groups
-// that share a scale, the destination of rows, and a row's scales and biases.
+// Shared code of importers that convert other tools' integers to MLX's affine layout: groups that
+// share a scale, destinations of rows, scales and biases of a row.
 
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/importers/lazy_tensor.h"

@@ -40,8 +40,8 @@ struct AffineModule {
 };
 
 // The offset that makes a module's stored zeros the middle (8 at 4 bits), if all are the middle or
-// all are one less: symmetric codes in either version of GPTQ's format. Empty for other zeros and
-// without any.
+// all one less. These are symmetric codes in either version of GPTQ's format. Empty for other zeros
+// and without any.
 std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts);
 
 // Throws kCorruptData for parts that are missing or don't fit together, kUnsupported for inputs out

@@ -16,8 +16,8 @@ namespace saker::load {
 // models::check_config does.
 std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits);
 
-// Memory of one conversation: the weights of layers, the arrays of a pass, and the cache of
-// kUsualTokens, or of the whole context if that is shorter.
+// Memory of one conversation: the layers' weights, the arrays of a pass, and the cache of
+// kUsualTokens (or of the context if that is shorter).
 inline constexpr int kUsualTokens = 4096;
 MemoryNeed memory_need(
     const models::TensorRoster& roster,
