@@ -9,9 +9,9 @@ namespace saker::cli {
 // A file that reaches its size limit (ulimit -f) fails the write instead of sending a signal.
 void fail_large_writes();
 
-// If a mapped file was cut short, or its disk fails, reading it ends the program with an "error:"
-// line that names the file, and exit code 1. Output under way stays unfinished, as when the program
-// is killed.
+// Reading a mapped file that was cut short, or whose disk fails, ends the program. It prints an
+// "error:" line that names the file; the exit code is 1. Output under way stays unfinished, as when
+// the program is killed.
 void explain_lost_files();
 
 }  // namespace saker::cli

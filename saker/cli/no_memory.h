@@ -3,9 +3,9 @@
 
 namespace saker::cli {
 
-// Running out of memory or threads ends the program with an "error:" line and exit code 1, even
-// where no exception may pass: in a destructor, or on a library's thread. Other errors there are
-// unchanged. Applies to the whole process, so only the program itself uses it.
+// Running out of memory or threads ends the program with an "error:" line and exit code 1. This
+// includes places where no exception may pass: destructors, and a library's threads. Other errors
+// there are unchanged. Applies to the whole process, so only the program itself uses it.
 void explain_out_of_memory_anywhere();
 
 }  // namespace saker::cli

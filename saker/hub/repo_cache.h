@@ -8,7 +8,7 @@
 //                           blobs/DIGEST.incomplete   what has arrived of it so far
 //                           snapshots/COMMIT/PATH     relative symbolic links into blobs
 //                           refs/REVISION             the commit of a branch or tag
-//   CACHE/.locks/models--ORG--NAME/DIGEST.lock        held (flock) by who writes a blob
+//   CACHE/.locks/models--ORG--NAME/DIGEST.lock        held (flock) by the writer of a blob
 //
 // Changes are atomic, one link or ref at a time. Any number of processes may use one cache.
 

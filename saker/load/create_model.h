@@ -29,7 +29,7 @@ struct CreateReport {
 };
 
 // Throws as find_named and convert_model do. Throws kUnsupported for a TEMPLATE that is not Jinja
-// if the model has none of its own, and kCorruptData for a template that can't be read.
+// if the model has none of its own. Throws kCorruptData for a template that can't be read.
 CreateReport create_model(const CreatePlan& plan);
 
 }  // namespace saker::load

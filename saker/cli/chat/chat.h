@@ -44,8 +44,8 @@ class Chat {
   // Returns to the model's opening.
   void reset();
 
-  // Drops the oldest turns while question and answer do not fit into the model's context. Returns
-  // the number of dropped turns.
+  // If question and answer do not fit into the model's context, drops the oldest turns until the
+  // prompt takes at most half of it. Returns the number of dropped turns.
   int make_room(std::string_view question);
   // Asks and streams the answer, which is added to the conversation. A turn that fails changes
   // nothing. Without a chat template the question is continued as it is, and nothing is remembered.

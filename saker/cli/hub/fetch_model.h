@@ -29,8 +29,8 @@ void add_pull(CLI::App& app, Action& action);
 // Adds --pull to the commands that take models. REQUIRES: these are added already.
 void add_pull_flags(CLI::App& app);
 
-// Fetches the models of the command line that are neither folders nor in the cache, if --pull is
-// given or the user at a terminal agrees. Otherwise throws kNotFound, saying how to get them.
+// Fetches the command line's models that are neither folders nor in the cache, if --pull is given
+// or the user at a terminal agrees. Otherwise throws kNotFound, saying how to get them.
 void fetch_missing_models(const CLI::App& app);
 
 }  // namespace saker::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks a line of an earlier run's output, from which `score --resume` continues: is it the answer
-// to a record of the input, and does it suit the present options? Lines may be anything; lines that
+// Checks lines of an earlier run's output, from which `score --resume` continues. A line has to
+// answer a record of the input and to suit the present options. Lines may be anything; lines that
 // are not ours answer nothing. Pure functions.
 
 #include "saker/base/json.h"

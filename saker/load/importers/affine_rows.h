@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Shared code of importers that convert other tools' integers to MLX's affine layout: groups that
-// share a scale, destinations of rows, scales and biases of a row.
+// Shared code of importers that convert other tools' integers to MLX's affine layout: groups with
+// one scale, destinations of rows, a row's scales and biases.
 
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/importers/lazy_tensor.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 // Lazy tensors: tensors in MLX's formats that are converted on demand, some rows at a time, from
-// another program's file; and a whole model of them.
+// another program's file. Also a whole model of them.
 
 #include "saker/base/json.h"
 #include "saker/load/model_writer.h"
