@@ -32,7 +32,7 @@ std::vector<RemoteFile> choose_small_files(
 );
 
 struct GgufFiles {
-  std::string path;  // The model's file or its first part; empty: no GGUF model.
+  std::string path;               // The model's file or its first part; empty: no GGUF model.
   std::vector<RemoteFile> files;  // All its parts, and files that match the patterns.
 };
 

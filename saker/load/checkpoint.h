@@ -24,8 +24,7 @@ struct LoadedCheckpoint {
   std::unique_ptr<const models::Model> model;
   std::unique_ptr<const models::MtpHead> mtp;  // Null unless wanted and present.
   Json config;                                 // config.json
-  std::vector<std::string>
-      warnings;  // One line each: unused tensors, an index that does not fit.
+  std::vector<std::string> warnings;  // One line each: unused tensors, an index that does not fit.
 };
 
 // The input that a model is made from.

@@ -19,7 +19,7 @@
 namespace saker::text {
 
 struct RenderOptions {
-  std::optional<Json> tools;  // A list; selects a template "tool_use" if there is one.
+  std::optional<Json> tools;          // A list; selects a template "tool_use" if there is one.
   bool add_generation_prompt = true;  // Ends with the header of the answer.
   // True: the model thinks before it answers. Empty: the template's default.
   std::optional<bool> thinking = std::nullopt;

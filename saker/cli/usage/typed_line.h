@@ -13,9 +13,9 @@
 namespace saker::cli {
 
 struct TypedLine {
-  const CLI::App* command = nullptr;        // The chosen command, else the program.
-  std::vector<std::string> path = {};       // Its name, in words.
-  std::vector<std::string> arguments = {};  // Everything after it, in CLI11's form.
+  const CLI::App* command = nullptr;             // The chosen command, else the program.
+  std::vector<std::string> path = {};            // Its name, in words.
+  std::vector<std::string> arguments = {};       // Everything after it, in CLI11's form.
   std::vector<const CLI::Option*> options = {};  // Options given by name.
   std::vector<std::string> texts = {};           // Arguments without a name, in order.
   std::string unknown_option = {};               // First unknown option; empty: none.
