@@ -24,8 +24,7 @@ namespace {
 
 std::string identity_of(const AdapterFiles& files) {
   Blake2b hash;
-  hash.add(files.config.dump());  // Ordered as in the file: the first pattern that
-                                  // matches counts.
+  hash.add(files.config.dump());  // In the file's order: it decides between patterns.
   for (const auto& [name, tensor] : files.tensors) {
     hash.add(fmt::format("\n{} {} {}\n", Json(name).dump(), dtype_name(tensor.dtype), tensor.shape)
     );

@@ -124,8 +124,8 @@ class FusedRows {
 
   const FusedModule& module_;
   std::optional<LowRankRows> low_rank_;
-  std::vector<float> ratios_;  // For weight-decomposed changes,
-  bool by_column_ = false;     // per column, else per row.
+  std::vector<float> ratios_;  // For weight-decomposed changes.
+  bool by_column_ = false;     // Ratios are per column, else per row.
 };
 
 // A vector in a tensor's dtype.

@@ -4,11 +4,11 @@
 // Chooses the files of a repository that a model needs: configuration, tokenizer, chat templates
 // and weights. They come from the model's own folder and from draft/, adapter/, adapters/ and
 // adapters/NAME/.
+//
 // Only safetensors are weights: the files that the index names if it is complete, else all loose
 // ones. Everything else (pickles, GGUF, other frameworks, pictures) is left out unless a pattern
 // asks for it. One GGUF model is fetched instead if the name chooses it, or if the repository has
 // no safetensors.
-// safetensors.
 
 #include "saker/hub/model_name.h"
 #include "saker/hub/remote_files.h"

@@ -16,7 +16,8 @@ namespace saker::hub {
 // The status and headers of a response.
 struct ResponseHead {
   int status = 0;
-  std::map<std::string, std::string, std::less<>> headers;  // Headers that we read.
+  // Only headers that we read, by lower-case name.
+  std::map<std::string, std::string, std::less<>> headers;
 
   // Empty if the header is absent.
   std::string_view header(std::string_view name) const;

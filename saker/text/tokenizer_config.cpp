@@ -46,8 +46,8 @@ class NamedTokens {
 // The special tokens that files name, and those without names.
 struct Special {
   std::map<std::string, Json, std::less<>> standard;  // Null: none, whatever the class says.
-  NamedTokens described;  // Other names: with flags or of special_tokens_map.json, which come first
-  NamedTokens plain;      // in transformers, and the others.
+  NamedTokens described;  // Other names with flags or in special_tokens_map.json; they come first.
+  NamedTokens plain;      // The remaining other names.
   std::vector<Json> extra;
 };
 
