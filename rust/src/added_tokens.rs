@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tokens that files beside tokenizer.json name, added in the order and with the flags that transformers gives them.
+//! Adds tokens from the files beside tokenizer.json, in transformers' order and with its flags.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,11 +9,11 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::{AddedToken, Tokenizer};
 
-/// A token as a file describes it. Two are equal as two values of Python are.
+/// A token as a file describes it. Equality is that of the Python values.
 #[derive(Clone, Deserialize, PartialEq, Eq, Hash)]
 struct Token {
     content: String,
-    /// Only text was given: such tokens are special.
+    /// The file gives only its text: such tokens are special.
     #[serde(default)]
     plain: bool,
     #[serde(default)]
@@ -39,22 +39,22 @@ impl Token {
     }
 }
 
-/// What the other files say; written by saker/text/tokenizer_config.cpp.
+/// Content of the other files; written by saker/text/tokenizer_config.cpp.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct OtherFiles {
-    /// By the ids that the files give, which only order them.
+    /// With the ids of the files, which only give the order.
     listed: Vec<(i64, Token)>,
     /// The tokens of tokenizer.json are listed too.
     with_own: bool,
-    /// Only listed tokens exist: the tokenizer's class builds its vocabulary anew.
+    /// Only listed tokens exist: the tokenizer's class rebuilds its vocabulary.
     only_listed: bool,
-    /// Special tokens with a name, then those without; added where nothing else adds their text.
+    /// Special tokens with a name, then those without; added unless their text is added already.
     named: Vec<Token>,
     extra: Vec<Token>,
-    /// At last all special tokens lose their flags.
+    /// In the end all special tokens lose their flags.
     plain_specials: bool,
-    /// Special tokens in a text are letters.
+    /// Special tokens in a text are encoded as plain text.
     split_special_tokens: bool,
     add_prefix_space: Option<bool>,
 }
@@ -74,7 +74,7 @@ struct OwnFile<'a> {
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The file's own list as text. `json` may hold the key once.
+/// The file's own list as JSON text. `json` may hold the key once.
 fn own_list(json: &[u8]) -> Result<Option<&str>> {
     let file: OwnFile = serde_json::from_slice(json).map_err(|e| e.to_string())?;
     Ok(file.added_tokens.map(RawValue::get).filter(|text| text.starts_with('[')))
@@ -102,7 +102,7 @@ fn own_tokens(list: &str) -> Result<Vec<(i64, Token)>> {
     Ok(own.into_iter().map(|own| (own.id, described(own.token))).collect())
 }
 
-/// The listed tokens by id, then the special ones that nothing adds yet.
+/// The listed tokens by id, then special tokens that are not added yet.
 fn to_add<'a>(engine: &Tokenizer, listed: &'a BTreeMap<i64, Token>, files: &'a OtherFiles) -> Vec<&'a Token> {
     let known: HashSet<&str> = listed.values().map(|token| token.content.as_str()).collect();
     let own = engine.get_added_vocabulary().get_vocab();
@@ -129,7 +129,7 @@ fn add(engine: &mut Tokenizer, listed: &BTreeMap<i64, Token>, files: &OtherFiles
     Ok(())
 }
 
-/// Which tokens have another id than their file says: one line, or nothing.
+/// One line about tokens with another id than their file gives; empty without such tokens.
 fn moved(engine: &Tokenizer, listed: &[(i64, Token)]) -> String {
     let mut others = listed.iter().filter_map(|(id, token)| {
         let got = engine.token_to_id(&token.content).filter(|got| i64::from(*got) != *id)?;
@@ -158,8 +158,8 @@ fn decodes_bytes(step: &DecoderWrapper) -> bool {
     }
 }
 
-/// Words that were cut into letters for bytes become text again by the decoder for those, whatever the file names:
-/// several published vocabularies of bytes have SentencePiece's decoder, which prints the letters.
+/// Vocabularies of bytes get the byte-level decoder, whatever the file names: several published ones name
+/// SentencePiece's decoder, which would print the letters that stand for bytes.
 fn settle_bytes(engine: &mut Tokenizer, add_prefix_space: Option<bool>) {
     let Some(mut steps) = engine.get_pre_tokenizer().cloned() else { return };
     let mut levels = byte_levels(&mut steps);
@@ -175,7 +175,7 @@ fn settle_bytes(engine: &mut Tokenizer, add_prefix_space: Option<bool>) {
     }
 }
 
-/// The engine, and a line about tokens whose ids differ from those of their files.
+/// The engine, and a line about tokens whose ids differ from their files'.
 pub fn load(json: &[u8], other_files: &[u8]) -> Result<(Tokenizer, String)> {
     let mut files = OtherFiles::default();
     if !other_files.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Zip archives in memory: what they hold, and entries read with a bound. Sums are checked.
+//! Zip archives in memory: their entries, read with a limit and verified by checksum.
 
 use crate::ffi::{borrow, free, guard, shield, SakerRsBytes};
 use std::io::{Cursor, Read};
@@ -26,7 +26,7 @@ impl SakerRsZip {
         Ok(zip)
     }
 
-    /// Entries that share bytes would be counted once and unpacked often.
+    /// Refuses entries that share bytes: they would be counted once and unpacked often.
     fn check(&mut self, most_bytes: u64) -> Result<(), String> {
         let mut spans = Vec::with_capacity(self.0.len());
         for index in 0..self.0.len() {
@@ -55,7 +55,7 @@ impl SakerRsZip {
         Ok(entry.name().to_owned())
     }
 
-    /// What the entry says of its size bounds what it may unpack to.
+    /// An entry may not unpack to more bytes than it declares.
     fn read(&mut self, index: usize) -> Result<Vec<u8>, String> {
         let mut entry = self.0.by_index(index).map_err(|e| e.to_string())?;
         let size = entry.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Work for strangers: what their files make of an input may take any time and memory, so it runs within bounds. What
-//! allocates stops at its next allocation beyond them (memory.rs). What may run long without allocating gets a thread
-//! of its own, which is left alone when its time is up.
+//! Work on strangers' files and input, which may take any time and memory, so it runs within bounds. Code that
+//! allocates stops at its next allocation beyond them (memory.rs). Code that may run long without allocating gets a
+//! thread of its own, which is abandoned when its time is up.
 
 use crate::memory::{self, Bounds, Failed, Scope, Shortage};
 use std::any::Any;
@@ -9,21 +9,21 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How work failed.
+/// Why work failed.
 #[derive(Debug, Clone)]
 pub enum Failure {
     Text(String),
     /// The system has no memory.
     NoMemory,
-    /// Beyond the bounds.
+    /// Exceeded the bounds.
     Bytes(usize),
     Time(Duration),
-    /// Beyond the bounds, and its thread runs on.
+    /// Exceeded the bounds, and its thread still runs.
     Lost(Duration),
 }
 
 impl Failure {
-    /// One line. include/saker_rs.h knows the one without memory.
+    /// One line. include/saker_rs.h documents the line for a lack of memory.
     pub fn text(&self) -> String {
         match self {
             Failure::Text(text) => text.clone(),
@@ -56,8 +56,8 @@ fn failure_of(shortage: Shortage, bounds: Option<Bounds>) -> Failure {
     }
 }
 
-/// How much slower this machine is than the one that times are given for, from 1 to 16: what loads in a second there
-/// must not fail here. The least of some tries, since others may run beside.
+/// How much slower this machine is than the reference machine of our time limits, from 1 to 16: work that is allowed
+/// there must not fail here. The minimum of several measurements, since other programs may run.
 fn slowness() -> f64 {
     const REFERENCE: Duration = Duration::from_micros(375);
     static KNOWN: OnceLock<f64> = OnceLock::new();
@@ -88,8 +88,8 @@ fn prepare() {
     });
 }
 
-/// What `body` gives; a panic, which a failed allocation is too, becomes an error. A shortage is the error even where
-/// `body` made another one of it.
+/// Runs `body`. A panic, also of a failed allocation, becomes an error. A shortage is reported even if `body` turned it
+/// into another error.
 fn caught_within<T>(bounds: Option<Bounds>, body: impl FnOnce() -> Result<T>) -> Result<T> {
     prepare();
     // What a library made do without, in earlier work.
@@ -118,15 +118,15 @@ pub fn here<T>(bounds: Bounds, body: impl FnOnce() -> Result<T>) -> Result<T> {
     caught_within(Some(paced(bounds)), body)
 }
 
-/// Where the thread leaves what came out.
+/// Receives the thread's result.
 struct Slot<T> {
     result: Mutex<Option<Result<T>>>,
     filled: Condvar,
 }
 
-/// How much longer than its time a thread may be there, on a machine that does other things.
+/// A thread may exist this many times longer than its time limit, since the machine may be busy.
 const WAITED_FACTOR: u32 = 30;
-/// Between two looks at the time that the thread took.
+/// Time between two looks at the thread's used time.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[cfg(target_os = "linux")]
@@ -145,7 +145,7 @@ fn time_of<T>(_: &std::thread::JoinHandle<T>, waited: Duration) -> Duration {
     waited
 }
 
-/// What the thread leaves, or nothing where its time is up.
+/// Waits for the thread's result; none if its time is up.
 fn wait<T, U>(slot: &Slot<T>, thread: &std::thread::JoinHandle<U>, most: Duration) -> Option<Result<T>> {
     let mut result = slot.result.lock().unwrap_or_else(PoisonError::into_inner);
     let mut waited = Duration::ZERO;
@@ -158,8 +158,8 @@ fn wait<T, U>(slot: &Slot<T>, thread: &std::thread::JoinHandle<U>, most: Duratio
     result.take()
 }
 
-/// Runs `body` on a thread with a stack of `stack` bytes, within `bounds`, whether it allocates or not. After its time
-/// the thread is left alone: it ends by itself, or with the process.
+/// Runs `body` on a thread with a stack of `stack` bytes, within `bounds`, even if it does not allocate. When its time
+/// is up the thread is abandoned: it ends by itself, or with the process.
 pub fn apart<T: Send + 'static>(
     name: &str,
     stack: usize,

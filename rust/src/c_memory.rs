@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! malloc and its kin for the C code in this library (Oniguruma), from the bounded allocator: what a regular expression
-//! takes counts as its request's, and a request without time left gets no more. rust/.cargo/config.toml sets the names.
+//! malloc and its kin for the C code in this library (Oniguruma), from the bounded allocator: memory of a regular
+//! expression counts as its request's, and a request without time left gets no more. rust/.cargo/config.toml sets the
+//! names.
 
 use std::alloc::{alloc, alloc_zeroed, dealloc, realloc, Layout};
 use std::ffi::{c_int, c_ulong, c_void};
@@ -9,16 +10,17 @@ extern "C" {
     fn onig_set_retry_limit_in_search(count: c_ulong) -> c_int;
 }
 
-/// Steps back of one search, over all places of a text: some seconds. Oniguruma itself bounds those of one place.
+/// Maximum backtracking steps of one search, over all places of a text: some seconds. Oniguruma itself limits those of
+/// one place.
 const MAX_STEPS_BACK: c_ulong = 200_000_000;
 
-/// For all searches from now on. A search that nobody waits for any more ends some time.
+/// Applies to all later searches. So a search that nobody waits for any more ends at some time.
 pub fn limit_searches() {
     // SAFETY: it sets a number.
     unsafe { onig_set_retry_limit_in_search(MAX_STEPS_BACK) };
 }
 
-/// A block's size stands before it.
+/// A block's size is stored before it.
 const HEADER: usize = 16;
 
 fn layout(size: usize) -> Option<Layout> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which tokenizers are calm: their steps allocate as they go, or take time linear in what they read, so that they stop
-//! soon after an allocation fails. Others hold something that may search for hours in memory that it has: regular
-//! expressions that nobody knows, pieces and words so long that each place of a text reads much of the rest.
+//! Finds out if a tokenizer is calm: its steps allocate as they go, or are linear in their input, so they stop soon
+//! after an allocation fails. Other tokenizers may search for hours within the memory that they have. Reasons are
+//! unknown regular expressions, and pieces and words so long that each place of a text reads much of the rest.
 
 use crate::bounded::Result;
 use crate::words::is_known;
@@ -9,9 +9,9 @@ use serde_json::Value;
 use tokenizers::models::ModelWrapper;
 use tokenizers::Tokenizer;
 
-/// A longer text to look for may be compared at each place.
+/// Maximum bytes of a searched text, which may be compared at each place.
 const MAX_SEARCHED: usize = 256;
-/// Bytes of a piece of a Unigram vocabulary; characters of a word that WordPiece takes apart.
+/// Maximum bytes of a piece of a Unigram vocabulary; below, characters of a word for WordPiece.
 const MAX_PIECE: usize = 256;
 const MAX_WORD: usize = 1024;
 
@@ -35,7 +35,7 @@ impl Calm {
     }
 }
 
-/// Of a step as a file writes it, and the steps in it.
+/// Checks a step in the file's form, and the steps inside it.
 fn is_calm(step: &Value) -> bool {
     let own = match step.get("pattern") {
         Some(Value::Object(pattern)) => pattern.iter().all(|(kind, text)| {

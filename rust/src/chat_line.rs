@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a line of the chat is while it is typed: whether it goes on below, and what may complete it.
+//! Properties of a chat line while it is typed: whether it continues below, and its completions.
 
-/// What commands begin with and go on with.
+/// Words that begin or continue commands.
 #[derive(Default)]
 pub struct Words {
     /// Whole commands: "/think off".
     pub phrases: Vec<String>,
-    /// What comes before the name of a file: "/load ".
+    /// Text before the name of a file: "/load ".
     pub files: Vec<String>,
 }
 
 const QUOTES: &str = "\"\"\"";
 
-/// Whether Enter begins another line: behind a backslash, and between three quotation marks and three more.
+/// True if Enter begins another line: after a backslash, and between three quotation marks and three more.
 pub fn is_incomplete(text: &str) -> bool {
     if let Some(opened) = text.trim_start().strip_prefix(QUOTES) {
         return !opened.trim_end().ends_with(QUOTES);
@@ -26,7 +26,7 @@ pub fn is_incomplete(text: &str) -> bool {
     text.ends_with('\\')
 }
 
-/// Where the word begins that is typed, and the words that may stand there. Those that nothing follows end with no space.
+/// The start of the typed word, and its completions. Completions that nothing follows do not end with a space.
 pub fn candidates(phrases: &[String], typed: &str) -> (usize, Vec<String>) {
     let start = typed.rfind(' ').map_or(0, |space| space + 1);
     let mut found: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where texts may be cut: places across which no step of a tokenizer looks, so that the pieces between them have the
-//! ids of the whole (docs/adr/0041-long-texts-in-pieces.md).
+//! Places where texts may be cut: no step of the tokenizer looks across them, so the pieces have the ids of the whole
+//! (docs/adr/0041-long-texts-in-pieces.md).
 
 use crate::words::{is_known, takes_all};
 use serde_json::Value;
@@ -10,15 +10,15 @@ use tokenizers::{AddedToken, Tokenizer};
 /// SentencePiece's space.
 const META: char = '\u{2581}';
 
-/// Where a tokenizer's texts may be cut: before a space between letters or digits.
+/// The places where a tokenizer's texts may be cut: before a space between letters or digits.
 pub struct Cuts {
-    /// The normalizer writes a space before each text, so the one at the cut is left out.
+    /// The normalizer writes a space before each text, so the space at the cut is dropped.
     drops_space: bool,
-    /// Also before punctuation and line breaks behind a Chinese character: such texts may have no spaces.
+    /// Also before punctuation and line breaks after a Chinese character: such texts may have no spaces.
     at_marks: bool,
 }
 
-/// What the steps make of a space, so far.
+/// The form of a space after the steps so far.
 #[derive(PartialEq)]
 enum Space {
     Plain,
@@ -46,7 +46,7 @@ fn pattern<'a>(step: &'a Value, kind: &str) -> Option<&'a str> {
     step.get("pattern")?.get(kind)?.as_str()
 }
 
-/// What is left of a space, and whether each text gets one before it.
+/// The form of a space, and true if each text gets one in front; none for unknown steps.
 fn normalized(normalizer: &Value) -> Option<(Space, bool)> {
     let (mut space, mut prepends) = (Space::Plain, false);
     for step in steps(normalizer, "normalizers") {
@@ -62,10 +62,10 @@ fn normalized(normalizer: &Value) -> Option<(Space, bool)> {
     (!prepends || space == Space::Meta).then_some((space, prepends))
 }
 
-/// How the words of a text lie to the cuts.
+/// The relation of a text's words to its cuts.
 struct Words {
     space: Space,
-    /// Each cut is between two words.
+    /// Each cut lies between two words.
     apart: bool,
     at_marks: bool,
 }
@@ -111,12 +111,12 @@ fn is_ideograph(c: char) -> bool {
     ('\u{4e00}'..='\u{9fff}').contains(&c)
 }
 
-/// Whether some character that `first` takes stands before one that `second` takes.
+/// True if a character that `first` accepts precedes one that `second` accepts.
 fn has_pair(text: &str, first: impl Fn(char) -> bool, second: impl Fn(char) -> bool) -> bool {
     text.chars().zip(text.chars().skip(1)).any(|(a, b)| first(a) && second(b))
 }
 
-/// Whether a model without words before it merges across no cut.
+/// True if a model without pre-tokenization merges nothing across a cut.
 fn merges_within(model: &ModelWrapper) -> bool {
     let ModelWrapper::BPE(bpe) = model else { return false };
     let vocabulary = bpe.get_vocab();
@@ -129,7 +129,7 @@ fn merges_within(model: &ModelWrapper) -> bool {
         && !vocabulary.keys().any(|piece| has_pair(piece, is_word, |c| c == META))
 }
 
-/// Whether a token's text is found in a piece just where it is found in the whole.
+/// True if a token's text is found in the pieces exactly where it is found in the whole.
 fn is_found_within(token: &AddedToken, space: &Space, drops_space: bool) -> bool {
     let is_space = |c: char| c == ' ' || (c == META && *space == Space::Meta && token.normalized);
     let (first, last) = (token.content.chars().next(), token.content.chars().last());
@@ -140,7 +140,7 @@ fn is_found_within(token: &AddedToken, space: &Space, drops_space: bool) -> bool
 }
 
 impl Cuts {
-    /// None: texts of this tokenizer are encoded as a whole.
+    /// None: this tokenizer's texts are encoded whole.
     pub fn of(tokenizer: &Tokenizer) -> Option<Cuts> {
         let model = tokenizer.get_model();
         if matches!(model, ModelWrapper::BPE(bpe) if bpe.dropout.is_some_and(|p| p > 0.0)) {
@@ -174,7 +174,7 @@ impl Cuts {
         }
     }
 
-    /// The first piece of a text, of about `size` bytes, and the rest.
+    /// Splits off the first piece, of about `size` bytes.
     pub fn split<'a>(&self, text: &'a str, size: usize) -> (&'a str, &'a str) {
         match (size..text.len()).find(|at| self.is_cut(text, *at)) {
             Some(at) => (&text[..at], &text[at + usize::from(self.drops_space)..]),

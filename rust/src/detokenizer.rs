@@ -2,10 +2,10 @@
 //! Streaming decode: the fragments of `add` and `finish` join to the engine's `decode` of all ids, byte for byte.
 //!
 //! A tokenizer's decoder is a list of steps over the list of tokens. All known steps look at one token and a bounded
-//! neighbourhood, so each has a streaming twin here that calls the engine's own step on that neighbourhood:
-//! no second implementation, no growing window, constant work per token. Text is held back only while a later token
-//! can still change it: an incomplete character, a run of byte-fallback tokens, the last token of a suffix decoder.
-//! After a fusing step there is a single text; a trailing step that has no streaming twin is applied at the end.
+//! neighbourhood. So each has a streaming twin here that calls the engine's own step on that neighbourhood: no second
+//! implementation, no growing window, constant work per token. Text is held back only while a later token can still
+//! change it: an incomplete character, a run of byte-fallback tokens, the last token of a suffix decoder. After a
+//! fusing step there is a single text; a trailing step without a streaming twin is applied at the end.
 
 use crate::bounded::{Failure, Result};
 use crate::ffi::{free, guard, SakerRsBytes};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokenizers::decoders::DecoderWrapper;
 use tokenizers::Decoder;
 
-/// One decoder step that sees tokens one by one. The strings it holds are what later tokens may change.
+/// One decoder step that sees tokens one by one. It holds strings that later tokens may change.
 enum TokenStep {
     /// Each token on its own.
     Each(DecoderWrapper),
@@ -86,7 +86,7 @@ impl TokenStep {
         }
     }
 
-    /// The tokens that were held, once no more will come.
+    /// The held tokens, at the end.
     fn finish(&mut self) -> Result<Vec<String>> {
         match self {
             TokenStep::Each(_) | TokenStep::FirstDiffers(..) | TokenStep::Deduplicate(..) => Ok(Vec::new()),
@@ -97,7 +97,7 @@ impl TokenStep {
     }
 }
 
-/// What turns the final tokens into text.
+/// Joins the final tokens to text.
 enum Join {
     /// No decoder: a space between tokens.
     Spaced { started: bool },
@@ -107,8 +107,8 @@ enum Join {
     ByteLevel { pending: Vec<u8> },
 }
 
-/// The byte that a character of the byte-level alphabet stands for: printable Latin-1 stands for itself,
-/// the other 68 bytes follow from U+0100 in order.
+/// The byte of a character of the byte-level alphabet. Printable Latin-1 characters stand for themselves, the other 68
+/// bytes follow from U+0100 in order.
 fn byte_of(character: char) -> Option<u8> {
     let is_printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     match u32::from(character) {
@@ -165,7 +165,7 @@ impl Join {
     }
 }
 
-/// Steps on the joined text.
+/// A step on the joined text.
 enum TextStep {
     /// Cuts up to `left` leading `content` characters.
     StripStart { content: char, left: usize },
@@ -218,7 +218,7 @@ fn flatten<'a>(step: &'a DecoderWrapper, out: &mut Vec<&'a DecoderWrapper>) {
     }
 }
 
-/// What the tokens so far leave to the later ones.
+/// The state between tokens.
 struct State {
     token_steps: Vec<TokenStep>,
     join: Join,
@@ -279,7 +279,7 @@ impl State {
 pub struct SakerRsDetokenizer {
     engine: Arc<Engine>,
     skip_special_tokens: bool,
-    /// None: a step failed on the way, and what it held is lost.
+    /// None after a step has failed; its held text is lost.
     state: Option<State>,
 }
 
@@ -289,7 +289,7 @@ impl SakerRsDetokenizer {
         SakerRsDetokenizer { engine, skip_special_tokens, state }
     }
 
-    /// The token that the engine would decode `id` as; ids it does not know are passed over, as it does.
+    /// The token that the engine would decode `id` as; unknown ids are skipped, as in the engine.
     fn token(&self, id: u32) -> Option<String> {
         let tokenizer = &self.engine.tokenizer;
         let is_special = |token: &String| tokenizer.get_added_vocabulary().is_special_token(token);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every function of the C ABI shares: owned buffers, borrowed input, errors, panics stopped at the border.
-//! Each function runs its body in `guard` or `shield`, what it frees in `free`.
+//! Shared code of the C ABI's functions: owned buffers, borrowed input, errors, and panics that stop at the border.
+//! Each function runs its body in `guard` or `shield`, and frees objects with `free`.
 
 use crate::bounded::{caught, Result};
 
@@ -71,7 +71,7 @@ pub unsafe fn borrow_text<'a>(data: *const u8, size: usize) -> Result<&'a str> {
     Ok(text.map_err(|e| format!("invalid UTF-8 at byte {}", e.valid_up_to()))?)
 }
 
-/// Writes `text` where a caller reads errors. Without memory for it the error stays empty, which callers read as that.
+/// Writes `text` to the caller's error. Without memory for it the error stays empty, which callers understand.
 unsafe fn write_error(error: *mut SakerRsBytes, text: &str) {
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(text.len()).is_ok() {
@@ -80,7 +80,7 @@ unsafe fn write_error(error: *mut SakerRsBytes, text: &str) {
     error.write(bytes.into());
 }
 
-/// Runs `body`; an `Err` or a panic, which a failed allocation is too, becomes text in `error` and `false`.
+/// Runs `body`. An `Err` or a panic, also of a failed allocation, becomes text in `error`, and the result is `false`.
 pub unsafe fn guard(error: *mut SakerRsBytes, body: impl FnOnce() -> Result<()>) -> bool {
     match caught(body) {
         Ok(()) => true,
@@ -92,12 +92,12 @@ pub unsafe fn guard(error: *mut SakerRsBytes, body: impl FnOnce() -> Result<()>)
     }
 }
 
-/// For functions that have no error to give: what `body` gives, or `otherwise` after a panic.
+/// For functions without an error: returns `body`'s result, or `otherwise` after a panic.
 pub fn shield<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     caught(|| Ok(body())).unwrap_or(otherwise)
 }
 
-/// Ends an object; a panic on its way leaks the rest of it.
+/// Destroys an object; a panic in its destructor leaks the rest.
 ///
 /// # Safety
 /// `object` is null or came from `Box::into_raw`, once.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! C ABI over the crates that Saker uses: tokenizers, minijinja (values of templates), regex, blake2b_simd, rustyline,
-//! indicatif and zip.
-//! The functions are declared and documented in include/saker_rs.h.
+//! indicatif and zip. The functions are declared and documented in include/saker_rs.h.
 
 // The one feature that stable Rust lacks (docs/adr/0040-bounds-by-the-allocator.md); .cargo/config.toml allows it.
 #![feature(alloc_error_hook)]

@@ -29,7 +29,7 @@ pub enum SakerRsLine {
 
 const MAX_HISTORY: usize = 1000;
 
-/// What the editor knows of the chat: its commands, and which lines go on.
+/// The chat's knowledge in the editor: its commands, and which lines continue.
 #[derive(Default)]
 struct ChatHelper {
     words: Words,

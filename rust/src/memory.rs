@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The allocator of this library. It counts what a thread holds, and bounds what the thread's present piece of work may
-//! hold and how long it may run: an allocation beyond either fails, as one fails that the system refuses. A failed
-//! allocation unwinds as a panic to the place that set the bounds (docs/adr/0040-bounds-by-the-allocator.md).
+//! The allocator of this library. It counts the memory of each thread and enforces bounds on memory and time of the
+//! thread's present work. An allocation beyond the bounds fails, as if the system refused it. A failed allocation
+//! unwinds as a panic to the place that set the bounds (docs/adr/0040-bounds-by-the-allocator.md).
 //!
-//! Counters are thread-local. A thread that frees what another one allocated counts below zero. Time is processor time
-//! of the thread, so that a loaded machine refuses nothing.
+//! Counters are thread-local. A thread that frees another one's memory counts below zero. Time is the thread's
+//! processor time, so that a busy machine fails nothing.
 
 use crate::reserve;
 use std::alloc::{set_alloc_error_hook, GlobalAlloc, Layout, System};
@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// What a piece of work may take.
+/// Limits of a piece of work.
 #[derive(Clone, Copy)]
 pub struct Bounds {
     pub bytes: usize,
@@ -30,10 +30,10 @@ pub enum Shortage {
     System,
 }
 
-/// The panic of a failed allocation.
+/// The payload of the panic of a failed allocation.
 pub struct Failed;
 
-/// Allocations, and pages of them, between two looks at the clock.
+/// Number of allocations, or of their pages, between two looks at the clock.
 const CLOCK_TICKS: usize = 512;
 const PAGE_BITS: u32 = 12;
 
@@ -56,7 +56,7 @@ fn fail(shortage: Shortage) -> bool {
     false
 }
 
-/// What a clock of processor time shows.
+/// The time on a clock of processor time.
 pub fn time_on(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is writable. It stays zero where there is no such clock.
@@ -69,13 +69,13 @@ pub fn thread_time() -> Duration {
     time_on(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Whether the bounds' time has passed.
+/// True if the time of the bounds is up.
 pub fn time_is_up() -> bool {
     let end = END.get();
     end != Duration::MAX && thread_time() > end
 }
 
-/// Whether the bounds allow `size` bytes more. What is freed while a failure unwinds may need memory first.
+/// True if the bounds allow `size` more bytes. Always true while a failure unwinds: freeing may need memory first.
 fn admits(size: usize) -> bool {
     if UNWINDS.get() {
         return true;
@@ -96,7 +96,7 @@ fn count(bytes: isize) {
     HELD.set(HELD.get().wrapping_add(bytes));
 }
 
-/// `memory`, or what is kept for the way out where the system has none.
+/// `memory`, or a block of the reserve if the system has none.
 fn or_reserve(memory: *mut u8, layout: Layout) -> *mut u8 {
     if !memory.is_null() {
         return memory;
@@ -175,18 +175,18 @@ fn unwind(_: Layout) {
     }
 }
 
-/// Makes failed allocations panics, for the life of the process.
+/// Turns failed allocations into panics, for the life of the process.
 pub fn install() {
     set_alloc_error_hook(unwind);
 }
 
-/// Whether and why an allocation failed since the last call. The thread is ready for other work.
+/// The reason of the last failed allocation since the previous call, if any. The thread is ready for other work.
 pub fn recover() -> Option<Shortage> {
     UNWINDS.set(false);
     SHORTAGE.take()
 }
 
-/// Runs `body`, which frees what the work held and may need memory for that: the bounds allow it. It must not panic.
+/// Runs `body` without bounds: it frees the work's memory and may need memory for that. It must not panic.
 pub fn unbounded<T>(body: impl FnOnce() -> T) -> T {
     let before = UNWINDS.replace(true);
     let result = body();
@@ -194,7 +194,7 @@ pub fn unbounded<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The bounds of the work that runs, for as long as this lives.
+/// Sets the bounds of the work on this thread while it lives.
 pub struct Scope {
     most: isize,
     end: Duration,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `regex` engine: time linear in the text, whatever the pattern. Immutable, for many threads.
+//! The `regex` engine: linear in the text, whatever the pattern. Immutable; any number of threads may use it.
 
 use crate::ffi::{borrow, borrow_text, free, guard, SakerRsBytes};
 use regex::{Regex, RegexBuilder};
 
-/// Bytes of a compiled pattern; `a{1000}{1000}` would take a gigabyte.
+/// Maximum bytes of a compiled pattern; `a{1000}{1000}` would take a gigabyte.
 const MAX_COMPILED: usize = 1 << 20;
 
 pub struct SakerRsPattern(Regex);

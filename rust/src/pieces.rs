@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Long texts in pieces, on several threads: the engine holds up to 220 bytes for a byte of the text that it is at, and
-//! reads 2 MB of it in a second.
+//! Encodes long texts in pieces, on several threads. The engine needs up to 220 bytes of memory per byte of text in
+//! work, and encodes 2 MB of text per second.
 
 use crate::bounded::{here, Failure, Result};
 use crate::cuts::Cuts;
@@ -8,14 +8,14 @@ use crate::memory::Bounds;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokenizers::{Encoding, Token, Tokenizer};
 
-/// About the bytes of one piece.
+/// Approximate bytes of one piece.
 const PIECE: usize = 1 << 17;
-/// Shorter texts have one (saker/text/tokenizer.h: kWholeTextBytes).
+/// Shorter texts are a single piece (saker/text/tokenizer.h: kWholeTextBytes).
 const WHOLE: usize = 2 * PIECE;
 const MAX_THREADS: usize = 8;
 const STACK: usize = 1 << 20;
 
-/// Ids that the post-processor puts before and behind a text; none where it does more than that.
+/// Ids that the post-processor adds before and after a text; none if it does more than that.
 fn around(tokenizer: &Tokenizer) -> Option<(Vec<u32>, Vec<u32>)> {
     const TEXT: u32 = u32::MAX;
     let encoding = Encoding::from_tokens(vec![Token::new(TEXT, String::new(), (0, 0))], 0);
@@ -31,15 +31,15 @@ fn encode_piece(tokenizer: &Tokenizer, text: &str, add_special_tokens: bool) -> 
     Ok(encoding.get_ids().to_vec())
 }
 
-/// What is to be encoded and how.
+/// A text to encode, and the options.
 pub struct Order<'a> {
     pub text: &'a str,
     pub add_special_tokens: bool,
-    /// Once there are more ids than that, the others may be left out.
+    /// Once there are more ids than this, the rest may be left out.
     pub most: usize,
-    /// Of each thread.
+    /// Bounds of each thread.
     pub bounds: Bounds,
-    /// Whether further threads may help: nothing stops them but an allocation.
+    /// True if further threads may help: only failed allocations can stop them.
     pub is_shared: bool,
 }
 
@@ -60,7 +60,7 @@ pub fn encode<'a>(tokenizer: &Tokenizer, cuts: impl FnOnce() -> Option<&'a Cuts>
     Ok(ids)
 }
 
-/// What the threads share: a text that they take pieces of, in order, and the ids of the pieces.
+/// State that the threads share: the text from which they take pieces in order, and the ids of the pieces.
 struct Work<'a> {
     rest: &'a str,
     pieces: Vec<Vec<u32>>,
@@ -94,7 +94,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Ends the work of the others when one fails, however it does.
+/// Ends the other threads' work if one fails in any way.
 struct Ends<'a, 'b>(&'a Shared<'b>);
 
 impl Drop for Ends<'_, '_> {
@@ -161,7 +161,7 @@ mod tests {
         token
     }
 
-    /// All characters, and what merges of them there are; spaces as `space`.
+    /// A vocabulary of all characters and of these merges; spaces are written as `space`.
     fn bpe(space: &str, merges: &[(&str, &str)]) -> Value {
         let mut pieces: Vec<String> = ('!'..='~').map(String::from).collect();
         pieces.extend(["<unk>", space, "\u{2581}", "\u{120}", "\u{10a}"].map(String::from));

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A look over a tokenizer.json before it is built: how long its pieces are. The engine keeps some pieces as trees as
-//! deep as they are long, which it takes apart by recursion, and copies a piece each time that it is asked for one.
+//! Measures the pieces of a tokenizer.json before it is built. The engine keeps some pieces as trees as deep as they
+//! are long, frees these by recursion, and copies a piece each time that it is requested.
 
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
 use std::fmt;
 
-/// Bytes of one piece. The longest in published files have a few hundred.
+/// Maximum bytes of one piece. The longest in published files have a few hundred.
 const MAX_PIECE: usize = 4096;
 
-/// The bytes of a key.
+/// A key: its length in bytes, and the part that it names.
 struct Key(usize, Part);
 
-/// Where in the file a value stands.
+/// The place of a value in the file.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     File,
     Model,
-    /// `model.vocab`: an object whose keys are pieces, or a list of pairs of piece and score. `added_tokens` alike: a
+    /// `model.vocab`: an object whose keys are pieces, or a list of pairs of piece and score. Also `added_tokens`: a
     /// list of objects with a `content`.
     Pieces,
     Other,
 }
 
-/// The longest piece below a value.
+/// Finds the longest piece inside a value.
 struct Scan(Part);
 
 impl<'de> Deserialize<'de> for Key {
@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for Scan {
     }
 }
 
-/// The bytes of the longest piece.
+/// Bytes of the longest piece.
 pub fn longest_piece(json: &[u8]) -> Result<usize, String> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let longest = serde::de::DeserializeSeed::deserialize(Scan(Part::File), &mut reader).map_err(|e| e.to_string())?;

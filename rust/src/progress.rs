@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Progress bars on stderr (indicatif), hidden when stderr is no terminal. A bar that fails is none: null, which all
-//! functions take.
+//! Progress bars on stderr (indicatif), hidden if stderr is no terminal. A bar that can't be made is null, which all
+//! functions accept.
 
 use crate::ffi::{borrow, free, shield};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -11,7 +11,7 @@ pub struct SakerRsProgress(ProgressBar);
 /// Bars one below the other.
 pub struct SakerRsProgressGroup(MultiProgress);
 
-/// What a bar counts; `saker::cli::Progress::Unit` has the same numbers.
+/// The unit of a bar; `saker::cli::Progress::Unit` has the same numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Pieces,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A little memory that is there when the system has none: a failed allocation unwinds, and unwinding allocates.
-//! Blocks are cut one after the other; all is free again when the last block was given back. Thread-safe, without locks.
+//! A small reserve of memory for when the system has none: a failed allocation unwinds, and unwinding allocates. Blocks
+//! are cut one after the other; the whole reserve is free again once the last block is given back. Thread-safe, without
+//! locks.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -15,7 +16,7 @@ struct Room(UnsafeCell<[u8; SIZE]>);
 unsafe impl Sync for Room {}
 
 static ROOM: Room = Room(UnsafeCell::new([0; SIZE]));
-/// Blocks in use in the upper half, bytes in the lower one.
+/// The number of blocks in use in the upper half, used bytes in the lower one.
 static STATE: AtomicU64 = AtomicU64::new(0);
 const ONE_BLOCK: u64 = 1 << 32;
 
@@ -23,7 +24,7 @@ fn start() -> *mut u8 {
     ROOM.0.get().cast()
 }
 
-/// Null where there is no room.
+/// Null if the reserve has no room.
 pub fn take(layout: Layout) -> *mut u8 {
     let end_of = |state: u64| {
         let begin = ((state as u32) as usize).next_multiple_of(layout.align());
@@ -43,7 +44,7 @@ pub fn holds(memory: *const u8) -> bool {
     (memory as usize).wrapping_sub(start() as usize) < SIZE
 }
 
-/// Whether `memory` was a block of this room, which it is no longer.
+/// True if `memory` was a block of the reserve; it is given back.
 pub fn give_back(memory: *const u8) -> bool {
     if !holds(memory) {
         return false;

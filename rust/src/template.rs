@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chat templates, rendered as transformers' jinja2 environment renders them.
 //!
-//! Lexer, parser and expressions make a tree of a template, scopes says where its variables live, evaluate and
-//! expression_values run it. Values are minijinja's, with lists, dicts and integers that behave as Python's.
+//! Lexer, parser and expressions make a template's tree, scopes binds its variables, evaluate and expression_values run
+//! it. Values are minijinja's, with lists, dicts and integers that behave as Python's.
 //!
-//! Templates come with models from strangers, so each one is compiled and rendered on its own thread, with a stack
-//! for deep nesting, a deadline, and bounds on memory and depth (budget.rs).
+//! Templates come with models from strangers. So each one is compiled and rendered on its own thread, with a stack for
+//! deep nesting, a deadline, and limits of memory and depth (budget.rs).
 
 mod arguments;
 mod braces;
@@ -51,13 +51,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use syntax::Template;
 
-/// To compile one.
+/// Time to compile a template.
 const COMPILE_TIME: Duration = Duration::from_millis(1500);
 /// Address space, not memory: pages are touched only as deep as the template nests.
 const STACK: usize = 16 << 20;
-/// Of all that a rendering holds at one time.
+/// Maximum memory of a rendering at one time.
 const MAX_MEMORY: usize = 160 << 20;
-/// What variables take as values, in bytes of a byte as they come.
+/// Memory of variables as values, in bytes per byte of their serialized form.
 const VARIABLES_FACTOR: usize = 8;
 /// The largest real template is about 100 kB.
 const MAX_SOURCE: usize = 1 << 18;
@@ -75,7 +75,7 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// Lets go what namespaces hold of each other, which keeps them alive, however the work ends.
+/// Breaks references between namespaces, which would keep them alive, however the work ends.
 struct Cleared;
 
 impl Drop for Cleared {
@@ -84,7 +84,7 @@ impl Drop for Cleared {
     }
 }
 
-/// Runs `body` on its own thread, within `time`, and the memory of one rendering and `more` bytes.
+/// Runs `body` on its own thread, within `time`, and within one rendering's memory plus `more` bytes.
 fn bounded<T: Send + 'static>(
     time: Duration,
     more: usize,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `tokenizers` engine over one tokenizer.json. Immutable, so it may be used from many threads.
+//! The `tokenizers` engine over one tokenizer.json. Immutable; any number of threads may use it.
 //!
 //! Files come from strangers: loading, encoding and decoding run within bounds (bounded.rs). They run on the caller's
-//! thread where all steps of the file allocate as they go, and on one of their own otherwise (calm.rs).
+//! thread if all steps of the file allocate as they go, otherwise on a thread of their own (calm.rs).
 
 use crate::added_tokens;
 use crate::bounded::{apart, here, Failure, Result};
@@ -22,20 +22,20 @@ use tokenizers::pre_tokenizers::whitespace::Whitespace;
 use tokenizers::{AddedToken, Decoder, PreTokenizedString, PreTokenizer, Tokenizer};
 
 const MB: usize = 1 << 20;
-/// The engine recurses over what a file nests, 128 levels at most.
+/// The engine recurses over the file's nesting, at most 128 levels.
 const STACK: usize = 4 * MB;
 
-/// For a little text or a few tokens, which take some milliseconds.
+/// Time for a short text or a few tokens, which take milliseconds.
 const SMALL: Duration = Duration::from_secs(1);
 
-/// Beside a copy of the file, and what the caller holds of it. The largest published vocabularies have files of 33 MB and
-/// take 2 s where others run beside.
+/// On top of a copy of the file and the caller's data. The largest published vocabularies have files of 33 MB and take
+/// 2 s on a busy machine.
 fn load_bounds(size: usize) -> Bounds {
     let time = Duration::from_secs(4) + Duration::from_millis(50) * (size / MB) as u32;
     Bounds { bytes: (448 * MB).saturating_sub(size), time }
 }
 
-/// An encoding takes up to 220 bytes a byte of its text, so that a megabyte always finds room.
+/// Encoding takes up to 220 bytes per byte of text; a megabyte of text always fits.
 fn encode_bounds(size: usize) -> Bounds {
     Bounds { bytes: 256 * MB + 12 * size, time: SMALL + Duration::from_micros(1) * size as u32 }
 }
@@ -44,20 +44,20 @@ fn decode_bounds(count: usize) -> Bounds {
     Bounds { bytes: 256 * MB + 256 * count, time: SMALL + Duration::from_micros(1) * count as u32 }
 }
 
-/// One more token of an answer, or the end of it.
+/// Bounds for one more token of an answer, or for its end.
 const STEP_BOUNDS: Bounds = Bounds { bytes: 256 * MB, time: SMALL };
 
 pub struct Engine {
     pub tokenizer: Tokenizer,
     calm: Calm,
-    /// Looked for when a text is long.
+    /// Found when the first long text is encoded.
     cuts: OnceLock<Option<Cuts>>,
-    /// Work of this tokenizer runs on for ever; more of it would take more threads.
+    /// Some work of this tokenizer never ended; further work would lose more threads.
     lost: AtomicBool,
 }
 
 impl Engine {
-    /// Runs `body` apart from the caller, unless work was lost before.
+    /// Runs `body` on a thread of its own, unless work was lost before.
     fn run_apart<T: Send + 'static>(
         self: &Arc<Self>,
         bounds: Bounds,
@@ -88,7 +88,7 @@ impl Engine {
         self.run_apart(bounds, move |engine| encode(engine, &text))
     }
 
-    /// A step of a decoding that goes on token by token.
+    /// One step of a streaming decode.
     pub fn decode_step<T: Send + 'static>(
         self: &Arc<Self>,
         step: impl FnOnce() -> Result<T> + Send + 'static,
@@ -112,7 +112,8 @@ impl Engine {
     }
 }
 
-/// What the engine makes when it is first used. What fails there fails for ever, so no bounds may be around.
+/// Makes everything that the engine initializes on first use. A failure there would be permanent, so no bounds may
+/// apply.
 fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -128,7 +129,7 @@ fn prepare() {
     });
 }
 
-/// A copy for a thread that may outlive the call.
+/// A copy of the bytes for a thread that may outlive the call.
 fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).map_err(|_| Failure::NoMemory)?;
@@ -147,8 +148,8 @@ impl SakerRsTokenizer {
     }
 }
 
-/// Truncation and padding are left from training: like transformers, which sets both for each call,
-/// we encode whole texts and nothing else.
+/// Removes truncation and padding, which are left from training. transformers sets both for each call; we encode whole
+/// texts without either.
 fn load(json: &[u8], other_files: &[u8]) -> Result<SakerRsTokenizer> {
     let longest_piece = longest_piece(json)?;
     let (mut tokenizer, moved) = added_tokens::load(json, other_files)?;

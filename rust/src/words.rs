@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Regular expressions by which published tokenizers cut text into words, as the alternatives that they are made of.
+//! The regular expressions with which published tokenizers split text into words, as lists of alternatives.
 //!
-//! What holds for each alternative, and so for each expression of them: it takes time linear in what it looks at, it
-//! looks at nothing before its match, and no match holds a space (U+0020) behind another character that is no space.
-//! What follows a match matters to one of them, which looks whether spaces end (docs/adr/0041-long-texts-in-pieces.md).
+//! Each alternative, and so each expression made of them, has these properties. It takes time linear in the text that
+//! it looks at, and looks at nothing before its match. No match holds a space (U+0020) after a character that is not a
+//! space. Only one alternative looks at the text after a match: whether spaces end there
+//! (docs/adr/0041-long-texts-in-pieces.md).
 
 const ALTERNATIVES: &[&str] = &[
     // GPT-2.
@@ -41,7 +42,7 @@ const ALTERNATIVES: &[&str] = &[
     r" ?[\p{P}\p{S}]+[\r\n]*",
 ];
 
-/// The alternatives of an expression: what stands between its outermost bars.
+/// The alternatives of an expression: the parts between its outermost bars.
 fn alternatives(pattern: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut begin, mut depth, mut in_set, mut escaped) = (0, 0usize, false, false);
@@ -66,12 +67,12 @@ fn alternatives(pattern: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether an expression is made of nothing but known alternatives.
+/// True if an expression consists of known alternatives only.
 pub fn is_known(pattern: &str) -> bool {
     pattern.len() <= 4096 && alternatives(pattern).iter().all(|part| ALTERNATIVES.contains(part))
 }
 
-/// Whether a known expression leaves nothing of a text between its matches.
+/// True if a known expression leaves no text between its matches.
 pub fn takes_all(pattern: &str) -> bool {
     alternatives(pattern).contains(&r"\s+")
 }

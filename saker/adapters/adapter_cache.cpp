@@ -24,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the two files of mlx-lm, in the cache of ours: what became of the modules.
+// In our own cache the report lies beside mlx-lm's two files.
 constexpr std::string_view kReport = "conversion.json";
-// Of what conversion makes; another number: converted again.
+// Version of the conversion's output; folders of another version are converted again.
 constexpr int kForm = 2;
 
 fs::path cache_home() {
@@ -43,7 +43,7 @@ fs::path cache_home() {
   return fs::path(home) / ".cache";
 }
 
-// Its folder, made.
+// The cache's root folder; creates it.
 fs::path cache_root(std::string_view name) {
   fs::path root = cache_home() / name;
   std::error_code failed;
@@ -67,7 +67,7 @@ Json report_json(const ConversionReport& report) {
   };
 }
 
-// That of a folder of ours; none where there is none, one of another form, or one that was cut.
+// The report of a folder of ours; empty if it is missing, incomplete or of another version.
 std::optional<ConversionReport> read_report(const fs::path& dir) {
   if (!has_both(dir)) {
     return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<ConversionReport> read_report(const fs::path& dir) {
   }
 }
 
-// Scales are rounded to float32 in between.
+// Equal numbers may differ by their rounding to float32.
 bool same_json(const Json& one, const Json& other) {
   constexpr double kRounding = 1e-6;
   if (one.is_number() && other.is_number()) {
@@ -115,7 +115,7 @@ bool same_tensor(const Tensor& one, const Tensor& other) {
          std::ranges::equal(one.bytes(), other.bytes());
 }
 
-// Whether a folder holds what this writes.
+// True if a folder holds exactly what write_mlx would write.
 bool holds(const fs::path& dir, const MlxAdapter& adapter) {
   if (!has_both(dir)) {
     return false;
@@ -129,13 +129,13 @@ bool holds(const fs::path& dir, const MlxAdapter& adapter) {
              return found != tensors.end() && same_tensor(found->second, entry.second);
            });
   } catch (const Error&) {
-    return false;  // What is broken is written again.
+    return false;  // A broken folder is written again.
   }
 }
 
 void write(const fs::path& dir, const MlxAdapter& adapter, AdapterCache cache) {
   std::error_code ignored;
-  fs::remove_all(dir, ignored);  // Of another configuration, or broken.
+  fs::remove_all(dir, ignored);  // It is broken, or of another configuration.
   AtomicFolder folder(dir);
   write_mlx(adapter, folder.path());
   if (cache == AdapterCache::kSaker) {
@@ -161,7 +161,7 @@ std::string adapter_cache_key(const fs::path& dir, AdapterCache cache) {
 CachedAdapter cached_adapter(const fs::path& dir, AdapterCache cache) {
   const auto weights = load::find_adapter_weights(dir);
   if (!weights) {
-    read_adapter(dir);  // Says what is wrong.
+    read_adapter(dir);  // Reports the error.
   } else if (weights->file == kMlxWeights && weights->form == AdapterFormat::kMlx) {
     return {.dir = dir, .was_there = true, .report = {}};
   }

@@ -24,7 +24,7 @@ namespace {
 
 std::string identity_of(const AdapterFiles& files) {
   Blake2b hash;
-  hash.add(files.config.dump());  // In the file's order: the first pattern that fits counts.
+  hash.add(files.config.dump());  // In the file's order: it decides between patterns.
   for (const auto& [name, tensor] : files.tensors) {
     hash.add(fmt::format("\n{} {} {}\n", Json(name).dump(), dtype_name(tensor.dtype), tensor.shape)
     );
@@ -60,7 +60,7 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
   return files;
 }
 
-// Why a folder without weights that we read can't be used.
+// Explains why a folder without readable weights can't be used.
 [[noreturn]] void refuse_folder(const std::filesystem::path& dir) {
   const std::string where = quote_path(dir);
   require(
@@ -75,7 +75,7 @@ AdapterFiles read_files(const std::filesystem::path& dir, std::string_view weigh
   );
 }
 
-// The names of the tensors say whose they are, whatever file they are in.
+// The format by the names of the tensors, whatever file they are in.
 AdapterFormat form_of(const load::TensorMap& tensors, AdapterFormat otherwise) {
   for (const auto& [name, tensor] : tensors) {
     if (name.ends_with(".lora_a") || name.ends_with(".lora_b")) {
@@ -89,7 +89,7 @@ AdapterFormat form_of(const load::TensorMap& tensors, AdapterFormat otherwise) {
   return otherwise;
 }
 
-// Leaves out what a language model has no place for; gives the warning, or nothing.
+// Drops modules that a language model doesn't have; returns the warning, if any.
 std::vector<std::string> leave_out_images(AdapterFiles& files) {
   std::string first;
   const auto count = std::erase_if(files.tensors, [&](const auto& entry) {
@@ -118,7 +118,7 @@ std::vector<std::string> leave_out_images(AdapterFiles& files) {
   )};
 }
 
-// Some rows at a time: an embedding's table may be most of a model.
+// Checks some rows at a time: an embedding's table may be most of a model.
 void check_finite(const std::string& name, const Tensor& tensor) {
   constexpr std::int64_t kRows = 512;
   const std::int64_t all_rows = tensor.shape.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An adapter's folder as host tensors, whichever tool wrote it. Two forms are read:
+// Reads an adapter's folder as host tensors, in either of two forms:
 //
 //   mlx-lm  adapters.safetensors, formerly adapters.npz (NAME.lora_a [K, R], NAME.lora_b [R, N],
 //           NAME.m [N]) and adapter_config.json with fine_tune_type lora, dora or full
@@ -10,11 +10,11 @@
 //           [N, R], ...) and adapter_config.json with peft_type LORA
 //           (https://huggingface.co/docs/peft/developer_guides/checkpoint)
 //
-// Which form a folder has follows from the names of its tensors, see load/adapter_files.h for the
-// file. Modules are named without the prefixes that depend on who wrote the file or on whether the
-// language model is part of a larger one: "layers.0.self_attn.q_proj", "embed_tokens", "lm_head".
-// Modules of parts for images or sound are left out with a warning, as those parts of a model are.
-// Nothing here knows the model; `bind` compares with it. No MLX.
+// The names of the tensors tell the form; load/adapter_files.h finds the file. Module names lack
+// the prefixes that depend on the writer, or on a larger model around the language model:
+// "layers.0.self_attn.q_proj", "embed_tokens", "lm_head". Modules of image or audio parts are left
+// out with a warning, as these parts of a model are. Nothing here knows the model; `bind` compares
+// with it. No MLX.
 
 #include "saker/base/json.h"
 #include "saker/base/tensor.h"
@@ -39,43 +39,44 @@ using AdapterFormat = load::AdapterForm;
 
 // Adds scale * up (down x) to a module's output.
 struct LowRank {
-  Tensor down;  // [R, K]; of an embedding [V, R], a row per token.
+  Tensor down;  // [R, K]; for an embedding [V, R], a row per token.
   Tensor up;    // [N, R]
   bool embedding = false;
   float scale = 1.0F;
-  std::optional<Tensor> bias;  // [N], times scale.
-  // The norms of DoRA: of each output's weights, [N]; of an embedding, of the numbers that all
-  // tokens have for an output (PEFT), or where `by_token`, of each token's row, [V] (mlx-lm).
+  std::optional<Tensor> bias;  // [N], multiplied by scale.
+  // The norms of DoRA: of each output's weights, [N]. For an embedding they are per column over all
+  // tokens (PEFT), or if `by_token`, per token's row, [V] (mlx-lm).
   std::optional<Tensor> magnitude;
   bool by_token = false;
 };
 
-// What changes in one module.
+// The change of one module.
 struct ModuleSource {
   std::optional<LowRank> low_rank;
-  std::optional<Tensor> weight;  // [N, K], of a norm [N], in place of the base's.
-  std::optional<Tensor> bias;    // [N], in place of the base's.
-  std::string name;              // As the file has it, for messages.
+  std::optional<Tensor> weight;  // Replaces the base's: [N, K], for a norm [N].
+  std::optional<Tensor> bias;    // Replaces the base's: [N].
+  std::string name;              // As in the file, for messages.
 };
 
 struct AdapterSource {
   AdapterFormat format = AdapterFormat::kMlx;
-  // The head of a tied model is the adapted embedding too (mlx-lm), or stays the base's (PEFT).
+  // True: a tied model's head is the adapted embedding too (mlx-lm). False: it stays the base's
+  // (PEFT).
   bool tied_head_follows = false;
   Json config;
   std::map<std::string, ModuleSource, std::less<>> modules;
   std::string identity;               // A hash of weights and configuration.
-  std::filesystem::path dir;          // Where it was read, for messages.
+  std::filesystem::path dir;          // Its folder, for messages.
   std::vector<std::string> warnings;  // One line each.
 };
 
-// The folder itself, or that of a repo id ("org/name", "org/name@revision") in the hub cache.
-// Throws kNotFound where there is neither.
+// `name` if it is a folder, else the hub cache's folder of a repo id ("org/name",
+// "org/name@revision"). Throws kNotFound if neither exists.
 std::filesystem::path adapter_folder(const std::filesystem::path& name);
 
-// From a folder or repo id. Throws kNotFound for a folder that holds no adapter or misses a file,
-// kUnsupported naming what we can't run, kCorruptData for files that break their format and values
-// that are not finite. The messages name the folder.
+// Reads a folder or repo id. Throws kNotFound if the folder holds no adapter or lacks a file, and
+// kUnsupported naming features that we can't run. Throws kCorruptData for files that break their
+// format and values that are not finite. Messages name the folder.
 AdapterSource read_adapter(const std::filesystem::path& name);
 
 // "model.language_model.layers.0.mlp" -> "layers.0.mlp".

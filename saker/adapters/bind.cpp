@@ -34,7 +34,7 @@ ModuleMap modules_by_name(const models::Model& model) {
   return result;
 }
 
-// All modules of the adapter must be the model's.
+// Throws unless the model has all modules of the adapter.
 void check_names(const AdapterSource& source, const ModuleMap& modules) {
   constexpr std::size_t kListed = 5;
   std::vector<std::string> missing;
@@ -78,7 +78,7 @@ PackedWeight pack(const std::string& name, const Tensor& tensor) {
   return PackedWeight::pack({tensors}, {.kind = kind});
 }
 
-// The factors of a weight-decomposed change.
+// Sets the factors of a weight-decomposed change.
 void set_ratios(AdapterDelta& change, std::span<const float> ratios, float scale) {
   change.gains.resize(ratios.size());
   for (std::size_t i = 0; i < ratios.size(); ++i) {
@@ -87,7 +87,7 @@ void set_ratios(AdapterDelta& change, std::span<const float> ratios, float scale
   }
 }
 
-// An embedding whose rows have factors of their own is replaced as a whole.
+// An embedding with factors per row is replaced as a whole.
 AdapterDelta adapted_table(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
   const auto ratios = magnitude_ratios(module, low_rank, source.name);
@@ -111,7 +111,7 @@ AdapterDelta adapted_table(const ModuleSource& source, const Module& module) {
   return change;
 }
 
-// The change that a low-rank pair makes. The bias of the base is not scaled by DoRA.
+// The change of a low-rank pair. DoRA does not scale the base's bias.
 AdapterDelta low_rank_change(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
   const std::string& name = source.name;
@@ -167,7 +167,7 @@ AdapterDelta low_rank_change(const ModuleSource& source, const Module& module) {
   return change;
 }
 
-// The base's weight and bias replaced, where the adapter has one of its own.
+// Replaces the base's weight, and its bias if the adapter has one.
 AdapterDelta replacement_change(const ModuleSource& source, const Module& module) {
   AdapterDelta change;
   const Tensor weight = *source.weight;
@@ -188,7 +188,7 @@ AdapterDelta replacement_change(const ModuleSource& source, const Module& module
   return change;
 }
 
-// What is added to the output where only the bias differs.
+// The difference to add to the output if only the bias changes.
 std::vector<float> bias_difference(const ModuleSource& source, const Module& module) {
   check_shape(source.name, *source.bias, {module.outputs});
   auto result = to_floats(*source.bias);
@@ -199,7 +199,7 @@ std::vector<float> bias_difference(const ModuleSource& source, const Module& mod
   return result;
 }
 
-// A norm's other factors; none where they are the base's.
+// A norm's factors; empty if they equal the base's.
 nn::Adapter::ModuleChanges norm_changes(const ModuleSource& source, const Module& module) {
   require(
       source.weight && !source.low_rank && !source.bias,
@@ -215,7 +215,7 @@ nn::Adapter::ModuleChanges norm_changes(const ModuleSource& source, const Module
   return {std::make_shared<const AdapterDelta>(std::move(change))};
 }
 
-// Rows of the base have logits for its own tokens only.
+// The base's rows have logits for its own tokens only.
 void check_vocabulary(const ModuleSource& source, const Module& module) {
   const auto name = module_name(source.name);
   const bool resized =
@@ -272,8 +272,8 @@ nn::Adapter::ModuleChanges changes_of(const ModuleSource& source, const Module& 
   return result;
 }
 
-// "layers.12.mlp.up_proj" -> 12; -1 for embeddings; none for the head. A layer's first norm and
-// the final one are made together with what comes before them.
+// "layers.12.mlp.up_proj" -> 12; -1 for embeddings; empty for the head. A layer's first norm and
+// the final norm are computed together with the layer before.
 std::optional<int> layer_of(std::string_view name, int layer_count) {
   if (name.starts_with("embed_tokens") || name.starts_with("per_layer_")) {
     return -1;
@@ -289,7 +289,7 @@ std::optional<int> layer_of(std::string_view name, int layer_count) {
   return in_layer->rest == "input_layernorm" ? layer - 1 : layer;
 }
 
-// The head's change that follows from that of the embedding whose weight it shares.
+// The change of a head that shares the weight of `embedding`.
 ModuleSource tied_change(const ModuleSource& embedding) {
   ModuleSource head = embedding;
   if (head.low_rank) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An adapter for one loaded model: checked against its modules and packed for its kernels.
+// Binds an adapter to one loaded model: checks it against the model's modules and packs it for the
+// kernels.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/models/model.h"
@@ -12,9 +13,9 @@
 
 namespace saker::adapters {
 
-// Lets go of each tensor that is packed. Throws kInvalidArgument naming the modules that the model
-// lacks or that have other shapes (an adapter of another base), kUnsupported for what we can't run.
-// REQUIRES: on the engine's thread.
+// Releases each tensor that is packed. Throws kInvalidArgument, naming modules that the model lacks
+// or that have other shapes (an adapter of another base). Throws kUnsupported for features that we
+// can't run. REQUIRES: on the engine's thread.
 std::shared_ptr<const nn::Adapter> bind(AdapterSource source, const models::Model& model);
 
 std::shared_ptr<const nn::Adapter> load_adapter(

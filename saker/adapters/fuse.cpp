@@ -70,7 +70,7 @@ FuseReport write_weights(Fusion& fusion, const fs::path& dir, const FuseOptions&
   return report;
 }
 
-// What describes tokens and generation; weights in any form stay behind.
+// True for files about tokens and generation; false for weights in any form.
 bool is_text_file(const fs::path& path) {
   constexpr std::array<std::string_view, 5> kSuffixes{
       ".json", ".jinja", ".txt", ".model", ".tiktoken"
@@ -149,7 +149,7 @@ std::map<std::string, fs::path> fused_texts(const fs::path& model, const fs::pat
   add_texts(model, texts);
   const fs::path dir = adapter_folder(adapter);
   if (fs::exists(dir / "tokenizer.json")) {
-    // They list tokens of the base's tokenizer.
+    // These list tokens of the base's tokenizer.
     texts.erase("added_tokens.json");
     texts.erase("special_tokens_map.json");
     add_texts(dir, texts);

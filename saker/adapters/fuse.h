@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A fine-tune as a model of its own: the base's folder with an adapter's change in the weights.
-// Each weight becomes w + strength * (w_adapter - w) in float32 and then takes the base's form
-// again: rounded to its dtype, or quantized with its bits and groups, which rounds more than the
-// same adapter at run time.
+// Fuses an adapter into its base as a model of its own. Each weight becomes w + strength *
+// (w_adapter - w) in float32 and then takes the base's form again. It is rounded to its dtype, or
+// quantized with its bits and groups, which rounds more than the same adapter at run time.
 
 #include "saker/load/checkpoint.h"
 
@@ -24,16 +23,16 @@ struct FuseOptions {
 
 struct FuseReport {
   std::vector<std::string> fused;  // Modules.
-  // Tensors that the base lacks: biases, or the head of an embedding that was tied to it.
+  // Tensors that the base lacks: biases, or the head of an embedding that was tied.
   std::vector<std::string> added;
-  std::vector<std::string> warnings;  // Of loading base and adapter.
+  std::vector<std::string> warnings;  // From loading base and adapter.
   std::size_t tensors = 0;
-  std::size_t bytes = 0;  // Of the tensors.
+  std::size_t bytes = 0;  // All tensors.
 };
 
-// Writes the shards of the base with the same names, index, configuration and tokenizer (the
-// adapter's own where it has one), whole or not at all. Throws as Fusion does, kInvalidArgument
-// when `output` is there and no empty folder. REQUIRES: on the engine's thread.
+// Writes the base's shards with the same names, index, configuration and tokenizer (the adapter's
+// own if it has one), whole or not at all. Throws as Fusion does, and kInvalidArgument if `output`
+// exists and is no empty folder. REQUIRES: on the engine's thread.
 FuseReport fuse(
     const std::filesystem::path& model,
     const std::filesystem::path& adapter,
@@ -46,9 +45,9 @@ struct FusedCheckpoint {
   std::string adapter_identity;  // See AdapterSource.
 };
 
-// The model that `fuse` would write at strength 1, with the same bits and without a folder: a
-// module is fused when its layer is built, so that memory holds one model and a module. Throws as
-// Fusion does. REQUIRES: on the engine's thread.
+// Loads the model that `fuse` would write at strength 1, with the same bits, but without writing a
+// folder. A module is fused when its layer is built, so memory holds one model and one module.
+// Throws as Fusion does. REQUIRES: on the engine's thread.
 FusedCheckpoint load_fused(
     const std::filesystem::path& model,
     const std::filesystem::path& adapter,
@@ -56,8 +55,8 @@ FusedCheckpoint load_fused(
     bool with_mtp = false
 );
 
-// Which file is each of those that describe text (tokenizer, chat template, generation) in a fused
-// model: the base's, and over them the adapter's where it has a tokenizer. By name.
+// The files that describe text (tokenizer, chat template, generation) in a fused model, by name:
+// the base's, replaced by the adapter's if that has a tokenizer.
 std::map<std::string, std::filesystem::path> fused_texts(
     const std::filesystem::path& model, const std::filesystem::path& adapter
 );

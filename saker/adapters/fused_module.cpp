@@ -27,7 +27,7 @@ mx::Dtype mx_dtype(DType dtype) {
                                     : mx::bfloat16;
 }
 
-// Exactly the adapter's at strength 1.
+// Exactly `adapted` at strength 1.
 float blend(float base, float adapted, float strength) {
   return strength == 1.0F ? adapted : base + strength * (adapted - base);
 }
@@ -45,7 +45,7 @@ void require_finite(const mx::array& values, const FusedModule& module) {
 // A tensor that is filled piece by piece.
 class Pieces {
  public:
-  // Like another one, with so many rows.
+  // Has the form of `like`, with this many rows.
   Pieces(const Tensor& like, std::int64_t rows)
       : tensor_(like), memory_(std::make_shared<std::vector<std::byte>>()) {
     tensor_.shape.front() = rows;
@@ -70,7 +70,7 @@ class Pieces {
   std::shared_ptr<std::vector<std::byte>> memory_;
 };
 
-// Rows of the weight in float32.
+// Computes rows of the weight in float32.
 class FusedRows {
  public:
   explicit FusedRows(const FusedModule& module) : module_(module) {
@@ -106,7 +106,7 @@ class FusedRows {
   }
 
  private:
-  // `adapted`: the row before low-rank changes.
+  // `adapted` is the row before low-rank changes.
   void fuse(int row, std::vector<float> adapted, std::span<float> values) const {
     const auto index = static_cast<std::size_t>(row);
     if (low_rank_) {
@@ -124,8 +124,8 @@ class FusedRows {
 
   const FusedModule& module_;
   std::optional<LowRankRows> low_rank_;
-  std::vector<float> ratios_;  // Of weight-decomposed changes,
-  bool by_column_ = false;     // else by row.
+  std::vector<float> ratios_;  // For weight-decomposed changes.
+  bool by_column_ = false;     // Ratios are per column, else per row.
 };
 
 // A vector in a tensor's dtype.

@@ -12,26 +12,26 @@
 
 namespace saker::adapters {
 
-// What a module becomes.
+// The inputs of one fused module.
 struct FusedModule {
   nn::Module base;
-  kernels::WeightFormat format = {};  // Of the base's weight.
+  kernels::WeightFormat format = {};  // The base weight's.
   ModuleSource change;
   float strength = 1.0F;
-  // 0: as many as the base has. Else so many, all of the change's weight, at strength 1.
+  // 0: as many rows as the base. Otherwise this many, all from the change's weight, at strength 1.
   int resized_rows = 0;
 
   int rows() const { return resized_rows > 0 ? resized_rows : base.outputs; }
 };
 
-// The weight in the form that `like`, the base's tensors, have. REQUIRES: the base's weight is
-// there, unless it is a norm's or resized.
+// The weight in the form of `like`, the base's tensors. REQUIRES: the base's weight is loaded,
+// unless it is a norm's or resized.
 kernels::WeightTensors fused_weight(const FusedModule& module, const kernels::WeightTensors& like);
 
-// None: neither the base nor the adapter has one. `dtype` is what it becomes. Needs no weight.
+// Empty if neither the base nor the adapter has one. The result has this `dtype`. Needs no weight.
 std::optional<Tensor> fused_bias(const FusedModule& module, DType dtype);
 
-// Without what equals the base: PEFT saves weights that were not trained too.
+// The change without parts that equal the base: PEFT also saves weights that were not trained.
 ModuleSource without_equals(const ModuleSource& change, const nn::Module& base);
 
 }  // namespace saker::adapters

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The head of these is the embedding whatever tie_word_embeddings says.
+// Their head is always the embedding, whatever tie_word_embeddings says.
 constexpr std::array<std::string_view, 2> kAlwaysTied{"gemma", "gemma2"};
 
 struct TensorName {
@@ -34,7 +34,7 @@ TensorName split_name(std::string_view name) {
                                        : TensorName{name.substr(0, dot), name.substr(dot + 1)};
 }
 
-// Its tables are read before the base is in memory beside them.
+// Reads tables of tokens before the base is in memory too.
 AdapterSource read_checked(const fs::path& adapter) {
   AdapterSource source = read_adapter(adapter);
   for (auto& [name, module] : source.modules) {
@@ -79,7 +79,7 @@ Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
               shares_weight(*head->second, *embedding->second);
   adapter_identity_ = source.identity;
   take_vocabulary(source, base, strength);
-  bind(source, *loaded.model);  // All that does not fit is refused there.
+  bind(source, *loaded.model);  // Throws if anything does not fit.
   for (const auto& [name, change] : source.modules) {
     const nn::Module& module = *base.modules.find(name)->second;
     ModuleSource real = without_equals(change, module);
@@ -91,7 +91,7 @@ Fusion::Fusion(const fs::path& model, const fs::path& adapter, float strength) {
   plan();
 }
 
-// The base's weight comes from its file again when the change is made: nothing keeps the model.
+// Drops the base's weight, which is read again from its file for the change: the model is not kept.
 void Fusion::add_change(const nn::Module& module, ModuleSource change, float strength) {
   FusedModule fused{.base = module, .change = std::move(change), .strength = strength};
   if (module.weight) {
@@ -102,7 +102,7 @@ void Fusion::add_change(const nn::Module& module, ModuleSource change, float str
   changes_.emplace(module_name(module.path), std::move(fused));
 }
 
-// Embedding and head of another size.
+// Takes embedding and head of a resized vocabulary.
 void Fusion::take_vocabulary(AdapterSource& source, const Base& base, float strength) {
   const auto embedding = base.modules.find(kEmbedding);
   if (embedding == base.modules.end()) {
@@ -132,7 +132,7 @@ void Fusion::take_vocabulary(AdapterSource& source, const Base& base, float stre
   stays_tied_ = resized.tied;
 }
 
-// The head of a tied model gets tensors of its own where it no longer is the embedding.
+// A tied model's head gets its own tensors once it differs from the embedding.
 void Fusion::choose_targets(const Base& base, bool tied_head_follows) {
   const bool head_changes = changes_.contains(kHead);
   const bool embedding_changes = changes_.contains(kEmbedding);
@@ -160,9 +160,9 @@ void Fusion::choose_targets(const Base& base, bool tied_head_follows) {
   targets_[head_] = std::move(target);
 }
 
-// Which tensors each shard gets; those of a draft are not the model's.
+// Assigns tensors to shards; a draft's tensors are not the model's.
 void Fusion::plan() {
-  std::map<fs::path, std::set<std::string>> files;  // So that a module's tensors are neighbours.
+  std::map<fs::path, std::set<std::string>> files;  // Sorted: keeps modules together.
   for (const auto& [name, path] : base_.file_of) {
     if (!load::is_of_draft(name)) {
       files[path].insert(name);
@@ -174,7 +174,7 @@ void Fusion::plan() {
   }
 }
 
-// Biases, and the head beside the embedding that it was.
+// Adds biases, and a head that was tied to the embedding.
 void Fusion::add_missing(std::set<std::string>& names) {
   std::vector<std::string> added;
   for (const std::string& name : names) {
@@ -218,7 +218,7 @@ kernels::WeightTensors Fusion::weight_tensors(const std::string& module) const {
   return {*find("weight"), find("scales"), find("biases"), module};
 }
 
-// A bias that the base lacks takes the dtype that its other tensors have.
+// The dtype for a bias that the base lacks: that of the module's other tensors.
 DType Fusion::bias_dtype(const std::string& module) const {
   if (const auto found = base_.tensors.find(module + ".bias"); found != base_.tensors.end()) {
     return found->second.dtype;

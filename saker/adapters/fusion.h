@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model with an adapter's change in its weights, as tensors that are made one module at a time:
-// for the files of a folder, or for a model in memory. REQUIRES: on the engine's thread.
+// A model with an adapter's change in its weights. Its tensors are made one module at a time, for
+// the files of a folder or for a model in memory. REQUIRES: on the engine's thread.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/adapters/fused_module.h"
@@ -23,24 +23,24 @@ namespace saker::adapters {
 
 class Fusion {
  public:
-  // Throws as load_checkpoint, read_adapter and bind do, kUnsupported when the adapter unties a
-  // head that this architecture always ties, kInvalidArgument for a strength other than 1 where the
-  // vocabulary has another size.
+  // Throws as load_checkpoint, read_adapter and bind do. Throws kUnsupported if the adapter unties
+  // a head that this architecture always ties. Throws kInvalidArgument for a strength other than 1
+  // if the vocabulary is resized.
   Fusion(const std::filesystem::path& model, const std::filesystem::path& adapter, float strength);
 
-  // Tensors by file of the base, those of a module after each other.
+  // Tensor names by file of the base; those of a module are adjacent.
   const std::map<std::string, std::vector<std::string>>& shards() const { return shards_; }
 
-  // Whether the base has an index of its files.
+  // True if the base has an index of its files.
   bool has_index() const { return has_index_; }
 
-  // Modules that change, and tensors that the base lacks.
+  // Names of modules that change; below, of tensors that the base lacks.
   std::vector<std::string> changed_modules() const;
 
   const std::vector<std::string>& added() const { return added_; }
 
   load::PlannedTensor info(const std::string& name) const;
-  // The base's own, or made now.
+  // The base's own tensor, or one that is made now.
   Tensor tensor(const std::string& name);
   bool is_made(std::string_view name) const;
 
@@ -52,15 +52,15 @@ class Fusion {
   const std::string& adapter_identity() const { return adapter_identity_; }
 
  private:
-  // What the tensors of one module are made from.
+  // The input for the tensors of one module.
   struct Target {
-    std::string like;                   // The module of the base that has its tensors' form.
-    std::optional<FusedModule> change;  // None: the base's tensors under another name.
+    std::string like;                   // The base's module with the same form of tensors.
+    std::optional<FusedModule> change;  // Empty: the base's tensors under another name.
   };
 
   using ModuleMap = std::map<std::string, const nn::Module*, std::less<>>;  // By module_name.
 
-  // What is known of the base while it is loaded.
+  // Facts about the base while it is loaded.
   struct Base {
     ModuleMap modules;
     std::string model_type;
@@ -84,10 +84,10 @@ class Fusion {
   std::string adapter_identity_;
   std::map<std::string, FusedModule, std::less<>> changes_;  // By module_name.
   std::map<std::string, Target, std::less<>> targets_;       // By path.
-  std::string head_;  // The path of a head that was tied to `embedding_` and no longer is.
+  std::string head_;  // Path of a head that was tied to `embedding_` before.
   std::string embedding_;
-  int tokens_ = 0;           // Of a vocabulary of another size; 0: the base's.
-  bool stays_tied_ = false;  // And its embedding is its head.
+  int tokens_ = 0;           // Size of a resized vocabulary; 0: the base's.
+  bool stays_tied_ = false;  // With tokens_: the embedding is also the head.
   std::map<std::string, std::vector<std::string>> shards_;
   std::vector<std::string> added_;
   std::string latest_;  // The module of `latest_tensors_`.

@@ -23,7 +23,7 @@ FineTune read_type(const Json& config) {
   return type == "lora" ? FineTune::kLora : type == "dora" ? FineTune::kDora : FineTune::kFull;
 }
 
-// What mlx-lm multiplied the scale by as long as it wrote adapters.npz.
+// mlx-lm multiplied the scale by this factor while it wrote adapters.npz.
 double former_factor(const Json& parameters) {
   const bool has_both = parameters.contains("alpha") && parameters.contains("rank");
   return has_both ? json_double(parameters, "alpha", 1.0) /
@@ -61,7 +61,7 @@ float read_scale(const Json& config, bool former) {
   return static_cast<float>(scale);
 }
 
-// A tensor's module and which of its tensors it is.
+// The module of a tensor, and its name in the module.
 struct Place {
   std::string_view module;
   std::string_view part;

@@ -14,8 +14,8 @@
 namespace saker::adapters {
 namespace {
 
-// Marsaglia's polar method (https://doi.org/10.1137/1006063) on portable operations: the standard
-// library's normal numbers differ between implementations.
+// Normal numbers by Marsaglia's polar method (https://doi.org/10.1137/1006063) on portable
+// operations: those of the standard library differ between implementations.
 class Normal {
  public:
   explicit Normal(std::uint64_t seed) : bits_(seed) {}
@@ -37,7 +37,7 @@ class Normal {
   }
 
  private:
-  // In [-1, 1).
+  // A number in [-1, 1).
   double uniform() { return static_cast<double>(bits_() >> 11U) * 0x1p-52 - 1.0; }
 
   std::mt19937_64 bits_;
@@ -96,7 +96,7 @@ AdapterSource null_adapter(const AdapterSource& source, const NullOptions& optio
       ErrorCode::kUnsupported,
       "a null adapter needs low-rank changes to put noise in, the adapter has none"
   );
-  // In full, since rounded numbers would make different adapters one.
+  // In full precision: rounded numbers would give different adapters one identity.
   result.identity = fmt::format(
       "null:{}:{:a}:{:a}:{}", options.seed, options.init_scale, options.rank_scale, source.identity
   );

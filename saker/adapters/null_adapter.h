@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Adapters of noise, to measure what a change of an adapter's size and shape does by chance. Both
-// low-rank matrices of every module hold independent normal numbers of deviation
-// init_scale * sqrt(rank_scale), as dlm-sway's null adapters do; scales stay the adapter's. What is
-// no low-rank pair (magnitudes, biases, replaced weights) stays the base's. The same seed gives the
-// same bits on every machine.
+// Adapters of noise: they measure the effect that a change of an adapter's size and shape has by
+// chance. Both low-rank matrices of every module get independent normal numbers of deviation
+// init_scale * sqrt(rank_scale), as in dlm-sway's null adapters; scales stay the adapter's.
+// Everything else (magnitudes, biases, replaced weights) stays the base's. A seed gives the same
+// bits on every machine.
 
 #include "saker/adapters/adapter_source.h"
 
@@ -19,8 +19,8 @@ struct NullOptions {
   double rank_scale = 1.0;
 };
 
-// Throws kInvalidArgument unless both numbers are finite, rank_scale is positive and init_scale not
-// negative, and kUnsupported for an adapter without low-rank pairs.
+// Throws kInvalidArgument unless both numbers are finite, rank_scale > 0 and init_scale >= 0, and
+// kUnsupported for an adapter without low-rank pairs.
 AdapterSource null_adapter(const AdapterSource& source, const NullOptions& options);
 
 }  // namespace saker::adapters

@@ -17,9 +17,9 @@ namespace saker::adapters {
 namespace {
 
 constexpr double kMaxRank = 1 << 20;
-constexpr std::size_t kMaxPatterns = 1024;  // Of up to a megabyte each.
+constexpr std::size_t kMaxPatterns = 1024;  // Up to a megabyte each.
 
-// Fields that change what an adapter is, unless they are absent, null, false or empty.
+// Fields that change the adapter's meaning, unless they are absent, null, false or empty.
 constexpr std::array<std::string_view, 11> kRefused{
     "alora_invocation_tokens",
     "alora_invocation_string",
@@ -34,8 +34,7 @@ constexpr std::array<std::string_view, 11> kRefused{
     "velora_config",
 };
 
-// Initialisations that leave the base's weights as they are; all others train against a changed
-// base.
+// Initialisations that do not change the base's weights; all others train against a changed base.
 constexpr std::array<std::string_view, 5> kKnownInits{
     "gaussian", "eva", "orthogonal", "mica", "true"
 };
@@ -74,13 +73,13 @@ double as_number(const Json& value, std::string_view what) {
   return value.get<double>();
 }
 
-// PEFT has a number where the key is absent; null stops it.
+// PEFT uses a default if the key is absent, but fails for null.
 double read_number(const Json& config, std::string_view key, double fallback) {
   const auto found = config.find(key);
   return found == config.end() ? fallback : as_number(*found, key);
 }
 
-// A positive rank, as PEFT has it.
+// A positive rank, as PEFT requires.
 std::int64_t as_rank(double value, std::string_view what) {
   require(
       value >= 1.0 && value <= kMaxRank && std::floor(value) == value,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What PEFT's adapter_config.json says that its tensors don't: the strength of each module's
-// change, and whether we can run it. Fields of training only are skipped.
+// Settings of PEFT's adapter_config.json that the tensors do not show: the strength of each
+// module's change, and features that we may not support. Fields that concern only training are
+// skipped.
 
 #include "saker/base/json.h"
 #include "saker/text/pattern.h"
@@ -15,22 +16,22 @@
 
 namespace saker::adapters {
 
-// A number per module. A key is a name or the end of one after a dot ("q_proj",
-// "layers.0.mlp.up_proj"), or a regular expression for that: a key K is PEFT's `(.*\.)?(K)$`.
+// A number per module. A key is a name or its end after a dot ("q_proj", "layers.0.mlp.up_proj"),
+// or a regular expression for such: a key K is PEFT's `(.*\.)?(K)$`.
 class ModuleNumbers {
  public:
   ModuleNumbers() = default;
-  // `config[key]`, an object of numbers. Throws kUnsupported for regular expressions that we can't
-  // run.
+  // Reads `config[key]`, an object of numbers. Throws kUnsupported for regular expressions that we
+  // can't run.
   ModuleNumbers(const Json& config, std::string_view key);
 
-  // That of the first key which fits `module`, else `fallback`.
+  // The number of the first key that matches `module`, else `fallback`.
   double find(std::string_view module, double fallback) const;
 
  private:
   struct Entry {
     std::string name;
-    std::optional<text::Pattern> pattern;  // None: `name` is one.
+    std::optional<text::Pattern> pattern;  // Empty: match by `name`.
     double value = 0.0;
 
     bool fits(std::string_view module) const;
@@ -51,8 +52,8 @@ struct PeftConfig {
   float scale(std::string_view module) const;
 };
 
-// Throws kUnsupported naming the field for what changes the model in a way that we don't run, and
-// kCorruptData for values that nothing can mean.
+// Throws kUnsupported, naming the field, for changes of the model that we don't support, and
+// kCorruptData for invalid values.
 PeftConfig read_peft_config(const Json& config);
 
 }  // namespace saker::adapters

@@ -20,7 +20,7 @@ enum class Part : std::uint8_t {
   kMagnitude,
   kWeight,
   kBias,
-  kUnused,  // The base's own tensor beside the one that replaces it.
+  kUnused,  // The base's tensor beside its replacement.
   kUnknown,
 };
 
@@ -30,8 +30,9 @@ struct Place {
   bool embedding = false;
 };
 
-// "q_proj.lora_A.weight", "q_proj.lora_A.default.weight", "embed_tokens.lora_embedding_A",
-// "lm_head.modules_to_save.default.weight", "lm_head.weight": PEFT's names changed over time.
+// Names are "q_proj.lora_A.weight", "q_proj.lora_A.default.weight",
+// "embed_tokens.lora_embedding_A", "lm_head.modules_to_save.default.weight" or "lm_head.weight":
+// PEFT changed them over time.
 constexpr std::array<std::string_view, 9> kMarks{
     "lora_A",
     "lora_B",

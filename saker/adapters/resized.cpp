@@ -21,13 +21,13 @@ bool same_values(const Tensor& one, const Tensor& other) {
          (one.data == other.data || std::ranges::equal(one.bytes(), other.bytes()));
 }
 
-// A replaced weight with as many columns as the base's and other rows.
+// True for a replaced weight with as many columns as the base's and another number of rows.
 bool is_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hidden) {
   return module.weight && module.weight->shape.size() == 2 && module.weight->shape[1] == hidden &&
          module.weight->shape[0] != tokens;
 }
 
-// What lies on the new weight must fit it.
+// Checks that other changes of the new weight fit it.
 void check_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t hidden) {
   require(
       module.weight->shape[0] == tokens,
@@ -59,7 +59,8 @@ void check_resized(const ModuleSource& module, std::int64_t tokens, std::int64_t
   );
 }
 
-// "…embed_tokens.weight", "…lm_head.modules_to_save.default.weight"; no low-rank matrices.
+// True for "…embed_tokens.weight", "…lm_head.modules_to_save.default.weight"; false for low-rank
+// matrices.
 bool is_table(std::string_view name) {
   const auto path = module_name(name);
   return (path.starts_with("embed_tokens.") || path.starts_with("lm_head.")) &&
@@ -67,7 +68,7 @@ bool is_table(std::string_view name) {
          name.find("original_module") == std::string_view::npos;
 }
 
-// Rows of the tables of tokens in a file.
+// Row counts of a file's tables of tokens.
 std::vector<std::int64_t> table_rows(const std::filesystem::path& file) {
   std::vector<std::int64_t> rows;
   if (file.extension() == ".npz") {

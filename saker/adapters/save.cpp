@@ -22,7 +22,7 @@
 namespace saker::adapters {
 namespace {
 
-// The first numeric part of a path and what follows it.
+// The first number of a path, and the text after it.
 struct LayerPath {
   int layer = -1;
   std::string rest;
@@ -43,13 +43,13 @@ LayerPath layer_path(std::string_view path) {
   return {-1, std::string(path)};
 }
 
-// A module as mlx-lm's model names it.
+// A module's name in mlx-lm's model.
 std::string mlx_path(const std::string& name) {
   constexpr std::string_view kNested = "model.language_model.";
   return name.starts_with(kNested) ? "language_model.model." + name.substr(kNested.size()) : name;
 }
 
-// A module as transformers' model names it.
+// A module's name in transformers' model.
 std::string peft_path(const std::string& name) {
   constexpr std::string_view kNested = "language_model.model.";
   return name.starts_with(kNested) ? "model.language_model." + name.substr(kNested.size()) : name;
@@ -67,7 +67,7 @@ void skip_replaced(const ModuleSource& module, ConversionReport& report) {
   }
 }
 
-// Whether the other tool has a place for the low-rank pair; the report says why not.
+// True if the other tool has a place for the low-rank pair; otherwise reports why not.
 bool has_place(const ModuleSource& module, AdapterFormat form, ConversionReport& report) {
   if (!module.low_rank) {
     return false;
@@ -85,7 +85,7 @@ bool has_place(const ModuleSource& module, AdapterFormat form, ConversionReport&
   return true;
 }
 
-// What a tied head does differs between the tools, and only the base says whether it is tied.
+// The tools treat a tied head differently, and only the base tells if it is tied.
 void note_head(
     const AdapterSource& source,
     const ModuleSource& module,
@@ -104,7 +104,7 @@ void note_head(
   }
 }
 
-// That of a module, times the ratio of its scale to that of all.
+// A module's matrix, multiplied by the ratio of its scale to the common scale.
 Tensor scaled(const Tensor& tensor, float factor, std::string_view module) {
   if (factor == 1.0F) {
     return tensor;
@@ -123,7 +123,7 @@ Tensor scaled(const Tensor& tensor, float factor, std::string_view module) {
   return float_tensor(tensor.shape, std::move(values));
 }
 
-// [M, N] -> [M, columns], zeros behind.
+// [M, N] -> [M, columns], filled with zeros.
 Tensor widened(const Tensor& matrix, std::int64_t columns) {
   const auto old = static_cast<std::size_t>(matrix.shape.at(1));
   const auto wide = static_cast<std::size_t>(columns);
@@ -165,8 +165,8 @@ double dropout_of(const Json& config) {
   return json_double(place, own != config.end() ? "dropout" : "lora_dropout", 0.0);
 }
 
-// mlx-lm changes the last `num_layers` layers; -1: all, where the adapter does not begin with the
-// first one or leaves some out.
+// mlx-lm changes the last `num_layers` layers. -1 means all: used if the adapter lacks the first
+// layer or one between.
 int layer_count(const std::set<int>& layers, const Json& config) {
   const auto chosen = config.find("layers_to_transform");
   const bool some = chosen != config.end() && !chosen->is_null();
@@ -214,7 +214,7 @@ MlxAdapter to_mlx(const AdapterSource& source) {
     note_head(source, module, AdapterFormat::kMlx, report);
     const LowRank& low_rank = *module.low_rank;
     const std::string path = mlx_path(module.name);
-    // [K, R] (of an embedding [V, R]) and [R, N].
+    // [K, R] (for an embedding [V, R]) and [R, N].
     const Tensor a = low_rank.embedding ? low_rank.down : transposed(low_rank.down);
     const Tensor b = scaled(low_rank.up, low_rank.scale / common.scale, module.name);
     tensors.emplace_back(path + ".lora_a", widened(a, common.rank));

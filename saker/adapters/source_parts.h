@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the readers of both forms share.
+// Shared code of the readers of both forms.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
@@ -16,7 +16,7 @@
 
 namespace saker::adapters {
 
-// What `make` gives. Its errors get the folder in front unless they begin with it: a program may
+// Returns make(). Errors get the folder's name in front, unless they begin with it: a program may
 // have several adapters.
 template <typename Make>
 auto naming_folder(const std::filesystem::path& dir, Make make) {
@@ -35,27 +35,27 @@ auto naming_folder(const std::filesystem::path& dir, Make make) {
 // Tensors and configuration of a folder.
 struct AdapterFiles {
   std::string where;    // The weights' file, for messages.
-  bool former = false;  // It is mlx-lm's former one, whose scale is times alpha / rank.
+  bool former = false;  // mlx-lm's former file; its scale is multiplied by alpha / rank.
   load::TensorMap tensors;
   Json config;
 };
 
-// float64 as float32, others as they are.
+// Converts float64 to float32; returns others unchanged.
 Tensor narrowed(const Tensor& tensor);
 
-// A tensor with `dimensions` dimensions, none of them 0, and finite float values; in float32 unless
-// the file holds float32, bf16 or float16. Throws kCorruptData naming it.
+// Checks for `dimensions` dimensions, none of them 0, and finite float values. Returns float32
+// unless the file holds bf16 or float16. Throws kCorruptData, naming the tensor.
 Tensor checked_tensor(const std::string& name, const Tensor& tensor, std::size_t dimensions);
 
 Tensor float_tensor(std::vector<std::int64_t> shape, std::vector<float> values);
 
-// Rows [first, first + count) of a tensor, in its memory.
+// Rows [first, first + count) of a tensor; shares its memory.
 Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count);
 
-// [M, N] -> [N, M], in memory of its own.
+// [M, N] -> [N, M], in new memory.
 Tensor transposed(const Tensor& matrix);
 
-// Throws kCorruptData unless both halves are there and share a rank.
+// Throws kCorruptData unless both matrices are there and share a rank.
 void check_low_rank(const std::string& name, const LowRank& low_rank);
 
 AdapterSource read_mlx(AdapterFiles files);

@@ -22,7 +22,7 @@ double sum_of_squares(std::span<const float> values) {
   return squares;
 }
 
-// Of the adapted weight, per row.
+// Squared norms of the adapted weight's rows.
 std::vector<double> row_squares(const nn::Module& module, const LowRank& low_rank) {
   const LowRankRows change(low_rank);
   std::vector<double> squares(static_cast<std::size_t>(module.outputs));
@@ -34,7 +34,7 @@ std::vector<double> row_squares(const nn::Module& module, const LowRank& low_ran
   return squares;
 }
 
-// Per column, added in the order of rows.
+// Squared norms of its columns, added in the order of rows.
 std::vector<double> column_squares(const nn::Module& module, const LowRank& low_rank) {
   const LowRankRows change(low_rank);
   const auto columns = static_cast<std::size_t>(module.inputs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Questions about the base's weights, read back row by row.
+// Norms and comparisons of the base's weights, which are read back row by row.
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/nn/weights.h"
@@ -11,23 +11,22 @@
 
 namespace saker::adapters {
 
-// Per output: magnitude / |w + scale * up down|, the factor of weight-decomposed adapters
-// (https://arxiv.org/abs/2402.09353); of an embedding per token or per column, see LowRank. Throws
-// kInvalidArgument when shapes differ and kCorruptData when a norm is 0. `name` is the module's in
-// messages.
+// The factors of weight-decomposed adapters (https://arxiv.org/abs/2402.09353): per output
+// magnitude / |w + scale * up down|. For an embedding they are per token or per column, see
+// LowRank. Throws kInvalidArgument if shapes differ and kCorruptData if a norm is 0. `name` is the
+// module's in messages.
 std::vector<float> magnitude_ratios(
     const nn::Module& module, const LowRank& low_rank, const std::string& name
 );
 
-// The factors that a norm's weight of these values means, beside those of the base. Throws
-// kUnsupported where the base's is 0 and the other is not: an output of 0 can't be changed by a
-// factor.
+// The factors that turn the base's norm weight into `weight`. Throws kUnsupported if the base's
+// value is 0 and the new one is not: no factor can change an output of 0.
 std::vector<float> norm_gains(
     const nn::Module& module, const Tensor& weight, const std::string& name
 );
 
-// Whether `weight` holds the module's own values. Throws kInvalidArgument for another shape and
-// kCorruptData for values that are no finite floats.
+// True if `weight` holds the module's own values. Throws kInvalidArgument for another shape and
+// kCorruptData for values that are not finite floats.
 bool equals_base(const nn::Module& module, const Tensor& weight, const std::string& name);
 
 bool shares_weight(const nn::Module& one, const nn::Module& other);

@@ -28,7 +28,7 @@ std::string reason(int error) {
 constexpr mode_t kOwnerOnly = 0600;
 constexpr mode_t kPermissions = 0777;
 
-// Makes the rename itself durable. Some file systems cannot; the file is whole in any case.
+// Makes the rename itself durable. Some file systems cannot; the file is whole anyway.
 void sync_folder(const std::filesystem::path& path) {
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -55,7 +55,7 @@ AtomicFile::AtomicFile(
       "{}: is not a regular file",
       quote_path(path)
   );
-  // Nobody else reads it before its permissions are known.
+  // Nobody else may read it before its permissions are set.
   const mode_t mode = replaces || readers == FileReaders::kOwner ? kOwnerOnly : 0666;
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   require(
@@ -66,7 +66,7 @@ AtomicFile::AtomicFile(
       reason(errno)
   );
   if (replaces && readers == FileReaders::kUsual) {
-    // Some file systems have no permissions; the file is whole in any case.
+    // Some file systems have no permissions; the file is whole anyway.
     ::fchmod(descriptor_, replaced.st_mode & kPermissions);
   }
 }
@@ -119,7 +119,7 @@ void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) 
 }
 
 void AtomicFile::commit() {
-  const bool is_flushed = ::fsync(descriptor_) == 0;  // Before its errno is asked for.
+  const bool is_flushed = ::fsync(descriptor_) == 0;  // Evaluated before errno is read.
   require(
       is_flushed,
       ErrorCode::kCapacity,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file that appears whole or not at all: written under a temporary name in the same folder,
-// flushed to the disk, then renamed over the final name. Whatever ends the process in between
-// leaves the old file as it was, and at most a temporary one beside it (see temporary_path.h).
-// A file that is replaced leaves its permissions to the new one.
+// A file that appears whole or not at all. It is written under a temporary name in the same folder,
+// flushed to disk, then renamed to the final name. If the process ends in between, the old file
+// stays, and at most a temporary file is left (see temporary_path.h). A replaced file passes its
+// permissions on.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace saker {
 
 // Who may read the file.
 enum class FileReaders : std::uint8_t {
-  kUsual,  // Those of the file that is replaced; of a new one, whom the umask lets.
-  kOwner,  // Nobody else: it holds what people wrote.
+  kUsual,  // As the replaced file; for a new one, as the umask says.
+  kOwner,  // Only the owner: it holds people's texts.
 };
 
 class AtomicFile {
@@ -25,7 +25,7 @@ class AtomicFile {
   // Opens the temporary file. Throws kNotFound when the folder takes no file, kInvalidArgument
   // when the final name is something other than a regular file.
   explicit AtomicFile(const std::filesystem::path& path, FileReaders readers = FileReaders::kUsual);
-  // Under this temporary name, which nothing has, on the file system of `path`.
+  // Writes to `temporary`, which must not exist, on the file system of `path`.
   AtomicFile(
       const std::filesystem::path& path,
       std::filesystem::path temporary,
@@ -36,13 +36,13 @@ class AtomicFile {
   // Removes the temporary file unless it was committed.
   ~AtomicFile();
 
-  // Throws kCapacity when the disk takes no more.
+  // Throws kCapacity when the disk is full.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  // At a place of their own, from any thread; what lies between such places is zeros.
+  // Writes at `offset`, from any thread; ranges must not overlap. Gaps between them read as zeros.
   void write_at(std::size_t offset, std::span<const std::byte> bytes);
 
-  // Flushes and renames; nothing may be written after it.
+  // Flushes and renames. Nothing may be written after it.
   void commit();
 
  private:

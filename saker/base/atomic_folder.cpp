@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without the slash that names of folders may end with; where a link leads.
+// Without a trailing slash, and with links resolved.
 fs::path plain_name(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path name = whole.has_filename() ? whole : whole.parent_path();
@@ -29,7 +29,7 @@ fs::path plain_name(const fs::path& path) {
   return fs::is_symlink(name, failed) ? fs::weakly_canonical(name) : name;
 }
 
-// Makes names in a folder durable, where the file system can.
+// Makes a folder's names durable if the file system can.
 void sync_folder(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) {
@@ -42,7 +42,7 @@ int open_folder(const fs::path& path) {
   return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-// Whether `candidate` may be a temporary_path of `path`; false where the name is not in it.
+// True if `candidate` has the form of a temporary_path of `path` that contains its name.
 bool is_temporary_of(const fs::path& candidate, const fs::path& path) {
   constexpr std::string_view kEnd = ".tmp";
   constexpr std::size_t kDigits = 16;
@@ -54,7 +54,7 @@ bool is_temporary_of(const fs::path& candidate, const fs::path& path) {
              std::string::npos;
 }
 
-// Whether somebody holds the folder's lock.
+// True if somebody holds the folder's lock.
 bool is_locked(const fs::path& folder) {
   const int descriptor = open_folder(folder);
   const bool locked = descriptor < 0 || !try_lock(descriptor);
@@ -64,9 +64,8 @@ bool is_locked(const fs::path& folder) {
   return locked;
 }
 
-// Removes temporary folders for `path` whose process has ended. `own` is locked, which tells where
-// the file system has no locks. Young ones stay: another process may have made one a moment ago,
-// and not locked it yet.
+// Removes temporary folders for `path` whose process has ended. `own` is locked, so it reveals file
+// systems without locks. Young folders stay: their process may not have locked them yet.
 void remove_stale(const fs::path& path, const fs::path& own) {
   constexpr auto kYoung = std::chrono::minutes(1);
   std::error_code failed;

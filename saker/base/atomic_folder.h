@@ -2,10 +2,10 @@
 #pragma once
 
 // A folder that appears whole or not at all: filled under a temporary name beside the final one,
-// then renamed. Whatever ends the process in between leaves at most the temporary folder (see
-// temporary_path.h), which the next one for the same name removes: a lock tells that its process
-// still works on it.
-// Files in it that must outlive a power failure are written by AtomicFile.
+// then renamed. If the process ends in between, at most the temporary folder is left (see
+// temporary_path.h). The next AtomicFolder for the path removes it, unless a lock shows that its
+// process is still working. Files in it that must survive a power failure are written by
+// AtomicFile.
 
 #include <filesystem>
 
@@ -13,18 +13,19 @@ namespace saker {
 
 class AtomicFolder {
  public:
-  // Makes the temporary folder, and the folders above it. Throws kInvalidArgument when the final
-  // name is there and no empty folder, kNotFound when no folder can be made.
+  // Makes the temporary folder and its parents. Throws kInvalidArgument if the final name exists
+  // and is no empty folder, and kNotFound if no folder can be made.
   explicit AtomicFolder(const std::filesystem::path& path);
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   // Removes the temporary folder unless it was committed.
   ~AtomicFolder();
 
-  // Where its files go until it is committed.
+  // The temporary folder: write files here before the commit.
   const std::filesystem::path& path() const { return temporary_; }
 
-  // Nothing may be written after it. Throws kNotFound when the folder can't take its name.
+  // Gives the folder its final name; nothing may be written after it. Throws kNotFound if that
+  // fails.
   void commit();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// BLAKE2b without a key (https://www.rfc-editor.org/rfc/rfc7693), with a digest of 16 bytes: names
-// for contents, also where somebody would like two of them to have the same. One thread at a time.
+// BLAKE2b without a key (https://www.rfc-editor.org/rfc/rfc7693) and with a 16-byte digest. It
+// names contents, even where an adversary wants two of them to collide. One thread at a time.
 
 #include <cstddef>
 #include <memory>
@@ -23,7 +23,7 @@ class Blake2b {
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text);
 
-  // The digest of all that was added so far, as 32 lower-case hexadecimal digits.
+  // The digest of everything added so far, as 32 lower-case hexadecimal digits.
   std::string hex() const;
 
  private:

@@ -14,7 +14,7 @@
 namespace saker {
 namespace {
 
-// Small enough to be in the second cache still when it is added to the checksum.
+// Small enough to be still in L2 when it is added to the checksum.
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 constexpr std::uint64_t kAhead = std::uint64_t{32} << 20;
 
@@ -53,7 +53,7 @@ void CheckedReader::read_ahead() {
   if (ahead_ < std::min(size(), position_ + kAhead / 2)) {
     const std::uint64_t from = std::max(ahead_, position_);
     ahead_ = std::min(size(), position_ + kAhead);
-    // Only a hint: failure changes nothing that a caller sees.
+    // Only a hint: callers do not notice a failure.
     ::posix_fadvise(
         file_.descriptor(),
         static_cast<off_t>(from),

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A regular file from front to back, with a checksum over what is read. Bytes go right where the
-// caller wants them and are added to the checksum while the processor's cache has them, and the
-// system reads ahead meanwhile: so reading, checking and placing take little more than reading.
-// Threading: one thread.
+// Reads a regular file from front to back with a checksum over its bytes. Bytes go directly to the
+// caller's memory and are added to the checksum while they are in cache; meanwhile the system reads
+// ahead. So reading and checking take little longer than reading alone. Threading: one thread.
 
 #include "saker/base/checksum.h"
 #include "saker/base/open_file.h"
@@ -21,14 +20,14 @@ class CheckedReader {
   // Throws as OpenFile does.
   explicit CheckedReader(const std::filesystem::path& path);
 
-  // Bytes of the file, and those of them that are still to be read.
+  // Size of the file in bytes; left() is the part that is still to be read.
   std::uint64_t size() const { return file_.size(); }
 
   std::uint64_t left() const { return size() - position_; }
 
-  // Fills `to` with the next bytes. Throws kCorruptData where the file ends before or fails.
+  // Fills `to` with the next bytes. Throws kCorruptData if the file ends early or reading fails.
   void read(std::span<std::byte> to);
-  // Of all bytes that were read since the last call.
+  // The checksum of all bytes read since the last call.
   std::uint64_t take_checksum();
 
  private:
@@ -36,7 +35,7 @@ class CheckedReader {
 
   OpenFile file_;
   std::uint64_t position_ = 0;
-  std::uint64_t ahead_ = 0;  // Where the part ends that the system was asked to read.
+  std::uint64_t ahead_ = 0;  // End of the part that the system was asked to read ahead.
   Checksum sum_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// XXH64, a fast checksum against damage, not against an adversary
+// XXH64, a fast checksum against damage, not against adversaries
 // (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 
 #include <array>
@@ -16,7 +16,7 @@ class Checksum {
   explicit Checksum(std::uint64_t seed = 0);
 
   void add(std::span<const std::byte> bytes);
-  // Of all bytes added so far.
+  // The checksum of all bytes added so far.
   std::uint64_t value() const;
 
  private:

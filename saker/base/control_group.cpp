@@ -13,14 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a group's limit is: a folder for all groups, one of them, and the file's name.
+// The file of a group's limit: the root folder of all groups, the group, and the file's name.
 struct Place {
   fs::path root;
   fs::path group;
   std::string_view file;
 };
 
-// The place that a line "ID:CONTROLLERS:PATH" names; none where it is not about memory.
+// The place that a line "ID:CONTROLLERS:PATH" names; empty unless it is about memory.
 std::optional<Place> place_of(std::string_view line, const fs::path& root) {
   const auto first = line.find(':');
   const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
@@ -38,7 +38,7 @@ std::optional<Place> place_of(std::string_view line, const fs::path& root) {
              : std::optional(Place{root / "memory", group, "memory.limit_in_bytes"});
 }
 
-// Not a number, or no file: no limit.
+// No limit if the file is missing or holds no number.
 std::size_t limit_in(const fs::path& file) {
   std::ifstream in(file);
   std::uint64_t bytes = 0;
@@ -55,7 +55,7 @@ std::size_t group_memory_bytes(const fs::path& list, const fs::path& root) {
     if (!place) {
       continue;
     }
-    // In a container the path may be the host's: then only the outermost folder is there.
+    // In a container the path may be the host's: then only the outermost folder exists.
     for (fs::path group = place->group;; group = group.parent_path()) {
       result = std::min(result, limit_in(place->root / group / place->file));
       if (group.empty()) {

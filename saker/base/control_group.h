@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bounds that Linux's control groups, so containers too, set to a process. Source:
-// cgroups(7), versions 1 and 2.
+// Limits that Linux control groups, and so containers, set for a process. Source: cgroups(7),
+// versions 1 and 2.
 
 #include <cstddef>
 #include <filesystem>
 
 namespace saker {
 
-// The smallest memory limit of the groups in `list` (a /proc/PID/cgroup) and of those around them,
-// whose files are below `root`, in bytes; SIZE_MAX where there is none, or no such file.
+// The smallest memory limit, in bytes, of the groups in `list` (a /proc/PID/cgroup) and of their
+// parents, whose files are below `root`. SIZE_MAX without a limit or without such a file.
 std::size_t group_memory_bytes(
     const std::filesystem::path& list, const std::filesystem::path& root
 );

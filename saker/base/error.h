@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Typed errors. Everything that comes from outside (files, flags, requests) fails with one `Error`:
-// a code that programs can switch on and one line for people, "[where] what, got x, expected y".
+// Typed errors. All input from outside (files, flags, requests) fails with one `Error`. It has a
+// code that programs can switch on, and one line for people, "[where] what, got x, expected y".
 // `assert` is for our own invariants.
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ enum class ErrorCode : std::uint8_t {
   kInternal,         // Our bug.
 };
 
-// "invalid_argument", "not_found", ... as logs and JSON name the code.
+// The code's name in logs and JSON: "invalid_argument", "not_found", ...
 std::string_view error_code_name(ErrorCode code);
 
 class Error : public std::runtime_error {
@@ -39,7 +39,7 @@ class Error : public std::runtime_error {
 
   ErrorCode code() const { return code_; }
 
-  // Where in our sources the error was made; for logs of internal errors.
+  // The place in our sources that made the error; for logs of internal errors.
   const std::source_location& where() const { return where_; }
 
  private:

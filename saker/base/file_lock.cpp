@@ -21,11 +21,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Longer than any of our locks is held while all goes well.
+// Longer than any of our locks is held in normal operation.
 constexpr milliseconds kSilentWait{2000};
 constexpr milliseconds kLongestPause{50};
 
-// Waits for the lock as flock does, and says so where that takes long.
+// Waits for the lock as flock does, and logs a warning if that takes long.
 int lock_telling(int descriptor, const std::filesystem::path& path) {
   int operation = LOCK_EX | LOCK_NB;
   milliseconds waited{0};

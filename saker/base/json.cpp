@@ -23,9 +23,9 @@
 namespace saker {
 namespace {
 
-// Builds the tree from the parser's events and keeps the bounds. Members are appended without a
-// look-up, since one per member would make large objects quadratic; repeated keys are found by
-// sorting when the object ends.
+// Builds the tree from the parser's events and checks the limits. Members are appended without a
+// look-up, which would make large objects quadratic. Repeated keys are found by sorting when the
+// object ends.
 class TreeBuilder {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -49,7 +49,7 @@ class TreeBuilder {
     if (const Json* number = numbers_.find(text)) {
       return add(*number);
     }
-    // Beyond 64 bits the parser takes an integer for a float.
+    // The parser reports an integer beyond 64 bits as a float.
     const bool is_integer = text.find_first_of(".eE") == string_t::npos;
     return add(is_integer ? json_integer(text, what_) : Json(value));
   }
@@ -82,7 +82,7 @@ class TreeBuilder {
   bool parse_error(
       std::size_t position, const std::string& /*token*/, const nlohmann::json::exception& error
   ) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: reason"
+    // The message is "[json.exception.parse_error.101] parse error at line 1, column 2: reason".
     std::string_view text = error.what();
     const std::size_t bracket = text.find("] ");
     text.remove_prefix(bracket == std::string_view::npos ? 0 : bracket + 2);
@@ -90,8 +90,8 @@ class TreeBuilder {
       const std::size_t colon = text.find(": ");
       text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 2);
     }
-    // "...; last read: '<what the text holds>'; expected ...": a link may lead to any file, and its
-    // text is nobody's business.
+    // It goes on "...; last read: '<the text's content>'; expected ...". We remove the content: a
+    // link may lead to any file, whose text must not leak.
     std::string reason(text);
     const std::size_t held = reason.find("; last read: '");
     const std::size_t end = reason.rfind('\'');
@@ -123,7 +123,7 @@ class TreeBuilder {
         what_,
         kMaxJsonDepth
     );
-    // Parents do not grow while a child is open, so pointers to open values stay good.
+    // Parents do not grow while a child is open, so pointers to open values stay valid.
     open_.push_back(place(std::move(value)));
     return true;
   }
@@ -200,7 +200,7 @@ class TreeBuilder {
   std::size_t count_ = 0;
 };
 
-// The member, or null where it is absent or null. Throws when `object` is no object.
+// The member, or null if it is absent or null. Throws if `object` is no object.
 const Json* member(const Json& object, std::string_view key) {
   require(
       object.is_object(),
@@ -220,7 +220,7 @@ const Json* member(const Json& object, std::string_view key) {
   );
 }
 
-// The beginning of a number whose digits are many.
+// The beginning of a number with many digits.
 std::string cut(std::string_view digits) {
   constexpr std::size_t kShown = 40;
   return digits.size() <= kShown ? std::string(digits)
@@ -228,7 +228,7 @@ std::string cut(std::string_view digits) {
 }
 
 std::int64_t to_int(std::string_view key, const Json& value, std::string_view expected) {
-  // Above this a double no longer tells neighbouring integers apart.
+  // Above this a double can't tell neighbouring integers apart.
   constexpr double kExact = 9007199254740992.0;
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();
@@ -257,7 +257,7 @@ Json parse_json(std::string_view text, std::string_view what, RepeatedKeys repea
       text.size(),
       kMaxJsonBytes
   );
-  // The parser takes a NUL for the end of the text, and what follows would go unseen.
+  // The parser takes a NUL for the end of the text and would ignore the rest.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
     throw Error(

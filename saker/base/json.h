@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JSON from outside: bounded parsing and typed look-ups whose errors name the field, the value and
-// what was expected.
+// JSON from outside: bounded parsing, and typed look-ups whose errors name the field, the value and
+// the expected type.
 
 #include <nlohmann/json.hpp>
 
@@ -16,30 +16,30 @@ namespace saker {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes, nesting and values that we read at most.
+// Limits for JSON that we read: bytes, nesting depth, number of values.
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxJsonDepth = 200;
 inline constexpr std::size_t kMaxJsonValues = std::size_t{4} << 20;
 
-// What an object that repeats a key means.
+// How to read an object that repeats a key.
 enum class RepeatedKeys : std::uint8_t {
-  kLastWins,  // As Python reads it.
-  kRefuse,    // kCorruptData.
+  kLastWins,  // As Python does.
+  kRefuse,    // Throws kCorruptData.
 };
 
 // `what` names the source in messages. Throws kCorruptData with position and reason. Numbers are
-// Python's (json/json_numbers.h). Time and memory grow with the text's length only.
+// read as Python does (json/json_numbers.h). Time and memory are linear in the text's length.
 Json parse_json(
     std::string_view text, std::string_view what, RepeatedKeys repeated = RepeatedKeys::kLastWins
 );
-// Throws kNotFound, kInvalidArgument (no regular file) or kCorruptData.
+// Throws kNotFound, kInvalidArgument (not a regular file) or kCorruptData.
 Json read_json_file(const std::filesystem::path& path);
 
-// Whether the object has the key, with another value than null.
+// True if the object has the key with a value other than null.
 bool json_has(const Json& object, std::string_view key);
 
-// Typed members of an object; `fallback` where the key is absent or null. Throw kCorruptData
-// otherwise.
+// Typed members of an object; `fallback` if the key is absent or null. Throw kCorruptData for a
+// value of another type.
 std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback);
 double json_double(const Json& object, std::string_view key, double fallback);
 bool json_bool(const Json& object, std::string_view key, bool fallback);
@@ -50,7 +50,7 @@ std::int64_t json_int_in(
     const Json& object, std::string_view key, std::int64_t low, std::int64_t high
 );
 
-// A value as messages show it: short, one line.
+// A value for messages: short, one line.
 std::string describe_json(const Json& value);
 
 }  // namespace saker

@@ -63,7 +63,7 @@ std::vector<std::pair<std::int32_t, double>> top_tokens(
     std::span<const float> logits, int count, double log_sum
 ) {
   const std::size_t wanted = std::min(logits.size(), static_cast<std::size_t>(std::max(count, 0)));
-  // A heap whose front is the worst of the best so far.
+  // A heap whose front is the worst of the best ids so far.
   std::vector<Scored> heap;
   heap.reserve(wanted);
   const auto offer = [&](std::size_t i) {
@@ -80,7 +80,7 @@ std::vector<std::pair<std::int32_t, double>> top_tokens(
   };
   for (std::size_t first = 0; first < logits.size() && wanted > 0; first += kBlock) {
     const std::size_t size = std::min(kBlock, logits.size() - first);
-    // Most blocks hold nothing that could enter.
+    // Most blocks hold no id that could enter.
     if (heap.size() == wanted && max_logit(logits.subspan(first, size)) <= heap.front().logit) {
       continue;
     }

@@ -39,7 +39,7 @@ void advise(const std::byte* data, PageRange range, int advice) {
   if (range.length == 0) {
     return;
   }
-  // Only a hint: failure changes nothing that a caller sees.
+  // Only a hint: callers do not notice a failure.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
   ::madvise(const_cast<std::byte*>(data) + range.begin, range.length, advice);
 }
@@ -89,7 +89,7 @@ void MappedFile::release(std::size_t offset, std::size_t length) const {
   const std::size_t end = offset + std::min(length, size_ - offset);
   const std::size_t page = page_size();
   const std::size_t first = (offset + page - 1) / page * page;
-  // The file's last page ends with the file.
+  // The file's end also ends its last page.
   const std::size_t last = end == size_ ? end : end / page * page;
   advise(data_, {.begin = first, .length = last > first ? last - first : 0}, MADV_DONTNEED);
 }

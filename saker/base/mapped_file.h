@@ -2,10 +2,9 @@
 #pragma once
 
 // A regular file mapped read-only into memory, and bounded reading of small files. Mappings are
-// shared: whoever holds the pointer (or one aliased to its bytes) keeps the file mapped. Safe to
-// read from any thread. Where the file system has pages of 2 MB (ext4 from Linux 6.16 on, XFS),
-// what is not in memory yet comes in those. The file must not shrink while it is mapped: the system
-// then ends the program with SIGBUS.
+// shared: whoever holds the pointer (or one aliased to its bytes) keeps the file mapped. Any thread
+// may read. If the file system has 2 MB pages (ext4 from Linux 6.16 on, XFS), bytes are loaded in
+// those. The file must not shrink while it is mapped: the system then ends the program with SIGBUS.
 
 #include <cstddef>
 #include <filesystem>
@@ -17,7 +16,7 @@ namespace saker {
 
 class MappedFile {
  public:
-  // Throws kNotFound when the file is missing or unreadable, kInvalidArgument when it is no regular
+  // Throws kNotFound if the file is missing or unreadable, kInvalidArgument if it is not a regular
   // file.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
 
@@ -30,8 +29,8 @@ class MappedFile {
   // Empty for an empty file.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Gives the memory of the whole pages inside [offset, offset + length) back; a later read takes
-  // them from the file again.
+  // Frees the memory of the whole pages inside [offset, offset + length); a later read loads them
+  // again.
   void release(std::size_t offset, std::size_t length) const;
 
  private:

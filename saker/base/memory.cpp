@@ -43,7 +43,7 @@ std::size_t usable_memory_bytes() {
 
 bool keep_freed_memory([[maybe_unused]] int bytes) {
 #if defined(__GLIBC__)
-  // Heaps of further threads give back whatever they can, so there is one for all.
+  // Arenas of further threads return all the memory that they can, so we allow one for all.
   return mallopt(M_ARENA_MAX, 1) == 1 && mallopt(M_TRIM_THRESHOLD, bytes) == 1 &&
          mallopt(M_MMAP_THRESHOLD, bytes) == 1;
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The machine's memory, what this process uses of it, and errors for want of it.
+// The machine's memory, this process's use of it, and out-of-memory errors.
 
 #include <cstddef>
 #include <exception>
@@ -13,19 +13,18 @@ namespace saker {
 // The largest resident set so far, mapped file pages included, in bytes.
 std::size_t peak_memory_bytes();
 
-// What the machine has, or less where the process is in a container with a limit; SIZE_MAX where
-// neither says.
+// The machine's memory, or the container's limit if that is less. SIZE_MAX if neither is known.
 std::size_t usable_memory_bytes();
 
-// Lets the C library keep up to so much freed memory for what any thread allocates next. Else the
-// arrays of each pass are given back to the system, and come back page by page, cleared, in the
-// next one. For programs, before they start threads, since it holds for the whole process. Returns
-// whether there is such a setting (glibc).
+// Lets the C library keep up to `bytes` of freed memory for later allocations of any thread.
+// Without it, the arrays of each pass are returned to the system and come back in the next pass,
+// page by page and cleared. Applies to the whole process: call it before threads start. Returns
+// true if there is such a setting (glibc).
 bool keep_freed_memory(int bytes);
 
-// A line for people where the machine had no more memory (std::bad_alloc, a buffer's kCapacity, or
-// the same from a thread or allocator of MLX, which gives the text only) or no more threads to
-// give; none for other errors.
+// A line for people if memory or threads ran out, empty for other errors. Recognizes
+// std::bad_alloc, a buffer's kCapacity, and the texts of these errors from MLX's threads and
+// allocators.
 std::optional<std::string_view> out_of_memory_reason(const std::exception& error);
 
 }  // namespace saker

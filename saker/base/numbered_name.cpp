@@ -10,7 +10,7 @@
 namespace saker {
 namespace {
 
-// Up to five digits.
+// Parses up to five digits.
 std::optional<int> small_number(std::string_view digits) {
   constexpr std::size_t kMaxDigits = 5;
   const bool is_plain = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The descriptor of a regular file that is open for reading, closed at the end.
+// A regular file that is open for reading; the destructor closes it.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace saker {
 
 class OpenFile {
  public:
-  // Throws kNotFound when the file is missing or unreadable, kInvalidArgument when it is no regular
-  // file. Never waits, for the writer of a pipe either.
+  // Throws kNotFound if the file is missing or unreadable, kInvalidArgument if it is not a regular
+  // file. Never blocks, not even for the writer of a pipe.
   explicit OpenFile(const std::filesystem::path& path);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -19,7 +19,7 @@ class OpenFile {
 
   int descriptor() const { return descriptor_; }
 
-  // When it was opened.
+  // Its size when it was opened, in bytes.
   std::uintmax_t size() const { return size_; }
 
  private:

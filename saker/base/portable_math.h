@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// exp and log of doubles from IEEE additions, multiplications and one division only: the same bits
-// on every machine and with every C library, which sampled tokens depend on. Errors are below 2
-// units in the last place; loops over these functions vectorise. REQUIRES: round to nearest, no
-// contraction (-ffp-contract=off).
+// exp and log of doubles from IEEE additions, multiplications and one division only. They give the
+// same bits on every machine and with every C library, which sampled tokens depend on. Errors are
+// below 2 units in the last place; loops over these functions vectorise. REQUIRES: round to
+// nearest, no contraction (-ffp-contract=off).
 //
-// exp: x = n ln 2 + r, |r| <= ln 2 / 2, and the Taylor polynomial of degree 13. log: x = 2^e (1 +
-// f) with sqrt(1/2) <= 1 + f < sqrt(2), and 2 atanh(f / (2 + f)) by its series.
+//   exp   x = n ln 2 + r, |r| <= ln 2 / 2; the Taylor polynomial of degree 13
+//   log   x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); 2 atanh(f / (2 + f)) by its series
 
 #include <bit>
 #include <cstdint>
 
 namespace saker {
 
-// ln 2 as a sum: the high part has 21 zero bits at its end, so that n * kLn2High is exact for |n| <
-// 2^20.
+// ln 2 as a sum. The high part ends in 21 zero bits, so that n * kLn2High is exact for |n| < 2^20.
 inline constexpr double kLn2High = 0x1.62e42feep-1;
 inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
@@ -41,7 +40,7 @@ inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   p = p * r + 1.0;
   p = p * r + 1.0;
   const std::uint64_t power = (std::bit_cast<std::uint64_t>(shifted) + 1023U) << 52U;
-  // A mask and no branch, so that loops vectorise.
+  // A mask instead of a branch, so that loops vectorise.
   const std::uint64_t mask = 0U - static_cast<std::uint64_t>(x > -708.0);
   return std::bit_cast<double>(
       std::bit_cast<std::uint64_t>(p * std::bit_cast<double>(power)) & mask

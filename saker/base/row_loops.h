@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Loops over long rows, compiled for several instruction sets. All sets give the same bits, since
-// portable_exp and the order of additions are fixed; the best one runs.
+// Loops over long rows, compiled for several instruction sets; the best one runs. All give the same
+// bits, since portable_exp and the order of additions are fixed.
 
 #include <cstddef>
 

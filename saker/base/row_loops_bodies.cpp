@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kLanes = 16;
 
 float max(const float* x, std::size_t count) {
-  // Several vectors of lanes: one comparison waits for the one before.
+  // Several vectors of lanes, since each comparison waits for the one before.
   constexpr std::size_t kWide = 4 * kLanes;
   float best[kWide];
   for (std::size_t lane = 0; lane < kWide; ++lane) {
@@ -37,7 +37,7 @@ double exp_sum(const float* x, std::size_t count, double max) {
   double sums[kLanes] = {};
   double block[4 * kLanes];
   std::size_t i = 0;
-  // Exponentials apart from additions: both loops vectorise then.
+  // Exponentials and additions are separate loops, so that both vectorise.
   for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
     for (std::size_t j = 0; j < 4 * kLanes; ++j) {
       block[j] = portable_exp(static_cast<double>(x[i + j]) - max);

@@ -2,8 +2,8 @@
 #pragma once
 
 // A read-only tensor in host memory, usually a view into a mapped checkpoint file: dtype, shape and
-// bytes, row-major. No MLX: readers make it, kernels pack it. Copies are cheap and share the
-// memory; safe to read from any thread.
+// bytes, row-major. It does not use MLX: readers make it, kernels pack it. Copies are cheap and
+// share the memory. Any thread may read.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class DType : std::uint8_t {
   kUInt64,
   kFloat64,
   kBool,
-  kFloat8E4M3,  // Codes of checkpoints; nothing computes with them.
+  kFloat8E4M3,  // Codes of checkpoints; there is no arithmetic on them.
 };
 
 // Bytes of one element.
@@ -38,15 +38,15 @@ std::size_t dtype_size(DType dtype);
 // The name that safetensors files use: "F32", "BF16", "U32", ...
 std::string_view dtype_name(DType dtype);
 
-// That of a float, as configurations name it: "float32", "float16" or "bfloat16".
+// The name of a float type in configurations: "float32", "float16" or "bfloat16".
 std::string_view float_name(DType dtype);
 
 struct Tensor {
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> shape;
-  // First byte; keeps the mapping alive. Alignment is that of the file: read unaligned.
+  // First byte; keeps the mapping alive. Aligned as in the file: read unaligned.
   std::shared_ptr<const std::byte> data;
-  // Called when the bytes were copied elsewhere and the mapped pages may leave memory; may be
+  // Called once the bytes are copied elsewhere, so that the mapped pages may leave memory. May be
   // empty.
   std::function<void()> release;
 
@@ -56,7 +56,7 @@ struct Tensor {
   std::span<const std::byte> bytes() const { return {data.get(), nbytes()}; }
 };
 
-// Elements as float32 (float kinds only; throws kCorruptData otherwise).
+// Elements as float32. Throws kCorruptData for types that are not floats.
 std::vector<float> to_floats(const Tensor& tensor);
 
 }  // namespace saker

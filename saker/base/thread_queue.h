@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A queue between threads: any number of producers and consumers, first in, first out. After
-// `close` nothing enters and consumers get what is left, then nothing. All members may be called
-// from any thread.
+// A first-in, first-out queue between any number of producers and consumers. After `close` nothing
+// enters; consumers get the remaining values, then nothing. Any thread may call any member.
 
 #include <condition_variable>
 #include <deque>
@@ -16,7 +15,7 @@ namespace saker {
 template <typename T>
 class ThreadQueue {
  public:
-  // False when the queue is closed; then `value` was dropped.
+  // False if the queue is closed; `value` is then dropped.
   bool push(T value) {
     {
       const std::lock_guard lock(mutex_);
@@ -29,7 +28,7 @@ class ThreadQueue {
     return true;
   }
 
-  // Waits for a value; none once the queue is closed and empty.
+  // Waits for a value; empty once the queue is closed and has no more.
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return !values_.empty() || closed_; });
@@ -50,7 +49,7 @@ class ThreadQueue {
     ready_.notify_all();
   }
 
-  // The same, where nothing comes out after `last`.
+  // Closes the queue with `last` as its last value.
   void close_after(T last) {
     {
       const std::lock_guard lock(mutex_);

@@ -45,7 +45,7 @@ int fail(std::string_view message) {
   try {
     print_error(fmt::format("error: {}\n", printable_line(message)));
   } catch (const std::bad_alloc&) {
-    // No memory to put the line together: its pieces need none.
+    // There is no memory to join the line, but its pieces need none.
     for (const std::string_view piece : {std::string_view("error: "), message, {"\n"}}) {
       print_error(piece);
     }
@@ -53,7 +53,7 @@ int fail(std::string_view message) {
   return kFailure;
 }
 
-// Whose value it is that is wrong, where it was not typed.
+// The source of the invalid value, if it was not typed.
 std::string source_of(const std::vector<TakenDefault>& defaults, const CLI::ParseError& error) {
   for (const TakenDefault& taken : defaults) {
     const std::string name = shown_name(*taken.option);
@@ -64,7 +64,8 @@ std::string source_of(const std::vector<TakenDefault>& defaults, const CLI::Pars
   return {};
 }
 
-// Of the user's file and the environment. Help needs neither, and comes also where they are wrong.
+// Takes defaults from the environment and the user's file. Help needs neither, and works if they
+// are invalid.
 std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
   if (line.command == &app || line.has(line.command->get_help_ptr())) {
     return {};
@@ -78,7 +79,7 @@ std::vector<TakenDefault> take_defaults(const CLI::App& app, TypedLine& line) {
   );
 }
 
-// A forgotten MODEL: answers of the bundled one would surprise.
+// Tells about a forgotten MODEL: answers of the bundled one would surprise.
 void tell_of_demo(const CLI::App& command) {
   const CLI::Option* model = command.get_option_no_throw("MODEL");
   if (model != nullptr && model->count() == 0 && !model->get_required()) {
@@ -89,7 +90,7 @@ void tell_of_demo(const CLI::App& command) {
   }
 }
 
-// Help and version when the command line asked for them, else what is wrong with it.
+// Prints help or version if the command line asked for them, else the error.
 int explain(
     const CLI::App& app,
     const TypedLine& line,
@@ -106,7 +107,7 @@ int explain(
   return kWrongUsage;
 }
 
-// Whether the command that was given, or one below it, has its work on a GPU.
+// True if the given command, or one below it, runs on a GPU.
 bool is_for_gpu(const CLI::App& command) {
   const CLI::Option* device = command.get_option_no_throw("--device");
   return (device != nullptr && device->as<std::string>() == "gpu") ||
@@ -115,10 +116,10 @@ bool is_for_gpu(const CLI::App& command) {
          });
 }
 
-// Before there are threads. A GPU is fed from several that allocate and free small arrays all the
-// time; with one heap for all they wait for each other.
+// Call before threads start. Not for a GPU: several threads feed it and allocate and free small
+// arrays all the time, and would wait for each other on one heap.
 void keep_memory(const CLI::App& app) {
-  constexpr int kKeptBytes = 512 << 20;  // The logits of a pass of 512 rows are 300 MB.
+  constexpr int kKeptBytes = 512 << 20;  // The logits of a pass of 512 tokens are 300 MB.
   if (!is_for_gpu(app)) {
     keep_freed_memory(kKeptBytes);
   }
@@ -152,7 +153,7 @@ int run_command(int argc, char** argv) {
   }
 }
 
-// What is wrong, of errors that are not ours. Needs no memory where that is what lacks.
+// Reports an exception that is not an Error. Needs no memory if memory ran out.
 int fail_by(const std::exception& error) {
   if (const auto what = out_of_memory_reason(error)) {
     return fail(*what);

@@ -41,7 +41,7 @@ int run_save(const SaveArgs& args) {
   } else {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
-  request.max_tokens = 1;  // Chosen, but its row is never run.
+  request.max_tokens = 1;  // It is chosen, but never run.
   request.adapter = args.adapter;
   request.adapter_scale = args.adapter_scale;
   request.max_kv_size = args.max_kv_size;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The commands. Each `add_*` adds one to the program; when the command line chose it, `action`
-// becomes what runs it and gives the exit code. Failures are thrown as saker::Error.
+// The commands. Each `add_*` adds one to the program. If the command line chooses it, `action`
+// becomes the function that runs it and returns the exit code. Failures are thrown as saker::Error.
 
 #include <CLI/CLI.hpp>
 

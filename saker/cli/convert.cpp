@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker convert`: a model quantized, dequantized or in another dtype; an adapter of PEFT as one
-// that mlx-lm reads, or with its base as a model; noise in an adapter's shape as one of PEFT.
+// `saker convert`: quantizes, dequantizes or changes the dtype of a model; converts an adapter of
+// PEFT to mlx-lm's form, or fuses it with its base; makes noise in an adapter's shape, as PEFT's.
 #include "saker/adapters/adapter_cache.h"
 #include "saker/adapters/adapter_source.h"
 #include "saker/adapters/fuse.h"
@@ -92,7 +92,7 @@ void print_left_out(const adapters::ConversionReport& report) {
   }
 }
 
-// Into the cache; prints the folder.
+// Converts into the cache; prints the folder.
 int run_cached_adapter(const ConvertArgs& args) {
   const auto cached = adapters::cached_adapter(
       args.adapter, args.sway_cache ? adapters::AdapterCache::kSway : adapters::AdapterCache::kSaker

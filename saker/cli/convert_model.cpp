@@ -34,7 +34,7 @@ load::ConvertOptions options_with_draft(const ConvertModelArgs& args) {
   return options;
 }
 
-// The model's folder; sets the draft's.
+// Returns the model's folder; sets the draft's in `options`.
 std::filesystem::path read_modelfile(const std::string& path, load::ConvertOptions& options) {
   auto file = load::read_modelfile(path);
   for (const std::string& instruction : file.ignored) {
@@ -82,7 +82,7 @@ void print_report(const load::ConvertReport& report, const std::string& target, 
   ));
 }
 
-// The draft, or the file that names it.
+// Adds the draft, and the file that names it.
 std::vector<CLI::Option*> add_draft_options(CLI::App& command, ConvertModelArgs& args) {
   auto* draft = command.add_option(
       "--draft", args.draft, "A draft of the model, which goes to DST/draft and is used from there"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The part of `saker convert` that writes a model from another one.
+// The part of `saker convert` that writes a model.
 
 #include "saker/load/convert/convert_model.h"
 
@@ -13,33 +13,33 @@
 namespace saker::cli {
 
 struct ConvertModelArgs {
-  int bits = 0;  // 0: the mode's default, here and below.
+  int bits = 0;  // 0: the mode's default, also below.
   int group_size = 0;
   std::string mode;  // Empty: not given.
   std::string recipe;
   std::vector<std::string> rules;
   std::string dtype;
-  bool quantize = false;  // Also where no format is given.
+  bool quantize = false;  // Set even without a format.
   bool dequantize = false;
-  std::string modelfile;  // That names the model, and maybe its draft; empty: none.
+  std::string modelfile;  // Names the model and maybe its draft; empty: none.
   std::string draft;      // Empty: none.
   int draft_bits = 0;
   int draft_group_size = 0;
   std::string draft_mode;
 };
 
-// What the options ask for, without a draft.
+// The conversion that the options ask for, without a draft.
 load::ConvertOptions convert_options(const ConvertModelArgs& args);
 
-// Add the options that say what becomes of the weights, and of a draft's; the first returns them.
+// Add the options for the format of the weights, and of a draft's; the first returns them.
 std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs& args);
 void add_draft_format_options(CLI::App& command, ConvertModelArgs& args);
 
-// Adds these, the draft and the Modelfile; returns them, so that others can exclude
+// Adds the format options, the draft and the Modelfile; returns them, so that others can exclude
 // them.
 std::vector<CLI::Option*> add_weight_options(CLI::App& command, ConvertModelArgs& args);
 
-// Prints what was done and gives the exit code. `source` is empty with a Modelfile.
+// Prints the result and returns the exit code. `source` is empty with a Modelfile.
 int run_convert_model(
     const ConvertModelArgs& args, const std::string& source, const std::string& target, bool json
 );

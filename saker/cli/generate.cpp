@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker generate`: one prompt, or the records of a JSON lines file together.
+// `saker generate`: one prompt, or all records of a JSON lines file together.
 #include "saker/base/error.h"
 #include "saker/cli/command.h"
 #include "saker/cli/generate_records.h"

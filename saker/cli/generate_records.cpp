@@ -23,7 +23,7 @@
 namespace saker::cli {
 namespace {
 
-// Records read ahead of the oldest unanswered one, per place in the batch: keeps the batch full
+// Records to read ahead of the oldest unanswered one, per place in the batch: keeps the batch full
 // behind a long answer.
 constexpr std::size_t kReadAhead = 8;
 
@@ -38,7 +38,7 @@ class RecordsRunner {
   RecordsRunner(engine::Engine& engine, const RecordsRun& run)
       : engine_(engine), run_(run), lines_(run.file) {}
 
-  // Requests still running use this object: ends them before it goes.
+  // Ends requests that still use this object.
   ~RecordsRunner() {
     for (const std::uint64_t id : ids_) {
       engine_.cancel(id);
@@ -81,7 +81,7 @@ class RecordsRunner {
   }
 
  private:
-  // False at the end of the file.
+  // Starts the next record's request; false at the end of the file.
   bool start_next() {
     const std::optional<std::string> line = lines_.next();
     if (!line) {
@@ -98,7 +98,7 @@ class RecordsRunner {
     } catch (const Error& error) {
       fail(*pending, error);
     } catch (const std::bad_alloc& error) {
-      // A smaller record may find room.
+      // A smaller record may still fit.
       fail(*pending, Error(ErrorCode::kCapacity, std::string(*out_of_memory_reason(error))));
     }
     return true;

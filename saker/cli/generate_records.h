@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Many requests from a JSON lines file, run together and answered one JSON object a line in input
-// order.
+// Runs many requests of a JSON lines file together. Answers are JSON objects, one per line, in
+// input order.
 
 #include "saker/base/json.h"
 #include "saker/engine/engine.h"
@@ -14,21 +14,21 @@ namespace saker::cli {
 
 struct ChatOptions {
   bool enabled = false;
-  Json opening = Json::array();  // The messages before the prompt.
+  Json opening = Json::array();  // Messages before the prompt.
 };
 
-// Turns a text prompt into chat messages when the options say so.
+// Turns a text prompt into chat messages if the options say so.
 void as_chat(engine::GenerateRequest& request, const ChatOptions& chat);
 
 struct RecordsRun {
   std::filesystem::path file;
-  engine::GenerateRequest defaults;  // What the command line gave; records override it.
+  engine::GenerateRequest defaults;  // The command line's; records override them.
   ChatOptions chat;
   int batch = 8;
 };
 
-// A record that fails is answered by {"id", "error"} and the others go on; then throws, counting
-// the failures.
+// A failed record is answered by {"id", "error"}, and the others go on. Then throws an error with
+// the number of failures.
 int generate_records(engine::Engine& engine, const RecordsRun& run);
 
 }  // namespace saker::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker inspect`: what a model, adapter or tensor file holds, and whether we can run it.
+// `saker inspect`: the content of a model, adapter or tensor file, and whether we can run it.
 #include "saker/load/inspect/inspect.h"
 
 #include "saker/adapters/adapter_source.h"
@@ -34,7 +34,7 @@ struct InspectArgs {
   bool json = false;
 };
 
-// Whether we can apply it to the base that it was made for.
+// Checks that we can apply the adapter to its base.
 void check_adapter(const std::filesystem::path& dir, load::Inspection& inspection) {
   try {
     adapters::read_adapter(dir);
@@ -44,8 +44,8 @@ void check_adapter(const std::filesystem::path& dir, load::Inspection& inspectio
   }
 }
 
-// What is not here and may be on the hub: names without an owner are mostly folders that are not
-// there.
+// A model that is not here and may be on the hub. Names without an owner are mostly missing
+// folders.
 std::optional<hub::ModelName> remote_model(const std::string& path) {
   auto name = load::find_named_model(path) ? std::nullopt : hub::missing_model(path);
   return name && name->repo.find('/') != std::string::npos ? std::move(name) : std::nullopt;
@@ -58,7 +58,7 @@ int run_inspect(const InspectArgs& args) {
     print(args.json ? remote_json(remote) : remote_text(remote));
     return 0;
   }
-  // A file is looked at as it is; anything else may also be a repo id or, when absent, the demo
+  // A file is inspected as it is. Anything else may also be a repo id or, if absent, the demo
   // model.
   std::error_code ignored;
   const bool is_file = std::filesystem::is_regular_file(args.path, ignored);

@@ -68,7 +68,7 @@ void InterruptWatcher::end_by(int signal) {
   if (last_) {
     last_();
   }
-  // Blocked in all threads but taken out of the block in this one.
+  // The signal is blocked in all threads; only this one unblocks it.
   ::signal(signal, SIG_DFL);
   sigset_t signals;
   sigemptyset(&signals);

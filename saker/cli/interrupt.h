@@ -3,10 +3,10 @@
 
 // Turns Ctrl-C (SIGINT) into a call instead of the program's end.
 //
-// While an object lives, SIGINT is blocked in the thread that made it and in threads started
-// afterwards; a thread of its own waits for the signal and calls the current handler. Make it
-// before the engine. Signals that the program was started to ignore stay ignored, as `nohup` and
-// shells' background jobs ask.
+// While an object lives, SIGINT is blocked in the thread that made it and in threads started later.
+// A thread of its own waits for the signal and calls the current handler. Make it before the
+// engine. Signals that the program inherited as ignored stay ignored, as `nohup` and shells'
+// background jobs need.
 
 #include <signal.h>
 
@@ -19,7 +19,7 @@ namespace saker::cli {
 
 enum class WatchedSignals : std::uint8_t {
   kInterrupt,
-  kAllEnds,  // SIGTERM and SIGHUP too: for work that must be taken back.
+  kAllEnds,  // Also SIGTERM and SIGHUP: for work that must be undone.
 };
 
 class InterruptWatcher {
@@ -29,21 +29,22 @@ class InterruptWatcher {
   InterruptWatcher(const InterruptWatcher&) = delete;
   InterruptWatcher& operator=(const InterruptWatcher&) = delete;
 
-  // What Ctrl-C does from now on; empty: nothing. The handler runs on the watcher's thread.
+  // Sets the handler of Ctrl-C; empty: does nothing. It runs on the watcher's thread.
   void set_handler(std::function<void()> handler);
 
-  // Ctrl-C ends the program from now on, as without a watcher; not where a line editor reads keys
-  // itself, which would leave the terminal as it set it.
+  // From now on Ctrl-C ends the program, as without a watcher. Not for a line editor that reads
+  // keys itself: it would leave the terminal in its mode.
   void end_program();
 
-  // Called first whenever a signal ends the program here: SIGTERM and SIGHUP end it then, too.
+  // Called before a signal ends the program here; SIGTERM and SIGHUP then end it through the
+  // watcher too.
   void before_end(std::function<void()> last);
 
  private:
   void watch();
   void end_by(int signal);
 
-  sigset_t signals_;  // And SIGUSR1, which ends the watcher.
+  sigset_t signals_;  // Includes SIGUSR1, which ends the watcher.
   std::mutex mutex_;
   std::function<void()> handler_;
   std::function<void()> last_;

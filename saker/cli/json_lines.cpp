@@ -21,7 +21,7 @@
 namespace saker::cli {
 namespace {
 
-// Small enough to stay in a core's cache until its lines are taken.
+// Small enough to stay in a core's cache until its lines are consumed.
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 
 bool is_folder(int descriptor) {
@@ -87,7 +87,7 @@ std::optional<std::string> JsonLines::take_line() {
     const std::size_t end = rest_.find('\n');
     const std::string_view piece = rest_.substr(0, end);
     if (piece.size() > kMaxTextBytes - line.size()) {
-      throw Error(  // `require` would make the place's text for each piece.
+      throw Error(  // `require` would build the place's text for each piece.
           ErrorCode::kInvalidArgument,
           fmt::format(
               "{}: line is longer than the {} MiB that are read at most",

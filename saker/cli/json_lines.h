@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JSON lines files: one record a line, blank lines skipped, lines bounded. Pipes and devices are
-// read too, as they come.
+// Reads JSON lines: one record per line; blank lines are skipped, and the length of a line is
+// limited. Pipes and devices are read as data arrives.
 
 #include "saker/base/error.h"
 #include "saker/base/json.h"
@@ -25,8 +25,8 @@ class JsonLines {
   JsonLines& operator=(const JsonLines&) = delete;
   ~JsonLines();
 
-  // The next record's text; none at the end. Throws kInvalidArgument for a line above the bound,
-  // kNotFound when reading fails.
+  // The next record's text; empty at the end. Throws kInvalidArgument for a line above the limit,
+  // kNotFound if reading fails.
   std::optional<std::string> next();
 
   // "FILE:LINE" of the last record.
@@ -38,15 +38,15 @@ class JsonLines {
   std::uint64_t position() const { return position_; }
 
  private:
-  // Whether there are bytes that were read and not taken yet; reads more where there are none.
+  // True if there are unread bytes in the buffer, or if reading gave more.
   bool fill();
-  // The next line without its end; none at the end of the file.
+  // The next line without its end; empty at the end of the file.
   std::optional<std::string> take_line();
 
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::unique_ptr<char[]> buffer_;
-  std::string_view rest_;  // Of the buffer.
+  std::string_view rest_;  // Unread part of the buffer.
   int line_ = 0;
   std::uint64_t position_ = 0;
 };
@@ -54,7 +54,7 @@ class JsonLines {
 // The answer to a record that failed: {"id", "error": {"code", "message"}}.
 Json record_error(const Json& id, const Error& error);
 
-// `answer` with the record's id, when it has one, in front.
+// `answer` with the record's id, if it has one, in front.
 Json with_id(const Json& id, const Json& answer);
 
 }  // namespace saker::cli

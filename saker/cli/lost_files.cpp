@@ -14,10 +14,10 @@
 namespace saker::cli {
 namespace {
 
-// A handler of signals may call neither the allocator nor the C library's streams: all of this
-// works on memory of its own with the system's calls.
+// A signal handler may call neither the allocator nor the C library's streams: this code uses only
+// its own memory and system calls.
 
-// A line of /proc/self/maps holds a path of at most 4096 bytes, each at most four long.
+// A line of /proc/self/maps has a path of at most 4096 bytes, each shown as at most four.
 constexpr std::size_t kLine = 20480;
 
 struct Line {
@@ -63,7 +63,7 @@ std::uintptr_t take_hexadecimal(std::string_view& text) {
   return number;
 }
 
-// "begin-end flags offset device inode   path"; empty unless the address lies there.
+// The path in "begin-end flags offset device inode   path"; empty if `address` is not in the range.
 std::string_view path_of(std::string_view line, std::uintptr_t address) {
   const std::uintptr_t begin = take_hexadecimal(line);
   line.remove_prefix(line.empty() ? 0 : 1);
@@ -75,7 +75,7 @@ std::string_view path_of(std::string_view line, std::uintptr_t address) {
   return slash == std::string_view::npos ? std::string_view() : line.substr(slash);
 }
 
-// The file that is mapped there; empty: none.
+// The file mapped at `address`; empty: none.
 std::string_view mapped_path(std::uintptr_t address) {
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (maps < 0) {
@@ -99,7 +99,7 @@ std::string_view mapped_path(std::uintptr_t address) {
   return path;
 }
 
-// Terminals obey control characters, those above 0x7f too.
+// Terminals obey control characters, also those above 0x7f.
 void add_printable(Line& line, std::string_view text) {
   bool after_c2 = false;
   for (const char c : text) {
@@ -113,11 +113,11 @@ void add_printable(Line& line, std::string_view text) {
 void tell_lost_file(int /*signal*/, siginfo_t* info, void* /*context*/) {
   static std::atomic_flag is_told = ATOMIC_FLAG_INIT;
   while (is_told.test_and_set()) {
-    ::pause();  // Another thread tells it, and ends the program.
+    ::pause();  // Another thread reports and ends the program.
   }
   const std::string_view path = mapped_path(reinterpret_cast<std::uintptr_t>(info->si_addr));
   if (path.empty()) {
-    ::signal(SIGBUS, SIG_DFL);  // No file's fault; the instruction fails again.
+    ::signal(SIGBUS, SIG_DFL);  // Not about a file: the instruction fails again.
     return;
   }
   Line& line = message();
@@ -127,7 +127,7 @@ void tell_lost_file(int /*signal*/, siginfo_t* info, void* /*context*/) {
       "': cannot be read any more: it was cut short or written over while it was in use, or its "
       "disk fails; files are replaced by renaming others to their names\n"
   );
-  // Nobody is left to tell where standard error takes no more.
+  // If standard error takes no more, nobody can be told.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.text.data(), line.size);
   ::_exit(1);
 }

@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxTokens = 1 << 20;
-// Loads that end sooner show no bar.
+// Loads that are faster show no bar.
 constexpr auto kQuietLoad = std::chrono::milliseconds(500);
 
-// "1048576", "512M", "2GB", "off".
+// Parses "1048576", "512M", "2GB" or "off".
 std::size_t parse_size(const std::string& flag, std::string text) {
   if (text == "off") {
     return 0;
@@ -32,7 +32,7 @@ std::size_t parse_size(const std::string& flag, std::string text) {
     try {
       return CLI::AsSizeValue(false)(text).empty();
     } catch (const CLI::ValidationError&) {
-      return false;  // Of a unit that is none.
+      return false;  // Not a unit.
     }
   };
   std::int64_t bytes = -1;

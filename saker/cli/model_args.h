@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The MODEL argument and the options of how it runs, shared by all commands that load one.
+// The MODEL argument and the options to run it, shared by all commands that load a model.
 
 #include "saker/engine/engine.h"
 
@@ -14,20 +14,20 @@
 namespace saker::cli {
 
 struct ModelArgs {
-  std::string model;    // Directory, hub repo id, or empty: the bundled demo model.
-  std::string draft;    // The same of a draft; "none"; empty: the one in the model's folder.
-  bool drafts = false;  // Whether the command drafts.
+  std::string model;    // A folder, hub repo id, or empty: the bundled demo model.
+  std::string draft;    // As `model`, or "none"; empty: the model folder's own draft.
+  bool drafts = false;  // The command drafts.
   engine::EngineOptions engine;
 };
 
-// Adds the MODEL positional alone: for commands that read only tokenizer files.
+// Adds only the MODEL positional: for commands that read only tokenizer files.
 void add_model_positional(CLI::App& command, std::string& model);
 // Adds MODEL, --threads, --device and --prefill-step.
 void add_model_args(CLI::App& command, ModelArgs& args);
 
 // Adds --fast-prefill: for commands that generate.
 void add_fast_prefill(CLI::App& command, ModelArgs& args);
-// For options that name a file or folder: refuses an empty name, which is mostly a variable that is
+// For options that name a file or folder: refuses an empty name, usually from a variable that is
 // not set.
 const CLI::Validator& a_name();
 // Adds --kv-bits: for commands without request fields.
@@ -36,15 +36,15 @@ void add_kv_bits(CLI::App& command, int& bits);
 void add_adapter_args(CLI::App& command, std::string& adapter, double& scale);
 // Adds --draft.
 void add_draft_args(CLI::App& command, ModelArgs& args);
-// Adds the options of the rows that requests share.
+// Adds the options of the prefix cache.
 void add_prefix_cache_args(CLI::App& command, ModelArgs& args);
 
-// Loads the model, with a progress bar when that takes a while; prints its warnings on stderr.
+// Loads the model, with a progress bar if that takes a while; prints its warnings on stderr.
 // `adapter`: see EngineOptions.
 std::unique_ptr<engine::Engine> load_engine(
     const ModelArgs& args, const std::filesystem::path& adapter = {}
 );
-// The adapter where its whole change is asked for, else none.
+// The adapter if it applies at full strength, else empty.
 std::filesystem::path whole_adapter(const std::filesystem::path& adapter, double scale);
 
 }  // namespace saker::cli

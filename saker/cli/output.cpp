@@ -55,7 +55,7 @@ void write_out(std::string_view text) {
   require(written, ErrorCode::kInternal, "standard output takes no more: {}", std::strerror(errno));
 }
 
-// Line breaks stay, all else is printable.
+// Makes all but line breaks printable.
 std::string printable_error(std::string_view text) {
   std::string lines;
   while (!text.empty()) {
@@ -95,7 +95,7 @@ void print_error(std::string_view text) {
     lines = printable_error(text);
     text = lines;
   } catch (const std::bad_alloc&) {
-    // As it is: an `Error` has made its message printable already.
+    // Unchanged: an `Error` has already made its message printable.
   }
   std::fwrite(text.data(), 1, text.size(), stderr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A progress bar on stderr; shows nothing when stderr is no terminal. One thread at a time.
+// A progress bar on stderr; shows nothing if stderr is no terminal. One thread at a time.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace saker::cli {
 
 class Progress {
  public:
-  enum class Unit : std::uint8_t { kPieces, kBytes, kWeights };  // As Rust has them.
+  enum class Unit : std::uint8_t { kPieces, kBytes, kWeights };  // Values as in Rust.
 
   Progress(std::uint64_t total, std::string_view label, Unit unit = Unit::kPieces);
 

@@ -27,14 +27,14 @@
 namespace saker::cli {
 namespace {
 
-// "--max-tokens".
+// The flag of a field: "--max-tokens".
 std::string flag_of(const RequestField& field) {
   std::string flag = "--" + std::string(field.name);
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
 }
 
-// With a letter and an alias, as in "-n,--max-tokens" and "--temp,--temperature".
+// With letter and alias, as in "-n,--max-tokens" and "--temp,--temperature".
 std::string names_of(const RequestField& field) {
   std::string names = (field.name == "max_tokens" ? "-n," : "") + flag_of(field);
   if (!field.alias.empty()) {
@@ -67,7 +67,7 @@ std::optional<Integer> whole_number(std::string_view text) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// In base 10; signed or not, as JSON has them.
+// Parses a decimal integer, signed or not, as JSON does.
 Json parse_integer(const std::string& flag, const std::string& text, std::string_view expected) {
   if (const auto number = whole_number<std::uint64_t>(text)) {
     return *number;
@@ -115,7 +115,7 @@ struct FieldGroup {
   std::string_view group;
 };
 
-// The groups of help; what is not here samples, in ways that few need.
+// Groups of the help; fields that are missing here are rarely used sampling options.
 constexpr FieldGroup kGroups[] = {
     {"max_tokens", "Answer"},     {"stop", "Answer"},       {"ignore_eos", "Answer"},
     {"min_tokens", "Answer"},     {"logprobs", "Answer"},   {"think", "Prompt"},
@@ -139,7 +139,7 @@ std::string_view group_of(std::string_view field) {
   return "More sampling";
 }
 
-// Adds the option with `parse`, which makes its value of its text.
+// Adds the option; `parse` converts its text to its value.
 CLI::Option* add_parsed(
     CLI::App& command,
     const RequestField& field,

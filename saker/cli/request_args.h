@@ -22,22 +22,22 @@ class RequestArgs {
   // REQUIRES: *this outlives the parsing of `command`.
   void add_to(CLI::App& command);
 
-  // Throws CLI::ValidationError for values that no model takes. To be called when the command line
-  // is read.
+  // Throws CLI::ValidationError for values that are invalid for every model. Call it when the
+  // command line is read.
   void check() const;
 
-  // Sets what the model's settings say, then what the command line gave, nothing else; a seed is
-  // drawn when neither gives one.
+  // Sets the model's defaults, then the command line's options, and nothing else. Draws a seed if
+  // neither gives one.
   void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
 
-  // Whether the command line gave this one.
+  // True if the command line gave this field.
   bool gives(std::string_view field) const;
 
-  // Warns of options of the command line that change nothing with this model.
+  // Warns about command-line options that have no effect with this model.
   void warn(const engine::Engine& engine) const;
 
-  // The adapter of the command line, else of the model's settings, where its whole change is asked
-  // for; empty: none.
+  // The adapter of the command line, else the model's default, if it applies at full strength;
+  // otherwise empty.
   std::filesystem::path whole_adapter(const ModelDefaults& defaults) const;
 
  private:

@@ -36,9 +36,9 @@ int as_int(const Json& value, std::string_view name) {
   return static_cast<int>(value.get<std::int64_t>());
 }
 
-// JSON has one kind of number: 2.0 and 1e2 are integers, too. Anything else stays as it is.
+// JSON has one kind of number: 2.0 and 1e2 count as integers. Other values are unchanged.
 Json as_whole(const Json& value) {
-  constexpr double kExact = 9007199254740992.0;  // Doubles tell integers apart up to here.
+  constexpr double kExact = 9007199254740992.0;  // Above this doubles can't tell integers apart.
   if (!value.is_number_float()) {
     return value;
   }
@@ -52,7 +52,7 @@ void set_number(GenerateRequest& request, const Json& value) {
   request.sampling.*member = value.get<double>();
 }
 
-// Of the option that `set` sets.
+// The name of the option that `set` sets.
 std::string_view name_of(void (*set)(GenerateRequest&, const Json&)) {
   return std::ranges::find(request_fields(), set, &RequestField::set)->name;
 }
@@ -138,7 +138,7 @@ void set_max_tokens(GenerateRequest& request, const Json& value) {
   );
 }
 
-// None are what is not asked for.
+// 0 means that none are asked for.
 void set_logprobs(GenerateRequest& request, const Json& value) {
   request.logprobs = as_int(value, "logprobs");
   require(
@@ -153,7 +153,7 @@ void set_thinking(GenerateRequest& request, const Json& value) {
   request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
-// "auto" is the default.
+// The default is "auto".
 void set_draft_depth(GenerateRequest& request, const Json& value) {
   request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
   require(
@@ -306,7 +306,7 @@ constexpr RequestField kFields[] = {
      "chat_template_kwargs"},
 };
 
-// None when no field has this name or alias.
+// Null if no field has this name or alias.
 const RequestField* find_field(std::string_view key) {
   for (const RequestField& field : kFields) {
     if (key == field.name || (key == field.alias && !key.empty())) {
@@ -316,7 +316,7 @@ const RequestField* find_field(std::string_view key) {
   return nullptr;
 }
 
-// The value in the kind's type, where it has one.
+// Converts the value to the kind's type, if it can.
 Json in_kind(const Json& value, Kind kind) {
   if (kind == Kind::kSwitch && (value == "on" || value == "off")) {
     return value == "on";
@@ -384,7 +384,7 @@ std::vector<std::int32_t> json_tokens(const Json& value) {
 
 constexpr std::string_view kPromptKeys[] = {"prompt", "tokens", "messages", "tools"};
 
-// Prompts have types of their own; true when `key` is one. Null is none.
+// Prompts have types of their own; true if `key` is one. Null counts as absent.
 bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& request) {
   if (std::ranges::find(kPromptKeys, key) == std::end(kPromptKeys)) {
     return false;

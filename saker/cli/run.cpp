@@ -35,7 +35,7 @@ struct RunArgs {
   std::string system;
 };
 
-// Standard input as one question, without the line ends behind it.
+// Standard input as one question, without trailing line ends.
 std::string piped_question() {
   std::string text = read_stdin();
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
@@ -44,7 +44,8 @@ std::string piped_question() {
   return text;
 }
 
-// With what the command line says; of another model than it names, without its draft and adapter.
+// Loads the model with the command line's options; if it is another model than they name, without
+// their draft and adapter.
 ChatModel load_chat_model(const RunArgs& args, const std::optional<std::string>& other) {
   ModelArgs model_args = args.model;
   if (other) {
@@ -100,7 +101,7 @@ int run_chat(const RunArgs& args) {
         chat, [&args](const std::string& name) { return load_chat_model(args, name); }, watcher
     );
   }
-  static_cast<void>(load::resolve_model(args.model.model));  // A wrong name is said first.
+  static_cast<void>(load::resolve_model(args.model.model));  // Reports a wrong name first.
   const std::string question = args.prompt ? *args.prompt : piped_question();
   require(!question.empty(), ErrorCode::kInvalidArgument, "the question is empty");
   Chat chat(load_chat_model(args, std::nullopt));

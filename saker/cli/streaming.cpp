@@ -22,7 +22,7 @@
 namespace saker::cli {
 namespace {
 
-// Prompts shorter than this show no progress bar.
+// Shorter prompts show no progress bar.
 constexpr int kLongPrompt = 2048;
 
 constexpr auto kWait = std::chrono::milliseconds(100);
@@ -34,7 +34,7 @@ struct Piece {
   std::string text;
 };
 
-// What the engine's thread has reported and the waiting thread has not yet taken.
+// Reports of the engine's thread that the waiting thread has not taken yet.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
@@ -87,7 +87,7 @@ engine::EventHandler deliver_to(Mailbox& mailbox, const StreamHooks& hooks) {
   return handler;
 }
 
-// What hooks don't show by themselves: how far a long prompt is.
+// Shows the progress of a long prompt if no hook does.
 class PromptBar {
  public:
   void show(std::pair<int, int> prompt, bool has_text) {
@@ -121,7 +121,7 @@ void show_piece(const Piece& piece, const StreamHooks& hooks) {
   }
 }
 
-// Shows pieces until the request has ended; the first failure to show one is thrown after that.
+// Shows pieces until the request has ended; then throws the first error of showing one.
 void show_until_end(
     Mailbox& mailbox, engine::Engine& engine, std::uint64_t id, const StreamHooks& hooks
 ) {

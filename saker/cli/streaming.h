@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One request run to its end with its text shown as it comes.
+// Runs one request to its end and shows its text as it comes.
 
 #include "saker/engine/engine.h"
 
@@ -12,26 +12,26 @@
 namespace saker::cli {
 
 struct StreamHooks {
-  // All may be empty, and are called on the waiting thread.
+  // All may be empty. They are called on the waiting thread.
   std::function<void(std::string_view piece)> on_text = {};
-  // The same text of a chat's answer in two, see engine::EventHandler.
+  // The text of a chat's answer in two parts, see engine::EventHandler.
   std::function<void(std::string_view piece)> on_reasoning = {};
   std::function<void(std::string_view piece)> on_content = {};
   std::function<void(std::uint64_t id)> on_started = {};  // The request's id, for cancelling.
-  // Ten times a second while no text comes: rows of the prompt that were run, of how many. Without
-  // it a long prompt shows a progress bar.
+  // Called ten times a second while no text comes: rows of the prompt that have run, and all rows.
+  // Without this hook a long prompt shows a progress bar.
   std::function<void(int done, int total)> on_wait = {};
 };
 
-// Waits for the answer. Throws what the request or a hook throws.
+// Waits for the answer. Throws errors of the request or of a hook.
 engine::GenerateResult stream_request(
     engine::Engine& engine, engine::GenerateRequest request, const StreamHooks& hooks
 );
 
-// Warns on standard error of an answer that ended before the model did, and of what would help.
+// Warns on standard error if an answer was cut off, and says what would help.
 void warn_of_cut(const engine::GenerateResult& result, const engine::Engine& engine);
 
-// Whether it ended since the model's context was full.
+// True if the answer ended because the model's context was full.
 bool fills_context(const engine::GenerateResult& result, const engine::Engine& engine);
 
 // "prompt 12 tokens, 340.1 tokens/s; ..." for people.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker template`: chat messages rendered to the prompt a model sees. Needs only tokenizer files.
+// `saker template`: renders chat messages to the model's prompt. Needs only tokenizer files.
 #include "saker/base/error.h"
 #include "saker/base/json.h"
 #include "saker/cli/command.h"

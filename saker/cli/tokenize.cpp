@@ -48,7 +48,7 @@ std::shared_ptr<const text::Tokenizer> load_tokenizer(const std::string& model) 
   return tokenizer;
 }
 
-// Prints what `write` makes of each id, with commas between, as it goes: there may be millions.
+// Prints `write`'s result for each id, comma-separated, as it goes: there may be millions.
 template <typename Write>
 void print_list(const std::vector<std::int32_t>& ids, Write write) {
   constexpr std::size_t kBlock = std::size_t{1} << 16;
@@ -75,7 +75,7 @@ int run_tokenize(const TokenizeArgs& args) {
     print("\n");
     return 0;
   }
-  // An id of the post-processor may have no piece, which has to be known before anything is out.
+  // An id of the post-processor may have no piece; this must fail before anything is printed.
   for (const std::int32_t id : tokens) {
     tokenizer->token_piece(id);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Progress of a command that writes a new folder, which appears when it is complete: a bar, and
-// Ctrl-C, SIGTERM and SIGHUP as an error that lets the writer take back what it began. One thread
+// Progress of a command that writes a new folder, which appears when it is complete. Shows a bar,
+// and turns Ctrl-C, SIGTERM and SIGHUP into an error that lets the writer undo its work. One thread
 // at a time.
 
 #include "saker/cli/interrupt.h"
@@ -19,10 +19,10 @@ class WritingProgress {
  public:
   explicit WritingProgress(std::string label, Progress::Unit unit = Progress::Unit::kPieces);
 
-  // Throws kCancelled once a signal came.
+  // Throws kCancelled once a signal has come.
   void set(std::uint64_t done, std::uint64_t total);
 
-  // Takes the bar away: what follows is printed.
+  // Removes the bar, so that other output can follow.
   void end() { bar_.reset(); }
 
  private:

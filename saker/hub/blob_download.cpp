@@ -28,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is written at once: pieces that begin where pages do, and not larger, since kernels look
-// longer for large pages to put them in than they save.
+// Bytes per write. Pieces begin at page boundaries. Larger ones are slower: finding large pages for
+// them costs kernels more than it saves.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 
 std::string reason(int error) {
@@ -62,7 +62,7 @@ BlobDownload::~BlobDownload() {
 
 void BlobDownload::begin_turn() {
   const auto done = [&] {
-    // Whoever made it has verified it.
+    // The process that made the blob has verified it.
     if (is_regular_file_of(repo_.blob(file_.digest), file_.size)) {
       have_ = file_.size;
       state_ = FileState::kDone;
@@ -171,7 +171,7 @@ void BlobDownload::write_piece() {
   do {
     count = ::write(part_, piece.data(), piece.size());
   } while (count < 0 && errno == EINTR);
-  if (count <= 0) {  // `require` would make the message's parts each time.
+  if (count <= 0) {  // `require` would build the message's parts each time.
     const std::string why = reason(errno);
     throw Error(
         ErrorCode::kCapacity,
@@ -195,7 +195,7 @@ void BlobDownload::verify() {
     return;
   }
   start_over();
-  // Once, since the part may have been another's.
+  // Tolerated once, since the part may have been another process's.
   require(
       ++wrong_ < 2,
       ErrorCode::kCorruptData,
@@ -212,7 +212,7 @@ void BlobDownload::verify() {
 void BlobDownload::keep() {
   digest_.reset();
   const fs::path part = repo_.part(file_.digest);
-  // Where the cache was emptied meanwhile, another pull may be writing a part of this name.
+  // If the cache was emptied meanwhile, another pull may be writing a part of this name.
   require(
       is_in_place(part_, part),
       ErrorCode::kNotFound,

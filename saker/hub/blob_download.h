@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One file on its way into the cache: its lock, the part that has arrived, its digest, and in the
-// end its blob. A part that a pull left behind is gone on with. Nothing takes the blob's name
-// before its digest is right.
+// The download of one file into the cache: its lock, the part that has arrived, its digest, and in
+// the end its blob. A partial download is resumed. The blob gets its name only when its digest is
+// right.
 
 #include "saker/hub/blob_lock.h"
 #include "saker/hub/growing_digest.h"
@@ -35,24 +35,24 @@ class BlobDownload final : public Receiver {
 
   FileState state() const { return state_; }
 
-  // Of its bytes, those that are there; the last ones are in memory until they are a piece.
+  // Bytes of the file that are there; the last ones are in memory until they fill a piece.
   std::uintmax_t have() const override { return have_; }
 
   // Bytes that came over the network.
   std::uintmax_t received() const { return received_; }
 
-  // In kWaiting and kElsewhere: takes the lock and opens the part; kElsewhere where another process
-  // has it, kDone when the blob is there.
+  // REQUIRES: kWaiting or kElsewhere. Takes the lock and opens the part. The state becomes
+  // kElsewhere if another process holds the lock, and kDone if the blob is there.
   void begin_turn();
 
-  // After the GET: kVerifying.
+  // Call when the GET has ended: the state becomes kVerifying.
   void fetched();
 
-  // In kVerifying: kDone once the digest is right, and kFetching from the beginning where it is
-  // wrong for the first time. Throws kCorruptData the second time.
+  // REQUIRES: kVerifying. The state becomes kDone if the digest is right. The first wrong digest
+  // starts the download over (kFetching). Throws kCorruptData for the second one.
   void verify();
 
-  // What the endpoint says about the file must be what its list said.
+  // Throws unless the endpoint's answer describes the file as its list does.
   void check(const ResponseHead& head) override;
   void begin(std::uintmax_t offset) override;
   void write(std::span<const std::byte> bytes) override;
@@ -75,9 +75,9 @@ class BlobDownload final : public Receiver {
   int part_ = -1;
   std::uintmax_t have_ = 0;
   std::uintmax_t received_ = 0;
-  int wrong_ = 0;                 // Digests that were not right.
-  std::vector<std::byte> block_;  // Bytes that came and are not digested yet.
-  std::size_t written_ = 0;       // Of them, those that are in the file.
+  int wrong_ = 0;                 // Wrong digests so far.
+  std::vector<std::byte> block_;  // Bytes that arrived and are not digested yet.
+  std::size_t written_ = 0;       // Bytes of block_ that are in the file.
   std::unique_ptr<GrowingDigest> digest_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who may write a blob: flock on a file of its own, as Python's filelock takes it, without waiting.
+// The right to write a blob: flock on a lock file, as Python's filelock takes it, without waiting.
 // The file stays; the lock ends with the object or the process.
 
 #include <filesystem>
@@ -9,15 +9,15 @@
 
 namespace saker::hub {
 
-// Whether the name still leads to the open file: nobody removed it meanwhile.
+// True if the path still leads to the open file, so nobody removed it meanwhile.
 bool is_in_place(int descriptor, const std::filesystem::path& path);
 
-// Whether somebody holds the lock now. Not where it can't be opened.
+// True if somebody holds the lock now. False if the file can't be opened.
 bool is_locked(const std::filesystem::path& path);
 
 class BlobLock {
  public:
-  // None while another holder has it. Where the file system knows no locks nobody is kept out.
+  // Empty while another holder has the lock. On file systems without locks everybody gets it.
   // Throws kNotFound when the file can't be made.
   static std::optional<BlobLock> try_lock(const std::filesystem::path& path);
 

@@ -36,7 +36,7 @@ struct FileFacts {
   std::int64_t modified = 0;
 };
 
-// Links are followed; zeros for what is not there.
+// Follows links; zeros if there is no file.
 FileFacts facts_of(const fs::path& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
@@ -187,7 +187,7 @@ void check_is_there(const RepoCache& repo, const fs::path& cache, const ModelNam
   );
 }
 
-// Of some files of a revision; of all where none is named.
+// Blobs of these files of a revision; of all files if none is named.
 std::set<fs::path> blobs_of(
     const RepoCache& repo, const CachedRevision& revision, const std::vector<std::string>& files
 ) {
@@ -201,8 +201,8 @@ std::set<fs::path> blobs_of(
   return blobs;
 }
 
-// Leaves the revisions that hold the GGUF model which the name chooses, and its files; no files
-// where these revisions hold nothing else.
+// Keeps the revisions that hold the GGUF model which the name chooses, and the model's files. Keeps
+// no files if these revisions hold nothing else.
 void choose_files(const ModelName& name, Removal& removal) {
   std::set<std::string> paths;
   for (const CachedRevision& revision : removal.revisions) {
@@ -304,7 +304,7 @@ void remove(const fs::path& cache, const Removal& removal) {
   }
   for (const CachedRevision& revision : removal.revisions) {
     remove_tree(revision.path);
-    // What huggingface_hub notes about a commit.
+    // huggingface_hub's notes about a commit.
     remove_tree(repo.path() / "trees" / (revision.commit + ".json"));
     remove_tree(repo.path() / ".no_exist" / revision.commit);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a name leads to in the cache. Any thread.
+// Finds a named model in the cache. Any thread.
 
 #include "saker/hub/model_name.h"
 
@@ -12,14 +12,14 @@
 
 namespace saker::hub {
 
-// A model's or adapter's snapshot, or a GGUF file in it: the one that the name chooses, or, where
-// it chooses none and no safetensors are there, the one that choose_gguf takes. None where it is
-// not in the cache, parts of it included. Throws kInvalidArgument where several files may be meant.
+// The snapshot of a model or adapter, or the GGUF file in it that the name chooses. Without a
+// choice and without safetensors, the GGUF file is the one that choose_gguf takes. Empty if the
+// model or a part of it is not in the cache. Throws kInvalidArgument if several files match.
 std::optional<std::filesystem::path> cached_path(
     const std::filesystem::path& cache, const ModelName& name
 );
 
-// Files of a snapshot by their paths in it, sorted; links that lead nowhere are left out.
+// Paths of a snapshot's files, relative to it and sorted; dangling links are left out.
 std::vector<std::string> snapshot_files(const std::filesystem::path& snapshot);
 
 }  // namespace saker::hub

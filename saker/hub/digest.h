@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The digests that name a hub file: SHA-256 of large ones (git LFS), git's SHA-1 of a blob, that is
-// of "blob SIZE" with a NUL and then the bytes, of the others.
+// The digests that name a hub file. Large files (git LFS) have SHA-256. Others have git's SHA-1 of
+// a blob: the digest of "blob SIZE", a NUL and the bytes.
 
 #include <openssl/evp.h>
 
@@ -18,11 +18,11 @@ enum class DigestKind : std::uint8_t { kSha256, kGitBlob };
 
 class Digest {
  public:
-  // Of `size` bytes.
+  // For exactly `size` bytes.
   Digest(DigestKind kind, std::uintmax_t size);
 
   void add(std::span<const std::byte> bytes);
-  // In lower-case hexadecimal digits; nothing may be added after it.
+  // The digest in lower-case hexadecimal digits; nothing may be added after it.
   std::string finish();
 
  private:

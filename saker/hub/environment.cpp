@@ -25,7 +25,7 @@ constexpr std::size_t kMaxTokenFile = 4096;
 constexpr int kDefaultTimeout = 10;
 constexpr int kMaxTimeout = 3600;
 
-// A variable that is set and not empty.
+// The variable's value if it is set and not empty.
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
@@ -57,7 +57,7 @@ std::string expand_variables(std::string_view text) {
   return expanded.append(text.substr(done));
 }
 
-// As Python's os.path.expanduser and then os.path.expandvars.
+// As Python's os.path.expanduser, then os.path.expandvars.
 fs::path expand(const std::string& path) {
   const bool at_home = path == "~" || path.starts_with("~/");
   return expand_variables(

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// libcurl's own state, made once and kept.
+// Initializes libcurl once; never undone.
 void begin_curl() {
   static const CURLcode failed = curl_global_init(CURL_GLOBAL_DEFAULT);
   require(failed == CURLE_OK, ErrorCode::kUnsupported, "libcurl: {}", curl_easy_strerror(failed));
@@ -117,7 +117,7 @@ void Fetcher::wake() noexcept {
   curl_multi_wakeup(multi_->handle);
 }
 
-// Begins what is due; gives up what can't begin.
+// Begins transfers that are due; gives up those that can't begin.
 void Fetcher::start_due() {
   const auto now = Clock::now();
   for (const auto& get : gets_) {

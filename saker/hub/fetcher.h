@@ -3,12 +3,15 @@
 
 // HTTP GETs from the hub, any number at a time on the caller's thread (libcurl's multi interface).
 //
-// Redirects are followed by hand: the token goes to the endpoint's own origin (scheme, host and
-// port) only, and never from https to http. Connections that drop or stall, and the statuses 408,
-// 429 and 5xx, are tried again with growing pauses or after the server's Retry-After, each time
-// from the endpoint on, since addresses that it hands out expire. Before anything has answered,
-// what can't be reached is given up after two attempts of five seconds at most: the machine is
-// offline. Proxies are libcurl's (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
+// Redirects are followed by hand. The token goes only to the endpoint's own origin (scheme, host
+// and port), and never from https to http.
+//
+// Connections that drop or stall, and the statuses 408, 429 and 5xx, are tried again. Pauses grow,
+// or are the server's Retry-After. Each attempt starts at the endpoint, since the addresses that it
+// hands out expire. Until anything has answered, an unreachable server is given up after two
+// attempts of at most five seconds: the machine is offline.
+//
+// Proxies are libcurl's (https_proxy, no_proxy, ...), and FetcherOptions::http_proxy.
 
 #include "saker/hub/http_get.h"
 #include "saker/hub/receiver.h"
@@ -27,31 +30,31 @@ namespace saker::hub {
 // A GET that has ended.
 struct Finished {
   Receiver* receiver = nullptr;
-  std::exception_ptr error;  // Null: all of it came.
+  std::exception_ptr error;  // Null: the whole body arrived.
 };
 
 class Fetcher {
  public:
-  // Throws kInvalidArgument for an endpoint that is no http or https address.
+  // Throws kInvalidArgument unless the endpoint is an http or https address.
   explicit Fetcher(FetcherOptions options);
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
-  // Drops what is under way; receivers are not called.
+  // Drops transfers under way without calling their receivers.
   ~Fetcher();
 
-  // `path` follows the endpoint, beginning with a slash, percent-encoded; `what` names it in
-  // errors. The receiver must live until it is handed back or the fetcher ends.
+  // `path` is appended to the endpoint; it begins with a slash and is percent-encoded. `what` names
+  // it in errors. The receiver must live until wait() hands it back or the fetcher ends.
   void start(std::string_view path, std::string_view what, Receiver& receiver);
 
-  // Waits up to `limit` for something to happen, and hands back what has ended. Throws kCancelled
-  // once a stop is requested.
+  // Waits up to `limit` for something to happen and returns the GETs that have ended. Throws
+  // kCancelled once a stop is requested.
   std::vector<Finished> wait(std::chrono::milliseconds limit);
 
-  // Ends a wait early; from any thread.
+  // Ends a wait early. Any thread.
   void wake() noexcept;
 
-  // The whole body of at most `limit` bytes, and its head. Only while nothing else is under way.
-  // Throws kCapacity once the texts of this fetcher have taken FetcherOptions::text_limit.
+  // The whole body, of at most `limit` bytes, and its head. REQUIRES: no other transfer is under
+  // way. Throws kCapacity once the texts of this fetcher have taken FetcherOptions::text_limit.
   struct Text {
     ResponseHead head;
     std::string body;
@@ -59,8 +62,8 @@ class Fetcher {
 
   Text get(std::string_view path, std::string_view what, std::size_t limit);
 
-  // Some at a time, until all of them have come. The same deadline; throws as get, and the first
-  // error of one of them. Only while nothing else is under way.
+  // Fetches all of them, `parallel` at a time. The deadline, errors and requirement are those of
+  // get(); the first error ends it.
   struct Wanted {
     std::string path;
     std::string what;
@@ -75,7 +78,7 @@ class Fetcher {
   void start_due();
   std::vector<Finished> take_results();
   void drop_all();
-  // Throws where a text that is under way can't come in time.
+  // Throws if a text under way can't arrive in time.
   void require_time_for_texts() const;
 
   FetcherOptions options_;

@@ -22,12 +22,13 @@ namespace {
 
 constexpr std::string_view kSuffix = ".gguf";
 constexpr std::string_view kSeparators = "-._/";
-// Of the mixes that this name stands for in unsloth's repositories.
+// Prefix of the mixes in unsloth's repositories that this quantization's name stands for.
 constexpr std::string_view kDynamic = "ud-";
-// Models that a message lists at most.
+// A message lists at most this many models.
 constexpr std::size_t kListed = 12;
 
-// What is taken where nothing is said: small without much loss first. Only types that we read.
+// Choices in order if nothing was asked for: small without much loss first. Only types that we
+// read.
 constexpr std::array<std::string_view, 12> kPreferred{
     "q4_k_m",
     "q4_k_s",
@@ -67,7 +68,7 @@ bool helps_a_model(std::string_view path) {
          name.find("imatrix") != std::string::npos;
 }
 
-// Behind a separator or at the beginning.
+// True if the stem ends so, behind a separator or from its beginning.
 bool ends_as(std::string_view stem, std::string_view end) {
   return stem.ends_with(end) &&
          (stem.size() == end.size() ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which GGUF model of a repository is meant. Repositories hold one model in many quantizations,
-// each a file or several parts (NAME-00001-of-00003.gguf). Paths come from outside: they are
-// compared, never opened here. Any thread.
+// Chooses a GGUF model of a repository. Repositories hold one model in many quantizations, each a
+// file or several parts (NAME-00001-of-00003.gguf). Paths come from outside: they are compared,
+// never opened here. Any thread.
 
 #include <span>
 #include <string>
@@ -13,26 +13,26 @@
 namespace saker::hub {
 
 struct GgufModel {
-  std::string path;                // Of its file, or of its first part.
-  std::vector<std::string> paths;  // Of all parts in order.
+  std::string path;                // The path of its file, or of its first part.
+  std::vector<std::string> paths;  // All its parts in order.
 };
 
-// The whole models among the paths, sorted by path. Parts without their siblings are left out, and
-// so are files that help a model: projectors of images (mmproj), importance matrices.
+// The complete models among the paths, sorted by path. Parts with missing siblings are left out,
+// and so are auxiliary files: image projectors (mmproj) and importance matrices.
 std::vector<GgufModel> gguf_models(std::span<const std::string> paths);
 
-// What people call it: how its name ends ("Q4_K_M", "UD-Q4_K_XL"), else its path.
+// A short name for it: how its file's name ends ("Q4_K_M", "UD-Q4_K_XL"), else its path.
 std::string gguf_label(const GgufModel& model, std::span<const GgufModel> all);
 
-// `wanted` is a path, or the end of a file's name without ".gguf", in any case of letters: the
-// quantization. Empty: the only model, else the one with the best known quantization that runs.
-// Throws kNotFound where none fits and kInvalidArgument where several do, naming what there is;
-// `what` begins the message.
+// `wanted` is a path, or the end of a file's name without ".gguf" (the quantization),
+// case-insensitive. If it is empty: the only model, else the one with the most preferred
+// quantization that we can run. Throws kNotFound if none fits and kInvalidArgument if several do,
+// naming the candidates. `what` begins the message.
 const GgufModel& choose_gguf(
     std::span<const GgufModel> models, std::string_view wanted, std::string_view what
 );
 
-// Whether safetensors of a model or adapter, or their index, are among the paths of a folder.
+// True if a folder's paths contain safetensors of a model or adapter, or their index.
 bool has_safetensors(std::span<const std::string> paths);
 
 }  // namespace saker::hub

@@ -27,10 +27,10 @@ namespace {
 
 // Small enough to stay in a core's cache between reading and digesting.
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-// Blocks that wait at most: 16 MB for each file that is on its way.
+// At most this many blocks wait: 16 MB per file under way.
 constexpr std::size_t kMaxBlocks = 32;
 
-// Reads up to `chunk.size()` bytes at `offset`; at least one.
+// Reads at least one and up to `chunk.size()` bytes at `offset`.
 std::size_t read_at(
     const OpenFile& file,
     const std::filesystem::path& path,
@@ -78,7 +78,7 @@ void GrowingDigest::start_from(std::uintmax_t bytes) {
   changed_.notify_one();
 }
 
-// Too many wait: the bytes are left to the file.
+// If too many blocks wait, the bytes are read from the file later.
 std::vector<std::byte> GrowingDigest::add(std::vector<std::byte> bytes) {
   const std::uintmax_t offset = added_;
   added_ += bytes.size();
@@ -119,7 +119,7 @@ void GrowingDigest::run() {
   wake_();
 }
 
-// None once the object goes.
+// Empty once the object is destroyed.
 std::optional<GrowingDigest::Work> GrowingDigest::wait_for(std::uintmax_t offset) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || !blocks_.empty() || offset < file_end_; });

@@ -35,13 +35,13 @@ using std::chrono::milliseconds;
 constexpr int kMaxRedirects = 5;
 // Attempts in a row that bring less than kProgress bytes.
 constexpr int kMaxFailures = 6;
-// The same before anything has answered: nobody should wait for a network that is not there.
+// Attempts before anything has answered: nobody should wait for a network that is not there.
 constexpr int kMaxUnconnected = 2;
 constexpr long kFirstConnectSeconds = 5;
 constexpr std::uintmax_t kProgress = std::uintmax_t{64} << 10;
 constexpr milliseconds kFirstPause{500};
 constexpr milliseconds kLongestPause{30'000};
-// A server that wants a longer pause is not waited for.
+// We give up if a server wants a longer pause.
 constexpr std::chrono::seconds kLongestRetryAfter{300};
 constexpr std::size_t kMaxHeader = 8192;
 constexpr std::size_t kMaxUnread = std::size_t{64} << 10;
@@ -79,7 +79,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// Where a 206 begins: "bytes 100-199/200".
+// The first byte of a 206's range: "bytes 100-199/200".
 std::optional<std::uintmax_t> range_begin(std::string_view range) {
   constexpr std::string_view kUnit = "bytes ";
   std::uintmax_t begin = 0;
@@ -93,7 +93,7 @@ std::optional<std::uintmax_t> range_begin(std::string_view range) {
              : std::nullopt;
 }
 
-// Failures that another attempt may not meet.
+// True for failures that another attempt may not meet.
 bool is_passing_failure(CURLcode code) {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -111,7 +111,7 @@ bool is_passing_failure(CURLcode code) {
   }
 }
 
-// What libcurl says, or what it means where its words speak of something else.
+// libcurl's message, or a better one if libcurl's would mislead.
 const char* failure(CURLcode code, const char* message) {
   switch (code) {
     case CURLE_OUT_OF_MEMORY:
@@ -127,11 +127,11 @@ milliseconds pause_after(int failures) {
   static thread_local std::minstd_rand random{std::random_device{}()};
   const milliseconds pause =
       std::min(kFirstPause * (1 << std::min(failures - 1, 10)), kLongestPause);
-  // Between half and all of it, so that many clients don't return at once.
+  // Between half and all of it, so that clients do not all return at once.
   return pause / 2 + milliseconds(random() % (pause.count() / 2 + 1));
 }
 
-// What other programs that use libcurl and Python read.
+// The certificates that other programs with libcurl or Python use.
 const char* certificates() {
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
     if (const char* file = std::getenv(name); file != nullptr && *file != '\0') {
@@ -144,7 +144,7 @@ const char* certificates() {
 using HeaderList = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
 
 void add_header(HeaderList& list, const std::string& header) {
-  // The head stays the same once there is one.
+  // The list's head does not change once there is one.
   curl_slist* head = curl_slist_append(list.get(), header.c_str());
   require(head != nullptr, ErrorCode::kCapacity, "out of memory");
   if (list == nullptr) {
@@ -187,8 +187,9 @@ void HttpGet::begin() {
   if (!options_.token.empty() && at_endpoint()) {
     add_header(headers_, "Authorization: Bearer " + options_.token);
   }
-  // Connections stay with the fetcher. In libcurl 7.83 to 8.2 a handle's second request writes to
-  // freed headers of its first, if a server's answer is made for that.
+  // A new handle per request, since connections stay with the fetcher. In libcurl 7.83 to 8.2 a
+  // handle's second request writes to freed headers of its first, which a malicious server can
+  // provoke.
   easy_.reset(curl_easy_init());
   CURL* const easy = easy_.get();
   require(easy != nullptr, ErrorCode::kCapacity, "libcurl: out of memory");
@@ -245,7 +246,7 @@ std::size_t HttpGet::take_header(char* text, std::size_t /*size*/, std::size_t c
 std::size_t HttpGet::take_body(char* bytes, std::size_t /*size*/, std::size_t count, void* get) {
   auto& self = *static_cast<HttpGet*>(get);
   if (!self.has_body()) {
-    // Nobody reads what refusals and redirects say; a short one keeps the connection.
+    // Bodies of refusals and redirects are not read; draining a short one keeps the connection.
     self.unread_ += count;
     return self.unread_ <= kMaxUnread ? count : 0;
   }
@@ -255,7 +256,7 @@ std::size_t HttpGet::take_body(char* bytes, std::size_t /*size*/, std::size_t co
       taken = std::min<std::uintmax_t>(count, *end - self.receiver_.have());
     }
     self.receiver_.write(std::as_bytes(std::span(bytes, taken)));
-    return taken;  // Less ends the transfer.
+    return taken;  // Less than `count` ends the transfer.
   } catch (...) {
     self.error_ = std::current_exception();
     return 0;
@@ -271,7 +272,7 @@ void HttpGet::header_line(std::string_view line) {
     std::from_chars(status.data(), status.data() + status.size(), head_.status);
     return;
   }
-  // As libcurl takes it, which goes on with the body, whatever else is in the line.
+  // As libcurl does: the body follows, whatever else is in the line.
   if (line.starts_with('\r') || line.starts_with('\n')) {
     head_complete();
     return;
@@ -324,7 +325,7 @@ bool HttpGet::end(CURLcode code) {
     redirect();
     return false;
   }
-  // A transfer that brings more than was asked for is ended by us.
+  // We end a transfer that brings more than was asked for.
   const bool is_enough = code == CURLE_WRITE_ERROR && receiver_.wanted_end().has_value();
   if (has_body() && (code == CURLE_OK || is_enough) && receiver_.is_complete()) {
     return true;
@@ -393,7 +394,7 @@ void HttpGet::retry_connecting(const std::string& reason) {
 }
 
 void HttpGet::retry(const std::string& reason, std::chrono::seconds retry_after) {
-  // What came before and comes again is no progress.
+  // Bytes that came before and come again are no progress.
   const bool progressed = receiver_.have() >= furthest_ + kProgress;
   furthest_ = progressed ? receiver_.have() : furthest_;
   failures_ = progressed ? 1 : failures_ + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One GET from the hub over all its redirects and attempts. Owned by a Fetcher, which runs the
+// One GET from the hub over all its redirects and attempts. A Fetcher owns it and runs the
 // transfers.
 
 #include "saker/hub/receiver.h"
@@ -28,21 +28,20 @@ inline constexpr long kMinBytesPerSecond = 1024;
 struct FetcherOptions {
   std::string endpoint;              // Without a slash at its end.
   std::string token;                 // Empty: none.
-  std::chrono::seconds timeout{10};  // For connecting, and below kMinBytesPerSecond.
-  // For all texts of a fetcher together, with what is tried again.
+  std::chrono::seconds timeout{10};  // For connecting, and for speeds below kMinBytesPerSecond.
+  // For all texts of a fetcher together, retries included.
   std::chrono::milliseconds text_limit{60'000};
-  std::string http_proxy;  // For http addresses. Empty: libcurl's choice.
+  std::string http_proxy;  // For http addresses. Empty: libcurl chooses.
   std::stop_token stop;
-  // Called before something is tried again, with what failed and why.
+  // Called before each retry, with what failed and why.
   std::function<void(const std::string& failure)> retrying = {};
 };
 
-// What the GETs of a fetcher share.
+// State that all GETs of a fetcher share.
 struct Contact {
-  bool made = false;  // Something has answered: failures to connect may pass.
+  bool made = false;  // Something has answered: from now on failures to connect may be temporary.
 };
 
-// One GET over all its redirects and attempts.
 class HttpGet {
  public:
   HttpGet(
@@ -57,7 +56,7 @@ class HttpGet {
 
   const std::string& what() const { return what_; }
 
-  // Of the latest request.
+  // The handle of the latest request.
   CURL* easy() const { return easy_.get(); }
 
   bool is_due(std::chrono::steady_clock::time_point now) const { return !running_ && now >= due_; }
@@ -66,14 +65,14 @@ class HttpGet {
 
   std::chrono::steady_clock::time_point due() const { return due_; }
 
-  // Why the last attempt failed; empty before one did.
+  // Why the last attempt failed; empty before the first failure.
   const std::string& last_failure() const { return last_failure_; }
 
   // Prepares the request to address_, with a new handle.
   void begin();
 
-  // After the transfer: true when the GET has ended, false when it goes on at due(). Throws what
-  // it failed with.
+  // Call after the transfer. True if the GET has ended, false if it continues at due(). Throws the
+  // GET's error.
   bool end(CURLcode code);
 
  private:
@@ -83,9 +82,9 @@ class HttpGet {
   void head_complete();
   // Follows a redirect, or throws.
   void redirect();
-  // Whether the transfer ended before anything was there that could answer.
+  // True if the transfer ended before it reached anything that could answer.
   bool is_unconnected(CURLcode code) const;
-  // Plans the next attempt after one that ended so, or throws.
+  // Plans the next attempt after a failure to connect, or throws.
   void retry_connecting(const std::string& reason);
   // Plans the next attempt, or throws.
   void retry(const std::string& reason, std::chrono::seconds retry_after);
@@ -107,12 +106,12 @@ class HttpGet {
   ResponseHead head_;
   std::exception_ptr error_;  // Thrown inside a callback.
   std::uintmax_t from_ = 0;
-  std::uintmax_t furthest_ = 0;  // Of the body, when it last made progress.
-  std::size_t unread_ = 0;       // Of this answer's body.
+  std::uintmax_t furthest_ = 0;  // Offset in the body at the last progress.
+  std::size_t unread_ = 0;       // Bytes of this answer's body that were dropped.
   std::string last_failure_;
   int redirects_ = 0;
   int failures_ = 0;
-  int unconnected_ = 0;  // Attempts in a row that did not get as far as a connection.
+  int unconnected_ = 0;  // Consecutive attempts that made no connection.
   bool running_ = false;
   std::chrono::steady_clock::time_point due_{};
 };

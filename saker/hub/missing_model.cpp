@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A GGUF file, or a file that describes a model or an adapter: a name in the cache may hold other
-// files. Where several may be meant, who loads it says so.
+// True for a GGUF file, or a file that describes a model or an adapter; a name in the cache may
+// hold only other files. If several match, loading reports it.
 bool is_cached(const ModelName& name) {
   try {
     const auto path = cached_path(cache_dir(), name);

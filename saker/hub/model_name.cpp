@@ -57,7 +57,7 @@ bool is_path_part(std::string_view part) {
   return !part.empty() && part.size() <= kMaxPart && part != "." && part != "..";
 }
 
-// Without what follows a '?' or '#', and without slashes at its end.
+// Without everything from '?' or '#' on, and without trailing slashes.
 std::string_view plain_address(std::string_view text) {
   text = text.substr(0, text.find_first_of("?#"));
   while (text.ends_with('/')) {
@@ -73,7 +73,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// What follows "huggingface.co/" and its like; none where the text is no such address.
+// The text behind "huggingface.co/" and its like; empty if it is no such address.
 std::optional<std::string_view> path_at_hub(std::string_view text) {
   constexpr std::array<std::string_view, 3> kSchemes{"https://", "http://", ""};
   constexpr std::array<std::string_view, 3> kHosts{
@@ -97,7 +97,7 @@ std::optional<std::string_view> path_at_hub(std::string_view text) {
   return after("hf://");
 }
 
-// %XX as the byte; what is no such triple stays.
+// Decodes %XX; anything else stays.
 std::string percent_decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -118,14 +118,14 @@ bool has_owner(std::string_view repo) {
   return repo.find('/') != std::string_view::npos;
 }
 
-// "REPO", "REPO:FILE", "REPO@REVISION", and both in either order.
+// Parses "REPO", "REPO:FILE", "REPO@REVISION", and both in either order.
 std::optional<ModelName> parse_plain(std::string_view text) {
   const std::size_t end = std::min(text.find_first_of(":@"), text.size());
   ModelName name{.repo = std::string(text.substr(0, end))};
   bool is_name = is_repo(name.repo);
   for (text.remove_prefix(end); is_name && !text.empty();) {
     const bool is_choice = text.front() == ':';
-    // A revision may hold an '@', but no branch or tag of git a ':'.
+    // A revision may contain '@', but no branch or tag of git contains ':'.
     const std::size_t next = std::min(text.find(is_choice ? '@' : ':', 1), text.size());
     std::string& part = is_choice ? name.file : name.revision;
     is_name = part.empty();
@@ -138,8 +138,8 @@ std::optional<ModelName> parse_plain(std::string_view text) {
   return is_name ? std::optional(std::move(name)) : std::nullopt;
 }
 
-// "ORG/NAME/blob/REVISION/FILE" and its like. Only GGUF files are models by themselves: any other
-// file's page means the whole model.
+// Parses "ORG/NAME/blob/REVISION/FILE" and its like. Only GGUF files are models by themselves: the
+// page of any other file means the whole model.
 std::optional<ModelName> parse_page(std::string_view path) {
   const std::string_view text = plain_address(path);
   const std::size_t slash = text.find('/');
@@ -179,7 +179,7 @@ std::optional<ModelName> parse_model_name(std::string_view text) {
   if (!name) {
     name = parse_plain(plain_address(*path));
   }
-  // Pages of the hub itself, "hf.co/models", have no slash; and nobody is called "hf.co".
+  // Pages of the hub itself ("hf.co/models") have no slash, and no owner is called "hf.co".
   return name && has_owner(name->repo) && !path_at_hub(name->repo) ? std::move(name) : std::nullopt;
 }
 
@@ -200,7 +200,7 @@ std::string name_hint(std::string_view text) {
   if (text.find("://") != std::string_view::npos) {
     return hint + ", or an address of the hub";
   }
-  // "qwen3:0.6b"
+  // For instance "qwen3:0.6b".
   const bool is_short = text.find(':') != std::string_view::npos && !has_owner(text);
   return is_short ? hint + "; names of other registries are not known here" : hint;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How models of the Hugging Face hub, their revisions and their files are named. All names come
-// from outside and become parts of paths and of addresses, so what is not plainly a name is
-// refused.
+// Names of models on the Hugging Face hub, of their revisions and files. Names come from outside
+// and become parts of paths and addresses, so anything that is not plainly a name is refused.
 
 #include <optional>
 #include <string>
@@ -11,7 +10,7 @@
 
 namespace saker::hub {
 
-// Where no revision is given.
+// The default revision.
 inline constexpr std::string_view kMainRevision = "main";
 
 // A model at a revision: "org/name", "name", "org/name@revision"; or one GGUF model of it:
@@ -19,24 +18,24 @@ inline constexpr std::string_view kMainRevision = "main";
 struct ModelName {
   std::string repo;
   std::string revision = {};  // A branch, tag or commit; empty where none was given.
-  std::string file = {};      // Which GGUF model, see saker/hub/gguf_choice.h; empty: not said.
+  std::string file = {};      // The GGUF model, see saker/hub/gguf_choice.h; empty: no choice.
 
   bool operator==(const ModelName&) const = default;
 };
 
-// None when `text` can't be the name of a model. Names may begin with "hf.co/" or
-// "huggingface.co/", and may be addresses of a model's pages or files there (.../tree/REVISION,
-// .../blob/REVISION/FILE.gguf, .../resolve/...), with or without https://. Addresses below
-// the environment's endpoint count too.
+// Empty when `text` can't be the name of a model. Names may begin with "hf.co/" or
+// "huggingface.co/". They may also be addresses of a model's pages or files there, with or without
+// https://: .../tree/REVISION, .../blob/REVISION/FILE.gguf, .../resolve/... Addresses below the
+// environment's endpoint are accepted too.
 std::optional<ModelName> parse_model_name(std::string_view text);
 
-// Throws kInvalidArgument saying what a name is.
+// As parse_model_name, but throws kInvalidArgument, which explains names.
 ModelName require_model_name(std::string_view text);
 
-// What names look like, for a message about a text that is none.
+// The end of an error message about a text that is no name: what names look like.
 std::string name_hint(std::string_view text);
 
-// As messages and commands show it, and parse_model_name takes it.
+// The form that messages and commands show; parse_model_name accepts it.
 std::string to_string(const ModelName& name);
 
 // One part of a repo id, or the name of a snapshot: letters, digits, '.', '-', '_', at most 96.
@@ -51,7 +50,8 @@ bool is_commit(std::string_view name);
 // The SHA-256 or git SHA-1 of a file, in lower-case hexadecimal digits.
 bool is_digest(std::string_view name);
 
-// What may stand behind the colon: a file's path, or the end of its name, without ':' and '@'.
+// True for a text that may follow the colon: a file's path or the end of its name, without ':' and
+// '@'.
 bool is_file_choice(std::string_view text);
 
 // A file's path in a repository: relative, of plain parts (no "", "." and ".."), without control

@@ -44,7 +44,7 @@ constexpr std::chrono::milliseconds kBetweenReports{100};
 constexpr std::chrono::milliseconds kSilentWait{2000};
 constexpr int kMaxParallel = 64;
 
-// The downloads of one commit, some at a time.
+// Runs the downloads of one commit, some at a time.
 class Downloads {
  public:
   Downloads(
@@ -60,9 +60,9 @@ class Downloads {
         commit_(std::move(commit)),
         options_(options) {}
 
-  // Adds files whose blobs are not on their way yet.
+  // Adds files, except those whose blobs are under way already.
   void add(std::span<const RemoteFile> files);
-  // Until all are there.
+  // Returns when all are there.
   void run();
 
   std::uintmax_t received() const;
@@ -83,7 +83,7 @@ class Downloads {
   std::set<std::string> known_;  // Digests.
   std::vector<std::unique_ptr<BlobDownload>> downloads_;
   Clock::time_point reported_{};
-  Clock::time_point worked_ = Clock::now();  // When something of our own was last on its way.
+  Clock::time_point worked_ = Clock::now();  // When a download of our own was last under way.
   bool told_waiting_ = false;
 };
 
@@ -116,7 +116,7 @@ void Downloads::run() {
   report(true);
 }
 
-// Starts what may start; false when all is done.
+// Starts all downloads that may start; false when all are done.
 bool Downloads::take_turns() {
   int active = 0;
   bool left = false;
@@ -144,7 +144,7 @@ bool Downloads::take_turns() {
   return left;
 }
 
-// Once, when all that is left has been another process's for a while.
+// Logs once, after only other processes' downloads have been left for a while.
 void Downloads::tell_waiting() {
   std::size_t elsewhere = 0;
   for (const auto& download : downloads_) {
@@ -181,7 +181,7 @@ void Downloads::take_finished() {
   }
 }
 
-// What is still to come must fit on the disk.
+// Throws unless the missing bytes fit on the disk.
 void Downloads::require_space() const {
   std::uintmax_t needed = 0;
   for (const auto& download : downloads_) {
@@ -233,7 +233,7 @@ std::uintmax_t Downloads::received() const {
   return bytes;
 }
 
-// Links to all files, the configuration last: a snapshot without it is no model yet. Nor is a GGUF
+// Links all files, the configuration last: a snapshot without it is no model yet. Nor is a GGUF
 // model without all its parts.
 void link_all(const RepoCache& repo, const std::string& commit, std::vector<RemoteFile> files) {
   std::stable_partition(files.begin(), files.end(), [](const RemoteFile& file) {
@@ -244,7 +244,7 @@ void link_all(const RepoCache& repo, const std::string& commit, std::vector<Remo
   }
 }
 
-// Both, each path once, sorted by path.
+// The union, sorted by path.
 std::vector<RemoteFile> joined(std::vector<RemoteFile> files, const std::vector<RemoteFile>& more) {
   files.insert(files.end(), more.begin(), more.end());
   std::sort(files.begin(), files.end(), [](const RemoteFile& a, const RemoteFile& b) {
@@ -254,7 +254,7 @@ std::vector<RemoteFile> joined(std::vector<RemoteFile> files, const std::vector<
   return files;
 }
 
-// Without the content of indexes: as if all loose weights were needed.
+// The plan before indexes are read: counts all loose weights.
 PullPlan plan_of(const HubSession& session, const PullChoice& choice, const RepoCache& repo) {
   std::vector<RemoteFile> files = choice.files;
   if (choice.gguf.empty()) {

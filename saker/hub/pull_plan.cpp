@@ -29,7 +29,7 @@ namespace {
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr std::string_view kWeights = "model.safetensors";
 constexpr std::string_view kSuffix = ".safetensors";
-// Names that a message lists at most.
+// A message lists at most this many names.
 constexpr std::size_t kListed = 5;
 
 constexpr std::array<std::string_view, 17> kSmallFiles{
@@ -74,7 +74,7 @@ Place place_of(std::string_view path) {
                                          : Place{path.substr(0, slash + 1), path.substr(slash + 1)};
 }
 
-// Folders that may hold a model or an adapter of their own.
+// True for folders that may hold a model or an adapter of their own.
 bool is_model_folder(std::string_view folder) {
   constexpr std::string_view kAdapters = "adapters/";
   return folder.empty() || folder == "draft/" || folder == "adapter/" || folder == kAdapters ||
@@ -142,7 +142,7 @@ std::set<std::string> indexed_files(
   return names;
 }
 
-// Loose weights, where no index says which: one whole file before pieces of it.
+// Adds loose weights if there is no index: one whole file, else its pieces.
 void add_loose(
     std::span<const RemoteFile> files, std::string_view folder, std::vector<RemoteFile>& chosen
 ) {
@@ -158,8 +158,8 @@ void add_loose(
   }
 }
 
-// The files that an index names. One that names files which are not there was left from another
-// model: loose weights come too, as they do where it is broken.
+// The files that an index names. An index that names missing files was left by another model: then
+// loose weights are added, as they are if it is broken.
 std::vector<RemoteFile> named_files(
     const RemoteFile& index,
     std::span<const RemoteFile> files,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which files of a repository a model needs: configuration, tokenizer, chat templates and weights
-// of the model itself, and of the folders draft/, adapter/, adapters/ and adapters/NAME/. Of
-// weights only safetensors, those that the index names where there is one and all of them are
-// there, else what lies loose. Everything else
-// (pickles, GGUF, other frameworks, pictures) is left out unless a pattern asks for it. One GGUF
-// model is fetched instead where a name chooses it, or where a repository holds no safetensors.
+// Chooses the files of a repository that a model needs: configuration, tokenizer, chat templates
+// and weights. They come from the model's own folder and from draft/, adapter/, adapters/ and
+// adapters/NAME/.
+//
+// Only safetensors are weights: the files that the index names if it is complete, else all loose
+// ones. Everything else (pickles, GGUF, other frameworks, pictures) is left out unless a pattern
+// asks for it. One GGUF model is fetched instead if the name chooses it, or if the repository has
+// no safetensors.
 
 #include "saker/hub/model_name.h"
 #include "saker/hub/remote_files.h"
@@ -19,20 +21,19 @@
 
 namespace saker::hub {
 
-// The content of a file that describes the weights: "model.safetensors.index.json" of a folder.
+// Returns the content of an index of weights, such as a folder's "model.safetensors.index.json".
 using ReadIndex = std::function<std::string(const RemoteFile& index)>;
 
-// What is small and needed first, the indexes among it. `patterns` (*, ?, [ab]; a * goes over
-// slashes) take further files. `files` is sorted by path, and so is the result. Throws
-// kUnsupported, naming what is there, when there are neither weights that we read nor files that
-// match.
+// The small files, which are needed first, indexes included. `patterns` (*, ?, [ab]; a * also
+// matches slashes) add further files. `files` is sorted by path, and so is the result. Throws
+// kUnsupported, naming what is there, if there are neither weights that we read nor matching files.
 std::vector<RemoteFile> choose_small_files(
     std::span<const RemoteFile> files, std::span<const std::string> patterns
 );
 
 struct GgufFiles {
-  std::string path;  // Of the model's file or first part; empty: no GGUF model is meant.
-  std::vector<RemoteFile> files;  // All its parts, and what the patterns take.
+  std::string path;               // The model's file or its first part; empty: no GGUF model.
+  std::vector<RemoteFile> files;  // All its parts, and files that match the patterns.
 };
 
 // `wanted` is ModelName::file. Throws as choose_gguf does; `what` names the model.
@@ -43,18 +44,18 @@ GgufFiles choose_gguf_files(
     std::string_view what
 );
 
-// Whether it is a list of tensors and their files.
+// True for an index: a list of tensors and their files.
 bool is_index(const RemoteFile& file);
 
-// The weights. Throws kCorruptData when an index names files that are not there, or is none, and
-// nothing lies beside it.
+// The weights. Throws kCorruptData if an index is invalid or names missing files, and there are no
+// loose weights beside it.
 std::vector<RemoteFile> choose_weights(
     std::span<const RemoteFile> files, const ReadIndex& read_index
 );
 
-// What a pull fetches, as far as it is known before an index is read.
+// The files that a pull fetches, as far as they are known before an index is read.
 struct PullChoice {
-  std::vector<RemoteFile> files;  // A GGUF model, or what comes before the weights.
+  std::vector<RemoteFile> files;  // A GGUF model, or the files that precede the weights.
   std::string gguf;               // The path of that model's file or first part, if any.
 };
 

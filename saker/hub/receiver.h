@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who takes what a GET brings.
+// The interface through which a GET hands over its response.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +13,17 @@
 
 namespace saker::hub {
 
-// What a response begins with.
+// The status and headers of a response.
 struct ResponseHead {
   int status = 0;
-  std::map<std::string, std::string, std::less<>> headers;  // Those we read, by lower-case name.
+  // Only headers that we read, by lower-case name.
+  std::map<std::string, std::string, std::less<>> headers;
 
-  // Empty where it is absent.
+  // Empty if the header is absent.
   std::string_view header(std::string_view name) const;
 };
 
-// Takes the body of one GET. What its members throw ends that GET.
+// Takes the body of one GET. An exception from a member ends that GET.
 class Receiver {
  public:
   Receiver() = default;
@@ -30,19 +31,19 @@ class Receiver {
   Receiver& operator=(const Receiver&) = delete;
   virtual ~Receiver() = default;
 
-  // Bytes that are there already: those after them are asked for.
+  // Number of bytes that are there already; the GET asks for those after them.
   virtual std::uintmax_t have() const = 0;
 
-  // Only the bytes before this one are wanted; none: all. A server that does not know ranges sends
-  // more, which write() gets no part of.
+  // The end of the range to request; empty: no end. A server that ignores ranges may send more;
+  // write() does not get the excess.
   virtual std::optional<std::uintmax_t> wanted_end() const { return std::nullopt; }
 
-  // What the endpoint itself answered: the file, or the redirect to where it lies.
+  // The endpoint's own answer: the file, or a redirect to it.
   virtual void check(const ResponseHead& head) = 0;
   // The body begins at `offset`: 0 or have().
   virtual void begin(std::uintmax_t offset) = 0;
   virtual void write(std::span<const std::byte> bytes) = 0;
-  // The connection has ended; false: the body is cut.
+  // Called when the connection has ended; false means that the body is truncated.
   virtual bool is_complete() const = 0;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxAnswer = std::size_t{32} << 20;
 constexpr std::size_t kMaxFiles = 100'000;
-// Of a thousand entries each, as the hub makes them; folders are entries too.
+// The hub's pages have a thousand entries; folders are entries too.
 constexpr int kMaxPages = 1000;
 constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 50;
 
@@ -68,7 +68,7 @@ RemoteFile parse_file(const Json& entry) {
   return file;
 }
 
-// `W/"abc"` and `"abc"` are abc.
+// `W/"abc"` and `"abc"` become abc.
 std::string_view plain_etag(std::string_view etag) {
   if (etag.starts_with("W/")) {
     etag.remove_prefix(2);
@@ -90,7 +90,7 @@ std::string_view next_page(std::string_view link) {
   return link.substr(begin + 1, end - begin - 1);
 }
 
-// A page's address as a path under the endpoint: a page elsewhere is none of this model's.
+// A page's address as a path under the endpoint. Throws for a page elsewhere.
 std::string path_of_page(const std::string& endpoint, std::string_view page) {
   const auto address = resolve_location(endpoint + "/", page);
   auto path = address ? path_below(endpoint, *address) : std::nullopt;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the hub says about a model at a revision: its commit and its files
-// (https://huggingface.co/docs/hub/api: GET /api/models/REPO/revision/REVISION and
-// .../tree/COMMIT).
+// Asks the hub for a model's commit and files at a revision (https://huggingface.co/docs/hub/api:
+// GET /api/models/REPO/revision/REVISION and .../tree/COMMIT).
 
 #include "saker/hub/digest.h"
 #include "saker/hub/fetcher.h"
@@ -20,18 +19,18 @@ namespace saker::hub {
 struct RemoteFile {
   std::string path;  // A plain relative path, is_file_path.
   std::uintmax_t size = 0;
-  std::string digest;  // Lower-case hexadecimal digits; the name of its blob.
+  std::string digest;  // In lower-case hexadecimal digits; the name of its blob.
   DigestKind kind = DigestKind::kGitBlob;
 
   bool operator==(const RemoteFile&) const = default;
 };
 
-// The commit that a revision is now. Throws as Fetcher::get does, and kCorruptData for answers that
-// are none of a hub.
+// The commit that a revision means now. Throws as Fetcher::get does, and kCorruptData if the answer
+// is not a hub's.
 std::string find_commit(Fetcher& fetcher, const ModelName& name);
 
-// All files of a commit, sorted by path. Throws as above, also for more than 100 000 files or 1000
-// pages and for names that lead out of a folder.
+// All files of a commit, sorted by path. Throws as find_commit does, and for more than 100 000
+// files or 1000 pages and for paths that lead out of the folder.
 std::vector<RemoteFile> list_files(
     Fetcher& fetcher,
     const std::string& endpoint,
@@ -42,12 +41,12 @@ std::vector<RemoteFile> list_files(
 // One page of that list, as JSON.
 std::vector<RemoteFile> parse_file_list(std::string_view json, std::string_view what);
 
-// The path under the endpoint where a file is fetched.
+// The path under the endpoint from which a file is fetched.
 std::string file_address(
     const std::string& repo, const std::string& commit, const std::string& path
 );
 
-// Throws kCorruptData unless the endpoint's answer is for this commit, and for what its list said.
+// Throws kCorruptData unless the endpoint's answer matches this commit and the listed file.
 void check_answer(const ResponseHead& head, const RemoteFile& file, std::string_view commit);
 
 }  // namespace saker::hub

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "models--";
 constexpr std::string_view kBetween = "--";
 constexpr std::size_t kMaxRefBytes = 4096;
-// Digits that a commit may be shortened to.
+// A commit may be shortened to this many digits.
 constexpr std::size_t kMinCommitDigits = 7;
 
 bool is_folder(const fs::path& path) {
@@ -43,7 +43,7 @@ void make_folder(const fs::path& path) {
   );
 }
 
-// Gives a temporary file its name.
+// Renames a temporary file to its final name.
 void replace(const fs::path& temporary, const fs::path& place) {
   std::error_code failed;
   fs::rename(temporary, place, failed);
@@ -57,7 +57,7 @@ void replace(const fs::path& temporary, const fs::path& place) {
   }
 }
 
-// Snapshots whose names begin so.
+// Snapshots whose names begin with `beginning`.
 std::vector<fs::path> snapshots_like(const fs::path& snapshots, std::string_view beginning) {
   std::vector<fs::path> found;
   std::error_code failed;
@@ -168,7 +168,7 @@ void RepoCache::write_ref(std::string_view revision, std::string_view commit) co
   file.commit();
 }
 
-// Beside the blobs, since all names in snapshots and refs count.
+// Beside the blobs: every name in snapshots and refs has a meaning.
 fs::path RepoCache::temporary_name() const {
   return temporary_path(path_ / "blobs" / "name");
 }

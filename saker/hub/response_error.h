@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the hub's refusals mean for people.
+// Turns the hub's refusals into errors for people.
 
 #include "saker/hub/fetcher.h"
 
@@ -9,11 +9,11 @@
 
 namespace saker::hub {
 
-// Whether another attempt may succeed.
+// True if another attempt may succeed.
 bool is_passing(int status);
 
-// Throws kNotFound (401, 403, 404), kCapacity (429) or kUnsupported for a status that is no
-// success. `what` is what was asked for, `has_token` whether a token went along.
+// Throws kNotFound (401, 403, 404), kCapacity (429) or kUnsupported for a failed status. `what`
+// names the thing that was asked for; `has_token` says that a token was sent.
 [[noreturn]] void throw_response_error(
     const ResponseHead& head, std::string_view what, bool has_token
 );

@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 
 // Small enough to stay in a core's cache between reading and digesting.
 constexpr std::size_t kChunk = std::size_t{512} << 10;
-// A disk is full with fewer; one core digests 1 to 2 GB/s.
+// Enough to saturate a disk; one core digests 1 to 2 GB/s.
 constexpr std::size_t kThreads = 4;
 constexpr std::chrono::milliseconds kBetweenReports{100};
 
@@ -60,7 +60,7 @@ std::vector<fs::path> snapshots_of(const RepoCache& repo, const ModelName& name)
   return all;
 }
 
-// Blobs, or files that are none, by what they are called in a snapshot.
+// Blobs (or plain files) and their names in a snapshot.
 std::map<fs::path, std::string> files_of(const RepoCache& repo, const fs::path& snapshot) {
   std::map<fs::path, std::string> files;
   std::error_code failed;
@@ -81,7 +81,7 @@ std::map<fs::path, std::string> files_of(const RepoCache& repo, const fs::path& 
   return files;
 }
 
-// Those of the GGUF model that the name chooses.
+// Keeps the files of the GGUF model that the name chooses.
 void keep_chosen(std::map<fs::path, std::string>& files, const ModelName& name) {
   std::vector<std::string> paths;
   for (const auto& [blob, path] : files) {
@@ -99,7 +99,7 @@ struct Blob {
   std::string damage;
 };
 
-// The blobs of a model, digested on several threads.
+// Digests the blobs of a model on several threads.
 class Verification {
  public:
   Verification(std::vector<Blob> blobs, const VerifyOptions& options)
@@ -111,7 +111,7 @@ class Verification {
     }
   }
 
-  // Once. Throws kCancelled, and what the progress throws.
+  // Call once. Throws kCancelled, and what the progress callback throws.
   void run();
 
   const std::vector<Blob>& blobs() const { return blobs_; }
@@ -134,7 +134,7 @@ class Verification {
 
 void Verification::run() {
   running_ = std::min(kThreads, blobs_.size());
-  std::vector<std::jthread> threads;  // They stop and join where the progress throws.
+  std::vector<std::jthread> threads;  // They stop and join if the progress callback throws.
   for (std::size_t i = running_; i > 0; --i) {
     threads.emplace_back([this](const std::stop_token& stop) {
       work(stop);
@@ -164,7 +164,7 @@ void Verification::work(const std::stop_token& stop) {
   }
 }
 
-// Empty: it is what its name says. Meaningless once a stop is requested.
+// Empty if the file matches its name. Meaningless once a stop is requested.
 std::string Verification::damage_of(const fs::path& path, const std::stop_token& stop) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {

@@ -35,7 +35,7 @@ bool is_web(const Address& address) {
   return (scheme == "http" || scheme == "https") && !part_of(address, CURLUPART_HOST).empty();
 }
 
-// Null where it is none.
+// Null if it can't be parsed.
 Address parse(std::string_view text) {
   Address address(curl_url());
   const bool parsed =

@@ -39,7 +39,7 @@ std::optional<AdapterWeights> find_adapter_weights(
   const bool only_mlx = has_mlx_settings(config) && !has_peft_settings(config);
   const bool peft = has(kPeftWeights);
   for (const std::string_view name : {kMlxWeights, kMlxFormerWeights}) {
-    // A former file beside PEFT's counts only where the settings are mlx-lm's.
+    // A former file beside PEFT's counts only if the settings are mlx-lm's.
     const bool weaker = name == kMlxFormerWeights && !only_mlx;
     if (has(name) && !(peft && (only_peft || weaker))) {
       return AdapterWeights{name, only_peft ? AdapterForm::kPeft : AdapterForm::kMlx};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which file of a folder holds an adapter's weights, and in whose form. mlx-lm and PEFT both write
-// `adapter_config.json`, and some trainers write the keys of both: the form is that of the settings
-// which are complete, and where both are, that of the file that is there. No tensor is read.
+// Finds the file of a folder that holds an adapter's weights, and its format. mlx-lm and PEFT both
+// write `adapter_config.json`, and some trainers write both sets of keys. The format whose settings
+// are complete decides. If both are complete, the file that exists decides. Reads no tensor.
 
 #include "saker/base/json.h"
 
@@ -26,17 +26,17 @@ struct AdapterWeights {
   AdapterForm form = AdapterForm::kMlx;
 };
 
-// `config`: of the folder, or null where it has none. None: the folder holds no weights that can be
-// read.
+// `config` is the folder's configuration, or null without one. Empty if the folder holds no weights
+// that can be read.
 std::optional<AdapterWeights> find_adapter_weights(
     const std::filesystem::path& dir, const Json& config
 );
 
-// The same, with the configuration that lies there. Throws kCorruptData where that is no JSON.
+// As above, with the folder's own configuration. Throws kCorruptData if that is no JSON.
 std::optional<AdapterWeights> find_adapter_weights(const std::filesystem::path& dir);
 
-// Whether the configuration says what each tool needs: mlx-lm's `lora_parameters` or a
-// `fine_tune_type` of whole weights, PEFT's `peft_type`.
+// True if the configuration has the settings that the tool needs: mlx-lm's `lora_parameters` or a
+// `fine_tune_type` of whole weights; PEFT's `peft_type`.
 bool has_mlx_settings(const Json& config);
 bool has_peft_settings(const Json& config);
 

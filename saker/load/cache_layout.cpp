@@ -32,7 +32,7 @@ const CacheNode& none() {
   throw Error(ErrorCode::kCorruptData, std::string(problem));
 }
 
-// The items of a state tuple of `count` values; all None where the layer has no value at all.
+// The items of a state tuple of `count` values; all None if the layer has no value at all.
 class Fields {
  public:
   Fields(const CacheNode& node, std::size_t count) : count_(count) {
@@ -70,7 +70,7 @@ class Fields {
   std::span<const CacheNode> items_;
 };
 
-// Keys and values, or other parts, cut to their first `count` rows; no array for no row.
+// Keys and values, or other parts, cut to their first `count` rows; no arrays for no rows.
 std::vector<Tensor> cut_rows(std::vector<Tensor> parts, std::string_view count_text) {
   const std::int64_t count = cache::meta_integer(count_text, "the number of rows");
   for (Tensor& part : parts) {
@@ -122,7 +122,7 @@ std::string positions_text(const CacheNode& node) {
   return fmt::format("{}", fmt::join(*values, ","));
 }
 
-// Slots, some of them None, with left padding and lengths.
+// Reads slots, some of them None, with left padding and lengths.
 void read_slots(
     SerializedCache& cache, const CacheNode& slots, std::array<std::string, 2> positions
 ) {
@@ -203,7 +203,7 @@ void read_current_chunked(SerializedCache& cache, const CacheNode& state) {
   }
 }
 
-// Ours: keys, values, then the meta values.
+// Our own format: keys, values, then the meta values.
 void read_quantized_ring(SerializedCache& cache, const CacheNode& state) {
   const Fields fields(state, 8);
   for (std::size_t i = 2; i < 8; ++i) {
@@ -266,7 +266,7 @@ SerializedCache current_list(const CacheNode& state) {
   return cache::join_cache_list(children);
 }
 
-// The meta strings of one cache; one empty text says that there are none.
+// The meta strings of one cache; a single empty text means none.
 std::vector<std::string> meta_strings(const CacheNode& meta) {
   std::vector<std::string> strings;
   if (const std::string* text = meta.text()) {
@@ -297,7 +297,7 @@ CacheNode text_list(const std::vector<std::string>& strings) {
   return {std::move(list)};
 }
 
-// Children framed in flat lists, each then read as its own layer.
+// Children are framed in flat lists; each is then read as a layer of its own.
 SerializedCache read_framed_list(const CacheNode& state, const CacheNode& meta, int nesting) {
   SerializedCache list{"CacheList", flattened(state), meta_strings(meta)};
   std::vector<SerializedCache> children;
@@ -312,7 +312,7 @@ SerializedCache read_framed_list(const CacheNode& state, const CacheNode& meta, 
   return cache::join_cache_list(children);
 }
 
-// mlx-lm's own: meta is the children's classes beside their metas.
+// mlx-lm's format: meta holds the children's classes beside their metas.
 SerializedCache read_nested_list(const CacheNode& state, const CacheNode& meta, int nesting) {
   const Fields metas(meta, 2);
   const std::vector<std::string> classes = meta_strings(metas[0]);
@@ -352,7 +352,7 @@ SerializedCache read_classic(
   }
   cache.state = flattened(state);
   if (cache.kind == "RotatingKVCache" && cache.meta.size() >= 5 && cache.meta.size() <= 7) {
-    // mlx-swift: keep, max_size, step, offset, idx and what its writer knew more.
+    // mlx-swift's keep, max_size, step, offset, idx, and further values of its writer.
     cache.meta = {cache.meta[0], cache.meta[1], cache.meta[3], cache.meta[4]};
   }
   if (cache.kind == "QuantizedKVCache") {
@@ -385,7 +385,7 @@ CacheNode part(const SerializedCache& cache, std::size_t index) {
   return cache.state.empty() ? CacheNode{} : CacheNode{cache.state[index]};
 }
 
-// The parts of the keys or of the values, which have biases or none.
+// The parts of the keys or of the values, with or without biases.
 CacheNode codes(const SerializedCache& cache, std::size_t side) {
   const std::size_t count = cache.state.size() / 2;
   CacheNode::List parts;

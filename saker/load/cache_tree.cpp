@@ -20,12 +20,12 @@
 namespace saker::load {
 namespace {
 
-// A nested list takes two indices, a leaf of the deepest a few more.
+// Each nested list takes two indices, the leaves of the deepest one a few more.
 constexpr std::size_t kMaxPath = 2 * static_cast<std::size_t>(cache::kMaxCacheNesting) + 8;
 
 using Leaf = std::pair<std::vector<std::size_t>, CacheNode>;
 
-// The list below `depth` equal indices of sorted leaves.
+// The node of sorted leaves whose first `depth` indices are equal.
 CacheNode make_node(std::span<Leaf> leaves, std::size_t depth, std::string_view what) {
   if (leaves.size() == 1 && leaves.front().first.size() == depth) {
     return std::move(leaves.front().second);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The nested values of a prompt-cache file: leaves whose paths, "3.0.1", are list indices. Lists
-// must be dense: an index is missing in none.
+// The nested values of a prompt-cache file: leaves whose paths, such as "3.0.1", are list indices.
+// Lists must be dense, without missing indices.
 
 #include "saker/base/tensor.h"
 
@@ -32,12 +32,12 @@ struct CacheNode {
   const std::string* text() const { return std::get_if<std::string>(&value); }
 };
 
-// "3.0.1" as indices; none for other text, also when deeper than any cache.
+// "3.0.1" as indices; empty for other text and for paths deeper than any cache.
 std::optional<std::vector<std::size_t>> parse_path(std::string_view path);
 
-// The lists that these leaves make; `count` of them at the top, missing ones None. Throws
-// kCorruptData, beginning with `what`, for indices of `count` and above, gaps below the top, and a
-// leaf above another.
+// Builds the lists that hold these leaves. The top list has `count` entries; missing ones are None.
+// Throws kCorruptData, beginning with `what`, for indices of `count` and above, gaps below the top,
+// and a leaf on the path to another one.
 CacheNode::List make_tree(
     std::vector<std::pair<std::vector<std::size_t>, CacheNode>> leaves,
     std::size_t count,

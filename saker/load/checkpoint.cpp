@@ -31,7 +31,7 @@
 namespace saker::load {
 namespace {
 
-// Tensor names that a warning lists at most.
+// A warning lists at most this many tensor names.
 constexpr std::size_t kListed = 3;
 
 CheckpointSource read_source(const std::filesystem::path& path) {
@@ -79,7 +79,7 @@ nn::Weights weights_of(
 }
 
 std::optional<std::string> unused_warning(std::vector<std::string> names) {
-  // Old exporters stored what follows from the configuration.
+  // Old exporters stored values that follow from the configuration.
   std::erase_if(names, [](const std::string& name) {
     return name.ends_with("rotary_emb.inv_freq");
   });
@@ -137,7 +137,7 @@ LoadedCheckpoint load_checkpoint(
   loaded.model = models::make_model(detected.config, weights, progress);
   bool explained = !with_mtp;  // Why the head's tensors are not used.
   if (with_mtp) {
-    // A head of which a part is missing, or that is another model's, must not stop the model.
+    // An incomplete head, or another model's, must not stop the model.
     try {
       loaded.mtp = models::make_mtp_head(detected.config, weights);
     } catch (const Error& error) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a model folder to a model that is ready to run. Weights are mapped, each tensor is packed
-// straight from the file and its pages are given back, so memory holds one copy. REQUIRES: called
-// on the engine's thread.
+// Loads a model folder as a model that is ready to run. Weights are mapped. Each tensor is packed
+// directly from the file and its pages are freed, so memory holds one copy. REQUIRES: called on the
+// engine's thread.
 
 #include "saker/base/json.h"
 #include "saker/load/safetensors.h"
@@ -22,23 +22,22 @@ namespace saker::load {
 
 struct LoadedCheckpoint {
   std::unique_ptr<const models::Model> model;
-  std::unique_ptr<const models::MtpHead> mtp;  // Where wanted and brought along.
+  std::unique_ptr<const models::MtpHead> mtp;  // Null unless wanted and present.
   Json config;                                 // config.json
-  std::vector<std::string>
-      warnings;  // One line each: tensors that nothing uses, an index that does not fit.
+  std::vector<std::string> warnings;  // One line each: unused tensors, an index that does not fit.
 };
 
-// What a model is made from.
+// The input that a model is made from.
 struct CheckpointSource {
   Json config;
   TensorMap tensors;
   std::vector<std::string> warnings;
-  nn::MakeTensor make = {};  // Of tensors that are announced only, see nn::Weights.
-  TensorErrors errors = {};  // Of tensors that can't be read.
+  nn::MakeTensor make = {};  // Makes lazy tensors, see nn::Weights.
+  TensorErrors errors = {};  // Errors of tensors that can't be read.
 };
 
-// Throws kNotFound for missing files, kUnsupported naming field and value for what we can't run,
-// kCorruptData for files that break their format.
+// Throws kNotFound for missing files, kUnsupported (naming field and value) for models that we
+// can't run, and kCorruptData for files that break their format.
 LoadedCheckpoint load_checkpoint(
     const std::filesystem::path& dir,
     const models::LoadProgress& progress = {},
@@ -49,8 +48,8 @@ LoadedCheckpoint load_checkpoint(
     CheckpointSource source, const models::LoadProgress& progress, bool with_mtp
 );
 
-// Weights with the tensors that can't be read: who takes one, or one that only may be there, gets
-// its error.
+// Weights that include tensors which can't be read: taking one of those throws its error, even
+// where the tensor is optional.
 nn::Weights weights_of(
     TensorMap tensors,
     nn::QuantizationConfig quantization,
@@ -58,7 +57,7 @@ nn::Weights weights_of(
     nn::MakeTensor make = {}
 );
 
-// One line about tensors that nothing took; none about those that say nothing new.
+// One line about unused tensors; empty if their names tell nothing new.
 std::optional<std::string> unused_warning(std::vector<std::string> names);
 
 }  // namespace saker::load

@@ -21,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of one folder that are taken at most; checkpoints have hundreds.
+// Maximum files of one folder; checkpoints have hundreds.
 constexpr std::size_t kMaxFiles = 10'000;
-// Folders in a model's folder that belong to it.
+// Subfolders that belong to a model.
 constexpr std::array<std::string_view, 4> kFolders{
     "adapter", "additional_chat_templates", "draft", "drafter"
 };
 
-// Links resolved: files of the hub's cache are links to what they hold.
+// Resolves links: files of the hub's cache are links to blobs.
 void link_file(const fs::path& from, const fs::path& to) {
   std::error_code failed;
   const fs::path file = fs::canonical(from, failed);
@@ -44,7 +44,7 @@ void link_file(const fs::path& from, const fs::path& to) {
   );
 }
 
-// Regular files alone, and none whose name is hidden.
+// Regular files only, except hidden ones.
 void link_files(const fs::path& from, const fs::path& to) {
   std::error_code failed;
   fs::create_directories(to, failed);
@@ -80,7 +80,7 @@ void link_model(const fs::path& from, const fs::path& to) {
 }
 
 void write_text(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);  // Replaces a link; what it links to stays.
+  AtomicFile file(path);  // Replaces a link without touching its target.
   file.write(text);
   file.commit();
 }
@@ -89,8 +89,8 @@ bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Whether the text is one of Go's templates: their fields begin with a dot, their statements stand
-// where Jinja has expressions.
+// True if the text is a Go template: fields begin with a dot, and statements stand where Jinja has
+// expressions.
 bool is_go_template(std::string_view text) {
   for (auto at = text.find("{{"); at != std::string_view::npos; at = text.find("{{", at + 2)) {
     auto rest = text.substr(at + 2);
@@ -122,7 +122,7 @@ void set_template(const fs::path& folder, const std::string& text, CreateReport&
   try {
     text::ChatTemplate(text).render({{{"role", "user"}, {"content", "question"}}});
   } catch (const Error& error) {
-    // What it raises may be about this conversation.
+    // An error that the template raises may be about this conversation only.
     require(
         error.code() != ErrorCode::kCorruptData,
         ErrorCode::kCorruptData,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A named model from a Modelfile. Weights that stay as they are are linked where the file system
-// can do that, and copied else: the model is there when the original has gone.
+// Makes a named model from a Modelfile. Weights that do not change are linked if the file system
+// supports that, else copied: the model stays if the original is removed.
 
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/importers/modelfile.h"
@@ -15,10 +15,10 @@
 namespace saker::load {
 
 struct CreatePlan {
-  std::string name;  // As parse_stored_name gives it.
+  std::string name;  // From parse_stored_name.
   Modelfile file;
   std::filesystem::path beside;   // The Modelfile's folder.
-  std::filesystem::path adapter;  // Empty: that of the model which FROM names, if any.
+  std::filesystem::path adapter;  // Empty: the adapter of the model in FROM, if any.
   ConvertOptions convert;         // Without the file's DRAFT.
   Json options = Json::object();  // The file's parameters, as request options.
 };
@@ -28,8 +28,8 @@ struct CreateReport {
   std::vector<std::string> warnings;
 };
 
-// Throws as find_named and convert_model do; kUnsupported for a TEMPLATE in another language than
-// Jinja where the model has none of its own, kCorruptData for one that can't be read.
+// Throws as find_named and convert_model do. Throws kUnsupported for a TEMPLATE that is not Jinja
+// if the model has none of its own. Throws kCorruptData for a template that can't be read.
 CreateReport create_model(const CreatePlan& plan);
 
 }  // namespace saker::load

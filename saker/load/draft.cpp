@@ -21,7 +21,7 @@
 namespace saker::load {
 namespace {
 
-// The weights of a draft that is no model.
+// The weights of a draft that is not a model.
 class DraftWeights {
  public:
   DraftWeights(TensorMap tensors, const Json& config, TensorErrors errors)
@@ -71,7 +71,7 @@ LoadedDraft load_assistant(importers::ModelFolder folder, const models::ModelInf
   return loaded;
 }
 
-// None unless the folder holds an MTP head by itself.
+// Empty unless the folder holds an MTP head by itself.
 std::optional<LoadedDraft> load_mtp(
     importers::ModelFolder folder, const models::ModelInfo& target
 ) {
@@ -106,7 +106,7 @@ std::string_view draft_kind(const Json& config, std::span<const std::string> ten
 }
 
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target) {
-  // Other programs' formats hold smaller models only.
+  // Other programs' formats hold only smaller models.
   if (!importers::is_imported(dir) && open_model_dir(dir).config) {
     importers::ModelFolder folder = importers::read_model_folder(dir);
     if (models::is_dflash_config(folder.config)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a folder with a draft holds: a smaller model with weights of its own, or one that reads what
-// the target gave or keeps: a DFlash draft, an MTP head, a Gemma 4 assistant. REQUIRES: called on
-// the engine's thread.
+// Loads a draft from its folder: a smaller model with its own weights, or a draft that uses the
+// target's hidden states or caches (a DFlash draft, an MTP head, a Gemma 4 assistant). REQUIRES:
+// called on the engine's thread.
 
 #include "saker/base/json.h"
 #include "saker/models/dflash.h"
@@ -21,7 +21,7 @@
 namespace saker::load {
 
 struct LoadedDraft {
-  // One of these.
+  // Exactly one of these is set.
   std::unique_ptr<const models::Model> model = nullptr;
   std::unique_ptr<const models::DflashDraft> dflash = nullptr;
   std::unique_ptr<const models::MtpHead> mtp = nullptr;
@@ -29,14 +29,13 @@ struct LoadedDraft {
   std::vector<std::string> warnings = {};  // One line each.
 };
 
-// What runs beside its model only, by its configuration and the names of its tensors: "DFlash
-// draft", "Gemma 4 assistant" or "MTP head"; empty: a model, maybe a small one.
+// The kind of a draft that runs only beside its model, by its configuration and tensor names:
+// "DFlash draft", "Gemma 4 assistant" or "MTP head". Empty: a model, possibly a small one.
 std::string_view draft_kind(const Json& config, std::span<const std::string> tensors);
 
-// The kind follows from the configuration; a head is told from its model by its tensors, which are
-// all that the folder holds. Throws as load_checkpoint does; a draft that is not one
-// for `target` throws kInvalidArgument before its weights are read, where it reads that target's
-// layers.
+// The configuration gives the kind. A head has its model's configuration, but only the head's
+// tensors. Throws as load_checkpoint does. Throws kInvalidArgument, before weights are read, if a
+// draft that reads the target's layers does not fit `target`.
 LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo& target);
 
 }  // namespace saker::load

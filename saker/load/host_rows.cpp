@@ -26,7 +26,7 @@ std::vector<std::int64_t> widened(const Tensor& tensor) {
   return values;
 }
 
-// Zeroed bytes that the tensor owns, and where to write them.
+// Zeroed bytes that the tensor owns; returns where to write them.
 std::byte* allocate(Tensor& tensor) {
   const auto storage = std::make_shared<std::vector<std::byte>>(tensor.nbytes());
   tensor.data = std::shared_ptr<const std::byte>(storage, storage->data());

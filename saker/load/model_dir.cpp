@@ -38,7 +38,7 @@ std::optional<fs::path> find_file(const fs::path& dir, const char* name) {
   return fs::exists(dir / name, ignored) ? std::optional(dir / name) : std::nullopt;
 }
 
-// The running program, with links resolved; empty where the system doesn't tell.
+// The running program, with links resolved; empty if the system doesn't tell.
 fs::path program_path() {
   std::error_code ignored;
 #ifdef __APPLE__
@@ -102,7 +102,7 @@ fs::path resolve_model(std::string_view model) {
     return demo_model_dir();
   }
   const std::string name = quote(model, model.size());
-  // Paths end at a NUL, so a name with one would open something else.
+  // Paths end at a NUL, so a name that contains one would open something else.
   require(
       model.find('\0') == std::string_view::npos,
       ErrorCode::kInvalidArgument,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From what a user types to a model folder, and which of the known files it holds. Nothing here
-// reads weights.
+// Resolves a user's model name to a model folder, and finds the known files in it. Reads no
+// weights.
 
 #include <filesystem>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace saker::load {
 
-// A folder with the files that were found; symbolic links are followed, as the hub cache is made of
+// A folder and the files found in it. Symbolic links are followed, since the hub cache consists of
 // them.
 struct ModelDir {
   std::filesystem::path path;
@@ -26,15 +26,15 @@ ModelDir open_model_dir(const std::filesystem::path& path);
 // Its config.json. Throws kNotFound without one.
 std::filesystem::path config_of(const ModelDir& dir);
 
-// The draft that a model's folder brings: `draft` or `drafter` inside of it with a configuration.
+// The draft in a model's folder: its subfolder `draft` or `drafter`, if that has a configuration.
 std::optional<std::filesystem::path> find_draft(const std::filesystem::path& model_dir);
 
-// The folder that `model` names: a folder (or a file *.gguf: the file), a Hugging Face repo id
-// ("org/name", "org/name@revision", "org/name:FILE" for a GGUF file of it) in the local hub cache,
-// or, when empty, the bundled demo model. Throws kNotFound saying what was tried.
+// The folder or file that `model` names: a folder, a file *.gguf, or a Hugging Face repo id in the
+// local hub cache ("org/name", "org/name@revision", "org/name:FILE" for a GGUF file). Empty: the
+// bundled demo model. Throws kNotFound, listing the attempts.
 std::filesystem::path resolve_model(std::string_view model);
 
-// The same of what is converted, which may also be any file of another program.
+// As above, for a conversion's source, which may also be any file of another program.
 std::filesystem::path resolve_source(std::string_view source);
 
 // The bundled demo model: beside the installed program, else in the source tree that built it.

@@ -30,7 +30,7 @@ void add_number(Checksum& sum, std::uint64_t number) {
   sum.add(std::as_bytes(std::span(&number, 1)));
 }
 
-// With its length, so that two texts are not one.
+// Adds the length too, so that two texts differ from their concatenation.
 void add_text(Checksum& sum, std::string_view text) {
   add_number(sum, text.size());
   sum.add(std::as_bytes(std::span(text)));
@@ -40,7 +40,7 @@ std::string digits(const Checksum& sum) {
   return fmt::format("{:016x}", sum.value());
 }
 
-// Every byte of every span: checksums of pieces, which are made on all threads, in order.
+// Adds every byte of every span: pieces are checksummed on all threads, then added in order.
 void add_all(Checksum& sum, const std::vector<Bytes>& spans) {
   std::vector<Bytes> pieces;
   for (const Bytes span : spans) {
@@ -68,7 +68,7 @@ ModelFingerprint gguf_fingerprint(const std::filesystem::path& file) {
   return {.config = digits(config), .weights = digits(weights)};
 }
 
-// The configuration with keys in order, and what else says what weights mean.
+// The configuration with sorted keys, and other files that define the meaning of weights.
 std::string config_text(const std::filesystem::path& model_dir) {
   std::string text = nlohmann::json(read_json_file(config_of(open_model_dir(model_dir)))).dump();
   const auto own = model_dir / "hf_quant_config.json";

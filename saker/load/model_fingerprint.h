@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells two models apart, for files that belong to one. Equal models have equal fingerprints
-// wherever they lie and however their weights are cut into files; of each tensor the name, dtype,
-// shape and every byte count. The bytes are read on all threads of the kernels' pool, so that it
-// costs about what reading the files costs. 64-bit checksums: against mistakes, not against
-// forgers.
+// Identifies models, for files that belong to one. Equal models have equal fingerprints wherever
+// they lie and however their weights are split into files. The name, dtype, shape and every byte of
+// each tensor count. Bytes are read on all threads of the kernels' pool, so it takes about as long
+// as reading the files. 64-bit checksums: against mistakes, not against forgery.
 
 #include <filesystem>
 #include <string>
@@ -14,7 +13,7 @@ namespace saker::load {
 
 struct ModelFingerprint {
   std::string config;   // 16 hexadecimal digits.
-  std::string weights;  // The same.
+  std::string weights;  // 16 hexadecimal digits.
 
   bool operator==(const ModelFingerprint&) const = default;
 };

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
-// Files of a model folder beside configuration and weights.
+// Files that are copied with a model, beside configuration and weights.
 constexpr std::array<std::string_view, 10> kCopied = {
     "generation_config.json",
     "tokenizer.json",

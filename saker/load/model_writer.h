@@ -2,10 +2,10 @@
 #pragma once
 
 // Writes a model folder that appears whole or not at all. Weights go into shards as mlx-lm cuts
-// them: `model.safetensors`, or `model-00001-of-0000N.safetensors` of at most 5 GiB (a larger
-// tensor has one of its own), and `model.safetensors.index.json`. Everything is written into
-// ".<name>.<process>-<number>.tmp" beside the final folder and renamed by `commit`; what ends the
-// process in between leaves nothing under the final name.
+// them: `model.safetensors`, or `model-00001-of-0000N.safetensors` of at most 5 GiB, and
+// `model.safetensors.index.json`. A larger tensor has a shard of its own. Everything is written
+// into a temporary folder beside the final one and renamed by `commit`. If the process ends in
+// between, nothing is left under the final name.
 //
 //   ModelWriter writer(dir, {{"model.norm.weight", DType::kBFloat16, {64}}, ...});
 //   for (std::size_t i = 0; i < writer.tensors().size(); ++i) {
@@ -33,8 +33,8 @@ inline constexpr std::size_t kMaxShardBytes = std::size_t{5} << 30;
 
 class ModelWriter {
  public:
-  // Throws kInvalidArgument when `dir` exists and is no empty folder, kNotFound where none can be
-  // made, kCapacity when the disk has no room for the tensors. REQUIRES: names differ.
+  // Throws kInvalidArgument if `dir` exists and is no empty folder, kNotFound if it can't be made,
+  // kCapacity if the disk has no room for the tensors. REQUIRES: names differ.
   ModelWriter(
       const std::filesystem::path& dir,
       std::vector<PlannedTensor> tensors,
@@ -47,21 +47,22 @@ class ModelWriter {
 
   const std::vector<PlannedTensor>& tensors() const { return tensors_; }
 
-  // Bytes [offset, offset + bytes.size()) of tensor `index`. Safe to call from several threads.
-  // Throws kCapacity when the disk takes no more. REQUIRES: within the tensor, each byte once.
+  // Writes bytes [offset, offset + bytes.size()) of tensor `index`. Safe to call from several
+  // threads. Throws kCapacity when the disk is full. REQUIRES: the range is inside the tensor; each
+  // byte is written once.
   void write(std::size_t index, std::size_t offset, std::span<const std::byte> bytes);
 
-  // Where the folder's files go until it is committed.
+  // The temporary folder: write files here before the commit.
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  // A small file of the folder.
+  // Writes a small file.
   void write_text(std::string_view name, std::string_view text) const;
-  // What `source` holds beside configuration and weights that a tokenizer, a template or a
-  // generation needs, as it is; returns the names.
+  // Copies files of `source` that a tokenizer, a template or generation needs, unchanged; returns
+  // their names.
   std::vector<std::string> copy_files(const std::filesystem::path& source) const;
 
-  // Writes the index, flushes all and gives the folder its name. `parameters`: weights as people
-  // count them, for the index. REQUIRES: all bytes of all tensors were written.
+  // Writes the index, flushes everything and gives the folder its name. `parameters` is for the
+  // index: weights as people count them. REQUIRES: all bytes of all tensors are written.
   void commit(std::int64_t parameters);
 
  private:
@@ -81,7 +82,7 @@ class ModelWriter {
   std::vector<PlannedTensor> tensors_;
   std::vector<Shard> shards_;
   std::vector<std::size_t> shard_of_;
-  std::vector<std::size_t> begin_;  // In the shard's file.
+  std::vector<std::size_t> begin_;  // Offset in the shard's file.
   std::size_t total_bytes_ = 0;
   std::atomic<std::size_t> written_ = 0;
 };

@@ -58,7 +58,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-// A name for what goes, which no model can have.
+// A name for a folder that is being removed; no model can have it.
 fs::path hidden_name(const fs::path& folder) {
   return temporary_path(folder / "model");
 }
@@ -71,7 +71,7 @@ void rename_whole(const fs::path& from, const fs::path& to) {
   );
 }
 
-// Whether a process works in this folder.
+// True if a process works in this folder.
 bool is_at_work(const fs::path& folder) {
   const int descriptor = ::open((folder / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) {
@@ -82,7 +82,7 @@ bool is_at_work(const fs::path& folder) {
   return locked;
 }
 
-// Removes what processes have left that were ended. REQUIRES: the store's lock is held.
+// Removes folders that ended processes have left. REQUIRES: the store's lock is held.
 void sweep(const fs::path& store) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(store, failed)) {
@@ -187,7 +187,7 @@ std::vector<NamedModel> named_models() {
     try {
       model.from = read_settings(entry.path()).from;
     } catch (const Error&) {
-      model.from.clear();  // The list is there to see what can go.
+      model.from.clear();  // The list also serves to find models to remove.
     }
     models.push_back(std::move(model));
   }

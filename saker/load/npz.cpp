@@ -29,7 +29,8 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;
 };
 
-// A dictionary of Python with three keys: {'descr': '<f4', 'fortran_order': False, 'shape': (2,)}
+// Parses a Python dictionary with three keys: {'descr': '<f4', 'fortran_order': False, 'shape':
+// (2,)}
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::string_view what) : text_(text), what_(what) {}
@@ -100,7 +101,7 @@ class HeaderReader {
     return result;
   }
 
-  // A list is that of a record's fields.
+  // A list would be a record's fields.
   std::string descr() {
     skip_space();
     require(
@@ -135,7 +136,7 @@ class HeaderReader {
       }
       sizes.push_back(size);
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-      take('L');  // Python 2 wrote long integers so.
+      take('L');  // Python 2 wrote long integers like this.
       if (!take(',')) {
         expect(')');
         break;
@@ -181,13 +182,13 @@ DType dtype_of(std::string_view descr, std::string_view what) {
   );
 }
 
-// The elements in C's order, where they come in Fortran's: the first axis runs fastest.
+// Elements in C order, from Fortran order, in which the first axis runs fastest.
 std::shared_ptr<const std::byte> reordered(
     const std::byte* from, const std::vector<std::int64_t>& shape, std::size_t count, DType dtype
 ) {
   const std::size_t size = dtype_size(dtype);
   const auto memory = std::make_shared<std::vector<std::byte>>(count * size);
-  std::vector<std::size_t> strides(shape.size());  // Of C's order.
+  std::vector<std::size_t> strides(shape.size());  // In C order.
   std::size_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     strides[axis] = stride;
@@ -209,7 +210,7 @@ std::shared_ptr<const std::byte> reordered(
   return {memory, memory->data()};
 }
 
-// The header's text and where the numbers begin.
+// The header's text, and the offset of the numbers.
 std::pair<std::string_view, std::size_t> split_file(
     std::span<const std::byte> file, std::string_view what
 ) {

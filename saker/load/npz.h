@@ -3,9 +3,9 @@
 
 // NumPy's .npz: a zip archive of .npy arrays
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), as numpy.savez,
-// numpy.savez_compressed and MLX's savez write them. Little-endian numbers in either order of axes;
-// two raw bytes are bfloat16, as MLX and ml_dtypes write it. Objects (pickles), records and texts
-// are refused. Memory: about what the arrays take.
+// numpy.savez_compressed and MLX's savez write them. Numbers are little-endian, in either order of
+// axes. Two raw bytes are bfloat16, as MLX and ml_dtypes write it. Objects (pickles), records and
+// texts are refused. Memory: about the size of the arrays.
 
 #include "saker/base/tensor.h"
 #include "saker/load/safetensors.h"
@@ -18,13 +18,13 @@
 
 namespace saker::load {
 
-// All arrays, by name without ".npy". Throws as ZipArchive does, and as `parse_npy` naming the
+// All arrays, by name without ".npy". Throws as ZipArchive does, and as `parse_npy`, naming the
 // array.
 TensorMap read_npz(const std::filesystem::path& path);
 
-// One array, whose memory is the file's unless its axes are in Fortran's order. Throws kUnsupported
-// for what is no array of numbers that we hold, kCorruptData for what breaks the format. `what`:
-// for messages.
+// One array. It shares the file's memory unless its axes are in Fortran's order. Throws
+// kUnsupported unless it is an array of numbers that we can hold, and kCorruptData if it breaks the
+// format. `what` is for messages.
 Tensor parse_npy(std::shared_ptr<const std::vector<std::byte>> file, std::string_view what);
 
 }  // namespace saker::load

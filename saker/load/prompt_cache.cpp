@@ -50,7 +50,7 @@ FileMetadata caller_metadata(const FileMetadata& metadata, char group) {
   return result;
 }
 
-// Class names by layer; a layer's name cannot be missing.
+// Class names by layer; every layer must have one.
 std::vector<std::string_view> class_names(
     const FileMetadata& metadata, char group, std::string_view what
 ) {
@@ -83,7 +83,7 @@ std::string text_of(const Tensor& tensor, std::string_view what) {
   return text;
 }
 
-// The value that a tensor stands for, by what the metadata says of it.
+// The value that a tensor stands for, by its type in the metadata.
 CacheNode leaf(const Tensor& tensor, std::string_view type, std::string_view what) {
   if (type.empty()) {
     return {tensor};
@@ -110,7 +110,7 @@ CacheNode leaf(const Tensor& tensor, std::string_view type, std::string_view wha
   return {value->front()};
 }
 
-// What the current format's metadata says of tensors that are no arrays, by their name.
+// The current format's types of tensors that are no arrays, by tensor name.
 std::map<std::string_view, std::string_view> leaf_types(
     const FileMetadata& metadata, std::string_view what
 ) {
@@ -163,7 +163,7 @@ CacheNode::List state_tree(
   return make_tree(std::move(leaves), layers, what);
 }
 
-// The meta strings of the classic format; "0.<layer>" = "" says that there are none.
+// The meta strings of the classic format; "0.<layer>" = "" means none.
 CacheNode::List meta_tree(const FileMetadata& metadata, std::size_t layers, std::string_view what) {
   Leaves leaves;
   for (const auto& [key, text] : metadata_group(metadata, '0')) {
@@ -225,7 +225,7 @@ std::vector<cache::SerializedCache> read_layers(
   return layers;
 }
 
-// The leaves of a layer's state in the order in which mlx-lm flattens them.
+// The leaves of a layer's state, in the order of mlx-lm's flattening.
 class Flattener {
  public:
   void add(const std::string& name, const CacheNode& node) {

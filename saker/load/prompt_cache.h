@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prompt-cache files: what the layers of a model keep of a prompt, as safetensors. Read are both
-// formats of mlx-lm and the dialects of mlx-swift and mlxrs; written is mlx-lm 0.32.2's:
+// Prompt-cache files: the caches of a model's layers after a prompt, as safetensors. We read both
+// formats of mlx-lm and the dialects of mlx-swift and mlxrs, and write mlx-lm 0.32.2's:
 //
 //   tensors       "<layer>.<path>", path through the state tuple of the layer's class
 //                 (mlx_lm/models/cache.py); integers and truth values are 0-d, None is F32 [0]
@@ -14,8 +14,9 @@
 //
 // The older format ("classic": mlx-lm before 0.32.1, mlx-swift, mlxrs) has "0.<layer>..." meta
 // strings, "1.<key>" the caller's and "2.<layer>" class names, and rows cut to the valid ones.
-// Any file is checked whole before anything of it is used; broken ones throw kCorruptData, classes
-// that we don't know kUnsupported. No MLX is touched.
+//
+// Any file is checked as a whole before it is used. Broken files throw kCorruptData, unknown
+// classes kUnsupported. Does not use MLX.
 
 #include "saker/cache/serialized.h"
 #include "saker/load/safetensors.h"
@@ -29,7 +30,7 @@
 
 namespace saker::load {
 
-// A file at most, read or written.
+// Maximum size of a file that we read or write.
 inline constexpr std::size_t kMaxPromptCacheBytes = std::size_t{8} << 30;
 
 enum class CacheFormat : std::uint8_t { kCurrent, kClassic };
@@ -41,13 +42,14 @@ struct PromptCache {
 };
 
 PromptCache read_prompt_cache(const std::filesystem::path& path);
-// The same from a file in memory, which the result's tensors refer to; `what` names it in messages.
+// As above, from a file in memory, which the result's tensors refer to. `what` names it in
+// messages.
 PromptCache parse_prompt_cache(
     const TensorMap& tensors, const FileMetadata& metadata, std::string_view what
 );
 
-// Always in the current format, for its owner alone. Throws as AtomicFile does, kCapacity above
-// kMaxPromptCacheBytes.
+// Always writes the current format, readable for its owner alone. Throws as AtomicFile does, and
+// kCapacity above kMaxPromptCacheBytes.
 void write_prompt_cache(const std::filesystem::path& path, const PromptCache& cache);
 
 }  // namespace saker::load

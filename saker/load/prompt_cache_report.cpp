@@ -27,7 +27,7 @@ std::size_t nbytes(const cache::SerializedCache& layer) {
   return total;
 }
 
-// Rows of the kinds that hold keys and values, else 0.
+// Rows of kinds that hold keys and values, else 0.
 std::int64_t row_count(const cache::SerializedCache& layer) {
   const bool rows =
       !layer.state.empty() && layer.state[0].shape.size() == 4 && layer.kind.ends_with("KVCache");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A prompt-cache file as `saker cache info` prints it.
+// A prompt-cache file in the form that `saker cache info` prints.
 
 #include "saker/base/json.h"
 #include "saker/load/prompt_cache.h"
@@ -11,10 +11,10 @@
 namespace saker::load {
 
 // {"format", "rows", "bytes", "layers": [{"kind", "rows", "shape", "dtype", "meta", "bytes"}, ...],
-// "metadata"}; rows are those that layer 0 holds, shape and dtype those of its first array.
+// "metadata"}. `rows` is layer 0's; shape and dtype are those of its first array.
 Json prompt_cache_json(const PromptCache& cache);
 
-// For people: several lines, each with its line end; layers that are alike share one.
+// For people: several lines, each with its line end; equal layers share one.
 std::string prompt_cache_text(const PromptCache& cache);
 
 }  // namespace saker::load

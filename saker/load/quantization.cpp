@@ -47,7 +47,7 @@ constexpr std::array<Mode, 4> kModes = {{
     {"mxfp8", WeightKind::kMxfp8, kEightBits, kGroup32, 8, 32},
 }};
 
-// One of the values that the mode allows. `place` ends with a dot or is empty.
+// One of the values that the mode allows. `place` is empty or ends with a dot.
 int choice(
     const Json& object,
     const std::string& place,
@@ -111,8 +111,7 @@ struct Section {
   const Json& fields;
 };
 
-// The section that speaks for the weights, if any. `quantization` is MLX's own; the other key
-// belongs to all tools.
+// The section about the weights, if any. `quantization` is MLX's own; all tools use the other key.
 std::optional<Section> find_section(const Json& config) {
   for (const std::string_view name : {"quantization", "quantization_config"}) {
     const auto found = config.find(std::string(name));
@@ -156,7 +155,7 @@ nn::QuantizationConfig parse_quantization(const Json& config) {
   );
   const auto section = find_section(config);
   if (!section) {
-    // Multimodal checkpoints describe their text model in a section of its own.
+    // Multimodal checkpoints describe their text model in a separate section.
     const auto text = config.find("text_config");
     return text != config.end() && text->is_object() ? parse_quantization(*text) : result;
   }

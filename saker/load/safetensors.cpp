@@ -46,12 +46,12 @@ constexpr std::array<FormatDType, 23> kDTypes = {{
     {"C128", 128, std::nullopt},
 }};
 
-// Of no bits: one that the format may have got later, whose elements have any size.
+// 0 bits: a dtype of a later format, whose elements may have any size.
 constexpr FormatDType kLater{"of a later format", 0, std::nullopt};
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxDTypeName = 16;
 
-// What is being read, for messages.
+// The place of an error, for messages.
 struct Place {
   std::string_view file;
   std::string_view tensor = {};
@@ -65,7 +65,7 @@ struct Place {
   }
 };
 
-// Of a file that begins so.
+// The header's length, from a file's beginning.
 std::uint64_t header_length(
     std::span<const std::byte> file, std::size_t file_bytes, const Place& place
 ) {
@@ -110,7 +110,7 @@ std::uint64_t unsigned_item(const Json& item, const char* key, const Place& plac
   return item.get<std::uint64_t>();
 }
 
-// Whether a dtype that we don't know may be called so.
+// True if an unknown dtype may have this name.
 bool is_dtype_name(std::string_view name) {
   const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
   return !name.empty() && name.size() <= kMaxDTypeName && is_capital(name.front()) &&
@@ -155,7 +155,7 @@ std::vector<std::int64_t> entry_shape(const Json& value, const Place& place) {
   return shape;
 }
 
-// The number of elements; none when it or its bits overflow 64 bits.
+// The number of elements; empty if it or its bits overflow 64 bits.
 std::optional<std::int64_t> checked_count(std::span<const std::int64_t> shape, std::int64_t bits) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
@@ -217,7 +217,7 @@ SafetensorsEntry read_entry(
 
 void read_metadata(SafetensorsHeader& header, const Json& value, const Place& place) {
   if (value.is_null()) {
-    return;  // As MLX writes none.
+    return;  // As MLX writes "none".
   }
   if (!value.is_object()) {
     place.fail(fmt::format("'__metadata__' is {}, expected an object", describe_json(value)));
@@ -275,7 +275,7 @@ SafetensorsHeader parse_safetensors(std::span<const std::byte> file, std::string
   const std::span<const std::byte> text = file.subspan(kLengthBytes, length);
   const std::size_t data_begin = kLengthBytes + length;
   const std::size_t data_bytes = file.size() - data_begin;
-  // A copy, since another process may write to the file.
+  // A private copy, since another process may write to the file.
   const std::string json(reinterpret_cast<const char*>(text.data()), text.size());
   if (!json.starts_with('{')) {
     place.fail("the header does not begin with '{'");

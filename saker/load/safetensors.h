@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The safetensors format (https://huggingface.co/docs/safetensors): eight bytes with the header's
-// length, little-endian, a JSON object that gives each tensor's dtype, shape and byte range, then
-// the bytes, which the tensors cover without hole or overlap. Files are mapped and read only where
-// a tensor is read. Every rule of the format is checked before a tensor is handed out; a broken
-// file throws kCorruptData with one line, and costs memory in proportion to its size.
+// The safetensors format (https://huggingface.co/docs/safetensors). A file has eight bytes with the
+// header's length, little-endian, then the header and the data. The header is a JSON object with
+// each tensor's dtype, shape and byte range; these ranges cover the data without holes or overlap.
+// Files are mapped, and read only where a tensor is read. Every rule of the format is checked
+// before a tensor is handed out. A broken file throws kCorruptData with one line, and takes memory
+// in proportion to its size.
 
 #include "saker/base/mapped_file.h"
 #include "saker/base/tensor.h"
@@ -25,15 +26,15 @@ namespace saker::load {
 
 // The format's own limit.
 inline constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
-// Dimensions of a tensor that we read at most.
+// Maximum dimensions of a tensor.
 inline constexpr std::size_t kMaxTensorRank = 32;
 
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 struct SafetensorsEntry {
   std::string name;
-  std::string_view dtype_name;  // As the file says it: "BF16", "F8_E4M3", ...
-  std::optional<DType> dtype;   // None for the format's dtypes that we can't hold.
+  std::string_view dtype_name;  // As in the file: "BF16", "F8_E4M3", ...
+  std::optional<DType> dtype;   // Empty for dtypes that we can't hold.
   std::vector<std::int64_t> shape;
   std::int64_t element_count = 0;
   std::size_t begin = 0;  // Bytes [begin, end) of the file.
@@ -50,8 +51,8 @@ SafetensorsHeader parse_safetensors(std::span<const std::byte> file, std::string
 
 SafetensorsHeader read_safetensors_header(const std::filesystem::path& path);
 
-// A view of one entry's bytes; `release` gives its pages back. Throws kUnsupported for a dtype that
-// we can't hold.
+// A view of one entry's bytes; `release` frees its pages. Throws kUnsupported for a dtype that we
+// can't hold.
 Tensor map_tensor(const std::shared_ptr<const MappedFile>& file, const SafetensorsEntry& entry);
 
 // All tensors of one file by name.

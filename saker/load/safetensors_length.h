@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How long the header of a safetensors file is, for those who have only its beginning.
+// The length of a safetensors file's header, from its beginning alone.
 
 #include <cstddef>
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace saker::load {
 
-// Where the data of a file begins that begins so and has `file_bytes`. Throws as parse_safetensors
-// does for a length that can't be; `what` names the file in messages.
+// Offset of the data in a file of `file_bytes` bytes that starts with `begin`. Throws as
+// parse_safetensors does for an impossible length; `what` names the file in messages.
 std::size_t safetensors_data_begin(
     std::span<const std::byte> begin, std::size_t file_bytes, std::string_view what
 );

@@ -43,7 +43,7 @@ std::string safetensors_prefix(
     );
     begin = end;
   }
-  // Replaces what is no UTF-8, such as a folder's name.
+  // Replaces invalid UTF-8, such as in a folder's name.
   std::string text = header.take().dump(-1, ' ', false, Json::error_handler_t::replace);
   while ((text.size() + sizeof(std::uint64_t)) % kAlignment != 0) {
     text += ' ';

@@ -22,7 +22,7 @@ namespace saker::load {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using FileMetadata = std::map<std::string, std::string, std::less<>>;
 
-// A tensor whose bytes come later.
+// A tensor whose bytes are written later.
 struct PlannedTensor {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -31,8 +31,8 @@ struct PlannedTensor {
   std::size_t nbytes() const;
 };
 
-// What a file begins with: the header's length and the header, padded so that the bytes of the
-// tensors, which follow each other without holes, begin aligned. REQUIRES: names differ.
+// The beginning of a file: the header's length and the header, padded so that the tensors' bytes
+// begin aligned. These follow each other without holes. REQUIRES: names differ.
 std::string safetensors_prefix(
     std::span<const PlannedTensor> tensors, const FileMetadata& metadata
 );
@@ -45,9 +45,9 @@ void write_safetensors(
     FileReaders readers = FileReaders::kUsual
 );
 
-// The same of tensors that are made when they are written, so that a large file needs little
-// memory: make(i) is called once for each, in order, and must have its dtype and shape; else throws
-// kInternal.
+// As above, for tensors that are made when they are written, so that a large file needs little
+// memory. Calls make(i) once for each, in order. Throws kInternal if its result has another dtype
+// or shape.
 void write_safetensors(
     const std::filesystem::path& path,
     const std::vector<PlannedTensor>& tensors,

@@ -29,13 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names that a message lists at most.
+// A message lists at most this many names.
 constexpr std::size_t kListed = 3;
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kDraftPrefix = "draft.";
 
-// Shards are plain files of the folder: a name that leads elsewhere could read anything on the
-// machine.
+// Shards must be plain names in the folder: a path could read any file of the machine.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(), [](unsigned char c) {
@@ -92,8 +91,7 @@ std::vector<fs::path> glob_weights(const fs::path& dir) {
   return found;
 }
 
-// "model-00001-of-00003.safetensors" promises three files: those of the set that are not in
-// `found`.
+// The promised files that are not in `found`: "model-00001-of-00003.safetensors" promises three.
 std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
   std::set<std::string> names;
   for (const fs::path& path : found) {
@@ -112,7 +110,7 @@ std::vector<std::string> missing_siblings(const std::vector<fs::path>& found) {
   return {missing.begin(), missing.end()};
 }
 
-// What to do with weights in files that are not read; empty: there are none either.
+// Advice about weights in files that we don't read; empty if there are none.
 std::string what_else(const fs::path& dir) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(dir, failed)) {
@@ -168,7 +166,7 @@ std::vector<std::string> file_names(const std::vector<fs::path>& paths) {
   return names;
 }
 
-// What a map holds under the draft's names, without their prefix.
+// The entries with the draft's prefix, without that prefix.
 template <typename Map>
 Map without_prefix(const Map& all) {
   Map result;
@@ -180,7 +178,7 @@ Map without_prefix(const Map& all) {
   return result;
 }
 
-// The files of a folder whose index is of no use, which `reason` says.
+// The files of a folder whose index is useless; `reason` says why.
 WeightFiles beside_index(const fs::path& dir, std::string_view reason) {
   WeightFiles files = without_index(dir);
   files.warnings.push_back(fmt::format("{} {} and is ignored", kIndexName, reason));
@@ -218,7 +216,7 @@ WeightFiles find_weight_files(const fs::path& dir) {
   for (const fs::path& path : shards) {
     (fs::exists(path, ignored) ? files.paths : missing).push_back(path);
   }
-  // Converters leave the index of the original beside the files that they write.
+  // Converters copy the original's index beside the files that they write.
   if (files.paths.empty() && !all.empty()) {
     return beside_index(dir, "names none of the files that are there");
   }

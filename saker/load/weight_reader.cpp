@@ -38,12 +38,12 @@ bool is_float(DType dtype) {
          dtype == DType::kFloat64;
 }
 
-// Old exporters stored what follows from the configuration.
+// Old exporters stored values that follow from the configuration.
 bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-// All files of a model, read one after the other.
+// Reads all files of a model, one after the other.
 class Reader {
  public:
   explicit Reader(const WeightFiles& files) : files_(files) {}
@@ -88,7 +88,7 @@ class Reader {
     }
   }
 
-  // The index does not say where it is, or wrongly.
+  // Takes a tensor for which the index names no file or a wrong one.
   void take_undecided(const std::string& name, const std::vector<Place>& places) {
     if (places.size() > 1) {
       throw in_two_files(name, places[0].path, places[1].path);
@@ -120,7 +120,7 @@ class Reader {
     }
   }
 
-  // A file that nothing promised stops no one.
+  // Errors in an unlisted file are not fatal.
   void read_unlisted(const fs::path& path, const TensorMap& listed) {
     std::size_t taken = 0;
     try {
@@ -157,9 +157,9 @@ class Reader {
     }
   }
 
-  // Whether a tensor of another file belongs to a module that the index's files have not, or only
-  // in part. The same model in another form may lie there too: beside a plain weight only a bias is
-  // taken, beside codes what belongs to them.
+  // True if another file's tensor belongs to a module that the index's files lack, or have only in
+  // part. The folder may also hold the same model in another form: beside a plain weight only a
+  // bias is taken, beside codes only tensors that belong to them.
   static bool completes(const std::string& name, const TensorMap& listed) {
     if (listed.contains(name)) {
       return false;
@@ -219,12 +219,12 @@ class Reader {
   const WeightFiles& files_;
   ModelTensors result_;
   std::map<std::string, std::vector<Place>> undecided_;
-  std::map<std::string, fs::path> unlisted_;  // Who gives each of their tensors.
+  std::map<std::string, fs::path> unlisted_;  // The file that gives each of their tensors.
   std::vector<std::string> missing_;          // For warnings, as the next.
   std::vector<std::string> strange_;
 };
 
-// What a name says of its place: "model.layers.3.mlp.up_proj.weight" is layer 3 and all the rest.
+// The layer in a name: "model.layers.3.mlp.up_proj.weight" is layer 3 and all the rest.
 struct LayerName {
   std::int64_t layer = 0;
   std::string rest;
@@ -243,7 +243,7 @@ std::optional<LayerName> layer_name(std::string_view name) {
                   : std::nullopt;
 }
 
-// Scopes of the text model.
+// True for the scopes of the text model.
 bool is_of_body(std::string_view name, std::string_view rest) {
   constexpr std::array<std::string_view, 4> kScopes = {
       "model.", "language_model.model.", "model.language_model.", ""

@@ -18,7 +18,7 @@ std::string text_at(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// As Python writes JSON, and with it the tools that models were trained on.
+// JSON as Python writes it: models were trained on tool calls in this form.
 std::string spaced_json(const Json& value) {
   if (!value.is_structured()) {
     return write_json(value);
@@ -32,7 +32,8 @@ std::string spaced_json(const Json& value) {
   return value.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
-// The object that a text of JSON holds; nothing is none, too. Discarded where it holds no object.
+// The object in a JSON text; empty text means an empty object. Discarded if the text holds no
+// object.
 Json object_in(const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     return Json::object();
@@ -64,7 +65,7 @@ Json fit_arguments(const Json& arguments, const CallForm& form) {
   if (!object.is_discarded()) {
     return object;
   }
-  // A model's own mistake, which it may have to see to mend it.
+  // A model's own mistake, which it may have to see to correct it.
   return form.takes_text ? arguments : Json{{"arguments", arguments}};
 }
 
@@ -95,7 +96,7 @@ Json CallHistory::fit_calls(const Json& calls) {
       }
     }
     const std::string name = text_at(function, "name");
-    fit_id(call);  // May move the call's members.
+    fit_id(call);  // May relocate the call's members.
     open_.push_back({text_at(call, "id"), name});
   }
   return fitted;
@@ -121,7 +122,7 @@ std::string CallHistory::short_id(const std::string& id) {
   return entry->second;
 }
 
-// By its id, else by its name, else the first.
+// Finds the call by its id, else by its name, else takes the first.
 CallHistory::Call CallHistory::take_open(const std::string& id, const std::string& name) {
   const auto found = std::ranges::find_if(open_, [&](const Call& call) {
     return id.empty() ? name.empty() || call.name == name : call.id == id;

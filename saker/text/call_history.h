@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tool calls of a conversation and their results.
+// Adapts the tool calls of a conversation and their results to a chat template.
 
 #include "saker/base/json.h"
 #include "saker/text/template_traits.h"
@@ -16,16 +16,16 @@
 
 namespace saker::text {
 
-// Goes through the messages of a conversation in order.
+// Takes the messages of a conversation in order.
 class CallHistory {
  public:
   // REQUIRES: `traits` outlives *this.
   explicit CallHistory(const TemplateTraits& traits) : traits_(traits) {}
 
-  // An assistant's calls in the form that the template takes. What is no list of objects stays.
+  // An assistant's calls in the form that the template takes. Anything but a list of objects stays.
   Json fit_calls(const Json& calls);
 
-  // Gives a tool's result the id and name that the template needs of it.
+  // Gives a tool's result the id and name that the template needs.
   void fit_result(Json& result);
 
  private:
@@ -39,12 +39,12 @@ class CallHistory {
   Call take_open(const std::string& id, const std::string& name);
 
   const TemplateTraits& traits_;
-  std::vector<Call> open_;  // Of the last assistant's message, without a result so far.
-  std::map<std::string, std::string, std::less<>> short_ids_;  // By the id that was given.
-  std::size_t made_ = 0;                                       // Ids that we made.
+  std::vector<Call> open_;  // Calls of the last assistant message that have no result yet.
+  std::map<std::string, std::string, std::less<>> short_ids_;  // By the original id.
+  std::size_t made_ = 0;                                       // Number of ids that we made.
 };
 
-// `function_call` of a message as its only tool call.
+// A message's `function_call` as its only tool call.
 Json calls_of_function(const Json& function_call);
 
 }  // namespace saker::text

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kBetweenSystems = "\n\n";
 
-// The member, or null where it is absent or null.
+// The member, or null if it is absent or null.
 const Json* given(const Json& message, const char* key) {
   const auto found = message.find(key);
   return found == message.end() || found->is_null() ? nullptr : &*found;
@@ -99,7 +99,7 @@ class Fitter {
     return is_call ? calls_of_function(*function) : Json();
   }
 
-  // Appended: assignment looks through all keys before.
+  // Members are appended: assignment would search all keys first.
   Json::object_t fields_of(const Json& message, const std::string& role, bool has_calls) const {
     Json::object_t fields;
     const Json* content = given(message, "content");
@@ -120,7 +120,7 @@ class Fitter {
         fields.emplace_back(key, role);
       } else if (key == "tool_calls" && (has_calls || value.is_array())) {
         if (has_calls) {
-          fields.emplace_back(key, nullptr);  // Keeps the place.
+          fields.emplace_back(key, nullptr);  // Reserves the place.
         }
       } else if (!value.is_null() && key != "thinking" &&
                  !(key == "function_call" && replaces_function_call)) {
@@ -145,7 +145,7 @@ class Fitter {
     return thoughts.empty() ? Json() : Json(thoughts);
   }
 
-  // Content that would hide the calls beside it gets a message of its own.
+  // If content would hide the calls beside it, it becomes a message of its own.
   void split_content(Json& message) {
     Json& content = message["content"];
     if (content.is_string() && !content.get_ref<const std::string&>().empty()) {
@@ -179,7 +179,7 @@ class Fitter {
     fitted_.erase(second, std::next(second, static_cast<std::ptrdiff_t>(count - 1)));
   }
 
-  // Before the first question, where the template has no other place for it.
+  // Moves it into the first question if the template has no other place for it.
   void move_system() {
     if (first_systems() != 1 || fitted_.size() < 2 || role_of(fitted_[1]) != "user" ||
         !fitted_[1].contains("content") || !fitted_[1].at("content").is_string() ||

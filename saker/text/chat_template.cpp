@@ -95,7 +95,7 @@ Sources find_sources(const ModelTexts& texts, const TokenizerConfig& config) {
   return sources;
 }
 
-// The words of a template that may be names of variables, and maybe more.
+// The words of a template that may be names of variables, possibly among others.
 class Names {
  public:
   explicit Names(std::string_view source) {
@@ -110,7 +110,8 @@ class Names {
     }
   }
 
-  // Whether the template may read a variable of this name. Letters beyond ASCII are not looked at.
+  // True if the template may read a variable of this name. Names with letters beyond ASCII are not
+  // checked.
   bool may_have(std::string_view name) const {
     return !std::ranges::all_of(name, is_part) || names_.contains(name);
   }
@@ -123,8 +124,8 @@ class Names {
   std::set<std::string, std::less<>> names_{"messages"};  // Always checked.
 };
 
-// A template's variables: of all that are given those that it may read. Files and requests may give
-// hundreds of thousands.
+// A template's variables: the given ones that it may read. Files and requests may give hundreds of
+// thousands.
 class Variables {
  public:
   explicit Variables(const Names& names) : names_(names) {}
@@ -141,12 +142,12 @@ class Variables {
     }
   }
 
-  // As CBOR, which keeps each bit of a number, and the digits of long integers
+  // As CBOR, which keeps all bits of numbers and the digits of long integers
   // (base/json/json_numbers.h).
   std::string dump() && {
     Json::object_t members;
     for (auto& [name, value] : values_) {
-      // An ordered object looks through all its members for each new one.
+      // Appended directly: an ordered object searches all members for each new one.
       members.Container::emplace_back(name, std::move(value));
     }
     std::string cbor;
@@ -159,7 +160,7 @@ class Variables {
   std::map<std::string, Json> values_;
 };
 
-// By the names that published templates have for it.
+// The variable names that published templates use for it.
 Json thinking_variables(std::optional<bool> thinking) {
   if (!thinking) {
     return Json::object();
@@ -171,14 +172,15 @@ Json thinking_variables(std::optional<bool> thinking) {
   };
 }
 
-// Milliseconds of processor time. Published templates take 700 for a thousand calls of tools.
+// Processor time in milliseconds. Published templates take 700 ms for a thousand tool calls.
 constexpr std::uint32_t kRenderTime = 3500;
-// Of one of the dozen probes that tell what a template takes; published ones take 1.
+// Processor time in milliseconds of one of the dozen probes of a template; published templates take
+// 1 ms.
 constexpr std::uint32_t kProbeTime = 100;
 
 }  // namespace
 
-// Compiled when it is first used: a model whose template is broken still completes plain text.
+// Compiled on first use: a model with a broken template can still complete plain text.
 class ChatTemplate::Compiled {
  public:
   Compiled(std::string source, const std::map<std::string, std::string>& special_tokens)
@@ -250,7 +252,7 @@ class ChatTemplate::Compiled {
 
   std::string source_;
   Names names_;
-  std::vector<std::pair<std::string, std::string>> special_tokens_;  // Those that it may read.
+  std::vector<std::pair<std::string, std::string>> special_tokens_;  // That the template may read.
   TemplateTraits traits_;
   mutable std::mutex mutex_;
   mutable RustTemplate rust_;  // Guarded by mutex_; never changes once set.

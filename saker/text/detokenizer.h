@@ -2,9 +2,9 @@
 #pragma once
 
 // Streaming decode of one sequence: the pieces of `add` and `finish`, joined, are exactly
-// Tokenizer::decode of all ids. Each piece is valid UTF-8. Held back is only what a later token can
-// still change: an incomplete character, a run of byte-fallback tokens. The work per token does not
-// grow with the sequence. One thread at a time.
+// Tokenizer::decode of all ids. Each piece is valid UTF-8. It holds back only text that a later
+// token can still change: an incomplete character, or a run of byte-fallback tokens. The work per
+// token does not grow with the sequence. One thread at a time.
 
 #include "saker/text/tokenizer.h"
 
@@ -26,7 +26,7 @@ class Detokenizer {
   // The text that this token makes final. Models may have more rows than the tokenizer has tokens:
   // ids without a token add nothing, as in `tokenizers`. Throws kInvalidArgument for a negative id.
   std::string add(std::int32_t id);
-  // The text that was held back. REQUIRES: nothing is added afterwards.
+  // The text still held back. REQUIRES: no add() afterwards.
   std::string finish();
 
  private:

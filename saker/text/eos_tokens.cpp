@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kConfig = "config.json";
 
-// The value of `eos_token_id`, null when the file or the key is missing. Models of images and text
-// may have it with what they say of text.
+// The value of `eos_token_id`; null if the file or the key is missing. Models of images and text
+// may have it in their `text_config`.
 Json read_eos(const ModelTexts& texts) {
   if (!texts.has(kConfig)) {
     return nullptr;

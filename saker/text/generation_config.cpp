@@ -21,7 +21,7 @@ bool is_id(const Json& value) {
                              value <= std::numeric_limits<std::int32_t>::max());
 }
 
-// As Python takes a value for a condition.
+// True for values that are false as a condition in Python.
 bool is_none(const Json& value) {
   return value.is_null() || value == false;
 }

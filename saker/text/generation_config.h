@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// generation_config.json: how a model's authors want it to answer. No model needs it, so whatever
-// is wrong with it is a warning.
+// generation_config.json: the sampling defaults of a model's authors. No model needs the file, so
+// all errors in it are warnings.
 
 #include "saker/base/json.h"
 #include "saker/text/model_texts.h"
@@ -13,11 +13,11 @@
 namespace saker::text {
 
 struct GenerationConfig {
-  Json values = Json::object();  // Without an `eos_token_id` that holds anything but ids.
+  Json values = Json::object();  // Has an `eos_token_id` only if that holds ids.
   std::vector<std::string> warnings;
 };
 
-// Nothing is given where the file is missing, can't be read or is no object.
+// Empty values if the file is missing, can't be read or is no object.
 GenerationConfig read_generation_config(const ModelTexts& texts);
 
 }  // namespace saker::text

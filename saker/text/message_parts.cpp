@@ -9,7 +9,7 @@
 namespace saker::text {
 namespace {
 
-// The member as a text; none where it is something else.
+// The member's text; empty if it is something else.
 std::optional<std::string> text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? std::optional(found->get<std::string>())
@@ -23,7 +23,7 @@ std::string_view type_of(const Json& part) {
              : std::string_view();
 }
 
-// Lists of anything else are a template's own business.
+// Lists of anything else are left to the template.
 bool are_parts(const Json& content) {
   return content.is_array() && !content.empty() &&
          std::ranges::all_of(content, [](const Json& part) {

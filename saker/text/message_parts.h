@@ -11,21 +11,20 @@
 
 namespace saker::text {
 
-// What a part says: {"type": "text", "text"}, the same of OpenAI's other interfaces, a refusal, or
-// a bare text. None for other kinds of parts.
+// The text of a part: {"type": "text", "text"}, its equivalents in OpenAI's other interfaces, a
+// refusal, or a bare text. Empty for other kinds of parts.
 std::optional<std::string> text_of_part(const Json& part);
 
-// The thoughts of a part {"type": "thinking", "thinking"}; none for other parts.
+// The thoughts of a part {"type": "thinking", "thinking"}; empty for other parts.
 std::optional<std::string> thoughts_of_part(const Json& part);
 
 struct MessageContent {
   Json content;
-  std::string thoughts;  // Of parts that the template doesn't take.
+  std::string thoughts;  // From parts that the template does not take.
 };
 
-// Content in the form that the template takes in this role. What is neither a text nor a list of
-// parts stays as it is. Throws kUnsupported for parts that are no text and that the template does
-// not take.
+// Content in the form that the template takes in this role. Anything but a text or a list of parts
+// stays. Throws kUnsupported for parts that are not text if the template does not take them.
 MessageContent fit_content(const Json& content, Role role, const TemplateTraits& traits);
 
 }  // namespace saker::text

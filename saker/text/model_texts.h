@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The texts of a model by the names that they have in its folder: "tokenizer.json",
-// "additional_chat_templates/tool_use.jinja". They are the files of a folder, files that lie
-// elsewhere, or texts in memory, for models whose file holds them in another form. Immutable; all
-// members may be called from any thread.
+// A model's text files by their names in its folder: "tokenizer.json",
+// "additional_chat_templates/tool_use.jinja". They may be files of a folder, files elsewhere, or
+// texts in memory, for models whose file holds them in another form. Immutable; any thread may call
+// any member.
 
 #include "saker/base/json.h"
 
@@ -21,23 +21,23 @@ namespace saker::text {
 
 class ModelTexts {
  public:
-  // In memory, or a file.
+  // A text in memory, or the path of a file.
   using Text = std::variant<std::string, std::filesystem::path>;
 
-  // The files of a folder, looked for when they are asked for.
+  // The files of a folder, looked up on each call.
   // NOLINTNEXTLINE(google-explicit-constructor): a folder is what most callers have.
   ModelTexts(std::filesystem::path folder) : source_(std::move(folder)), is_folder_(true) {}
 
-  // These alone; `source` names in messages what holds those in memory.
+  // Only these texts; in messages `source` names the origin of those in memory.
   ModelTexts(std::filesystem::path source, std::map<std::string, Text, std::less<>> texts)
       : source_(std::move(source)), texts_(std::move(texts)) {}
 
   bool has(std::string_view name) const;
 
-  // Names "<folder>/<file><ending>", in order.
+  // All names "<folder>/<file><ending>", sorted.
   std::vector<std::string> names_in(std::string_view folder, std::string_view ending) const;
 
-  // How messages call it, whether it is there or not: the file that can be mended.
+  // The text's name in messages, whether it exists or not: the file that people can mend.
   std::string shown(std::string_view name) const;
 
   // Throws as read_file does.

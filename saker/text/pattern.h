@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A regular expression (https://docs.rs/regex, which is Python's syntax without look-around and
-// references back). Matching takes time linear in the text. Immutable; safe to use from any thread.
+// A regular expression (https://docs.rs/regex: Python's syntax without look-around and
+// backreferences). Matching takes time linear in the text. Immutable; safe to use from any thread.
 
 #include <memory>
 #include <string_view>
@@ -13,11 +13,11 @@ namespace saker::text {
 
 class Pattern {
  public:
-  // Throws kUnsupported with what is wrong for patterns that aren't of this kind, or that take more
-  // than a megabyte; `what` names the source in messages.
+  // Throws kUnsupported, with the reason, for other patterns and for patterns that compile to more
+  // than a megabyte. `what` names the source in messages.
   Pattern(std::string_view pattern, std::string_view what);
 
-  // Whether it matches somewhere in the text; text that is no UTF-8 never matches.
+  // True if it matches somewhere in the text; invalid UTF-8 never matches.
   bool matches(std::string_view text) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 struct Format {
   std::string_view open;
   std::string_view close;
-  std::string_view header = {};  // Of the content behind the thoughts.
+  std::string_view header = {};  // Precedes the content, behind the reasoning.
 };
 
 constexpr std::array<Format, 11> kFormats{{
@@ -30,7 +30,7 @@ constexpr std::array<Format, 11> kFormats{{
     {"<|inner_prefix|>", "<|inner_suffix|>"},
 }};
 
-// More white space than that before a marker makes it content.
+// After more white space than this, a marker is content.
 constexpr std::size_t kMaxBlanks = 64;
 
 bool is_blank(char byte) {
@@ -108,7 +108,7 @@ void ReasoningSplitter::begin(char byte, AnswerParts& parts) {
 void ReasoningSplitter::think(char byte, AnswerParts& parts) {
   const Format& format = kFormats[format_];
   held_ += byte;
-  // Some models open again what the prompt has opened.
+  // Some models repeat the opening marker of the prompt.
   const auto may_be_marker = [&] {
     return format.close.starts_with(held_) || (!has_thoughts_ && format.open.starts_with(held_));
   };

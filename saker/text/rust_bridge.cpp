@@ -22,7 +22,7 @@ void check_rust(bool ok, SakerRsBytes error, ErrorCode code, std::string_view wh
   if (text.empty() || text == kSakerRsNoMemory) {
     throw Error(ErrorCode::kCapacity, fmt::format("{}: {}", what, kSakerRsNoMemory));
   }
-  // A template may raise any text: control characters would break the one line, or the terminal.
+  // A template may raise any text; control characters would break the line or the terminal.
   std::ranges::replace_if(text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
   throw Error(code, fmt::format("{}: {}", what, text));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ownership of what the Rust library hands out: bytes become strings, errors become saker::Error,
+// Takes ownership of results of the Rust library: bytes become strings, errors become saker::Error,
 // objects live in unique_ptrs. For the .cpp files of this folder only.
 
 #include "saker/base/error.h"
@@ -31,11 +31,11 @@ inline const std::uint8_t* rust_data(std::string_view text) {
   return reinterpret_cast<const std::uint8_t*>(text.data());
 }
 
-// Takes the bytes over.
+// Takes ownership of the bytes.
 std::string take_string(SakerRsBytes bytes);
 
-// Throws Error{code, "what: error"} on one line, unless `ok`, and kCapacity where there is no
-// memory. Takes the error's bytes over.
+// Throws Error{code, "what: error"}, on one line, unless `ok`; throws kCapacity if memory ran out.
+// Takes ownership of the error's bytes.
 void check_rust(bool ok, SakerRsBytes error, ErrorCode code, std::string_view what);
 
 }  // namespace saker::text

@@ -10,8 +10,8 @@
 namespace saker::text {
 namespace {
 
-// After this much time with one template there are no more looks. Usual ones take milliseconds, and
-// what is found must not depend on what else the machine does.
+// After this much time with one template there are no more probes. Usual templates take
+// milliseconds, so that results do not depend on the machine's load.
 constexpr std::chrono::seconds kPatience{10};
 
 constexpr std::string_view kShown = "shown by the template";
@@ -44,7 +44,7 @@ Json call_tools() {
   }});
 }
 
-// A call of `kName` and its result. No id, or no name of the result, where these are empty.
+// A call of `kName` and its result. An empty id or name is left out.
 Json call(const CallForm& form, std::string_view id, std::string_view name) {
   const Json object = {{kKey, kShown}};
   const Json text = fmt::format(R"({{"{}": "{}"}})", kKey, kShown);
@@ -86,7 +86,7 @@ bool holds(const std::optional<std::string>& text, std::string_view part) {
   return text && text->find(part) != std::string::npos;
 }
 
-// How a call shows, from bad to good.
+// How a call is shown, from bad to good.
 enum CallRank { kFails, kHidden, kOddly, kWell };
 
 CallRank rank_call(const std::optional<std::string>& text) {
@@ -96,7 +96,7 @@ CallRank rank_call(const std::optional<std::string>& text) {
   if (!holds(text, kName) || !holds(text, kShown)) {
     return kHidden;
   }
-  // As Python writes it, or as JSON in a text of JSON.
+  // As Python writes it, or as JSON inside a JSON text.
   const bool odd =
       holds(text, fmt::format("'{}'", kKey)) || holds(text, fmt::format("\\\"{}", kKey));
   return odd ? kOddly : kWell;
@@ -133,7 +133,7 @@ bool TemplateTraits::shows(Role role, const Json& content, const CallForm& form)
   return holds(text, kShown) && !holds(text, "'type': 'text'") && !holds(text, R"("type": "text")");
 }
 
-// Who takes parts reads their texts.
+// A template that takes parts reads their texts.
 bool TemplateTraits::mentions_texts() const {
   return mentions(".text") || mentions("'text'") || mentions("\"text\"");
 }
@@ -162,7 +162,7 @@ CallForm TemplateTraits::call_form() const {
   return once(call_form_, [&] { return find_call_form(); });
 }
 
-// Objects beside an empty text are what most templates take, and stand first where several do.
+// Most templates take objects beside an empty text: that form comes first and wins ties.
 CallForm TemplateTraits::find_call_form() const {
   CallForm best;
   int best_rank = -1;
@@ -211,14 +211,14 @@ bool TemplateTraits::needs_tool_names() const {
 
 bool TemplateTraits::takes_system() const {
   return once(takes_system_, [&] {
-    // What fails or shows nothing without a system message, too, fails for another reason.
+    // If it also fails or shows nothing without a system message, the reason is another one.
     return shows(Role::kSystem, kShown, {}) || shows(Role::kSystem, parts(kShown), {}) ||
            !holds(render(Json::array({message("user", kShown)})), kShown);
   });
 }
 
 bool TemplateTraits::takes_developer() const {
-  // Many write whatever role a message has, which no model of theirs has met.
+  // Many templates print any role, even one that their model was not trained on.
   return mentions("developer") && once(takes_developer_, [&] {
            const auto shown = [&](const Json& content) {
              const auto text = render(Json::array({message("developer", content), question()}));
@@ -232,7 +232,7 @@ bool TemplateTraits::takes_second_system(const std::string& role) const {
   std::optional<bool>* found = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    found = &takes_second_system_[role];  // Stays where it is.
+    found = &takes_second_system_[role];  // Its address is stable.
   }
   return once(*found, [&] {
     const auto text =

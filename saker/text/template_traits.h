@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What one chat template takes, found by looking: short conversations that differ in one thing are
-// rendered, and what shows of them decides. Each look happens at most once, when it is first asked
-// for. A template that is slow gets no further looks and counts as taking the usual form. All
-// members may be called from any thread.
+// Finds out which messages one chat template takes. It renders short conversations that differ in
+// one thing, and looks at the output. Each probe runs at most once, on first use. A slow template
+// gets no further probes and counts as taking the usual form. Any thread may call any member.
 
 #include "saker/base/json.h"
 
@@ -21,43 +20,43 @@ namespace saker::text {
 
 enum class Role : std::uint8_t { kSystem, kUser, kAssistant, kTool };
 
-// How a template wants an assistant's tool calls.
+// The form in which a template takes an assistant's tool calls.
 struct CallForm {
-  bool arguments_are_text = false;  // Else an object.
-  bool content_is_null = false;     // Else text beside the calls, maybe an empty one.
-  bool takes_text = true;           // The template does not fail where arguments are text.
+  bool arguments_are_text = false;  // Otherwise an object.
+  bool content_is_null = false;     // Otherwise text beside the calls, possibly empty.
+  bool takes_text = true;           // The template does not fail for arguments as text.
 };
 
 enum class CallIds : std::uint8_t {
-  kAsGiven,         // Any or none.
-  kRequired,        // Without them the template fails.
-  kNineCharacters,  // Nine letters or digits, as in the templates of Mistral.
+  kAsGiven,         // Any id, or none.
+  kRequired,        // Without ids the template fails.
+  kNineCharacters,  // Nine letters or digits, as in Mistral's templates.
 };
 
 class TemplateTraits {
  public:
-  // The prompt, or nothing where the template fails. `tools`: null or a list.
+  // Returns the prompt; empty if the template fails. `tools` is null or a list.
   using Render = std::function<std::optional<std::string>(const Json& messages, const Json& tools)>;
 
   // `source` is the template's text.
   TemplateTraits(Render render, std::string source);
 
-  // Whether content may be a text; else it has to be a list of parts.
+  // True if content may be a text; otherwise it has to be a list of parts.
   bool takes_text(Role role) const;
-  // Whether content may be a list of parts.
+  // True if content may be a list of parts.
   bool takes_parts(Role role) const;
   CallForm call_form() const;
   CallIds call_ids() const;
-  // Whether results of tools need their tool's name.
+  // True if tool results need the tool's name.
   bool needs_tool_names() const;
-  // Whether a first message of the system's shows.
+  // True if a first message of the system is shown.
   bool takes_system() const;
-  // Whether one of a developer does.
+  // True if a first message of a developer is shown.
   bool takes_developer() const;
-  // Whether a second one of this role, "system" or "developer", shows behind it.
+  // True if a second message of this role, "system" or "developer", is shown after the first.
   bool takes_second_system(const std::string& role) const;
 
-  // Whether the template speaks of this role or field.
+  // True if the template's text contains this role or field.
   bool mentions(const std::string& name) const { return source_.find(name) != std::string::npos; }
 
  private:
@@ -65,14 +64,14 @@ class TemplateTraits {
   T once(std::optional<T>& found, Look&& look) const;
 
   std::optional<std::string> render(const Json& messages, const Json& tools = nullptr) const;
-  // Whether `content` shows in a message of this role.
+  // True if `content` in a message of this role is shown.
   bool shows(Role role, const Json& content, const CallForm& form) const;
   bool mentions_texts() const;
   CallForm find_call_form() const;
 
   Render render_;
   std::string source_;
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards the members below.
   mutable std::chrono::steady_clock::duration spent_{};
   mutable std::array<std::optional<bool>, 4> takes_text_;
   mutable std::array<std::optional<bool>, 4> takes_parts_;

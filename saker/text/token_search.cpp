@@ -10,7 +10,8 @@
 namespace saker::text {
 namespace {
 
-// A single token may take a tokenizer's seconds; a vocabulary of 260,000 takes half of one.
+// A single token may take seconds of a tokenizer; a usual vocabulary of 260,000 takes half a
+// second.
 constexpr std::chrono::seconds kMaxTime(20);
 
 }  // namespace

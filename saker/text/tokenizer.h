@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Text to token ids and back, by the `tokenizers` engine over a model's tokenizer.json, with the
-// tokens that files beside it add: the same ids and the same text as transformers' AutoTokenizer
-// gives over that pipeline (docs/adr/0032-tokens-of-other-files.md). Immutable; all members may be
-// called from any thread.
+// Text to token ids and back. Runs the `tokenizers` engine on a model's tokenizer.json and on the
+// tokens that files beside it add. Ids and text equal those of transformers' AutoTokenizer over
+// that pipeline (docs/adr/0032-tokens-of-other-files.md). Immutable; any thread may call any
+// member.
 //
 // Files come from strangers: loading, encoding and decoding are bounded in time and memory
-// (docs/adr/0040-bounds-by-the-allocator.md). What exceeds that throws kCorruptData,
-// kInvalidArgument and kInvalidArgument; kCapacity is thrown where the machine has no memory.
+// (docs/adr/0040-bounds-by-the-allocator.md). Beyond the bounds, loading throws kCorruptData,
+// encoding and decoding kInvalidArgument. All throw kCapacity if the machine has no memory.
 
 #include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
@@ -27,12 +27,12 @@ struct SakerRsTokenizer;
 
 namespace saker::text {
 
-// Texts of at most so many bytes are encoded whole, whatever the options say.
+// Texts up to this size are encoded whole, whatever the options say.
 inline constexpr std::size_t kWholeTextBytes = std::size_t{1} << 18;
 
 struct EncodeOptions {
-  bool add_special_tokens = true;  // What the tokenizer's post-processor adds, such as BOS.
-  // Of a longer text: once there are more tokens than that, the others may be left out.
+  bool add_special_tokens = true;  // Tokens of the post-processor, such as BOS.
+  // Limit for longer texts: once there are more tokens, the rest may be left out.
   std::size_t most_tokens = std::numeric_limits<std::size_t>::max();
 };
 
@@ -42,15 +42,15 @@ struct DecodeOptions {
 
 class Tokenizer {
  public:
-  // Reads tokenizer.json of `texts`; no other file is needed, and what others lack or have
-  // wrong is left out. Throws kNotFound or kCorruptData.
+  // Reads tokenizer.json of `texts`. No other file is needed; missing or damaged ones are ignored.
+  // Throws kNotFound or kCorruptData.
   static std::shared_ptr<const Tokenizer> load(const ModelTexts& texts);
-  // With what was read of the other files before; vocab.json and merges.txt may stand for
+  // As above, with the other files already read. vocab.json and merges.txt may replace
   // tokenizer.json (vocabulary_files.h).
   static std::shared_ptr<const Tokenizer> load(
       const ModelTexts& texts, const TokenizerConfig& config
   );
-  // Null where the folder has neither.
+  // Null if the folder has neither.
   static std::shared_ptr<const Tokenizer> load_if_present(
       const ModelTexts& texts, const TokenizerConfig& config
   );
@@ -69,17 +69,17 @@ class Tokenizer {
   // Throws kInvalidArgument for an id without a token.
   std::string decode(std::span<const std::int32_t> ids, DecodeOptions options = {}) const;
 
-  // Number of tokens, added ones included. Ids may have gaps and a model may have more rows.
+  // Number of tokens, added ones included. Ids may have gaps, and a model may have more rows.
   int vocab_size() const { return vocab_size_; }
 
   std::optional<std::int32_t> token_id(std::string_view piece) const;
   // The token as the vocabulary writes it. Throws kInvalidArgument for an id without a token.
   std::string token_piece(std::int32_t id) const;
   bool has_token(std::int32_t id) const;
-  // Whether the token is marked special; false for ids without a token.
+  // True if the token is marked special; false for ids without a token.
   bool is_special(std::int32_t id) const;
 
-  // Tokens that other files list with other ids than they have; empty, or one line.
+  // A line about tokens that other files list with wrong ids; empty without such tokens.
   std::string moved_tokens() const;
 
   // For Detokenizer.

@@ -43,7 +43,7 @@ constexpr std::string_view kQwen2Words =
 constexpr std::string_view kQwen35Words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// Classes that read tokenizer.json and know nothing more are not listed.
+// Classes that read tokenizer.json and add nothing are not listed.
 constexpr TokenizerClass kPlain{};
 constexpr std::array kClasses{
     TokenizerClass{"CodeGenTokenizer", kEndOfText, true, false, true, {}, false},
@@ -55,7 +55,7 @@ constexpr std::array kClasses{
     TokenizerClass{"Qwen3_5Tokenizer", kQwen, true, false, true, kQwen35Words, true},
 };
 
-// The class of a model type. `always`: whatever tokenizer_config.json names, since published ones
+// The class of a model type. `always`: it overrides tokenizer_config.json, since published files
 // name wrong classes.
 struct ModelRow {
   std::string_view model_type;
@@ -85,7 +85,7 @@ Json read_config(const ModelTexts& texts) {
   try {
     return texts.read_json("config.json");
   } catch (const Error&) {
-    return nullptr;  // Who needs it says so.
+    return nullptr;  // Code that needs it reports the error.
   }
 }
 
@@ -116,7 +116,7 @@ const TokenizerClass& tokenizer_class(const ModelTexts& texts, const Json& token
   const auto* const model =
       std::ranges::find(kModels, text_of(config, "model_type"), &ModelRow::model_type);
   const bool is_known = model != kModels.end();
-  // Llama's class is for SentencePiece; vocabularies of bytes have it in many published files.
+  // Llama's class is for SentencePiece, but many published files name it for vocabularies of bytes.
   if (named == "LlamaTokenizer" && !(is_known && model->always) && speaks_of_bytes(texts)) {
     return kPlain;
   }

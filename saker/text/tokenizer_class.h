@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What transformers' tokenizer classes know that files leave out: the texts of special tokens, and
-// whether the class builds its vocabulary anew. A folder's class follows from tokenizer_config.json
-// and from the model type, as AutoTokenizer chooses it.
+// Knowledge of transformers' tokenizer classes that files leave out: texts of special tokens, and
+// whether the class rebuilds its vocabulary. A folder's class is chosen by tokenizer_config.json
+// and the model type, as AutoTokenizer does.
 
 #include "saker/base/json.h"
 #include "saker/text/model_texts.h"
@@ -21,20 +21,20 @@ struct DefaultToken {
 
 struct TokenizerClass {
   std::string_view name;
-  std::span<const DefaultToken> defaults;  // Where the files lack the name; null there means none.
-  // Tokens that only tokenizer.json adds are none where another file lists tokens.
+  std::span<const DefaultToken> defaults;  // Where files lack the name; null means none.
+  // If another file lists tokens, those that only tokenizer.json adds are dropped.
   bool builds_anew = false;
-  // Special tokens lose what a file says of spaces around them.
+  // Special tokens lose the flags for spaces around them that a file gives.
   bool plain_specials = false;
-  // For vocabularies of bytes: a setting of tokenizer_config.json replaces that of tokenizer.json.
+  // For vocabularies of bytes: tokenizer_config.json's setting replaces tokenizer.json's.
   bool sets_prefix_space = false;
-  // What cuts text into words where there is no tokenizer.json (vocabulary_files.h); empty:
+  // The pattern that splits text into words without tokenizer.json (vocabulary_files.h); empty:
   // GPT-2's.
   std::string_view word_pattern;
-  bool composes = false;  // Text is brought to NFC before.
+  bool composes = false;  // Text is normalized to NFC first.
 };
 
-// `tokenizer_config` is an object. Files that cannot be read count as missing.
+// REQUIRES: `tokenizer_config` is an object. Files that cannot be read count as missing.
 const TokenizerClass& tokenizer_class(const ModelTexts& texts, const Json& tokenizer_config);
 
 }  // namespace saker::text

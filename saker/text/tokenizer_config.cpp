@@ -21,10 +21,10 @@ namespace {
 constexpr std::array<std::string_view, 7> kNames{
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
 };
-// Of one file; a broken list of thousands is told in a few lines.
+// Per file: a broken list of thousands needs only a few lines.
 constexpr std::size_t kMaxWarnings = 3;
 
-// Tokens by name, in the order in which the names came.
+// Tokens by name, in order of first appearance.
 class NamedTokens {
  public:
   void set(const std::string& name, Json token) {
@@ -45,9 +45,9 @@ class NamedTokens {
 
 // The special tokens that files name, and those without names.
 struct Special {
-  std::map<std::string, Json, std::less<>> standard;  // Null: there is none, whatever the class.
-  NamedTokens described;  // Other names: with flags or of special_tokens_map.json, which come first
-  NamedTokens plain;      // in transformers, and the others.
+  std::map<std::string, Json, std::less<>> standard;  // Null: none, whatever the class says.
+  NamedTokens described;  // Other names with flags or in special_tokens_map.json; they come first.
+  NamedTokens plain;      // The remaining other names.
   std::vector<Json> extra;
 };
 
@@ -55,7 +55,7 @@ class Warnings {
  public:
   explicit Warnings(std::vector<std::string>& lines) : lines_(lines) {}
 
-  // `file` as messages show it.
+  // `file` is the name for messages.
   void add(
       const std::string& file, std::string_view key, const Json& got, std::string_view expected
   ) {
@@ -85,7 +85,7 @@ bool is_standard(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-// A token as Tokenizer takes it, of its text or of an object that describes it; null: neither.
+// A token in Tokenizer's form, from its text or from an object that describes it; null for others.
 Json token_of(const Json& value) {
   if (value.is_string()) {
     return {{"content", value}, {"plain", true}};
@@ -106,8 +106,8 @@ Json token_of(const Json& value) {
   return token;
 }
 
-// transformers marks as AddedToken what it writes; other objects come from older programs, which
-// had only special tokens in these places.
+// transformers marks the tokens that it writes as AddedToken. Other objects come from older
+// programs, which had only special tokens here.
 Json special_of(const Json& value) {
   Json token = token_of(value);
   if (token.is_object() && value.is_object()) {
@@ -150,7 +150,7 @@ class Reader {
   }
 
  private:
-  // An empty object where there is none. `damage` says what is wrong.
+  // An empty object if the file is missing. `damage` gets the error, if any.
   Json open(std::string_view file, std::string& damage) {
     if (!texts_.has(file)) {
       return Json::object();
@@ -183,7 +183,7 @@ class Reader {
     }
   }
 
-  // The value of one of the lists without names: a list, or an object that gives names after all.
+  // Takes one of the lists without names: a list, or an object that does give names.
   void take_list(std::string_view key, const Json& value, const std::string& file) {
     if (value.is_object()) {
       name_all(value, file);
@@ -203,7 +203,7 @@ class Reader {
     }
   }
 
-  // Of tokenizer_config.json.
+  // Takes tokenizer_config.json.
   void collect(const Json& json) {
     const std::string file = texts_.shown("tokenizer_config.json");
     for (const auto& [key, value] : json.items()) {
@@ -231,7 +231,7 @@ class Reader {
     has_list_ = (extra != json.end() && !extra->is_object()) || older != json.end();
   }
 
-  // special_tokens_map.json, whose values win.
+  // Takes special_tokens_map.json, whose values win.
   void collect_map() {
     std::string damage;
     const Json json = open("special_tokens_map.json", damage);
@@ -259,7 +259,7 @@ class Reader {
     }
     const auto older = json.find("additional_special_tokens");
     if (older != json.end() && !older->is_null() && !has_list_) {
-      take_list(older.key(), *older, file);  // Too late for added_tokens.json in transformers.
+      take_list(older.key(), *older, file);  // Too late for added_tokens.json.
     }
   }
 
@@ -283,7 +283,7 @@ class Reader {
     }
   }
 
-  // added_tokens.json: texts and ids.
+  // Takes added_tokens.json: texts and ids.
   void list_added() {
     std::string damage;
     const Json json = open("added_tokens.json", damage);
@@ -370,8 +370,8 @@ class Reader {
   Special special_;
   std::vector<Json> listed_;  // Pairs of id and token.
   bool with_own_ = false;
-  bool has_list_ = false;         // Of special tokens without names.
-  std::size_t listed_extra_ = 0;  // Of them: those that count as special in added_tokens.json.
+  bool has_list_ = false;         // A list of special tokens without names.
+  std::size_t listed_extra_ = 0;  // Listed tokens that are special in added_tokens.json.
 };
 
 }  // namespace

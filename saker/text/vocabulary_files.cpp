@@ -17,7 +17,7 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 26;
 constexpr std::string_view kVocabulary = "vocab.json";
 constexpr std::string_view kMerges = "merges.txt";
 
-// One pair a line; a first line may name the format's version.
+// Reads one pair per line; a first line may give the format's version.
 Json read_merges(const ModelTexts& texts) {
   const std::string text = texts.read(kMerges, kMaxBytes);
   Json merges = Json::array();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arguments of filters, functions and methods by Python's rules: by position or by name, each once.
+//! Arguments of filters, functions and methods by Python's rules: by position or by name, each at most once.
 
 use super::integers;
 use super::python::{kind_name, to_text};
@@ -20,7 +20,7 @@ thread_local! {
     static LINE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Says which line of the template is read or run.
+/// Records the line of the template that is read or run.
 pub fn set_line(line: u32) {
     LINE.set(line);
 }
@@ -30,7 +30,7 @@ pub fn line() -> u32 {
     LINE.get()
 }
 
-/// Splits the arguments of a call into those by position and those by name.
+/// Splits the arguments of a call into positional and named ones.
 pub fn split(given: &[Value]) -> (&[Value], Option<Kwargs>) {
     match given.split_last() {
         Some((last, before)) if last.is_kwargs() => (before, Kwargs::try_from(last.clone()).ok()),
@@ -66,7 +66,7 @@ impl Arguments {
         self.values[index].as_ref()
     }
 
-    /// The argument; none is as good as no argument.
+    /// The argument; `none` counts as absent.
     pub fn get(&self, index: usize) -> Option<&Value> {
         self.given(index).filter(|value| !value.is_none())
     }
@@ -87,7 +87,7 @@ impl Arguments {
         Err(self.wrong_type(index, value, "an integer"))
     }
 
-    /// A count of things to make, from 0.
+    /// A number of things to make, at least 0.
     pub fn count(&self, index: usize, default: usize) -> Result<usize, Error> {
         Ok(self.integer(index)?.map_or(default, |n| n.max(0) as usize))
     }

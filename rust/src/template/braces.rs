@@ -13,7 +13,7 @@ use minijinja::{Error, Value};
 struct Fields<'a> {
     positional: &'a [Value],
     named: Value,
-    /// How many fields had no name.
+    /// Number of fields without a name so far.
     automatic: usize,
 }
 
@@ -73,7 +73,7 @@ fn write_formatted(out: &mut Text, value: &Value, spec_text: &str) -> Result<(),
 }
 
 impl Fields<'_> {
-    /// The value that `0.name[key]` stands for.
+    /// The value of `0.name[key]`.
     fn find(&mut self, path: &str) -> Result<Value, Error> {
         let end = path.find(['.', '[']).unwrap_or(path.len());
         let (name, mut rest) = path.split_at(end);
@@ -100,7 +100,7 @@ impl Fields<'_> {
         Ok(value)
     }
 
-    /// Writes a format whose fields may hold fields of their own, one level deep.
+    /// Writes a format; fields may contain fields, one level deep.
     fn write(&mut self, out: &mut Text, format: &str, depth: usize) -> Result<(), Error> {
         let mut format = Format(format.chars().peekable());
         while let Some(c) = format.0.next() {

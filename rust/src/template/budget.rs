@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds on the time, memory and depth of one rendering, whatever the number of its steps: long conversations take
+//! Limits on time, memory and depth of one rendering, but not on the number of its steps: long conversations take
 //! millions. Each rendering has its own thread, so the counters are thread-local.
 
 use crate::memory::{held, time_is_up};
 use minijinja::{Error, ErrorKind, Value};
 use std::cell::Cell;
 
-/// One text: far above any prompt that a model can read.
+/// Maximum bytes of one text: far above any prompt that a model can read.
 pub const MAX_TEXT: usize = 64 << 20;
-/// What a rendering may hold at one time, beside the variables that it was given.
+/// Maximum bytes that a rendering may hold at one time, beside its variables.
 const MAX_HELD: usize = 128 << 20;
-/// What a text, a list or an object costs beside its content.
+/// Bytes that a text, a list or an object takes beside its content.
 pub const OVERHEAD: usize = 96;
-/// A pair in a dict, whose table may be half empty.
+/// Bytes of a pair in a dict, whose table may be half empty.
 pub const PAIR_SIZE: usize = 128;
-/// Bytes between two looks at the clock, and steps.
+/// Bytes or steps between two looks at the clock.
 const CLOCK_STEP: usize = 4096;
 const CLOCK_STEPS: usize = 256;
-/// Items of one list.
+/// Maximum items of one list.
 pub const MAX_ITEMS: usize = 1 << 20;
-/// Statements and expressions inside of one another, macros that call each other included.
+/// Maximum depth of nested statements and expressions, including macros that call each other.
 const MAX_DEPTH: u32 = 5_000;
-/// Macros and loops that call each other. Python's recursion ends there.
+/// Maximum depth of macros and loops that call each other. Python's recursion ends there.
 const MAX_CALLS: u32 = 198;
 
 thread_local! {
@@ -49,12 +49,12 @@ impl From<Exceeded> for Error {
     }
 }
 
-/// Counts what this thread's work holds from now on.
+/// Starts counting this thread's memory.
 pub fn start() {
     HELD_BEFORE.set(held());
 }
 
-/// Fails when the time of the thread's bounds is up. Whatever may take long asks first.
+/// Fails when the time of the thread's bounds is up. Long operations call it first.
 pub fn check_time() -> Result<(), Exceeded> {
     if time_is_up() {
         Err(Exceeded::Time)
@@ -63,7 +63,7 @@ pub fn check_time() -> Result<(), Exceeded> {
     }
 }
 
-/// One level of a count that goes back when it ends.
+/// One level of a depth counter; dropping it decrements the counter.
 pub struct Level(&'static std::thread::LocalKey<Cell<u32>>);
 
 impl Drop for Level {
@@ -80,7 +80,7 @@ fn enter(count: &'static std::thread::LocalKey<Cell<u32>>, most: u32) -> Result<
     Ok(Level(count))
 }
 
-/// A statement or expression, for as long as its level lives.
+/// Enters a statement or expression, while the level lives.
 pub fn step() -> Result<Level, Exceeded> {
     STEPS.set(STEPS.get().wrapping_add(1));
     if STEPS.get() % CLOCK_STEPS == 0 {
@@ -89,12 +89,12 @@ pub fn step() -> Result<Level, Exceeded> {
     enter(&DEPTH, MAX_DEPTH)
 }
 
-/// A call of a macro or a recursive loop, for as long as its level lives.
+/// Enters a call of a macro or a recursive loop, while the level lives.
 pub fn enter_call() -> Result<Level, Exceeded> {
     enter(&CALLS, MAX_CALLS)
 }
 
-/// Asks for room for `size` bytes more, and now and then for time.
+/// Claims `size` more bytes, and now and then checks the time.
 pub fn claim(size: usize) -> Result<(), Exceeded> {
     let used = USED.get().wrapping_add(size);
     if used / CLOCK_STEP != USED.get() / CLOCK_STEP {
@@ -108,13 +108,13 @@ pub fn claim(size: usize) -> Result<(), Exceeded> {
     Ok(())
 }
 
-/// Pays for a text that is at most a few times as long as one that was paid for.
+/// Counts a text that is at most a few times as long as one counted before.
 pub fn paid(text: String) -> Result<String, Exceeded> {
     claim(text.len() + OVERHEAD)?;
     Ok(text)
 }
 
-/// A text under construction that pays for each byte.
+/// A text under construction that counts each byte.
 pub struct Text(String);
 
 impl Default for Text {
@@ -163,7 +163,7 @@ impl Text {
     }
 }
 
-/// A list under construction that pays for each item.
+/// A list under construction that counts each item.
 pub struct List(Vec<Value>);
 
 impl Default for List {
@@ -183,7 +183,7 @@ impl List {
         Ok(())
     }
 
-    /// A piece of a text as an item: the copy is paid for, too.
+    /// Adds a part of a text as an item: the copy is counted, too.
     pub fn push_text(&mut self, text: &str) -> Result<(), Exceeded> {
         claim(text.len() + OVERHEAD)?;
         self.push(Value::from(text))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values compared as Python compares them, in bounded time: a value may hold another one many times over.
+//! Compares values as Python does, in bounded time: a value may contain another one many times.
 
 use super::arguments::invalid;
 use super::budget::{check_time, claim};
@@ -17,12 +17,12 @@ fn is_list(value: &Value) -> bool {
     slice_of(value).is_some() || range_of(value).is_some()
 }
 
-/// Lists, tuples and ranges compare with their own kind.
+/// True if both are lists, tuples or ranges of one kind, which compare with each other.
 fn are_alike(a: &Value, b: &Value) -> bool {
     is_tuple(a) == is_tuple(b) && range_of(a).is_some() == range_of(b).is_some()
 }
 
-/// What a comparison costs of the budget, so that those of shared values come to an end.
+/// The budget that a comparison takes, so that comparisons of shared values end.
 const COST: usize = 512;
 
 fn step(a: &Value, b: &Value, depth: usize) -> Result<(), Error> {
@@ -62,15 +62,15 @@ fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The order of two items for a list comparison that asks for nothing but equality.
+/// The order of two items for a list comparison that needs only equality.
 fn equal_or_greater(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error> {
     Ok(if equal_at(a, b, depth)? { Ordering::Equal } else { Ordering::Greater })
 }
 
-/// A comparison at a depth.
+/// A comparison at a nesting depth.
 pub type Order = fn(&Value, &Value, usize) -> Result<Ordering, Error>;
 
-/// The first pair that differs decides, then the length.
+/// The first differing pair decides, then the length.
 fn order_lists(a: &Value, b: &Value, depth: usize, order_items: Order) -> Result<Ordering, Error> {
     let (mut left, mut right) = (items_of(a)?, items_of(b)?);
     loop {
@@ -86,7 +86,7 @@ fn order_lists(a: &Value, b: &Value, depth: usize, order_items: Order) -> Result
     }
 }
 
-/// Items that are equal need no order: [none, 1] is below [none, 2].
+/// Equal items need no order: [none, 1] is below [none, 2].
 pub fn order_items(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error> {
     if equal_at(a, b, depth)? {
         Ok(Ordering::Equal)
@@ -95,12 +95,12 @@ pub fn order_items(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error
     }
 }
 
-/// The order that `<` and `sort` go by; an error for values that Python does not order.
+/// The order for `<` and `sort`; an error for values that Python does not order.
 pub fn order(a: &Value, b: &Value) -> Result<Ordering, Error> {
     order_at(a, b, 0)
 }
 
-/// `order` inside values that are nested so deep.
+/// `order` inside values nested to this depth.
 pub fn order_at(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error> {
     step(a, b, depth)?;
     if integers::is_number(a) && integers::is_number(b) {
@@ -118,7 +118,7 @@ pub fn order_at(a: &Value, b: &Value, depth: usize) -> Result<Ordering, Error> {
 
 const NOT_ORDERED: &str = "NaN has no order";
 
-/// Whether `a < b` or the like holds, which it never does for NaN.
+/// True if `a < b` or the like holds, which it never does for NaN.
 pub fn holds(a: &Value, b: &Value, wanted: fn(Ordering) -> bool) -> Result<bool, Error> {
     if integers::is_number(a) && integers::is_number(b) {
         return Ok(integers::compare(a, b).is_some_and(wanted));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters that make texts for people: sizes of files, HTML without its tags, links, and values over several lines.
+//! Filters that make texts for people: file sizes, HTML without its tags, links, and values over several lines.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{check_time, claim, Text, OVERHEAD};
@@ -38,7 +38,7 @@ pub fn filesizeformat(value: &Value, arguments: &Arguments) -> Result<Value, Err
     Ok(Value::from(format!("{:.1} {prefix}{suffix}", base * size / unit)))
 }
 
-/// The text without pieces that begin and end so.
+/// The text without the parts from `begin` to `end`.
 fn without(text: &str, begin: &str, end: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(begin) {
@@ -97,10 +97,10 @@ pub fn random(value: &Value, _: &Arguments) -> Result<Value, Error> {
     super::methods::item(value, &Value::from(index))
 }
 
-/// Columns of a line that a value is written over several of.
+/// Columns of a line; longer values are written over several lines.
 const WIDTH: usize = 80;
 
-/// A value as `repr` writes it, the keys of dicts sorted.
+/// A value as `repr` writes it, with sorted keys of dicts.
 fn sorted_repr(value: &Value, depth: usize) -> Result<String, Error> {
     check_time()?;
     let brackets = if is_tuple(value) { ["(", ")"] } else { ["[", "]"] };
@@ -131,7 +131,7 @@ fn sorted_repr(value: &Value, depth: usize) -> Result<String, Error> {
     Ok(out.into_string())
 }
 
-/// Pairs in the order of their keys; keys that have none stay in theirs.
+/// Pairs sorted by their keys; keys without an order keep their places.
 fn sorted_pairs(dict: &Dict) -> Vec<(Value, Value)> {
     let mut pairs: Vec<(Value, Value)> = dict.pairs().cloned().collect();
     pairs.sort_by(|a, b| order(&a.0, &b.0).unwrap_or(std::cmp::Ordering::Equal));
@@ -197,7 +197,7 @@ fn escaped(text: &str) -> Result<String, Error> {
     Ok(out.into_string())
 }
 
-/// One word as a link, if it is one.
+/// One word as a link, or none if it is not one.
 fn link(word: &str, attributes: &str, shown: impl Fn(&str) -> String) -> Option<String> {
     let is_web = LINK.is_match(&word.to_lowercase());
     let has_scheme = ["http://", "https://"].iter().any(|scheme| word.to_ascii_lowercase().starts_with(scheme));

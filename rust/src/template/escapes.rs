@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the escapes of a template's strings stand for, as in Python.
+//! Escapes in a template's strings, as in Python.
 
 use super::arguments::invalid;
 use minijinja::Error;
 
-/// The character that an escape with digits stands for, and where the text goes on.
+/// The character of an escape with digits, and the rest of the text.
 fn coded(text: &str, digits: usize, radix: u32) -> Option<(char, &str)> {
     let code = u32::from_str_radix(text.get(..digits)?, radix).ok()?;
     let rest = &text[digits..];
@@ -18,13 +18,13 @@ fn coded(text: &str, digits: usize, radix: u32) -> Option<(char, &str)> {
     }
 }
 
-/// The character of `{NAME}`, and where the text goes on.
+/// The character of `{NAME}`, and the rest of the text.
 fn named(text: &str) -> Option<(char, &str)> {
     let (name, rest) = text.strip_prefix('{')?.split_once('}')?;
     unicode_names2::character(name).map(|c| (c, rest))
 }
 
-/// What an escape stands for, without its backslash, and where the text goes on.
+/// The meaning of an escape without its backslash, and the rest of the text.
 fn escaped(text: &str) -> Result<(String, &str), Error> {
     let Some(kind) = text.chars().next() else { return Err(invalid("a string that ends in a backslash")) };
     let rest = &text[kind.len_utf8()..];
@@ -52,7 +52,7 @@ fn escaped(text: &str) -> Result<(String, &str), Error> {
     Ok((c.to_string(), rest))
 }
 
-/// A string's content, from what stands between its quotes.
+/// A string's content, from the text between its quotes.
 pub fn unescape(text: &str) -> Result<String, Error> {
     let mut rest = text;
     let mut content = String::new();

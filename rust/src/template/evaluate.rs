@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs a template's statements. Every statement and expression is a step that looks at the bounds (budget.rs).
+//! Runs a template's statements. Every statement and expression is a step that checks the budget (budget.rs).
 
 use super::arguments::{invalid, set_line};
 use super::budget::{claim, step, Text, OVERHEAD};
@@ -22,7 +22,7 @@ thread_local! {
     static IS_ESCAPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether output is escaped here, as `{% autoescape %}` says.
+/// True if output is escaped here, as `{% autoescape %}` says.
 pub fn is_escaping() -> bool {
     IS_ESCAPING.get()
 }
@@ -66,7 +66,7 @@ impl Record {
         drop(old);
     }
 
-    /// Gives up all variables.
+    /// Takes all variables out.
     pub fn take(&self) -> impl Iterator<Item = Value> {
         std::mem::take(&mut *self.slots()).into_iter().flatten()
     }
@@ -82,7 +82,7 @@ impl Drop for Record {
 #[derive(Debug)]
 pub struct Run {
     pub template: Arc<Template>,
-    /// A dict of what the caller gave, and of what a block finds in the template around it.
+    /// A dict of the caller's variables, and for a block of those of the template around it.
     variables: Value,
 }
 
@@ -94,7 +94,7 @@ impl Run {
         }
     }
 
-    /// The same rendering with what the outermost scope holds, for a block.
+    /// This rendering with the variables of the outermost scope, for a block.
     pub fn within(&self, root: &Record) -> Result<Arc<Self>, Error> {
         let mut variables = Dict::default();
         for (key, value) in values::dict_of(&self.variables).into_iter().flat_map(Dict::pairs) {
@@ -115,7 +115,7 @@ pub enum Flow {
     Continue,
 }
 
-/// Where the rendering stands: a function's record.
+/// The position of the rendering: a function's record.
 pub struct Frame<'a> {
     pub run: &'a Arc<Run>,
     pub record: &'a Arc<Record>,
@@ -157,7 +157,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// That namespaces stand where attributes are assigned.
+    /// Checks that attributes are assigned only to namespaces.
     fn check_namespaces(&self, target: &Target) -> Result<(), Error> {
         match target {
             Target::Name(_) => Ok(()),
@@ -232,7 +232,7 @@ impl Frame<'_> {
         self.loop_over(node, &iterable, None, out)
     }
 
-    /// Runs a loop's body for each item; `again` is how a recursive loop calls itself.
+    /// Runs a loop's body for each item; a recursive loop calls itself by `again`.
     pub fn loop_over(
         &self,
         node: &Arc<For>,
@@ -362,14 +362,14 @@ fn emit(out: &mut Text, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// A template as a tree whose names are bound.
+/// Compiles a template to a tree whose names are bound.
 pub fn compile(source: &str) -> Result<Template, Error> {
     let mut template = parser::parse(source)?;
     resolve(&mut template)?;
     Ok(template)
 }
 
-/// What the template writes with these variables, a dict.
+/// The template's output with these variables, a dict.
 pub fn render(template: &Arc<Template>, variables: Value) -> Result<String, Error> {
     IS_ESCAPING.set(false);
     let run = Arc::new(Run { template: template.clone(), variables });

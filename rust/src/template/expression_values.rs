@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a template's expressions are worth.
+//! Evaluates a template's expressions.
 
 use super::arguments::{invalid, split};
 use super::budget::{claim, step, Text, OVERHEAD, PAIR_SIZE};
@@ -146,7 +146,7 @@ impl Frame<'_> {
         operators::slice(&value, &start?, &stop?, &step?)
     }
 
-    /// The arguments of a call: those by name come last, as one value.
+    /// The arguments of a call; named ones come last, as one value.
     fn arguments(&self, call: &Call, caller: Option<Value>) -> Result<Vec<Value>, Error> {
         let mut given = Vec::with_capacity(call.positional.len() + 1);
         for argument in &call.positional {
@@ -184,7 +184,7 @@ impl Frame<'_> {
         Ok(given)
     }
 
-    /// A call; a call block's has a caller.
+    /// Evaluates a call; that of a call block has a caller.
     pub fn call_with(&self, expr: &Expr, caller: Option<Value>) -> Result<Value, Error> {
         let Expr::Call(callee, call) = expr else { return Err(invalid("a call expected")) };
         if let Expr::Attribute(inner, name) = callee.as_ref() {
@@ -205,7 +205,7 @@ impl Frame<'_> {
         call_value(&value, &self.arguments(call, caller)?)
     }
 
-    /// What a chain of filters makes of a block's content.
+    /// Applies a chain of filters to a block's content.
     pub fn filtered(&self, expr: &Expr, content: Value) -> Result<Value, Error> {
         match expr {
             Expr::Filter(inner, name, call) => {

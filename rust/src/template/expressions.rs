@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A template's expressions from its tokens, by jinja2's grammar.
+//! Parses a template's expressions from its tokens, by jinja2's grammar.
 
 use super::lexer::Token;
 use super::parser::Parser;
@@ -15,7 +15,7 @@ impl Parser {
         self.nested(|parser| if with_condition { parser.condition() } else { parser.or() })
     }
 
-    /// One expression, or a tuple of several; up to the tag's end, a bracket or one of the words `ends`.
+    /// Parses one expression, or a tuple of several, up to the tag's end, a bracket or one of the words `ends`.
     pub fn tuple(&mut self, with_condition: bool, ends: &[&str], is_explicit: bool) -> Result<Expr, Error> {
         let (mut items, mut is_tuple) = (Vec::new(), false);
         loop {
@@ -340,7 +340,7 @@ impl Parser {
         Ok(name)
     }
 
-    /// The filters that follow; `is_inline` where the first one has no `|`.
+    /// Parses the following filters; `is_inline`: the first one has no `|`.
     pub fn filters(&mut self, node: Option<Expr>, is_inline: bool) -> Result<Option<Expr>, Error> {
         let mut node = node;
         let mut is_inline = is_inline;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The filters and tests of a template, in tables. The engine's own have no bounds and differ from Python's.
+//! The filters and tests of a template, in tables. minijinja's own have no limits and differ from Python's.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::check_time;
@@ -62,7 +62,7 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
     ("xmlattr", &["autospace"], texts::xmlattr),
 ];
 
-/// Filters that take any value as its text.
+/// Filters that convert any value to text first.
 const TEXT_FILTERS: &[(&str, &[&str], TextFilter)] = &[
     ("capitalize", &[], strings::capitalize),
     ("center", &["width"], strings::center),
@@ -104,7 +104,7 @@ const COMPARISONS: [Comparison; 7] = [
     |item, container| compare::contains(container, item),
 ];
 
-/// Tests with an argument of their own.
+/// Tests with an argument of another kind.
 const OTHER_TESTS: [&str; 4] = ["divisibleby", "filter", "sameas", "test"];
 
 type Test = fn(&Value) -> Result<bool, Error>;
@@ -135,7 +135,7 @@ fn is_sequence(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Undefined)
 }
 
-/// Whether `value % 2` is this.
+/// True if `value % 2` equals `wanted`.
 fn has_remainder(value: &Value, wanted: i64) -> Result<bool, Error> {
     let rest = super::operators::modulo(value, &Value::from(2))?;
     compare::equal(&rest, &Value::from(wanted))
@@ -165,7 +165,7 @@ fn filter_of(name: &str) -> Option<Filtering> {
     }
 }
 
-/// What a filter takes.
+/// The kinds of filters, by their input.
 #[derive(Clone, Copy)]
 enum Filtering {
     Value(&'static [&'static str], Filter),

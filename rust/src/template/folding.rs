@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What jinja2 works out when it compiles: expressions of constants. There a slice of what has no items is undefined;
-//! where a template runs it is an error. A constant that is undefined itself is left for later, except by `{{ }}`.
+//! Constant folding as in jinja2. In a folded expression a slice of a value without items is undefined; evaluated at
+//! run time it is an error. A constant that is undefined itself is folded only in `{{ }}`.
 
 use super::syntax::{Call, Expr};
 
-/// Where an expression stands.
+/// The place of an expression.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Standing {
     Printed,
@@ -48,7 +48,7 @@ fn children(expr: &mut Expr) -> Vec<&mut Expr> {
     all
 }
 
-/// Says of the slices in a constant that they are worked out beforehand; of one that is the whole only where it is printed.
+/// Marks the slices in a constant as folded. A slice that is the whole constant is marked only if it is printed.
 fn fold(expr: &mut Expr, standing: Standing) {
     if let (Expr::Item(both), Standing::Printed) = (&mut *expr, standing) {
         if let Expr::Slice(_, is_folded) = &mut both.1 {
@@ -58,7 +58,7 @@ fn fold(expr: &mut Expr, standing: Standing) {
     children(expr).into_iter().for_each(|child| fold(child, Standing::Printed));
 }
 
-/// Finds the largest constants in an expression; returns whether it is one itself.
+/// Finds the largest constants in an expression; returns true if the expression is one itself.
 fn settle(expr: &mut Expr) -> bool {
     let reads = matches!(expr, Expr::Name(_) | Expr::Call(..) | Expr::Filter(None, ..));
     let mut constants = Vec::new();
@@ -76,7 +76,7 @@ fn settle(expr: &mut Expr) -> bool {
     false
 }
 
-/// Says of each slice in a whole expression whether it is worked out beforehand.
+/// Decides for each slice in a whole expression whether it is folded.
 pub fn fold_constants(expr: &mut Expr, standing: Standing) {
     if settle(expr) {
         fold(expr, standing);

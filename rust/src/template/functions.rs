@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The functions that a template may call by name, and calls of whatever can be called.
+//! The functions that a template may call by name, and calls of all callable values.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{claim, OVERHEAD, PAIR_SIZE};
@@ -18,7 +18,7 @@ use minijinja::{Error, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// Items of a range, as in jinja2's sandbox.
+/// Maximum items of a range, as in jinja2's sandbox.
 const MAX_RANGE: usize = 100_000;
 
 /// A function with its name.
@@ -57,7 +57,7 @@ impl Object for FunctionValue {
     }
 }
 
-/// What a name stands for that the caller did not give.
+/// The meaning of a name that the caller did not give.
 pub fn global(name: &str) -> Option<Value> {
     if name == "self" {
         return Some(Value::from_object(Myself));
@@ -70,7 +70,7 @@ pub fn is_dict_type(value: &Value) -> bool {
     value.downcast_object_ref::<FunctionValue>().is_some_and(|function| FUNCTIONS[function.0].name == "dict")
 }
 
-/// Whether a value can be called.
+/// True if a value can be called.
 pub fn is_callable(value: &Value) -> bool {
     let is = |object: &minijinja::value::DynObject| {
         object.is::<FunctionValue>()
@@ -152,7 +152,7 @@ fn dict(given: &[Value]) -> Result<Value, Error> {
     map_of(&flat)
 }
 
-/// `cycler(...)`: gives its items in turn.
+/// `cycler(...)`: returns its items in turn.
 #[derive(Debug)]
 pub struct Cycler {
     items: Vec<Value>,
@@ -196,7 +196,7 @@ fn cycler(items: &[Value]) -> Result<Value, Error> {
     Ok(Value::from_object(Cycler { items: items.to_vec(), position: AtomicUsize::new(0) }))
 }
 
-/// `joiner(sep=", ")`: nothing at the first call, the separator from then on.
+/// `joiner(sep=", ")`: empty at the first call, the separator from then on.
 #[derive(Debug)]
 struct Joiner {
     separator: Value,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers with Python's arithmetic: integers have no bound but memory, floats meet integers exactly when compared.
+//! Numbers with Python's arithmetic: integers are limited only by memory, and compare exactly with floats.
 
 use super::arguments::invalid;
 use super::python::kind_name;
@@ -10,9 +10,9 @@ use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Digits of one integer that are read or written, as in Python.
+/// Maximum digits of an integer that is read or written, as in Python.
 const MAX_DIGITS: usize = 4300;
-/// Bits of one integer that is computed.
+/// Maximum bits of an integer that is computed.
 const MAX_BITS: u64 = 1 << 18;
 
 /// An integer beyond 128 bits.
@@ -37,7 +37,7 @@ pub fn is_big(value: &Value) -> bool {
     big_of(value).is_some()
 }
 
-/// Whether the value is what Python calls an int, without bools.
+/// True if the value is a Python int, but no bool.
 pub fn is_integer(value: &Value) -> bool {
     value.is_integer() || is_big(value)
 }
@@ -46,7 +46,7 @@ pub fn is_float(value: &Value) -> bool {
     value.kind() == ValueKind::Number && !value.is_integer()
 }
 
-/// Integers, bools among them.
+/// The value of an integer or bool.
 pub fn integer(value: &Value) -> Option<BigInt> {
     if value.kind() == ValueKind::Bool {
         return Some(BigInt::from(u8::from(value.is_true())));
@@ -57,7 +57,7 @@ pub fn integer(value: &Value) -> Option<BigInt> {
     big_of(value).cloned()
 }
 
-/// Integers, bools among them, of 64 bits.
+/// The value of an integer or bool of 64 bits.
 pub fn small(value: &Value) -> Option<i64> {
     match value.kind() {
         ValueKind::Bool => Some(i64::from(value.is_true())),
@@ -126,7 +126,7 @@ pub fn float(value: &Value) -> Result<f64, Error> {
     Ok(number)
 }
 
-/// An integer from a float that is finite.
+/// The integer part of a finite float.
 pub fn from_float(number: f64) -> Option<Value> {
     if !number.is_finite() {
         return None;
@@ -143,7 +143,7 @@ pub fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool) || is_big(value)
 }
 
-/// How two numbers compare; none where one is no number or NaN.
+/// Compares two numbers; none if one is no number or NaN.
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (small128(a), small128(b)) {
         return Some(a.cmp(&b));
@@ -269,7 +269,7 @@ fn quotient(a: &BigInt, b: &BigInt) -> Result<f64, Error> {
     Ok(result)
 }
 
-/// An operator on two numbers; none where one is no number.
+/// An operator on two numbers; none if one is no number.
 pub fn arithmetic(operator: Operator, a: &Value, b: &Value) -> Result<Option<Value>, Error> {
     if let (Some(x), Some(y)) = (small(a), small(b)) {
         let quick = match operator {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A template's text as tokens, by jinja2's rules with `trim_blocks` and `lstrip_blocks`: where tags begin and end, which
-//! white space around them goes, what numbers, names and strings are.
+//! Splits a template's text into tokens by jinja2's rules with `trim_blocks` and `lstrip_blocks`: the ends of tags, the
+//! white space that is removed around them, and the syntax of numbers, names and strings.
 
 use super::arguments::{invalid, set_line};
 use super::escapes::unescape;
@@ -29,14 +29,14 @@ const OPERATORS: [&str; 26] = [
     ":", "|", ",", ";",
 ];
 
-/// What Python's `\s` and `str.strip` take as white space.
+/// White space as in Python's `\s` and `str.strip`.
 pub use super::split::is_space;
 
 struct Lexer<'s> {
     source: &'s str,
     at: usize,
     line: u32,
-    /// Whether the next literal text begins a line.
+    /// True if the next literal text begins a line.
     line_starting: bool,
     tokens: VecDeque<(Token, u32)>,
 }
@@ -45,7 +45,7 @@ fn is_name_char(c: char) -> bool {
     c == '_' || c.is_alphanumeric() || (!c.is_ascii() && super::strings::is_word(c))
 }
 
-/// How many bytes of digits, single underscores between them, start here.
+/// Bytes of the digits that start here, with single underscores between them.
 fn digits_length(text: &str, is_digit: impl Fn(u8) -> bool) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
@@ -61,7 +61,7 @@ fn digits_length(text: &str, is_digit: impl Fn(u8) -> bool) -> usize {
     end
 }
 
-/// How long the float is that starts here, if one does.
+/// Length of the float that starts here, if any.
 fn float_length(text: &str) -> Option<usize> {
     let is_digit = |byte: u8| byte.is_ascii_digit();
     let whole = digits_length(text, is_digit);
@@ -81,7 +81,7 @@ fn float_length(text: &str) -> Option<usize> {
     (fraction > 0 || power > 0).then_some(end + power)
 }
 
-/// How long the integer is that starts here, and its base.
+/// Length and base of the integer that starts here, if any.
 fn integer_length(text: &str) -> Option<(usize, u32)> {
     for (letter, base) in [('b', 2u32), ('o', 8), ('x', 16)] {
         let digits = text.strip_prefix('0').and_then(|rest| rest.strip_prefix([letter, letter.to_ascii_uppercase()]));
@@ -101,7 +101,7 @@ fn integer_length(text: &str) -> Option<(usize, u32)> {
     (length > 0).then_some((length, 10))
 }
 
-/// How long the string is that starts here, quotes included.
+/// Length of the string that starts here, quotes included.
 fn string_length(text: &str) -> Option<usize> {
     let quote = text.as_bytes()[0];
     let mut is_escaped = false;
@@ -156,7 +156,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Where a tag of this kind ends that may end here: after its sign, its end and the white space that it takes along.
+    /// Length of a tag's end if one is here: its sign, the end itself, and the white space that it removes.
     fn end_length(&self, end: &str, trims: bool) -> Option<usize> {
         let rest = self.rest();
         if let Some(after) = rest.strip_prefix('-').and_then(|rest| rest.strip_prefix(end)) {
@@ -179,7 +179,7 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// The length of `{% raw %}` from its white space on, if this is one.
+    /// Length of `{% raw %}` from its white space on, if this is one.
     fn raw_length(after_sign: &str) -> Option<usize> {
         let word = after_sign.trim_start_matches(is_space).strip_prefix("raw")?;
         let end = word.trim_start_matches(is_space);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters over lists. What they build is counted by `List`.
+//! Filters over lists. `List` counts their results against the budget.
 
 use super::arguments::{invalid, split, Arguments};
 use super::budget::{claim, paid, Exceeded, List, Text, MAX_ITEMS, OVERHEAD, PAIR_SIZE};
@@ -14,7 +14,7 @@ use minijinja::{Error, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The items of what Python can iterate over.
+/// The items of a value that Python can iterate over.
 pub fn items_of(value: &Value) -> Result<impl Iterator<Item = Result<Value, Error>>, Error> {
     match value.kind() {
         ValueKind::None => Err(invalid("none is not iterable")),
@@ -22,7 +22,7 @@ pub fn items_of(value: &Value) -> Result<impl Iterator<Item = Result<Value, Erro
     }
 }
 
-/// The items for a filter that takes whatever is false as empty.
+/// The items for a filter that treats any false value as empty.
 fn items_if_any(value: &Value) -> Result<impl Iterator<Item = Result<Value, Error>>, Error> {
     items_of(if value.is_true() { value } else { &Value::UNDEFINED })
 }
@@ -72,7 +72,7 @@ fn fold_case(value: Value, case_sensitive: bool) -> Result<Value, Error> {
     }
 }
 
-/// What an item is sorted by: itself, an attribute or, as a list, several.
+/// The sort key of an item: itself, an attribute, or a list of several attributes.
 fn sort_key(item: &Value, path: Option<&Value>, case_sensitive: bool) -> Result<Value, Error> {
     match path.and_then(|path| path.as_str()) {
         Some(paths) if paths.contains(',') => {
@@ -89,7 +89,7 @@ fn sort_key(item: &Value, path: Option<&Value>, case_sensitive: bool) -> Result<
     }
 }
 
-/// Sorts stably; the first comparison that fails is the answer.
+/// Sorts stably; returns the first error of a comparison.
 fn sort_by_key(items: &mut [(Value, Value)], reverse: bool, order: Order) -> Result<(), Error> {
     let mut failure = None;
     items.sort_by(|(a, _), (b, _)| {
@@ -154,7 +154,7 @@ pub fn reverse(value: &Value, _: &Arguments) -> Result<Value, Error> {
     Ok(values::iterator(items, name))
 }
 
-/// `items(value)`: pairs of a dict, none of what is undefined.
+/// `items(value)`: the pairs of a dict; empty for an undefined value.
 pub fn items(value: &Value, _: &Arguments) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::Map => pairs(value).map(generator),
@@ -270,7 +270,7 @@ pub fn batch(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     Ok(generator(rows.into_vec()))
 }
 
-/// `slice(value, slices, fill_with=None)`: so many columns, the first ones longer.
+/// `slice(value, slices, fill_with=None)`: this many columns, the first ones longer.
 pub fn slice(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     let count = pieces(arguments)?;
     let items = collect(value)?;
@@ -290,7 +290,7 @@ pub fn slice(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     Ok(generator(columns.into_vec()))
 }
 
-/// One group of `groupby`: a pair that also has names.
+/// One group of `groupby`: a pair whose parts also have names.
 #[derive(Debug)]
 struct Group {
     grouper: Value,
@@ -357,14 +357,14 @@ pub fn map(value: &Value, given: &[Value]) -> Result<Value, Error> {
     Ok(generator(out.into_vec()))
 }
 
-/// Which items a filter of the `select` family keeps.
+/// The items that a filter of the `select` family keeps.
 #[derive(Clone, Copy)]
 pub struct Selection {
     pub by_attribute: bool,
     pub keeps: bool,
 }
 
-/// `select(value, test, ...)` and, with an attribute's name before the test, `selectattr`; `reject` and `rejectattr`.
+/// `select(value, test, ...)` and `reject`; with an attribute's name before the test `selectattr` and `rejectattr`.
 pub fn select(value: &Value, given: &[Value], selection: Selection) -> Result<Value, Error> {
     let (path, given) = match given.split_first() {
         Some((path, rest)) if selection.by_attribute => (Some(path), rest),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The items of a loop, its variable `loop`, and loops that call themselves. Items come one by one: a test sees what the
-//! iteration before it has changed.
+//! The items of a loop, its variable `loop`, and loops that call themselves. Items are produced one by one: a test sees
+//! the changes of earlier iterations.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{enter_call, Text};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 pub type Items = Box<dyn Iterator<Item = Result<Value, Error>> + Send + Sync>;
 
-/// The items that a loop's test lets through.
+/// The items that pass a loop's test.
 struct Tested {
     run: Arc<Run>,
     record: Arc<Record>,
@@ -54,7 +54,7 @@ impl Iterator for Tested {
     }
 }
 
-/// What a loop goes over.
+/// The items of a loop.
 pub fn items(frame: &Frame, node: &Arc<For>, iterable: &Value) -> Result<Items, Error> {
     let items: Items = Box::new(items_of(iterable)?);
     if node.test.is_none() {
@@ -66,7 +66,7 @@ pub fn items(frame: &Frame, node: &Arc<For>, iterable: &Value) -> Result<Items, 
     Ok(Box::new(Tested { run, record, node, items, is_entered: false }))
 }
 
-/// What a recursive loop needs to run once more.
+/// The state with which a recursive loop runs once more.
 #[derive(Debug)]
 pub struct Recursion {
     run: Arc<Run>,
@@ -77,7 +77,7 @@ pub struct Recursion {
 
 struct State {
     items: Items,
-    /// How many items there are, where that is known beforehand.
+    /// The number of items, if it is known beforehand.
     length: Option<usize>,
     index: i64,
     before: Option<Value>,
@@ -126,7 +126,7 @@ impl Loop {
         Loop { state: Mutex::new(state), again }
     }
 
-    /// Fails where the loop's own test asks.
+    /// Fails if the loop's own test asks.
     fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
@@ -217,7 +217,7 @@ impl Object for Loop {
     }
 }
 
-/// What a recursive loop writes for these items; `record` is that of the function around it.
+/// The output of a recursive loop for these items; `record` belongs to the function around it.
 pub fn recurse(
     run: &Arc<Run>,
     record: &Arc<Record>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros, the callers of call blocks, and blocks: pieces of a template that are called.
+//! Macros, the callers of call blocks, and blocks: parts of a template that can be called.
 
 use super::arguments::invalid;
 use super::budget::{enter_call, Text};
@@ -12,7 +12,7 @@ use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Error, Value};
 use std::sync::Arc;
 
-/// A macro with the record of the function that it was made in.
+/// A macro with the record of the function that defined it.
 #[derive(Debug)]
 pub struct MacroValue {
     run: Arc<Run>,
@@ -68,12 +68,12 @@ pub fn macro_value(frame: &Frame, index: usize) -> Value {
     value_of(frame, index, frame.run.template.macros[index].variable.name.clone())
 }
 
-/// What the macro of a call block gets as `caller`.
+/// The value of `caller` in the macro of a call block.
 pub fn caller_of(frame: &Frame, index: usize) -> Value {
     value_of(frame, index, String::new())
 }
 
-/// Gives the arguments to the parameters; parameters that get none stay unset.
+/// Binds the arguments to the parameters; parameters without an argument stay unset.
 fn bind(node: &Macro, record: &Record, given: &[Value], name: &str) -> Result<(), Error> {
     let (positional, mut named) = named_of(given)?;
     let count = positional.len().min(node.parameters.len());
@@ -109,7 +109,7 @@ fn bind(node: &Macro, record: &Record, given: &[Value], name: &str) -> Result<()
     Ok(())
 }
 
-/// What a macro writes; `record` is the one it was made in.
+/// The output of a macro; `record` belongs to the function that defined it.
 pub fn run_macro(
     run: &Arc<Run>,
     record: &Arc<Record>,
@@ -135,7 +135,7 @@ pub fn run_macro(
     Ok(out.into_string())
 }
 
-/// Writes a block where it stands; it sees what the outermost scope holds.
+/// Writes a block at its place; it sees the variables of the outermost scope.
 pub fn render_block(run: &Arc<Run>, record: &Arc<Record>, index: usize, out: &mut Text) -> Result<(), Error> {
     let _call = enter_call()?;
     let run = run.within(record)?;

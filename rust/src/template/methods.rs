@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Methods and items of values as Python and its sandbox have them: a method comes before a key of the same name, a
-//! missing key may be a method, and a method is a value itself.
+//! Methods and items of values as in Python and its sandbox. A method comes before a key of that name, a missing key
+//! may be a method, and a method is a value itself.
 
 use super::arguments::{invalid, Arguments};
 use super::braces::{braces, braces_of};
@@ -51,7 +51,7 @@ const FLOAT_METHODS: Methods = &[
 
 const BYTES_METHODS: Methods = &[("decode", &["encoding", "errors"], strings::decode)];
 
-/// Methods of strings that are in no table.
+/// A method of strings that is in no table.
 const FORMAT: &str = "format";
 const FORMAT_MAP: &str = "format_map";
 
@@ -148,7 +148,7 @@ pub fn call(value: &Value, name: &str, given: &[Value]) -> Result<Value, Error> 
     }
 }
 
-/// `value.name` that was not called.
+/// `value.name` without a call.
 #[derive(Debug)]
 pub struct Bound {
     value: Value,
@@ -195,7 +195,7 @@ pub fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
     }
 }
 
-/// `value|attr(name)`: what is no attribute in Python is none here.
+/// `value|attr(name)`: undefined unless it is an attribute in Python.
 pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
     if value.is_undefined() {
         return Err(invalid("an attribute of an undefined value"));
@@ -248,7 +248,7 @@ fn list_item(value: &Value, key: &Value) -> Option<Value> {
     }
 }
 
-/// A dict from keys and values that take turns.
+/// A dict from alternating keys and values.
 pub fn map_of(given: &[Value]) -> Result<Value, Error> {
     claim(OVERHEAD + given.len() / 2 * PAIR_SIZE)?;
     let mut dict = Dict::default();
@@ -258,7 +258,7 @@ pub fn map_of(given: &[Value]) -> Result<Value, Error> {
     Ok(dict.into())
 }
 
-/// The pairs of `dict(value)`: of a mapping, or pairs as they are.
+/// The pairs of `dict(value)`: of a mapping, or from a list of pairs.
 pub fn dict_pairs(value: &Value) -> Result<Vec<Value>, Error> {
     let wanted = |pair: &Value| invalid(format!("a dict of {}, pairs expected", kind_name(pair)));
     if value.is_undefined() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which names a piece of a template reads.
+//! Finds the names that a part of a template reads.
 
 use super::syntax::{Call, Expr, If, Macro, Node, Stmt, Target};
 
@@ -48,7 +48,7 @@ fn walk_call(call: &Call, see: &mut dyn FnMut(&str)) {
     call.splat.iter().chain(&call.splat_named).for_each(|item| walk(item, see));
 }
 
-/// Which of some special names are read before they are set.
+/// Finds the special names that are read before they are set.
 struct Special<'a> {
     macros: &'a [Option<Macro>],
     names: Vec<&'static str>,
@@ -135,7 +135,7 @@ impl Special<'_> {
     }
 }
 
-/// Which of these names are read somewhere in the statements, macros among them, before they are set.
+/// Returns those of `names` that the statements, macros included, read somewhere before they are set.
 pub fn read_before_set(macros: &[Option<Macro>], nodes: &[Node], names: &[&'static str]) -> Vec<&'static str> {
     let mut special = Special { macros, names: names.to_vec(), found: Vec::new() };
     special.in_all(nodes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `namespace()`: the one kind of value that a template can change, and so one that can come to hold itself. So can the
-//! record of a function whose macros it holds. All are emptied when the rendering ends, or such a circle would never be
-//! freed.
+//! `namespace()`: the only kind of value that a template can change, and that can therefore come to hold itself. So can
+//! the record of a function whose macros it holds. All are emptied when the rendering ends; otherwise such a cycle
+//! would never be freed.
 
 use super::arguments::invalid;
 use super::budget::{claim, OVERHEAD, PAIR_SIZE};
@@ -22,7 +22,7 @@ thread_local! {
     static ALL: RefCell<Vec<Holder>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What may come to hold itself.
+/// An object that may come to hold itself.
 pub enum Holder {
     Namespace(Weak<Namespace>),
     Record(Weak<Record>),
@@ -95,7 +95,7 @@ pub fn set(value: Value, namespace: Value, name: &str) -> Result<(), Error> {
     namespace.downcast_object_ref::<Namespace>().map_or(Ok(()), |namespace| namespace.set(name, value))
 }
 
-/// Refuses what no attribute can be assigned to.
+/// Refuses values without assignable attributes.
 pub fn check(value: &Value) -> Result<(), Error> {
     match value.downcast_object_ref::<Namespace>() {
         Some(_) => Ok(()),
@@ -103,7 +103,7 @@ pub fn check(value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Empties what the rendering on this thread has made.
+/// Empties all holders of the rendering on this thread.
 pub fn clear_all() {
     for holder in ALL.take() {
         match holder {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters that make numbers.
+//! Filters that return numbers.
 
 use super::arguments::{invalid, Arguments};
 use super::integers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operators as Python has them, on texts, lists and numbers.
+//! Python's operators on texts, lists and numbers.
 
 use super::arguments::invalid;
 use super::budget::{List, Text};
@@ -17,7 +17,7 @@ fn is_sequence(value: &Value) -> bool {
     slice_of(value).is_some()
 }
 
-/// A list or tuple, like the value that it was made from.
+/// A list, or a tuple if `model` is one.
 fn like(model: &Value, items: List) -> Value {
     if is_tuple(model) {
         tuple(items.into_vec())
@@ -38,7 +38,7 @@ fn name_of(operator: Operator) -> &'static str {
     }
 }
 
-/// An operator of numbers alone.
+/// An operator on numbers only.
 pub fn numbers(operator: Operator, a: &Value, b: &Value) -> Result<Value, Error> {
     let result = integers::arithmetic(operator, a, b)?;
     result.ok_or_else(|| invalid(format!("{} {} {}", kind_name(a), name_of(operator), kind_name(b))))
@@ -121,7 +121,7 @@ fn bound(value: &Value) -> Result<Option<i64>, Error> {
     }
 }
 
-/// Which of `length` items `[start:stop:step]` chooses: the first one, the step and the count.
+/// The items of `length` that `[start:stop:step]` selects: the first one and the count.
 fn chosen(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> (usize, usize) {
     let is_forward = step > 0;
     if is_forward {
@@ -137,7 +137,7 @@ fn chosen(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> (u
     (first.max(0) as usize, count.div_ceil(step.unsigned_abs() as usize))
 }
 
-/// Whether a slice of the value is possible.
+/// True if the value can be sliced.
 pub fn is_sliceable(value: &Value) -> bool {
     value.as_str().is_some() || range_of(value).is_some() || slice_of(value).is_some()
 }

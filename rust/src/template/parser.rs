@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A template's statements from its tokens, by jinja2's grammar with the extensions that transformers loads: loop
-//! controls and `{% generation %}`. Expressions are in expressions.rs.
+//! Parses a template's statements from its tokens, by jinja2's grammar with the extensions that transformers loads:
+//! loop controls and `{% generation %}`. Expressions are in expressions.rs.
 
 use super::arguments::{invalid, set_line};
 use super::lexer::{tokenize, Token};
@@ -9,16 +9,16 @@ use minijinja::Error;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How deep statements and expressions may nest. Python's recursion ends earlier.
+/// Maximum nesting of statements and expressions. Python's recursion ends earlier.
 const MAX_NESTING: u32 = 200;
-/// Operators, filters and the like that follow one another, each around the one before.
+/// Maximum chain of operators, filters and the like, each around the one before.
 const MAX_LINKS: u32 = 4000;
 
 pub struct Parser {
     tokens: VecDeque<(Token, u32)>,
     nesting: u32,
     links: u32,
-    /// Loops around the current statement, none in macros and call blocks.
+    /// Loops around the current statement; macros and call blocks start at none.
     loops: u32,
     template: Template,
 }
@@ -107,7 +107,7 @@ impl Parser {
         }
     }
 
-    /// Runs `parse` one level further in.
+    /// Runs `parse` one nesting level deeper.
     pub fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.nesting >= MAX_NESTING {
             return self.fail("nested too deeply");
@@ -120,7 +120,7 @@ impl Parser {
         result
     }
 
-    /// One more around what was read so far.
+    /// Counts one more link around the expression that was read so far.
     pub fn link(&mut self) -> Result<(), Error> {
         self.links += 1;
         if self.links > MAX_LINKS {

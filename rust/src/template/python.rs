@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values written as Python writes them: `str`, `repr` and `json.dumps`. All output counts against the budget.
+//! Writes values as Python does: `str`, `repr` and `json.dumps`. All output counts against the budget.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{Exceeded, Text};
@@ -10,14 +10,14 @@ use super::values::{dict_of, is_tuple, range_of, view_of, Dict};
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
-/// Containers nested deeper than this are refused, as Python's recursion limit does.
+/// Containers nested deeper than this are refused, as by Python's recursion limit.
 pub const MAX_DEPTH: usize = 900;
 
 pub fn too_deep() -> Error {
     invalid("value is nested too deeply")
 }
 
-/// What a message calls a value.
+/// The name of a value's kind in messages.
 pub fn kind_name(value: &Value) -> String {
     match value.kind() {
         ValueKind::Undefined => "an undefined value".into(),
@@ -28,7 +28,7 @@ pub fn kind_name(value: &Value) -> String {
 
 pub use super::integers::is_float;
 
-/// `repr(float)`: the shortest digits that read back, an exponent outside 1e-4 .. 1e16.
+/// `repr(float)`: the shortest digits that read back exactly, with an exponent outside 1e-4 .. 1e16.
 pub fn float_repr(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
@@ -67,7 +67,7 @@ pub fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// `str.isprintable` of one character: Rust's own escaping follows the same rule, but for a mark that starts a text.
+/// `str.isprintable` of one character: Rust's own escaping follows this rule, except for a mark that starts a text.
 pub fn is_printable(c: char) -> bool {
     (' '..='~').contains(&c) || !['a', c].iter().collect::<String>().escape_debug().skip(1).any(|c| c == '\\')
 }
@@ -164,14 +164,14 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
     Ok(())
 }
 
-/// `str(value)` as a text of its own.
+/// `str(value)` as a new text.
 pub fn to_text(value: &Value) -> Result<String, Error> {
     let mut out = Text::default();
     write_str(&mut out, value)?;
     Ok(out.into_string())
 }
 
-/// `repr(value)` as a text of its own.
+/// `repr(value)` as a new text.
 pub fn to_repr(value: &Value) -> Result<String, Error> {
     let mut out = Text::default();
     write_repr(&mut out, value, 0)?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where each variable of a template lives, by jinja2's rules. A template is compiled to Python functions there, and its
-//! scopes follow from that: a scope decides before it begins which names are its own, so that a name which is set
-//! somewhere in it is never read from the caller; loops, macros, call blocks, set blocks, filter blocks, `with` and the
-//! `else` of a loop are scopes, `if` is none; macros, call blocks and recursive loops have a record of their own for
-//! each call and share those further out.
+//! Gives each variable of a template its place, by jinja2's rules. jinja2 compiles a template to Python functions, and
+//! its scopes follow from that. A scope decides before it begins which names are its own, so a name that is set
+//! anywhere in it is never read from the caller. Loops, macros, call blocks, set blocks, filter blocks, `with` and the
+//! `else` of a loop are scopes; `if` is none. Macros, call blocks and recursive loops have a record of their own for
+//! each call, and share those further out.
 
 use super::arguments::{invalid, set_line};
 use super::filters::{has_filter, has_test};
@@ -31,7 +31,7 @@ enum First {
     Missing,
 }
 
-/// What is known of a scope's names so far.
+/// The names of a scope that are known so far.
 #[derive(Clone, Default)]
 struct Symbols {
     places: HashMap<String, Place>,
@@ -43,7 +43,7 @@ struct Frame {
     symbols: Symbols,
     parent: Option<usize>,
     function: usize,
-    /// The same name has the same place in all branches.
+    /// A name has one place in all branches.
     indices: HashMap<String, u32>,
 }
 
@@ -55,11 +55,11 @@ struct Function {
 struct Resolver {
     frames: Vec<Frame>,
     functions: Vec<Function>,
-    /// None while one is at work.
+    /// None while a macro is being resolved.
     macros: Vec<Option<Macro>>,
 }
 
-/// What one scope's statements do with names, before they are bound.
+/// Collects the uses of names in one scope's statements, before names are bound.
 impl Resolver {
     fn find(&self, frame: usize, name: &str) -> Option<Place> {
         let mut at = Some(frame);
@@ -176,7 +176,7 @@ impl Resolver {
     }
 }
 
-/// Names become places, scope by scope from the outside in.
+/// Binds names to places, scope by scope from the outside in.
 impl Resolver {
     fn special(&self, nodes: &[Node], names: &[&'static str]) -> Vec<&'static str> {
         read_before_set(&self.macros, nodes, names)
@@ -234,7 +234,7 @@ impl Resolver {
         all.into_iter().try_for_each(|expr| self.bind_names(frame, expr, is_soft))
     }
 
-    /// A whole expression. `is_soft` where a filter that does not exist only fails when it is used.
+    /// Binds a whole expression. `is_soft`: a missing filter fails only when it is used.
     fn bind(&self, frame: usize, expr: &mut Expr, is_soft: bool) -> Result<(), Error> {
         fold_constants(expr, Standing::Elsewhere);
         self.bind_names(frame, expr, is_soft)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How Python writes one value in a format: what `format % arguments` and `format.format(...)` share.
+//! Writes one value in a Python format; shared by `format % arguments` and `format.format(...)`.
 
 use super::arguments::invalid;
 use super::budget::Text;
@@ -16,7 +16,7 @@ pub struct Spec {
     pub fill: char,
     /// One of `<>^=`.
     pub align: Option<char>,
-    /// What stands before a number that is not negative.
+    /// The sign of a number that is not negative.
     pub plus: &'static str,
     pub is_alternate: bool,
     pub width: usize,
@@ -25,7 +25,7 @@ pub struct Spec {
     pub kind: Option<char>,
 }
 
-/// A number before it is padded: what its digits stand behind, and the digits.
+/// A number before it is padded: the prefix of its digits, and the digits.
 pub struct Digits {
     is_negative: bool,
     prefix: &'static str,
@@ -44,7 +44,7 @@ fn exponent_form(x: f64, precision: usize, is_alternate: bool) -> String {
     format!("{mantissa}{point}e{:+03}", exponent.parse::<i32>().unwrap_or(0))
 }
 
-/// `%g`: `precision` digits that matter, with an exponent below 1e-4 and from 10**`limit` on.
+/// `%g`: `precision` significant digits, with an exponent below 1e-4 and from 10**`limit` on.
 fn general_form(x: f64, precision: usize, limit: i32, is_alternate: bool) -> String {
     let text = exponent_form(x, precision - 1, false);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -182,7 +182,7 @@ impl Spec {
     }
 }
 
-/// The characters of a format that are still to read.
+/// The characters of a format that are still to be read.
 pub struct Format<'a>(pub Peekable<Chars<'a>>);
 
 impl Format<'_> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Python's string methods that cut a text into pieces.
+//! Python's string methods that split a text.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::List;
@@ -43,7 +43,7 @@ pub fn strip<'a>(text: &'a str, chars: Option<&str>) -> &'a str {
     strip_right(strip_left(text, chars), chars)
 }
 
-/// The pieces of `str.split(None, limit)`: runs of white space separate; the piece after the last cut keeps its tail.
+/// The pieces of `str.split(None, limit)`: runs of white space separate; the last piece keeps its trailing space.
 pub fn split_space(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start_matches(is_space);
     (0..).map_while(move |count| {
@@ -54,7 +54,7 @@ pub fn split_space(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The pieces of `str.rsplit(None, limit)`, last one first.
+/// The pieces of `str.rsplit(None, limit)`, the last one first.
 fn rsplit_space(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_end_matches(is_space);
     (0..).map_while(move |count| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `datetime.strftime` of a time without a zone, in the C locale as glibc writes it.
+//! `datetime.strftime` of a time without a zone, in the C locale, as glibc writes it.
 
 use super::budget::Text;
 use jiff::civil::DateTime;
@@ -21,7 +21,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// How a number is padded: by what and to which width.
+/// A number with the character and the width of its padding.
 struct Number(i64, char, usize);
 
 fn number(time: DateTime, directive: char) -> Option<Number> {
@@ -86,7 +86,7 @@ fn name(time: DateTime, directive: char) -> Option<&'static str> {
     })
 }
 
-/// The directives that stand for a format.
+/// Directives that are short for a format.
 fn composed(directive: char) -> Option<&'static str> {
     Some(match directive {
         'c' => "%a %b %e %H:%M:%S %Y",

@@ -91,7 +91,7 @@ fn swapcase(text: &str, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from(Text::from_chars(swapped)?))
 }
 
-/// Full case folding is the lower case of the upper case, but for the dotless i.
+/// Full case folding equals the lower case of the upper case, except for the dotless i.
 fn casefold(text: &str, _: &Arguments) -> Result<Value, Error> {
     let folded = text.chars().flat_map(|c| {
         let upper: String = if c == 'ı' { c.into() } else { c.to_uppercase().collect() };
@@ -100,7 +100,7 @@ fn casefold(text: &str, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from(Text::from_chars(folded)?))
 }
 
-/// A letter at the start of a word: of a ligature, only the first part is upper case.
+/// Upper-cases the letter at the start of a word; of a ligature only the first part.
 fn titlecase(c: char) -> impl Iterator<Item = char> {
     let mut upper = c.to_uppercase();
     upper.next().into_iter().chain(upper.flat_map(char::to_lowercase))
@@ -113,7 +113,7 @@ pub fn capitalize(text: &str, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from(paid(first + &chars.as_str().to_lowercase())?))
 }
 
-/// `str.title()`: a word starts where a letter follows something that has no case.
+/// `str.title()`: a word starts at a letter that follows a character without case.
 fn title(text: &str, _: &Arguments) -> Result<Value, Error> {
     let mut out = Text::default();
     let mut is_inside = false;
@@ -145,7 +145,7 @@ pub fn is_upper(text: &str) -> bool {
     text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase)
 }
 
-/// Whether the text is one or more characters of a class.
+/// True if the text is one or more characters of a class.
 fn is_all(text: &str, class: &'static LazyLock<Regex>) -> Result<Value, Error> {
     Ok(Value::from(class.find(text).is_some_and(|found| found.len() == text.len())))
 }
@@ -168,7 +168,7 @@ static DIGITS: LazyLock<Regex> = LazyLock::new(|| {
 static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+").expect("a valid pattern"));
 static IDENTIFIER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{Nl}_]\w*").expect("a valid pattern"));
 
-/// Whether the character may be part of a name.
+/// True if the character may be part of a name.
 pub fn is_word(c: char) -> bool {
     WORD.is_match(c.encode_utf8(&mut [0; 4]))
 }
@@ -202,13 +202,13 @@ pub fn replaced(text: &str, old: &str, new: &str, count: Option<i64>) -> Result<
     Ok(text.replacen(old, new, limit))
 }
 
-/// A position in characters as Python reads it: from the end when negative, never outside.
+/// A position in characters as in Python: negative ones count from the end; limited to the text.
 pub fn clamp(position: i64, length: usize) -> usize {
     let length = length as i64;
     (if position < 0 { position.saturating_add(length) } else { position }).clamp(0, length) as usize
 }
 
-/// The part that the arguments `start` and `end` choose and, in characters, where it starts.
+/// The part that the arguments `start` and `end` select, and its start in characters.
 fn window<'a>(text: &'a str, arguments: &Arguments) -> Result<Option<(usize, &'a str)>, Error> {
     let (start, end) = (arguments.integer(1)?, arguments.integer(2)?);
     if start.is_none() && end.is_none() {
@@ -267,7 +267,7 @@ fn affix(text: &str, arguments: &Arguments, is_affix: fn(&str, &str) -> bool) ->
     Ok(Value::from(false))
 }
 
-/// How many of the missing characters come before a text and how many after it; the second argument is the width.
+/// Splits the missing characters into those before and those after a text; the second argument is the width.
 type Sides = fn(usize, usize) -> (usize, usize);
 
 fn justify(text: &str, arguments: &Arguments, sides: Sides) -> Result<Value, Error> {
@@ -288,7 +288,7 @@ fn justified(text: &str, width: usize, fill: &str, sides: Sides) -> Result<Value
     Ok(Value::from(out.into_string()))
 }
 
-/// Python gives the odd character to the left of an odd width.
+/// For an odd width Python puts the odd character on the left.
 fn both_sides(missing: usize, width: usize) -> (usize, usize) {
     let before = missing / 2 + (missing & width & 1);
     (before, missing - before)
@@ -299,7 +299,7 @@ pub fn center(text: &str, arguments: &Arguments) -> Result<Value, Error> {
     justified(text, arguments.count(0, 80)?, " ", both_sides)
 }
 
-/// The encodings that `encode` and `decode` know; none for others.
+/// True for encodings that `encode` and `decode` know.
 fn is_known(arguments: &Arguments) -> Result<bool, Error> {
     let name = arguments.text(0)?.unwrap_or("utf-8").to_ascii_lowercase().replace('_', "-");
     match name.as_str() {

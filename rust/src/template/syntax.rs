@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tree of a template. The parser makes it; scopes.rs then says where each variable lives.
+//! The tree of a template. The parser makes it; scopes.rs then gives each variable its place.
 
 use minijinja::Value;
 use std::sync::Arc;
 
-/// Where a variable lives: in the record of the function that is `up` functions further out.
+/// The place of a variable: in the record of the function that is `up` functions further out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
     pub up: u32,
@@ -71,9 +71,9 @@ pub enum Expr {
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
     Attribute(Box<Expr>, String),
     Item(Box<(Expr, Expr)>),
-    /// What `a[b:c:d]` has between its brackets, and whether it is worked out beforehand (folding.rs).
+    /// The parts of `a[b:c:d]` between its brackets, and whether it is folded (folding.rs).
     Slice(Box<[Option<Expr>; 3]>, bool),
-    /// The value is that of a filter block where there is none.
+    /// Without a value it filters a filter block's content.
     Filter(Option<Box<Expr>>, String, Box<Call>),
     Test(Box<Expr>, String, Box<Call>),
     Call(Box<Expr>, Box<Call>),
@@ -89,19 +89,19 @@ pub enum Target {
     Tuple(Vec<Target>),
 }
 
-/// What a variable of a scope is when the scope begins.
+/// The first value of a variable when its scope begins.
 #[derive(Debug)]
 pub enum Load {
-    /// Whoever opens the scope sets it.
+    /// The code that opens the scope sets it.
     Parameter,
-    /// What the caller gave to the template under this name.
+    /// The caller's variable of this name.
     Resolve(String),
-    /// What a variable of a scope further out is.
+    /// The value of a variable further out.
     Alias(Slot),
     Missing,
 }
 
-/// The variables of a scope with what they are at first.
+/// The variables of a scope and their first values.
 #[derive(Debug, Default)]
 pub struct Scope {
     pub loads: Vec<(u32, Load)>,
@@ -112,17 +112,17 @@ pub struct For {
     pub target: Target,
     pub iterable: Expr,
     pub test: Option<Expr>,
-    /// The target as the test sees it.
+    /// The target in the test's scope.
     pub test_target: Target,
     pub is_recursive: bool,
     pub body: Vec<Node>,
     pub otherwise: Vec<Node>,
-    /// Where `loop` lives, if anything asks for it.
+    /// The place of `loop`, if anything uses it.
     pub loop_slot: Option<u32>,
     pub body_scope: Scope,
     pub test_scope: Scope,
     pub otherwise_scope: Scope,
-    /// How many variables a recursive loop's own record has.
+    /// Number of variables in a recursive loop's own record.
     pub slots: u32,
 }
 
@@ -142,7 +142,7 @@ pub struct With {
     pub scope: Scope,
 }
 
-/// A piece whose output becomes a value: a set block or a filter block.
+/// A part whose output becomes a value: a set block or a filter block.
 #[derive(Debug)]
 pub struct Captured {
     pub target: Option<Target>,
@@ -156,7 +156,7 @@ pub struct Captured {
 pub struct Macro {
     pub variable: Variable,
     pub parameters: Vec<Variable>,
-    /// Of the last parameters.
+    /// Defaults of the last parameters.
     pub defaults: Vec<Expr>,
     pub body: Vec<Node>,
     pub scope: Scope,
@@ -187,15 +187,15 @@ pub enum Stmt {
     AutoEscape(Expr, Vec<Node>, Scope),
     /// An index into `Template::macros`.
     Macro(usize),
-    /// The call, and the macro that it gets as its caller.
+    /// The call, and the macro that it gets as `caller`.
     CallBlock(Expr, usize),
-    /// `{% generation %}`: a call block around nothing.
+    /// `{% generation %}`: a call block without a call.
     Generation(usize),
     /// An index into `Template::blocks`.
     Block(usize),
     Break,
     Continue,
-    /// A tag that needs a second template.
+    /// A tag that needs another template.
     Elsewhere(&'static str),
 }
 

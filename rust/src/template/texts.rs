@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters over texts, beyond those that are string methods.
+//! Filters over texts, except those that are string methods.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::{Exceeded, Text};
@@ -11,7 +11,7 @@ use super::values::{is_tuple, list, slice_of, tuple};
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
-/// As Python's Markup escapes what is added to it.
+/// Escapes as Python's Markup does for text that is added to it.
 pub fn push_escaped(out: &mut Text, text: &str) -> Result<(), Exceeded> {
     for c in text.chars() {
         match c {
@@ -26,7 +26,7 @@ pub fn push_escaped(out: &mut Text, text: &str) -> Result<(), Exceeded> {
     Ok(())
 }
 
-/// What a method makes of a text, marked as safe where the text is: a text, or a list or tuple of texts.
+/// Marks a method's result (a text, or a list or tuple of texts) as safe if `text` is.
 pub fn keep_mark(text: &Value, made: Value) -> Value {
     if !text.is_safe() {
         return made;
@@ -50,7 +50,7 @@ pub fn force_escape(value: &Value, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from_safe_string(out.into_string()))
 }
 
-/// `escape(value)`: a text that is marked as safe stays as it is.
+/// `escape(value)`: a text that is marked as safe is unchanged.
 pub fn escape(value: &Value, arguments: &Arguments) -> Result<Value, Error> {
     if value.is_safe() {
         Ok(value.clone())
@@ -91,12 +91,12 @@ pub fn title(text: &str, _: &Arguments) -> Result<Value, Error> {
     Ok(Value::from(out.into_string()))
 }
 
-/// The text for a filter that takes nothing else.
+/// The text for a filter that accepts nothing else.
 pub fn text_of(value: &Value) -> Result<&str, Error> {
     value.as_str().ok_or_else(|| invalid(format!("{}, a string expected", kind_name(value))))
 }
 
-/// What a line is indented by: the argument as a text, or so many spaces.
+/// The indentation of a line: the argument as a text, or that many spaces.
 pub fn margin(arguments: &Arguments, index: usize, default: usize) -> Result<String, Error> {
     let mut out = Text::default();
     match arguments.given(index).and_then(|width| width.as_str()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists, tuples, dicts, ranges, and what Python iterates over only once, as values. A template can nest them as deep as
-//! memory goes, so that freeing one by recursion would overflow the stack: what lies deep is freed later, one by one.
+//! Lists, tuples, dicts, ranges, and Python's one-time iterators, as values. A template can nest them as deep as memory
+//! allows, so freeing them by recursion would overflow the stack: deep values are freed later, one by one.
 
 use super::arguments::invalid;
 use super::budget::{claim, step};
@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How deep tuples that are keys may nest.
+/// Maximum nesting of tuples that are keys.
 const MAX_KEY_DEPTH: usize = 100;
-/// How deep values are freed by recursion.
+/// Maximum depth of recursion when values are freed.
 const MAX_DROP_DEPTH: u32 = 100;
 
 thread_local! {
@@ -26,7 +26,7 @@ thread_local! {
     static POSTPONED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps a value to be freed when less is open. Never fails: where the system has no memory for that, it stays in memory.
+/// Keeps a value to be freed at less depth. Never fails: if the system has no memory for that, the value is leaked.
 fn postpone(value: Value) {
     let has_room = POSTPONED.with_borrow_mut(|postponed| unbounded(|| postponed.try_reserve(1).is_ok()));
     if has_room {
@@ -36,7 +36,7 @@ fn postpone(value: Value) {
     }
 }
 
-/// Frees what a container held.
+/// Frees a container's content.
 pub fn free(values: impl IntoIterator<Item = Value>) {
     let depth = DROP_DEPTH.get();
     if depth >= MAX_DROP_DEPTH {
@@ -56,7 +56,7 @@ fn index_of(key: &Value, length: usize) -> Option<usize> {
     usize::try_from(if key < 0 { key + length as i64 } else { key }).ok()
 }
 
-/// A list or, as a tuple, one that never changes.
+/// A list, or a tuple, which never changes.
 #[derive(Debug)]
 pub struct Items {
     items: Vec<Value>,
@@ -104,7 +104,7 @@ pub fn slice_of(value: &Value) -> Option<&[Value]> {
     value.downcast_object_ref::<Items>().map(|items| items.items.as_slice())
 }
 
-/// A value as a dict tells keys apart: equal numbers are one key, whatever their type.
+/// A value as a dict's key: equal numbers are one key, whatever their type.
 #[derive(Debug)]
 enum Key {
     None,
@@ -195,7 +195,7 @@ fn key_of(value: &Value, depth: usize) -> Result<Key, Error> {
     })
 }
 
-/// Whether a value can be a key.
+/// Checks that a value can be a key.
 pub fn check_key(value: &Value) -> Result<(), Error> {
     key_of(value, 0).map(|_| ())
 }
@@ -276,7 +276,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// A range of so many items at most; the step is not 0.
+    /// A range of at most `most` items. REQUIRES: the step is not 0.
     pub fn new(start: i64, stop: i64, step: i64, most: usize) -> Result<Self, Error> {
         let (span, stride) = (i128::from(stop) - i128::from(start), i128::from(step));
         let length = if (span > 0) == (stride > 0) { (span.abs() + stride.abs() - 1) / stride.abs() } else { 0 };
@@ -290,7 +290,7 @@ impl Range {
         self.start + self.step * index as i64
     }
 
-    /// The items from `first` on, `count` of them, each `stride` after the last one.
+    /// `count` items from `first` on, each `stride` after the one before.
     pub fn slice(&self, first: usize, count: usize, stride: i64) -> Value {
         let start = self.start + self.step * first as i64;
         let step = self.step * stride;
@@ -331,11 +331,11 @@ fn is_range(value: &Value) -> bool {
     range_of(value).is_some()
 }
 
-/// What gives its items once: a generator or another iterator of Python's.
+/// An iterator that yields its items once: a generator or another one of Python's.
 #[derive(Debug)]
 pub struct Once {
     items: Mutex<VecDeque<Value>>,
-    /// What Python calls it.
+    /// Its type's name in Python.
     pub name: &'static str,
 }
 
@@ -374,7 +374,7 @@ impl Object for Once {
     }
 }
 
-/// A generator, in Python, over these items.
+/// A generator, as in Python, over these items.
 pub fn generator(items: Vec<Value>) -> Value {
     iterator(items, "generator")
 }
@@ -387,10 +387,10 @@ pub fn is_once(value: &Value) -> bool {
     value.downcast_object_ref::<Once>().is_some()
 }
 
-/// `dict.keys()`, `dict.values()` and `dict.items()`: no lists, but of a length.
+/// `dict.keys()`, `dict.values()` and `dict.items()`: they are no lists, but have a length.
 #[derive(Debug)]
 pub struct View {
-    /// What Python calls it.
+    /// Its type's name in Python.
     pub name: &'static str,
     items: Value,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A template's variables from CBOR, which keeps every bit of a float. Integers beyond 64 bits come as their decimal
-//! digits, under a tag of ours.
+//! Reads a template's variables from CBOR, which keeps every bit of a float. Integers beyond 64 bits come as their
+//! decimal digits, under a tag of ours.
 
 use super::arguments::invalid;
 use super::integers;

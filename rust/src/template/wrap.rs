@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The filter `wordwrap`: lines are filled with chunks, which are runs of white space, words and parts of words that
-//! end in a hyphen.
+//! The filter `wordwrap`: fills lines with chunks, which are runs of white space, words, and parts of words that end in
+//! a hyphen.
 
 use super::arguments::{invalid, Arguments};
 use super::budget::Text;
@@ -8,7 +8,7 @@ use super::split::{is_space, split_lines};
 use super::texts::{prefix, text_of};
 use minijinja::{Error, Value};
 
-/// Where the first part of a word ends: after a hyphen between two letters on each side.
+/// The end of a word's first part: after a hyphen with two letters on each side.
 fn hyphen_end(word: &str) -> Option<usize> {
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
     word.match_indices('-').map(|(at, _)| at).find_map(|at| {
@@ -30,7 +30,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// How much of a line fills a row; `break_long` cuts words that no row can hold.
+/// The part of a line that fits a row; `break_long` cuts words that fit no row.
 fn row_end(line: &str, width: usize, break_long: bool, on_hyphens: bool) -> usize {
     let (mut end, mut used) = (0, 0);
     while end < line.len() {

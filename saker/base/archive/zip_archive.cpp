@@ -14,7 +14,7 @@
 namespace saker {
 namespace {
 
-// Zeros pack a thousandfold, other numbers hardly: more than this is no data of ours.
+// Zeros compress a thousandfold, other numbers hardly at all: a higher ratio is not our data.
 constexpr std::uint64_t kMaxRatio = 64;
 constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{64} << 20;
 

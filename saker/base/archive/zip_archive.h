@@ -2,9 +2,9 @@
 #pragma once
 
 // A zip archive in a mapped file (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT),
-// entries stored or deflated. Memory is bounded: what all entries say that they unpack to is
-// compared with a multiple of the file's size before one is read, and an entry that unpacks to
-// another size than it says is refused, as are entries that share bytes. One thread at a time.
+// with stored or deflated entries. Memory is bounded: before an entry is read, the unpacked sizes
+// that all entries declare are compared with a multiple of the file's size. Entries that unpack to
+// another size than declared, or that share bytes, are refused. One thread at a time.
 
 #include "saker/base/mapped_file.h"
 
@@ -22,13 +22,14 @@ namespace saker {
 
 class ZipArchive {
  public:
-  // Throws as MappedFile::open does, kCorruptData for what is no archive or breaks the bounds.
+  // Throws as MappedFile::open does, and kCorruptData if the file is no archive or breaks the
+  // bounds.
   static ZipArchive open(const std::filesystem::path& path);
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // All bytes of entry `index`. Throws kCorruptData naming the entry: damaged, encrypted, or packed
-  // in another way.
+  // All bytes of entry `index`. Throws kCorruptData, naming the entry, if it is damaged, encrypted
+  // or compressed by another method.
   std::shared_ptr<const std::vector<std::byte>> read(std::size_t index);
 
  private:

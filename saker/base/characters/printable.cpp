@@ -17,7 +17,7 @@ bool is_plain(char byte) {
   return byte >= 0x20 && byte < 0x7f;
 }
 
-// `shown(code)` says whether a character stays as it is.
+// `shown(code)` is true for characters that stay as they are.
 template <typename Shown>
 std::string escaped(std::string_view text, const Shown& shown) {
   std::string result;
@@ -45,7 +45,7 @@ std::string escaped(std::string_view text, const Shown& shown) {
   return result;
 }
 
-// The end tells most messages' reason, the beginning what they are about.
+// Keeps beginning and end: most messages begin with their subject and end with the reason.
 std::string shortened(std::string text) {
   constexpr std::string_view kGap = " ... ";
   constexpr std::size_t kEnd = kMaxMessageBytes / 4;

@@ -8,8 +8,8 @@ namespace saker {
 namespace {
 
 struct LeadByte {
-  std::size_t length;        // Of the whole character; 0 for bytes that start none.
-  unsigned char bits = 0;    // Those that belong to its code.
+  std::size_t length;        // Bytes of the whole character; 0 if none starts so.
+  unsigned char bits = 0;    // The bits that belong to its code.
   unsigned char low = 0x80;  // Range of the second byte.
   unsigned char high = 0xbf;
 };

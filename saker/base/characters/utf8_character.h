@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One character of UTF-8 at the beginning of bytes from outside (Unicode 15, table 3-7: no overlong
+// Decodes the first UTF-8 character of bytes from outside (Unicode 15, table 3-7: no overlong
 // forms, no surrogates, nothing above U+10FFFF).
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace saker {
 
 struct Utf8Character {
-  std::size_t length = 0;  // In bytes; 0 where the bytes are none.
+  std::size_t length = 0;  // In bytes; 0 if the bytes are invalid.
   char32_t code = 0;
 };
 

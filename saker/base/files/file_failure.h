@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Errors of the C++ library's file functions, as people read them.
+// Messages for errors of the C++ library's file functions.
 
 #include <exception>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace saker {
 
-// A line that names the file and what the system says of it, where a function of std::filesystem or
-// a stream failed; none for other errors.
+// A line that names the file and the system's reason, if a function of std::filesystem or a stream
+// failed. Empty for other errors.
 std::optional<std::string> file_failure(const std::exception& error);
 
 }  // namespace saker

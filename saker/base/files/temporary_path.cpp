@@ -19,7 +19,7 @@
 namespace saker {
 namespace {
 
-// File systems take 255 bytes.
+// File systems allow names of 255 bytes.
 constexpr std::size_t kMaxShownName = 200;
 
 std::uint64_t random_bits() {

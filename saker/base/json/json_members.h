@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An object of JSON with many members, made in time in proportion to them: nlohmann's ordered
-// objects look through all keys when one is added. Threading: one thread.
+// Builds a JSON object with many members in linear time; nlohmann's ordered objects search all keys
+// for each one added. Threading: one thread.
 
 #include "saker/base/json.h"
 
@@ -18,14 +18,14 @@ class JsonMembers {
  public:
   JsonMembers() = default;
 
-  // With these members. REQUIRES: an object.
+  // Starts with these members. REQUIRES: an object.
   explicit JsonMembers(Json object) : object_(std::move(object.get_ref<Json::object_t&>())) {
     for (const auto& [key, value] : object_) {
       places_.emplace(key, places_.size());
     }
   }
 
-  // Keys stay in the order in which they came first.
+  // Adds or replaces a member; keys keep the order in which they were first added.
   void set(const std::string& key, Json value) {
     std::vector<std::pair<const std::string, Json>>& members = object_;
     const auto [place, is_new] = places_.emplace(key, members.size());
@@ -43,7 +43,7 @@ class JsonMembers {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-// A map as an object.
+// Converts a map to an object.
 template <typename Map>
 Json json_object(const Map& map) {
   JsonMembers members;

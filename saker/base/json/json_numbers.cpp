@@ -14,7 +14,7 @@
 namespace saker {
 namespace {
 
-// No writer of numbers writes zero so; what follows counts.
+// Starts a placeholder; no writer writes zero like this. The index in `numbers` follows.
 constexpr std::string_view kPlaceholder = "0e-9999";
 
 constexpr std::string_view kPunctuation = ",:[]{}\" \t\r\n";
@@ -28,7 +28,7 @@ std::string_view without_sign(std::string_view text) {
   return text;
 }
 
-// Whether the text is a JSON number that is no integer.
+// True if the text is a JSON number that is no integer.
 bool is_float(std::string_view text) {
   const auto digits_end = [&](std::size_t from) {
     return std::min(text.find_first_not_of("0123456789", from), text.size());
@@ -58,7 +58,7 @@ bool is_float(std::string_view text) {
   return at == text.size() && at > whole;
 }
 
-// What the parser cannot read, or would take for a placeholder.
+// The value of a token that the parser cannot read or would take for a placeholder.
 std::optional<Json> special(std::string_view token, std::string_view what) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (token == "NaN") {
@@ -69,7 +69,7 @@ std::optional<Json> special(std::string_view token, std::string_view what) {
   }
   const std::string_view size = without_sign(token);
   if (is_digits(size)) {
-    // The parser reads longer ones as floats, and those of 309 digits as none.
+    // The parser reads longer ones as floats, and fails for 309 digits.
     return size.size() > 300 && size.front() != '0' ? std::optional(json_integer(token, what))
                                                     : std::nullopt;
   }

@@ -27,7 +27,7 @@ class Writer {
   }
 
  private:
-  // Recurses no deeper than values that were parsed are nested.
+  // Recurses no deeper than parsed values are nested.
   void write_items(const Json& value, int depth) {
     out_ += value.is_object() ? '{' : '[';
     bool is_first = true;

@@ -23,7 +23,7 @@ namespace {
 
 struct BenchArgs {
   ModelArgs model;
-  std::vector<std::string> more;  // Models to compare it with.
+  std::vector<std::string> more;  // More models, for comparison.
   engine::BenchRequest request;
   std::string format = "text";
   std::filesystem::path plot;  // Empty: none.

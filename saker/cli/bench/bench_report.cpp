@@ -36,7 +36,7 @@ std::string spread_line(const char* name, const std::vector<double>& values) {
   );
 }
 
-// What the model was called; the bundled one has no name.
+// The requested name of the model; the bundled one has none.
 std::string model_name(const BenchReport& report) {
   return report.facts.requested.empty() ? "(bundled demo)" : report.facts.requested;
 }
@@ -46,7 +46,7 @@ double step_bytes(const BenchReport& report) {
          static_cast<double>(report.cache_bytes) * report.request.batch;
 }
 
-// Of the machine's reading speed, which a model in the processor's caches exceeds.
+// The share of the machine's reading speed; a model in the processor's caches exceeds it.
 std::string share_text(const BenchReport& report) {
   const double steps = spread(report.result.generation_tps).median / report.request.batch;
   const double share = 100 * step_bytes(report) * steps / (report.limits.read_gbps * 1e9);
@@ -54,7 +54,7 @@ std::string share_text(const BenchReport& report) {
                      : fmt::format(": {:.0f} % of the read limit", share);
 }
 
-// In a table of Markdown, a bar would end the cell.
+// A bar would end a cell of a Markdown table.
 std::string cell(std::string text) {
   std::ranges::replace(text, '|', '/');
   return text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `saker bench` measured, as text, JSON, a Markdown table, CSV, or a plot.
+// The results of `saker bench` as text, JSON, a Markdown table, CSV, or a plot.
 
 #include "saker/base/json.h"
 #include "saker/engine/engine.h"
@@ -18,7 +18,7 @@ struct BenchReport {
   engine::BenchResult result;
   engine::MachineLimits limits;
   std::size_t cache_bytes = 0;  // Read by one decode step.
-  std::size_t peak_bytes = 0;   // Of the process, up to this model.
+  std::size_t peak_bytes = 0;   // Peak of the process, up to this model.
 };
 
 Json bench_json(const BenchReport& report);
@@ -26,13 +26,13 @@ Json bench_json(const BenchReport& report);
 // For people: several lines.
 std::string bench_text(const BenchReport& report);
 
-// A row for each model: medians, and how far repetitions went.
+// A row per model: medians, and the spread of repetitions.
 std::string bench_markdown(std::span<const BenchReport> reports);
 
-// With a line of names; numbers are not rounded.
+// With a header line; numbers are not rounded.
 std::string bench_csv(std::span<const BenchReport> reports);
 
-// An SVG picture with a bar for each model.
+// An SVG picture with a bar per model.
 std::string bench_plot(std::span<const BenchReport> reports);
 
 }  // namespace saker::cli

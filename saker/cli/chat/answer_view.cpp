@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 10> kFrames{
 };
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kPlain = "\x1b[0m";
-// Answers that begin sooner show no spinner; prompts that take longer show how far they are.
+// Answers that begin sooner show no spinner; longer prompts show their progress.
 constexpr auto kQuiet = std::chrono::milliseconds(400);
 constexpr auto kFrameTime = std::chrono::milliseconds(100);
 constexpr auto kLongPrompt = std::chrono::seconds(1);

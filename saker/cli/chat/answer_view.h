@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An answer on the screen while it comes: a sign of life before its first word, thoughts dimmed or
-// folded into one line, words wrapped. Where standard output is no terminal only the answer itself
-// is written, to the byte.
+// Shows an answer while it is generated: a spinner before its first word, reasoning dimmed or
+// folded into one line, words wrapped. If standard output is no terminal, writes only the answer
+// itself, byte for byte.
 
 #include "saker/cli/chat/terminal.h"
 #include "saker/cli/chat/word_wrap.h"
@@ -18,7 +18,7 @@ namespace saker::cli {
 
 enum class ThoughtView : std::uint8_t {
   kShown,   // Dimmed.
-  kFolded,  // One line says how long they take.
+  kFolded,  // One line tells how long the reasoning takes.
 };
 
 struct ViewOptions {
@@ -27,21 +27,21 @@ struct ViewOptions {
   bool has_spinner = true;
 };
 
-// A line of ours between question and answer, dimmed.
+// Prints a line of our own between question and answer, dimmed.
 void print_note(const Terminal& terminal, std::string_view text);
 
 class AnswerView {
  public:
   AnswerView(const Terminal& terminal, ViewOptions options);
 
-  // Nothing has come for a moment; `done` of `total` rows of the prompt have been run.
+  // Call when no text came for a moment; `done` of `total` rows of the prompt have run.
   void wait(int done, int total);
   void think(std::string_view piece);
   void say(std::string_view piece);
-  // Ends the line and what else is open.
+  // Ends the line and anything else that is open.
   void end();
 
-  // Whether anything of the answer itself has come.
+  // True if text of the answer itself has come.
   bool has_answer() const { return has_answer_; }
 
  private:
@@ -58,10 +58,10 @@ class AnswerView {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point last_frame_ = {};
   std::size_t frame_ = 0;
-  bool has_line_ = false;  // Of the spinner.
+  bool has_line_ = false;  // The spinner's line is on the screen.
   bool thinks_ = false;
   bool has_answer_ = false;
-  bool ends_line_ = true;  // What was shown last.
+  bool ends_line_ = true;  // The last output ended a line.
 };
 
 }  // namespace saker::cli

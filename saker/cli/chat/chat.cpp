@@ -10,7 +10,7 @@
 namespace saker::cli {
 namespace {
 
-// Of the context that an answer may need, at most.
+// Maximum tokens of the context to reserve for an answer.
 constexpr std::int64_t kMaxRoom = 1024;
 constexpr int kSummaryTokens = 512;
 
@@ -32,7 +32,7 @@ Chat::~Chat() {
 
 void Chat::change_model(ChatModel model) {
   const std::uint64_t session = model.engine->open_session();
-  model_ = std::move(model);  // Ends the old engine, and its session with it.
+  model_ = std::move(model);  // Destroys the old engine and its session.
   session_ = session;
   last_.reset();
 }
@@ -81,7 +81,7 @@ int Chat::make_room(std::string_view question) {
   if (tokens(conversation_) <= context - room) {
     return 0;
   }
-  // To half of the context, so that not every turn from here on runs it anew.
+  // Down to half of the context, so that not every further turn runs the prompt anew.
   Conversation shorter = conversation_;
   int left = 0;
   while (tokens(shorter) > context / 2 && shorter.drop_oldest()) {
@@ -129,7 +129,7 @@ engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
   engine::GenerateRequest request = options();
   request.session = session_;
   request.thinking = false;
-  request.sampling.temperature = 0.0;  // Facts, whatever answers are like.
+  request.sampling.temperature = 0.0;  // Facts, however the chat's answers are sampled.
   const std::int64_t context = model_.engine->facts().context_length;
   request.max_tokens = kSummaryTokens;
   if (context > 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A chat that goes on: a model, the conversation with it, and what was set on the way. The engine's
-// session keeps the rows of the last turn; what it knows changes no answer. One thread at a time.
+// A chat: a model, the conversation with it, and settings made on the way. The engine's session
+// keeps the last turn's rows; this only saves time and changes no answer. One thread at a time.
 
 #include "saker/base/json.h"
 #include "saker/cli/chat/chat_model.h"
@@ -27,36 +27,36 @@ class Chat {
 
   const ChatModel& model() const { return model_; }
 
-  // The conversation goes on with another model.
+  // Continues the conversation with another model.
   void change_model(ChatModel model);
 
-  // Options that were set, as in records; they win over those of the model and the command line.
+  // Options set in the chat, as in records; they override those of the model and the command line.
   const Json& settings() const { return settings_; }
 
-  // Throws kInvalidArgument where a request can't have these.
+  // Throws kInvalidArgument if a request can't have these.
   void set_settings(Json settings);
-  // With them, without a prompt.
+  // A request with these options, without a prompt.
   engine::GenerateRequest options() const;
 
   const Conversation& conversation() const { return conversation_; }
 
   void set_conversation(Conversation conversation);
-  // Back to the model's opening.
+  // Returns to the model's opening.
   void reset();
 
-  // Makes room: the oldest turns leave while question and an answer do not fit into the model's
-  // context. Returns how many left.
+  // If question and answer do not fit into the model's context, drops the oldest turns until the
+  // prompt takes at most half of it. Returns the number of dropped turns.
   int make_room(std::string_view question);
-  // Asks and streams the answer, which joins the conversation. A turn that fails changes nothing.
-  // Without a chat template the question is continued as it is, and nothing is remembered.
+  // Asks and streams the answer, which is added to the conversation. A turn that fails changes
+  // nothing. Without a chat template the question is continued as it is, and nothing is remembered.
   engine::GenerateResult ask(std::string_view question, const StreamHooks& hooks);
-  // Asks the last question again: where the seed was drawn, with another one.
+  // Asks the last question again, with a new seed if the last one was drawn.
   engine::GenerateResult ask_again(const StreamHooks& hooks);
-  // Asks the model to sum the conversation up, which then stands for it. Nothing changes where the
+  // Asks the model for a summary, which then replaces the conversation. Changes nothing if the
   // answer is stopped.
   engine::GenerateResult compact(const StreamHooks& hooks);
 
-  // Of the last answer.
+  // The result of the last answer.
   const std::optional<engine::GenerateResult>& last() const { return last_; }
 
  private:
@@ -66,7 +66,7 @@ class Chat {
   std::uint64_t session_;
   Json settings_ = Json::object();
   Conversation conversation_;
-  std::uint64_t again_ = 0;  // Questions asked again, for seeds.
+  std::uint64_t again_ = 0;  // Number of repeated questions, for seeds.
   std::optional<engine::GenerateResult> last_;
 };
 

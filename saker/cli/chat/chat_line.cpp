@@ -20,8 +20,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// What stands between quotation marks of several lines, else the text; ends of lines with a
-// backslash lose it.
+// The text between quotation marks of several lines, else the text itself. Backslashes at ends of
+// lines are removed.
 std::string unquoted(std::string_view text) {
   const std::string_view inner = trimmed(text);
   if (inner.size() >= 2 * kQuotes.size() && inner.starts_with(kQuotes) &&
@@ -36,7 +36,7 @@ std::string unquoted(std::string_view text) {
   return joined;
 }
 
-// Insertions, deletions and exchanges of bytes from one to the other.
+// Edit distance in bytes: insertions, deletions and replacements.
 std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -58,7 +58,7 @@ const ChatCommand* find_command(std::string_view name) {
   return found == commands.end() ? nullptr : &*found;
 }
 
-// The one that was meant, maybe: letters are missing, changed, or too many.
+// The command that was possibly meant: letters are missing, wrong, or too many.
 const ChatCommand* nearest_command(std::string_view name) {
   constexpr std::size_t kLongName = 3;
   const std::size_t most = name.size() > kLongName ? 2 : 1;
@@ -79,7 +79,7 @@ bool is_word(std::string_view word) {
   return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// "/show me how" and "/think about it" are for the model.
+// True if the command accepts the argument: "/show me how" and "/think about it" are for the model.
 bool takes(const ChatCommand& command, std::string_view argument) {
   if (argument.empty() || command.argument.empty()) {
     return argument.empty();
@@ -95,7 +95,7 @@ ChatLine parse_line(std::string_view line) {
     return {};
   }
   if (!line.starts_with('/')) {
-    // A space keeps a word from being a command.
+    // A leading space prevents a command.
     std::string question = unquoted(line.starts_with(" /") ? line.substr(1) : line);
     const bool is_empty = trimmed(question).empty();
     return {is_empty ? ChatLine::Kind::kNothing : ChatLine::Kind::kQuestion, std::move(question)};

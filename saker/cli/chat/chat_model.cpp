@@ -17,7 +17,7 @@
 namespace saker::cli {
 namespace {
 
-// Of headers alone; what cannot be looked at has loaded all the same.
+// Reads headers only. Empty if inspection fails, since the model has loaded anyway.
 std::optional<load::Inspection> look_at(const std::filesystem::path& path) {
   try {
     return load::inspect(path);

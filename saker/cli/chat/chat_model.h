@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A loaded model as the chat of `run` uses it: its engine, and what its requests begin with.
+// A loaded model for the chat of `run`: its engine, and the defaults of its requests.
 
 #include "saker/base/json.h"
 #include "saker/cli/streaming.h"
@@ -17,17 +17,17 @@ namespace saker::cli {
 struct ChatModel {
   std::unique_ptr<engine::Engine> engine;
   engine::GenerateRequest defaults;  // Options of all requests.
-  Json opening = Json::array();      // The messages before the first question.
-  bool has_seed = false;             // Somebody asked for this seed, else it was drawn.
+  Json opening = Json::array();      // Messages before the first question.
+  bool has_seed = false;             // The user chose this seed; otherwise it was drawn.
 };
 
-// Loads another model by its name, with the options of the command line.
+// Loads another model by its name, with the command line's options.
 using LoadChatModel = std::function<ChatModel(const std::string& name)>;
 
-// What the model is: a line or two for the beginning of a chat.
+// A line or two about the model for the beginning of a chat.
 std::string banner(const ChatModel& model);
 
-// All that is known of it, a line each.
+// All known facts about it, one per line.
 std::string model_facts(const ChatModel& model);
 
 // "temp 0.6, top_p 0.95", or "greedy".

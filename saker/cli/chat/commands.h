@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The commands of a chat, '/' and a word, by their names. A line that begins with '/' and can't be
-// meant as one is a question.
+// The commands of a chat: '/' and a word. A line that begins with '/' but can't be meant as a
+// command is a question.
 
 #include "saker/cli/chat/answer_view.h"
 #include "saker/cli/chat/chat.h"
@@ -17,25 +17,25 @@
 
 namespace saker::cli {
 
-// What commands work on.
+// The state that commands change.
 struct ChatShell {
   Chat& chat;
   const Terminal& terminal;
   LoadChatModel load;
-  // Shows an answer while it is made by one of the chat's functions.
+  // Calls `ask`, one of the chat's functions, and shows the answer while it is generated.
   std::function<void(const std::function<engine::GenerateResult(const StreamHooks&)>& ask)> answer;
   ViewOptions view = {};
-  bool shows_stats = false;   // Behind each answer.
-  std::string attached = {};  // Goes before the next question.
+  bool shows_stats = false;   // After each answer.
+  std::string attached = {};  // Text to put before the next question.
 };
 
 struct ChatCommand {
   enum class Then : std::uint8_t { kGoOn, kLeave };
 
   std::string_view name;
-  std::string_view argument;  // As help shows it; empty: it takes none.
-  std::string_view help;      // Empty: another name of the one before.
-  std::string_view words;     // What may stand for the argument, with spaces between.
+  std::string_view argument;  // As help shows it; empty: no argument.
+  std::string_view help;      // Empty: an alias of the entry before.
+  std::string_view words;     // Values of the argument, separated by spaces.
   bool takes_text;            // The argument may be more than one word.
   Then (*run)(ChatShell& shell, std::string_view argument);
 };
@@ -47,10 +47,10 @@ struct ChatLine {
 
   Kind kind = Kind::kNothing;
   std::string text;                      // The question, or the command's argument.
-  const ChatCommand* command = nullptr;  // Of kUnknown the nearest one, if one is near.
+  const ChatCommand* command = nullptr;  // For kUnknown the nearest command, if one is near.
 };
 
-// Quotation marks around texts of several lines, and backslashes at ends of lines, are gone.
+// Removes quotation marks around texts of several lines, and backslashes at ends of lines.
 ChatLine parse_line(std::string_view line);
 
 }  // namespace saker::cli

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A chat as a value: the messages that the model is shown, in the form of OpenAI's API. It begins
-// with an opening, which stays: the system's message, and what a named model says first. Turns
-// follow: a question and what answers it. Whoever has the same messages gets the same answers, so
-// a conversation can be copied, saved and gone on with.
+// A chat as a value: the messages for the model, in the form of OpenAI's API. It begins with a
+// fixed opening: the system's message, and a named model's first messages. Turns follow: a question
+// and its answer. Equal messages give equal answers, so a conversation can be copied, saved and
+// continued.
 
 #include "saker/base/json.h"
 #include "saker/text/reasoning.h"
@@ -19,23 +19,23 @@ class Conversation {
  public:
   explicit Conversation(Json opening = Json::array()) : opening_(std::move(opening)) {}
 
-  // From messages, or an object with "messages"; system messages at the beginning are the opening.
-  // Throws kInvalidArgument, beginning with `where`, for anything else.
+  // Parses a list of messages, or an object with "messages"; leading system messages are the
+  // opening. Throws kInvalidArgument, beginning with `where`, for anything else.
   static Conversation parse(const Json& json, std::string_view where);
 
-  // All of it: the opening and the turns.
+  // The opening and all turns.
   Json messages() const;
-  // The same with a question behind it.
+  // As above, followed by a question.
   Json asking(std::string_view question) const;
 
   void add_turn(std::string_view question, const text::AnswerParts& answer);
   int turns() const;
-  // Takes the last turn away and gives its question; none where there is no turn.
+  // Removes the last turn and returns its question; empty if there is no turn.
   std::optional<std::string> undo();
-  // Takes the oldest turn away; false where there is none.
+  // Removes the oldest turn; false if there is none.
   bool drop_oldest();
 
-  // Takes all turns away.
+  // Removes all turns.
   void clear() { turns_ = Json::array(); }
 
   // The system's message; empty: none.
@@ -47,7 +47,7 @@ class Conversation {
   Json turns_ = Json::array();
 };
 
-// What a message says, as one text.
+// A message's content as one text.
 std::string message_text(const Json& message);
 
 }  // namespace saker::cli

@@ -22,24 +22,24 @@ struct Line {
 
 class LineEditor {
  public:
-  // The history is read from and, when the editor goes, written to `history`; an empty path keeps
-  // none.
+  // Reads the history from `history`; the destructor writes it back. An empty path keeps no
+  // history.
   explicit LineEditor(const std::filesystem::path& history);
 
-  // What Tab completes, a line each.
+  // Completions of the Tab key, one per line.
   struct Words {
-    std::string phrases;  // Whole commands: "/think off"; those that go on end with a space.
-    std::string files;    // What comes before the name of a file: "/load ".
+    std::string phrases;  // Whole commands ("/think off"); a trailing space: more follows.
+    std::string files;    // Text before the name of a file: "/load ".
   };
 
-  // Whether prompts are coloured.
+  // How prompts look.
   enum class Prompts : std::uint8_t { kPlain, kColored };
 
   void prepare(const Words& words, Prompts prompts);
 
-  // A line may have several where it says that it goes on: a backslash at the end, or three
-  // quotation marks. Ctrl-C is kInterrupted, Ctrl-D kEnd; a line that is not UTF-8 is lost. Throws
-  // kInternal when the terminal fails.
+  // The result may have several lines: a backslash at the end, or three quotation marks, continue a
+  // line. Ctrl-C gives kInterrupted, Ctrl-D kEnd. A line that is not UTF-8 is lost. Throws
+  // kInternal if the terminal fails.
   Line read(std::string_view prompt);
 
  private:

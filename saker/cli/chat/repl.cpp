@@ -28,7 +28,7 @@ namespace {
 
 using Ask = std::function<engine::GenerateResult(const StreamHooks& hooks)>;
 
-// The history file in the user's state folder; empty when there is none to write.
+// The history file in the user's state folder; empty if there is no such folder.
 std::filesystem::path history_path() {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
@@ -46,7 +46,7 @@ std::filesystem::path history_path() {
   return failed ? std::filesystem::path{} : folder / "history";
 }
 
-// What Tab completes.
+// Completions of the Tab key.
 LineEditor::Words completions() {
   LineEditor::Words words;
   for (const ChatCommand& command : chat_commands()) {
@@ -107,7 +107,7 @@ class Repl {
   }
 
  private:
-  // False: leave.
+  // Runs one line; false: leave the chat.
   bool take(const std::string& text) {
     const ChatLine line = parse_line(text);
     try {

@@ -56,7 +56,7 @@ std::string settings_text(const ChatShell& shell) {
   return text;
 }
 
-// Settings of how answers look, by ollama's words; false for any other word.
+// Changes the look of answers by ollama's words; false for any other word.
 bool set_view(ChatShell& shell, std::string_view word) {
   const auto change = [&](bool& setting, bool value) {
     setting = value;
@@ -76,7 +76,7 @@ bool set_view(ChatShell& shell, std::string_view word) {
   return false;
 }
 
-// The option's own name where `name` is an alias of it, or has '-' for '_'.
+// The option's own name if `name` is an alias or has '-' for '_'.
 std::string own_name(std::string_view name) {
   std::string own(name);
   std::ranges::replace(own, '-', '_');

@@ -17,7 +17,7 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Those on which the line editor reads whole lines, too.
+// Terminals on which the line editor also reads whole lines.
 bool knows_no_orders(std::string_view terminal) {
   return terminal.empty() || terminal == "dumb" || terminal == "emacs" || terminal == "cons25";
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What standard output can show. Colours need a terminal that is not "dumb", and a user who has
-// not set NO_COLOR (no-color.org). Text in styles is our own or printable already.
+// The abilities of standard output. Colours need a terminal that is not "dumb", and a user who has
+// not set NO_COLOR (no-color.org). REQUIRES: text in styles is our own or printable already.
 
 #include <cstddef>
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace saker::cli {
 
-// Columns that a text in UTF-8 takes.
+// Columns that a UTF-8 text takes.
 std::size_t text_width(std::string_view text);
 
 class Terminal {
  public:
-  // Of standard output and the environment.
+  // Inspects standard output and the environment.
   Terminal();
 
   bool is_terminal() const { return is_terminal_; }
 
-  // Whether it understands orders to move the cursor and to clear lines.
+  // True if it can move the cursor and clear lines.
   bool moves() const { return is_terminal_ && !is_dumb_; }
 
   bool has_colors() const { return has_colors_; }
 
-  // Columns of now, which change with the window; 0: no terminal, or it does not say.
+  // The current number of columns; 0: no terminal, or it does not say.
   std::size_t width() const;
 
-  // The text in a style where there are colours, else as it is.
+  // The text in a style if there are colours, else unchanged.
   std::string dim(std::string_view text) const { return styled("2", text); }
 
   std::string bold(std::string_view text) const { return styled("1", text); }

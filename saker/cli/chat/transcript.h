@@ -10,11 +10,11 @@
 
 namespace saker::cli {
 
-// The file that somebody names: "~" at its beginning is the home folder.
+// A user's file name as a path: a leading "~" is the home folder.
 std::filesystem::path named_file(std::string_view name);
 
-// Writes the file whole or not at all, for its owner alone. Throws kInvalidArgument where it holds
-// something else than a conversation.
+// Writes the file whole or not at all, readable for its owner alone. Throws kInvalidArgument if the
+// file exists and holds something other than a conversation.
 void save_conversation(const Conversation& conversation, const std::filesystem::path& path);
 
 // Throws kNotFound, kCorruptData or kInvalidArgument.

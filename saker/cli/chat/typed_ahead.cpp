@@ -10,8 +10,8 @@
 namespace saker::cli {
 namespace {
 
-// Also a handler: a shell that lets a stopped program go on has set the terminal as it likes it.
-// In the background the terminal is not ours to change.
+// Also a signal handler: a shell that continues a stopped program has set the terminal its own way.
+// In the background we must not change the terminal.
 void stop_echo(int /*signal*/) {
   const int before = errno;
   termios now{};
@@ -26,7 +26,7 @@ void stop_echo(int /*signal*/) {
 
 TypedAhead::TypedAhead() {
   termios now{};
-  // On a plain terminal the echo is all that shows what is typed at the prompt.
+  // On a plain terminal only the echo shows text that is typed at the prompt.
   if (!Terminal().moves() || tcgetattr(STDIN_FILENO, &now) != 0) {
     return;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Keeps what is typed while an answer comes out of that answer: the terminal doesn't echo it, and
-// the next prompt shows it. That holds after Ctrl-Z and `fg`, too. One at a time.
+// Keeps text that is typed during an answer out of that answer: the terminal doesn't echo it, and
+// the next prompt shows it. Works after Ctrl-Z and `fg`, too. One object at a time.
 
 #include <signal.h>
 #include <termios.h>
@@ -13,21 +13,21 @@ namespace saker::cli {
 
 class TypedAhead {
  public:
-  // Turns the echo off where standard input is a terminal on which lines are edited key by key.
+  // Turns the echo off if standard input is a terminal with line editing.
   TypedAhead();
 
-  // Gives the terminal back as it was.
+  // Restores the terminal.
   ~TypedAhead();
 
   TypedAhead(const TypedAhead&) = delete;
   TypedAhead& operator=(const TypedAhead&) = delete;
 
-  // The same, from any thread, before a signal ends the program.
+  // As the destructor, from any thread, before a signal ends the program.
   void restore() const;
 
  private:
   std::optional<termios> before_;
-  struct sigaction went_on_before_{};  // Of SIGCONT.
+  struct sigaction went_on_before_{};  // Previous handler of SIGCONT.
 };
 
 }  // namespace saker::cli

@@ -9,7 +9,7 @@
 namespace saker::cli {
 namespace {
 
-// A longer word is shown before it ends.
+// A word that is longer is shown before it ends.
 constexpr std::size_t kLongestWord = 1024;
 constexpr std::string_view kFence = "```";
 
@@ -33,7 +33,7 @@ std::string WordWrap::push(std::string_view piece) {
       place_word(shown);
       spaces_ += character;
     } else {
-      // Between characters as wide as those of Chinese, a line may break anywhere.
+      // A line may break anywhere between wide characters, such as Chinese.
       const bool is_wide = length > 1 && text_width(character) > 1;
       if (is_wide) {
         place_word(shown);
@@ -83,7 +83,7 @@ void WordWrap::place_word(std::string& shown) {
   shown += std::exchange(word_, {});
   spaces_.clear();
   if (width > 0 && column_ > width) {
-    column_ %= width;  // The terminal has broken the line by itself.
+    column_ %= width;  // The terminal has wrapped the line itself.
     column_ = column_ == 0 ? width : column_;
   }
 }

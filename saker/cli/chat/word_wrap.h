@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Breaks lines of a text between words, while it comes, where the window ends. The word that is
-// being written is held back. Lines of code between ``` and of tables stay as they are. Joined, the
-// output is the text with some white space become line breaks.
+// Wraps a streamed text between words at the window's width. Holds the current word back. Lines of
+// code between ``` and of tables stay as they are. The joined output is the text with some white
+// space replaced by line breaks.
 
 #include "saker/cli/chat/terminal.h"
 
@@ -16,15 +16,15 @@ namespace saker::cli {
 
 class WordWrap {
  public:
-  // `width`: columns of the window, asked for at each word; 0: no line is broken.
+  // `width` returns the window's columns and is called at each word; 0: no line is broken.
   explicit WordWrap(std::function<std::size_t()> width) : width_(std::move(width)) {}
 
-  // What can be shown after a piece of whole characters.
+  // The text that can be shown after a piece of whole characters.
   std::string push(std::string_view piece);
-  // What was held back; the next piece goes on in the same line.
+  // The text still held back; the next piece continues the line.
   std::string flush();
 
-  // Whether the next character begins a line.
+  // True if the next character begins a line.
   bool at_line_start() const { return column_ == 0 && word_.empty() && spaces_.empty(); }
 
  private:
@@ -39,7 +39,7 @@ class WordWrap {
   bool is_table_ = false;  // The line begins with a bar.
 };
 
-// A whole text, broken where the window of `terminal` ends.
+// A whole text, wrapped at the width of `terminal`.
 std::string wrapped(const Terminal& terminal, std::string_view text);
 
 }  // namespace saker::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What people at a terminal see while the hub is asked. Nothing where standard error is none.
+// Messages at a terminal while the hub is asked. Nothing if standard error is no terminal.
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
@@ -12,12 +12,12 @@
 
 namespace saker::cli {
 
-// Says that the hub is being asked about a model. What comes back says that something failed and is
-// tried again; empty where there is no terminal.
+// Says that the hub is asked about a model. Returns a function that reports a failure and its
+// retry; empty if there is no terminal.
 std::function<void(const std::string& failure)> say_asking(const hub::ModelName& name);
 
-// Does what asks the hub for a model that somebody has named without saying that it is one there.
-// Where the hub has none either, the error says that no folder is called so.
+// Runs `ask`, which asks the hub for a model whose name may also be meant as a folder. If the hub
+// has no such model, the error adds that there is no such folder.
 template <typename Ask>
 auto ask_for_missing(const hub::ModelName& name, const Ask& ask) {
   try {

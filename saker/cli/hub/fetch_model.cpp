@@ -32,9 +32,9 @@ namespace saker::cli {
 namespace {
 
 constexpr const char* kDraftOption = "--draft";
-// How commands call what may be the name of a model.
+// Names of arguments that may hold a model's name.
 constexpr std::array kModelOptions{"MODEL", "PATH", "paths", kDraftOption};
-// DIR or NAME=DIR, any number of them.
+// Takes DIR or NAME=DIR, any number of them.
 constexpr const char* kAdapterOption = "--adapter";
 constexpr const char* kPullFlag = "--pull";
 
@@ -47,13 +47,13 @@ bool takes_a_model(const CLI::App& command) {
   return false;
 }
 
-// Commands that manage the cache itself.
+// True for commands that manage the cache itself.
 bool is_about_the_cache(const CLI::App& command) {
   const std::string& name = command.get_name();
   return name == "pull" || name == "list" || name == "rm" || name == "verify";
 }
 
-// Names without an owner are mostly folders that are not there.
+// Names without an owner are mostly missing folders.
 bool can_be_asked_for(const hub::ModelName& name) {
   return name.repo.find('/') != std::string::npos && can_ask() && !hub::is_offline();
 }
@@ -83,7 +83,7 @@ void fetch_if_missing(const std::string& text, bool pulls) {
   );
 }
 
-// Of two paths the first is the model, what follows is written; one alone is written too.
+// The last path is the output: the first of two is the model, and a single one is no model.
 bool names_a_model(std::string_view option, const std::vector<std::string>& values) {
   if (option == "paths") {
     return values.size() == 2;
@@ -97,7 +97,7 @@ void fetch_for(const CLI::App& command) {
   if (flag == nullptr) {
     return;
   }
-  // `inspect` looks at what is on the hub by itself.
+  // `inspect` asks the hub itself.
   const bool looks = !pulls && command.get_name() == "inspect";
   for (const char* option : kModelOptions) {
     const CLI::Option* given = command.get_option_no_throw(option);
@@ -114,7 +114,7 @@ void fetch_for(const CLI::App& command) {
   }
 }
 
-// "335.2 MB in 8 files", or which GGUF model it is.
+// "335.2 MB in 8 files", or the GGUF model.
 std::string describe(const hub::ModelName& name, const hub::PullPlan& plan) {
   std::string text = size_text(plan.bytes);
   if (plan.missing < plan.bytes) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Pulls as the commands do them, with bars, and with Ctrl-C that leaves what has come: the command
-// `pull`, --pull, which every command that takes a model has, and without it a question on a
-// terminal.
+// Pulls for commands, with progress bars; Ctrl-C keeps the partial download. The command `pull`
+// uses it, and so does --pull of all commands that take a model. Without --pull, such a command
+// asks at a terminal.
 
 #include "saker/cli/command.h"
 #include "saker/hub/pull.h"
@@ -16,22 +16,21 @@ namespace saker::cli {
 
 enum class Consent : std::uint8_t {
   kGiven,
-  kAsk,  // On the terminal, once the size is known.
+  kAsk,  // At the terminal, once the size is known.
 };
 
-// Pulls with bars on stderr. Throws as hub::pull does, and kCancelled where the answer is no.
+// Pulls with bars on stderr. Throws as hub::pull does, and kCancelled if the answer is no.
 hub::PullReport fetch_model(
     const hub::ModelName& name, hub::PullOptions options, Consent consent = Consent::kGiven
 );
 
 void add_pull(CLI::App& app, Action& action);
 
-// Adds --pull to the commands that take models, which must be there.
+// Adds --pull to the commands that take models. REQUIRES: these are added already.
 void add_pull_flags(CLI::App& app);
 
-// The models that the command line names and that are neither folders nor in the cache: fetches
-// them with --pull, or where somebody at a terminal agrees. Throws kNotFound otherwise, saying how
-// to get them.
+// Fetches the command line's models that are neither folders nor in the cache, if --pull is given
+// or the user at a terminal agrees. Otherwise throws kNotFound, saying how to get them.
 void fetch_missing_models(const CLI::App& app);
 
 }  // namespace saker::cli

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of our own that goes with the object.
+// A folder of our own that the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(temporary_path(fs::temp_directory_path() / "saker")) {
@@ -64,16 +64,16 @@ hub::RemoteModel read(const hub::ModelName& name) {
   );
 }
 
-// The files as they would lie there, with holes for what has not come.
+// Writes the files as a pull would lay them out, with holes for missing bytes.
 void lay_out(const hub::RemoteModel& model, const fs::path& folder) {
   for (const hub::RemotePart& part : model.parts) {
-    const fs::path path = folder / part.path;  // Inside: hub::is_file_path.
+    const fs::path path = folder / part.path;  // Stays inside: hub::is_file_path.
     fs::create_directories(path.parent_path());
     load::write_file_head(path, part.bytes, part.size);
   }
 }
 
-// Messages name files where they seem to lie.
+// Replaces the temporary folder in messages by the model's name.
 std::string renamed(std::string text, const fs::path& folder, const std::string& name) {
   const std::string& old = folder.native();
   for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at)) {
@@ -102,7 +102,7 @@ load::Inspection judge(
   }
 }
 
-// Of the nearest folder that is there.
+// Free bytes on the file system of `path`, or of its nearest existing parent.
 std::optional<std::uintmax_t> free_bytes(fs::path path) {
   std::error_code failed;
   while (!fs::exists(path, failed) && path.has_relative_path()) {

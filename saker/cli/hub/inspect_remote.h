@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `saker inspect` of a model that is on the hub and not in the cache: its texts and the headers of
-// its weights come by ranges (saker/hub/remote/remote_model.h), and the same code judges them as
-// those of a model that is there.
+// `saker inspect` of a model that is on the hub and not in the cache. Its texts and the headers of
+// its weights are read by ranges (saker/hub/remote/remote_model.h) and judged like local ones.
 
 #include "saker/hub/model_name.h"
 #include "saker/load/inspect/inspect.h"
@@ -18,15 +17,15 @@ namespace saker::cli {
 struct RemoteInspection {
   load::Inspection inspection;  // Its path is the model's name.
   std::string commit;
-  std::size_t files = 0;                     // That a pull takes.
-  std::uintmax_t bytes = 0;                  // Of those.
-  std::optional<std::uintmax_t> free_bytes;  // Where the cache lies.
+  std::size_t files = 0;                     // Files of a pull.
+  std::uintmax_t bytes = 0;                  // Bytes of these files.
+  std::optional<std::uintmax_t> free_bytes;  // On the cache's file system.
 };
 
 // Throws as hub::read_remote_model and load::inspect do.
 RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> kv_bits);
 
-// As load::inspection_text and load::inspection_json have it, and what a pull would take.
+// The output of load::inspection_text and load::inspection_json, and the size of a pull.
 std::string remote_text(const RemoteInspection& remote);
 std::string remote_json(const RemoteInspection& remote);
 

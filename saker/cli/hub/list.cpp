@@ -25,7 +25,7 @@
 namespace saker::cli {
 namespace {
 
-// Digits of a commit that tables show.
+// Tables show this many digits of a commit.
 constexpr std::size_t kShownDigits = 8;
 
 using Row = std::array<std::string, 5>;
@@ -82,7 +82,7 @@ Json list_json(const std::filesystem::path& cache, const std::vector<hub::Cached
   };
 }
 
-// A row for each GGUF model, and one for what else there is.
+// Adds a row per GGUF model, and one for everything else.
 void add_rows(
     std::vector<Row>& rows, const hub::CachedModel& model, const hub::CachedRevision& revision
 ) {

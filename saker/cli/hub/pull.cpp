@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker pull`: a model from the hub into the local cache.
+// `saker pull`: fetches a model from the hub into the local cache.
 #include "saker/hub/pull.h"
 
 #include "saker/cli/hub/fetch_model.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Progress of a pull on stderr: a bar for all files, and one for each that is on its way. Where
-// stderr is no terminal, a line every half a minute while bytes come. One thread at a time.
+// Progress of a pull on stderr: a bar for all files, and one for each file under way. If stderr is
+// no terminal, a line every half minute while bytes arrive. One thread at a time.
 
 #include "saker/hub/pull.h"
 
@@ -43,7 +43,7 @@ class PullBars {
   std::uint64_t told_bytes_ = 0;
   std::unique_ptr<SakerRsProgressGroup, FreeGroup> group_;
   Bar all_;
-  std::map<std::string, Bar> files_;  // By path: those on their way.
+  std::map<std::string, Bar> files_;  // Files under way, by path.
 };
 
 }  // namespace saker::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker rm`: takes models, or revisions of them, out of the hub cache, and named ones away.
+// `saker rm`: removes models, or revisions of them, from the hub cache, and named models.
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/command.h"
@@ -32,7 +32,7 @@ struct RmArgs {
   bool json = false;
 };
 
-// Whether one of them takes what the other one names.
+// True if removing one also removes something that the other names.
 bool overlap(const hub::ModelName& a, const hub::ModelName& b) {
   const auto meet = [](const std::string& one, const std::string& other) {
     return one == other || one.empty() || other.empty();
@@ -40,7 +40,7 @@ bool overlap(const hub::ModelName& a, const hub::ModelName& b) {
   return a.repo == b.repo && meet(a.revision, b.revision) && meet(a.file, b.file);
 }
 
-// What is asked about, or told afterwards.
+// Describes a removal, for the question or the report.
 std::string describe(const hub::Removal& removal) {
   const std::string size = size_text(removal.bytes);
   if (!removal.files.empty()) {
@@ -68,13 +68,13 @@ bool confirmed(const std::string& what) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-// What went.
+// The removed models.
 struct Removed {
   Json models = Json::array();
   std::uintmax_t bytes = 0;
 };
 
-// Models that `create` made.
+// Removes models that `create` made.
 Removed remove_named(const std::vector<std::string>& names, const RmArgs& args) {
   Removed removed;
   for (const std::string& name : names) {
@@ -121,7 +121,7 @@ Removed remove_cached(const std::vector<hub::ModelName>& names, const RmArgs& ar
 int run_rm(const RmArgs& args) {
   const auto cache = hub::cache_dir();
   std::vector<std::string> named;
-  // All names are looked up before anything goes.
+  // Looks up all names before anything is removed.
   std::vector<hub::ModelName> names;
   for (const std::string& text : args.models) {
     if (load::find_named_model(text)) {

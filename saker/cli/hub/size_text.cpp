@@ -14,7 +14,7 @@ namespace saker::cli {
 
 std::string size_text(std::uintmax_t bytes) {
   constexpr std::array kUnits{"kB", "MB", "GB", "TB", "PB"};
-  // What a value rounds up to, so that no "1000.0 kB" is shown.
+  // Larger values round up to the next unit, so that "1000.0 kB" is never shown.
   constexpr double kNext = 999.95;
   if (bytes < 1000) {
     return fmt::format("{} B", bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes and times as people read them.
+// Bytes and times in readable form.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker verify`: whether a model in the hub cache still is what was fetched.
+// `saker verify`: checks that a model in the hub cache still is what was fetched.
 #include "saker/hub/verify.h"
 
 #include "saker/base/error.h"
@@ -63,7 +63,7 @@ Json report_json(const hub::VerifyReport& report) {
   };
 }
 
-// The first of them, so that the line stays short.
+// Names only the first few files, to keep the line short.
 std::string describe(const hub::VerifyReport& report) {
   constexpr std::size_t kShown = 3;
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker create`: a named model from a Modelfile.
+// `saker create`: makes a named model from a Modelfile.
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a named model asks for by itself: request options, an adapter, how its chats begin. Other
-// models ask for nothing.
+// A named model's defaults: request options, an adapter, the opening of its chats. Other models
+// have none.
 
 #include "saker/base/json.h"
 #include "saker/engine/request.h"
@@ -15,19 +15,19 @@ namespace saker::cli {
 
 class ModelDefaults {
  public:
-  // `model` as the command line names it. Throws as resolve_model and read_settings do.
+  // `model` is the name on the command line. Throws as resolve_model and read_settings do.
   explicit ModelDefaults(const std::string& model);
 
   // Sets options and adapter.
   void apply(engine::GenerateRequest& request) const;
 
-  // Whether it asks for this option.
+  // True if the model sets this option.
   bool gives(const std::string& option) const { return settings_.options.contains(option); }
 
   // Its own adapter; empty: none.
   std::filesystem::path adapter() const;
 
-  // The first messages of a chat: the system's, `system` where it is not empty, and what follows.
+  // The first messages of a chat: the system's (`system` unless empty), and those that follow.
   Json opening(const std::string& system) const;
 
  private:

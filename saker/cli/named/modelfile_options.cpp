@@ -29,7 +29,7 @@ constexpr std::array<OtherName, 4> kOtherNames{{
     {"draft_num_predict", "draft_depth"},
 }};
 
-// Of a server, of samplers that are not here, or of how a cache is laid out.
+// Settings of a server, of samplers that we don't have, or of a cache's layout.
 constexpr std::array<std::string_view, 19> kWithoutCounterpart{
     "num_ctx",  "num_batch",        "num_gpu",      "main_gpu",     "num_thread",
     "num_keep", "num_gqa",          "use_mmap",     "use_mlock",    "low_vram",
@@ -47,7 +47,7 @@ std::string_view our_name(std::string_view name) {
   return alias == fields.end() ? name : alias->name;
 }
 
-// A number, a truth value or an object where it is one; else a text.
+// The text as a number, boolean or JSON object if it is one; else as text.
 Json value_of(const std::string& text) {
   try {
     Json value = parse_json(text, "value");
@@ -57,8 +57,8 @@ Json value_of(const std::string& text) {
   }
 }
 
-// There 0 recent tokens are none and -1 all; here 0 are all. Fewer than 0 tokens to generate are no
-// limit.
+// In ollama 0 recent tokens mean none and -1 all; here 0 means all. There a negative number of
+// tokens to generate means no limit.
 void translate(std::string_view theirs, std::string_view ours, const Json& value, Json& options) {
   if (theirs == "repeat_last_n" && value == 0) {
     options["repetition_penalty"] = 1.0;
@@ -71,7 +71,7 @@ void translate(std::string_view theirs, std::string_view ours, const Json& value
   }
 }
 
-// A stop string looks like a number sometimes.
+// True for options that take texts: a stop string may look like a number.
 bool takes_texts(std::string_view name) {
   const auto fields = request_fields();
   const auto found = std::ranges::find(fields, name, &RequestField::name);

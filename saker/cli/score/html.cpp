@@ -53,7 +53,7 @@ svg { max-width: 100%; } svg text { fill: currentColor; font-size: 12px; }
 
 constexpr const char* kFoot = "</body>\n</html>\n";
 
-// The 95th percentile of the sizes, and not too small.
+// The 95th percentile of the deltas' sizes, and at least kLeast.
 double large_delta(const score::TokenLogprobs& deltas) {
   constexpr double kShare = 0.95;
   constexpr double kLeast = 0.1;
@@ -71,8 +71,8 @@ double large_delta(const score::TokenLogprobs& deltas) {
   return std::max(sizes[place], kLeast);
 }
 
-// The delta that gets the full colour in all views: nearly the largest of that view which changes
-// most, so that one outlier does not pale the others, and noise stays pale beside a change.
+// The delta that gets full colour in all views: nearly the largest of the view that changes most.
+// So one outlier does not pale the others, and noise stays pale beside a change.
 double full_colour(const engine::Differences& differences) {
   double full = 0.0;
   for (const engine::ViewDifference& view : differences.views) {
@@ -96,7 +96,7 @@ std::string valid_utf8(std::string_view text) {
   return result.append(text);
 }
 
-// The picture of a control character: U+2400 and those after it.
+// The picture of a control character: U+2400 and following.
 std::string control_picture(unsigned char c) {
   constexpr unsigned char kDelete = 0x7f;
   constexpr unsigned kLastByte = 0x80;
@@ -107,8 +107,8 @@ std::string mark(std::string_view text) {
   return fmt::format("<span class=\"mark\">{}</span>", text);
 }
 
-// Marks what would not be seen: line breaks, control characters, and tokens whose bytes only later
-// ones complete.
+// Marks invisible parts: line breaks, control characters, and tokens whose bytes only later ones
+// complete.
 std::string visible(std::string_view piece) {
   if (piece.empty()) {
     return mark("\u00b7");
@@ -127,7 +127,7 @@ std::string visible(std::string_view piece) {
   return text;
 }
 
-// With a real minus.
+// Uses a real minus sign.
 std::string minus(std::string text) {
   if (text.starts_with('-')) {
     text.replace(0, 1, "\u2212");
@@ -208,7 +208,7 @@ void add_table(std::string& page, const engine::Differences& all) {
       "and JS: of the token after the text.</p>\n";
 }
 
-// The divergence over the strengths, as a line through its points.
+// Plots the divergence over the strengths, as a line through its points.
 void add_ablation(std::string& page, const engine::Differences& all) {
   constexpr double kWidth = 480.0;
   constexpr double kHeight = 180.0;
@@ -261,7 +261,7 @@ void add_ablation(std::string& page, const engine::Differences& all) {
   );
 }
 
-// The numbers of all tokens and views, for keyboards, touch and screen readers.
+// Adds the numbers of all tokens and views, for keyboards, touch and screen readers.
 void add_numbers(
     std::string& page,
     const engine::ScoreResult& result,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Scored texts as one HTML page that colours each token by its delta, on one scale for all views of
-// a text, with the numbers in tables that need no mouse: a self-contained file without scripts. All
-// text is escaped.
+// Scored texts as one self-contained HTML page without scripts. It colours each token by its delta,
+// on one scale for all views of a text; tables with all numbers need no mouse. All text is escaped.
 
 #include "saker/engine/differences.h"
 #include "saker/engine/request.h"
@@ -18,10 +17,10 @@ namespace saker::cli {
 
 struct PageToken {
   std::string text;
-  bool special = false;  // As the tokenizer marks it: BOS and the like.
+  bool special = false;  // Marked special by the tokenizer: BOS and the like.
 };
 
-// A line of what the page is about: "model", "org/name".
+// A line about the page's content: "model", "org/name".
 struct PageFact {
   std::string name;
   std::string value;
@@ -29,23 +28,23 @@ struct PageFact {
 
 class ScorePage {
  public:
-  // `facts`: the model, adapters, options and the date, in this order on the page.
+  // `facts` are the model, adapters, options and the date, in the page's order.
   explicit ScorePage(std::vector<PageFact> facts) : facts_(std::move(facts)) {}
 
-  // Adds a text. `title`: its record's id; empty where there is one text only. `tokens`: those of
-  // the result; without a tokenizer fewer, which then have no text.
+  // Adds a text. `title` is its record's id, empty for a single text. `tokens` are the result's;
+  // without a tokenizer they are fewer, and the rest are shown without text.
   void add(
       std::string_view title,
       const engine::ScoreResult& result,
       const engine::Differences& differences,
       std::span<const PageToken> tokens
   );
-  // A text that could not be scored.
+  // Adds a text that could not be scored.
   void add_failure(std::string_view title, std::string_view reason);
 
   bool empty() const { return entries_.empty(); }
 
-  // The whole page; with several texts it begins with a table of contents.
+  // The whole page; several texts get a table of contents.
   std::string html() const;
 
  private:
@@ -59,7 +58,7 @@ class ScorePage {
   std::vector<Entry> entries_;
 };
 
-// Text as HTML shows it; bytes that are no UTF-8 become U+FFFD.
+// Escapes text for HTML; invalid UTF-8 becomes U+FFFD.
 std::string escape_html(std::string_view text);
 
 }  // namespace saker::cli

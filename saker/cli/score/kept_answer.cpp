@@ -15,7 +15,7 @@ bool same_id(const Json& kept, const Json& id) {
   return kept.contains("id") ? kept["id"] == id : id.is_discarded();
 }
 
-// Whether the answer's first view is scored from there on. Numbers that are not finite can't tell.
+// True if the answer's first view is scored from that token on. Non-finite numbers can't tell.
 bool scored_from(const Json& view, int first_scored) {
   const Json& logprobs = view.at("logprobs");
   const auto number = std::ranges::find_if(logprobs, [](const Json& x) { return !x.is_null(); });
@@ -23,7 +23,7 @@ bool scored_from(const Json& view, int first_scored) {
   return view.at("sum").is_null() || number - logprobs.begin() == wanted;
 }
 
-// Whether as many tokens are listed as were asked for, or as there are.
+// True if it lists top_k tokens, or all if there are fewer.
 bool has_candidates(const Json& next, int top_k) {
   const Json& vocab_size = next.at("vocab_size");
   return vocab_size.is_number_integer() && vocab_size >= 0 &&
@@ -49,7 +49,7 @@ bool answers(const Json& kept, const AskedRecord& record) {
     return kept.at("tokens") == Json(prompt.tokens) && !kept.at("views").empty() &&
            scored_from(kept.at("views").front(), prompt.first_scored);
   } catch (const Json::exception&) {
-    return false;  // No line of ours.
+    return false;  // Not a line of ours.
   } catch (const Error&) {
     return false;  // The record can't be scored.
   }

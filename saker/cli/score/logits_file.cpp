@@ -14,7 +14,8 @@
 namespace saker::cli {
 namespace {
 
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0
+// The header of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version
+// 1.0.
 std::string npy_prefix(std::size_t rows, std::size_t columns) {
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kBefore = 10;

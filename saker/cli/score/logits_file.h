@@ -2,9 +2,9 @@
 #pragma once
 
 // Raw logits of a scored text in a file: float32 [T, V], row t after token t. A safetensors file
-// has them as "logits", of several views as "logits.VIEW", and the token ids as "tokens", int32
-// [T]; a name that ends in .npy gives NumPy's format, for one view. Rows go to their places as they
-// come, so that memory holds none of them. The file appears whole or not at all.
+// has them as "logits" (several views: "logits.VIEW"), and the token ids as "tokens", int32 [T]. A
+// name that ends in .npy gives NumPy's format, for one view. Rows are written as they come, so
+// memory holds none. The file appears whole or not at all.
 
 #include "saker/base/atomic_file.h"
 #include "saker/engine/views.h"
@@ -19,7 +19,7 @@ namespace saker::cli {
 
 class LogitsFile {
  public:
-  // `views`: none stands for the base. Throws kInvalidArgument for another ending of the name, or
+  // Empty `views` means the base. Throws kInvalidArgument for another suffix of the name, or
   // several views in a .npy file, and as AtomicFile does.
   LogitsFile(
       const std::filesystem::path& path,
@@ -28,15 +28,15 @@ class LogitsFile {
       int vocab_size
   );
 
-  // From any thread. Throws kCapacity when the disk takes no more.
+  // Any thread. Throws kCapacity when the disk is full.
   void write(std::size_t view, std::size_t row, std::span<const float> logits);
 
-  // REQUIRES: all rows of all views were written.
+  // REQUIRES: all rows of all views are written.
   void commit() { file_.commit(); }
 
  private:
   AtomicFile file_;
-  std::size_t begin_ = 0;  // Of the first view's rows.
+  std::size_t begin_ = 0;  // Offset of the first view's rows.
   std::size_t row_bytes_ = 0;
   std::size_t view_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker perplexity`: how well a model expects a text.
+// `saker perplexity`: measures how well a model predicts a text.
 #include "saker/engine/perplexity.h"
 
 #include "saker/base/error.h"
@@ -40,7 +40,7 @@ struct PerplexityArgs {
 
 struct RecordTokens {
   std::vector<std::int32_t> ids;
-  bool wants_end = false;  // An EOS goes behind it.
+  bool wants_end = false;  // An EOS follows.
 };
 
 std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string& text) {
@@ -49,7 +49,7 @@ std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string
   return engine.prompt_tokens(request);
 }
 
-// A whole conversation by the model's template, without the header of another answer.
+// A whole conversation by the model's template, without the header of a next answer.
 std::vector<std::int32_t> encode_chat(
     const engine::Engine& engine, const Json& messages, const Json& record
 ) {
@@ -69,7 +69,7 @@ std::vector<std::int32_t> encode_chat(
   );
 }
 
-// Null is not given.
+// Null counts as absent.
 bool is_given(const Json& record, const char* key) {
   return record.contains(key) && !record[key].is_null();
 }
@@ -78,7 +78,7 @@ bool has_string(const Json& record, const char* key) {
   return record.contains(key) && record[key].is_string();
 }
 
-// A record's ids in the order in which mlx-lm's data sets look for them.
+// A record's ids; keys are tried in the order of mlx-lm's data sets.
 RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
   require(
       record.is_object(),
@@ -110,7 +110,7 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
   return {.ids = encode(engine, record["text"].get<std::string>()), .wants_end = true};
 }
 
-// The records behind each other, texts with an EOS after them, as mlx-lm's data sets end.
+// Concatenates the records, with an EOS after each text, as in mlx-lm's data sets.
 std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engine::Engine& engine) {
   const auto end = engine.special_token("eos_token");
   std::vector<std::int32_t> tokens;
@@ -132,7 +132,7 @@ std::vector<std::int32_t> records_tokens(const PerplexityArgs& args, const engin
   return tokens;
 }
 
-// As far as the error has two digits: "3208.5 ± 4.2", "179000 ± 16000".
+// Shows two digits of the error: "3208.5 ± 4.2", "179000 ± 16000".
 std::string with_error(double value, double error) {
   constexpr int kMaxDecimals = 4;
   if (!std::isfinite(value) || !std::isfinite(error) || error <= 0.0) {

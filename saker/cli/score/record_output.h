@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where answers to JSON lines go: standard output, or a file that a later run can continue. A file
-// holds whole lines, but for the last one of a run that was killed.
+// Output of answers to JSON lines: standard output, or a file that a later run can continue. A file
+// holds whole lines, except possibly the last one of a run that was killed.
 
 #include "saker/base/json.h"
 
@@ -20,19 +20,19 @@ class RecordOutput {
  public:
   // Writes to standard output.
   RecordOutput() = default;
-  // Creates or empties the file; with `kResume` its whole lines stay. It is locked until the end.
-  // Throws kNotFound when it can't be opened, kInvalidArgument when another run writes it.
+  // Creates or empties the file; with `kResume` its whole lines stay. The file is locked until the
+  // end. Throws kNotFound if it can't be opened, kInvalidArgument if another run is writing it.
   enum class Start : std::uint8_t { kEmpty, kResume };
   RecordOutput(const std::filesystem::path& path, Start start);
 
-  // The next whole line of the earlier run; none when there is no further one, and what follows is
-  // cut then. Throws kCorruptData when the line is no JSON.
+  // The next whole line of the earlier run. Empty after the last one; the rest of the file is then
+  // cut off. Throws kCorruptData if the line is not JSON.
   std::optional<Json> next_kept();
 
-  // Of next_kept so far.
+  // Number of lines from next_kept so far.
   int kept_lines() const { return kept_lines_; }
 
-  // One line, with its line break, written and flushed. REQUIRES: next_kept gave none.
+  // Writes and flushes one line and its line break. REQUIRES: next_kept returned empty.
   void write(std::string_view line);
 
  private:

@@ -48,7 +48,7 @@ std::vector<std::int32_t> token_member(const Json& value) {
   return *holder.tokens;
 }
 
-// A line of the input, and why it can't be scored if it can't.
+// A line of the input, or the reason why it can't be scored.
 struct Record {
   Json id = Json(Json::value_t::discarded);
   int line = 0;
@@ -62,7 +62,7 @@ Json failure(const Record& record, const Error& error) {
   return answer;
 }
 
-// What a page calls it.
+// The record's title on a page.
 std::string title_of(const Record& record) {
   if (record.id.is_string()) {
     return record.id.get<std::string>();
@@ -118,7 +118,7 @@ class RecordsScorer {
   }
 
  private:
-  // Past the records that the earlier run has answered; how many of them failed.
+  // Skips the records that the earlier run has answered; returns how many of them failed.
   int skip_answered() {
     int failures = 0;
     while (const std::optional<Json> kept = output_.next_kept()) {
@@ -190,7 +190,7 @@ class RecordsScorer {
     return answer;
   }
 
-  // Writes a line for each; how many failed.
+  // Writes a line for each record; returns how many failed.
   int answer(std::vector<Record>& records) {
     std::vector<engine::ScoreRequest> requests;
     for (Record& record : records) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// `score -f`: JSON lines in, one line out for each, in batches. An output file that was interrupted
-// is continued: what has its whole line is not scored again.
+// `score -f`: reads JSON lines and writes one line for each, in batches. Continues an interrupted
+// output file: records with a whole line are not scored again.
 
 #include "saker/cli/score/html.h"
 #include "saker/engine/engine.h"
@@ -18,16 +18,16 @@ struct RecordsInput {
   std::filesystem::path output;  // Empty: standard output.
   bool resume = false;
   int batch = 64;
-  bool diff = false;          // Answers also say what the views differ by.
-  ScorePage* page = nullptr;  // Takes every text, too; null: none.
+  bool diff = false;          // Answers include the differences of views.
+  ScorePage* page = nullptr;  // Also gets every text; null: none.
 };
 
-// Adds --output, --resume and --batch, which need `file`.
+// Adds --output, --resume and --batch, which require `file`.
 void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file);
 
-// Scores each record with these options; the exit code. Throws kInvalidArgument at the end when
-// records failed, those of a run that is resumed included, and at once for an output that belongs
-// to other input.
+// Scores each record with these options and returns the exit code. Throws kInvalidArgument at the
+// end if records failed, including those of a resumed run. Throws it at once for an output that
+// belongs to another input.
 int score_records(
     engine::Engine& engine,
     const RecordsInput& input,
@@ -35,7 +35,7 @@ int score_records(
     engine::ScoreInstruments& instruments
 );
 
-// A record's request. Throws kInvalidArgument for unknown members and wrong types.
+// Builds a record's request. Throws kInvalidArgument for unknown members and wrong types.
 engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreRequest& options);
 
 }  // namespace saker::cli

@@ -44,7 +44,7 @@ struct ScoreArgs {
   std::string tokens;
   std::string prompt_tokens;
   RecordsInput records;
-  engine::ScoreRequest options;  // Those that all inputs share.
+  engine::ScoreRequest options;  // Shared by all inputs.
   ViewArgs views;
   std::filesystem::path trace;   // Empty: none.
   std::filesystem::path logits;  // Empty: none.
@@ -55,7 +55,7 @@ struct ScoreArgs {
   ScoreArgs() { options.top_k = 10; }
 };
 
-// The text in quotes, as every table of tokens has it.
+// The text in quotes, as in all tables of tokens.
 std::string quoted_text(const std::string& text) {
   return quote(text, text.size());
 }
@@ -64,7 +64,7 @@ void print_row(const std::optional<double>& logprob, std::int32_t id, const std:
   print(fmt::format("{:>10}  {:>8}  {}\n", decimals(logprob), id, text));
 }
 
-// Of one token by itself: where its bytes are no whole character, they are shown as bytes.
+// The text of one token by itself; incomplete characters are shown as bytes.
 std::string text_alone(const text::Tokenizer* tokenizer, std::int32_t id) {
   if (tokenizer == nullptr || !tokenizer->has_token(id)) {
     return {};
@@ -83,7 +83,7 @@ void print_candidates(const score::NextDistribution& next, const text::Tokenizer
   }
 }
 
-// Where nothing is scored, as of a prompt alone, what may come next.
+// Prints a table of tokens; if nothing is scored, as for a prompt alone, the likely next tokens.
 void print_table(
     const engine::ScoreResult& result,
     const std::vector<std::string>& pieces,
@@ -130,7 +130,7 @@ std::string now_text() {
                        .count());
 }
 
-// What a page is about.
+// Facts about a page's content.
 std::vector<PageFact> page_facts(const engine::Engine& engine, const ScoreArgs& args) {
   const engine::ModelFacts& facts = engine.facts();
   std::vector<PageFact> list{
@@ -186,13 +186,13 @@ void show(const engine::ScoreResult& result, const ScoreArgs& args, const engine
   }
 }
 
-// Throws kUnsupported with the reason where a view gives numbers that are not finite.
+// Throws kUnsupported, with the reason, if a view gives non-finite numbers.
 void check_views(engine::Engine& engine, const ScoreArgs& args) {
   const auto found = engine::preflight_finite_check(engine, args.options.views);
   require(found.ok, ErrorCode::kUnsupported, "preflight: {}", found.reason);
 }
 
-// The page is written also where records failed, which it then names.
+// Writes the page even if records failed; it then names them.
 int score_file(
     engine::Engine& engine, const ScoreArgs& args, engine::ScoreInstruments& instruments
 ) {
@@ -260,7 +260,7 @@ int run_score(const ScoreArgs& given) {
   return 0;
 }
 
-// The options that say what is scored. REQUIRES: the model's argument is there already.
+// The options that give the text to score. REQUIRES: the model's argument is added already.
 struct InputOptions {
   CLI::Option* completion;
   CLI::Option* text;
@@ -305,7 +305,7 @@ InputOptions add_input(CLI::App& command, ScoreArgs& args) {
   return input;
 }
 
-// Throws unless one input is given; with --preflight none is needed.
+// Throws unless exactly one input is given; --preflight needs none.
 void check_input(const InputOptions& input, ScoreArgs& args) {
   const bool has_prompt = input.prompt->count() + input.prompt_tokens->count() > 0;
   const auto given =
@@ -316,7 +316,7 @@ void check_input(const InputOptions& input, ScoreArgs& args) {
   }
 }
 
-// What is written beside the answer.
+// Adds the options for files that are written beside the answer.
 void add_files(CLI::App& command, ScoreArgs& args, CLI::Option& records) {
   command
       .add_option(

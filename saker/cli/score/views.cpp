@@ -68,7 +68,7 @@ std::string decimals(const std::optional<double>& value, Sign sign) {
     return "-";
   }
   if (std::isnan(*value)) {
-    return "nan";  // Whatever its sign bit is.
+    return "nan";  // Whatever its sign bit.
   }
   return sign == Sign::kAlways ? fmt::format("{:+.4f}", *value) : fmt::format("{:.4f}", *value);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Checks of options' values, whose messages say what was got and what was expected.
+// Validators of option values; their messages give the value and the expectation.
 
 #include <CLI/CLI.hpp>
 
@@ -22,8 +22,8 @@ CLI::Validator at_least(std::int64_t low);
 // One of these words.
 CLI::Validator one_of(std::vector<std::string> words);
 
-// A prompt or the like that is given in one of several ways: throws CLI::ParseError unless exactly
-// one of the options was given. `what`: "a prompt".
+// For prompts and the like that can be given in several ways: throws CLI::ParseError unless exactly
+// one of the options is given. `what`: "a prompt".
 void require_one(std::string_view what, std::initializer_list<const CLI::Option*> options);
 
 }  // namespace saker::cli

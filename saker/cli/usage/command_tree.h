@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The commands of the program and their options, as CLI11 holds them: option groups are looked
-// through, since a user sees one list of options.
+// The program's commands and options in CLI11. Option groups are flattened, since users see one
+// list of options.
 
 #include <CLI/CLI.hpp>
 
@@ -12,10 +12,10 @@
 
 namespace saker::cli {
 
-// Commands directly below, in the order of help.
+// Direct subcommands, in the order of help.
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
-// The command below `app` of this name or alias; null: none.
+// The subcommand of `app` with this name or alias, or null.
 const CLI::App* find_command(const CLI::App& app, std::string_view name);
 
 // All options and positionals of a command, groups included.
@@ -24,10 +24,10 @@ std::vector<const CLI::Option*> options_of(const CLI::App& command);
 // "saker cache save".
 std::string full_name(const CLI::App& command);
 
-// "--max-tokens", or the positional's name; the form that messages and help use.
+// "--max-tokens", or the positional's name, as in messages and help.
 std::string shown_name(const CLI::Option& option);
 
-// Whether the option is followed by a value.
+// True if the option is followed by a value.
 bool takes_value(const CLI::Option& option);
 
 }  // namespace saker::cli

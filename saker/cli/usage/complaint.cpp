@@ -79,7 +79,7 @@ std::string too_many(const TypedLine& line) {
   );
 }
 
-// "A: B" of CLI11 as A and B; A empty where there is no name.
+// CLI11's "A: B" as A and B; A is empty if there is no name.
 struct Named {
   std::string name;
   std::string text;
@@ -91,7 +91,7 @@ Named split_name(const std::string& what) {
                                     : Named{what.substr(0, colon), what.substr(colon + 2)};
 }
 
-// Of an option by its own name; arguments that have none speak for the command.
+// Names an option by its own name, and the command for arguments without one.
 std::string of_option(const TypedLine& line, std::string_view name, std::string_view text) {
   return name.starts_with('-') ? fmt::format("{}: {}", name, text)
                                : fmt::format("{}: {}", full_name(*line.command), text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is wrong with a command line, in one line: what was got, what was expected, and the nearest
-// right name.
+// Explains an invalid command line in one line: the input, the expectation, and the nearest valid
+// name.
 
 #include "saker/cli/usage/typed_line.h"
 

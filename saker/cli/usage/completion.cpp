@@ -53,7 +53,7 @@ bool starts(std::string_view text, std::string_view beginning) {
   return text.starts_with(beginning);
 }
 
-// "cpu|gpu" of an option's type; none where it is no list of words.
+// The words of an option's type "cpu|gpu"; empty if it is not such a list.
 std::vector<std::string> choices(std::string_view type) {
   std::vector<std::string> words;
   if (type.find('|') == std::string_view::npos) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Completion of command lines in shells: their scripts ask the program itself what fits, so that it
-// is always true.
+// Completion of command lines in shells. The shells' scripts ask the program itself for candidates,
+// so these are always current.
 
 #include <CLI/CLI.hpp>
 
@@ -17,8 +17,8 @@ struct Candidate {
   std::string help;  // One line; may be empty.
 };
 
-// What the last of `words`, which may be empty, can become; `words` are without the program's
-// name. None: a file, or anything. `models`: names of models that are here.
+// Completions of the last of `words`, which may be empty; `words` lack the program's name. No
+// candidates: a file name, or anything. `models` are the names of local models.
 std::vector<Candidate> candidates(
     const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
 );

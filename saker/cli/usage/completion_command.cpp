@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `saker completion`: scripts with which shells complete command lines.
+// `saker completion`: prints scripts with which shells complete command lines.
 #include "saker/cli/command.h"
 #include "saker/cli/output.h"
 #include "saker/cli/usage/checks.h"
@@ -28,7 +28,7 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-// A line for each: the word, a tab, what it is.
+// Prints a line per candidate: the word, a tab, its help.
 int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
   std::string text;
   for (const Candidate& candidate : candidates(app, words, model_names())) {

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 22> kNoDefaults{
     "version", "yes",  "remove", "cache-in", "cache-out",     "null"
 };
 
-// Of commands that write or manage models only the log's level.
+// Commands that write or manage models have a default only for the log's level.
 bool has_default(const CLI::App& command, std::string_view name) {
   return name == "log-level" || (command.get_option_no_throw("-m") != nullptr &&
                                  std::ranges::find(kNoDefaults, name) == kNoDefaults.end());
@@ -76,7 +76,7 @@ class DefaultTaker {
       add(option, name, {value}, variable);
       return true;
     }
-    // SAKER_LOG is the environment's word on it.
+    // SAKER_LOG is the environment's setting for it.
     if (name == "log-level" && std::getenv("SAKER_LOG") != nullptr) {
       return false;
     }
@@ -87,7 +87,7 @@ class DefaultTaker {
     return entry != nullptr;
   }
 
-  // The command's own before that of all commands.
+  // The command's own entry takes precedence over one for all commands.
   const ConfigEntry* find(const std::string& name) const {
     const ConfigEntry* found = nullptr;
     for (const ConfigEntry& entry : config_) {
@@ -127,7 +127,7 @@ class DefaultTaker {
       }
       words.push_back(std::move(word));
     }
-    // Before the texts, and before a "--" that ends the options.
+    // Goes before the texts, and before a "--" that ends the options.
     line_.arguments.insert(line_.arguments.begin(), words.begin(), words.end());
     line_.options.push_back(&option);
     taken_.push_back({&option, source});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defaults of options from the environment (SAKER_TEMP=0.7) and from the user's configuration file,
-// in this order: what was typed comes before both.
+// Defaults of options, in this order: from the environment (SAKER_TEMP=0.7), then from the user's
+// configuration file. Typed options override both.
 
 #include "saker/cli/usage/config_file.h"
 #include "saker/cli/usage/typed_line.h"
@@ -14,16 +14,16 @@
 
 namespace saker::cli {
 
-// An option that was not typed, and where its value comes from.
+// An option that was not typed, and the source of its value.
 struct TakenDefault {
   const CLI::Option* option = nullptr;
   std::string source;  // "SAKER_TEMP", or the file's path.
 };
 
-// Adds to `line` what the chosen command takes of the environment and of `config`, the entries of
-// `source`. An option that goes only with others, or not with them, is left out where that is so.
-// What concerns one prompt or one output has no default. Throws kInvalidArgument for an entry that
-// is no option of its command.
+// Adds defaults for the chosen command to `line`: from the environment, and from `config`, the
+// entries of `source`. Skips an option whose required options are missing or that excludes a given
+// one. Options about one prompt or one output have no defaults. Throws kInvalidArgument for an
+// entry that is no option of its command.
 std::vector<TakenDefault> add_defaults(
     const CLI::App& app,
     TypedLine& line,

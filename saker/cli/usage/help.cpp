@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kNameColumn = 30;
 constexpr std::string_view kArguments = "Arguments";
-// Groups in the order of help; others come before the last.
+// Groups in the order of help; others come before the last one.
 constexpr std::array<std::string_view, 12> kGroups{
     kArguments,
     "Prompt",
@@ -45,7 +45,7 @@ struct Section {
   std::vector<Row> rows;
 };
 
-// Words of `text`, broken into lines of at most `width`.
+// Breaks `text` into lines of at most `width`.
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
@@ -77,7 +77,7 @@ std::string row_text(const Row& row) {
   return text;
 }
 
-// "[MODEL]": what positionals are called, which for pairs is their type.
+// "[MODEL]": a positional's name; for pairs it is their type.
 std::string argument_name(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return option.check_name("paths") ? type : option.get_name(true);

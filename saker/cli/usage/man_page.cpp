@@ -13,7 +13,7 @@
 namespace saker::cli {
 namespace {
 
-// Text that man takes for no order of its own.
+// Escapes text, so that man takes no part of it as a request.
 std::string escaped(std::string_view text) {
   std::string result;
   bool is_start = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The manual page, made of every command's help, so that both always say the same.
+// The manual page, generated from all commands' help, so that both agree.
 
 #include "saker/cli/command.h"
 

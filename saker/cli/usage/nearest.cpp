@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;
 
-// Additions, omissions, replacements and swaps of neighbours that make `b` of `a`.
+// Edit distance of `a` and `b`: additions, omissions, replacements and swaps of neighbours.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;
   std::vector<std::size_t> last(b.size() + 1);
@@ -48,7 +48,7 @@ std::optional<std::string> nearest(
 ) {
   const std::string_view bare = without_dashes(typed);
   if (bare.size() < 2 || bare.size() > kLongestName) {
-    return std::nullopt;  // One letter is near to everything short.
+    return std::nullopt;  // One letter is close to every short word.
   }
   std::optional<std::string> best;
   std::size_t least = 1 + std::max<std::size_t>(1, bare.size() / 3);

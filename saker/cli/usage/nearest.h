@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What was meant by a mistyped name.
+// Guesses the name that was meant by a mistyped one.
 
 #include <optional>
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace saker::cli {
 
-// The candidate that `typed` is most likely meant to be: few letters added, left out, replaced or
-// swapped, or its beginning; none where nothing is near. Ties go to the first.
+// The candidate closest to `typed`: a few letters added, omitted, replaced or swapped, or only its
+// beginning typed. Empty if none is close. The first one wins ties.
 std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> candidates);
 
 }  // namespace saker::cli

@@ -26,7 +26,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Names of files must not be empty: most such are a script's variable that was never set.
+// Refuses empty file names, which are mostly script variables that were never set.
 void refuse_empty_names(CLI::App& app) {
   constexpr std::array<std::string_view, 2> kTypes{"FILE", "DIR"};
   constexpr std::array<std::string_view, 2> kPositionals{"FILE", "OUTPUT"};
@@ -44,7 +44,7 @@ void refuse_empty_names(CLI::App& app) {
   }
 }
 
-// --log-level of all commands; takes effect while the command line is read.
+// Adds --log-level, which takes effect while the command line is read.
 void add_log_level(CLI::App& command) {
   command
       .add_option_function<std::string>(
@@ -61,7 +61,7 @@ void add_log_level(CLI::App& command) {
   }
 }
 
-// What follows are the groups of `saker --help`, in their order.
+// The functions below add the groups of `saker --help`, in their order.
 void add_talk(CLI::App& app, Action& action) {
   add_run(app, action);
   add_generate(app, action);

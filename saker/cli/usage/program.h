@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The program's command line: all commands with their options, as help, completion and the parser
-// see them.
+// The program's command line: all commands with their options, for help, completion and the parser.
 
 #include "saker/cli/command.h"
 

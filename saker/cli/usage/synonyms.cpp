@@ -14,7 +14,7 @@ struct Synonym {
   std::string_view meant;
 };
 
-// A name may be here twice: the first one that the command has counts.
+// A name may appear twice: the first entry whose option the command has counts.
 constexpr Synonym kOptions[] = {
     {"-n", "--max-tokens"},
     {"--predict", "--max-tokens"},

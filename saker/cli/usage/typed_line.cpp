@@ -23,7 +23,7 @@ bool is_option(std::string_view arg) {
   return arg.size() > 1 && arg.front() == '-' && arg != "--";
 }
 
-// `saker help run` is `saker run --help`, `saker version` is `saker --version`.
+// `saker help run` means `saker run --help`, `saker version` means `saker --version`.
 std::vector<std::string> with_flags_for_words(std::vector<std::string> args) {
   if (args.empty()) {
     return args;
@@ -37,7 +37,8 @@ std::vector<std::string> with_flags_for_words(std::vector<std::string> args) {
   return args;
 }
 
-// `saker -m MODEL score` is `saker score -m MODEL`, and `saker -m MODEL` is `saker run -m MODEL`.
+// `saker -m MODEL score` means `saker score -m MODEL`, and `saker -m MODEL` means `saker run -m
+// MODEL`.
 std::vector<std::string> with_model_behind(const CLI::App& app, std::vector<std::string> args) {
   const bool is_joined = !args.empty() && args.front().starts_with("--model=");
   const bool is_model = !args.empty() && (args.front() == "-m" || args.front() == "--model");
@@ -49,7 +50,7 @@ std::vector<std::string> with_model_behind(const CLI::App& app, std::vector<std:
     args.insert(args.begin(), "run");
     return args;
   }
-  auto command_end = args.begin() + words + 1;  // Where it is none, that is said of it.
+  auto command_end = args.begin() + words + 1;  // An unknown command is reported later.
   const CLI::App* command = find_command(app, *(command_end - 1));
   while (command != nullptr && command_end != args.end()) {
     command = find_command(*command, *command_end);
@@ -59,7 +60,7 @@ std::vector<std::string> with_model_behind(const CLI::App& app, std::vector<std:
   return args;
 }
 
-// Reads what follows the command's name.
+// Reads everything after the command's name.
 class ArgumentReader {
  public:
   ArgumentReader(TypedLine& line, std::vector<std::string>& args, std::size_t at)
@@ -113,7 +114,7 @@ class ArgumentReader {
     add(name, value, has_value, takes_value(*option));
   }
 
-  // Also of a short name with its value behind it, as in -n20.
+  // Also finds a short name with its value attached, as in -n20.
   const CLI::Option* find(std::string& name, std::string& value, bool& has_value) const {
     constexpr std::size_t kShort = 2;
     const CLI::Option* option = line_.command->get_option_no_throw(name);
@@ -133,14 +134,14 @@ class ArgumentReader {
       has_value = true;
       name = meant;
     }
-    return known;  // Flags that share a dash are CLI11's to take apart.
+    return known;  // CLI11 separates flags that share a dash.
   }
 
   bool is_model(const CLI::Option& option) const {
     return option.check_name(std::string(kModelArgument)) || option.check_name("PATH");
   }
 
-  // A short name and its value are one word.
+  // A short name and its value become one word.
   void add(const std::string& name, const std::string& value, bool has_value, bool needs_value) {
     if (has_value && name.starts_with("--")) {
       line_.arguments.push_back(name + "=" + value);
@@ -154,7 +155,7 @@ class ArgumentReader {
     }
   }
 
-  // Goes before all others, so that what has no name is the text.
+  // Puts it before all others, so that the argument without a name is the text.
   void take_argument(const std::string& meant, std::string value, bool has_value) {
     if (!has_value && at_ < args_.size()) {
       value = args_[at_++];
@@ -178,8 +179,8 @@ class ArgumentReader {
   std::vector<std::string> output_;
 };
 
-// One text of several words, or of token ids, that is no model is the prompt for the model that is
-// the default.
+// A single text of several words (or of token ids) that is not a model is the prompt; the model is
+// the default one.
 void take_prompt_alone(TypedLine& line) {
   const CLI::Option* prompt = line.command->get_option_no_throw("PROMPT");
   prompt = prompt == nullptr ? line.command->get_option_no_throw("TEXT") : prompt;
@@ -235,7 +236,7 @@ TypedLine read_line(const CLI::App& app, std::vector<std::string> args) {
     line.path.push_back(below->get_name());
     ++at;
   }
-  // Options of the program itself come before the command, and CLI11 knows them.
+  // Options of the program itself precede the command, and CLI11 knows them.
   if (line.command == &app && at < args.size() && is_option(args[at])) {
     const bool has_value = args[at].find('=') == std::string::npos;
     const CLI::Option* option = app.get_option_no_throw(args[at].substr(0, args[at].find('=')));

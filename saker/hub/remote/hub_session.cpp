@@ -13,7 +13,7 @@
 namespace saker::hub {
 namespace {
 
-// Whoever is between here and there reads it; on this machine nobody is.
+// Anybody between here and the hub can read the token; on this machine nobody is.
 void warn_of_clear_token(const std::string& hub) {
   const auto origin = origin_of(hub);
   if (!origin || origin->scheme != "http" || token().empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model on the hub, at the commit that its name means now, and the files that it has there. The
-// endpoint, the token and the time-out are the environment's (saker/hub/environment.h). On the
-// caller's thread; in libsaker_hub.
+// A model on the hub: the commit that its name means now, and the files of that commit. The
+// endpoint, the token and the timeout come from the environment (saker/hub/environment.h). Runs on
+// the caller's thread; in libsaker_hub.
 
 #include "saker/hub/fetcher.h"
 #include "saker/hub/model_name.h"
@@ -18,15 +18,15 @@
 namespace saker::hub {
 
 struct HubSessionOptions {
-  std::chrono::milliseconds limit{60'000};  // Of all texts together, see FetcherOptions.
+  std::chrono::milliseconds limit{60'000};  // For all texts together, see FetcherOptions.
   std::function<void(const std::string& failure)> retrying = {};
   std::stop_token stop = {};
 };
 
 class HubSession {
  public:
-  // Asks the hub. Throws as find_commit and list_files do, and kUnsupported where the environment
-  // says that there is no network.
+  // Asks the hub. Throws as find_commit and list_files do, and kUnsupported if the environment says
+  // offline.
   HubSession(const ModelName& name, const HubSessionOptions& options);
 
   Fetcher& fetcher() { return fetcher_; }

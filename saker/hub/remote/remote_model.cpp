@@ -33,7 +33,7 @@ constexpr int kParallel = 8;
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
 constexpr std::size_t kMaxWeightFiles = 2000;
 
-// Texts that say what a model is. Tokenizers are large, and only have to be there.
+// Texts that describe a model. Tokenizers are large; it is enough that they exist.
 constexpr std::array<std::string_view, 7> kTexts{
     "adapter_config.json",
     "chat_template.jinja",
@@ -54,7 +54,7 @@ class Beginning final : public Receiver {
 
   const RemoteFile& file() const { return file_; }
 
-  // Bytes from the file's first one on.
+  // Asks for all bytes before `end`.
   void want(std::uintmax_t end) { end_ = std::min(end, file_.size); }
 
   const RemotePart& part() const { return part_; }
@@ -103,7 +103,7 @@ class Reading {
   Reading(Fetcher& fetcher, const ModelName& name, std::string commit, std::uintmax_t max_bytes)
       : fetcher_(fetcher), name_(name), commit_(std::move(commit)), left_(max_bytes) {}
 
-  // Whole, and what their digests say.
+  // Whole texts, verified by their digests.
   std::vector<RemotePart> texts(std::span<const RemoteFile> files) {
     std::vector<std::unique_ptr<Beginning>> texts;
     for (const RemoteFile& file : files) {
@@ -122,7 +122,7 @@ class Reading {
     return take(texts);
   }
 
-  // As much as `wanted` asks for, all files side by side.
+  // As many bytes of each file as `wanted` asks for, all files side by side.
   std::vector<RemotePart> heads(std::span<const RemoteFile> files, const WantedBytes& wanted) {
     std::vector<std::unique_ptr<Beginning>> all;
     for (const RemoteFile& file : files) {
@@ -193,13 +193,13 @@ void append(std::vector<RemotePart>& parts, std::vector<RemotePart> more) {
   std::ranges::move(more, std::back_inserter(parts));
 }
 
-// Models and adapters beside the model are judged when they are there.
+// True for drafts and adapters beside the model, which are judged when they are fetched.
 bool is_beside(std::string_view path) {
   return path.starts_with("draft/") || path.starts_with("adapter/") ||
          path.starts_with("adapters/");
 }
 
-// The texts of the model itself; of tokenizers only that they are there.
+// Reads the texts of the model itself; tokenizers are only noted as present.
 void read_texts(Reading& reading, std::span<const RemoteFile> files, RemoteModel& model) {
   std::vector<RemoteFile> texts;
   for (const RemoteFile& file : files) {

@@ -23,7 +23,7 @@ using kernels::WeightFormat;
 using kernels::WeightKind;
 
 constexpr std::string_view kWeight = ".weight";
-// Tensor names that a warning lists at most.
+// A warning lists at most this many tensor names.
 constexpr std::size_t kListed = 3;
 
 bool is_float(DType dtype) {
@@ -49,7 +49,7 @@ std::string_view module_path(std::string_view weight) {
   return weight.substr(0, weight.size() - kWeight.size());
 }
 
-// Tensors of modules that have modules inside, which mlx-lm does not count as parameters.
+// True for tensors of modules that contain modules, which mlx-lm does not count as parameters.
 bool is_of_a_whole(std::string_view name) {
   constexpr std::array<std::string_view, 5> kLeaves = {
       ".layer_scalar", ".A_log", ".dt_bias", ".router.scale", ".router.per_expert_scale"
@@ -57,7 +57,7 @@ bool is_of_a_whole(std::string_view name) {
   return std::ranges::any_of(kLeaves, [&](std::string_view leaf) { return name.ends_with(leaf); });
 }
 
-// Layers, stacks of layers and embeddings; norms have one dimension.
+// True for layers, stacks of layers and embeddings; norms have one dimension.
 bool is_matrix(const ModelTensor& tensor) {
   return tensor.name.ends_with(kWeight) && is_float(tensor.dtype()) && tensor.shape().size() >= 2 &&
          tensor.shape().back() > 0;
@@ -67,7 +67,7 @@ std::int64_t decoded_columns(const ModelTensor& weight, const WeightFormat& code
   return weight.shape().back() * 32 / codes.bits;
 }
 
-// The heads of models whose embedding is their head say nothing new.
+// Heads of models whose embedding is their head tell nothing new.
 std::optional<std::string> unread_warning(std::vector<std::string> names) {
   std::erase_if(names, [](const std::string& name) {
     return name.find("lm_head.") != std::string::npos;
@@ -262,8 +262,8 @@ bool Conversion::has_codes(const ModelTensor& tensor) const {
   return tensor.name.ends_with(kWeight) && sibling(module_path(tensor.name), "scales") != nullptr;
 }
 
-// Codes of twice the inputs look like those of half the width: what the configuration says of an
-// MLP has to be what its own first half gives.
+// Codes with twice the inputs look like codes of half the width. So the configuration's inputs of
+// down_proj must equal gate_proj's outputs.
 void Conversion::check_columns(std::string_view path, int columns) const {
   constexpr std::string_view kDown = "down_proj";
   if (!path.ends_with(kDown)) {
@@ -282,7 +282,7 @@ void Conversion::check_columns(std::string_view path, int columns) const {
   );
 }
 
-// As the loader has it: by shapes, where the inputs of the module are known.
+// As the loader decides: by shapes if the module's inputs are known.
 WeightFormat Conversion::codes_of(const ModelTensor& weight) const {
   const std::string_view path = module_path(weight.name);
   const ModelTensor* scales = sibling(path, "scales");
@@ -315,7 +315,7 @@ std::optional<WeightFormat> Conversion::planned(const ModelTensor& tensor) const
   return found != plan_.formats.end() ? std::optional(found->second) : std::nullopt;
 }
 
-// None for scales and biases that go into a weight.
+// Empty for scales and biases that are merged into a weight.
 std::optional<TensorStep> Conversion::step_for(const ModelTensor& tensor) const {
   const bool decodes = options_.dequantize || options_.quantize;
   if (decodes && is_part_of_codes(tensor.name)) {
@@ -348,7 +348,7 @@ TensorStep Conversion::decode_step(const ModelTensor& tensor) const {
   const ModelTensor* scales = sibling(path, "scales");
   const ModelTensor* biases = sibling(path, "biases");
   const WeightFormat codes = codes_of(tensor);
-  // Formats of MLX with small scales have no dtype of their own; mlx-lm gives them bfloat16.
+  // MLX's formats with small scales have no dtype of their own; mlx-lm gives them bfloat16.
   const bool affine = codes.kind == WeightKind::kAffine;
   TensorStep step;
   step.kind = StepKind::kDecode;
@@ -377,7 +377,7 @@ void Conversion::count(const TensorStep& step) {
   report_.parameters += parameters_of(step);
 }
 
-// Codes that stay count as the weights that they hold, their scales and biases don't.
+// Codes that stay count as the weights that they hold; their scales and biases don't count.
 std::int64_t Conversion::parameters_of(const TensorStep& step) const {
   const std::string& name = step.source.name;
   if (is_part_of_codes(name) || is_of_a_whole(name)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a model becomes when it is converted: a step for each of its tensors, and its configuration.
-// Decided from names, shapes and dtypes; no tensor is read. Threading: none.
+// Plans a model's conversion: a step for each tensor, and the new configuration. Decided from
+// names, shapes and dtypes; no tensor is read. Threading: none.
 
 #include "saker/base/json.h"
 #include "saker/base/tensor.h"
@@ -24,9 +24,9 @@ namespace saker::load {
 
 class Conversion {
  public:
-  // What is converted. `roster`: none for drafts of other designs, whose tensors all stay.
-  // `is_made`: another program's model, whose codes may be quantized anew and whose weights may be
-  // floats already where it was quantized.
+  // `roster` is empty for drafts of other designs, whose tensors all stay. `is_made` marks another
+  // program's model: its codes may be quantized anew, and weights that were quantized may be floats
+  // already.
   struct Input {
     Json config;
     std::vector<ModelTensor> tensors;
@@ -34,16 +34,17 @@ class Conversion {
     bool is_made = false;
   };
 
-  // Throws kInvalidArgument for what can't be asked of this model. REQUIRES: `options` outlives it.
+  // Throws kInvalidArgument for options that do not suit this model. REQUIRES: `options` outlives
+  // it.
   Conversion(Input input, const ConvertOptions& options);
 
-  // Throws kCorruptData for codes that are none, kUnsupported for float64.
+  // Throws kCorruptData for invalid codes, kUnsupported for float64.
   std::vector<TensorStep> steps();
 
-  // The configuration of what is written, sorted as mlx-lm sorts it.
+  // The configuration to write, sorted as mlx-lm sorts it.
   Json config() const;
 
-  // Of the steps.
+  // The report of the steps.
   const ConvertReport& report() const { return report_; }
 
  private:

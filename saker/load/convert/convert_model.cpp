@@ -47,11 +47,11 @@ std::vector<PlannedTensor> all_outputs(const std::vector<TensorStep>& steps) {
   return outputs;
 }
 
-// What the configuration says about the design.
+// The architecture according to the configuration.
 struct Design {
-  Json config;                                 // Under a `model_type` that is known.
-  std::optional<models::TensorRoster> roster;  // None: a draft of a design of its own.
-  std::string warning;                         // Or empty.
+  Json config;                                 // With a known `model_type`.
+  std::optional<models::TensorRoster> roster;  // Empty: a draft with an architecture of its own.
+  std::string warning;                         // Empty: none.
 };
 
 Design design_of(const Json& config, const TensorMap& tensors) {
@@ -80,12 +80,12 @@ void add_draft(const ConvertOptions& options, const ModelWriter& writer, Convert
   }
 }
 
-// What is converted, wherever it comes from.
+// A conversion's input, whatever its origin.
 struct Source {
   Json config;
   TensorMap tensors;
   std::vector<std::string> warnings;
-  const importers::PlaceholderTensors* made = nullptr;  // Knows the tensors that have no bytes yet.
+  const importers::PlaceholderTensors* made = nullptr;  // Knows the tensors without bytes.
   std::filesystem::path folder;                         // With texts and a draft; empty: `files`.
   std::map<std::string, std::string> files;
 };
@@ -139,7 +139,7 @@ Source open_folder(const std::filesystem::path& folder) {
   };
 }
 
-// A file as it is has no steps; folders have, as their tensors have their makers' names.
+// An unchanged file has no steps; folders do, since their tensors have another tool's names.
 ConvertReport convert_imported(
     const importers::ImportedModel& model,
     const std::filesystem::path& target,

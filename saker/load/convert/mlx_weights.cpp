@@ -28,15 +28,15 @@ const Json& text_part(const Json& config) {
   return text != config.end() && text->is_object() ? *text : config;
 }
 
-// Its head is the embedding: a head tensor is a copy that nobody reads.
+// The head is the embedding: a head tensor would be an unused copy.
 bool is_tied(const Json& config) {
   const Json& text = text_part(config);
   const bool nested = text.contains("tie_word_embeddings");
   return json_bool(nested ? text : config, "tie_word_embeddings", false);
 }
 
-// What layers of Gemma 4 that attend to another layer's keys and values have of their own, and
-// ranges of activations seen in training.
+// True for Gemma 4's tensors that are never used: own keys and values of layers that attend to
+// another layer's, and ranges of activations seen in training.
 bool is_unused_of_gemma4(std::string_view name, const Json& config) {
   if (!json_string(config, "model_type", "").starts_with("gemma4")) {
     return false;
@@ -78,8 +78,8 @@ bool is_kernel(std::string_view name) {
   return name.ends_with("linear_attn.conv1d.weight");
 }
 
-// Published checkpoints of Qwen 3.5 hold the convolution's kernel [C, 1, taps] and the weights of
-// norms minus one.
+// Published checkpoints of Qwen 3.5 hold the convolution's kernel as [C, 1, taps], and the weights
+// of norms minus one.
 bool is_published_qwen3_5(const TensorMap& tensors, const Json& config) {
   return is_qwen3_5(config) && std::ranges::any_of(tensors, [](const auto& entry) {
            const auto& shape = entry.second.shape;
@@ -87,7 +87,7 @@ bool is_published_qwen3_5(const TensorMap& tensors, const Json& config) {
          });
 }
 
-// Norms of heads and of rows; that of linear attention's outputs is published whole.
+// Norms of heads and of rows; the norm of linear attention's outputs is published unchanged.
 bool is_norm_minus_one(std::string_view name) {
   constexpr std::array<std::string_view, 5> kEnds = {
       ".input_layernorm.weight",
@@ -102,7 +102,7 @@ bool is_norm_minus_one(std::string_view name) {
                      name.ends_with("mtp.norm.weight")));
 }
 
-// The values of Qwen 3.5 as MLX's models hold them.
+// Converts Qwen 3.5's values to those of MLX's models.
 void make_whole(ModelTensor& tensor) {
   auto& shape = tensor.parts.front().shape;
   if (is_kernel(tensor.name) && shape.size() == 3 && shape[1] == 1) {
@@ -121,14 +121,14 @@ std::string mlx_name(const std::string& name, const TensorMap& tensors, const Js
       name.starts_with("lm_head.")) {
     return fmt::format("language_model.{}", name);
   }
-  // mlx-lm has no text model of its own for this architecture.
+  // mlx-lm has no separate text model for this architecture.
   constexpr std::string_view kLanguage = "language_model.";
   const bool nests = json_string(config, "model_type", "") == "qwen3_5";
   const bool bare = tensors.contains("embed_tokens.weight");
   if (nests && !name.starts_with(kLanguage) && !name.starts_with("mtp.")) {
     return fmt::format("{}{}{}", kLanguage, bare ? "model." : "", name);
   }
-  // A bare base model.
+  // A base model without a head has no prefix.
   return bare ? fmt::format("model.{}", name) : name;
 }
 

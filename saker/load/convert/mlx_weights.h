@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tensors of a checkpoint as mlx-lm's model has them: under its names, without what it does not
-// use, experts stacked, norms and kernels as MLX's models hold them (mlx_lm/models/*.py, `sanitize`
-// and `cast_predicate`). Bytes are not touched: who writes a tensor does the rest.
+// The tensors of a checkpoint as mlx-lm's model has them (mlx_lm/models/*.py, `sanitize` and
+// `cast_predicate`). They have mlx-lm's names, without unused ones; experts are stacked, norms and
+// kernels are in MLX's form. Bytes are not touched: the code that writes a tensor transforms them.
 
 #include "saker/base/json.h"
 #include "saker/load/safetensors.h"
@@ -16,12 +16,12 @@ namespace saker::load {
 
 struct ModelTensor {
   std::string name;
-  // One, or those that are stacked along a new first axis; of one dtype and shape.
+  // One tensor, or several of one dtype and shape that are stacked along a new first axis.
   std::vector<Tensor> parts;
   bool stacked = false;
-  // Added to every value, in the tensor's own dtype.
+  // A value that is added to every element, in the tensor's own dtype.
   float offset = 0.0F;
-  // Stays in its own dtype whatever the others become.
+  // True: keeps its dtype, whatever the others become.
   bool keeps_dtype = false;
 
   DType dtype() const { return parts.front().dtype; }
@@ -29,8 +29,8 @@ struct ModelTensor {
   std::vector<std::int64_t> shape() const;
 };
 
-// Sorted by name. `config`: with a `model_type` that is known, see models/detect.h, or of a draft.
-// Throws kCorruptData for experts that don't fit together.
+// Sorted by name. REQUIRES: `config` has a known `model_type` (see models/detect.h), or is a
+// draft's. Throws kCorruptData for experts that don't fit together.
 std::vector<ModelTensor> mlx_weights(const TensorMap& tensors, const Json& config);
 
 }  // namespace saker::load

@@ -26,7 +26,7 @@ using kernels::WeightKind;
 struct Mode {
   std::string_view name;
   WeightKind kind;
-  int bits;  // By default.
+  int bits;  // Default.
   int group_size;
 };
 
@@ -50,7 +50,7 @@ constexpr std::array<Recipe, 4> kRecipes = {{
     {"mixed_4_6", 4, 6},
 }};
 
-// How one module is quantized. `entry` is its own in the configuration; null: it has none.
+// How one module is quantized. `entry` is its own entry in the configuration; null: none.
 struct Choice {
   WeightFormat format;
   Json entry;
@@ -68,7 +68,7 @@ Json format_json(const WeightFormat& format) {
   };
 }
 
-// The first numeric part of a path; -1 without one.
+// The first number in a path; -1 without one.
 int layer_of(std::string_view path) {
   while (!path.empty()) {
     const auto dot = path.find('.');
@@ -111,8 +111,8 @@ const Recipe& find_recipe(const QuantizeOptions& options, const std::vector<Weig
   return *found;
 }
 
-// More bits for the head, and for values and down projections in the first and last eighth of the
-// layers and every third one between.
+// Gives more bits to the head. Values and down projections get them too, in the first and last
+// eighth of the layers and in every third layer between.
 WeightFormat recipe_format(
     const Recipe& recipe, const WeightFormat& format, std::string_view path, int layers
 ) {
@@ -153,7 +153,7 @@ std::optional<Choice> by_rule(const QuantizeRule& rule, const WeightShape& modul
   return Choice{*rule.format, format_json(*rule.format)};
 }
 
-// Routers of experts.
+// The model's own choice, which exists for routers of experts.
 std::optional<Choice> by_model(const Json& config, const WeightShape& module) {
   const bool router =
       json_string(config, "model_type", "") == "qwen3_moe" && module.path.ends_with("mlp.gate");
@@ -190,7 +190,7 @@ int layer_count(const std::vector<WeightShape>& modules) {
   return layers;
 }
 
-// An unsigned number of a rule.
+// Parses an unsigned number of a rule.
 int rule_number(std::string_view text, std::string_view rule) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -25,10 +25,10 @@ namespace {
 using kernels::WeightFormat;
 using kernels::WeightKind;
 
-// Values of a slice, and of a block, which stays in the first cache. Multiples of all groups.
+// Values of a slice, and of a block, which stays in L1. Multiples of all groups.
 constexpr std::int64_t kSlice = 1 << 20;
 constexpr std::size_t kBlock = 4096;
-// Bytes that are made for a slice, or one row where that is more.
+// Bytes that are made for a slice, or one row if that is more.
 constexpr std::size_t kMadeBytes = std::size_t{4} << 20;
 
 // Values [begin, begin + count) of one part of a step.
@@ -38,7 +38,7 @@ struct Slice {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 
-  // The first value's place in the whole tensor.
+  // Index of the first value in the whole tensor.
   std::size_t place() const {
     return static_cast<std::size_t>(
         static_cast<std::int64_t>(part) * step->part_elements() + begin
@@ -55,13 +55,13 @@ std::size_t scale_bytes(const WeightFormat& format, DType dtype, std::size_t cou
   return count / static_cast<std::size_t>(format.group_size) * one;
 }
 
-// What a slice reads: the files' bytes, or rows that were made for it.
+// Input of a slice: the file's bytes, or rows that were made for it.
 class SliceSource {
  public:
   SliceSource(const Slice& slice, const importers::PlaceholderTensors* made)
       : slice_(slice), made_(made) {}
 
-  // A part's tensor from byte `offset` on, within what the slice covers.
+  // A part's tensor from byte `offset` on, within the slice.
   const std::byte* bytes_at(const ModelTensor& tensor, std::size_t offset) {
     const Tensor& part = tensor.parts[slice_.part];
     const auto source = made_ != nullptr ? made_->find(part) : std::nullopt;
@@ -105,7 +105,7 @@ class SliceSource {
 
   const Slice& slice_;
   const importers::PlaceholderTensors* made_;
-  std::vector<Rows> made_rows_;  // Of one tensor each, three at most.
+  std::vector<Rows> made_rows_;  // One tensor each, three at most.
 };
 
 // Calls body(first, count) for the blocks of a slice.
@@ -158,7 +158,7 @@ class SliceRun {
     writer_.write(step_.output, slice_.place() * size, out);
   }
 
-  // As arithmetic in the source's dtype gives it.
+  // Adds it as arithmetic in the source's dtype does.
   void add_offset(std::size_t count) {
     if (step_.source.offset == 0.0F) {
       return;
@@ -213,7 +213,7 @@ class SliceRun {
     }
   }
 
-  // Values [first, first + count) of the slice, from codes.
+  // Decodes values [first, first + count) of the slice.
   void decode_block(std::size_t first, std::size_t count, DType dtype) {
     const WeightFormat& format = *step_.codes;
     const DType scale_dtype = step_.scales->dtype();
@@ -241,7 +241,7 @@ class SliceRun {
     writer_.write(step_.output, slice_.place() * size, out);
   }
 
-  // Values [first, first + count) of the slice.
+  // Widens values [first, first + count) of the slice.
   void widen(std::size_t first, std::size_t count) {
     const DType dtype = step_.source.dtype();
     const std::size_t at = static_cast<std::size_t>(slice_.begin) + first;
@@ -259,7 +259,7 @@ class SliceRun {
   std::array<float, kBlock> values_;
 };
 
-// One part of a step: its pages are given back with its last slice.
+// One part of a step: its pages are freed with its last slice.
 class PartPages {
  public:
   PartPages(const TensorStep& step, std::size_t part, int slices)
@@ -286,7 +286,7 @@ class PartPages {
   std::atomic<int> left_;
 };
 
-// All slices in the order of the tensors, with the part that each belongs to.
+// All slices in the order of the tensors, and each slice's part.
 struct Work {
   std::vector<Slice> slices;
   std::vector<PartPages*> pages;
@@ -294,7 +294,7 @@ struct Work {
   std::int64_t elements = 0;
 };
 
-// Values of a slice of the step: whole rows of what is made.
+// Number of values in a slice of the step: whole rows if they are made.
 std::int64_t slice_size(const TensorStep& step, const importers::PlaceholderTensors* made) {
   std::int64_t size = kSlice;
   for (const auto* tensor : {&step.source, step.scales ? &*step.scales : nullptr}) {
@@ -384,7 +384,7 @@ void run_steps(
     const std::function<void(std::int64_t done, std::int64_t total)>& progress
 ) {
   const Work work = cut(steps, made);
-  std::mutex mutex;  // Guards what follows.
+  std::mutex mutex;  // Guards the variables below.
   std::int64_t done = 0;
   kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];

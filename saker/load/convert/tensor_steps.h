@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What becomes of each tensor of a model that is converted, and the work of it, slice by slice.
+// The steps of a conversion, one per tensor, and their execution, slice by slice.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/weight_format.h"
@@ -20,32 +20,32 @@ namespace saker::load {
 enum class StepKind : std::uint8_t {
   kCopy,
   kCast,    // To `dtype`.
-  kEncode,  // Rounded to `dtype`, then to codes: outputs weight, scales and, for affine, biases.
-  kDecode,  // Codes to `dtype`.
-  kRecode,  // As kDecode to `decoded`, and what that gives as kEncode.
+  kEncode,  // Rounds to `dtype`, then encodes: outputs weight, scales and, for affine, biases.
+  kDecode,  // Decodes to `dtype`.
+  kRecode,  // As kDecode to `decoded`, then as kEncode.
 };
 
 struct TensorStep {
   StepKind kind = StepKind::kCopy;
   ModelTensor source;
-  std::optional<kernels::WeightFormat> codes;  // Of the source: kDecode, kRecode.
+  std::optional<kernels::WeightFormat> codes;  // The source's: kDecode, kRecode.
   std::optional<ModelTensor> scales;           // With `codes`.
-  std::optional<ModelTensor> biases;           // With affine ones.
-  kernels::WeightFormat format;                // Of the output: kEncode, kRecode.
+  std::optional<ModelTensor> biases;           // With affine codes.
+  kernels::WeightFormat format;                // The output's: kEncode, kRecode.
   DType dtype = DType::kBFloat16;
   DType decoded = DType::kBFloat16;
-  std::size_t output = 0;  // The writer's first tensor of this step; the others follow it.
+  std::size_t output = 0;  // The first of the step's tensors in the writer.
 
-  // Values of one part, and of all.
+  // Number of values in one part, and in all parts.
   std::int64_t part_elements() const;
   std::int64_t elements() const;
 };
 
-// What the writer has to write for the step, in order.
+// The tensors that the step writes, in order.
 std::vector<PlannedTensor> outputs_of(const TensorStep& step);
 
-// Does the steps on all threads of the kernels' pool. Tensors that are made, which `made` knows if
-// there is one, are made as each slice needs them. `progress` as in ConvertOptions.
+// Runs the steps on all threads of the kernels' pool. Lazy tensors, which `made` knows unless it is
+// null, are made as each slice needs them. `progress` as in ConvertOptions.
 void run_steps(
     const std::vector<TensorStep>& steps,
     const importers::PlaceholderTensors* made,

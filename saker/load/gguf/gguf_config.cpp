@@ -47,7 +47,7 @@ bool is_gemma(Family family) {
   return family == Family::kGemma || family == Family::kGemma2 || family == Family::kGemma3;
 }
 
-// Gemma 2 and 3 have norms after attention and MLP too.
+// Gemma 2 and 3 also have norms after attention and MLP.
 bool has_sandwich_norms(Family family) {
   return family == Family::kGemma2 || family == Family::kGemma3;
 }
@@ -90,7 +90,7 @@ std::optional<std::string_view> renamed(
   return found != names.end() ? std::optional(found->ours) : std::nullopt;
 }
 
-// Keys of the architecture: "llama.block_count".
+// Keys under the architecture's prefix: "llama.block_count".
 class Keys {
  public:
   explicit Keys(const Header& header)
@@ -98,7 +98,7 @@ class Keys {
 
   std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
 
-  // A list of equal numbers, one for each layer, is that number.
+  // A list of equal numbers, one per layer, counts as that number.
   std::optional<std::int64_t> integer(std::string_view key) const {
     if (!header_.is_array(full(key))) {
       return header_.integer(full(key));
@@ -126,7 +126,7 @@ class Keys {
     return header_.string(full(key));
   }
 
-  // Throws kUnsupported with what was got and what is run.
+  // Throws kUnsupported with the value in the file and the expected one.
   void expect(bool ok, std::string_view key, std::string_view got, std::string_view expected)
       const {
     require(
@@ -203,7 +203,7 @@ void add_sizes(const Header& header, const Keys& keys, Json& config) {
       header.tensors.end();
 }
 
-// What Llama 3 divides frequency i of a head by, as its configuration says it.
+// Llama 3's divisor for frequency i of a head, by its configuration.
 double llama3_factor(double theta, std::int64_t head_dim, std::size_t index, double factor) {
   constexpr double kContext = 8192.0;
   constexpr double kLow = 1.0;
@@ -220,7 +220,7 @@ double llama3_factor(double theta, std::int64_t head_dim, std::size_t index, dou
   return 1.0 / ((1.0 - smooth) / factor + smooth);
 }
 
-// Whether these are the factors of a release of Llama 3, which differ in the largest one.
+// True if these are the factors of a release of Llama 3; releases differ in the largest one.
 bool are_llama3s(std::span<const float> factors, const Json& config) {
   constexpr double kTolerance = 1e-4;
   const auto head_dim = config["head_dim"].get<std::int64_t>();
@@ -235,8 +235,8 @@ bool are_llama3s(std::span<const float> factors, const Json& config) {
   return true;
 }
 
-// The file has factors and not what they came from: Llama 3's are named, others stay a list. Each
-// frequency is divided by its own, beside a linear factor for all.
+// The file has factors without their origin: Llama 3's are recognized, others stay a list. Each
+// frequency is divided by its own factor, besides a linear factor for all.
 void add_rope_factors(const Header& header, std::span<const float> factors, Json& config) {
   const auto pairs = config["head_dim"].get<std::int64_t>() / 2;
   require(
@@ -274,7 +274,7 @@ void add_rope_factors(const Header& header, std::span<const float> factors, Json
   for (const float factor : factors) {
     list.push_back(factor * all);
   }
-  // Equal lists have no length at which one takes over.
+  // With equal lists there is no length from which the other one applies.
   config["rope_scaling"] = {
       {"rope_type", "longrope"},
       {"factor", 1.0},
@@ -285,7 +285,7 @@ void add_rope_factors(const Header& header, std::span<const float> factors, Json
   };
 }
 
-// What YaRN has beside its factor; what we don't run must be as by default.
+// Reads YaRN's values beside its factor; values that we don't support must be the defaults.
 void add_yarn(const Keys& keys, Json& scaling) {
   for (const char* name : {"beta_fast", "beta_slow"}) {
     if (const auto beta = keys.number(fmt::format("rope.scaling.yarn_{}", name))) {
@@ -301,7 +301,7 @@ void add_yarn(const Keys& keys, Json& scaling) {
 }
 
 void add_rope_scaling(const Keys& keys, Json& config) {
-  // The first files named a linear factor alone, under another key.
+  // The first files had only a linear factor, under another key.
   const double factor =
       keys.number("rope.scaling.factor").value_or(keys.number("rope.scale_linear").value_or(1.0));
   const std::string_view type =
@@ -340,7 +340,7 @@ void add_experts(const Keys& keys, Family family, Json& config) {
   config["norm_topk_prob"] = true;
 }
 
-// What the files don't say follows from the models' sizes, as in llama.cpp: the largest ones scale
+// Values that the files lack follow from the models' sizes, as in llama.cpp: the largest ones scale
 // queries by their width.
 void add_gemma(const Keys& keys, Family family, Json& config) {
   constexpr std::int64_t kLargestGemma2 = 46;  // Layers.
@@ -427,7 +427,7 @@ Json model_config(const Header& header, Family family, std::span<const float> ro
 }
 
 std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name) {
-  // What rope follows from, or old exporters made of it.
+  // RoPE's factors, or values that old exporters derived from it.
   if (name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd")) {
     return std::nullopt;
   }

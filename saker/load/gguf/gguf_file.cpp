@@ -38,16 +38,16 @@ constexpr std::array<std::size_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 
   throw Error(ErrorCode::kCorruptData, fmt::format("{}: {}", what, problem));
 }
 
-// The header goes on behind the bytes that were given.
+// Thrown if the header continues behind the given bytes.
 class Unfinished : public Error {
  public:
   using Error::Error;
 };
 
-// The header from front to back; no step goes past its end.
+// Reads the header from front to back, never past its end.
 class Cursor {
  public:
-  // The beginning of a file of `file_bytes`.
+  // `bytes` is the beginning of a file of `file_bytes` bytes.
   Cursor(std::span<const std::byte> bytes, std::size_t file_bytes, std::string_view what)
       : bytes_(bytes), file_bytes_(file_bytes), what_(what) {}
 
@@ -99,7 +99,7 @@ class Cursor {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // A name of a key or a tensor.
+  // The name of a key or a tensor.
   std::string name(std::string_view of) {
     const std::string_view text = string(of, kMaxNameBytes);
     const bool has_control =
@@ -209,7 +209,7 @@ TensorEntry read_entry(Cursor& cursor, std::string_view what) {
   entry.element_count = 1;
   for (std::uint32_t i = 0; i < rank; ++i) {
     const auto size = static_cast<std::int64_t>(cursor.number<std::uint64_t>(of));
-    // Bytes of a weight are at most 4, so the sum of bytes fits too.
+    // A weight has at most 4 bytes, so the sum of bytes fits too.
     constexpr std::int64_t kMaxCount = std::int64_t{1} << 60;
     const bool too_many = size <= 0 ||
                           __builtin_mul_overflow(entry.element_count, size, &entry.element_count) ||
@@ -246,11 +246,11 @@ TensorEntry read_entry(Cursor& cursor, std::string_view what) {
   }
   const auto blocks = static_cast<std::size_t>(entry.element_count / facts->block);
   entry.begin = cursor.number<std::uint64_t>(of);
-  entry.end = blocks * facts->block_bytes;  // Its size, until the data's begin is known.
+  entry.end = blocks * facts->block_bytes;  // Its size until the data's offset is known.
   return entry;
 }
 
-// From offsets and sizes to ranges of the file.
+// Turns offsets and sizes into ranges of the file.
 void place_tensors(
     std::vector<TensorEntry>& tensors,
     std::size_t header_end,
@@ -311,7 +311,7 @@ std::uint64_t read_alignment(const Header& header) {
 }
 
 struct HeaderParts {
-  std::map<std::string, Value, std::less<>> metadata;  // Views of what was read.
+  std::map<std::string, Value, std::less<>> metadata;  // Views of the bytes.
   std::vector<TensorEntry> tensors;                    // Not yet placed.
   std::size_t end = 0;
 };
@@ -361,7 +361,7 @@ std::optional<std::size_t> header_bytes(
 }
 
 Header parse_gguf(std::span<const std::byte> file, std::string_view what) {
-  // What the first reading saw may be gone: the second one is of bytes that nobody else has.
+  // The file may change after the first reading: the second one reads a private copy.
   const auto begin = file.first(std::min(file.size(), kMaxHeaderBytes));
   const std::size_t end = read_header(begin, file.size(), what).end;
   const auto bytes = std::make_shared<const std::vector<std::byte>>(

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The GGUF format, versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md):
-// "GGUF", a version, counts, key-value pairs, tensor descriptions, padding, then the tensors' bytes
-// at aligned offsets; little-endian. The header is a copy: strings and arrays are checked once and
-// read where they are asked for, whatever happens to the file meanwhile. Every count, size, nesting
-// depth and range is checked before it is used, and tensors may not overlap; a broken file throws
-// kCorruptData with one line, and costs memory in proportion to its keys and tensors.
+// The GGUF format, versions 2 and 3, little-endian
+// (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). A file has "GGUF", a version,
+// counts, key-value pairs, tensor descriptions, padding, then the tensors' bytes at aligned
+// offsets.
+//
+// The header is a copy: strings and arrays are checked once and read on demand, whatever happens to
+// the file meanwhile. Every count, size, nesting depth and range is checked before it is used, and
+// tensors may not overlap. A broken file throws kCorruptData with one line, and takes memory in
+// proportion to its keys and tensors.
 
 #include "saker/load/gguf/gguf_types.h"
 
@@ -22,8 +25,7 @@
 
 namespace saker::load::gguf {
 
-// Bytes of a header that we read at most, arrays inside arrays, bytes of a name, dimensions of a
-// tensor.
+// Limits: bytes of a header, nesting of arrays, bytes of a name, dimensions of a tensor.
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{256} << 20;
 inline constexpr int kMaxDepth = 4;
 inline constexpr std::size_t kMaxNameBytes = 65535;
@@ -45,28 +47,28 @@ enum class ValueType : std::uint8_t {
   kFloat64,
 };
 
-// A value of the metadata, in the header's bytes.
+// A metadata value; a view of the header's bytes.
 struct Value {
-  ValueType type = ValueType::kUInt8;  // Of the elements where it is an array.
+  ValueType type = ValueType::kUInt8;  // For an array, of its elements.
   bool is_array = false;
-  std::uint64_t count = 1;           // Elements of an array.
-  std::span<const std::byte> bytes;  // The value, or the elements one after the other.
+  std::uint64_t count = 1;           // Number of elements of an array.
+  std::span<const std::byte> bytes;  // The value, or all elements in order.
 };
 
 struct TensorEntry {
   std::string name;
   TensorType type = TensorType::kFloat32;
-  std::vector<std::int64_t> shape;  // Rows first, as safetensors has it: the file's reversed.
+  std::vector<std::int64_t> shape;  // Rows first, as in safetensors; reversed in the file.
   std::int64_t element_count = 0;
   std::size_t begin = 0;  // Bytes [begin, end) of the file.
   std::size_t end = 0;
-  std::size_t part = 0;  // The file, of a model in several; see gguf_parts.h.
+  std::size_t part = 0;  // Which file of a model in several, see gguf_parts.h.
 };
 
-// Look-ups throw kCorruptData, naming file and key, for values of another type than asked for.
+// Look-ups throw kCorruptData, naming file and key, if a value has another type.
 class Header {
  public:
-  // `metadata` are views of `bytes`.
+  // `metadata` holds views of `bytes`.
   Header(
       std::string what,
       std::map<std::string, Value, std::less<>> metadata,
@@ -80,16 +82,16 @@ class Header {
 
   bool is_array(std::string_view key) const;
 
-  // None where the key is absent.
+  // Empty if the key is absent.
   std::optional<std::int64_t> integer(std::string_view key) const;
-  std::optional<double> number(std::string_view key) const;  // As the shortest decimal has it.
+  std::optional<double> number(std::string_view key) const;  // Read as its shortest decimal.
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string_view> string(std::string_view key) const;
-  // Empty where the key is absent; views that live as long as the header or a copy of it.
+  // Empty if the key is absent. Views live as long as the header or a copy of it.
   std::vector<std::string_view> strings(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
 
-  // Keys that begin so.
+  // All keys that begin with `prefix`.
   std::vector<std::string> keys(std::string_view prefix) const;
 
   std::vector<TensorEntry> tensors;  // In the file's order.
@@ -103,15 +105,15 @@ class Header {
   std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
-// Of a file that begins so and has `file_bytes`: the size of its header, none where `begin` ends
-// before it does. Throws as parse_gguf does.
+// Size of the header of a file of `file_bytes` bytes that starts with `begin`. Empty if `begin`
+// ends inside the header. Throws as parse_gguf does.
 std::optional<std::size_t> header_bytes(
     std::span<const std::byte> begin, std::size_t file_bytes, std::string_view what
 );
 
 // Checks the whole file's structure. `what` names the file in messages. Another process may write
-// to `file` meanwhile. Throws kUnsupported for version 1 and unknown ones, big-endian files, and
-// types of tensors that we can't read.
+// to `file` meanwhile. Throws kUnsupported for other versions, big-endian files, and tensor types
+// that we can't read.
 Header parse_gguf(std::span<const std::byte> file, std::string_view what);
 
 }  // namespace saker::load::gguf

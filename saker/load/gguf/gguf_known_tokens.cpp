@@ -37,7 +37,7 @@ constexpr std::array kEndings{
     "[e~["sv,
 };
 
-// Parts of a text to fill in. A token without a key is looked for by these texts.
+// The role of a token in prompts and answers. Without its key the token is found by these texts.
 struct Role {
   std::string_view key;
   std::span<const std::string_view> texts;
@@ -89,12 +89,12 @@ constexpr std::array kRoles{
     Role{"fim_sep_token_id", kFile, true},
 };
 
-// What begins a turn, beside tokens of the form <|name|>.
+// Texts that begin a turn, beside tokens of the form <|name|>.
 constexpr std::array kOpenings{
     "<start_of_turn>"sv, "<|turn>"sv, "[INST]"sv, "[/INST]"sv, "[SYSTEM_PROMPT]"sv, "<bos>"sv
 };
 
-// No training makes such a piece of text: patterns cut words from signs.
+// Training never makes such a token: patterns separate words from signs.
 bool is_marker(std::string_view text) {
   const auto encloses = [&](std::string_view open, std::string_view close) {
     return text.size() > open.size() + close.size() && text.starts_with(open) &&
@@ -105,7 +105,7 @@ bool is_marker(std::string_view text) {
          std::ranges::find(kOpenings, text) != kOpenings.end();
 }
 
-// Always printed.
+// Tokens that are always printed.
 constexpr std::array kChannels{"<|channel|>"sv, "<|message|>"sv, "<|start|>"sv, "<|constrain|>"sv};
 
 class Finder {
@@ -139,7 +139,7 @@ class Finder {
     }
     const bool calls = ends("<|call|>") || ends("<|calls|>");
     if (calls && (ends("<|return|>") || ends("<|flush|>"))) {
-      drop("<|end|>", TokenKind::kUserDefined);  // Ends a part of an answer there.
+      drop("<|end|>", TokenKind::kUserDefined);  // There it ends only a part of an answer.
     }
     if (ends("<|tool_response>")) {
       drop("</s>", TokenKind::kNormal);

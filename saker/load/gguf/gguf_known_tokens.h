@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tokens that are known by their texts, llama.cpp's among them: they end answers, or are control
-// tokens whatever type the file gives them. Files in use rely on it, since many name one end only
-// or have wrong types.
+// Tokens that are known by their texts, as in llama.cpp: they end answers, or are control tokens
+// whatever type the file gives them. Existing files rely on it: many name only one end token or
+// have wrong types.
 
 #include "saker/load/gguf/gguf_vocabulary.h"
 

@@ -36,7 +36,7 @@ namespace {
 using importers::ImportedModel;
 using importers::LazyTensor;
 
-// Values that are looked at together.
+// Values that are checked together.
 constexpr std::size_t kBlock = 1 << 12;
 
 class Model {
@@ -69,7 +69,7 @@ class Model {
       return tensor.outputs.front().name;
     });
     importers::add_quantization(model.config, formats_);
-    if (!has_wide_scales_) {  // Else who converts the folder would round them to this.
+    if (!has_wide_scales_) {  // Else a conversion would round them to this dtype.
       model.config["torch_dtype"] = float_name(dtype_);
     }
     add_notes(model);
@@ -77,7 +77,7 @@ class Model {
   }
 
  private:
-  // The dtype of what has no codes.
+  // The dtype of tensors without codes.
   DType model_dtype() const {
     DType dtype = DType::kFloat32;
     for (const TensorEntry& entry : header_.tensors) {
@@ -101,7 +101,7 @@ class Model {
     if (found == header_.tensors.end() || values_ == Values::kToCome) {
       return {};
     }
-    // As many as a head can have; more fit no model.
+    // The maximum for a head; no model has more.
     constexpr std::int64_t kMax = 1 << 14;
     std::vector<float> factors(static_cast<std::size_t>(std::min(found->element_count, kMax)));
     require(
@@ -145,7 +145,7 @@ class Model {
     return static_cast<std::size_t>(entry.element_count);
   }
 
-  // Rows in the file's order of bytes; a bias with rotated heads has a row for each number.
+  // Number of rows in the file's layout; a bias with rotated heads has one row per number.
   static std::int64_t rows_of(const TensorEntry& entry, const TensorRole& role) {
     const bool is_row = entry.shape.size() == 1 && role.rotated_heads == 0;
     return is_row                    ? 1
@@ -153,8 +153,7 @@ class Model {
                                      : entry.element_count / entry.shape.back();
   }
 
-  // The file's row for each of ours: pairs that rotate lie side by side there, half a head apart
-  // here.
+  // The file's row for each of ours: rotated pairs are adjacent there, and half a head apart here.
   static std::function<std::int64_t(std::int64_t)> row_order(
       const TensorEntry& entry, const TensorRole& role
   ) {
@@ -170,10 +169,10 @@ class Model {
 
   struct Rows {
     TensorType type;
-    std::size_t count;  // Values of a row.
+    std::size_t count;  // Values per row.
     std::size_t bytes;
     const std::byte* data;
-    std::shared_ptr<const MappedFile> mapped;  // Keeps `data`.
+    std::shared_ptr<const MappedFile> mapped;  // Keeps `data` alive.
     std::function<std::int64_t(std::int64_t)> order;
 
     const std::byte* at(std::int64_t row) const {
@@ -214,7 +213,7 @@ class Model {
     tensor.make = [from = rows(entry, role, tensor.rows), row_codes, row_scales](
                       std::int64_t first, std::int64_t count, std::span<std::byte* const> to
                   ) {
-      // Blocks give all three; what is not wanted goes to one row that is thrown away.
+      // A block gives all three outputs; unwanted ones go to a scratch row.
       std::vector<std::byte> unwanted(std::max(row_codes, row_scales));
       const auto place = [&](std::size_t output, std::size_t row, std::size_t bytes) {
         return to[output] != nullptr ? to[output] + row * bytes : unwanted.data();
@@ -257,7 +256,7 @@ class Model {
     return tensor;
   }
 
-  // The dtype of a tensor without codes.
+  // The dtype to give a tensor without codes.
   DType plain_target(const TensorEntry& entry, float offset) {
     const auto own = plain_dtype(entry.type);
     if (!own) {
@@ -267,7 +266,7 @@ class Model {
     return *own == DType::kFloat32 && holds(entry, offset, dtype_, true) ? dtype_ : *own;
   }
 
-  // Whether all numbers are in the dtype's range, or, `exactly`, numbers of it.
+  // True if all numbers are in the dtype's range or, if `exactly`, representable in it.
   bool holds(const TensorEntry& entry, float offset, DType dtype, bool exactly) const {
     if (values_ == Values::kToCome) {
       return true;
@@ -314,7 +313,7 @@ class Model {
   Family family_;
   DType dtype_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
-  std::map<std::string_view, std::size_t> dequantized_;   // Tensors of each type.
+  std::map<std::string_view, std::size_t> dequantized_;   // Tensors by type.
   bool has_wide_scales_ = false;
 };
 

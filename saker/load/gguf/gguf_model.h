@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A GGUF file as a model of MLX's formats. Weights whose codes MLX's affine layout holds (see
-// gguf_types.h) stay what they are, to the bit; Q6_K becomes float16, with a note. Float32 tensors
-// become the model's dtype (float16 with codes, else the embedding's) where that holds all of their
-// numbers.
+// Reads a GGUF file as a model in MLX's formats. Codes that fit MLX's affine layout (see
+// gguf_types.h) keep their exact values; Q6_K becomes float16, with a note. Float32 tensors become
+// the model's dtype if that holds all of their numbers. The dtype is float16 with codes, else the
+// embedding's.
 
 #include "saker/load/importers/lazy_tensor.h"
 
@@ -16,13 +16,13 @@
 
 namespace saker::load::gguf {
 
-// Whether what follows the headers is there. Where it is still to come, every tensor is taken to
-// hold numbers as sound files have them: the model is to be judged, not to be run.
+// Says if the values behind the headers are there. With kToCome every tensor is assumed to hold
+// valid numbers: the model can be inspected, but not run.
 enum class Values : std::uint8_t { kThere, kToCome };
 
-// Any part of a model in several files names it. Reads headers, norms and scales only; the tensors
-// keep the files mapped. Throws as open_parts, family_of, model_config and tokenizer_files do, and
-// kCorruptData for tensors that don't fit the metadata.
+// `path` is the model's file, or any part of a model in several files. Reads headers, norms and
+// scales only; the tensors keep the files mapped. Throws as open_parts, family_of, model_config and
+// tokenizer_files do, and kCorruptData for tensors that don't fit the metadata.
 importers::ImportedModel open_gguf(
     const std::filesystem::path& path, Values values = Values::kThere
 );
@@ -31,7 +31,7 @@ importers::ImportedModel open_gguf(
 // headers only.
 importers::ImportedModel open_gguf_texts(const std::filesystem::path& path);
 
-// As open_gguf, of all files in memory, which must outlive the model.
+// As open_gguf, from files in memory, which must outlive the model.
 importers::ImportedModel read_gguf(
     std::span<const std::span<const std::byte>> files, std::string_view what
 );

@@ -23,17 +23,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".gguf";
-// Names that a message lists at most.
+// A message lists at most this many names.
 constexpr std::size_t kListed = 3;
 
-// What a file's keys say of the model's files.
+// A file's place among the model's files, by its keys.
 struct Split {
   std::int64_t number = 0;  // From 0.
   std::int64_t count = 1;
 };
 
 Split split_of(const Header& header) {
-  // 0 is what files have that were joined again.
+  // Files that were joined again have 0.
   return {
       .number = header.integer("split.no").value_or(0),
       .count = std::max<std::int64_t>(header.integer("split.count").value_or(1), 1),
@@ -93,7 +93,7 @@ void check_part(const Header& header, const Header& first, std::size_t index, st
   );
 }
 
-// Each has a part of the tensors.
+// Each tensor is in exactly one part.
 void check_tensors(const std::vector<Header>& headers) {
   std::map<std::string_view, const Header*> owners;
   for (const Header& header : headers) {

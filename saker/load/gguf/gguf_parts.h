@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The files of a model in GGUF: one, or several that llama.cpp's tools split it into. Those are
-// called NAME-00001-of-00003.gguf, lie in one folder and say in their keys which one they are
-// (`split.no` from 0, `split.count`) and how many tensors there are in all (`split.tensors.count`);
-// the first has the model's metadata. Only names that follow from the one given are opened.
+// The files of a GGUF model: one, or several parts that llama.cpp's tools split it into. Parts are
+// named NAME-00001-of-00003.gguf and lie in one folder. Their keys give the part's number
+// (`split.no`, from 0), the number of parts (`split.count`) and the number of all tensors
+// (`split.tensors.count`). The first part has the model's metadata. Only names that follow from the
+// given one are opened.
 
 #include "saker/base/mapped_file.h"
 #include "saker/load/gguf/gguf_file.h"
@@ -19,23 +20,22 @@
 namespace saker::load::gguf {
 
 struct Part {
-  std::string what;  // In messages.
+  std::string what;  // Name for messages.
   std::span<const std::byte> bytes;
-  std::shared_ptr<const MappedFile> mapped;  // What they lie in; none in memory.
+  std::shared_ptr<const MappedFile> mapped;  // The mapped file; null for files in memory.
 };
 
 struct JoinedParts {
   std::vector<Part> parts;
-  Header header;  // The first part's keys, and the tensors of all.
+  Header header;  // Keys of the first part, tensors of all.
 };
 
-// All parts of the model that `path` is or is a part of. Throws as MappedFile::open and join_parts
-// do, kCorruptData for a name that its keys contradict, and kNotFound naming the parts that are
-// missing.
+// Opens all parts of the model that contains `path`. Throws as MappedFile::open and join_parts do,
+// kCorruptData for a name that contradicts its keys, and kNotFound naming missing parts.
 JoinedParts open_parts(const std::filesystem::path& path);
 
-// Throws as parse_gguf does for each part, and kCorruptData for parts that are not those of one
-// model in order: other counts, numbers or architectures, a tensor in two of them, tensors missing.
+// Throws as parse_gguf does for each part. Throws kCorruptData unless they are the parts of one
+// model in order: equal counts and architectures, consecutive numbers, each tensor exactly once.
 JoinedParts join_parts(std::vector<Part> parts);
 
 }  // namespace saker::load::gguf

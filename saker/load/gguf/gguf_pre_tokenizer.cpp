@@ -52,7 +52,7 @@ constexpr std::array kLlama3 = {
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"sv,
 };
 
-// Llama 3's pattern, but words are merged as any others.
+// Llama 3's pattern, but words are merged as usual.
 constexpr std::array kDbrxNames = {"dbrx"sv, "smaug-bpe"sv, "chatglm-bpe"sv};
 constexpr std::array kGlm4Names = {"glm4"sv};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How byte-level vocabularies cut text into words before they merge: the names that GGUF files use
-// (`tokenizer.ggml.pre`), and the models' own patterns, as their tokenizer.json have them.
+// Patterns that split text into words before byte-level BPE merges them. They come from the models'
+// tokenizer.json, by the names in GGUF files (`tokenizer.ggml.pre`).
 
 #include <optional>
 #include <span>
@@ -12,13 +12,13 @@ namespace saker::load::gguf {
 
 struct PreTokenizer {
   std::span<const std::string_view> names;
-  // One after the other: what a pattern matches is a word, and so is what lies between.
+  // Applied in turn: each match of a pattern is a word, and so is the text between matches.
   std::span<const std::string_view> patterns;
-  bool ignore_merges = false;  // A word that is a token stays whole.
-  bool add_bos = false;        // Where the file doesn't say.
+  bool ignore_merges = false;  // A word that is a token is not split.
+  bool add_bos = false;        // The default if the file doesn't say.
 };
 
-// None for a name that we don't know.
+// Empty for an unknown name.
 std::optional<PreTokenizer> find_pre_tokenizer(std::string_view name);
 
 }  // namespace saker::load::gguf

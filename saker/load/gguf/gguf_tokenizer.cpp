@@ -25,13 +25,13 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// Pieces that are longer have no merges: no vocabulary has them, and their merges would be many.
+// Longer pieces get no merges: no vocabulary has them, and their merges would be many.
 constexpr std::size_t kMaxMergedBytes = 512;
-// Ways to make pieces, and their bytes together: vocabularies of 256 thousand pieces have half a
-// million of some eight bytes.
+// Limits of merges and of their total bytes. A vocabulary of 256,000 pieces has half a million
+// merges of about eight bytes.
 constexpr std::size_t kMaxMerges = std::size_t{1} << 21;
 constexpr std::size_t kMaxMergeBytes = std::size_t{1} << 26;
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // What pieces have for a space.
+constexpr std::string_view kSpace = "\xE2\x96\x81";  // Stands for a space in pieces.
 
 struct Merge {
   std::string_view left;
@@ -58,7 +58,7 @@ Json bpe_model(const Vocabulary& vocabulary, const std::vector<Merge>& merges) {
   return model;
 }
 
-// What is added around a text, if anything.
+// Adds tokens around a text, if any.
 Json post_processor(
     const Vocabulary& vocabulary, std::optional<std::size_t> first, std::optional<std::size_t> last
 ) {
@@ -95,13 +95,13 @@ Json post_processor(
   };
 }
 
-// One of the two kinds of vocabulary, with what is special about it.
+// One of the two kinds of vocabulary and its parts of tokenizer.json.
 struct Parts {
   Json normalizer;
   Json pre_tokenizer;
   Json decoder;
   Json model;
-  bool add_bos = false;  // Where the file doesn't say.
+  bool add_bos = false;  // The default if the file doesn't say.
 };
 
 std::vector<Merge> listed_merges(
@@ -168,7 +168,7 @@ bool starts_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
 }
 
-// All ways to make a piece of two; those of pieces with the highest scores first.
+// All ways to join two pieces to one; merges to the pieces with the highest scores come first.
 std::vector<Merge> scored_merges(const Header& header, const Vocabulary& vocabulary) {
   struct Scored {
     Merge merge;
@@ -252,7 +252,7 @@ Parts sentence_piece(const Header& header, const Vocabulary& vocabulary) {
   return parts;
 }
 
-// Templates by name, the plain one first.
+// Templates by name, the unnamed one first.
 Json chat_templates(const Header& header) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
   const auto plain = header.string(kKey);
@@ -301,8 +301,8 @@ Json tokenizer_config(
   };
   for (const auto& [name, key] : kNames) {
     const auto id = vocabulary.named(key);
-    // A named token is special to who reads this: files name "!" for padding. Null keeps the
-    // defaults of tokenizer classes out.
+    // Readers treat a named token as special, but files name "!" for padding. Null suppresses the
+    // defaults of tokenizer classes.
     const bool is_end = name == "bos_token" || name == "eos_token";
     const bool is_special = id && (is_end || vocabulary.kind(*id) != TokenKind::kNormal);
     config[std::string(name)] =

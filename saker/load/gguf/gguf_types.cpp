@@ -32,7 +32,7 @@ constexpr std::array<TypeFacts, 11> kTypes = {{
     {TensorType::kQ6K, "Q6_K", 256, 210},
 }};
 
-// Those that we don't read; empty: the number is not in use.
+// All types, also those that we don't read; empty: the number is not in use.
 constexpr std::array<std::string_view, 43> kNames = {
     "F32",   "F16",        "Q4_0",       "Q4_1",       "Q4_2",     "Q4_3",     "Q5_0",
     "Q5_1",  "Q8_0",       "Q8_1",       "Q2_K",       "Q3_K",     "Q4_K",     "Q5_K",
@@ -80,7 +80,7 @@ void add_fifth_bits(const std::byte* high, Group& group) {
   }
 }
 
-// One of the types with a scale for each 32 weights.
+// Reads one of the types with a scale per 32 weights.
 void read_simple(TensorType type, const std::byte* at, Group& group) {
   group.scale = half_at(at);
   switch (type) {
@@ -98,7 +98,7 @@ void read_simple(TensorType type, const std::byte* at, Group& group) {
       group.bias = half_at(at + 2);
       read_halves(at + 8, group);
       return add_fifth_bits(at + 4, group);
-    default:  // Q8_0, signed.
+    default:  // Signed Q8_0.
       group.bias = -128.0F * group.scale;
       for (std::size_t i = 0; i < kGroup; ++i) {
         group.codes[i] = static_cast<std::uint8_t>(byte_at(at + 2 + i) ^ 0x80U);
@@ -106,7 +106,7 @@ void read_simple(TensorType type, const std::byte* at, Group& group) {
   }
 }
 
-// The scale and the minimum of group `index`, 6 bits each, of the 12 bytes that hold 8 pairs.
+// The scale and the minimum of group `index`, 6 bits each; the 12 bytes hold 8 pairs.
 std::pair<unsigned, unsigned> scale_and_minimum(const std::byte* packed, std::size_t index) {
   if (index < 4) {
     return {byte_at(packed + index) & 63U, byte_at(packed + index + 4) & 63U};
@@ -117,8 +117,8 @@ std::pair<unsigned, unsigned> scale_and_minimum(const std::byte* packed, std::si
   return {scale, minimum};
 }
 
-// Group `index` of a block of Q4_K or Q5_K. A pair of groups shares 32 bytes: low halves, then high
-// ones.
+// Reads group `index` of a block of Q4_K or Q5_K. Two groups share 32 bytes: the first has the low
+// halves, the second the high ones.
 void read_k(TensorType type, const std::byte* block, std::size_t index, Group& group) {
   const bool five = type == TensorType::kQ5K;
   const auto [scale, minimum] = scale_and_minimum(block + 4, index);
@@ -136,7 +136,7 @@ void read_k(TensorType type, const std::byte* block, std::size_t index, Group& g
   }
 }
 
-// Calls body(group, number) for each 32 weights. REQUIRES: a type with an affine layout.
+// Calls body(group, number) for each 32 weights. REQUIRES: the type has an affine layout.
 template <typename Body>
 void for_groups(TensorType type, const std::byte* from, std::size_t count, Body&& body) {
   const TypeFacts& facts = facts_of(type);
@@ -153,7 +153,7 @@ void for_groups(TensorType type, const std::byte* from, std::size_t count, Body&
   }
 }
 
-// 32 codes as a stream of bits, the first one lowest.
+// Writes 32 codes as a stream of bits, the first one lowest.
 void write_codes(const Group& group, unsigned bits, std::byte* to) {
   std::uint64_t stream = 0;
   unsigned held = 0;
@@ -166,7 +166,7 @@ void write_codes(const Group& group, unsigned bits, std::byte* to) {
   }
 }
 
-// 16 scales of 16 weights each; codes of 6 bits in two places.
+// Reads 16 scales of 16 weights each, and codes of 6 bits in two places.
 void read_q6(const std::byte* block, float* to) {
   const std::byte* low = block;
   const std::byte* high = block + 128;

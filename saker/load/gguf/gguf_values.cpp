@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look-ups of Header. What they read was checked by parse_gguf, and nobody else can change it.
+// The look-ups of Header. parse_gguf has checked the values, and nobody else can change them.
 #include "saker/base/error.h"
 #include "saker/load/gguf/gguf_file.h"
 
@@ -41,14 +41,14 @@ std::string value_name(const Value& value) {
   return value.is_array ? fmt::format("an array of {}", name) : fmt::format("of type {}", name);
 }
 
-// A string is its length and its bytes.
+// A string is stored as its length and its bytes.
 std::string_view text_at(std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof(length));
   return {reinterpret_cast<const char*>(bytes.data() + sizeof(length)), length};
 }
 
-// Element `index` of numbers or truths.
+// Element `index` of numbers or booleans.
 double number_of(const Value& value, std::size_t index) {
   const auto read = [&]<typename T>(T number) {
     std::memcpy(&number, value.bytes.data() + index * sizeof(T), sizeof(T));
@@ -123,7 +123,7 @@ std::optional<std::int64_t> Header::integer(std::string_view key) const {
   if (value == nullptr) {
     return std::nullopt;
   }
-  // Doubles hold what files say of sizes and ids; larger numbers are nonsense.
+  // Doubles hold all sizes and ids of real files; larger numbers are invalid.
   constexpr double kLargest = 9007199254740992.0;
   if (!is_integer(value->type) || std::abs(number_of(*value, 0)) > kLargest) {
     fail(key, "an integer below 2^53");
@@ -143,7 +143,7 @@ std::optional<double> Header::number(std::string_view key) const {
   if (value->type != ValueType::kFloat32) {
     return number;
   }
-  // 1e-6 and not what float32 makes of it.
+  // Gives 1e-6, not its float32 approximation.
   const std::string text = fmt::format("{}", static_cast<float>(number));
   double shortest = number;
   std::from_chars(text.data(), text.data() + text.size(), shortest);

@@ -20,8 +20,8 @@
 namespace saker::load::gguf {
 namespace {
 
-// nlohmann's ordered objects look every key up when one is added; vocabularies are too large for
-// that. REQUIRES: keys differ.
+// An object that is built without look-ups. nlohmann's ordered objects search for each added key,
+// which is too slow for vocabularies. REQUIRES: keys differ.
 class FastObject {
  public:
   explicit FastObject(std::size_t size) { entries().reserve(size); }

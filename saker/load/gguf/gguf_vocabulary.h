@@ -15,7 +15,7 @@
 
 namespace saker::load::gguf {
 
-// What `tokenizer.ggml.token_type` says of a token, or its text where that is well known.
+// A token's kind, from `tokenizer.ggml.token_type` or from its text if that is well known.
 enum class TokenKind : std::uint8_t {
   kNormal = 1,
   kUnknown = 2,
@@ -25,7 +25,7 @@ enum class TokenKind : std::uint8_t {
   kByte = 6,
 };
 
-// Views into the file, which must outlive it.
+// Holds views into the file, which must outlive it.
 class Vocabulary {
  public:
   // Throws kCorruptData for tokens that are not UTF-8 and lists that don't fit together.
@@ -39,24 +39,24 @@ class Vocabulary {
 
   bool has(std::string_view token) const { return ids_.contains(token); }
 
-  // REQUIRES: the vocabulary has it.
+  // REQUIRES: the vocabulary has the token.
   std::int64_t id(std::string_view token) const { return ids_.find(token)->second; }
 
-  // Whether no earlier token has the same text: only such ones are reached from text.
+  // True if no earlier token has the same text; text is never encoded to other tokens.
   bool is_first(std::size_t id) const {
     return this->id(tokens_[id]) == static_cast<std::int64_t>(id);
   }
 
   std::size_t repeated() const { return tokens_.size() - ids_.size(); }
 
-  // What ends an answer: each once, the file's own first.
+  // Tokens that end an answer, each once, the file's own first.
   const std::vector<std::size_t>& endings() const { return endings_; }
 
-  // The token that "tokenizer.ggml.<key>" names, if its id has one. SentencePiece's first tokens
-  // are the unknown one, BOS and EOS where the file does not say.
+  // The token that "tokenizer.ggml.<key>" names, if its id exists. Without that key SentencePiece's
+  // first tokens are the unknown token, BOS and EOS.
   std::optional<std::size_t> named(std::string_view key) const;
 
-  // As tokenizer.json has them: ids by text, and what text is searched for before anything else.
+  // In tokenizer.json's form: ids by text, and the tokens that are matched before anything else.
   Json as_object() const;
   Json added_tokens() const;
 

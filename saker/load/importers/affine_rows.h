@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What makers of MLX's affine layout from other tools' integers have in common: the groups that
-// scales are for, where rows go, and the scales and biases of a row.
+// Shared code of importers that convert other tools' integers to MLX's affine layout: groups with
+// one scale, destinations of rows, a row's scales and biases.
 
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/importers/lazy_tensor.h"
@@ -20,23 +20,23 @@
 
 namespace saker::load::importers {
 
-// The groups of a module, and those of MLX that they are cut into.
+// The groups of a module, and the MLX groups that they are cut into.
 struct Groups {
-  std::size_t count = 0;   // Of the tool, of one row.
-  std::size_t repeat = 1;  // Groups of MLX in each.
-  int size = 0;            // MLX's.
+  std::size_t count = 0;   // The tool's groups per row.
+  std::size_t repeat = 1;  // MLX's groups in each of them.
+  int size = 0;            // Columns of an MLX group.
 };
 
-// Throws kCorruptData for groups that don't divide the columns, kUnsupported for sizes that no
-// group of MLX divides.
+// Throws kCorruptData if the groups don't divide the columns, kUnsupported for sizes that no MLX
+// group divides.
 Groups cut_groups(const ModuleParts& parts, std::int64_t columns, std::int64_t groups);
 
-// Weight of so many words a row, scales and biases; one row each.
+// Weight with `words` words per row, scales and biases.
 LazyTensor affine_outputs(
     const std::string& path, std::int64_t rows, std::int64_t words, std::int64_t groups, DType dtype
 );
 
-// Where rows [first, first + count) of a module go; each may be null.
+// Destinations of rows [first, first + count) of a module; each may be null.
 struct Places {
   std::byte* codes = nullptr;
   std::byte* scales = nullptr;
@@ -51,7 +51,8 @@ inline std::byte* row_at(std::byte* place, std::size_t row, std::size_t bytes) {
   return place != nullptr ? place + row * bytes : nullptr;
 }
 
-// Scales and biases of one row in MLX's groups. `scale` and `zero` take one of the tool's groups.
+// Scales and biases of one row in MLX's groups. `scale` and `zero` are values of one group of the
+// tool.
 class RowScales {
  public:
   RowScales(std::string path, const Groups& groups, DType dtype)

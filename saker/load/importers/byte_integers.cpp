@@ -20,9 +20,9 @@ namespace {
 constexpr int kByteBits = 8;
 constexpr std::byte kSign{0x80};
 constexpr int kTernaryBits = 2;
-constexpr std::size_t kTernaryPack = 4;  // Rows in a byte.
+constexpr std::size_t kTernaryPack = 4;  // Rows per byte.
 
-// Whole rows of int8.
+// Whole rows of int8 codes.
 struct ByteRows {
   Tensor codes;
   Tensor scales;
@@ -36,7 +36,7 @@ struct ByteRows {
     return is_one_scale ? 0 : row * groups + group;
   }
 
-  // From -128 to 127, as codes from 0 to 255.
+  // A zero from -128 to 127, for codes from 0 to 255.
   float zero(std::size_t row, std::size_t group) const {
     constexpr float kMiddle = 128.0F;
     return kMiddle + (zeros ? static_cast<float>(std::to_integer<std::int8_t>(zeros->data.get(
@@ -63,7 +63,7 @@ struct ByteRows {
   }
 };
 
-// Rows of two bits, four to a row of bytes.
+// Rows of 2-bit codes; a row of bytes holds four.
 struct TernaryRows {
   Tensor codes;
   float scale = 1.0F;
@@ -127,7 +127,7 @@ AffineModule from_int8(const ModuleParts& parts, const std::vector<DeclaredWeigh
   if (zeros != nullptr) {
     parts.at("weight_zero_point", {DType::kInt8}, scales.shape);
   } else if (all_asymmetric(declared)) {
-    parts.at("weight_zero_point");  // Refuses, naming it.
+    parts.at("weight_zero_point");  // Throws, naming it.
   }
   auto tensor = affine_outputs(
       parts.path(), rows, columns * kByteBits / 32, columns / groups.size, scales.dtype

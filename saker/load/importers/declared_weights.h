@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a tool's section of the configuration says of quantized weights. Tensors decide where they
-// can; this says what they leave open, and what has to be there.
+// The description of quantized weights in a tool's section of the configuration. Tensors decide if
+// they can; the section answers the rest, and says which tensors must exist.
 
 #include "saker/base/json.h"
 
@@ -19,7 +19,7 @@ struct BlockSize {
   std::int64_t columns = 128;
 };
 
-// Of one group of modules. Nothing where the section does not say it, or not as a usable number.
+// One group of modules. Members are empty if the section has no usable number for them.
 struct DeclaredWeights {
   std::optional<std::int64_t> bits;
   std::optional<std::int64_t> group_size;  // Above 0.
@@ -27,13 +27,14 @@ struct DeclaredWeights {
   std::optional<BlockSize> block;
 };
 
-// compressed-tensors' groups that are stored in `format`, in the section's order.
+// The groups of compressed-tensors that are stored in `format`, in the section's order.
 std::vector<DeclaredWeights> declared_groups(const Json& section, std::string_view format);
 
-// Whether there are some and all of them have zero points.
+// True if there are groups and all of them have zero points.
 bool all_asymmetric(const std::vector<DeclaredWeights>& groups);
 
-// A pair of sizes, each above 0; nothing for null. Throws kCorruptData, naming the key, for others.
+// A pair of sizes, each above 0; empty for null. Throws kCorruptData, naming the key, for anything
+// else.
 std::optional<BlockSize> read_block_size(const Json& object, std::string_view key);
 
 }  // namespace saker::load::importers

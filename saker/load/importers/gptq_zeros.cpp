@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::string_view kLeaf = ".qzeros";
 
-// Modules with stored zeros, by what the zeros are.
+// Counts of modules with stored zeros, by the kind of zeros.
 struct Counts {
   std::size_t all = 0;
-  std::size_t symmetric = 0;     // All of a module's are the middle, or all one less,
-  std::size_t contradicted = 0;  // and of those, so that the label would make another zero of them.
+  std::size_t symmetric = 0;     // All zeros of the module are the middle, or all one less.
+  std::size_t contradicted = 0;  // Symmetric ones for which the label gives another zero.
 };
 
 Counts count(const TensorMap& tensors, std::uint32_t labelled) {

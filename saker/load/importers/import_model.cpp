@@ -19,7 +19,7 @@
 namespace saker::load::importers {
 namespace {
 
-// Weights as people count them: codes hold several, and their scales and biases are none.
+// Weights as people count them: codes hold several; scales and biases don't count.
 std::int64_t parameters_of(const LazyTensor& tensor, const nn::QuantizationConfig& config) {
   const PlannedTensor& first = tensor.outputs.front();
   std::int64_t elements = 1;

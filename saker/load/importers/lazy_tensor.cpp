@@ -15,7 +15,7 @@
 namespace saker::load::importers {
 namespace {
 
-// Bytes of a slice, or one row where that is more.
+// Bytes of a slice, or one row if that is more.
 constexpr std::size_t kSliceBytes = std::size_t{1} << 20;
 
 // Rows [first, first + count) of one tensor.
@@ -27,7 +27,7 @@ struct Slice {
 
 struct Work {
   std::vector<Slice> slices;
-  std::vector<std::atomic<int>> left;  // Slices of each tensor.
+  std::vector<std::atomic<int>> left;  // Remaining slices of each tensor.
   std::int64_t bytes = 0;
 
   explicit Work(std::size_t tensors) : left(tensors) {}
@@ -56,8 +56,8 @@ Work cut(const ImportedModel& model) {
   return work;
 }
 
-// Calls body(slice) for all slices on all threads; the first exception stops the rest and is
-// thrown again.
+// Calls body(slice) for all slices on all threads. The first exception stops the rest and is
+// rethrown.
 template <typename Body>
 void run_slices(
     const ImportedModel& model,
@@ -65,7 +65,7 @@ void run_slices(
     Body&& body
 ) {
   Work work = cut(model);
-  std::mutex mutex;  // Guards what follows.
+  std::mutex mutex;  // Guards the variables below.
   std::int64_t done = 0;
   kernels::thread_pool().run(static_cast<int>(work.slices.size()), [&](int index) {
     const Slice& slice = work.slices[static_cast<std::size_t>(index)];
@@ -82,7 +82,7 @@ void run_slices(
   });
 }
 
-// Each tensor's first output among all.
+// The index of each tensor's first output among all outputs.
 std::vector<std::size_t> first_outputs(const ImportedModel& model) {
   std::vector<std::size_t> first;
   std::size_t next = 0;

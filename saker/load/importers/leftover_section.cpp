@@ -29,7 +29,7 @@ bool is_of_codes(const Tensor& tensor) {
   }
 }
 
-// The section in which a tool names itself: the configuration's, or the text model's.
+// The section in which a tool names itself, of the configuration or of its text model.
 Json* find_section(Json& config) {
   const auto section = config.find(kSection);
   if (section == config.end() || section->is_null()) {

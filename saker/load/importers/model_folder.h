@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A model's folder as conversions and loading take it: its configuration, and all tensors by name.
+// A model's folder for conversion and loading: its configuration, and all tensors by name.
 
 #include "saker/base/json.h"
 #include "saker/load/weight_files.h"
@@ -11,12 +11,12 @@
 namespace saker::load::importers {
 
 struct ModelFolder {
-  Json config;  // Without what another tool's quantization left behind.
+  Json config;  // Without another tool's leftover section.
   ModelTensors read;
 };
 
-// Reads no weights but their headers. Throws as read_json_file and read_model_tensors do, kNotFound
-// without a configuration or a tensor that the model surely needs.
+// Reads only the headers of weights. Throws as read_json_file and read_model_tensors do, and
+// kNotFound without a configuration or a tensor that the model surely needs.
 ModelFolder read_model_folder(const std::filesystem::path& dir);
 
 }  // namespace saker::load::importers

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSpace = " \t\r";
 constexpr std::string_view kTriple = "\"\"\"";
-// How a server of that name reads prompts and answers; here the chat template says.
+// Instructions for Ollama's server, about reading prompts and answers; here the chat template
+// decides.
 constexpr std::array<std::string_view, 3> kOfServers{"PARSER", "RENDERER", "REQUIRES"};
 constexpr std::array<std::string_view, 3> kRoles{"system", "user", "assistant"};
 
@@ -67,7 +68,7 @@ class Parser {
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   }
 
-  // The first word, and what is behind it.
+  // The first word, and the text behind it.
   static std::pair<std::string_view, std::string_view> split(std::string_view line) {
     const auto space = line.find_first_of(kSpace);
     return {
@@ -147,7 +148,7 @@ class Parser {
     result_.messages.push_back({std::string(role), text_value(content)});
   }
 
-  // A text that may begin with quotes, which then end it, maybe lines later.
+  // A text; if it begins with quotes it ends at the closing ones, maybe lines later.
   std::string text_value(std::string_view first) {
     const std::string_view quotes = first.starts_with(kTriple) ? kTriple
                                     : first.starts_with('"')   ? kTriple.substr(0, 1)

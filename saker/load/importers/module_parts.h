@@ -23,17 +23,17 @@ class ModuleParts {
 
   const std::string& path() const { return path_; }
 
-  // Null where there is none.
+  // Null if there is no such tensor.
   const Tensor* find(std::string_view leaf) const;
-  // Throws kCorruptData where there is none, naming it.
+  // Throws kCorruptData, naming the tensor, if it is missing.
   const Tensor& at(std::string_view leaf) const;
-  // The same of one of these dtypes, and of this shape; throws kCorruptData for others.
+  // As above; throws kCorruptData unless the tensor has one of these dtypes and this shape.
   const Tensor& at(
       std::string_view leaf,
       std::initializer_list<DType> dtypes,
       const std::vector<std::int64_t>& shape
   ) const;
-  // Two dimensions, both larger than 0.
+  // As above, for a tensor of two dimensions, both larger than 0.
   const Tensor& matrix(std::string_view leaf, std::initializer_list<DType> dtypes) const;
 
   // Throws kCorruptData about the tensor.
@@ -58,7 +58,7 @@ std::uint32_t word_at(const Tensor& tensor, std::size_t index);
 // Number `index` of a tensor of floats.
 float float_at(const Tensor& tensor, std::size_t index);
 
-// Gives the pages of all tensors back.
+// Frees the pages of all tensors.
 std::function<void()> release_all(std::vector<Tensor> tensors);
 
 }  // namespace saker::load::importers

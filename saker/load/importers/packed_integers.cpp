@@ -26,8 +26,8 @@ namespace saker::load::importers {
 namespace {
 
 constexpr std::size_t kUnit =
-    8;  // Rows that are made together: AutoAWQ's words hold a code of each.
-// Where AutoAWQ puts outputs 0 to 7 in a word.
+    8;  // Rows that are made together: AutoAWQ's words hold one code of each.
+// Shifts of outputs 0 to 7 in AutoAWQ's words.
 constexpr std::array<std::uint32_t, kUnit> kAwqShift = {0, 16, 4, 20, 8, 24, 12, 28};
 
 bool is_filled_with(const Tensor& words, std::uint32_t word) {
@@ -40,7 +40,7 @@ bool is_filled_with(const Tensor& words, std::uint32_t word) {
   return true;
 }
 
-// Inputs in the order of their groups, as act-order's are not.
+// Throws unless inputs are in the order of their groups; act-order's are not.
 void check_order(
     const ModuleParts& parts, std::string_view leaf, std::int64_t columns, std::int64_t groups
 ) {
@@ -49,7 +49,7 @@ void check_order(
   }
   const Tensor& order = parts.at(leaf, kWords, {columns});
   const std::int64_t size = columns / groups;
-  constexpr std::uint32_t kNone = ~std::uint32_t{0};  // -1 everywhere: as without.
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};  // -1 everywhere means none.
   if (word_at(order, 0) == kNone && is_filled_with(order, kNone)) {
     return;
   }
@@ -80,7 +80,7 @@ struct QweightRows {
 
   std::size_t pack() const { return 32 / bits; }
 
-  // MLX's words of rows [8 * unit, 8 * unit + 8).
+  // Writes MLX's words of rows [8 * unit, 8 * unit + 8).
   void put_codes(std::size_t unit, std::byte* to) const {
     const std::size_t words = columns / pack();
     for (std::size_t at = 0; at < words; ++at) {
@@ -151,7 +151,7 @@ struct PackedRows {
     return word_at(*zeros, row / pack * groups + group) >> shift & ((1U << bits) - 1);
   }
 
-  // Row `row` to row `at` of the places.
+  // Writes row `row` to row `at` of the places.
   void put(std::size_t row, std::size_t at, const Places& places) const {
     if (places.codes != nullptr) {
       std::memcpy(places.codes + at * row_bytes, codes.data.get() + row * row_bytes, row_bytes);
@@ -167,7 +167,7 @@ struct PackedRows {
   }
 };
 
-// The bits of a code, by how many words hold the zeros of all outputs in each group.
+// The bits of a code, from the number of words that hold the zeros of all outputs in a group.
 std::optional<std::int64_t> stored_bits(const ModuleParts& parts, const Tensor& scales) {
   const Tensor* zeros = parts.find("qzeros");
   if (zeros != nullptr && zeros->shape.size() == 2 && zeros->shape[0] == scales.shape[0]) {
@@ -192,7 +192,7 @@ std::optional<Tensor> copied(const Tensor* tensor) {
   return tensor != nullptr ? std::optional(*tensor) : std::nullopt;
 }
 
-// The size [N, K] that a file gives beside the codes.
+// Compares with the size [N, K] that a file gives beside the codes.
 void check_size(const ModuleParts& parts, std::int64_t rows, std::int64_t columns) {
   const Tensor* shape = parts.find("weight_shape");
   if (shape == nullptr) {
@@ -233,8 +233,8 @@ std::int64_t declared_bits(
   return *found;
 }
 
-// The columns for which the codes are as many as the file's size or, without it, the configuration
-// says.
+// The columns that explain the number of codes, by the file's size or, without it, by the
+// configuration.
 std::int64_t packed_columns(
     const ModuleParts& parts,
     const Tensor& codes,
@@ -253,7 +253,7 @@ std::int64_t packed_columns(
   return values->back();
 }
 
-// Zero points of whole rows: packed words, or bytes.
+// Checks zero points of whole rows: packed words, or bytes.
 void check_zeros(
     const ModuleParts& parts, std::int64_t outputs, std::int64_t groups, std::int64_t bits
 ) {
@@ -338,7 +338,7 @@ std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts) {
   if (!bits) {
     return std::nullopt;
   }
-  const std::uint32_t ones = 0xffffffffU / ((1U << *bits) - 1);  // 1 in each code of a word.
+  const std::uint32_t ones = 0xffffffffU / ((1U << *bits) - 1);  // A 1 in each code of a word.
   const std::uint32_t middle = 1U << (*bits - 1);
   for (const std::uint32_t offset : {0U, 1U}) {
     if (is_filled_with(*zeros, (middle - offset) * ones)) {
@@ -370,7 +370,7 @@ AffineModule from_weight_packed(
   if (zeros != nullptr) {
     check_zeros(parts, outputs, count, bits);
   } else if (all_asymmetric(declared)) {
-    parts.at("weight_zero_point");  // Refuses, naming it.
+    parts.at("weight_zero_point");  // Throws, naming it.
   }
   auto tensor =
       affine_outputs(parts.path(), outputs, codes.shape[1], columns / groups.size, scales.dtype);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear layers whose weights are integers packed into 32-bit words, w = (code - zero) * scale, as
-// MLX's affine layout: the same codes in its order, and biases -zero * scale, rounded to the dtype
-// of the scales as mlx-lm rounds them. A tool's groups may be multiples of MLX's: scales repeat.
+// Linear layers whose weights are integers packed into 32-bit words, w = (code - zero) * scale,
+// converted to MLX's affine layout. Codes are the same in MLX's order; biases are -zero * scale,
+// rounded to the scales' dtype as mlx-lm does. If a tool's group is a multiple of MLX's, its scale
+// repeats.
 //
 //   AutoAWQ    qweight [K, N/8]: a word holds inputs' row k of outputs 0 2 4 6 1 3 5 7;
 //              qzeros [K/G, N/8] alike, or none: zero 8; scales [K/G, N].
@@ -28,29 +29,29 @@
 
 namespace saker::load::importers {
 
-// What a GPTQ file adds to its zeros: 1, in the format's second version 0.
+// The number to add to stored zeros of a GPTQ file; 0 in the format's second version.
 inline constexpr std::uint32_t kGptqOffset = 1;
 
 struct AffineModule {
   LazyTensor tensor;  // Weight, scales, biases.
   kernels::WeightFormat format;
-  // The bits are only what the configuration says: a model of other columns must refuse them.
+  // The bits come from the configuration only: a model with other columns must refuse them.
   bool is_declared = false;
 };
 
-// What makes the middle (at 4 bits 8) of a module's stored zeros, where they are all the middle or
-// all one less: symmetric codes in either version of GPTQ's format. Nothing for others, and without
-// any.
+// The offset that makes a module's stored zeros the middle (8 at 4 bits), if all are the middle or
+// all one less. These are symmetric codes in either version of GPTQ's format. Empty for other zeros
+// and without any.
 std::optional<std::uint32_t> symmetric_offset(const ModuleParts& parts);
 
-// Throws kCorruptData for parts that are missing or don't fit each other, kUnsupported for inputs
-// out of order (act-order) and groups that MLX has not. The tensors' `make` throws kCorruptData for
-// scales that are no finite numbers.
-// `declared_bits`: those of GPTQ's codes where no zeros are stored.
+// Throws kCorruptData for parts that are missing or don't fit together, kUnsupported for inputs out
+// of order (act-order) and for groups that MLX doesn't have. The tensors' `make` throws
+// kCorruptData for scales that are not finite. `declared_bits` are those of GPTQ's codes if no
+// zeros are stored.
 AffineModule from_qweight(
     const ModuleParts& parts, std::uint32_t gptq_offset, std::int64_t declared_bits
 );
-// `groups`: what the configuration says of such modules.
+// `groups` is the configuration's description of such modules.
 AffineModule from_weight_packed(
     const ModuleParts& parts, const std::vector<DeclaredWeights>& groups
 );

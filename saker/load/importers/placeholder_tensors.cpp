@@ -13,7 +13,7 @@ PlaceholderTensors::PlaceholderTensors(const ImportedModel& model) {
     }
     for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {
       const PlannedTensor& output = tensor.outputs[i];
-      const auto data = std::make_shared<const std::byte>();  // One of a kind, as a name.
+      const auto data = std::make_shared<const std::byte>();  // A unique address serves as name.
       sources_.emplace(data.get(), Source{.tensor = &tensor, .output = i});
       tensors_.insert_or_assign(
           output.name,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tensors in place of those that are made from another program's file, so that a model's can be
-// named, stacked and planned before any of their bytes are there; and the way back to who makes
-// them.
+// Placeholders for tensors that will be converted from another program's file. A model's tensors
+// can be named, stacked and planned before any bytes exist; `find` leads back to the lazy tensor.
 
 #include "saker/base/tensor.h"
 #include "saker/load/importers/lazy_tensor.h"
@@ -17,11 +16,11 @@ namespace saker::load::importers {
 
 class PlaceholderTensors {
  public:
-  // REQUIRES: `model` outlives the object and what it gives.
+  // REQUIRES: `model` outlives the object and its results.
   explicit PlaceholderTensors(const ImportedModel& model);
 
-  // All tensors of the model: the file's own where nothing is made, else without bytes: `data`
-  // must not be read.
+  // All tensors of the model: the file's own if nothing is converted, else placeholders without
+  // bytes, whose `data` must not be read.
   const TensorMap& tensors() const { return tensors_; }
 
   struct Source {
@@ -29,7 +28,7 @@ class PlaceholderTensors {
     std::size_t output = 0;
   };
 
-  // Who makes it; none for tensors with bytes of their own.
+  // The lazy tensor behind a placeholder; empty for tensors with bytes of their own.
   std::optional<Source> find(const Tensor& tensor) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a configuration says of modules that were given codes of MLX's formats.
+// Describes modules with codes of MLX's formats in a configuration.
 
 #include "saker/base/json.h"
 #include "saker/kernels/weight_format.h"
@@ -12,9 +12,9 @@
 
 namespace saker::load::importers {
 
-// `quantization` and its copy `quantization_config`, as mlx-lm writes them: the format of most
-// modules for all, and the others by path, as well as those of `named`, so that they are not
-// inferred from shapes. Nothing for no modules.
+// Adds `quantization` and its copy `quantization_config`, as mlx-lm writes them. The most frequent
+// format is the default. Other modules, and those of `named`, are listed by path, so that their
+// formats are not inferred from shapes. Adds nothing if there are no modules.
 void add_quantization(
     Json& config,
     const std::map<std::string, kernels::WeightFormat>& formats,

@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 7> kFormats = {
     "nvfp4-pack-quantized",
     "pack-quantized",
 };
-// Parts that a module's weight takes with it, by the name of the weight.
+// Tensors that belong to a module's weight, by the weight's name.
 constexpr std::array<std::string_view, 3> kBesideQweight = {"g_idx", "qzeros", "scales"};
 constexpr std::array<std::string_view, 7> kBesideWeight = {
     "weight_g_idx",
@@ -80,7 +80,7 @@ struct Method {
   Json section;
 };
 
-// Of the section itself, or of the text model's.
+// The method of the configuration's section, or of its text model's.
 std::optional<Method> method_of(const Json& config) {
   if (!config.is_object() || config.contains("quantization")) {
     return std::nullopt;
@@ -95,13 +95,13 @@ std::optional<Method> method_of(const Json& config) {
       !contains(kMethods, method->get_ref<const std::string&>())) {
     return std::nullopt;
   }
-  // ModelOpt's own file has the settings one level deeper.
+  // ModelOpt's own file nests the settings one level deeper.
   const auto nested = section->find("quantization");
   const bool is_nested = nested != section->end() && nested->is_object();
   return Method{method->get<std::string>(), is_nested ? *nested : *section};
 }
 
-// The configuration, with what ModelOpt writes into a file of its own.
+// The configuration, with the section that ModelOpt writes into a separate file.
 Json read_config(const fs::path& folder) {
   constexpr const char* kOwnFile = "hf_quant_config.json";
   Json config = read_json_file(folder / "config.json");
@@ -158,7 +158,7 @@ void check_variant(const Method& method) {
   }
 }
 
-// What scales of fp8 may be for: what the section names, else the usual blocks.
+// Candidate blocks for the scales of fp8: the section's, else the usual ones.
 std::vector<BlockSize> block_sizes(const Json& section) {
   std::vector<BlockSize> sizes;
   if (const auto given = read_block_size(section, "weight_block_size")) {
@@ -172,7 +172,7 @@ std::vector<BlockSize> block_sizes(const Json& section) {
   return sizes.empty() ? std::vector{BlockSize{}} : sizes;
 }
 
-// MLX's own layout under another tool's configuration, as mlx-lm reads it.
+// MLX's own layout in another tool's configuration, as mlx-lm reads it.
 std::optional<kernels::WeightFormat> mlx_format(const Method& method) {
   using kernels::WeightKind;
   const std::string format =
@@ -191,7 +191,7 @@ std::optional<kernels::WeightFormat> mlx_format(const Method& method) {
              : std::nullopt;
 }
 
-// What conversions take for the dtype of all floats.
+// Removes the keys that conversions take for the dtype of all floats.
 void erase_dtype(Json& config) {
   config.erase("torch_dtype");
   if (const auto text = config.find("text_config"); text != config.end() && text->is_object()) {
@@ -278,7 +278,7 @@ class QuantizedModel {
       add_floats(from_modelopt_nvfp4(parts));
     } else if (leaf == "weight" && tensor.dtype == DType::kUInt8 && method_.name == "bitnet") {
       add_codes(path, from_bitnet(parts, ternary_scale()));
-      // Who converts the model would round scales to the dtype that the configuration has.
+      // A conversion would round scales to the dtype in the configuration.
       has_wide_scales_ = ternary_scale() == TernaryScale::kDivides;
     } else if (!is_beside(parts, leaf) && !contains(kUnused, leaf)) {
       plain_.emplace_back(name, &tensor);
@@ -295,13 +295,13 @@ class QuantizedModel {
             (parts.find("weight_packed") != nullptr || parts.find("weight") != nullptr));
   }
 
-  // Of zero points that the configuration promises there must be some; modules may have none.
+  // If the configuration promises zero points, some must exist; single modules may have none.
   void check_zeros(const ModuleParts& parts) const {
     const bool promised = method_.name == "awq" ? json_bool(method_.section, "zero_point", false)
                                                 : !json_bool(method_.section, "sym", true);
     const auto are_zeros = [](const auto& entry) { return entry.first.ends_with(".qzeros"); };
     if (promised && std::ranges::none_of(tensors_, are_zeros)) {
-      parts.at("qzeros");  // Refuses, naming it.
+      parts.at("qzeros");  // Throws, naming it.
     }
   }
 
@@ -320,7 +320,7 @@ class QuantizedModel {
     ++modules_;
   }
 
-  // Scales that are said to be powers of two, of E8M0, make it MLX's mxfp8.
+  // Declared scales of E8M0 (powers of two) make it MLX's mxfp8.
   void add_float8(const std::string& path, const ModuleParts& parts) {
     if (json_string(method_.section, "scale_fmt", "") == "ue8m0") {
       if (auto tensor = from_float8_powers(parts, blocks_)) {
@@ -347,7 +347,7 @@ class QuantizedModel {
     }
   }
 
-  // As it is, or in the dtype of the scales, which mlx-lm gives all floats of these models.
+  // Unchanged, or in the dtype of the scales, which mlx-lm gives all floats of these models.
   LazyTensor plain(const std::string& name, const Tensor& tensor) const {
     const DType dtype = dtype_ && is_float(tensor.dtype) ? *dtype_ : tensor.dtype;
     LazyTensor result;
@@ -387,7 +387,7 @@ class QuantizedModel {
   ImportedModel model_;
   std::vector<std::pair<std::string, const Tensor*>> plain_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
-  std::set<std::string> declared_;  // Of them, those that only the configuration tells.
+  std::set<std::string> declared_;  // Modules whose bits only the configuration tells.
   std::optional<DType> dtype_;
   bool has_wide_scales_ = false;
   std::size_t modules_ = 0;
@@ -400,7 +400,7 @@ struct Source {
   ModelTensors read;
 };
 
-// None for folders that name no method that we know, and for those with plain weights all the same.
+// Empty for folders without a method that we know, and for those with plain weights.
 std::optional<Source> open_source(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_regular_file(folder / "config.json", ignored)) {

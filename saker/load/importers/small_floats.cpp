@@ -36,7 +36,7 @@ std::uint8_t byte_at(const Tensor& tensor, std::size_t index) {
   return std::to_integer<std::uint8_t>(tensor.data.get()[index]);
 }
 
-// A matrix of bfloat16, row by row; `values(row, to)` gives the floats of one.
+// A matrix of bfloat16, made row by row; `values(row, to)` writes a row's floats.
 template <typename Values>
 LazyTensor bfloat16_rows(
     const ModuleParts& parts, std::int64_t rows, std::int64_t columns, const Values& values
@@ -58,7 +58,7 @@ LazyTensor bfloat16_rows(
   return tensor;
 }
 
-// Where the scale of a weight is: scale[row / rows * stride + column / columns].
+// The scale of a weight is scale[row / rows * stride + column / columns].
 struct ScalePlaces {
   std::size_t rows = 1;
   std::size_t columns = 1;
@@ -119,7 +119,7 @@ float scale_at(const Tensor& scale, std::size_t index) {
   return kernels::e8m0_value(byte_at(scale, index));
 }
 
-// As E8M0; nothing where it is no power of two.
+// The scale as E8M0; empty if it is no power of two.
 std::optional<std::byte> power_at(const Tensor& scale, std::size_t index) {
   if (scale.dtype == DType::kUInt8) {
     return scale.data.get()[index];
@@ -153,7 +153,7 @@ float positive(const ModuleParts& parts, std::string_view leaf, const Tensor& te
   return value;
 }
 
-// `whole` gives the scale of a group from its own, with `global` in it.
+// `whole` combines a group's own scale with `global`.
 template <typename Whole>
 LazyTensor nvfp4_rows(
     const ModuleParts& parts, std::string_view leaf, const Tensor& global, const Whole& whole

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Linear layers whose weights are floats of 8 or 4 bits. Those of 4 bits with a power of two for
-// each 32 are MLX's mxfp4 as they are, those of 8 bits whose scales are such its mxfp8; the others
-// become bfloat16, rounded once from float32.
+// Linear layers whose weights are floats of 8 or 4 bits. With a power of two as scale of each 32
+// weights, 4 bits are MLX's mxfp4 and 8 bits its mxfp8, unchanged. Others become bfloat16, rounded
+// once from float32.
 //
 //   fp8          weight [N, K] E4M3 with weight_scale_inv or weight_scale, which multiplies: one
 //                for the tensor, for each row [N] or [N, 1], or for each block [N/B, K/C], the last
@@ -29,11 +29,10 @@
 
 namespace saker::load::importers {
 
-// All throw kCorruptData for parts that are missing or don't fit each other. `blocks`: those that
-// scales may be for, of which the first that fits counts.
+// All throw kCorruptData for parts that are missing or don't fit each other. `blocks` are
+// candidates for the scales' blocks; the first that fits counts.
 LazyTensor from_float8(const ModuleParts& parts, const std::vector<BlockSize>& blocks);
-// Weight and scales of mxfp8: nothing where a scale is no power of two, or holds for fewer than 32
-// columns.
+// Weight and scales of mxfp8. Empty if a scale is no power of two or covers fewer than 32 columns.
 std::optional<LazyTensor> from_float8_powers(
     const ModuleParts& parts, const std::vector<BlockSize>& blocks
 );

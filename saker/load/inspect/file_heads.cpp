@@ -18,7 +18,7 @@
 namespace saker::load {
 namespace {
 
-// Most headers of safetensors are shorter, most of GGUF longer.
+// Most safetensors headers are shorter than this, most GGUF headers longer.
 constexpr std::uintmax_t kFirstSafetensors = std::uintmax_t{128} << 10;
 constexpr std::uintmax_t kFirstGguf = std::uintmax_t{1} << 20;
 

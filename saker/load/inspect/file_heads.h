@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of weights of which only the beginning is there: how much of it inspection needs, and such
-// files on a disk.
+// Weight files of which only the beginning is known: how much of it inspection needs, and writing
+// such files to disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace saker::load {
 
-// Bytes from the first one on that hold the header of a safetensors or GGUF file, told by its name,
-// of `file_bytes`, given those that are there. No more than these: they are enough. Throws
-// kCorruptData where they begin no such file.
+// Bytes that hold the header of a safetensors or GGUF file (told by `name`) of `file_bytes` bytes,
+// given its beginning. A result of at most `begin.size()` means that `begin` is enough. Throws
+// kCorruptData if no such file begins so.
 std::uintmax_t bytes_of_header(
     std::string_view name, std::span<const std::byte> begin, std::uintmax_t file_bytes
 );
 
-// A new file of that size that begins so, the rest a hole. Throws kCapacity where the file system
-// takes no such file.
+// Writes a new file of that size with this beginning; the rest is a hole. Throws kCapacity if the
+// file system refuses.
 void write_file_head(
     const std::filesystem::path& path, std::string_view begin, std::uintmax_t file_bytes
 );

@@ -75,8 +75,8 @@ Inspection inspect_adapter(const fs::path& path) {
   return result;
 }
 
-// Classes of the layers, as mlx-lm names them in the metadata: under "1." in files whose "2.0" is
-// empty, else under "2.".
+// Classes of the layers, by mlx-lm's names in the metadata. They are under "1." if "2.0" is empty,
+// else under "2.".
 std::vector<std::string> cache_classes(
     const std::map<std::string, std::string, std::less<>>& metadata
 ) {

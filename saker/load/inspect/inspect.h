@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a path holds and whether we can run it, from configurations and safetensors headers alone:
-// no weight is read, no array is made. Broken files throw as loading them would; a model that is
-// merely beyond us is described, with the reason.
+// Inspects a path: its content, and if we can run it. Uses configurations and safetensors headers
+// alone: no weight is read, no array is made. Broken files throw as loading them would. A valid
+// model that we can't run is described, with the reason.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class PathKind : std::uint8_t {
   kSafetensors,  // Any other safetensors file.
 };
 
-// "model", "adapter", "prompt cache", "safetensors": as people and JSON read it.
+// The kind for people and JSON: "model", "adapter", "prompt cache", "safetensors".
 std::string_view path_kind_name(PathKind kind);
 
 struct TensorSummary {
@@ -42,14 +42,14 @@ struct DTypeTotal {
 struct ModelSummary {
   std::string model_type;
   std::string architecture;  // architectures[0]; empty when the configuration has none.
-  std::int64_t layers = 0;   // 0 where the configuration doesn't say, here and below.
+  std::int64_t layers = 0;   // 0 if the configuration doesn't say, also below.
   std::int64_t hidden_size = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t vocab_size = 0;
   std::int64_t context_length = 0;
   std::string quantization;  // "4 bits, groups of 64, affine"; empty for float weights.
-  std::string sampling;      // What generation_config.json asks for: "temperature 0.6, top_k 20".
+  std::string sampling;      // From generation_config.json: "temperature 0.6, top_k 20".
   bool has_tokenizer = false;
   bool has_chat_template = false;
 };
@@ -61,13 +61,13 @@ struct AdapterSummary {
   double scale = 0;
 };
 
-// What the rows of a layer are kept in.
+// A layer's cache.
 struct CacheLayer {
   std::string kind;             // "QuantizedKVCache", as mlx-lm names it.
-  int bits = 0;                 // Of an element; 16: the rows as they are, float32 ones too.
-  std::optional<int> max_size;  // Rows that stay; none: all.
-  std::size_t token_bytes = 0;  // Of one row, keys and values.
-  std::size_t state_bytes = 0;  // Of a layer that keeps a state instead of rows.
+  int bits = 0;                 // Per element; 16: rows are not quantized, even if float32.
+  std::optional<int> max_size;  // Maximum rows; empty: unlimited.
+  std::size_t token_bytes = 0;  // Keys and values of one row.
+  std::size_t state_bytes = 0;  // For a layer with a state instead of rows.
 
   bool operator==(const CacheLayer&) const = default;
 };
@@ -75,11 +75,11 @@ struct CacheLayer {
 // Memory of one conversation, in bytes.
 struct MemoryNeed {
   std::size_t weight_bytes = 0;
-  std::int64_t tokens = 0;      // That the cache is counted for.
-  std::size_t token_bytes = 0;  // Of one of them, in all layers.
+  std::int64_t tokens = 0;      // Tokens that the cache is computed for.
+  std::size_t token_bytes = 0;  // One token in all layers.
   std::size_t cache_bytes = 0;
   std::size_t work_bytes = 0;    // The arrays of a pass, and the program.
-  std::size_t usable_bytes = 0;  // What the machine, or the container, has.
+  std::size_t usable_bytes = 0;  // Memory of the machine or container.
 
   std::size_t total() const { return weight_bytes + cache_bytes + work_bytes; }
 
@@ -90,30 +90,30 @@ struct Inspection {
   PathKind kind = PathKind::kSafetensors;
   std::filesystem::path path;
   std::vector<std::filesystem::path> files;  // Weights.
-  std::uintmax_t file_bytes = 0;             // Of those files.
-  // Weights as a person counts them: packed words count as the weights that they hold, scales and
+  std::uintmax_t file_bytes = 0;             // All weight files.
+  // Weights as people count them: packed words count as the weights that they hold; scales and
   // biases don't count.
   std::int64_t parameters = 0;
   std::map<std::string, DTypeTotal> dtypes;
   std::vector<TensorSummary> tensors;                        // By name.
-  std::map<std::string, std::string, std::less<>> metadata;  // Of a single file.
+  std::map<std::string, std::string, std::less<>> metadata;  // Only of a single file.
   std::optional<ModelSummary> model;
   std::optional<AdapterSummary> adapter;
-  std::vector<std::string> cache_layers;  // Class of each layer of a prompt cache.
-  std::vector<CacheLayer> caches;         // Of a model's layers, where they were asked for.
-  std::optional<MemoryNeed> memory;       // Of a model that runs.
+  std::vector<std::string> cache_layers;  // The class of each layer in a prompt cache.
+  std::vector<CacheLayer> caches;         // A model's layers, if asked for.
+  std::optional<MemoryNeed> memory;       // Set for a model that we can run.
   bool runnable = false;
-  std::string reason;  // Why it can't be run; empty when it can, or when running makes no sense.
+  std::string reason;  // Why it can't be run; empty if it can, or if running makes no sense.
   std::vector<std::string> warnings;
 };
 
-// Whether the weights are there. Where they are still to come, files have their sizes, headers and
-// holes, and whether the numbers are sound is not known yet.
+// Says if the weights are there. With kToCome files have their sizes and headers, but holes for
+// weights, whose values can't be judged yet.
 enum class Weights : std::uint8_t { kThere, kToCome };
 
-// Throws kNotFound where there is nothing, kInvalidArgument for what we don't know, kCorruptData
-// for broken files. With `kv_bits` (32, 16, 8 or 4) it also says what the caches of a model would
-// be, and throws kInvalidArgument for what is no model.
+// Throws kNotFound if nothing is there, kInvalidArgument for other kinds of files, kCorruptData for
+// broken ones. With `kv_bits` (32, 16, 8 or 4) the result includes a model's caches; it then throws
+// kInvalidArgument for anything but a model.
 Inspection inspect(
     const std::filesystem::path& path,
     std::optional<int> kv_bits = std::nullopt,

@@ -71,7 +71,7 @@ std::string describe_quantization(const nn::QuantizationConfig& quantization) {
   return text;
 }
 
-// What generate and run take from generation_config.json.
+// The settings that generate and run take from generation_config.json.
 std::string describe_sampling(const Json& config) {
   const auto samples = config.find("do_sample");
   std::string text = samples != config.end() && *samples == true ? "" : "greedy";
@@ -97,7 +97,7 @@ std::string describe_sampling(const Json& config) {
   return text;
 }
 
-// Damaged files count as none.
+// Damaged files name none.
 bool names_a_template(const text::ModelTexts& texts, std::string_view file) {
   Json config;
   try {
@@ -110,7 +110,7 @@ bool names_a_template(const text::ModelTexts& texts, std::string_view file) {
          (found->is_string() || found->is_structured());
 }
 
-// Where text::ChatTemplate looks.
+// Looks where text::ChatTemplate looks.
 bool has_chat_template(const text::ModelTexts& texts) {
   return texts.has("chat_template.jinja") || !text::additional_chat_templates(texts).empty() ||
          names_a_template(texts, "chat_template.json") ||
@@ -127,7 +127,7 @@ ModelSummary summarise_config(const Json& config) {
   const auto section = config.find("text_config");
   const Json& text = section != config.end() && section->is_object() ? *section : config;
   if (model.architecture.empty()) {
-    model.architecture = model.model_type;  // Of GGUF, and of configurations without the list.
+    model.architecture = model.model_type;  // For GGUF, and for configurations without the list.
   }
   model.layers = lenient_int(text, "num_hidden_layers");
   model.hidden_size = lenient_int(text, "hidden_size");
@@ -141,7 +141,7 @@ ModelSummary summarise_config(const Json& config) {
   return model;
 }
 
-// Remembers why loading would fail, the first reason only.
+// Records why loading would fail; only the first reason.
 template <typename Check>
 void check(Inspection& result, const Check& body) {
   try {
@@ -166,8 +166,8 @@ void check_runs_alone(const Json& config, std::span<const std::string> tensors) 
   );
 }
 
-// Weights in dtypes that nothing computes with; other tensors may be of any, as long as nothing
-// asks for them.
+// Refuses weights in dtypes without arithmetic. Other tensors may have any dtype, as long as
+// nothing needs them.
 void check_dtypes(const Headers& headers) {
   bool has_table = false;
   for (const auto& [name, entry] : headers) {
@@ -188,7 +188,7 @@ struct ModelHeaders {
   ModelTensors read;
 };
 
-// All tensors that loading takes; says why it would fail.
+// All tensors that loading takes; records why it would fail.
 ModelHeaders read_headers(const fs::path& path, const Json& config, Inspection& result) {
   ModelHeaders all;
   WeightFiles files;
@@ -220,14 +220,14 @@ ModelHeaders read_headers(const fs::path& path, const Json& config, Inspection& 
   return all;
 }
 
-// What the judgement goes by.
+// The input of the judgement.
 struct Evidence {
-  const Json& config;  // With a known model type, where there is a roster.
+  const Json& config;  // With a known model type if there is a roster.
   const Headers& headers;
   const std::optional<models::TensorRoster>& roster;
 };
 
-// Whether all tensors are there in their shapes, and the memory that they need.
+// Checks that all tensors exist in their shapes, and computes the memory that they need.
 void judge(Inspection& result, const Evidence& evidence, std::optional<int> kv_bits) {
   const auto& [config, headers, roster] = evidence;
   check(result, [&, &tensors = headers] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a model is and whether we can run it.
+// Describes a model and whether we can run it.
 
 #include "saker/load/inspect/inspect.h"
 
@@ -10,7 +10,7 @@
 
 namespace saker::load {
 
-// A folder with config.json; `kv_bits`: with the caches that they give. Throws as `inspect`.
+// A folder with config.json. With `kv_bits` the result includes the caches. Throws as `inspect`.
 Inspection inspect_model(
     const std::filesystem::path& path, std::optional<int> kv_bits, Weights weights
 );

@@ -181,7 +181,7 @@ Json memory_json(const MemoryNeed& need) {
   };
 }
 
-// How many tensors of an adapter there are, and where: one line instead of each by name.
+// The number of an adapter's tensors and their modules: one line instead of each name.
 void add_adapter_tensors(std::string& text, const Inspection& inspection) {
   std::map<std::string, int, std::less<>> modules;
   for (const TensorSummary& tensor : inspection.tensors) {
@@ -257,7 +257,7 @@ Json inspection_json(const Inspection& inspection) {
   const std::string& path = inspection.path.native();
   Json result = {
       {"kind", path_kind_name(inspection.kind)},
-      // JSON holds text, and a path may be any bytes.
+      // JSON holds text, but a path may have any bytes.
       {"path", find_invalid_utf8(path) ? quote(path, path.size()) : path},
       {"file_bytes", inspection.file_bytes},
       {"parameters", inspection.parameters},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An inspection as `saker inspect` prints it.
+// An inspection in the form that `saker inspect` prints.
 
 #include "saker/base/json.h"
 #include "saker/load/inspect/inspect.h"

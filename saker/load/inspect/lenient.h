@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fields of JSON objects that are shown where they make sense: a strange value, then 0 or nothing
-// here, is the loader's to refuse.
+// Fields of JSON objects, read for display: a strange value reads as 0 or empty here; the loader
+// refuses it.
 
 #include "saker/base/json.h"
 

@@ -15,10 +15,10 @@
 namespace saker::load {
 namespace {
 
-// Rows of one pass, and float arrays of the hidden size that are alive in it.
+// Tokens of a pass, and float arrays of the hidden size that are alive in it.
 constexpr std::size_t kPassRows = 512;
 constexpr std::size_t kArrays = 12;
-// The program itself, its threads and libraries.
+// The program itself with its threads and libraries.
 constexpr std::size_t kProgram = std::size_t{64} << 20;
 
 bool is_table(std::string_view tensor) {
@@ -30,7 +30,7 @@ bool is_table(std::string_view tensor) {
 }  // namespace
 
 std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits) {
-  // Rows are float32 where the token table is.
+  // Rows are float32 if the token table is.
   const bool exact = std::ranges::any_of(headers, [](const auto& tensor) {
     return is_table(tensor.first) && tensor.second.dtype == DType::kFloat32;
   });

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The memory that a model takes while it runs, from its configuration and tensor headers alone.
-// Sizes are in bytes.
+// A running model's memory, from its configuration and tensor headers alone. Sizes are in bytes.
 
 #include "saker/base/json.h"
 #include "saker/load/inspect/inspect.h"
@@ -13,12 +12,12 @@
 
 namespace saker::load {
 
-// What each layer keeps of a token. `config`: with a known `model_type`. Throws as
-// models::check_config.
+// The cache of each layer. REQUIRES: `config` has a known `model_type`. Throws as
+// models::check_config does.
 std::vector<CacheLayer> model_caches(const Json& config, const Headers& headers, int kv_bits);
 
-// Of one conversation: weights that layers take, the cache of kUsualTokens or the whole context
-// where that is shorter, and the arrays of a pass.
+// Memory of one conversation: the layers' weights, the arrays of a pass, and the cache of
+// kUsualTokens (or of the context if that is shorter).
 inline constexpr int kUsualTokens = 4096;
 MemoryNeed memory_need(
     const models::TensorRoster& roster,

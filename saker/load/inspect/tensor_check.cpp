@@ -23,7 +23,7 @@ using models::RosterModule;
 
 constexpr int kWordBits = 32;
 
-// Tensors by their name in the roster; several where experts are single.
+// Tensors by their name in the roster; several if experts are separate.
 using Named = std::map<std::string, std::vector<const SafetensorsEntry*>, std::less<>>;
 
 Named by_roster_name(const Headers& headers) {
@@ -46,7 +46,7 @@ Named by_roster_name(const Headers& headers) {
   );
 }
 
-// The sizes of one weight, without that of a stack.
+// The sizes of one weight, without the stack's.
 struct Sizes {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -76,7 +76,7 @@ class ModuleCheck {
   }
 
  private:
-  // Of a stack: one tensor for all experts, or one for each.
+  // A stack is one tensor for all experts, or one per expert.
   void check_count(const std::string& weight, const std::vector<const SafetensorsEntry*>& entries)
       const {
     if (module_.experts == 0 || entries.front()->shape.size() == 3) {
@@ -134,7 +134,7 @@ class ModuleCheck {
     );
   }
 
-  // Codes in words, with a scale for each group.
+  // Checks codes in words, with a scale per group.
   void check_packed(const SafetensorsEntry& entry, const Sizes& sizes) const {
     constexpr std::array<std::int64_t, 6> kWidths{2, 3, 4, 5, 6, 8};
     const std::int64_t bits = sizes.columns * kWordBits;
@@ -145,7 +145,7 @@ class ModuleCheck {
     }
     const auto scales = named_.find(name_ + ".scales");
     require_part(scales != named_.end(), "scales");
-    // Affine codes have biases; formats whose scales are bytes have none.
+    // Affine codes have biases; formats with scales in bytes have none.
     const bool is_affine = scales->second.front()->dtype != DType::kUInt8;
     require_part(!is_affine || named_.contains(name_ + ".biases"), "biases");
     for (const SafetensorsEntry* scale : scales->second) {

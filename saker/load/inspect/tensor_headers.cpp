@@ -12,7 +12,7 @@
 namespace saker::load {
 namespace {
 
-// Bits of the packed weight of a module; none when it is not quantized.
+// Bits of a module's packed weight; empty if it is not quantized.
 std::optional<int> packed_bits(
     const nn::QuantizationConfig& quantization, std::string_view module
 ) {
@@ -91,7 +91,7 @@ std::int64_t count_parameters(
       return std::string(view.substr(0, view.size() - suffix.size()));
     };
     if (view.ends_with(kScales) || view.ends_with(kBiases)) {
-      const std::string module = module_of(kScales);  // Both are of one length.
+      const std::string module = module_of(kScales);  // Both suffixes have one length.
       if (headers.contains(module + ".weight") && headers.contains(module + ".scales")) {
         continue;
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tensors of what is inspected, by name, from the headers of its files.
+// The tensors of an inspected path, by name, from the headers of its files.
 
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/inspect/inspect.h"
@@ -20,21 +20,21 @@ namespace saker::load {
 
 using Headers = std::map<std::string, SafetensorsEntry, std::less<>>;
 
-// Those of one file, which the result then lists with its size and metadata. Throws as
-// read_safetensors_header.
+// Adds the tensors of one file, which the result then lists with its size and metadata. Throws as
+// read_safetensors_header does.
 void add_file(Inspection& result, Headers& headers, const std::filesystem::path& path);
 
-// The same of NumPy's archive, which has to be read whole. Throws as read_npz.
+// As above, for NumPy's archive, which has to be read whole. Throws as read_npz does.
 void add_npz(Inspection& result, Headers& headers, const std::filesystem::path& path);
 
-// Fills in what the result says of all of them.
+// Fills in the result's totals over all tensors.
 void add_totals(Inspection& result, const Headers& headers);
 
-// Those that are made when the model is loaded.
+// Headers of lazy tensors, which are made when the model is loaded.
 Headers lazy_headers(const importers::ImportedModel& model);
 
-// Weights as a person counts them, see Inspection::parameters. Of codes by the inputs that `roster`
-// knows, where there is one, else by the width that the configuration says.
+// Weights as people count them, see Inspection::parameters. Codes are counted by the inputs in
+// `roster` if there is one, else by the width in the configuration.
 std::int64_t count_parameters(
     const Headers& headers,
     const nn::QuantizationConfig& quantization,
