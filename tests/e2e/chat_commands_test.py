@@ -57,7 +57,7 @@ class Commands(Chat):
         terminal = self.started()
         for command in ("/?", "/help", "/help "):
             shown = terminal.ask(command, until="says more")
-            for name in ("/set", "/system", "/think", "/model", "/show", "/stats", "/undo", "/regen", "/compact", "/clear", "/save", "/load", "/bye"):
+            for name in ("/set", "/system", "/think", "/model", "/show", "/stats", "/undo", "/regen", "/compact", "/clear", "/save", "/load", "/bye", "Alt-Enter"):
                 self.assertIn(name, shown)
             terminal.prompt()
 
@@ -342,6 +342,18 @@ class Screen(Chat):
             terminal.prompt()
         asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
         self.assertEqual(asked, [meant for _, meant in texts])
+
+    def test_alt_enter_begins_another_line(self):
+        terminal = self.started("--max-tokens", "4")
+        texts = (("one\x1b\rtwo", "one\ntwo"), ("one\x1b\r\x1b\r  two", "one\n\n  two"), ("one\x1b\ntwo", "one\ntwo"))
+        for typed, _ in texts:
+            terminal.ask(typed, until="[cut")
+            terminal.prompt()
+        terminal.ask("one\ntwo", until="[cut")  # A line feed alone is Enter, for programs that type.
+        terminal.expect("[cut")
+        terminal.prompt()
+        asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
+        self.assertEqual(asked, [meant for _, meant in texts] + ["one", "two"])
 
     def test_a_paste_without_brackets_loses_nothing(self):
         terminal = self.started("--max-tokens", "2")
