@@ -140,6 +140,19 @@ std::string_view group_of(std::string_view field) {
 }
 
 // Adds the option with `parse`, which makes its value of its text.
+struct FieldWords {
+  std::string_view name;
+  const char* type;
+};
+
+// Values that help and completion list, of fields whose kind does not.
+constexpr FieldWords kWords[] = {
+    {"kv_bits", "4|8|16|32"},
+    {"speculate", "none|prompt-lookup|draft|mtp|dflash"},
+    {"acceptance", "coupled|rejection"},
+    {"adapter", "DIR"},
+};
+
 CLI::Option* add_parsed(
     CLI::App& command,
     const RequestField& field,
@@ -200,6 +213,10 @@ void RequestArgs::add_to(CLI::App& command) {
     }
     option->group(std::string(group_of(field.name)));
   }
+    if (const auto* const words = std::ranges::find(kWords, field.name, &FieldWords::name);
+        words != std::end(kWords)) {
+      option->type_name(words->type);
+    }
 }
 
 void RequestArgs::check() const {

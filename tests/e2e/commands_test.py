@@ -5,12 +5,10 @@ import fcntl
 import json
 import math
 import os
-import pathlib
-import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from saker import DEMO, PROGRAM, ROOT, SakerTest, run
+from saker import DEMO, ROOT, SakerTest, run
 
 COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect", "cache"]
 
@@ -96,25 +94,6 @@ class Defaults(SakerTest):
         with config.open("wb") as file:
             file.truncate(1 << 30)  # Without a byte on the disk.
         self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="larger than the 1048576 bytes")
-
-
-class Completion(SakerTest):
-    def complete(self, *words):
-        script = self.folder / "saker.bash"
-        script.write_bytes(self.ok("completion", "bash"))
-        quoted = " ".join(f"'{word}'" for word in words)
-        lines = f"source {script}; COMP_WORDS=(saker {quoted}); COMP_CWORD={len(words)}; _saker; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
-        done = subprocess.run(["bash", "-c", lines], capture_output=True, timeout=60, check=True,
-                              env={**os.environ, "PATH": path, "HF_HUB_CACHE": str(self.folder), "SAKER_MODELS": str(self.folder)})
-        return done.stdout.decode().split()
-
-    def test_bash(self):
-        self.assertEqual(self.complete("gen"), ["generate"])
-        self.assertEqual(self.complete("cache", ""), ["save", "info", "convert"])
-        self.assertEqual(self.complete("run", "--max-t"), ["--max-tokens"])
-        self.assertEqual(self.complete("run", "--device", "g"), ["gpu"])
-        self.assertEqual(self.complete("run", "model", ""), [])
 
 
 class Bench(SakerTest):

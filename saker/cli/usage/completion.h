@@ -17,9 +17,14 @@ struct Candidate {
   std::string help;  // One line; may be empty.
 };
 
+struct Completions {
+  std::vector<Candidate> words;
+  bool files = false;  // Names of files and folders fit, too.
+};
+
 // What the last of `words`, which may be empty, can become; `words` are without the program's
-// name. None: a file, or anything. `models`: names of models that are here.
-std::vector<Candidate> candidates(
+// name. `models`: names of models that are here.
+Completions completions(
     const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
 );
 
