@@ -226,6 +226,20 @@ class Score(SakerTest):
         self.assertEqual([g.get("id") for g in got], [1, None, 3, None])
         self.assertEqual([g["error"]["line"] if "error" in g else None for g in got], [None, 3, 4, None])
         self.assertIn("r.jsonl:3", got[1]["error"]["message"])
+    def test_a_file_without_records_is_said(self):
+        for text in ("", "\n \t\n\r\n"):
+            path = self.write("empty.jsonl", text)
+            for command in ("generate", "score"):
+                with self.subTest((command, text)):
+                    done = run(command, DEMO, "-f", path)
+                    self.assertEqual((done.returncode, done.stdout), (0, b""))
+                    said = done.stderr.decode()
+                    self.assertEqual(said.count("\n"), 1)
+                    self.assertRegex(said, f"^warning: {path}: holds no record")
+        one = self.write("one.jsonl", '\n{"tokens": [5, 6]}\n')
+        for command in (("generate", "--max-tokens", "1"), ("score",)):
+            self.assertEqual(run(*command, DEMO, "-f", one).stderr, b"")
+
 
     def test_a_batch_gives_the_bits_of_single_records(self):
         lines = [{"id": i, "text": "Saker is a runtime. " * (i % 3 + 1) + str(i)} for i in range(20)]
