@@ -16,7 +16,8 @@ namespace saker::cli {
 
 enum class Consent : std::uint8_t {
   kGiven,
-  kAsk,  // On the terminal, once the size is known.
+  kAsk,         // On the terminal, once the size is known.
+  kAskOfModel,  // The same, saying whether it runs here and fits, where that is known soon.
 };
 
 // Pulls with bars on stderr. Throws as hub::pull does, and kCancelled where the answer is no.
