@@ -20,6 +20,12 @@ class Help(SakerTest):
             self.assertIn(command, text)
             self.assertIn("Usage", self.ok(command, "--help").decode())
 
+    def test_help_on_what_is_no_command(self):
+        for typed in (("help", "runn"), ("runn", "--help"), ("cache", "inform", "--help")):
+            wrong = typed[0] if typed[0] == "runn" else typed[1]
+            self.fails(*typed, says=f"error: '{wrong}' is no command", code=2)
+        self.assertIn("Usage: saker run", self.ok("help", "run").decode())
+
     def test_version(self):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
 
