@@ -142,6 +142,32 @@ class Commands(Chat):
         terminal.ask("/set verbose")
         self.assertIn("tokens/s", terminal.ask(FOX))
 
+    def test_wrong_settings_are_called_as_they_were_typed(self):
+        terminal = self.started()
+        for typed, says in (
+            ("top_p 2", "error: /set top_p: got 2, expected a number from 0 to 1"), ("temperature hot", "error: /set temperature: got string 'hot', expected"),
+            ("parameter num_predict 0", "error: /set parameter num_predict: got 0, expected 1 or more"), ("top-k 1.5", "error: /set top-k: got 1.5, expected an integer"),
+            ("seed -1", "error: /set seed: got -1, expected"), ("repeat_penalty 1000", "error: /set repeat_penalty: got 1000, expected"),
+            ("ignore_eos maybe", "error: /set ignore_eos: got string 'maybe', expected true or false"), ("top_k 99999999999", "error: /set top_k: got 99999999999, which is"),
+            ('logit_bias {"x":1}', "error: /set logit_bias: got x: 1, expected"), ("kwargs 5", "error: /set kwargs: got 5, expected an object"),
+            ("think perhaps", "error: /set think: got 'perhaps', expected"), ("kv_bits 3", "error: /set kv_bits: got 3, expected"),
+            ("max_kv_size -1", "error: /set max_kv_size: got -1, expected"), ("speculate wildly", "error: /set speculate: got"), ("stop", "error: /set stop: the value is missing"),
+            ("prompt x", "error: /set prompt: there is no such setting"), ("adapter x", "error: /set adapter: there is no such setting"),
+            ("num_ctx 5", "error: /set num_ctx: there is no such setting"), ("top_kk 1", "did you mean top_k?"), ("nonsense default", "no such setting"),
+        ):
+            seen = terminal.ask("/set " + typed)
+            self.assertIn(says, seen)
+            self.assertNotIn("PARAMETER", seen)
+        terminal.ask("/set num_predict 3")
+        terminal.ask("/set num_predict default")
+        self.assertNotIn("[cut", terminal.ask(FOX))
+
+    def test_errors_are_wrapped_at_words(self):
+        terminal = self.started(columns=30)
+        seen = terminal.ask("/set top_p 2")
+        self.assertEqual(seen.replace("\n", " "), "error: /set top_p: got 2, expected a number from 0 to 1 ")
+        self.assertLessEqual(max(map(len, seen.split("\n"))), 30)
+
     def test_system_messages(self):
         terminal = self.started()
         self.assertIn("no system message", terminal.ask("/system"))

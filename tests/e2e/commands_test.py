@@ -38,6 +38,9 @@ class Help(SakerTest):
         self.fails("generate", "-p", "a", "--temp", "warm", says="--temp", code=2)
         self.fails("generate", "-p", "a", "--threads", "0", says="--threads", code=2)
         self.fails("dance", says="", code=2)
+        for flag, wrong in (("--kv-bits", "3"), ("--max-kv-size", "-1"), ("--draft-depth", "100"), ("--logprobs", "-2")):
+            self.fails("generate", "-p", "a", flag, wrong, says=f"error: {flag}: got {wrong}, expected", code=2)
+        self.fails("run", "-p", "a", "--verbose", says="/set verbose", code=2)
 
 
 class Forms(SakerTest):
@@ -223,15 +226,6 @@ class Score(SakerTest):
         alone = self.json("score", DEMO, "--tokens", "5,6,7", "--json")
         self.assertEqual(got[1]["views"], alone["views"])
 
-    def test_a_broken_record_stops_no_other(self):
-        path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6, 7]}\n\n{"id": 2, "tok\n{"id": 3, "text": 7}\n{"tokens": [5, 6]}\n')
-        done = run("score", DEMO, "-f", path)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("2 records failed", done.stderr.decode())
-        got = [json.loads(line) for line in done.stdout.splitlines()]
-        self.assertEqual([g.get("id") for g in got], [1, None, 3, None])
-        self.assertEqual([g["error"]["line"] if "error" in g else None for g in got], [None, 3, 4, None])
-        self.assertIn("r.jsonl:3", got[1]["error"]["message"])
     def test_a_file_without_records_is_said(self):
         for text in ("", "\n \t\n\r\n"):
             path = self.write("empty.jsonl", text)
@@ -246,6 +240,15 @@ class Score(SakerTest):
         for command in (("generate", "--max-tokens", "1"), ("score",)):
             self.assertEqual(run(*command, DEMO, "-f", one).stderr, b"")
 
+    def test_a_broken_record_stops_no_other(self):
+        path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6, 7]}\n\n{"id": 2, "tok\n{"id": 3, "text": 7}\n{"tokens": [5, 6]}\n')
+        done = run("score", DEMO, "-f", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("2 records failed", done.stderr.decode())
+        got = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([g.get("id") for g in got], [1, None, 3, None])
+        self.assertEqual([g["error"]["line"] if "error" in g else None for g in got], [None, 3, 4, None])
+        self.assertIn("r.jsonl:3", got[1]["error"]["message"])
 
     def test_a_batch_gives_the_bits_of_single_records(self):
         lines = [{"id": i, "text": "Saker is a runtime. " * (i % 3 + 1) + str(i)} for i in range(20)]
