@@ -9,7 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{Cmd, CompletionType, Config, Context, Editor, Helper, KeyCode, KeyEvent, Modifiers};
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
@@ -28,6 +28,11 @@ pub enum SakerRsLine {
 }
 
 const MAX_HISTORY: usize = 1000;
+
+/// Alt-Enter, which begins another line. The second is what it becomes when it is typed ahead: the terminal makes a line feed
+/// of each return then. So a line feed alone is Enter, and Ctrl-J cannot be told from it.
+const ALT_ENTER: [KeyEvent; 2] =
+    [KeyEvent(KeyCode::Enter, Modifiers::ALT), KeyEvent(KeyCode::Char('J'), Modifiers::CTRL_ALT)];
 
 /// The chat's knowledge in the editor: its commands, and which lines continue.
 #[derive(Default)]
@@ -92,6 +97,9 @@ pub unsafe extern "C" fn saker_rs_editor_new(
         let config = config.max_history_size(MAX_HISTORY).map_err(|e| e.to_string())?.build();
         let mut editor = Editor::with_config(config).map_err(|e| e.to_string())?;
         editor.set_helper(Some(ChatHelper::default()));
+        for key in ALT_ENTER {
+            editor.bind_sequence(key, Cmd::Newline);
+        }
         if let Some(path) = history {
             // A missing or unreadable history is an empty one.
             let _ = editor.load_history(path);

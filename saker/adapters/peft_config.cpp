@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/peft_config.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
@@ -49,10 +50,7 @@ void check_init(const Json& config) {
   if (found == config.end() || !found->is_string()) {
     return;
   }
-  auto name = found->get<std::string>();
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string name = ascii_lower(found->get_ref<const std::string&>());
   require(
       std::ranges::find(kKnownInits, name) != kKnownInits.end(),
       ErrorCode::kUnsupported,

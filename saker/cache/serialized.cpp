@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cache/serialized.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 
@@ -95,10 +96,7 @@ std::int64_t meta_integer(std::string_view text, std::string_view what) {
 }
 
 bool meta_bool(std::string_view text, std::string_view what) {
-  std::string lower(text.substr(0, 6));
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string lower = ascii_lower(text.substr(0, 6));
   require(
       lower == "true" || lower == "false",
       ErrorCode::kCorruptData,

@@ -97,7 +97,9 @@ int explain(
     const std::vector<TakenDefault>& defaults,
     const CLI::ParseError& error
 ) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+  const bool is_help_of_nothing =
+      error.get_name() == "CallForHelp" && !line.unknown_command.empty();
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) && !is_help_of_nothing) {
     std::ostringstream asked;
     app.exit(error, asked, asked);
     print(asked.str());

@@ -70,6 +70,7 @@ class RecordsRunner {
       failures += oldest->failed ? 1 : 0;
       print(dump_line(*oldest->answer));
     }
+    lines_.warn_if_empty();
     require(
         failures == 0,
         ErrorCode::kInvalidArgument,

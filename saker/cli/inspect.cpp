@@ -94,7 +94,7 @@ void add_inspect(CLI::App& app, Action& action) {
           "Also the cache of each layer, in so many bits an element: 4, 8, 16 or 32"
       )
       ->check(one_of({"32", "16", "8", "4"}))
-      ->type_name("INT");
+      ->type_name("4|8|16|32");
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_inspect(*args); }; });
 }

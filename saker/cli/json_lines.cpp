@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,10 +111,17 @@ std::optional<std::string> JsonLines::take_line() {
 std::optional<std::string> JsonLines::next() {
   while (auto line = take_line()) {
     if (!is_blank(*line)) {
+      is_empty_ = false;
       return line;
     }
   }
   return std::nullopt;
+}
+
+void JsonLines::warn_if_empty() const {
+  if (is_empty_) {
+    spdlog::warn("{}: holds no record, expected one JSON object a line", path_.string());
+  }
 }
 
 std::string JsonLines::where() const {

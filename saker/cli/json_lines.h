@@ -34,6 +34,9 @@ class JsonLines {
 
   int line() const { return line_; }
 
+  // A warning where the file has ended without a record.
+  void warn_if_empty() const;
+
   // Bytes of the lines so far.
   std::uint64_t position() const { return position_; }
 
@@ -48,6 +51,7 @@ class JsonLines {
   std::unique_ptr<char[]> buffer_;
   std::string_view rest_;  // Unread part of the buffer.
   int line_ = 0;
+  bool is_empty_ = true;  // No record so far.
   std::uint64_t position_ = 0;
 };
 

@@ -92,7 +92,7 @@ void add_kv_bits(CLI::App& command, int& bits) {
           "Bits of each element that the cache keeps of a token: 4, 8, 16, or 32 for float32 [16]"
       )
       ->check(one_of({"32", "16", "8", "4"}))
-      ->type_name("INT")
+      ->type_name("4|8|16|32")
       ->group("Cache");
 }
 

@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -139,7 +140,24 @@ std::string_view group_of(std::string_view field) {
   return "More sampling";
 }
 
+<<<<<<< HEAD
 // Adds the option; `parse` converts its text to its value.
+=======
+struct FieldWords {
+  std::string_view name;
+  const char* type;
+};
+
+// Values that help and completion list, of fields whose kind does not.
+constexpr FieldWords kWords[] = {
+    {"kv_bits", "4|8|16|32"},
+    {"speculate", "none|prompt-lookup|draft|mtp|dflash"},
+    {"acceptance", "coupled|rejection"},
+    {"adapter", "DIR"},
+};
+
+// Adds the option with `parse`, which makes its value of its text.
+>>>>>>> small
 CLI::Option* add_parsed(
     CLI::App& command,
     const RequestField& field,
@@ -199,15 +217,18 @@ void RequestArgs::add_to(CLI::App& command) {
         break;
     }
     option->group(std::string(group_of(field.name)));
+    if (const auto* const words = std::ranges::find(kWords, field.name, &FieldWords::name);
+        words != std::end(kWords)) {
+      option->type_name(words->type);
+    }
   }
 }
 
 void RequestArgs::check() const {
-  constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
   engine::GenerateRequest request;
   try {
     apply_given(request);
-    sample::check_options(request.sampling, kAnyVocabulary);
+    check_request(request);
   } catch (const Error& error) {
     std::string message = error.what();  // Begins with the field's name.
     const std::size_t end = std::min(message.find_first_of(": ="), message.size());
@@ -255,6 +276,24 @@ void RequestArgs::apply(const ModelDefaults& defaults, engine::GenerateRequest& 
   request.sampling.seed = (std::uint64_t{device()} << 32) | device();
   defaults.apply(request);
   apply_given(request);
+}
+
+void check_request(const engine::GenerateRequest& request) {
+  constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
+  constexpr std::array kBits{4, 8, 16, 32};
+  sample::check_options(request.sampling, kAnyVocabulary);
+  require(
+      std::ranges::find(kBits, request.kv_bits) != kBits.end(),
+      ErrorCode::kInvalidArgument,
+      "kv_bits: got {}, expected 32, 16, 8 or 4",
+      request.kv_bits
+  );
+  require(
+      request.max_kv_size >= 0,
+      ErrorCode::kInvalidArgument,
+      "max_kv_size: got {}, expected 0 or more",
+      request.max_kv_size
+  );
 }
 
 }  // namespace saker::cli

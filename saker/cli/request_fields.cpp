@@ -32,7 +32,9 @@ int as_int(const Json& value, std::string_view name) {
     const auto number = value.get<std::int64_t>();
     fits = number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max();
   }
-  require(fits, ErrorCode::kInvalidArgument, "{} = {} is out of range", name, value.dump());
+  require(
+      fits, ErrorCode::kInvalidArgument, "{}: got {}, which is out of range", name, value.dump()
+  );
   return static_cast<int>(value.get<std::int64_t>());
 }
 
@@ -82,7 +84,7 @@ void set_seed(GenerateRequest& request, const Json& value) {
   require(
       value.is_number_unsigned() || value.get<std::int64_t>() >= 0,
       ErrorCode::kInvalidArgument,
-      "seed = {}, expected an integer of at least 0",
+      "seed: got {}, expected an integer of at least 0",
       value.dump()
   );
   request.sampling.seed = value.get<std::uint64_t>();
@@ -153,14 +155,21 @@ void set_thinking(GenerateRequest& request, const Json& value) {
   request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
+<<<<<<< HEAD
 // The default is "auto".
+=======
+// "auto" is the default.
+constexpr int kMaxDraftDepth = 64;
+
+>>>>>>> small
 void set_draft_depth(GenerateRequest& request, const Json& value) {
   request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
   require(
-      value.is_string() || request.draft_depth >= 0,
+      value.is_string() || (request.draft_depth >= 0 && request.draft_depth <= kMaxDraftDepth),
       ErrorCode::kInvalidArgument,
-      "draft_depth: got {}, expected auto or 0 to 64",
-      value.dump()
+      "draft_depth: got {}, expected auto or 0 to {}",
+      value.dump(),
+      kMaxDraftDepth
   );
 }
 
@@ -351,6 +360,14 @@ bool has_kind(const Json& value, Kind kind) {
   return false;
 }
 
+std::string describe_value(const Json& value, Kind kind) {
+  if (value.is_string() && kind != Kind::kSwitch) {
+    return "string " + describe_json(value);
+  }
+  const bool is_shown = value.is_number() || kind == Kind::kSwitch;
+  return is_shown ? describe_json(value) : value.type_name();
+}
+
 std::string_view kind_name(Kind kind) {
   constexpr std::array<std::string_view, 8> kNames = {
       "an integer",
@@ -438,8 +455,7 @@ void apply_record(const Json& record, GenerateRequest& request) {
         ErrorCode::kInvalidArgument,
         "{}: got {}, expected {}",
         key,
-        value.is_number() || field->kind == Kind::kSwitch ? describe_json(value)
-                                                          : value.type_name(),
+        describe_value(value, field->kind),
         kind_name(field->kind)
     );
     const auto other = record.find(std::string(field->name));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/environment.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 
@@ -93,10 +94,8 @@ std::string checked_token(std::string_view text, std::string_view source) {
   return std::string(token);
 }
 
-bool is_yes(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+bool is_yes(std::string_view word) {
+  const std::string text = ascii_lower(word);
   return text == "1" || text == "true" || text == "yes" || text == "on";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/gguf_choice.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
@@ -44,14 +45,6 @@ constexpr std::array<std::string_view, 12> kPreferred{
     "f32",
 };
 
-std::string lower(std::string_view text) {
-  std::string copy(text);
-  std::ranges::transform(copy, copy.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return copy;
-}
-
 std::string_view without_suffix(std::string_view path) {
   return path.ends_with(kSuffix) ? path.substr(0, path.size() - kSuffix.size()) : path;
 }
@@ -63,7 +56,7 @@ std::string stem_of(const GgufModel& model) {
 }
 
 bool helps_a_model(std::string_view path) {
-  const std::string name = lower(path.substr(path.rfind('/') + 1));
+  const std::string name = ascii_lower(path.substr(path.rfind('/') + 1));
   return name.starts_with("mmproj") || name.find("-mmproj") != std::string::npos ||
          name.find("imatrix") != std::string::npos;
 }
@@ -85,12 +78,12 @@ std::vector<const GgufModel*> find_ends(
 ) {
   std::vector<const GgufModel*> found;
   for (const GgufModel& model : models) {
-    if (ends_as(lower(stem_of(model)), wanted)) {
+    if (ends_as(ascii_lower(stem_of(model)), wanted)) {
       found.push_back(&model);
     }
   }
   const auto plain = [&](const GgufModel* model) {
-    return !is_dynamic(lower(stem_of(*model)), wanted);
+    return !is_dynamic(ascii_lower(stem_of(*model)), wanted);
   };
   if (found.size() > 1 && std::ranges::any_of(found, plain)) {
     std::erase_if(found, [&](const GgufModel* model) { return !plain(model); });
@@ -160,10 +153,10 @@ std::string gguf_label(const GgufModel& model, std::span<const GgufModel> all) {
   const std::string stem = stem_of(model);
   const std::size_t begin = stem.find_last_of("-./");
   std::string end = begin == std::string::npos ? stem : stem.substr(begin + 1);
-  if (is_dynamic(lower(stem), lower(end))) {
+  if (is_dynamic(ascii_lower(stem), ascii_lower(end))) {
     end = stem.substr(stem.size() - end.size() - kDynamic.size());
   }
-  const auto found = find_ends(all, lower(end));
+  const auto found = find_ends(all, ascii_lower(end));
   return !end.empty() && found.size() == 1 && found.front()->path == model.path ? end : model.path;
 }
 
@@ -174,7 +167,7 @@ const GgufModel& choose_gguf(
     if (const GgufModel* model = find_path(models, wanted)) {
       return *model;
     }
-    const auto found = find_ends(models, lower(without_suffix(wanted)));
+    const auto found = find_ends(models, ascii_lower(without_suffix(wanted)));
     if (found.size() == 1) {
       return *found.front();
     }

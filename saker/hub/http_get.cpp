@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/http_get.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/response_error.h"
@@ -65,14 +66,6 @@ std::string_view trim(std::string_view text) {
   return begin == std::string_view::npos
              ? std::string_view()
              : text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
-std::string lower(std::string_view text) {
-  std::string copy(text);
-  std::transform(copy.begin(), copy.end(), copy.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return copy;
 }
 
 bool is_redirect(int status) {
@@ -281,7 +274,7 @@ void HttpGet::header_line(std::string_view line) {
   if (colon == std::string_view::npos || line.size() > kMaxHeader) {
     return;
   }
-  const std::string name = lower(line.substr(0, colon));
+  const std::string name = ascii_lower(line.substr(0, colon));
   if (std::find(kHeaders.begin(), kHeaders.end(), name) != kHeaders.end()) {
     head_.headers[name] = trim(line.substr(colon + 1));
   }

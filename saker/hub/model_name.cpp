@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/model_name.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/characters/printable.h"
 #include "saker/base/characters/utf8_character.h"
 #include "saker/base/error.h"
@@ -67,10 +68,7 @@ std::string_view plain_address(std::string_view text) {
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return ascii_lower(a) == ascii_lower(b);
 }
 
 // The text behind "huggingface.co/" and its like; empty if it is no such address.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/web_address.h"
 
+#include "saker/base/characters/letter_case.h"
+
 #include <curl/curl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -57,9 +58,7 @@ std::optional<Origin> origin_of(std::string_view text) {
       .host = part_of(address, CURLUPART_HOST),
       .port = part_of(address, CURLUPART_PORT),
   };
-  std::transform(origin.host.begin(), origin.host.end(), origin.host.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  origin.host = ascii_lower(origin.host);
   return origin;
 }
 

@@ -90,7 +90,8 @@ TEST(RequestFields, TemperatureIsTemp) {
 TEST(RequestFields, NameWhatIsWrong) {
   EXPECT_NE(failure(R"({"colour": 1})").find("colour"), std::string::npos);
   EXPECT_NE(
-      failure(R"({"temp": "hot"})").find("temp: got string, expected a number"), std::string::npos
+      failure(R"({"temp": "hot"})").find("temp: got string 'hot', expected a number"),
+      std::string::npos
   );
   EXPECT_NE(failure(R"({"max_tokens": 1.5})").find("an integer"), std::string::npos);
   EXPECT_NE(failure(R"({"max_tokens": 99999999999})").find("out of range"), std::string::npos);

@@ -57,7 +57,7 @@ class Commands(Chat):
         terminal = self.started()
         for command in ("/?", "/help", "/help "):
             shown = terminal.ask(command, until="says more")
-            for name in ("/set", "/system", "/think", "/model", "/show", "/stats", "/undo", "/regen", "/compact", "/clear", "/save", "/load", "/bye"):
+            for name in ("/set", "/system", "/think", "/model", "/show", "/stats", "/undo", "/regen", "/compact", "/clear", "/save", "/load", "/bye", "Alt-Enter"):
                 self.assertIn(name, shown)
             terminal.prompt()
 
@@ -141,6 +141,32 @@ class Commands(Chat):
         self.assertNotIn("[cut", terminal.ask(FOX))
         terminal.ask("/set verbose")
         self.assertIn("tokens/s", terminal.ask(FOX))
+
+    def test_wrong_settings_are_called_as_they_were_typed(self):
+        terminal = self.started()
+        for typed, says in (
+            ("top_p 2", "error: /set top_p: got 2, expected a number from 0 to 1"), ("temperature hot", "error: /set temperature: got string 'hot', expected"),
+            ("parameter num_predict 0", "error: /set parameter num_predict: got 0, expected 1 or more"), ("top-k 1.5", "error: /set top-k: got 1.5, expected an integer"),
+            ("seed -1", "error: /set seed: got -1, expected"), ("repeat_penalty 1000", "error: /set repeat_penalty: got 1000, expected"),
+            ("ignore_eos maybe", "error: /set ignore_eos: got string 'maybe', expected true or false"), ("top_k 99999999999", "error: /set top_k: got 99999999999, which is"),
+            ('logit_bias {"x":1}', "error: /set logit_bias: got x: 1, expected"), ("kwargs 5", "error: /set kwargs: got 5, expected an object"),
+            ("think perhaps", "error: /set think: got 'perhaps', expected"), ("kv_bits 3", "error: /set kv_bits: got 3, expected"),
+            ("max_kv_size -1", "error: /set max_kv_size: got -1, expected"), ("speculate wildly", "error: /set speculate: got"), ("stop", "error: /set stop: the value is missing"),
+            ("prompt x", "error: /set prompt: there is no such setting"), ("adapter x", "error: /set adapter: there is no such setting"),
+            ("num_ctx 5", "error: /set num_ctx: there is no such setting"), ("top_kk 1", "did you mean top_k?"), ("nonsense default", "no such setting"),
+        ):
+            seen = terminal.ask("/set " + typed)
+            self.assertIn(says, seen)
+            self.assertNotIn("PARAMETER", seen)
+        terminal.ask("/set num_predict 3")
+        terminal.ask("/set num_predict default")
+        self.assertNotIn("[cut", terminal.ask(FOX))
+
+    def test_errors_are_wrapped_at_words(self):
+        terminal = self.started(columns=30)
+        seen = terminal.ask("/set top_p 2")
+        self.assertEqual(seen.replace("\n", " "), "error: /set top_p: got 2, expected a number from 0 to 1 ")
+        self.assertLessEqual(max(map(len, seen.split("\n"))), 30)
 
     def test_system_messages(self):
         terminal = self.started()
@@ -342,6 +368,18 @@ class Screen(Chat):
             terminal.prompt()
         asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
         self.assertEqual(asked, [meant for _, meant in texts])
+
+    def test_alt_enter_begins_another_line(self):
+        terminal = self.started("--max-tokens", "4")
+        texts = (("one\x1b\rtwo", "one\ntwo"), ("one\x1b\r\x1b\r  two", "one\n\n  two"), ("one\x1b\ntwo", "one\ntwo"))
+        for typed, _ in texts:
+            terminal.ask(typed, until="[cut")
+            terminal.prompt()
+        terminal.ask("one\ntwo", until="[cut")  # A line feed alone is Enter, for programs that type.
+        terminal.expect("[cut")
+        terminal.prompt()
+        asked = [m["content"] for m in self.saved(terminal) if m["role"] == "user"]
+        self.assertEqual(asked, [meant for _, meant in texts] + ["one", "two"])
 
     def test_a_paste_without_brackets_loses_nothing(self):
         terminal = self.started("--max-tokens", "2")

@@ -5,12 +5,10 @@ import fcntl
 import json
 import math
 import os
-import pathlib
-import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from saker import DEMO, PROGRAM, ROOT, SakerTest, run
+from saker import DEMO, ROOT, SakerTest, run
 
 COMMANDS = ["run", "generate", "score", "bench", "tokenize", "detokenize", "template", "inspect", "cache"]
 
@@ -21,6 +19,12 @@ class Help(SakerTest):
         for command in COMMANDS:
             self.assertIn(command, text)
             self.assertIn("Usage", self.ok(command, "--help").decode())
+
+    def test_help_on_what_is_no_command(self):
+        for typed in (("help", "runn"), ("runn", "--help"), ("cache", "inform", "--help")):
+            wrong = typed[0] if typed[0] == "runn" else typed[1]
+            self.fails(*typed, says=f"error: '{wrong}' is no command", code=2)
+        self.assertIn("Usage: saker run", self.ok("help", "run").decode())
 
     def test_version(self):
         self.assertRegex(self.ok("--version").decode(), r"^saker \d+\.\d+\.\d+\n$")
@@ -34,6 +38,9 @@ class Help(SakerTest):
         self.fails("generate", "-p", "a", "--temp", "warm", says="--temp", code=2)
         self.fails("generate", "-p", "a", "--threads", "0", says="--threads", code=2)
         self.fails("dance", says="", code=2)
+        for flag, wrong in (("--kv-bits", "3"), ("--max-kv-size", "-1"), ("--draft-depth", "100"), ("--logprobs", "-2")):
+            self.fails("generate", "-p", "a", flag, wrong, says=f"error: {flag}: got {wrong}, expected", code=2)
+        self.fails("run", "-p", "a", "--verbose", says="/set verbose", code=2)
 
 
 class Forms(SakerTest):
@@ -96,25 +103,6 @@ class Defaults(SakerTest):
         with config.open("wb") as file:
             file.truncate(1 << 30)  # Without a byte on the disk.
         self.fails(*ask, env={"SAKER_CONFIG": str(config)}, says="larger than the 1048576 bytes")
-
-
-class Completion(SakerTest):
-    def complete(self, *words):
-        script = self.folder / "saker.bash"
-        script.write_bytes(self.ok("completion", "bash"))
-        quoted = " ".join(f"'{word}'" for word in words)
-        lines = f"source {script}; COMP_WORDS=(saker {quoted}); COMP_CWORD={len(words)}; _saker; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
-        done = subprocess.run(["bash", "-c", lines], capture_output=True, timeout=60, check=True,
-                              env={**os.environ, "PATH": path, "HF_HUB_CACHE": str(self.folder), "SAKER_MODELS": str(self.folder)})
-        return done.stdout.decode().split()
-
-    def test_bash(self):
-        self.assertEqual(self.complete("gen"), ["generate"])
-        self.assertEqual(self.complete("cache", ""), ["save", "info", "convert"])
-        self.assertEqual(self.complete("run", "--max-t"), ["--max-tokens"])
-        self.assertEqual(self.complete("run", "--device", "g"), ["gpu"])
-        self.assertEqual(self.complete("run", "model", ""), [])
 
 
 class Bench(SakerTest):
@@ -237,6 +225,20 @@ class Score(SakerTest):
         self.assertEqual([g["id"] for g in got], ["a", 2, 3])
         alone = self.json("score", DEMO, "--tokens", "5,6,7", "--json")
         self.assertEqual(got[1]["views"], alone["views"])
+
+    def test_a_file_without_records_is_said(self):
+        for text in ("", "\n \t\n\r\n"):
+            path = self.write("empty.jsonl", text)
+            for command in ("generate", "score"):
+                with self.subTest((command, text)):
+                    done = run(command, DEMO, "-f", path)
+                    self.assertEqual((done.returncode, done.stdout), (0, b""))
+                    said = done.stderr.decode()
+                    self.assertEqual(said.count("\n"), 1)
+                    self.assertRegex(said, f"^warning: {path}: holds no record")
+        one = self.write("one.jsonl", '\n{"tokens": [5, 6]}\n')
+        for command in (("generate", "--max-tokens", "1"), ("score",)):
+            self.assertEqual(run(*command, DEMO, "-f", one).stderr, b"")
 
     def test_a_broken_record_stops_no_other(self):
         path = self.write("r.jsonl", '{"id": 1, "tokens": [5, 6, 7]}\n\n{"id": 2, "tok\n{"id": 3, "text": 7}\n{"tokens": [5, 6]}\n')

@@ -80,6 +80,24 @@ class Question(HubTest):
             self.assertEqual(code, 0)
             self.assertEqual(json.loads(out)["tokens"], self.json("generate", *PROMPT)["tokens"])
 
+    def question(self, *args):
+        """What is asked, with the answer no."""
+        terminal = self.start(*args)
+        terminal.wait_for(QUESTION)
+        terminal.type("n\n")
+        return terminal.end()[2].split("not on this machine: ")[1].split(QUESTION)[0]
+
+    def test_it_says_whether_the_model_runs_and_fits(self):
+        self.assertRegex(self.question("generate", REPO, *PROMPT), r"^[0-9.]+ MB in \d+ files\. It runs here, with [0-9.]+ MB of the memory of [0-9.]+ .B\. Fetch it\? $")
+        self.hub.add("org/other", {**FILES, "config.json": json.dumps({**json.loads(FILES["config.json"]), "model_type": "mistral3"}).encode()})
+        self.assertRegex(self.question("run", "org/other", "-p", "x"), r"files\. It does not run here: [^\n]*mistral3[^\n]*\. Fetch it\? $")
+        self.hub.add("org/draft", FILES)
+        self.assertRegex(self.question("generate", "--draft", "org/draft", *PROMPT), r"files\. Fetch it\? $")
+
+    def test_it_is_asked_where_that_is_not_known(self):
+        self.hub.add("org/broken", {**FILES, WEIGHTS: b"\xff" * 20_000})
+        self.assertRegex(self.question("generate", "org/broken", *PROMPT), r"files\. Fetch it\? $")
+
     def test_no(self):
         for answer in ("n\n", "what?\n", "\x04"):
             terminal = self.start("generate", REPO, *PROMPT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program on a terminal of its own, as a person sees it."""
+"""The program, or a shell, on a terminal of its own, as a person sees it."""
 import fcntl
 import os
 import pty
@@ -22,12 +22,12 @@ def plain(text):
 class Terminal:
     """The program on a terminal of its own."""
 
-    def __init__(self, *args, state, term="xterm", columns=0, env=None):
+    def __init__(self, *args, state, program=PROGRAM, term="xterm", columns=0, env=None, cwd=None):
         self.master, slave = pty.openpty()
         self.resize(columns)
         env = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": term, "NO_COLOR": "1", **(env or {})}
         self.process = subprocess.Popen(
-            [PROGRAM, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True,
+            [program, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(slave)

@@ -26,10 +26,10 @@ std::string turns_text(int turns) {
 
 constexpr std::string_view kMoreHelp =
     "Anything else is a question, also one that begins with a slash and is none of\n"
-    "these; a space before the slash makes a question of a command. Three quotation\n"
-    "marks before and after a text, or \\ at the end of a line, let it have several\n"
-    "lines. Tab completes, arrow keys recall lines, Ctrl-R searches them, Ctrl-C\n"
-    "stops an answer. docs/cli.md says more.\n";
+    "these; a space before the slash makes a question of a command. Alt-Enter, \\ at\n"
+    "the end of a line, or three quotation marks before and after a text let it have\n"
+    "several lines. Tab completes, arrow keys recall lines, Ctrl-R searches them,\n"
+    "Ctrl-C stops an answer. docs/cli.md says more.\n";
 
 Then help(ChatShell& /*shell*/, std::string_view /*argument*/) {
   std::string text;

@@ -202,7 +202,9 @@ class Repl {
   void note(std::string_view text) { print_note(terminal_, text); }
 
   void complain(std::string_view text) {
-    print_styled(terminal_.red("error:") + fmt::format(" {}\n", printable_line(text)));
+    constexpr std::string_view kError = "error:";
+    const std::string line = fmt::format("{} {}", kError, printable_line(text));
+    print_styled(terminal_.red(kError) + wrapped(terminal_, line).substr(kError.size()) + "\n");
   }
 
   Chat& chat_;

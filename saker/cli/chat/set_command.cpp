@@ -6,6 +6,7 @@
 #include "saker/cli/named/modelfile_options.h"
 #include "saker/cli/output.h"
 #include "saker/cli/request_fields.h"
+#include "saker/cli/usage/nearest.h"
 
 #include <fmt/format.h>
 
@@ -76,6 +77,7 @@ bool set_view(ChatShell& shell, std::string_view word) {
   return false;
 }
 
+<<<<<<< HEAD
 // The option's own name if `name` is an alias or has '-' for '_'.
 std::string own_name(std::string_view name) {
   std::string own(name);
@@ -83,21 +85,40 @@ std::string own_name(std::string_view name) {
   const auto fields = request_fields();
   const auto alias = std::ranges::find(fields, own, &RequestField::alias);
   return alias == fields.end() || own.empty() ? own : std::string(alias->name);
+=======
+// `name` is of option_name(); `shown` is the command as it was typed.
+Json setting_of(const std::string& name, std::string_view value, const std::string& shown) {
+  if (!is_option_name(name)) {
+    const auto near = nearest(name, setting_names());
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "{}: there is no such setting{}",
+            shown,
+            near ? fmt::format("; did you mean {}?", *near) : "; /set alone shows some"
+        )
+    );
+  }
+  return option_of(name, std::string(value), shown);
+>>>>>>> small
 }
 
 }  // namespace
 
 std::vector<std::string> setting_names() {
-  std::vector<std::string> names{"verbose", "quiet", "wordwrap", "nowordwrap"};
+  std::vector<std::string> names{"system", "verbose", "quiet", "wordwrap", "nowordwrap", "nothink"};
   for (const RequestField& field : request_fields()) {
-    names.emplace_back(field.name);
+    if (is_option_name(field.name)) {
+      names.emplace_back(field.name);
+    }
   }
   return names;
 }
 
 Then set_setting(ChatShell& shell, std::string_view argument) {
   auto [name, value] = first_word(argument);
-  if (name == "parameter") {
+  const bool is_parameter = name == "parameter";
+  if (is_parameter) {
     std::tie(name, value) = first_word(value);
   }
   if (name.empty()) {
@@ -114,26 +135,22 @@ Then set_setting(ChatShell& shell, std::string_view argument) {
   if (value.empty() && set_view(shell, name)) {
     return Then::kGoOn;
   }
+  const std::string shown = fmt::format("/set {}{}", is_parameter ? "parameter " : "", name);
   require(
       !value.empty(),
       ErrorCode::kInvalidArgument,
-      "/set {}: the value is missing; /set {} default takes a setting back",
-      name,
-      name
+      "{}: the value is missing; {} default takes a setting back",
+      shown,
+      shown
   );
   Json settings = shell.chat.settings();
-  const std::string own = own_name(name);
-  if (value == "default") {
+  std::string typed(name);
+  std::ranges::replace(typed, '-', '_');
+  const std::string own = option_name(typed);
+  if (value == "default" && is_option_name(own)) {
     settings.erase(own);
   } else {
-    const ModelfileOptions options = options_of({{own, std::string(value)}});
-    require(
-        options.warnings.empty(),
-        ErrorCode::kInvalidArgument,
-        "{}",
-        options.warnings.empty() ? "" : options.warnings.front()
-    );
-    settings.update(options.options);
+    settings.update(setting_of(typed, value, shown));
   }
   shell.chat.set_settings(std::move(settings));
   const auto set = shell.chat.settings().find(own);

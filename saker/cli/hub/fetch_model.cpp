@@ -5,6 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/cli/hub/asking.h"
 #include "saker/cli/hub/consent.h"
+#include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/hub/pull_bars.h"
 #include "saker/cli/hub/size_text.h"
 #include "saker/cli/interrupt.h"
@@ -58,7 +59,7 @@ bool can_be_asked_for(const hub::ModelName& name) {
   return name.repo.find('/') != std::string::npos && can_ask() && !hub::is_offline();
 }
 
-void fetch_if_missing(const std::string& text, bool pulls) {
+void fetch_if_missing(const std::string& text, bool pulls, Consent question) {
   const auto name = hub::missing_model(text);
   if (!name || load::find_named_model(text)) {
     return;
@@ -68,7 +69,7 @@ void fetch_if_missing(const std::string& text, bool pulls) {
     return;
   }
   if (can_be_asked_for(*name)) {
-    ask_for_missing(*name, [&] { return fetch_model(*name, {}, Consent::kAsk); });
+    ask_for_missing(*name, [&] { return fetch_model(*name, {}, question); });
     return;
   }
   throw Error(
@@ -103,13 +104,18 @@ void fetch_for(const CLI::App& command) {
     const CLI::Option* given = command.get_option_no_throw(option);
     if (given != nullptr && names_a_model(option, given->results()) &&
         !(looks && given->results().front().find('/') != std::string::npos)) {
-      fetch_if_missing(given->results().front(), pulls);
+      const bool runs_alone = std::string_view(option) != kDraftOption;
+      fetch_if_missing(
+          given->results().front(), pulls, runs_alone ? Consent::kAskOfModel : Consent::kAsk
+      );
     }
   }
   if (const CLI::Option* adapters = command.get_option_no_throw(kAdapterOption)) {
     for (const std::string& text : adapters->results()) {
       const std::size_t equals = text.find('=');
-      fetch_if_missing(equals == std::string::npos ? text : text.substr(equals + 1), pulls);
+      fetch_if_missing(
+          equals == std::string::npos ? text : text.substr(equals + 1), pulls, Consent::kAsk
+      );
     }
   }
 }
@@ -132,11 +138,22 @@ std::string describe(const hub::ModelName& name, const hub::PullPlan& plan) {
 }
 
 void require_consent(
-    const hub::ModelName& name, const hub::PullPlan& plan, const std::stop_token& stop
+    const hub::ModelName& name,
+    const hub::PullPlan& plan,
+    Consent question,
+    const std::stop_token& stop
 ) {
   const std::string label = hub::to_string(name);
+  // Of the same commit, whatever is pushed meanwhile.
+  const std::string says =
+      question == Consent::kAskOfModel ? outlook({name.repo, plan.commit, name.file}, stop) : "";
   const bool agreed = ask_yes(
-      fmt::format("{} is not on this machine: {}. Fetch it? [Y/n] ", label, describe(name, plan)),
+      fmt::format(
+          "{} is not on this machine: {}. {}Fetch it? [Y/n] ",
+          label,
+          describe(name, plan),
+          says.empty() ? "" : says + " "
+      ),
       stop
   );
   require(agreed, ErrorCode::kCancelled, "{} was not fetched", label);
@@ -153,8 +170,8 @@ hub::PullReport fetch_model(const hub::ModelName& name, hub::PullOptions options
   std::optional<PullBars> bars;
   options.stop = stop.get_token();
   options.planned = [&](const hub::PullPlan& plan) {
-    if (consent == Consent::kAsk) {
-      require_consent(name, plan, options.stop);
+    if (consent != Consent::kGiven) {
+      require_consent(name, plan, consent, options.stop);
     } else if (on_terminal) {
       print_error(fmt::format("{}: {}\n", label, describe(name, plan)));
     }

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -52,16 +53,11 @@ class TemporaryFolder {
   const fs::path path_;
 };
 
-hub::RemoteModel read(const hub::ModelName& name) {
-  std::stop_source stop;
-  InterruptWatcher watcher;
-  watcher.set_handler([&stop] { stop.request_stop(); });
+hub::RemoteModel read(const hub::ModelName& name, const hub::RemoteModelOptions& options) {
   const auto wanted = [](const hub::RemotePart& part) {
     return load::bytes_of_header(part.path, std::as_bytes(std::span(part.bytes)), part.size);
   };
-  return hub::read_remote_model(
-      name, wanted, {.retrying = say_asking(name), .stop = stop.get_token()}
-  );
+  return hub::read_remote_model(name, wanted, options);
 }
 
 // Writes the files as a pull would lay them out, with holes for missing bytes.
@@ -115,7 +111,11 @@ std::optional<std::uintmax_t> free_bytes(fs::path path) {
 }  // namespace
 
 RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> kv_bits) {
-  const hub::RemoteModel model = read(name);
+  std::stop_source stop;
+  InterruptWatcher watcher;
+  watcher.set_handler([&stop] { stop.request_stop(); });
+  const hub::RemoteModel model =
+      read(name, {.retrying = say_asking(name), .stop = stop.get_token()});
   return {
       .inspection = judge(model, hub::to_string(name), kv_bits),
       .commit = model.commit,
@@ -123,6 +123,32 @@ RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> k
       .bytes = model.bytes,
       .free_bytes = free_bytes(fs::absolute(hub::cache_dir())),
   };
+}
+
+std::string outlook(const hub::ModelName& name, const std::stop_token& stop) {
+  constexpr std::chrono::seconds kPatience{5};
+  constexpr std::uintmax_t kMaxBytes = std::uintmax_t{64} << 20;
+  try {
+    const hub::RemoteModel model =
+        read(name, {.limit = kPatience, .max_bytes = kMaxBytes, .stop = stop});
+    const load::Inspection found = judge(model, hub::to_string(name), std::nullopt);
+    if (!found.model || !found.memory) {
+      const bool is_known = found.model && !found.runnable && !found.reason.empty();
+      return is_known ? fmt::format("It does not run here: {}.", found.reason) : "";
+    }
+    const std::string needed = size_text(found.memory->total());
+    const std::string there = size_text(found.memory->usable_bytes);
+    return found.memory->fits()
+               ? fmt::format("It runs here, with {} of the memory of {}.", needed, there)
+               : fmt::format(
+                     "It needs {} of memory, which is more than the {} here.", needed, there
+                 );
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) {
+      throw;
+    }
+    return "";  // What fetches it will say what is wrong.
+  }
 }
 
 std::string remote_text(const RemoteInspection& remote) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace saker::cli {
@@ -25,7 +26,16 @@ struct RemoteInspection {
 // Throws as hub::read_remote_model and load::inspect do.
 RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> kv_bits);
 
+<<<<<<< HEAD
 // The output of load::inspection_text and load::inspection_json, and the size of a pull.
+=======
+// What somebody wants to know before a model is fetched, in a sentence: "It runs here ...", with
+// the memory that it needs. Empty where the hub does not say it within five seconds, and for what
+// is no model. Throws kCancelled once a stop is requested.
+std::string outlook(const hub::ModelName& name, const std::stop_token& stop);
+
+// As load::inspection_text and load::inspection_json have it, and what a pull would take.
+>>>>>>> small
 std::string remote_text(const RemoteInspection& remote);
 std::string remote_json(const RemoteInspection& remote);
 

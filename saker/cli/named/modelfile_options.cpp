@@ -3,14 +3,13 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/request_args.h"
 #include "saker/cli/request_fields.h"
-#include "saker/sample/options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +36,7 @@ constexpr std::array<std::string_view, 19> kWithoutCounterpart{
     "tfs_z",    "penalize_newline", "mirostat_eta", "mirostat_tau",
 };
 
+<<<<<<< HEAD
 std::string_view our_name(std::string_view name) {
   const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
   if (other != kOtherNames.end()) {
@@ -48,6 +48,9 @@ std::string_view our_name(std::string_view name) {
 }
 
 // The text as a number, boolean or JSON object if it is one; else as text.
+=======
+// A number, a truth value or an object where it is one; else a text.
+>>>>>>> small
 Json value_of(const std::string& text) {
   try {
     Json value = parse_json(text, "value");
@@ -79,38 +82,83 @@ bool takes_texts(std::string_view name) {
          (found->kind == RequestField::Kind::kTexts || found->kind == RequestField::Kind::kText);
 }
 
+constexpr std::array<std::string_view, 2> kLists{"stop", "dry_sequence_breaker"};
+
+// `message` without the name of the option that it begins with.
+std::string_view without_name(std::string_view message) {
+  for (const RequestField& field : request_fields()) {
+    for (const std::string_view name : {field.name, field.alias}) {
+      const bool begins = !name.empty() && message.starts_with(name);
+      if (begins && message.substr(name.size()).starts_with(": ")) {
+        return message.substr(name.size() + 2);
+      }
+    }
+  }
+  return message;
+}
+
 }  // namespace
+
+std::string option_name(std::string_view name) {
+  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
+  if (other != kOtherNames.end()) {
+    return std::string(other->ours);
+  }
+  const auto fields = request_fields();
+  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
+  return std::string(alias == fields.end() || name.empty() ? name : alias->name);
+}
+
+bool is_option_name(std::string_view name) {
+  const auto fields = request_fields();
+  const std::string own = option_name(name);
+  return own != "adapter" &&
+         std::ranges::find(fields, std::string_view(own), &RequestField::name) != fields.end();
+}
+
+Json option_of(const std::string& name, const std::string& text, std::string_view shown) {
+  const std::string own = option_name(name);
+  Json option = Json::object();
+  if (std::ranges::find(kLists, own) != kLists.end()) {
+    option[own].push_back(text);
+    return option;
+  }
+  try {
+    translate(name, own, takes_texts(own) ? Json(text) : value_of(text), option);
+    engine::GenerateRequest checked;
+    apply_record(option, checked);
+    check_request(checked);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", shown, without_name(error.what())));
+  }
+  return option;
+}
 
 ModelfileOptions options_of(const std::vector<load::Modelfile::Parameter>& parameters) {
   ModelfileOptions result;
   for (const auto& [name, text] : parameters) {
+    const std::string shown = fmt::format("PARAMETER {}", quote(name));
+    constexpr std::array<std::string_view, 6> kInstructions{
+        "adapter", "id", "prompt", "tokens", "messages", "tools"
+    };
+    require(
+        std::ranges::find(kInstructions, name) == kInstructions.end(),
+        ErrorCode::kInvalidArgument,
+        "{} is none: ADAPTER, SYSTEM and MESSAGE say such things",
+        shown
+    );
     if (std::ranges::find(kWithoutCounterpart, name) != kWithoutCounterpart.end()) {
       result.warnings.push_back(fmt::format("PARAMETER {} has no counterpart and is not used", name)
       );
       continue;
     }
-    const std::string ours(our_name(name));
-    if (ours == "stop" || ours == "dry_sequence_breaker") {
-      result.options[ours].push_back(text);
-      continue;
-    }
-    const Json value = takes_texts(ours) ? Json(text) : value_of(text);
-    require(
-        ours != "adapter" && ours != "id" && ours != "prompt" && ours != "tokens" &&
-            ours != "messages" && ours != "tools",
-        ErrorCode::kInvalidArgument,
-        "PARAMETER {} is none: ADAPTER, SYSTEM and MESSAGE say such things",
-        quote(name)
-    );
-    try {
-      Json option = Json::object();
-      translate(name, ours, value, option);
-      engine::GenerateRequest checked;
-      apply_record(option, checked);
-      sample::check_options(checked.sampling, std::numeric_limits<int>::max());
-      result.options.update(option);
-    } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("PARAMETER {}: {}", quote(name), error.what()));
+    const Json option = option_of(name, text, shown);
+    for (const auto& [key, value] : option.items()) {
+      if (value.is_array() && result.options.contains(key)) {
+        result.options[key].insert(result.options[key].end(), value.begin(), value.end());
+      } else {
+        result.options[key] = value;
+      }
     }
   }
   return result;

@@ -107,6 +107,7 @@ class RecordsScorer {
       failures += answer(records);
       progress.set(lines_.position());
     }
+    lines_.warn_if_empty();
     require(
         failures == 0,
         ErrorCode::kInvalidArgument,
@@ -277,7 +278,12 @@ engine::ScoreRequest make_score_request(const Json& record, const engine::ScoreR
     } else if (key == "prompt_tokens") {
       request.prompt_tokens = token_member(value);
     } else {
-      require(key == "id", ErrorCode::kInvalidArgument, "unknown option {:?}", key);
+      require(
+          key == "id",
+          ErrorCode::kInvalidArgument,
+          "unknown option {:?}, expected id and text, tokens, or prompt and completion",
+          key
+      );
     }
   }
   return request;

@@ -5,7 +5,9 @@
 #include "saker/cli/usage/typed_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,17 +28,26 @@ complete -o default -o bashdefault -F _saker saker
 constexpr std::string_view kZsh = R"sh(#compdef saker
 # zsh completion of saker: source this, or save it as _saker in a folder of $fpath.
 _saker() {
-  local line
-  local -a names texts
+  local line files
+  local -a found
   for line in "${(@f)$(saker completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-    [[ -n $line ]] || continue
-    names+=("${line%%$'\t'*}")
-    texts+=("${line%%$'\t'*}  ${line#*$'\t'}")
+    case $line in
+      '') ;;
+      $'\t'*) files=yes ;;
+      *) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+    esac
   done
-  (( ${#names} )) && compadd -l -d texts -a names
-  [[ $PREFIX == -* ]] || _files
+  (( ${#found} )) && _describe saker found
+  [[ -n $files ]] || return
+  [[ $PREFIX == --*=* ]] && compset -P '*='
+  _files
 }
-compdef _saker saker
+if [[ ${funcstack[1]} == _saker ]]; then
+  _saker "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }
+  compdef _saker saker
+fi
 )sh";
 
 constexpr std::string_view kFish =
@@ -44,9 +55,16 @@ constexpr std::string_view kFish =
 function __saker_candidates
     set -l words (commandline -opc)
     set -e words[1]
-    saker completion words -- $words (commandline -ct) 2>/dev/null
+    set -l typed (commandline -ct)
+    for line in (saker completion words -- $words "$typed" 2>/dev/null)
+        if string match -q \t'*' -- $line
+            __fish_complete_path "$typed"
+        else
+            printf '%s\n' $line
+        end
+    end
 end
-complete -c saker -a '(__saker_candidates)'
+complete -c saker -f -a '(__saker_candidates)'
 )sh";
 
 bool starts(std::string_view text, std::string_view beginning) {
@@ -109,12 +127,66 @@ bool takes_model(const CLI::App& command) {
   });
 }
 
+// Whether a value of this type may be a file or a folder.
+bool is_path(std::string_view type) {
+  constexpr std::array<std::string_view, 4> kPaths{"FILE", "DIR", "MODEL", "PATH"};
+  return std::ranges::any_of(kPaths, [type](std::string_view path) {
+    return type.find(path) != std::string_view::npos;
+  });
+}
+
+bool takes_paths(const CLI::App& command) {
+  return std::ranges::any_of(options_of(command), [](const CLI::Option* option) {
+    const std::string type = option->get_type_name();
+    return option->get_positional() && !starts(type, "REPO") &&
+           (option->check_name("paths") || is_path(type) || is_path(option->get_name()));
+  });
+}
+
+void add_values(
+    Completions& found,
+    const CLI::Option& option,
+    const std::vector<std::string>& models,
+    std::string_view typed
+) {
+  const std::string type = option.get_type_name();
+  add_all(found.words, type == "MODEL" ? models : choices(type), typed);
+  found.files = is_path(type);
+}
+
+// Of `--option=value`, as one word.
+Completions completed_value(
+    const CLI::App& command, std::string_view typed, const std::vector<std::string>& models
+) {
+  Completions found;
+  const std::size_t equals = typed.find('=');
+  const std::string name(typed.substr(0, equals));
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option != nullptr && takes_value(*option)) {
+    add_values(found, *option, models, typed.substr(equals + 1));
+    for (Candidate& word : found.words) {
+      word.text.insert(0, name + "=");
+    }
+  }
+  return found;
+}
+
+// bash takes `--option=value` for three words.
+void join_value(std::vector<std::string>& words) {
+  if (words.size() > 1 && words.back() == "=") {
+    words.back().clear();
+  } else if (words.size() > 2 && words[words.size() - 2] == "=") {
+    words.erase(words.end() - 2);
+  }
+}
+
 }  // namespace
 
-std::vector<Candidate> candidates(
+Completions completions(
     const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
 ) {
-  std::vector<Candidate> found;
+  Completions found;
+  join_value(words);
   const std::string typed = words.empty() ? std::string() : words.back();
   if (!words.empty()) {
     words.pop_back();
@@ -128,17 +200,21 @@ std::vector<Candidate> candidates(
   const CLI::Option* option =
       before.starts_with('-') ? line.command->get_option_no_throw(before) : nullptr;
   if (option != nullptr && takes_value(*option)) {
-    const bool is_model = option->get_type_name() == "MODEL";
-    add_all(found, is_model ? models : choices(option->get_type_name()), typed);
+    add_values(found, *option, models, typed);
+  } else if (starts(typed, "--") && typed.find('=') != std::string::npos) {
+    return completed_value(*line.command, typed, models);
   } else if (starts(typed, "-")) {
-    add_options(found, *line.command, typed);
+    add_options(found.words, *line.command, typed);
   } else if (!commands_of(*line.command).empty()) {
-    add_commands_below(found, *line.command, typed);
+    add_commands_below(found.words, *line.command, typed);
     if (line.command == &app && !asks_for_help && starts("help", typed)) {
-      found.push_back({"help", "The options of a command"});
+      found.words.push_back({"help", "The options of a command"});
     }
-  } else if (!asks_for_help && takes_model(*line.command) && line.texts.empty()) {
-    add_all(found, models, typed);
+  } else if (!asks_for_help) {
+    if (takes_model(*line.command) && line.texts.empty()) {
+      add_all(found.words, models, typed);
+    }
+    found.files = takes_paths(*line.command);
   }
   return found;
 }

@@ -17,6 +17,9 @@
 namespace saker::cli {
 namespace {
 
+// What the scripts ask for, instead of a shell.
+constexpr const char* kWords = "words";
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const load::NamedModel& model : load::named_models()) {
@@ -28,12 +31,18 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+<<<<<<< HEAD
 // Prints a line per candidate: the word, a tab, its help.
+=======
+// A line for each: the word, a tab, what it is. At the end one without a word where files fit, too.
+>>>>>>> small
 int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
+  const Completions found = completions(app, words, model_names());
   std::string text;
-  for (const Candidate& candidate : candidates(app, words, model_names())) {
+  for (const Candidate& candidate : found.words) {
     text += candidate.text + "\t" + candidate.help + "\n";
   }
+  text += found.files ? "\tfiles\n" : "";
   print(text);
   return 0;
 }
@@ -48,12 +57,14 @@ void add_completion(CLI::App& app, Action& action) {
   );
   command.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(one_of({"bash", "zsh", "fish", "words"}))
+      ->check([shells = one_of({"bash", "zsh", "fish"})](const std::string& given) {
+        return given == kWords ? std::string() : shells(given);
+      })
       ->type_name("bash|zsh|fish");
   command.add_option("WORDS", *words, "What the script asks for")->group("");
   command.callback([=, &app, &action] {
     action = [=, &app] {
-      if (*shell == "words") {
+      if (*shell == kWords) {
         return print_candidates(app, *words);
       }
       print(completion_script(*shell));

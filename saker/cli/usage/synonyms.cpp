@@ -80,6 +80,8 @@ constexpr Synonym kOptionAdvice[] = {
     {"-i", "saker run chats on a terminal"},
     {"-cnv", "saker run chats on a terminal"},
     {"--interactive", "saker run chats on a terminal"},
+    {"--verbose", "/set verbose in a chat, and saker generate -v, show tokens and speed"},
+    {"--image", "models see texts only"},
     {"--stream", "text comes as it is made, without an option"},
     {"-fa", "attention needs no switch"},
     {"--flash-attn", "attention needs no switch"},

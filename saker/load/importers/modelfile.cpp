@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/importers/modelfile.h"
 
+#include "saker/base/characters/letter_case.h"
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
@@ -32,14 +33,6 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos
              ? std::string_view()
              : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  return result;
 }
 
 class Parser {
@@ -79,7 +72,7 @@ class Parser {
 
   void take(std::string_view line) {
     const auto [word, value] = split(line);
-    const std::string name = upper(word);
+    const std::string name = ascii_upper(word);
     if (name == "FROM") {
       set(result_.from, name, value);
     } else if (name == "DRAFT") {

@@ -37,10 +37,14 @@ class Help : public ::testing::Test {
 
   std::vector<std::string> completed(std::vector<std::string> words) const {
     std::vector<std::string> texts;
-    for (const Candidate& candidate : candidates(app_, std::move(words), {"org/model", "mario"})) {
+    for (const Candidate& candidate : asked(std::move(words)).words) {
       texts.push_back(candidate.text);
     }
     return texts;
+  }
+
+  Completions asked(std::vector<std::string> words) const {
+    return completions(app_, std::move(words), {"org/model", "mario"});
   }
 
   CLI::App app_;
@@ -122,8 +126,46 @@ TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
   EXPECT_THAT(completed({"run", "-m", "org"}), ::testing::ElementsAre("org/model"));
   EXPECT_TRUE(completed({"run", "model", ""}).empty());
   EXPECT_TRUE(completed({"generate", "-f", ""}).empty());
+  EXPECT_THAT(completed({"run", "--kv-bits", ""}), ::testing::ElementsAre("4", "8", "16", "32"));
+  EXPECT_THAT(completed({"run", "--acceptance", "r"}), ::testing::ElementsAre("rejection"));
+  EXPECT_THAT(completed({"run", "--speculate", "p"}), ::testing::ElementsAre("prompt-lookup"));
+  EXPECT_THAT(completed({"run", "--device=g"}), ::testing::ElementsAre("--device=gpu"));
+  EXPECT_THAT(completed({"run", "--device", "=", "g"}), ::testing::ElementsAre("gpu"));
+  EXPECT_THAT(completed({"run", "--device", "="}), ::testing::ElementsAre("cpu", "gpu"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     EXPECT_THAT(std::string(completion_script(shell)), HasSubstr("saker completion words --"));
+  }
+}
+
+TEST_F(Help, SaysWhereFilesCompleteALine) {
+  using Words = std::vector<std::string>;
+  for (const Words& words : {
+           Words{"run", ""},
+           Words{"run", "model", ""},
+           Words{"run", "-m", ""},
+           Words{"generate", "-f", ""},
+           Words{"generate", "--draft="},
+           Words{"score", "--adapter", ""},
+           Words{"run", "--adapter", ""},
+           Words{"convert", ""},
+           Words{"inspect", ""},
+           Words{"cache", "info", ""},
+       }) {
+    EXPECT_TRUE(asked(words).files) << words.front() << " " << words[1];
+  }
+  for (const Words& words : {
+           Words{""},
+           Words{"ge"},
+           Words{"cache", ""},
+           Words{"run", "-"},
+           Words{"run", "--device", ""},
+           Words{"run", "--kv-bits", ""},
+           Words{"run", "--temp", ""},
+           Words{"pull", ""},
+           Words{"rm", ""},
+           Words{"help", "run", ""},
+       }) {
+    EXPECT_FALSE(asked(words).files) << words.front();
   }
 }
 
