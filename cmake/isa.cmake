@@ -28,8 +28,8 @@ endif()
 set(
   isa_choosers
   base/row_loops.cpp
-  kernels/cpu/dispatch.cpp
-  kernels/cpu/limits.cpp
+  kernels/cpu/dispatch/dispatch.cpp
+  kernels/limits/machine_limits.cpp
   kernels/quantize/quantize_loops.cpp
   sample/scan_loops.cpp
 )

@@ -4,39 +4,50 @@
 
     tools/check_layers.py [TOP]     one line per finding; exit 1 when there is one
     tools/check_layers.py --fan-in  the ten headers that most files include
+    tools/check_layers.py --write   writes the table of rooms into docs/architecture.md
 
-The table is that of docs/architecture.md, which must say the same. tools/size_exempt.txt names files that may
-be longer, one `path  reason` a line.
+The table is tools/rooms.toml, for top folders and the rooms in them. tools/size_exempt.txt names files that may be longer, one
+`path  reason` a line.
 """
 
+from __future__ import annotations
+
 import collections
+import dataclasses
 import pathlib
 import re
 import sys
+import tomllib
 
 ROOT = "saker"
-# folder -> folders it may include (itself is always allowed), each an earlier row.
-ALLOWED = {
-    "base": "",
-    "hub": "base",
-    "text": "base",
-    "kernels": "base",
-    "cache": "base kernels",
-    "nn": "base kernels cache",
-    "models": "base kernels cache nn",
-    "sample": "base",
-    "score": "base kernels cache nn models sample",
-    "generate": "base kernels cache nn models sample",
-    "load": "base hub text kernels cache nn models",
-    "adapters": "base hub text kernels nn models load",
-    "engine": "base hub text kernels cache nn models sample score generate load adapters",
-    "cli": "base hub text sample load adapters engine",
-}
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """A folder below saker/ whose files may include those of `beside`, and of the top folders that its own top includes."""
+
+    path: str
+    what: str
+    beside: frozenset[str]
+    includes: tuple[str, ...]  # Of a top folder, else empty.
+
+    @property
+    def top(self) -> str:
+        return self.path.split("/")[0]
+
+
+def read_rooms(file: pathlib.Path) -> dict[str, Room]:
+    rows = tomllib.loads(file.read_text(encoding="utf-8"))["room"]
+    return {r["path"]: Room(r["path"], r["what"], frozenset(r["beside"]), tuple(r.get("includes", ()))) for r in rows}
+
+
+ROOMS = read_rooms(pathlib.Path(__file__).resolve().parent / "rooms.toml")
+TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- end of rooms -->)", re.DOTALL)
 NO_MLX = {"base", "hub", "text", "cli"}
 BINDINGS = "python"  # Its C++ includes these and no MLX.
 BOUND = {"base", "hub", "load", "engine"}
 RUST = {"base", "text", "cli"}  # Folders that may call the Rust library.
-MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 3
+MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 4
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
 CODE = {".h", ".cpp"}
 OTHER = {".py", ".rs", ".sh", ".cmake"}
@@ -50,46 +61,60 @@ def files(top: pathlib.Path, *folders: str) -> list[pathlib.Path]:
     return sorted(p for p in found if "build" not in p.parts and "target" not in p.parts)
 
 
-def table_is_sound() -> list[str]:
-    order = list(ALLOWED)
-    return [
-        f"{folder}: {below} is not below it"
-        for folder, row in ALLOWED.items()
-        for below in row.split()
-        if order.index(below) >= order.index(folder)
-    ]
-
-
-def documented(top: pathlib.Path) -> list[str]:
-    """The folder table of docs/architecture.md says the same as ALLOWED."""
-    page = top / "docs/architecture.md"
+def table_is_sound(rooms: dict[str, Room]) -> list[str]:
+    """Each room names only rooms above it, so that no two rooms include each other, and there is no cycle."""
+    order = list(rooms)
     bad = []
-    if not page.exists():
-        return bad
-    rows = dict(re.findall(rf"^\| `{ROOT}/([a-z_]+)` \|.*\| ([a-z –]+) \|$", page.read_text(), re.M))
-    for position, (folder, row) in enumerate(ALLOWED.items()):
-        said = rows.get(folder, "nothing").replace("–", "").strip()
-        if said == "all above":
-            said = " ".join(list(ALLOWED)[:position])
-        if said != row:
-            bad.append(f"docs/architecture.md: {folder} includes '{said}', tools/check_layers.py says '{row}'")
+    for room in rooms.values():
+        for below in (*room.includes, *room.beside):
+            if below not in rooms:
+                bad.append(f"tools/rooms.toml: {room.path} names {below}, which is no room")
+            elif order.index(below) >= order.index(room.path):
+                bad.append(f"tools/rooms.toml: {below} is not above {room.path}")
+        bad += [f"tools/rooms.toml: {below} is not of {room.top}" for below in room.beside if below.split("/")[0] != room.top]
     return bad
 
 
+def table(rooms: dict[str, Room]) -> str:
+    """The rooms as a table of Markdown."""
+    order = list(rooms)
+    lines = ["| room | what it is | includes |", "|---|---|---|"]
+    for room in rooms.values():
+        is_top = room.path == room.top
+        own = [path if path == room.top else path.removeprefix(room.top + "/") for path in sorted(room.beside, key=order.index)]
+        tops = " ".join(room.includes) if is_top else f"as {room.top}"
+        below = ", ".join(filter(None, [tops, *own])) or "–"
+        lines.append(f"| `{ROOT}/{room.path}` | {room.what} | {below} |")
+    return "\n".join(lines) + "\n"
+
+
+def documented(top: pathlib.Path) -> list[str]:
+    page = top / "docs/architecture.md"
+    if not page.exists():
+        return []
+    found = TABLE.search(page.read_text(encoding="utf-8"))
+    if found and found[0] == table(ROOMS):
+        return []
+    return ["docs/architecture.md: its rooms are not those of tools/rooms.toml; tools/check_layers.py --write writes them"]
+
+
 def bad_includes(rel: str, text: str) -> list[str]:
-    folder = rel.split("/")[1]
-    if folder not in ALLOWED:
-        return [f"{rel}: {folder} is not in the table of tools/check_layers.py"]
-    allowed = {folder, *ALLOWED[folder].split()}
+    path = rel.removeprefix(ROOT + "/").rpartition("/")[0]
+    room = ROOMS.get(path)
+    if room is None:
+        return [f"{rel}: {path} is not in tools/rooms.toml"]
     bad = []
     for target in INCLUDE.findall(text):
         parts = target.split("/")
-        if parts[0] == ROOT and parts[1] not in allowed:
-            bad.append(f"{rel}: {folder} must not include {target}")
-        if parts[0] == "mlx" and folder in NO_MLX:
-            bad.append(f"{rel}: {folder} must not include MLX")
-        if target.startswith("saker_rs") and folder not in RUST:
-            bad.append(f"{rel}: {folder} must not include {target}")
+        if parts[0] == ROOT:
+            other = "/".join(parts[1:-1])
+            is_below = other in room.beside if parts[1] == room.top else parts[1] in ROOMS[room.top].includes
+            if other != path and not is_below:
+                bad.append(f"{rel}: {path} must not include {target}")
+        if parts[0] == "mlx" and room.top in NO_MLX:
+            bad.append(f"{rel}: {path} must not include MLX")
+        if target.startswith("saker_rs") and room.top not in RUST:
+            bad.append(f"{rel}: {path} must not include {target}")
     return bad
 
 
@@ -151,7 +176,7 @@ def bad_file(path: pathlib.Path, rel: str, may_be_long: set[str]) -> list[str]:
 
 def check(top: pathlib.Path) -> list[str]:
     may_be_long, bad = exempt(top)
-    bad += table_is_sound() + documented(top)
+    bad += table_is_sound(ROOMS) + documented(top)
     folders: collections.Counter[str] = collections.Counter()
     for path in files(top, ROOT, BINDINGS, "tests", "bench", "examples", "tools", "rust", "cmake"):
         rel = path.relative_to(top).as_posix()
@@ -187,8 +212,12 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--fan-in"]:
         print("\n".join(fan_in(top)))
         return 0
+    if arguments == ["--write"]:
+        page = top / "docs/architecture.md"
+        page.write_text(TABLE.sub(lambda _: table(ROOMS), page.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
     bad = check(pathlib.Path(arguments[0]) if arguments else top)
-    print("\n".join(bad), end="\n" if bad else "")
+    print("\n".join(bad) or f"{len(ROOMS)} rooms, no two of which include each other")
     return 1 if bad else 0
 
 

@@ -5,7 +5,7 @@
 //   replay_bench ANSWERS MODEL DRAFT [LARGE_MODEL LARGE_DRAFT [TOKENS [REPETITIONS]]]
 //
 // ANSWERS: lines of `saker generate MODEL -f PROMPTS --json`.
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/generate/batch_generator.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"

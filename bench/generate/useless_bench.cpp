@@ -12,7 +12,7 @@
 #include "saker/generate/drafters/draft_model.h"
 #include "saker/generate/drafters/mtp.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/quantization.h"
+#include "saker/load/files/quantization.h"
 
 #include "bench/generate/answers.h"
 #include "tests/models/random_dflash.h"

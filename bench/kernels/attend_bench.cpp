@@ -3,7 +3,7 @@
 // Attention on CPU with the heads of Qwen3-0.6B: decode in bytes of cache read per second, prefill
 // in multiplications and additions per second, and what a pass of decode costs beside the work.
 
-#include "saker/kernels/attend.h"
+#include "saker/kernels/ops/attend.h"
 
 #include <benchmark/benchmark.h>
 

@@ -2,11 +2,11 @@
 // Matrix products with the shapes of a model of 0.6 billion parameters. One pass goes over four
 // layers, more than a cache holds, as decoding does. Prints bytes and operations a second and their
 // share of what this machine measures at most.
-#include "saker/kernels/backend.h"
-#include "saker/kernels/cpu/dispatch.h"
-#include "saker/kernels/cpu/limits.h"
-#include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/packed_storage.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/multiply.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/limits/machine_limits.h"
+#include "saker/kernels/storage/packed_storage.h"
 
 #include <benchmark/benchmark.h>
 

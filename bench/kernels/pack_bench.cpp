@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing at load: bytes of the checkpoint a second, with the memory that the packed weight needs.
 // The three layers of a gated MLP and an embedding of a model of 0.6 billion parameters.
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 
 #include <benchmark/benchmark.h>
 

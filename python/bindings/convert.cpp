@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/load/convert/convert_model.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 
 #include "python/bindings/waiting.h"
 #include <nanobind/stl/optional.h>

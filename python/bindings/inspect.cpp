@@ -2,9 +2,9 @@
 #include "python/bindings/inspect.h"
 
 #include "saker/base/json/json_numbers.h"
+#include "saker/load/files/model_dir.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/inspect/inspection_report.h"
-#include "saker/load/model_dir.h"
 
 #include "python/bindings/text.h"
 #include <nanobind/stl/optional.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/model.h"
 
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 
 #include "python/bindings/generate.h"
 #include "python/bindings/score.h"

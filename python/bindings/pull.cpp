@@ -3,7 +3,7 @@
 
 #include "saker/hub/missing_model.h"
 #include "saker/hub/pull.h"
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include "python/bindings/text.h"
 #include "python/bindings/waiting.h"

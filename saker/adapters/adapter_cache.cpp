@@ -2,13 +2,13 @@
 #include "saker/adapters/adapter_cache.h"
 
 #include "saker/adapters/adapter_source.h"
-#include "saker/base/atomic_file.h"
-#include "saker/base/atomic_folder.h"
 #include "saker/base/blake2b.h"
 #include "saker/base/error.h"
 #include "saker/base/file_lock.h"
+#include "saker/base/files/atomic_file.h"
+#include "saker/base/files/atomic_folder.h"
 #include "saker/base/mapped_file.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/repo_cache.h"
-#include "saker/load/npz.h"
+#include "saker/load/files/npz.h"
 #include "saker/models/image_parts.h"
 
 #include <fmt/ranges.h>

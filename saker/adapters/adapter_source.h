@@ -16,9 +16,9 @@
 // out with a warning, as these parts of a model are. Nothing here knows the model; `bind` compares
 // with it. No MLX.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/tensor.h"
-#include "saker/load/adapter_files.h"
+#include "saker/load/files/adapter_files.h"
 
 #include <cstdint>
 #include <filesystem>

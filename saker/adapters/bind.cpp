@@ -8,7 +8,7 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <fmt/ranges.h>
 

@@ -2,13 +2,13 @@
 #include "saker/adapters/fuse.h"
 
 #include "saker/adapters/fusion.h"
-#include "saker/base/atomic_file.h"
-#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/files/atomic_file.h"
+#include "saker/base/files/atomic_folder.h"
+#include "saker/base/json/json.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/json/json_numbers.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors_writer.h"
 #include "saker/text/chat_template.h"
 
 #include <algorithm>

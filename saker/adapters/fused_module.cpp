@@ -5,9 +5,9 @@
 #include "saker/adapters/weight_norms.h"
 #include "saker/adapters/weight_rows.h"
 #include "saker/base/error.h"
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/mx.h"
-#include "saker/kernels/packed_storage.h"
+#include "saker/kernels/storage/packed_storage.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 // One module's tensors with an adapter's change in them.
 
 #include "saker/adapters/adapter_source.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/weights.h"
 
 #include <optional>

@@ -8,8 +8,8 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/importers/import_model.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/sources/import_model.h"
 
 #include <algorithm>
 #include <array>

@@ -6,9 +6,9 @@
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/adapters/fused_module.h"
-#include "saker/base/json.h"
-#include "saker/load/safetensors_writer.h"
-#include "saker/load/weight_files.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors_writer.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/nn/weights.h"
 
 #include <filesystem>

@@ -5,7 +5,7 @@
 // module's change, and features that we may not support. Fields that concern only training are
 // skipped.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/pattern.h"
 
 #include <cstdint>

@@ -2,10 +2,10 @@
 #include "saker/adapters/resized.h"
 
 #include "saker/base/error.h"
-#include "saker/load/importers/import_model.h"
-#include "saker/load/npz.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/weight_files.h"
+#include "saker/load/files/npz.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/weight_files.h"
+#include "saker/load/sources/import_model.h"
 
 #include <algorithm>
 #include <array>

@@ -3,12 +3,12 @@
 
 #include "saker/adapters/resized.h"
 #include "saker/adapters/source_parts.h"
-#include "saker/base/atomic_file.h"
-#include "saker/base/atomic_folder.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
+#include "saker/base/files/atomic_folder.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/json/json_numbers.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // Writes adapters as folders for other tools.
 
 #include "saker/adapters/adapter_source.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include <cstddef>
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "saker/adapters/source_parts.h"
 #include "saker/adapters/weight_rows.h"
 #include "saker/base/error.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "saker/adapters/weight_rows.h"
 
 #include "saker/adapters/source_parts.h"
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/mx.h"
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 // Threading: one thread at a time; between passes only (see kernels/kv_store.h).
 
 #include "saker/cache/snapshot.h"
-#include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/attend.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/cache/row_snapshot.h"
-#include "saker/kernels/cpu/kv_codes.h"
+#include "saker/kernels/storage/kv_codes.h"
 
 #include <spdlog/spdlog.h>
 

@@ -7,7 +7,7 @@
 // that committed itself may not be evaluated earlier. Until then a snapshot can have them.
 
 #include "saker/cache/layer_cache.h"
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/storage/kv_store.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cache/prefix_store.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

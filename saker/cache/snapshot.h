@@ -9,7 +9,7 @@
 // blocks, since no cache writes to a page that a snapshot holds. Any thread may destroy a snapshot
 // of pages.
 
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/storage/kv_store.h"
 
 #include <cstddef>
 #include <cstdint>

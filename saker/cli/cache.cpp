@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker cache`: prompt-cache files, made from a prompt, shown and converted.
-#include "saker/cli/command.h"
-#include "saker/cli/json_lines.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/streaming.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/json_lines.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/streaming.h"
 #include "saker/load/prompt_cache.h"
 #include "saker/load/prompt_cache_report.h"
 

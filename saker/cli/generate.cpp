@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker generate`: one prompt, or all records of a JSON lines file together.
 #include "saker/base/error.h"
-#include "saker/cli/command.h"
 #include "saker/cli/generate_records.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_args.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/streaming.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/request_args.h"
+#include "saker/cli/requests/streaming.h"
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>

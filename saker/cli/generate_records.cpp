@@ -3,11 +3,11 @@
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
-#include "saker/cli/json_lines.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/streaming.h"
+#include "saker/cli/io/json_lines.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/streaming.h"
 
 #include <condition_variable>
 #include <cstddef>

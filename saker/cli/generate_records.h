@@ -4,7 +4,7 @@
 // Runs many requests of a JSON lines file together. Answers are JSON objects, one per line, in
 // input order.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/engine.h"
 
 #include <filesystem>

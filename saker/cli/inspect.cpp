@@ -4,17 +4,17 @@
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/base/error.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/asking.h"
 #include "saker/cli/hub/inspect_remote.h"
-#include "saker/cli/output.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
 #include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/files/named_models.h"
 #include "saker/load/inspect/inspection_report.h"
-#include "saker/load/model_dir.h"
-#include "saker/load/named_models.h"
 
 #include <CLI/CLI.hpp>
 

@@ -7,12 +7,12 @@
 #include "saker/cli/chat/repl.h"
 #include "saker/cli/chat/terminal.h"
 #include "saker/cli/chat/typed_ahead.h"
-#include "saker/cli/command.h"
-#include "saker/cli/interrupt.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_args.h"
-#include "saker/load/model_dir.h"
+#include "saker/cli/io/interrupt.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/requests/request_args.h"
+#include "saker/load/files/model_dir.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker template`: renders chat messages to the model's prompt. Needs only tokenizer files.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/cli/command.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/load/importers/open_texts.h"
-#include "saker/load/model_dir.h"
+#include "saker/base/json/json.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/sources/open_texts.h"
 #include "saker/text/chat_template.h"
 
 #include <CLI/CLI.hpp>

@@ -2,14 +2,14 @@
 // `saker tokenize` and `saker detokenize`: a tokenizer's own encode and decode. Need only tokenizer
 // files.
 #include "saker/base/json/json_numbers.h"
-#include "saker/cli/command.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/usage/checks.h"
-#include "saker/load/importers/open_texts.h"
-#include "saker/load/model_dir.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/sources/open_texts.h"
 #include "saker/text/tokenizer.h"
 
 #include <CLI/CLI.hpp>

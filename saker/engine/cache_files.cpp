@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/engine/cache_files.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/files/atomic_file.h"
+#include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 #include "saker/cache/serialized_rows.h"
 #include "saker/load/prompt_cache.h"

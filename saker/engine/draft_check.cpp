@@ -2,7 +2,7 @@
 #include "saker/engine/draft_check.h"
 
 #include "saker/base/error.h"
-#include "saker/load/importers/open_texts.h"
+#include "saker/load/sources/open_texts.h"
 #include "saker/text/tokenizer.h"
 
 #include <algorithm>

@@ -11,13 +11,13 @@
 #include "saker/engine/runner.h"
 #include "saker/engine/scoring.h"
 #include "saker/generate/bench.h"
-#include "saker/kernels/backend.h"
-#include "saker/kernels/cpu/limits.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/limits/machine_limits.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
-#include "saker/load/importers/open_texts.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/sources/open_texts.h"
 
 #include <spdlog/spdlog.h>
 

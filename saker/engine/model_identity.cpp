@@ -4,7 +4,7 @@
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/load/gguf/gguf_parts.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 // ends or shapes an answer. Immutable; all members may be called from any thread.
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/request.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/model_texts.h"

@@ -4,7 +4,7 @@
 // Requests to an engine, and its results. Plain values; no MLX.
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/speculate.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"

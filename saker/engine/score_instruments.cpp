@@ -2,7 +2,7 @@
 #include "saker/engine/score_instruments.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "saker/generate/speculator.h"
 
 #include "saker/base/error.h"
-#include "saker/generate/drafters/prompt_lookup.h"
+#include "saker/generate/prompt_lookup.h"
 #include "saker/nn/gated_delta_net.h"
 
 #include <spdlog/spdlog.h>

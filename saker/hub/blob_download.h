@@ -7,8 +7,8 @@
 
 #include "saker/hub/blob_lock.h"
 #include "saker/hub/growing_digest.h"
+#include "saker/hub/http/receiver.h"
 #include "saker/hub/pull.h"
-#include "saker/hub/receiver.h"
 #include "saker/hub/remote_files.h"
 #include "saker/hub/repo_cache.h"
 

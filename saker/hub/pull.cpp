@@ -6,10 +6,10 @@
 #include "saker/base/utf8.h"
 #include "saker/hub/blob_download.h"
 #include "saker/hub/environment.h"
-#include "saker/hub/fetcher.h"
 #include "saker/hub/gguf_choice.h"
+#include "saker/hub/http/fetcher.h"
+#include "saker/hub/hub_session.h"
 #include "saker/hub/pull_plan.h"
-#include "saker/hub/remote/hub_session.h"
 #include "saker/hub/remote_files.h"
 #include "saker/hub/repo_cache.h"
 

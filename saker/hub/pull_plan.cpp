@@ -2,7 +2,7 @@
 #include "saker/hub/pull_plan.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/gguf_choice.h"
 #include "saker/hub/remote_files.h"

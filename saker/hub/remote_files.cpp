@@ -2,10 +2,10 @@
 #include "saker/hub/remote_files.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/hub/http/web_address.h"
 #include "saker/hub/model_name.h"
-#include "saker/hub/web_address.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 // GET /api/models/REPO/revision/REVISION and .../tree/COMMIT).
 
 #include "saker/hub/digest.h"
-#include "saker/hub/fetcher.h"
+#include "saker/hub/http/fetcher.h"
+#include "saker/hub/http/receiver.h"
 #include "saker/hub/model_name.h"
-#include "saker/hub/receiver.h"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/hub/repo_cache.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/files/temporary_path.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"

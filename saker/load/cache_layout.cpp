@@ -2,7 +2,7 @@
 #include "saker/load/cache_layout.h"
 
 #include "saker/base/error.h"
-#include "saker/load/host_rows.h"
+#include "saker/load/files/host_rows.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

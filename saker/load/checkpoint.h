@@ -5,9 +5,9 @@
 // directly from the file and its pages are freed, so memory holds one copy. REQUIRES: called on the
 // engine's thread.
 
-#include "saker/base/json.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/weight_files.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
 #include "saker/nn/weights.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/create_model.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/utf8.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 #include "saker/text/chat_template.h"
 
 #include <fmt/format.h>

@@ -5,8 +5,8 @@
 // supports that, else copied: the model stays if the original is removed.
 
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/files/named_models.h"
 #include "saker/load/importers/modelfile.h"
-#include "saker/load/named_models.h"
 
 #include <filesystem>
 #include <string>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/draft.h"
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/importers/import_model.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/files/quantization.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/load/importers/model_folder.h"
-#include "saker/load/model_dir.h"
-#include "saker/load/quantization.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/weight_files.h"
+#include "saker/load/sources/import_model.h"
 #include "saker/models/decoder.h"
 #include "saker/nn/weights.h"
 

@@ -5,7 +5,7 @@
 // target's hidden states or caches (a DFlash draft, an MTP head, a Gemma 4 assistant). REQUIRES:
 // called on the engine's thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/models/dflash.h"
 #include "saker/models/gemma4_assistant.h"
 #include "saker/models/model.h"

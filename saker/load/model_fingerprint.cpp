@@ -2,13 +2,13 @@
 #include "saker/load/model_fingerprint.h"
 
 #include "saker/base/checksum.h"
-#include "saker/base/json.h"
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/base/json/json.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/gguf/gguf_parts.h"
-#include "saker/load/model_dir.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/weight_files.h"
 
 #include <fmt/format.h>
 

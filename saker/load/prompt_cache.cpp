@@ -5,7 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/load/cache_layout.h"
 #include "saker/load/cache_tree.h"
-#include "saker/load/host_rows.h"
+#include "saker/load/files/host_rows.h"
 
 #include <fmt/format.h>
 

@@ -19,8 +19,8 @@
 // classes kUnsupported. Does not use MLX.
 
 #include "saker/cache/serialized.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 // A prompt-cache file in the form that `saker cache info` prints.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/prompt_cache.h"
 
 #include <string>

@@ -5,7 +5,7 @@
 #include "saker/cache/kv.h"
 #include "saker/cache/recurrent.h"
 #include "saker/cache/window.h"
-#include "saker/kernels/activation.h"
+#include "saker/kernels/ops/activation.h"
 #include "saker/models/token_table.h"
 
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 
 #include "saker/cache/layer_cache.h"
 #include "saker/cache/sequence_cache.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/decoder_stack.h"

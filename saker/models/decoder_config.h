@@ -5,9 +5,9 @@
 // value. Sizes are limited only to what we can compute with: every tensor is compared with them
 // before memory is allocated.
 
-#include "saker/base/json.h"
-#include "saker/kernels/activation.h"
-#include "saker/kernels/kv_store.h"
+#include "saker/base/json/json.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/storage/kv_store.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"

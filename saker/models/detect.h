@@ -7,7 +7,7 @@
 // checkpoint, so other designs are refused instead of answering nonsense. In a checkpoint for
 // images too, only the text part (`language_model`) counts. Pure; any thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <span>
 #include <string>

@@ -3,8 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
-#include "saker/kernels/activation.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/models/decoder.h"
 #include "saker/nn/arrays/host_array.h"
 

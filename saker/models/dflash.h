@@ -9,7 +9,7 @@
 #include "saker/base/tensor.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/models/dflash_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/block_attention.h"

@@ -6,7 +6,7 @@
 // several spellings, all of which we read. Its own numbers are in `dflash_config` or at the root;
 // `rope_theta` is at the root, in `rope_parameters` or in `rope_scaling`.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 

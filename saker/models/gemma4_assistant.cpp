@@ -2,7 +2,7 @@
 #include "saker/models/gemma4_assistant.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/models/architecture.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 // stand-in for the target's hidden state in the next step. Immutable. REQUIRES: called on the
 // engine's thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/models/decoder_config.h"

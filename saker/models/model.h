@@ -5,7 +5,7 @@
 // model serves any number of sequences. REQUIRES: called on the engine's thread (MLX arrays are
 // lazy; evaluate them there).
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/nn/forward_context.h"

@@ -10,7 +10,7 @@
 // For further tokens, y takes the place of the model's hidden state. Immutable. REQUIRES: called on
 // the engine's thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/models/decoder_config.h"

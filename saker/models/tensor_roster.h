@@ -6,7 +6,7 @@
 // test compares both for every architecture. A name may have any prefix that a decoder's tensors
 // can have ("model.", "language_model.model.", none). Immutable; any thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <map>
 #include <optional>

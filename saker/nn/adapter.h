@@ -8,9 +8,9 @@
 // the base run the base's operations only, whatever is beside them: their bits are the base's.
 // Immutable; any number may be in memory at once; safe to use from any thread.
 
-#include "saker/kernels/adapter_delta.h"
-#include "saker/kernels/linear.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/adapter_delta.h"
+#include "saker/kernels/ops/linear.h"
 
 #include <cstddef>
 #include <map>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/attention.h"
 
-#include "saker/kernels/activation.h"
-#include "saker/kernels/backend.h"
-#include "saker/kernels/rope.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/rope.h"
 
 #include <vector>
 

@@ -4,8 +4,8 @@
 // Self-attention with grouped heads: q, k and v projections; optional RMS norms of each head;
 // rotation; fused attention over the layer's cache; output projection. Immutable.
 
-#include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/attend.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/block_attention.h"
 
-#include "saker/kernels/attend.h"
-#include "saker/kernels/rope.h"
+#include "saker/kernels/ops/attend.h"
+#include "saker/kernels/ops/rope.h"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include "saker/nn/decoder_stack.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/embedding.h"
 
-#include "saker/kernels/linear.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/nn/linear.h"
 
 namespace saker::nn {

@@ -4,7 +4,7 @@
 // The token table. Its rows start the residual stream, in float32.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 

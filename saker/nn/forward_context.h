@@ -7,8 +7,8 @@
 
 #include "saker/cache/recurrent.h"
 #include "saker/cache/sequence_cache.h"
-#include "saker/kernels/attend.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/attend.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/in_flight_layers.h"
 #include "saker/nn/rope.h"

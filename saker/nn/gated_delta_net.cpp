@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/gated_delta_net.h"
 
-#include "saker/kernels/activation.h"
+#include "saker/kernels/ops/activation.h"
 
 #include <utility>
 #include <vector>

@@ -5,8 +5,8 @@
 // projections to q, k, v and gates, and applies the gated delta rule. An RMS norm of each head's
 // output is gated by silu(z), before the output projection. Immutable.
 
-#include "saker/kernels/gated_delta.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/gated_delta.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"

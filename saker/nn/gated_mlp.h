@@ -4,8 +4,8 @@
 // down(activation(gate(x)) * up(x)): the feed-forward part of most decoders
 // (https://arxiv.org/abs/2002.05202). Immutable.
 
-#include "saker/kernels/activation.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/activation.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/weights.h"
 

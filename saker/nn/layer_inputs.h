@@ -5,8 +5,8 @@
 // table holds P numbers per token and layer; a projection of the token's embedding is added. In
 // each layer the residual stream gates its inputs. Immutable.
 
-#include "saker/kernels/activation.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/activation.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/linear.h"

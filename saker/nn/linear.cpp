@@ -2,7 +2,7 @@
 #include "saker/nn/linear.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/ops/linear.h"
 #include "saker/nn/pack_key.h"
 
 #include <fmt/ranges.h>

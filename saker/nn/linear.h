@@ -5,7 +5,7 @@
 // product; an adapter's change is added after it. Immutable.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 

@@ -7,10 +7,10 @@
 // Checkpoints store experts stacked, as MLX does (switch_mlp.gate_proj.weight [E, N, K]), or one by
 // one (experts.7.gate_proj.weight [N, K]).
 
-#include "saker/kernels/activation.h"
-#include "saker/kernels/expert_choice.h"
-#include "saker/kernels/expert_linear.h"
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/expert_choice.h"
+#include "saker/kernels/ops/expert_linear.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/weights.h"
 

@@ -5,7 +5,7 @@
 // that. Pure.
 
 #include "saker/base/tensor.h"
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <optional>
 

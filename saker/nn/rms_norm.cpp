@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/rms_norm.h"
 
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 namespace saker::nn {
 namespace {

@@ -4,7 +4,7 @@
 // RMS norm with a learned weight, which adapters can change per token. Immutable.
 
 #include "saker/kernels/mx.h"
-#include "saker/kernels/norm.h"
+#include "saker/kernels/ops/norm.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
 

@@ -7,7 +7,7 @@
 // sequence's length are limited to lengths at which they don't (docs/adr/0035-rope-that-grows.md).
 // Kinds with three positions (mrope) have three equal ones for text.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/shared_attention.h"
 
-#include "saker/kernels/rope.h"
+#include "saker/kernels/ops/rope.h"
 
 #include <utility>
 

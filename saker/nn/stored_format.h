@@ -6,7 +6,7 @@
 // they agree where the configuration is silent or incomplete.
 
 #include "saker/base/tensor.h"
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <string>
 

@@ -7,7 +7,7 @@
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/mx.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 
 #include <functional>
 #include <map>

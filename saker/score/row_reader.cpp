@@ -2,7 +2,7 @@
 #include "saker/score/row_reader.h"
 
 #include "saker/base/log_prob.h"
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 
 #include <algorithm>
 #include <utility>

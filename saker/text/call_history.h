@@ -3,7 +3,7 @@
 
 // Adapts the tool calls of a conversation and their results to a chat template.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/template_traits.h"
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 //   - Ids of calls and names of results are filled in, and ids shortened, if the template needs it.
 //   - Reasoning under any of its three names is copied to the names that templates read.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/template_traits.h"
 
 namespace saker::text {

@@ -6,7 +6,7 @@
 // template can reach nothing but its variables. Copies are cheap and share the compiled templates.
 // Any thread may call any member.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
 

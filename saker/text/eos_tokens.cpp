@@ -2,7 +2,7 @@
 #include "saker/text/eos_tokens.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/generation_config.h"
 
 #include <limits>

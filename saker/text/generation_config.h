@@ -4,7 +4,7 @@
 // generation_config.json: the sampling defaults of a model's authors. No model needs the file, so
 // all errors in it are warnings.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/model_texts.h"
 
 #include <string>

@@ -3,7 +3,7 @@
 
 // The content of a chat message: a text, or a list of parts of text, reasoning, images and others.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/template_traits.h"
 
 #include <optional>

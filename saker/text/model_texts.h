@@ -6,7 +6,7 @@
 // texts in memory, for models whose file holds them in another form. Immutable; any thread may call
 // any member.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstddef>
 #include <filesystem>

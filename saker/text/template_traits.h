@@ -5,7 +5,7 @@
 // one thing, and looks at the output. Each probe runs at most once, on first use. A slow template
 // gets no further probes and counts as taking the usual form. Any thread may call any member.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <array>
 #include <chrono>

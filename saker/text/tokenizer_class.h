@@ -5,7 +5,7 @@
 // whether the class rebuilds its vocabulary. A folder's class is chosen by tokenizer_config.json
 // and the model type, as AutoTokenizer does.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/model_texts.h"
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // `added_tokens_decoder`. Each may be missing. Damaged values are left out with a warning, since
 // they are not needed for ids in and ids out.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_class.h"
 

@@ -2,7 +2,7 @@
 #include "saker/text/vocabulary_files.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/adapters/adapter_cache.h"
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

@@ -4,10 +4,10 @@
 
 #include "saker/adapters/bind.h"
 #include "saker/adapters/resized.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/checkpoint.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include "tests/adapters/logits.h"
 #include "tests/support/expect_error.h"

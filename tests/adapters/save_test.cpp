@@ -4,8 +4,8 @@
 
 #include "saker/adapters/bind.h"
 #include "saker/adapters/null_adapter.h"
-#include "saker/base/json.h"
-#include "saker/load/safetensors.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/base/atomic_file.h"
+#include "saker/base/files/atomic_file.h"
 
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/base/atomic_folder.h"
+#include "saker/base/files/atomic_folder.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

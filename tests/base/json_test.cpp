@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include "saker/base/error.h"
 

@@ -4,8 +4,8 @@
 #include "saker/cache/kv.h"
 #include "saker/cache/prefix_cache.h"
 #include "saker/cache/window.h"
-#include "saker/kernels/cpu/kv_pages.h"
-#include "saker/kernels/kv_storage.h"
+#include "saker/kernels/storage/kv_pages.h"
+#include "saker/kernels/storage/kv_storage.h"
 
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/json_lines.h"
+#include "saker/cli/io/json_lines.h"
 
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>

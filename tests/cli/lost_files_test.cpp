@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/lost_files.h"
+#include "saker/cli/io/lost_files.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/mapped_file.h"
 
 #include "tests/support/expect_error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/named/modelfile_options.h"
+#include "saker/cli/requests/modelfile_options.h"
 
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/no_memory.h"
+#include "saker/cli/io/no_memory.h"
 
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

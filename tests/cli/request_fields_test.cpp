@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/request_fields.h"
+#include "saker/cli/options/request_fields.h"
 
 #include "saker/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/result_json.h"
 
 #include <gtest/gtest.h>
 

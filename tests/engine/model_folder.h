@@ -3,7 +3,7 @@
 
 // Engines over the tiny checkpoints of tests/golden, and how to run and compare requests.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/engine.h"
 
 #include "tests/text/golden_tokenizers.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as config.json: each reader of it accepts, or throws a typed error.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/load/quantization.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/quantization.h"
 #include "saker/models/model.h"
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // its tensors, whose elements are zeros. The first byte chooses the model that the draft is for. A
 // typed error, or a draft or model that was built.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/draft.h"
 
 #include "tests/fuzz/input.h"

@@ -5,9 +5,9 @@
 #include "saker/base/error.h"
 #include "saker/hub/digest.h"
 #include "saker/hub/gguf_choice.h"
+#include "saker/hub/http/web_address.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/remote_files.h"
-#include "saker/hub/web_address.h"
 
 #include <algorithm>
 #include <cstddef>

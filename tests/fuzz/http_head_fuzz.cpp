@@ -5,8 +5,8 @@
 // receives, the second how much of the file is there.
 #include "saker/base/error.h"
 #include "saker/hub/blob_download.h"
-#include "saker/hub/http_get.h"
-#include "saker/hub/receiver.h"
+#include "saker/hub/http/http_get.h"
+#include "saker/hub/http/receiver.h"
 #include "saker/hub/repo_cache.h"
 
 #include "tests/fuzz/input.h"

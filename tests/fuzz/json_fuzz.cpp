@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as JSON: a value or a typed error. A value that was read can be written and read again.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/json/json_numbers.h"
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // config.json, special_tokens_map.json, added_tokens.json. Warnings or typed errors, and ids, texts
 // and sampling options that make sense.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/prompts.h"
 #include "saker/sample/options.h"
 #include "saker/text/chat_template.h"

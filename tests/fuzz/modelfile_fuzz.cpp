@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a Modelfile: a typed error, or instructions and options that a request can take.
 #include "saker/base/error.h"
-#include "saker/cli/named/modelfile_options.h"
-#include "saker/cli/request_fields.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/modelfile_options.h"
 #include "saker/load/importers/modelfile.h"
 
 #include "tests/fuzz/input.h"

@@ -3,7 +3,7 @@
 // all there.
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
-#include "saker/load/npz.h"
+#include "saker/load/files/npz.h"
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a line of requests, and as a list of tokens: results, or typed errors.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/cli/request_fields.h"
+#include "saker/base/json/json.h"
+#include "saker/cli/options/request_fields.h"
 
 #include <cstddef>
 #include <cstdint>

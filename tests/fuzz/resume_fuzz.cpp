@@ -3,9 +3,9 @@
 // earlier run wrote. Lines are taken or refused by typed errors, those that are taken answer their
 // record, and what is left of the output are these lines.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/cli/json_lines.h"
-#include "saker/cli/request_fields.h"
+#include "saker/base/json/json.h"
+#include "saker/cli/io/json_lines.h"
+#include "saker/cli/options/request_fields.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
 

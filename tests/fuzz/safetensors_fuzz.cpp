@@ -3,8 +3,8 @@
 // weights of a model in every quantized format of other tools: typed errors, or tensors.
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/importers/quantized_folder.h"
-#include "saker/load/safetensors.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Any bytes as a chat template over a small conversation: text, or a typed error, in bounded time.
 // The language is ours, so a panic is a finding even though it stops at the border.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 
 #include "tests/fuzz/input.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/generate/drafters/prompt_lookup.h"
+#include "saker/generate/prompt_lookup.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a hub that answers slowly, later or strangely can do.
 #include "saker/base/error.h"
-#include "saker/hub/fetcher.h"
+#include "saker/hub/http/fetcher.h"
 
 #include "tests/support/expect_error.h"
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/hub/web_address.h"
+#include "saker/hub/http/web_address.h"
 
 #include "saker/base/error.h"
 #include "saker/hub/remote_files.h"

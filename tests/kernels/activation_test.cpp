@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/activation.h"
+#include "saker/kernels/ops/activation.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/ops/linear.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"

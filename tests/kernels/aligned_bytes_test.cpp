@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/cpu/aligned_bytes.h"
+#include "saker/kernels/cpu/runtime/aligned_bytes.h"
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over pages in every instruction set against float64, without MLX.
-#include "saker/kernels/attention/bodies.h"
-#include "saker/kernels/attention/page_shape.h"
-#include "saker/kernels/cpu/bf16.h"
-#include "saker/kernels/cpu/dispatch.h"
-#include "saker/kernels/cpu/kv_codes.h"
-#include "saker/kernels/cpu/kv_pages.h"
+#include "saker/kernels/cpu/dispatch/attend_bodies.h"
+
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/simd/bf16.h"
+#include "saker/kernels/ops/page_shape.h"
+#include "saker/kernels/storage/kv_codes.h"
+#include "saker/kernels/storage/kv_pages.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_floats.h"

@@ -3,7 +3,7 @@
 
 // Random sequences and the ways to run them through attend(): whole, in parts, beside others.
 
-#include "saker/kernels/attend.h"
+#include "saker/kernels/ops/attend.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/saved_machine.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include "saker/base/error.h"
 

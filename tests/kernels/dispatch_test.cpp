@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
 
 #include "saker/base/error.h"
 #include "saker/base/processor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tile registers of saker/kernels/amx/tile.h in plain code, so that tests run the AMX kernels
+// The tile registers of saker/kernels/cpu/amx/tile.h in plain code, so that tests run the AMX kernels
 // on any machine: the manual's order of additions, with subnormal numbers as zero.
 
 #include "tests/kernels/emulate_avx512.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/gated_delta.h"
+#include "saker/kernels/ops/gated_delta.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/rows.h"

@@ -2,7 +2,7 @@
 #include "tests/kernels/instruction_sets.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
 
 namespace saker::kernels {
 

@@ -4,7 +4,7 @@
 // The instruction sets that a test can run on this machine: those that the processor has, and
 // AVX-512 and AMX by emulation.
 
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that take int8 operands.
-#include "saker/kernels/backend.h"
-#include "saker/kernels/linear.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/ops/linear.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantized pages against mx::quantize.
 #include "saker/base/error.h"
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/storage/kv_store.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/kv_store.h"
+#include "saker/kernels/storage/kv_store.h"
 
 #include "saker/base/error.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of every format in every instruction set, without MLX.
-#include "saker/kernels/cpu/linear_bodies.h"
+#include "saker/kernels/cpu/dispatch/linear_bodies.h"
 
-#include "saker/kernels/cpu/dispatch.h"
-#include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/cpu/thread_pool.h"
-#include "saker/kernels/pack/pack.h"
-#include "saker/kernels/pack/weight_bytes.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/multiply.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
+#include "saker/kernels/packing/pack.h"
+#include "saker/kernels/packing/weight_bytes.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_floats.h"

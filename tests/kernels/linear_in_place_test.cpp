@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of bf16 that are multiplied where the checkpoint has them.
-#include "saker/kernels/cpu/dispatch.h"
-#include "saker/kernels/cpu/linear_bodies.h"
-#include "saker/kernels/cpu/multiply.h"
-#include "saker/kernels/pack/pack.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/linear_bodies.h"
+#include "saker/kernels/cpu/dispatch/multiply.h"
+#include "saker/kernels/packing/pack.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_floats.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/linear.h"
+#include "saker/kernels/ops/linear.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_weights.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/pack/pack.h"
+#include "saker/kernels/packing/pack.h"
 
-#include "saker/kernels/pack/codes.h"
+#include "saker/kernels/packing/codes.h"
 
 #include "tests/kernels/random_weights.h"
 #include <gtest/gtest.h>

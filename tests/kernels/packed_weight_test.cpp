@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 
 #include "saker/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/cpu/page_memory.h"
+#include "saker/kernels/cpu/runtime/page_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

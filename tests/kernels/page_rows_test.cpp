@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that an instruction set writes into pages, against those written one by one.
-#include "saker/kernels/attention/bodies.h"
-#include "saker/kernels/attention/page_shape.h"
-#include "saker/kernels/cpu/dispatch.h"
-#include "saker/kernels/cpu/kv_pages.h"
+#include "saker/kernels/cpu/dispatch/attend_bodies.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/ops/page_shape.h"
+#include "saker/kernels/storage/kv_pages.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_floats.h"

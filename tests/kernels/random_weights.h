@@ -3,7 +3,7 @@
 
 // Random weights in each format that checkpoints have.
 
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/rope.h"
+#include "saker/kernels/ops/rope.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms, rope and curves in every instruction set against float64, without MLX.
-#include "saker/kernels/cpu/row_bodies.h"
+#include "saker/kernels/cpu/dispatch/row_bodies.h"
 
-#include "saker/kernels/cpu/dispatch.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
 
 #include "tests/kernels/instruction_sets.h"
 #include "tests/kernels/random_floats.h"

@@ -3,7 +3,7 @@
 
 // Tests that choose the instruction set and the threads of the kernels, and give both back.
 
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Compiled once per instruction set.
 #include "tests/kernels/vec_operations.h"
 
-#include "saker/kernels/cpu/vec.h"
+#include "saker/kernels/cpu/simd/vec.h"
 
 namespace saker::kernels::SAKER_ISA {
 namespace {

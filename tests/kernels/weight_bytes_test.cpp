@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/kernels/pack/weight_bytes.h"
+#include "saker/kernels/packing/weight_bytes.h"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 #include "saker/load/checkpoint.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/json/json_numbers.h"
 #include "saker/base/mapped_file.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/models/model.h"
 
 #include "tests/models/random_model.h"

@@ -2,7 +2,7 @@
 #include "saker/load/inspect/inspect.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/inspect/inspection_report.h"
 
 #include "tests/support/expect_error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 
 #include "saker/base/error.h"
 

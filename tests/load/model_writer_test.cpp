@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/model_writer.h"
+#include "saker/load/files/model_writer.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/load/weight_files.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/weight_files.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

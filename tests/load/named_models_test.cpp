@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include "saker/base/error.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

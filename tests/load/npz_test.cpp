@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/npz.h"
+#include "saker/load/files/npz.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"

@@ -2,7 +2,7 @@
 #include "saker/load/prompt_cache.h"
 
 #include "saker/base/error.h"
-#include "saker/load/host_rows.h"
+#include "saker/load/files/host_rows.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/quantization.h"
+#include "saker/load/files/quantization.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/base/json/json.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/weights.h"
 
 #include "tests/support/expect_error.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"

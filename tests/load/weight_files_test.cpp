@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/weight_files.h"
+#include "saker/load/files/weight_files.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"

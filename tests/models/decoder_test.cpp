@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/models/decoder.h"
 
-#include "saker/kernels/activation.h"
+#include "saker/kernels/ops/activation.h"
 #include "saker/models/architecture.h"
 
 #include "tests/models/random_model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every architecture against logits, layer rows and greedy tokens that tools/make_goldens.py
 // computed in float32.
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/load/checkpoint.h"
 
 #include "tests/models/random_model.h"

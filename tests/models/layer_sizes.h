@@ -3,7 +3,7 @@
 
 // Sizes of a random model's layers, where they are not the same in all of them.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <string_view>
 

@@ -3,7 +3,7 @@
 
 // Models with random weights, made in memory from a configuration.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 

@@ -2,7 +2,7 @@
 // The bits of a row's logits don't depend on the rows beside it, on where chunks end or on the
 // number of threads.
 #include "saker/base/error.h"
-#include "saker/kernels/backend.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include "tests/kernels/saved_machine.h"
 #include "tests/models/random_model.h"

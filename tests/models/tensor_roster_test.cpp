@@ -2,8 +2,8 @@
 // The roster against what the layers of every architecture take when they are built.
 #include "saker/models/tensor_roster.h"
 
-#include "saker/load/quantization.h"
-#include "saker/load/weight_files.h"
+#include "saker/load/files/quantization.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/in_flight_layers.h"
 
-#include "saker/kernels/cpu_operation.h"
+#include "saker/kernels/ops/cpu_operation.h"
 
 #include <gtest/gtest.h>
 

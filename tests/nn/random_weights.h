@@ -4,7 +4,7 @@
 // Tensors with random content, as a checkpoint would hold them.
 
 #include "saker/base/tensor.h"
-#include "saker/kernels/packed_weight.h"
+#include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/weights.h"
 
 #include <bit>

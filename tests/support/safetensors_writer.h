@@ -3,7 +3,7 @@
 
 // Makes safetensors files for tests: correct ones from tensors, and any header over any data.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 // The tiny tokenizers of golden/ (made by make_goldens.py) with what `tokenizers` says about them.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/tokenizer.h"
 
 #include <array>

@@ -3,7 +3,7 @@
 // search or break. Whatever they are, loading them and encoding and decoding a little either works
 // or fails with one line.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/memory.h"
 #include "saker/text/detokenizer.h"
 #include "saker/text/tokenizer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens that files beside tokenizer.json name.
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/eos_tokens.h"
 #include "saker/text/tokenizer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random templates with what jinja2 makes of them (make_template_goldens.py).
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language of chat templates: what jinja2 makes of it, as transformers sets it up.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a template may read: special tokens, settings and variables of requests.
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 //   "add_generation_prompt"}
 // A failure answers {"error": line}.
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/detokenizer.h"
 #include "saker/text/eos_tokens.h"

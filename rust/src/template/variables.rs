@@ -8,7 +8,7 @@ use super::values::{list, Dict};
 use ciborium::Value as Cbor;
 use minijinja::{Error, Value};
 
-/// The tag of integers as decimal digits (saker/base/json.h).
+/// The tag of integers as decimal digits (saker/base/json/json.h).
 const DIGITS: u64 = 100;
 
 fn value_of(cbor: Cbor) -> Result<Value, Error> {

@@ -4,7 +4,7 @@
 // Builds a JSON object with many members in linear time; nlohmann's ordered objects search all keys
 // for each one added. Threading: one thread.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstddef>
 #include <string>

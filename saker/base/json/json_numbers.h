@@ -5,7 +5,7 @@
 // double's range (infinite, as in Python), and integers beyond 64 bits, whose digits are kept.
 // `parse_json` reads them; typed look-ups refuse non-finite ones.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker bench`: tokens per second, beside the machine's limits measured in the same run.
-#include "saker/base/atomic_file.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/memory.h"
 #include "saker/cli/bench/bench_report.h"
-#include "saker/cli/command.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/progress.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/progress.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/bench/bench_report.h"
 
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/result_json.h"
 #include "saker/cli/score/html.h"
 
 #include <fmt/format.h>

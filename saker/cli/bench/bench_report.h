@@ -3,7 +3,7 @@
 
 // The results of `saker bench` as text, JSON, a Markdown table, CSV, or a plot.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/engine.h"
 
 #include <cstddef>

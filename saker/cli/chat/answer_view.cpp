@@ -2,7 +2,7 @@
 #include "saker/cli/chat/answer_view.h"
 
 #include "saker/base/characters/printable.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "saker/cli/chat/chat.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/request_fields.h"
+#include "saker/cli/options/request_fields.h"
 
 #include <algorithm>
 #include <utility>

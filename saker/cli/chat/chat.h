@@ -4,10 +4,10 @@
 // A chat: a model, the conversation with it, and settings made on the way. The engine's session
 // keeps the last turn's rows; this only saves time and changes no answer. One thread at a time.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/cli/chat/chat_model.h"
 #include "saker/cli/chat/conversation.h"
-#include "saker/cli/streaming.h"
+#include "saker/cli/requests/streaming.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,8 +3,8 @@
 
 #include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
+#include "saker/load/files/model_dir.h"
 #include "saker/load/inspect/inspect.h"
-#include "saker/load/model_dir.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

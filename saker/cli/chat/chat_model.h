@@ -3,8 +3,8 @@
 
 // A loaded model for the chat of `run`: its engine, and the defaults of its requests.
 
-#include "saker/base/json.h"
-#include "saker/cli/streaming.h"
+#include "saker/base/json/json.h"
+#include "saker/cli/requests/streaming.h"
 #include "saker/engine/engine.h"
 
 #include <cstdint>

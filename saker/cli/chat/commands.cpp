@@ -5,7 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/cli/chat/set_command.h"
 #include "saker/cli/chat/transcript.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <fmt/format.h>
 

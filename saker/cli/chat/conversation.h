@@ -6,7 +6,7 @@
 // and its answer. Equal messages give equal answers, so a conversation can be copied, saved and
 // continued.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/text/reasoning.h"
 
 #include <optional>

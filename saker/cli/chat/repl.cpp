@@ -9,7 +9,7 @@
 #include "saker/cli/chat/set_command.h"
 #include "saker/cli/chat/terminal.h"
 #include "saker/cli/chat/word_wrap.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <fmt/format.h>
 

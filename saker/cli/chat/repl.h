@@ -5,7 +5,7 @@
 
 #include "saker/cli/chat/chat.h"
 #include "saker/cli/chat/chat_model.h"
-#include "saker/cli/interrupt.h"
+#include "saker/cli/io/interrupt.h"
 
 namespace saker::cli {
 

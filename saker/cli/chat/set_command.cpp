@@ -3,9 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/named/modelfile_options.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_fields.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/modelfile_options.h"
 #include "saker/cli/usage/nearest.h"
 
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/chat/transcript.h"
 
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/json/json_numbers.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <cstdlib>
 #include <string>

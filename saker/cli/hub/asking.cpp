@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/hub/asking.h"
 
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 #include "saker/hub/environment.h"
-#include "saker/hub/web_address.h"
+#include "saker/hub/http/web_address.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

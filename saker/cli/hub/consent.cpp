@@ -2,7 +2,7 @@
 #include "saker/cli/hub/consent.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <poll.h>
 #include <unistd.h>

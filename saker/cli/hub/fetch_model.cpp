@@ -8,13 +8,13 @@
 #include "saker/cli/hub/inspect_remote.h"
 #include "saker/cli/hub/pull_bars.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/interrupt.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/interrupt.h"
+#include "saker/cli/io/output.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/missing_model.h"
 #include "saker/hub/model_name.h"
 #include "saker/hub/pull.h"
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 // uses it, and so does --pull of all commands that take a model. Without --pull, such a command
 // asks at a terminal.
 
-#include "saker/cli/command.h"
+#include "saker/cli/options/command.h"
 #include "saker/hub/pull.h"
 
 #include <CLI/CLI.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker list`: the models in the hub cache, and the named ones.
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/output.h"
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/command.h"
 #include "saker/hub/cached_models.h"
 #include "saker/hub/environment.h"
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

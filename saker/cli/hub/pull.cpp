@@ -3,9 +3,9 @@
 #include "saker/hub/pull.h"
 
 #include "saker/cli/hub/fetch_model.h"
-#include "saker/cli/output.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
 #include "saker/hub/model_name.h"
 
 #include <CLI/CLI.hpp>

@@ -3,7 +3,7 @@
 
 #include "saker/base/characters/printable.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include "saker_rs_terminal.h"
 #include <fmt/format.h>

@@ -2,14 +2,14 @@
 // `saker rm`: removes models, or revisions of them, from the hub cache, and named models.
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/output.h"
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/command.h"
 #include "saker/hub/cached_models.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -4,12 +4,12 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/interrupt.h"
-#include "saker/cli/output.h"
-#include "saker/cli/progress.h"
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/interrupt.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/progress.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/command.h"
 #include "saker/hub/environment.h"
 #include "saker/hub/model_name.h"
 

@@ -4,12 +4,12 @@
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
-#include "saker/cli/convert_model.h"
-#include "saker/cli/named/modelfile_options.h"
-#include "saker/cli/output.h"
-#include "saker/cli/result_json.h"
-#include "saker/cli/writing_progress.h"
+#include "saker/cli/convert/convert_model.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/io/writing_progress.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/requests/modelfile_options.h"
 #include "saker/load/create_model.h"
 
 #include <CLI/CLI.hpp>

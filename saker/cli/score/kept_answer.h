@@ -5,7 +5,7 @@
 // answer a record of the input and to suit the present options. Lines may be anything; lines that
 // are not ours answer nothing. Pure functions.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
 

@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
 #include "saker/base/utf8.h"
-#include "saker/load/safetensors_writer.h"
+#include "saker/load/files/safetensors_writer.h"
 
 #include <fmt/format.h>
 

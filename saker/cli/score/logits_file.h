@@ -6,7 +6,7 @@
 // name that ends in .npy gives NumPy's format, for one view. Rows are written as they come, so
 // memory holds none. The file appears whole or not at all.
 
-#include "saker/base/atomic_file.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/engine/views.h"
 
 #include <cstddef>

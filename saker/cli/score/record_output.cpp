@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/file_lock.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <fmt/format.h>
 

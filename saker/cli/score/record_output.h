@@ -4,7 +4,7 @@
 // Output of answers to JSON lines: standard output, or a file that a later run can continue. A file
 // holds whole lines, except possibly the last one of a run that was killed.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstdint>
 #include <cstdio>

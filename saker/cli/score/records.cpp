@@ -2,14 +2,14 @@
 #include "saker/cli/score/records.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/json_lines.h"
-#include "saker/cli/progress.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/json_lines.h"
+#include "saker/cli/io/progress.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/request_fields.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
 #include "saker/cli/score/views.h"
-#include "saker/cli/usage/checks.h"
 
 #include <fmt/format.h>
 

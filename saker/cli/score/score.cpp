@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker score`: log-probabilities of given tokens.
-#include "saker/base/atomic_file.h"
 #include "saker/base/error.h"
+#include "saker/base/files/atomic_file.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/command.h"
 #include "saker/cli/hub/size_text.h"
-#include "saker/cli/model_args.h"
-#include "saker/cli/output.h"
-#include "saker/cli/request_fields.h"
-#include "saker/cli/result_json.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/io/result_json.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/cli/options/request_fields.h"
 #include "saker/cli/score/html.h"
 #include "saker/cli/score/logits_file.h"
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
-#include "saker/cli/usage/checks.h"
 #include "saker/engine/preflight.h"
 
 #include <CLI/CLI.hpp>

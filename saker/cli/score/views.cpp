@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/model_args.h"
+#include "saker/cli/options/model_args.h"
 #include "saker/text/detokenizer.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "saker/cli/usage/complaint.h"
 
 #include "saker/base/utf8.h"
-#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/help.h"
 #include "saker/cli/usage/nearest.h"
 #include "saker/cli/usage/synonyms.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/usage/completion.h"
 
-#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/typed_line.h"
 
 #include <algorithm>

@@ -18,10 +18,12 @@ struct Candidate {
 };
 
 <<<<<<< HEAD
+
 // Completions of the last of `words`, which may be empty; `words` lack the program's name. No
 // candidates: a file name, or anything. `models` are the names of local models.
 std::vector<Candidate> candidates(
 =======
+
 struct Completions {
   std::vector<Candidate> words;
   bool files = false;  // Names of files and folders fit, too.

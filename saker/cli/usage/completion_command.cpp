@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker completion`: prints scripts with which shells complete command lines.
-#include "saker/cli/command.h"
-#include "saker/cli/output.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/command.h"
 #include "saker/cli/usage/completion.h"
 #include "saker/hub/cached_models.h"
 #include "saker/hub/environment.h"
-#include "saker/load/named_models.h"
+#include "saker/load/files/named_models.h"
 
 #include <CLI/CLI.hpp>
 
@@ -32,8 +32,10 @@ std::vector<std::string> model_names() {
 }
 
 <<<<<<< HEAD
+
 // Prints a line per candidate: the word, a tab, its help.
 =======
+
 // A line for each: the word, a tab, what it is. At the end one without a word where files fit, too.
 >>>>>>> small
 int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/output.h"
+#include "saker/cli/io/output.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/nearest.h"
 
 #include <fmt/format.h>

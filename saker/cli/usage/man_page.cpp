@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/usage/man_page.h"
 
-#include "saker/cli/output.h"
-#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/help.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 // The manual page, generated from all commands' help, so that both agree.
 
-#include "saker/cli/command.h"
+#include "saker/cli/options/command.h"
 
 #include <CLI/CLI.hpp>
 

@@ -2,7 +2,7 @@
 #include "saker/cli/usage/program.h"
 
 #include "saker/cli/hub/fetch_model.h"
-#include "saker/cli/usage/checks.h"
+#include "saker/cli/options/checks.h"
 #include "saker/cli/usage/help.h"
 #include "saker/cli/usage/man_page.h"
 #include "saker/engine/logging.h"

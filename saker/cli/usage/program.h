@@ -3,7 +3,7 @@
 
 // The program's command line: all commands with their options, for help, completion and the parser.
 
-#include "saker/cli/command.h"
+#include "saker/cli/options/command.h"
 
 #include <CLI/CLI.hpp>
 

@@ -4,10 +4,10 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/hub/digest.h"
-#include "saker/hub/fetcher.h"
+#include "saker/hub/http/fetcher.h"
+#include "saker/hub/http/receiver.h"
+#include "saker/hub/hub_session.h"
 #include "saker/hub/pull_plan.h"
-#include "saker/hub/receiver.h"
-#include "saker/hub/remote/hub_session.h"
 #include "saker/hub/remote_files.h"
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 // weights beyond 10^9 other codes.
 
 #include "saker/base/tensor.h"
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <cstddef>
 #include <cstdint>

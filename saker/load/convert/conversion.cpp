@@ -4,8 +4,8 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
-#include "saker/load/quantization.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/quantization.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/nn/stored_format.h"
 
 #include <fmt/format.h>

@@ -4,12 +4,12 @@
 // Plans a model's conversion: a step for each tensor, and the new configuration. Decided from
 // names, shapes and dtypes; no tensor is read. Threading: none.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/tensor.h"
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/convert/mlx_weights.h"
-#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/convert/tensor_steps.h"
+#include "saker/load/files/quantization_plan.h"
 #include "saker/models/tensor_roster.h"
 #include "saker/nn/weights.h"
 

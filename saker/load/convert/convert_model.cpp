@@ -2,19 +2,20 @@
 #include "saker/load/convert/convert_model.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/json/json_numbers.h"
 #include "saker/base/utf8.h"
 #include "saker/load/convert/conversion.h"
 #include "saker/load/convert/mlx_weights.h"
 #include "saker/load/convert/tensor_steps.h"
-#include "saker/load/importers/import_model.h"
+#include "saker/load/convert/write_imported.h"
+#include "saker/load/files/model_dir.h"
+#include "saker/load/files/safetensors.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/model_folder.h"
 #include "saker/load/importers/placeholder_tensors.h"
-#include "saker/load/model_dir.h"
-#include "saker/load/safetensors.h"
-#include "saker/load/weight_files.h"
+#include "saker/load/sources/import_model.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
 #include "saker/models/gemma4_assistant.h"
@@ -148,7 +149,7 @@ ConvertReport convert_imported(
   const bool bare = !options.quantize && !options.dequantize && !options.dtype &&
                     options.draft.empty() && model.folder.empty();
   if (bare) {
-    return importers::write_imported(model, target, options);
+    return write_imported(model, target, options);
   }
   const importers::PlaceholderTensors made(model);
   return convert_source(

@@ -5,8 +5,8 @@
 // `cast_predicate`). They have mlx-lm's names, without unused ones; experts are stacked, norms and
 // kernels are in MLX's form. Bytes are not touched: the code that writes a tensor transforms them.
 
-#include "saker/base/json.h"
-#include "saker/load/safetensors.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors.h"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 #include "saker/load/convert/tensor_steps.h"
 
 #include "saker/base/error.h"
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 
 #include <algorithm>

@@ -4,10 +4,10 @@
 // The steps of a conversion, one per tensor, and their execution, slice by slice.
 
 #include "saker/base/tensor.h"
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 #include "saker/load/convert/mlx_weights.h"
+#include "saker/load/files/model_writer.h"
 #include "saker/load/importers/placeholder_tensors.h"
-#include "saker/load/model_writer.h"
 
 #include <cstddef>
 #include <cstdint>

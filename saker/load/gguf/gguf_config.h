@@ -5,7 +5,7 @@
 // It finds rows in another order and norms that are stored plus one (llama.cpp's
 // convert_hf_to_gguf.py and gguf-py/gguf/constants.py, backwards).
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_file.h"
 
 #include <cstdint>

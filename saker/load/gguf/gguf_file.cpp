@@ -3,8 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/gguf/gguf_types.h"
-#include "saker/load/safetensors.h"
 
 #include <fmt/format.h>
 

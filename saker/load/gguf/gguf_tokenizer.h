@@ -6,7 +6,7 @@
 // kinds exist. Byte-level BPE ("gpt2") splits words by patterns that the file names
 // (tokenizer.ggml.pre). In SentencePiece's BPE ("llama") the merges follow from the pieces' scores.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_file.h"
 
 #include <map>

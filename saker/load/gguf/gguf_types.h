@@ -8,8 +8,8 @@
 // thread.
 
 #include "saker/base/tensor.h"
+#include "saker/kernels/layout/weight_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
-#include "saker/kernels/weight_format.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 // The tokens of a GGUF file (`tokenizer.ggml.tokens`, `token_type`), by id and by text.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/gguf/gguf_file.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // The description of quantized weights in a tool's section of the configuration. Tensors decide if
 // they can; the section answers the rest, and says which tensors must exist.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstdint>
 #include <optional>

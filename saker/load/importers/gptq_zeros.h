@@ -5,9 +5,9 @@
 // one, the second unchanged, and a file's label is often wrong. Symmetric codes have the middle as
 // zero (8 at 4 bits), so their stored zeros are all 7 or all 8, which reveals the version.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/importers/module_parts.h"
-#include "saker/load/safetensors.h"
 
 #include <cstdint>
 #include <string>

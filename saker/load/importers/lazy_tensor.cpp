@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/importers/lazy_tensor.h"
 
-#include "saker/kernels/cpu/thread_pool.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>

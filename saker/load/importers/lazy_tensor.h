@@ -4,9 +4,9 @@
 // Lazy tensors: tensors in MLX's formats that are converted on demand, some rows at a time, from
 // another program's file. Also a whole model of them.
 
-#include "saker/base/json.h"
-#include "saker/load/model_writer.h"
-#include "saker/load/safetensors.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/model_writer.h"
+#include "saker/load/files/safetensors.h"
 
 #include <cstddef>
 #include <cstdint>

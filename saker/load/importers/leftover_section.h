@@ -5,8 +5,8 @@
 // quantization although the weights are plain again. Training quantized models, or merging adapters
 // into them, leaves such configurations. Pure functions.
 
-#include "saker/base/json.h"
-#include "saker/load/weight_files.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/weight_files.h"
 
 #include <string>
 

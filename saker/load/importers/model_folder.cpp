@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/importers/model_folder.h"
 
+#include "saker/load/files/model_dir.h"
 #include "saker/load/importers/leftover_section.h"
-#include "saker/load/model_dir.h"
 
 #include <utility>
 

@@ -3,8 +3,8 @@
 
 // A model's folder for conversion and loading: its configuration, and all tensors by name.
 
-#include "saker/base/json.h"
-#include "saker/load/weight_files.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/weight_files.h"
 
 #include <filesystem>
 

@@ -5,7 +5,7 @@
 #include "saker/base/error.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
-#include "saker/load/model_dir.h"
+#include "saker/load/files/model_dir.h"
 
 #include <fmt/format.h>
 

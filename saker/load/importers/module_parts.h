@@ -4,7 +4,7 @@
 // The tensors of one module of another tool's checkpoint: "PATH.qweight", "PATH.scales", ...
 
 #include "saker/base/tensor.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <cstddef>
 #include <cstdint>

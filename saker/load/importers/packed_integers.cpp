@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
-#include "saker/load/host_rows.h"
+#include "saker/load/files/host_rows.h"
 #include "saker/load/importers/affine_rows.h"
 
 #include <fmt/format.h>

@@ -18,7 +18,7 @@
 // (mlx_lm/utils.py; AutoAWQ's packing_utils.py; AutoGPTQ's qlinear_cuda.py; compressed-tensors'
 // pack_quantized.py.) K inputs, N outputs, G inputs of a group.
 
-#include "saker/kernels/weight_format.h"
+#include "saker/kernels/layout/weight_format.h"
 #include "saker/load/importers/declared_weights.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/module_parts.h"

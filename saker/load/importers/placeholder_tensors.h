@@ -5,8 +5,8 @@
 // can be named, stacked and planned before any bytes exist; `find` leads back to the lazy tensor.
 
 #include "saker/base/tensor.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/importers/lazy_tensor.h"
-#include "saker/load/safetensors.h"
 
 #include <cstddef>
 #include <map>

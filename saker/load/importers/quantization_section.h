@@ -3,8 +3,8 @@
 
 // Describes modules with codes of MLX's formats in a configuration.
 
-#include "saker/base/json.h"
-#include "saker/kernels/weight_format.h"
+#include "saker/base/json/json.h"
+#include "saker/kernels/layout/weight_format.h"
 
 #include <map>
 #include <set>

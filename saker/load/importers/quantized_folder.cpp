@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/files/weight_files.h"
 #include "saker/load/importers/byte_integers.h"
 #include "saker/load/importers/declared_weights.h"
 #include "saker/load/importers/gptq_zeros.h"
@@ -12,7 +13,6 @@
 #include "saker/load/importers/packed_integers.h"
 #include "saker/load/importers/quantization_section.h"
 #include "saker/load/importers/small_floats.h"
-#include "saker/load/weight_files.h"
 
 #include <fmt/format.h>
 

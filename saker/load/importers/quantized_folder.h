@@ -7,9 +7,9 @@
 // MLX's names. Weights that fit MLX's layouts keep their values; the rest becomes bfloat16, with a
 // note. For the tensors see packed_integers.h, byte_integers.h and small_floats.h.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/importers/lazy_tensor.h"
-#include "saker/load/safetensors.h"
 
 #include <filesystem>
 #include <optional>

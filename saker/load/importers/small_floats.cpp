@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/kernels/pack/codes.h"
+#include "saker/kernels/packing/codes.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/safetensors_length.h"
 #include "saker/load/gguf/gguf_file.h"
-#include "saker/load/safetensors_length.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,9 +2,9 @@
 #include "saker/load/inspect/inspect.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
-#include "saker/load/adapter_files.h"
+#include "saker/load/files/adapter_files.h"
 #include "saker/load/inspect/inspect_model.h"
 #include "saker/load/inspect/lenient.h"
 #include "saker/load/inspect/tensor_headers.h"

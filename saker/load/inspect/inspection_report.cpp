@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/inspect/inspection_report.h"
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
+#include "saker/load/files/safetensors.h"
 #include "saker/load/inspect/inspect.h"
-#include "saker/load/safetensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

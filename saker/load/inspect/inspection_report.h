@@ -3,7 +3,7 @@
 
 // An inspection in the form that `saker inspect` prints.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/inspect/inspect.h"
 
 #include <string>

@@ -4,7 +4,7 @@
 // Fields of JSON objects, read for display: a strange value reads as 0 or empty here; the loader
 // refuses it.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,7 @@
 
 // A running model's memory, from its configuration and tensor headers alone. Sizes are in bytes.
 
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/load/inspect/tensor_headers.h"
 #include "saker/models/tensor_roster.h"

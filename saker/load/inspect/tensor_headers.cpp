@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/inspect/tensor_headers.h"
 
-#include "saker/load/npz.h"
+#include "saker/load/files/npz.h"
 
 #include <cstddef>
 #include <optional>

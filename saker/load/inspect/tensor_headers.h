@@ -3,9 +3,9 @@
 
 // The tensors of an inspected path, by name, from the headers of its files.
 
+#include "saker/load/files/safetensors.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/inspect/inspect.h"
-#include "saker/load/safetensors.h"
 #include "saker/models/tensor_roster.h"
 #include "saker/nn/weights.h"
 

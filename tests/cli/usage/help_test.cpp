@@ -2,7 +2,7 @@
 // The help of every command: groups, examples, width; and what shells complete.
 #include "saker/cli/usage/help.h"
 
-#include "saker/cli/usage/command_tree.h"
+#include "saker/cli/options/command_tree.h"
 #include "saker/cli/usage/completion.h"
 #include "saker/cli/usage/man_page.h"
 #include "saker/cli/usage/program.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/error.h"
-#include "saker/kernels/attend.h"
-#include "saker/kernels/norm.h"
-#include "saker/kernels/rope.h"
+#include "saker/kernels/ops/attend.h"
+#include "saker/kernels/ops/norm.h"
+#include "saker/kernels/ops/rope.h"
 
 #include "tests/kernels/attend_runs.h"
 #include <gtest/gtest.h>

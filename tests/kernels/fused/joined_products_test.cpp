@@ -2,11 +2,11 @@
 
 // The two halves of a decoder layer as layers write them, each of which becomes one operation.
 
-#include "saker/kernels/activation.h"
-#include "saker/kernels/attend.h"
-#include "saker/kernels/backend.h"
-#include "saker/kernels/linear.h"
-#include "saker/kernels/norm.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/attend.h"
+#include "saker/kernels/ops/linear.h"
+#include "saker/kernels/ops/norm.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"

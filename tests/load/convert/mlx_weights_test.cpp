@@ -2,7 +2,7 @@
 #include "saker/load/convert/mlx_weights.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>

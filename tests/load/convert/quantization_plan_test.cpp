@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/convert/quantization_plan.h"
+#include "saker/load/files/quantization_plan.h"
 
 #include "saker/base/error.h"
-#include "saker/base/json.h"
+#include "saker/base/json/json.h"
 
 #include "tests/support/expect_error.h"
 #include <fmt/format.h>

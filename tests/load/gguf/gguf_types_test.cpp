@@ -2,7 +2,7 @@
 #include "saker/load/gguf/gguf_types.h"
 
 #include "saker/base/tensor.h"
-#include "saker/load/safetensors.h"
+#include "saker/load/files/safetensors.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
-#include "saker/load/quantization.h"
+#include "saker/load/files/quantization.h"
 
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"

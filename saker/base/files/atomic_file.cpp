@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/base/files/atomic_file.h"
+
+#include "saker/base/error.h"
+#include "saker/base/files/temporary_path.h"
+#include "saker/base/utf8.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace saker {
+namespace {
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kPermissions = 0777;
+
+// Makes the rename itself durable. Some file systems cannot; the file is whole anyway.
+void sync_folder(const std::filesystem::path& path) {
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& path, FileReaders readers)
+    : AtomicFile(path, temporary_path(path), readers) {}
+
+AtomicFile::AtomicFile(
+    const std::filesystem::path& path, std::filesystem::path temporary, FileReaders readers
+)
+    : path_(path), temporary_(std::move(temporary)) {
+  struct stat replaced{};
+  const bool replaces = ::stat(path.c_str(), &replaced) == 0;
+  require(
+      !replaces || S_ISREG(replaced.st_mode),
+      ErrorCode::kInvalidArgument,
+      "{}: is not a regular file",
+      quote_path(path)
+  );
+  // Nobody else may read it before its permissions are set.
+  const mode_t mode = replaces || readers == FileReaders::kOwner ? kOwnerOnly : 0666;
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  require(
+      descriptor_ >= 0,
+      ErrorCode::kNotFound,
+      "{}: cannot be written: {}",
+      quote_path(path),
+      reason(errno)
+  );
+  if (replaces && readers == FileReaders::kUsual) {
+    // Some file systems have no permissions; the file is whole anyway.
+    ::fchmod(descriptor_, replaced.st_mode & kPermissions);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    require(
+        written > 0,
+        ErrorCode::kCapacity,
+        "{}: cannot be written: {}",
+        quote_path(path_),
+        reason(errno)
+    );
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    require(
+        written > 0,
+        ErrorCode::kCapacity,
+        "{}: cannot be written: {}",
+        quote_path(path_),
+        reason(errno)
+    );
+    offset += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  const bool is_flushed = ::fsync(descriptor_) == 0;  // Evaluated before errno is read.
+  require(
+      is_flushed,
+      ErrorCode::kCapacity,
+      "{}: cannot be flushed: {}",
+      quote_path(path_),
+      reason(errno)
+  );
+  const bool is_renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
+  require(
+      is_renamed,
+      ErrorCode::kNotFound,
+      "{}: cannot be replaced: {}",
+      quote_path(path_),
+      reason(errno)
+  );
+  ::close(descriptor_);
+  descriptor_ = -1;
+  sync_folder(path_);
+}
+
+}  // namespace saker

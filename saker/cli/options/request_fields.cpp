@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/options/request_fields.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+using engine::GenerateRequest;
+using sample::SamplingOptions;
+using Kind = RequestField::Kind;
+
+int as_int(const Json& value, std::string_view name) {
+  bool fits = false;
+  if (value.is_number_unsigned()) {
+    fits = value.get<std::uint64_t>() <= std::numeric_limits<int>::max();
+  } else {
+    const auto number = value.get<std::int64_t>();
+    fits = number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max();
+  }
+  require(
+      fits, ErrorCode::kInvalidArgument, "{}: got {}, which is out of range", name, value.dump()
+  );
+  return static_cast<int>(value.get<std::int64_t>());
+}
+
+// JSON has one kind of number: 2.0 and 1e2 count as integers. Other values are unchanged.
+Json as_whole(const Json& value) {
+  constexpr double kExact = 9007199254740992.0;  // Above this doubles can't tell integers apart.
+  if (!value.is_number_float()) {
+    return value;
+  }
+  const auto number = value.get<double>();
+  const bool whole = std::abs(number) <= kExact && number == std::trunc(number);
+  return whole ? Json(static_cast<std::int64_t>(number)) : value;
+}
+
+template <double SamplingOptions::* member>
+void set_number(GenerateRequest& request, const Json& value) {
+  request.sampling.*member = value.get<double>();
+}
+
+// The name of the option that `set` sets.
+std::string_view name_of(void (*set)(GenerateRequest&, const Json&)) {
+  return std::ranges::find(request_fields(), set, &RequestField::set)->name;
+}
+
+template <int SamplingOptions::* member>
+void set_integer(GenerateRequest& request, const Json& value) {
+  request.sampling.*member = as_int(value, name_of(&set_integer<member>));
+}
+
+void set_logit_bias(GenerateRequest& request, const Json& value) {
+  request.sampling.logit_bias.clear();
+  for (const auto& [key, bias] : value.items()) {
+    std::int32_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    require(
+        error == std::errc() && end == key.data() + key.size() && bias.is_number(),
+        ErrorCode::kInvalidArgument,
+        "logit_bias: got {}: {}, expected token ids with numbers, as in {{\"42\": -1.5}}",
+        key,
+        bias.dump()
+    );
+    request.sampling.logit_bias[id] = bias.get<double>();
+  }
+}
+
+void set_seed(GenerateRequest& request, const Json& value) {
+  require(
+      value.is_number_unsigned() || value.get<std::int64_t>() >= 0,
+      ErrorCode::kInvalidArgument,
+      "seed: got {}, expected an integer of at least 0",
+      value.dump()
+  );
+  request.sampling.seed = value.get<std::uint64_t>();
+}
+
+std::vector<std::string> as_texts(const Json& value) {
+  return value.is_string() ? std::vector<std::string>{value.get<std::string>()}
+                           : value.get<std::vector<std::string>>();
+}
+
+void set_stop(GenerateRequest& request, const Json& value) {
+  request.stop = as_texts(value);
+}
+
+void set_dry_breakers(GenerateRequest& request, const Json& value) {
+  request.dry_breakers = as_texts(value);
+}
+
+void set_ignore_eos(GenerateRequest& request, const Json& value) {
+  request.ignore_eos = value.get<bool>();
+}
+
+void set_adapter(GenerateRequest& request, const Json& value) {
+  request.adapter = value.get<std::string>();
+}
+
+void set_adapter_scale(GenerateRequest& request, const Json& value) {
+  request.adapter_scale = value.get<double>();
+}
+
+void set_speculate(GenerateRequest& request, const Json& value) {
+  request.speculate = engine::parse_speculate(value.get<std::string>());
+}
+
+void set_acceptance(GenerateRequest& request, const Json& value) {
+  const auto name = value.get<std::string>();
+  require(
+      name == "coupled" || name == "rejection",
+      ErrorCode::kInvalidArgument,
+      "acceptance: got {:?}, expected coupled or rejection",
+      name
+  );
+  request.accept_by_rejection = name == "rejection";
+}
+
+void set_max_tokens(GenerateRequest& request, const Json& value) {
+  request.max_tokens = as_int(value, "max_tokens");
+  require(
+      request.max_tokens >= 1 || request.max_tokens == engine::kNoTokenLimit,
+      ErrorCode::kInvalidArgument,
+      "max_tokens: got {}, expected 1 or more, or -1 for no limit",
+      request.max_tokens
+  );
+}
+
+// 0 means that none are asked for.
+void set_logprobs(GenerateRequest& request, const Json& value) {
+  request.logprobs = as_int(value, "logprobs");
+  require(
+      request.logprobs >= 0,
+      ErrorCode::kInvalidArgument,
+      "logprobs: got {}, expected 0 or more",
+      request.logprobs
+  );
+}
+
+void set_thinking(GenerateRequest& request, const Json& value) {
+  request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+}
+
+<<<<<<< HEAD
+
+// The default is "auto".
+=======
+
+// "auto" is the default.
+constexpr int kMaxDraftDepth = 64;
+
+>>>>>>> small
+
+void set_draft_depth(GenerateRequest& request, const Json& value) {
+  request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
+  require(
+      value.is_string() || (request.draft_depth >= 0 && request.draft_depth <= kMaxDraftDepth),
+      ErrorCode::kInvalidArgument,
+      "draft_depth: got {}, expected auto or 0 to {}",
+      value.dump(),
+      kMaxDraftDepth
+  );
+}
+
+constexpr RequestField kFields[] = {
+    {"max_tokens",
+     Kind::kInteger,
+     "Tokens to generate at most; -1: until the answer or the context ends [256; run: -1]",
+     set_max_tokens},
+    {"temp",
+     Kind::kNumber,
+     "Temperature; 0: the most probable token [0]",
+     set_number<&SamplingOptions::temperature>,
+     "temperature"},
+    {"top_p",
+     Kind::kNumber,
+     "Keep the smallest set of tokens with this mass; 0 or 1: off [1]",
+     set_number<&SamplingOptions::top_p>},
+    {"top_k",
+     Kind::kInteger,
+     "Keep this many best tokens; 0: off [0]",
+     set_integer<&SamplingOptions::top_k>},
+    {"min_p",
+     Kind::kNumber,
+     "Remove tokens below this share of the best one's probability [0]",
+     set_number<&SamplingOptions::min_p>},
+    {"min_tokens_to_keep",
+     Kind::kInteger,
+     "Tokens that min-p keeps in any case [1]",
+     set_integer<&SamplingOptions::min_tokens_to_keep>},
+    {"xtc_probability",
+     Kind::kNumber,
+     "Chance to exclude top choices at a position [0]",
+     set_number<&SamplingOptions::xtc_probability>},
+    {"xtc_threshold",
+     Kind::kNumber,
+     "Probability from which a token is a top choice [0.1]",
+     set_number<&SamplingOptions::xtc_threshold>},
+    {"typical_p",
+     Kind::kNumber,
+     "Keep the tokens of about the expected surprise, with this mass; 0 or 1: off [1]",
+     set_number<&SamplingOptions::typical_p>},
+    {"top_n_sigma",
+     Kind::kNumber,
+     "Keep logits within so many standard deviations of the best; 0: off [0]",
+     set_number<&SamplingOptions::top_n_sigma>},
+    {"dynatemp_range",
+     Kind::kNumber,
+     "Let the temperature go with the entropy, up to so far from --temp [0]",
+     set_number<&SamplingOptions::dynatemp_range>},
+    {"dynatemp_exponent",
+     Kind::kNumber,
+     "Power of the entropy in it [1]",
+     set_number<&SamplingOptions::dynatemp_exponent>},
+    {"seed", Kind::kInteger, "Seed of the sampling noise; without it runs differ", set_seed},
+    {"repetition_penalty",
+     Kind::kNumber,
+     "Penalty on recent tokens; 1: off [1]",
+     set_number<&SamplingOptions::repetition_penalty>},
+    {"repetition_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::repetition_context_size>},
+    {"presence_penalty",
+     Kind::kNumber,
+     "Subtracted once from recent tokens' logits [0]",
+     set_number<&SamplingOptions::presence_penalty>},
+    {"presence_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::presence_context_size>},
+    {"frequency_penalty",
+     Kind::kNumber,
+     "Subtracted per occurrence in recent tokens [0]",
+     set_number<&SamplingOptions::frequency_penalty>},
+    {"frequency_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [20]",
+     set_integer<&SamplingOptions::frequency_context_size>},
+    {"dry_multiplier",
+     Kind::kNumber,
+     "Penalty on what would prolong a repetition (DRY); 0: off [0]",
+     set_number<&SamplingOptions::dry_multiplier>},
+    {"dry_base",
+     Kind::kNumber,
+     "Its growth with each repeated token [1.75]",
+     set_number<&SamplingOptions::dry_base>},
+    {"dry_allowed_length",
+     Kind::kInteger,
+     "Repeated tokens from which on it grows [2]",
+     set_integer<&SamplingOptions::dry_allowed_length>},
+    {"dry_context_size",
+     Kind::kInteger,
+     "Recent tokens it looks at; 0: all [0]",
+     set_integer<&SamplingOptions::dry_context_size>},
+    {"dry_sequence_breaker",
+     Kind::kTexts,
+     "Text that ends a repetition; may be repeated [line break, colon, quotation mark, *]",
+     set_dry_breakers},
+    {"min_tokens",
+     Kind::kInteger,
+     "Tokens before which the answer does not end by itself [0]",
+     set_integer<&SamplingOptions::min_tokens>},
+    {"logit_bias", Kind::kObject, "Numbers added to logits: '{\"ID\": BIAS, ...}'", set_logit_bias},
+    {"stop", Kind::kTexts, "Text that ends the answer and is not shown; may be repeated", set_stop},
+    {"ignore_eos", Kind::kFlag, "Go on after end-of-sequence tokens", set_ignore_eos},
+    {"logprobs",
+     Kind::kInteger,
+     "Report each token's log-probability and this many best ones",
+     set_logprobs},
+    {"speculate",
+     Kind::kText,
+     "What drafts tokens, the answer being the same: none, prompt-lookup, draft, mtp, dflash "
+     "[the draft that is loaded, else the model's MTP head]",
+     set_speculate},
+    {"acceptance",
+     Kind::kText,
+     "Drafts to take: coupled, those that sampling without drafts chooses; rejection, more, for "
+     "another answer of the same distribution [coupled]",
+     set_acceptance},
+    {"draft_depth",
+     Kind::kIntegerOrAuto,
+     "Draft tokens of one pass at most, up to 64; auto: as many as pay [auto]",
+     set_draft_depth},
+    {"max_kv_size",
+     Kind::kInteger,
+     "Tokens that the cache keeps at most, the first 4 always; 0: all [0]",
+     [](GenerateRequest& r, const Json& v) { r.max_kv_size = as_int(v, "max_kv_size"); }},
+    {"kv_bits",
+     Kind::kInteger,
+     "Bits of each element that the cache keeps of a token: 4, 8, 16, or 32 for float32 [16]",
+     [](GenerateRequest& r, const Json& v) { r.kv_bits = as_int(v, "kv_bits"); }},
+    {"adapter", Kind::kText, "Folder of an adapter (mlx-lm or PEFT)", set_adapter},
+    {"adapter_scale", Kind::kNumber, "Strength of its change; 0: the base [1]", set_adapter_scale},
+    {"think",
+     Kind::kSwitch,
+     "Whether a chat model thinks before it answers: on, off, auto: as its template has it [auto]",
+     set_thinking,
+     "enable_thinking"},
+    {"kwargs",
+     Kind::kObject,
+     "More variables for the chat template, as a JSON object",
+     [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; },
+     "chat_template_kwargs"},
+};
+
+// Null if no field has this name or alias.
+const RequestField* find_field(std::string_view key) {
+  for (const RequestField& field : kFields) {
+    if (key == field.name || (key == field.alias && !key.empty())) {
+      return &field;
+    }
+  }
+  return nullptr;
+}
+
+// Converts the value to the kind's type, if it can.
+Json in_kind(const Json& value, Kind kind) {
+  if (kind == Kind::kSwitch && (value == "on" || value == "off")) {
+    return value == "on";
+  }
+  return kind == Kind::kInteger || kind == Kind::kIntegerOrAuto ? as_whole(value) : value;
+}
+
+bool has_kind(const Json& value, Kind kind) {
+  switch (kind) {
+    case Kind::kInteger:
+      return value.is_number_integer();
+    case Kind::kNumber:
+      return value.is_number() && std::isfinite(value.get<double>());
+    case Kind::kFlag:
+      return value.is_boolean();
+    case Kind::kText:
+      return value.is_string();
+    case Kind::kTexts: {
+      bool texts = value.is_array();
+      for (const auto& item : value) {
+        texts = texts && item.is_string();
+      }
+      return texts || value.is_string();
+    }
+    case Kind::kObject:
+      return value.is_object();
+    case Kind::kIntegerOrAuto:
+      return value.is_number_integer() || value == "auto";
+    case Kind::kSwitch:
+      return value.is_boolean() || value == "auto";
+  }
+  return false;
+}
+
+std::string describe_value(const Json& value, Kind kind) {
+  if (value.is_string() && kind != Kind::kSwitch) {
+    return "string " + describe_json(value);
+  }
+  const bool is_shown = value.is_number() || kind == Kind::kSwitch;
+  return is_shown ? describe_json(value) : value.type_name();
+}
+
+std::string_view kind_name(Kind kind) {
+  constexpr std::array<std::string_view, 8> kNames = {
+      "an integer",
+      "a number",
+      "true or false",
+      "a text",
+      "a text or a list of texts",
+      "an object",
+      "an integer or \"auto\"",
+      "true, false, \"on\", \"off\" or \"auto\"",
+  };
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<std::int32_t> json_tokens(const Json& value) {
+  require(value.is_array(), ErrorCode::kInvalidArgument, "tokens: expected a list of token ids");
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(value.size());
+  for (const auto& item : value) {
+    const Json id = as_whole(item);
+    require(
+        id.is_number_integer(),
+        ErrorCode::kInvalidArgument,
+        "tokens: got {}, expected token ids",
+        item.dump()
+    );
+    tokens.push_back(as_int(id, "a token id"));
+  }
+  return tokens;
+}
+
+constexpr std::string_view kPromptKeys[] = {"prompt", "tokens", "messages", "tools"};
+
+// Prompts have types of their own; true if `key` is one. Null counts as absent.
+bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& request) {
+  if (std::ranges::find(kPromptKeys, key) == std::end(kPromptKeys)) {
+    return false;
+  }
+  if (value.is_null()) {
+    return true;
+  }
+  if (key == "prompt") {
+    require(
+        value.is_string(),
+        ErrorCode::kInvalidArgument,
+        "prompt: got {}, expected a text",
+        value.type_name()
+    );
+    request.prompt = value.get<std::string>();
+  } else if (key == "tokens") {
+    request.tokens = json_tokens(value);
+  } else if (key == "messages") {
+    request.messages = value;
+  } else {
+    request.tools = value;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const RequestField> request_fields() {
+  return kFields;
+}
+
+void apply_record(const Json& record, GenerateRequest& request) {
+  require(
+      record.is_object(),
+      ErrorCode::kInvalidArgument,
+      "expected a JSON object, got {}",
+      record.type_name()
+  );
+  for (const auto& [key, value] : record.items()) {
+    if (key == "id" || apply_prompt(key, value, request)) {
+      continue;
+    }
+    const RequestField* field = find_field(key);
+    require(field != nullptr, ErrorCode::kInvalidArgument, "unknown option {:?}", key);
+    if (value.is_null()) {
+      continue;
+    }
+    const Json typed = in_kind(value, field->kind);
+    require(
+        has_kind(typed, field->kind),
+        ErrorCode::kInvalidArgument,
+        "{}: got {}, expected {}",
+        key,
+        describe_value(value, field->kind),
+        kind_name(field->kind)
+    );
+    const auto other = record.find(std::string(field->name));
+    if (key != field->name && other != record.end() && !other->is_null()) {
+      require(
+          in_kind(*other, field->kind) == typed,
+          ErrorCode::kInvalidArgument,
+          "{} and {} are the same option: got {} and {}",
+          field->name,
+          field->alias,
+          other->dump(),
+          value.dump()
+      );
+    }
+    field->set(request, typed);
+  }
+}
+
+std::vector<std::int32_t> parse_token_list(std::string_view flag, std::string_view text) {
+  std::vector<std::int32_t> tokens;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    std::int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    const bool ends_well = next == end || (*next == ',' && next + 1 != end);
+    require(
+        error == std::errc() && ends_well,
+        ErrorCode::kInvalidArgument,
+        "{}: got {} at character {}, expected ids with commas between, as in 1,2,3",
+        flag,
+        quote({at, static_cast<std::size_t>(end - at)}, 12),
+        at - text.data() + 1
+    );
+    tokens.push_back(id);
+    at = next == end ? end : next + 1;
+  }
+  return tokens;
+}
+
+}  // namespace saker::cli

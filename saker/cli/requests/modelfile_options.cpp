@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/cli/requests/modelfile_options.h"
+
+#include "saker/base/error.h"
+#include "saker/base/utf8.h"
+#include "saker/cli/options/request_fields.h"
+#include "saker/cli/requests/request_args.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace saker::cli {
+namespace {
+
+struct OtherName {
+  std::string_view theirs;
+  std::string_view ours;
+};
+
+constexpr std::array<OtherName, 4> kOtherNames{{
+    {"num_predict", "max_tokens"},
+    {"repeat_penalty", "repetition_penalty"},
+    {"repeat_last_n", "repetition_context_size"},
+    {"draft_num_predict", "draft_depth"},
+}};
+
+// Settings of a server, of samplers that we don't have, or of a cache's layout.
+constexpr std::array<std::string_view, 19> kWithoutCounterpart{
+    "num_ctx",  "num_batch",        "num_gpu",      "main_gpu",     "num_thread",
+    "num_keep", "num_gqa",          "use_mmap",     "use_mlock",    "low_vram",
+    "f16_kv",   "vocab_only",       "logits_all",   "numa",         "mirostat",
+    "tfs_z",    "penalize_newline", "mirostat_eta", "mirostat_tau",
+};
+
+<<<<<<< HEAD
+
+std::string_view our_name(std::string_view name) {
+  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
+  if (other != kOtherNames.end()) {
+    return other->ours;
+  }
+  const auto fields = request_fields();
+  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
+  return alias == fields.end() ? name : alias->name;
+}
+
+// The text as a number, boolean or JSON object if it is one; else as text.
+=======
+
+// A number, a truth value or an object where it is one; else a text.
+>>>>>>> small
+Json value_of(const std::string& text) {
+  try {
+    Json value = parse_json(text, "value");
+    return value.is_number() || value.is_boolean() || value.is_object() ? value : Json(text);
+  } catch (const Error&) {
+    return text;
+  }
+}
+
+// In ollama 0 recent tokens mean none and -1 all; here 0 means all. There a negative number of
+// tokens to generate means no limit.
+void translate(std::string_view theirs, std::string_view ours, const Json& value, Json& options) {
+  if (theirs == "repeat_last_n" && value == 0) {
+    options["repetition_penalty"] = 1.0;
+  } else if (theirs == "repeat_last_n" && value == -1) {
+    options[ours] = 0;
+  } else if (theirs == "num_predict" && value.is_number() && value < 0) {
+    options[ours] = engine::kNoTokenLimit;
+  } else {
+    options[ours] = value;
+  }
+}
+
+// True for options that take texts: a stop string may look like a number.
+bool takes_texts(std::string_view name) {
+  const auto fields = request_fields();
+  const auto found = std::ranges::find(fields, name, &RequestField::name);
+  return found != fields.end() &&
+         (found->kind == RequestField::Kind::kTexts || found->kind == RequestField::Kind::kText);
+}
+
+constexpr std::array<std::string_view, 2> kLists{"stop", "dry_sequence_breaker"};
+
+// `message` without the name of the option that it begins with.
+std::string_view without_name(std::string_view message) {
+  for (const RequestField& field : request_fields()) {
+    for (const std::string_view name : {field.name, field.alias}) {
+      const bool begins = !name.empty() && message.starts_with(name);
+      if (begins && message.substr(name.size()).starts_with(": ")) {
+        return message.substr(name.size() + 2);
+      }
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
+std::string option_name(std::string_view name) {
+  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
+  if (other != kOtherNames.end()) {
+    return std::string(other->ours);
+  }
+  const auto fields = request_fields();
+  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
+  return std::string(alias == fields.end() || name.empty() ? name : alias->name);
+}
+
+bool is_option_name(std::string_view name) {
+  const auto fields = request_fields();
+  const std::string own = option_name(name);
+  return own != "adapter" &&
+         std::ranges::find(fields, std::string_view(own), &RequestField::name) != fields.end();
+}
+
+Json option_of(const std::string& name, const std::string& text, std::string_view shown) {
+  const std::string own = option_name(name);
+  Json option = Json::object();
+  if (std::ranges::find(kLists, own) != kLists.end()) {
+    option[own].push_back(text);
+    return option;
+  }
+  try {
+    translate(name, own, takes_texts(own) ? Json(text) : value_of(text), option);
+    engine::GenerateRequest checked;
+    apply_record(option, checked);
+    check_request(checked);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", shown, without_name(error.what())));
+  }
+  return option;
+}
+
+ModelfileOptions options_of(const std::vector<load::Modelfile::Parameter>& parameters) {
+  ModelfileOptions result;
+  for (const auto& [name, text] : parameters) {
+    const std::string shown = fmt::format("PARAMETER {}", quote(name));
+    constexpr std::array<std::string_view, 6> kInstructions{
+        "adapter", "id", "prompt", "tokens", "messages", "tools"
+    };
+    require(
+        std::ranges::find(kInstructions, name) == kInstructions.end(),
+        ErrorCode::kInvalidArgument,
+        "{} is none: ADAPTER, SYSTEM and MESSAGE say such things",
+        shown
+    );
+    if (std::ranges::find(kWithoutCounterpart, name) != kWithoutCounterpart.end()) {
+      result.warnings.push_back(fmt::format("PARAMETER {} has no counterpart and is not used", name)
+      );
+      continue;
+    }
+    const Json option = option_of(name, text, shown);
+    for (const auto& [key, value] : option.items()) {
+      if (value.is_array() && result.options.contains(key)) {
+        result.options[key].insert(result.options[key].end(), value.begin(), value.end());
+      } else {
+        result.options[key] = value;
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace saker::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Shared parts of one instruction set's products: blocks in flight, the end of a sum.
+
+#include "saker/kernels/cpu/gemm/micro_panels.h"
+#include "saker/kernels/cpu/gemm/widen.h"
+#include "saker/kernels/cpu/simd/prefetch.h"
+
+namespace saker::kernels::SAKER_ISA {
+
+template <typename Format>
+constexpr bool kGrouped = Format::kCodes != Codes::kNone;
+
+// Blocks in flight: a power of two, so that tiles hold whole multiples. Several blocks of codes are
+// read side by side only where each has enough chains by its rows, because memory is read fastest
+// in order.
+template <typename Format>
+constexpr int blocks_for(int rows) {
+  constexpr int kMax = kIsWinograd<Format> ? 2 : kRowBlocks;
+  const int most = kGrouped<Format> && kCodesInOrder ? smaller(rows, kMax) : kMax;
+  constexpr int kSums = kGrouped<Format> ? kFewGroupSums / Format::Operand::kSums : kFewSums;
+  int blocks = kRowBlocks;
+  while (blocks > most || (blocks > 1 && blocks * rows > kSums)) {
+    blocks /= 2;
+  }
+  return blocks;
+}
+
+// For one group of 16 outputs: `scale`, and `factor`, which multiplies sum(x): bias - scale * code
+// offset.
+struct GroupScaleBias {
+  F32x16 scale;
+  F32x16 factor;
+};
+
+template <typename Format>
+[[gnu::always_inline]] inline GroupScaleBias load_terms(
+    const PackedMatrix& weight, const std::byte* scales
+) {
+  const F32x16 scale = load_scales(weight.scale_kind, scales);
+  if constexpr (Format::kCodes == Codes::kSmallFloats) {
+    return {mul(scale, broadcast(Format::kUnit)), zero()};
+  } else {
+    const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
+    const F32x16 bias = load_scales(weight.scale_kind, biases);
+    return {scale, Format::kOffset == 0.0F ? bias : fma(broadcast(-Format::kOffset), scale, bias)};
+  }
+}
+
+// Adds one group to y. `a` is its chain of products; `numbers` are those of kRows rows, `row` is
+// one of these.
+template <typename Format, int kRows>
+[[gnu::always_inline]] inline F32x16 add_group(
+    F32x16 y,
+    typename Format::Operand::Sum a,
+    const float* numbers,
+    int row,
+    const GroupScaleBias& terms
+) {
+  F32x16 scaled;
+  if constexpr (Format::Operand::kSteps) {
+    scaled = fma(
+        terms.scale, mul(to_float(Format::Operand::whole(a)), broadcast(numbers[kRows + row])), y
+    );
+  } else {
+    scaled = fma(terms.scale, a, y);
+  }
+  if constexpr (Format::kCodes == Codes::kSmallFloats) {
+    return scaled;
+  } else {
+    return fma(terms.factor, broadcast(numbers[row]), scaled);
+  }
+}
+
+// Writes sixteen results of a row, fewer at the right edge.
+inline void store_result(
+    const PackedMatrix& weight, const LinearTile& tile, int row, int block, F32x16 y
+) {
+  const int column = block * kBlockRows;
+  const int count = smaller(kBlockRows, weight.rows - column);
+  float* out = tile.out + static_cast<std::size_t>(row) * weight.rows + column;
+  if (count == kBlockRows) {
+    store(out, tile.bias == nullptr ? y : add(y, load(tile.bias + column)));
+  } else {
+    store_part(out, tile.bias == nullptr ? y : add(y, load_part(tile.bias + column, count)), count);
+  }
+}
+
+}  // namespace saker::kernels::SAKER_ISA

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/dispatch/delta_bodies.h"
+#include "saker/kernels/cpu/simd/row_vectors.h"
+#include "saker/kernels/cpu/simd/unroll.h"
+#include "saker/kernels/cpu/simd/vec_curves.h"
+
+namespace saker::kernels::SAKER_ISA {
+namespace {
+
+void convolve(const ConvolvedRow& row, int width) {
+  each_vector(width, [&](int i, int lanes) {
+    F32x16 sum = zero();
+    for (int tap = 0; tap < row.taps; ++tap) {
+      const F32x16 weight = load_lanes(row.weights + tap * row.weight_stride + i, lanes);
+      sum = fma(weight, load_lanes(row.inputs[tap] + i, lanes), sum);
+    }
+    store_lanes(row.out + i, logistic_times(sum, sum), lanes);
+  });
+}
+
+void normalize(float* x, int width, float eps, float scale) {
+  const F32x16 root = square_root(broadcast(square_sum(x, width) + eps));
+  const F32x16 factor = div(broadcast(scale), root);
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(x + i, mul(load_lanes(x + i, lanes), factor), lanes);
+  });
+}
+
+// Calls function(key, half) for each key, with its last bit as a constant, because it names
+// registers.
+template <typename Function>
+[[gnu::always_inline]] inline void each_key(int count, const Function& function) {
+  int key = 0;
+  for (; key + 1 < count; key += 2) {
+    function(key, Index<0>());
+    function(key + 1, Index<1>());
+  }
+  if (key < count) {
+    function(key, Index<0>());
+  }
+}
+
+// Sums over the keys: even and odd ones separately, so that additions need not wait for each other.
+template <int kVectors>
+struct KeySums {
+  F32x16 sums[2][kVectors];
+
+  KeySums() {
+    for (auto& half : sums) {
+      for (F32x16& sum : half) {
+        sum = zero();
+      }
+    }
+  }
+
+  [[gnu::always_inline]] void add_product(int half, int vector, F32x16 a, F32x16 b) {
+    F32x16& sum = sums[half][vector];
+    sum = fma(a, b, sum);
+  }
+
+  [[gnu::always_inline]] F32x16 total(int vector) const {
+    return add(sums[0][vector], sums[1][vector]);
+  }
+};
+
+// Values [first, first + kVectors * 16) of a head; the last vector has `lanes` lanes. While rows
+// change it, their part of the state is a dense copy [key_dim][kVectors * 16]. Rows of the whole
+// state are often a power of two apart and would evict each other from L1.
+template <int kVectors>
+class ValueColumns {
+ public:
+  ValueColumns(const DeltaHead& head, int first, int lanes)
+      : head_(head), state_(head.scratch), first_(first), lanes_(lanes) {}
+
+  void run() {
+    known_ = read_state();
+    for (int row = 0; row < head_.rows; ++row) {
+      add_row(row);
+    }
+    write_state();
+  }
+
+ private:
+  static constexpr int kStride = kVectors * kWidth;
+
+  using Sums = KeySums<kVectors>;
+
+  int lanes(int vector) const { return vector + 1 < kVectors ? kWidth : lanes_; }
+
+  // Copies the state; returns S^T k for the first row's key.
+  Sums read_state() {
+    Sums known;
+    each_key(head_.key_dim, [&](int key, auto half) {
+      const F32x16 weight = broadcast(head_.k[key]);
+      const float* from = head_.from + std::ptrdiff_t{key} * head_.value_dim + first_;
+      unroll<kVectors>([&](auto i) {
+        const F32x16 state = load_lanes(from + i.kValue * kWidth, lanes(i.kValue));
+        store(state_at(key, i.kValue), state);
+        known.add_product(half.kValue, i.kValue, state, weight);
+      });
+    });
+    return known;
+  }
+
+  // One pass over the state: updates it, reads it for q, and sums S^T k for the next row's key.
+  void add_row(int row) {
+    const float* q = head_.q + row * head_.stride;
+    const float* k = head_.k + row * head_.stride;
+    const float* v = head_.v + row * head_.stride + first_;
+    const float* next_k = row + 1 < head_.rows ? k + head_.stride : k;
+    const F32x16 decay = broadcast(head_.decay[row * head_.gate_stride]);
+    const F32x16 beta = broadcast(head_.beta[row * head_.gate_stride]);
+    F32x16 news[kVectors];
+    unroll<kVectors>([&](auto i) {
+      const F32x16 expected = mul(decay, known_.total(i.kValue));
+      const F32x16 value = load_lanes(v + i.kValue * kWidth, lanes(i.kValue));
+      news[i.kValue] = mul(sub(value, expected), beta);
+    });
+    Sums read;
+    Sums known;
+    float* const columns = state_;  // A local: stores cannot change it.
+    each_key(head_.key_dim, [&](int key, auto half) {
+      const F32x16 written = broadcast(k[key]);
+      const F32x16 asked = broadcast(q[key]);
+      const F32x16 asked_next = broadcast(next_k[key]);
+      unroll<kVectors>([&](auto i) {
+        const F32x16 kept = mul(decay, load(columns + key * kStride + i.kValue * kWidth));
+        const F32x16 state = fma(written, news[i.kValue], kept);
+        store(columns + key * kStride + i.kValue * kWidth, state);
+        read.add_product(half.kValue, i.kValue, state, asked);
+        known.add_product(half.kValue, i.kValue, state, asked_next);
+      });
+    });
+    known_ = known;
+    float* out = head_.out + row * head_.out_stride + first_;
+    unroll<kVectors>([&](auto i) {
+      store_lanes(out + i.kValue * kWidth, read.total(i.kValue), lanes(i.kValue));
+    });
+  }
+
+  void write_state() const {
+    for (int key = 0; key < head_.key_dim; ++key) {
+      float* to = head_.to + std::ptrdiff_t{key} * head_.value_dim + first_;
+      unroll<kVectors>([&](auto i) {
+        store_lanes(to + i.kValue * kWidth, load(state_at(key, i.kValue)), lanes(i.kValue));
+      });
+    }
+  }
+
+  float* state_at(int key, int vector) const { return state_ + key * kStride + vector * kWidth; }
+
+  const DeltaHead& head_;
+  float* state_;
+  int first_;
+  int lanes_;
+  Sums known_;
+};
+
+// Runs the values from `first` on, kVectors vectors at a time; returns the first one that is left.
+template <int kVectors>
+int run_columns(const DeltaHead& head, int first) {
+  static_assert(kVectors * kWidth <= kDeltaColumns);
+  for (; first + kVectors * kWidth <= head.value_dim; first += kVectors * kWidth) {
+    ValueColumns<kVectors>(head, first, kWidth).run();
+  }
+  return first;
+}
+
+void run_head(const DeltaHead& head) {
+  // Many rows: as many vectors as keep a row's sums in registers. A single row is bound by memory,
+  // and long pieces of the state's rows load faster.
+  constexpr int kForMany = kWideRegisters ? 2 : 1;
+  int first = head.rows == 1 ? run_columns<4>(head, 0) : run_columns<kForMany>(head, 0);
+  first = run_columns<1>(head, first);
+  if (first < head.value_dim) {
+    ValueColumns<1>(head, first, head.value_dim - first).run();
+  }
+}
+
+}  // namespace
+
+extern const DeltaBodies delta_bodies;
+
+const DeltaBodies delta_bodies = {convolve, normalize, run_head};
+
+}  // namespace saker::kernels::SAKER_ISA

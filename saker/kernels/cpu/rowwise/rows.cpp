@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/cpu/dispatch/row_bodies.h"
+#include "saker/kernels/cpu/simd/row_vectors.h"
+#include "saker/kernels/cpu/simd/vec.h"
+#include "saker/kernels/cpu/simd/vec_curves.h"
+
+namespace saker::kernels::SAKER_ISA {
+namespace {
+
+void rms_norm(const NormRow& row, int width, float eps) {
+  const float* x = row.x;
+  if (row.residual != nullptr) {
+    const F32x16 scale = broadcast(row.scale);
+    each_vector(width, [&](int i, int lanes) {
+      const F32x16 sum = add(load_lanes(row.x + i, lanes), load_lanes(row.residual + i, lanes));
+      store_lanes(row.sum + i, mul(sum, scale), lanes);
+    });
+    x = row.sum;
+  }
+  const float mean = square_sum(x, width) / static_cast<float>(width);
+  const F32x16 root = square_root(broadcast(mean + eps));
+  const F32x16 factor = div(broadcast(1.0F), root);
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 scaled = mul(load_lanes(x + i, lanes), factor);
+    store_lanes(row.normed + i, mul(scaled, load_lanes(row.weight + i, lanes)), lanes);
+  });
+}
+
+void rope(const RopeRow& row, int half, int width) {
+  each_vector(half, [&](int i, int lanes) {
+    const F32x16 a = load_lanes(row.x + i, lanes);
+    const F32x16 b = load_lanes(row.x + half + i, lanes);
+    const F32x16 cos = load_lanes(row.cos + i, lanes);
+    const F32x16 sin = load_lanes(row.sin + i, lanes);
+    store_lanes(row.out + i, sub(mul(a, cos), mul(b, sin)), lanes);
+    store_lanes(row.out + half + i, add(mul(b, cos), mul(a, sin)), lanes);
+  });
+  const int rotated = 2 * half;
+  each_vector(width - rotated, [&](int i, int lanes) {
+    store_lanes(row.out + rotated + i, load_lanes(row.x + rotated + i, lanes), lanes);
+  });
+}
+
+template <typename Curve>
+inline void gated(const GatedRow& row, int width, Curve curve) {
+  each_vector(width, [&](int i, int lanes) {
+    const F32x16 activated = curve(load_lanes(row.gate + i, lanes));
+    store_lanes(row.out + i, mul(activated, load_lanes(row.up + i, lanes)), lanes);
+  });
+}
+
+void gated_logistic(const GatedRow& row, int width) {
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(
+        row.out + i,
+        logistic_times(load_lanes(row.up + i, lanes), load_lanes(row.gate + i, lanes)),
+        lanes
+    );
+  });
+}
+
+void gated_silu(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) { return logistic_times(x, x); });
+}
+
+// (1 + tanh(u)) / 2 is the logistic function of 2 u; this form keeps small results accurate.
+void gated_gelu_tanh(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) {
+    const F32x16 cubic = fma(mul(mul(x, x), broadcast(0.044715F)), x, x);
+    return logistic_times(x, mul(cubic, broadcast(1.5957691216057308F)));  // 2 sqrt(2 / pi)
+  });
+}
+
+// (1 + erf(z)) / 2 is erfc(-z) / 2 for z < 0 and 1 - erfc(z) / 2 otherwise; this form keeps small
+// results accurate.
+void gated_gelu(const GatedRow& row, int width) {
+  gated(row, width, [](F32x16 x) {
+    const F32x16 z = mul(absolute(x), broadcast(0.70710678118654752F));
+    const F32x16 tail = mul(broadcast(0.5F), erfc_of_positive(z));
+    return mul(x, where_negative(x, tail, sub(broadcast(1.0F), tail)));
+  });
+}
+
+void softcap(const float* x, float cap, float* out, int width) {
+  const F32x16 limit = broadcast(cap);
+  each_vector(width, [&](int i, int lanes) {
+    store_lanes(out + i, mul(limit, tanh(div(load_lanes(x + i, lanes), limit))), lanes);
+  });
+}
+
+}  // namespace
+
+extern const RowBodies row_bodies;
+
+const RowBodies row_bodies = {
+    rms_norm,
+    rope,
+    gated_logistic,
+    gated_silu,
+    gated_gelu_tanh,
+    gated_gelu,
+    softcap,
+};
+
+}  // namespace saker::kernels::SAKER_ISA

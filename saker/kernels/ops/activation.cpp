@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/activation.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/row_bodies.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/gpu/compile_on_gpu.h"
+#include "saker/kernels/layout/row_tiles.h"
+#include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/strided_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+// Elements of a row per call. Rows are cut, so that threads share a single wide row too.
+constexpr int kPiece = 2048;
+
+int pieces_of(int width) {
+  return (width + kPiece - 1) / kPiece;
+}
+
+using GatedFunction = void (*)(const GatedRow& row, int width);
+
+GatedFunction body_of(const RowBodies& bodies, Activation activation) {
+  switch (activation) {
+    case Activation::kLogistic:
+      return bodies.gated_logistic;
+    case Activation::kSilu:
+      return bodies.gated_silu;
+    case Activation::kGeluTanh:
+      return bodies.gated_gelu_tanh;
+    case Activation::kGelu:
+      return bodies.gated_gelu;
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+// joined [rows, 2 width] -> out [rows, width].
+void activate(GatedFunction function, const HeadRows& joined, int rows, int width, float* out) {
+  const int pieces = pieces_of(width);
+  each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
+    const int row = index / pieces;
+    const int first = index % pieces * kPiece;
+    const float* gate = StridedRows::at(joined, row, 0) + first;
+    const GatedRow task{
+        gate,
+        gate + width,
+        out + static_cast<std::ptrdiff_t>(row) * width + first,
+    };
+    function(task, std::min(kPiece, width - first));
+  });
+}
+
+// Input joined [N, 2 F]; output [N, F].
+struct GatedBody {
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable {
+      const int width = joined.width() / 2;
+      activate(function, joined.resolve(), joined.rows(), width, out);
+    };
+  }
+};
+
+// As GatedBody, for a deferred GEMM; `inputs` are the GEMM's.
+struct LinearGatedBody {
+  static constexpr bool kFusableIntoGemm = true;
+
+  LinearBody product;
+  GatedFunction function;
+
+  std::function<void()> operator()(
+      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
+  ) const {
+    const int rows = outputs[0].shape(0);
+    const int width = outputs[0].shape(1);
+    mx::array joined = memory_for({rows, 2 * width});
+    return [function = function,
+            multiply = product.start(inputs, joined.data<float>()),
+            joined,
+            out = outputs[0].data<float>()] {
+      multiply();
+      const int columns = joined.shape(1);
+      activate(function, {joined.data<float>(), columns, 0}, joined.shape(0), columns / 2, out);
+    };
+  }
+
+  // Long prefills are bound by memory bandwidth. If there are enough rows for all threads, the next
+  // GEMM computes its rows from gates and ups while it prepares them.
+  static bool makes_rows(const mx::array& rows) {
+    return rows.shape(0) > kRowsPreparedAlone * thread_pool().size();
+  }
+
+  std::function<void()> start_producing(
+      const std::vector<mx::array>& inputs, const mx::array& rows, RowProducer& make
+  ) const {
+    const int width = rows.shape(1);
+    mx::array joined = memory_for({rows.shape(0), 2 * width});
+    make = [function = function, joined, width](int first, int count, float* to) {
+      const float* gate = joined.data<float>() + std::ptrdiff_t{first} * 2 * width;
+      for (int row = 0; row < count; ++row, gate += 2 * width, to += width) {
+        function({gate, gate + width, to}, width);
+      }
+    };
+    return product.start(inputs, joined.data<float>());
+  }
+};
+
+// Inputs gate and up [N, H, D]; output like them.
+struct GatedPairBody {
+  GatedFunction function;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [function = function,
+            gate = StridedRows(inputs[0]),
+            up = StridedRows(inputs[1]),
+            out = outputs[0].data<float>()]() mutable {
+      const HeadRows gates = gate.resolve();
+      const HeadRows ups = up.resolve();
+      const int heads = gate.heads();
+      const int width = gate.width();
+      each_row(gate.rows() * heads, 8L * width, [&](int index) {
+        const GatedRow task{
+            StridedRows::at(gates, index / heads, index % heads),
+            StridedRows::at(ups, index / heads, index % heads),
+            out + static_cast<std::ptrdiff_t>(index) * width,
+        };
+        function(task, width);
+      });
+    };
+  }
+};
+
+// Any 2-dimensional input; output like it.
+struct SoftcapBody {
+  const RowBodies* bodies;
+  float cap;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [bodies = bodies, cap = cap, x = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+           ) mutable {
+      const HeadRows from = x.resolve();
+      const int width = x.width();
+      const int pieces = pieces_of(width);
+      each_row(x.rows() * pieces, 8L * std::min(width, kPiece), [&](int index) {
+        const int row = index / pieces;
+        const int first = index % pieces * kPiece;
+        bodies->softcap(
+            StridedRows::at(from, row, 0) + first,
+            cap,
+            out + static_cast<std::ptrdiff_t>(row) * width + first,
+            std::min(kPiece, width - first)
+        );
+      });
+    };
+  }
+};
+
+void check(const mx::array& joined) {
+  require(
+      joined.ndim() == 2 && joined.size() > 0 && joined.shape(1) % 2 == 0,
+      ErrorCode::kInvalidArgument,
+      "activation: expected rows of gate and up, got {} dimensions of {} elements",
+      joined.ndim(),
+      joined.size()
+  );
+}
+
+mx::array activated(const mx::array& x, Activation activation) {
+  const mx::array half(0.5F);
+  const mx::array one(1.0F);
+  switch (activation) {
+    case Activation::kLogistic:
+      return mx::sigmoid(x);
+    case Activation::kSilu:
+      return x * mx::sigmoid(x);
+    case Activation::kGeluTanh: {
+      const auto inner = x + mx::array(0.044715F) * x * x * x;
+      return half * x * (one + mx::tanh(mx::array(std::sqrt(2.0F / 3.14159265358979F)) * inner));
+    }
+    case Activation::kGelu:
+      return half * x * (one + mx::erf(x * mx::array(std::sqrt(0.5F))));
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+// Inputs gate, up -> activation(gate) * up, in up's dtype.
+template <Activation kKind>
+std::vector<mx::array> gate_with(const std::vector<mx::array>& inputs) {
+  const auto gate = activated(mx::astype(inputs[0], mx::float32), kKind);
+  return {mx::astype(gate * mx::astype(inputs[1], mx::float32), inputs[1].dtype())};
+}
+
+Operations gate_of(Activation activation) {
+  switch (activation) {
+    case Activation::kLogistic:
+      return gate_with<Activation::kLogistic>;
+    case Activation::kSilu:
+      return gate_with<Activation::kSilu>;
+    case Activation::kGeluTanh:
+      return gate_with<Activation::kGeluTanh>;
+    case Activation::kGelu:
+      return gate_with<Activation::kGelu>;
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+}  // namespace
+
+mx::array gated_activation(const mx::array& joined, Activation activation) {
+  check(joined);
+  if (!on_cpu() || joined.dtype() != mx::float32) {
+    return gated_activation_reference(joined, activation);
+  }
+  const GatedFunction function = body_of(*kernel_table().rows, activation);
+  const mx::Shape shape = {joined.shape(0), joined.shape(1) / 2};
+  if (auto product = deferred_gemm(joined)) {
+    const LinearGatedBody body{product->body, function};
+    return cpu_operation("SakerLinearGated", shape, std::move(product->inputs), body);
+  }
+  return cpu_operation("SakerGated", shape, {joined}, GatedBody{function});
+}
+
+mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
+  require(
+      gate.ndim() == 3 && gate.size() > 0 && gate.shape() == up.shape(),
+      ErrorCode::kInvalidArgument,
+      "activation: a gate of {} elements does not fit {}",
+      gate.size(),
+      up.size()
+  );
+  if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
+    return compile_on_gpu(gate_of(activation), {gate, up}).front();
+  }
+  const GatedPairBody body{body_of(*kernel_table().rows, activation)};
+  return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
+}
+
+mx::array gated_activation_reference(const mx::array& joined, Activation activation) {
+  check(joined);
+  const int width = joined.shape(1) / 2;
+  const auto gate = mx::slice(joined, {0, 0}, {joined.shape(0), width});
+  const auto up = mx::slice(joined, {0, width}, joined.shape());
+  return compile_on_gpu(gate_of(activation), {gate, up}).front();
+}
+
+mx::array softcap(const mx::array& x, float cap) {
+  require(
+      cap > 0 && std::isfinite(cap),
+      ErrorCode::kInvalidArgument,
+      "softcap: got {}, expected a positive number",
+      cap
+  );
+  if (!on_cpu() || x.dtype() != mx::float32 || x.size() == 0) {
+    const mx::array limit(cap, x.dtype());
+    return limit * mx::tanh(x / limit);
+  }
+  const auto rows = x.ndim() == 2 ? x : mx::reshape(x, {-1, x.ndim() > 0 ? x.shape(-1) : 1});
+  const SoftcapBody body{kernel_table().rows, cap};
+  auto out = cpu_operation("SakerSoftcap", rows.shape(), {rows}, body);
+  return x.ndim() == 2 ? out : mx::reshape(out, x.shape());
+}
+
+}  // namespace saker::kernels

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/expert_choice.h"
+
+#include "saker/base/error.h"
+#include "saker/base/portable_math.h"
+#include "saker/base/row_loops.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/row_tiles.h"
+#include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/strided_rows.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Fills `ids` and `shares` [count] from one row of scores.
+void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* shares) {
+  const auto key = [&](int id) {
+    const float score = scores[static_cast<std::size_t>(id)];
+    return std::isnan(score) ? -kInfinity : score;
+  };
+  thread_local std::vector<int> order;
+  order.resize(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(ids.size());
+  std::partial_sort(order.begin(), middle, order.end(), [&](int a, int b) {
+    return key(a) > key(b) || (key(a) == key(b) && a < b);
+  });
+  std::copy(order.begin(), middle, ids.begin());
+  const double largest = key(ids[0]);
+  const bool sound = std::isfinite(largest) &&
+                     std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
+  if (!sound) {
+    std::fill_n(shares, ids.size(), std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
+  double sum = 0.0;
+  if (rule == SoftmaxOrder::kBeforeTopK) {
+    sum = row_loops().exp_sum(scores.data(), scores.size(), largest);
+  } else {
+    for (const int id : ids) {
+      sum += weight(id);
+    }
+  }
+  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
+    shares[rank] = static_cast<float>(weight(ids[rank]) / sum);
+  }
+}
+
+struct ChooseBody {
+  int count;
+  SoftmaxOrder rule;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [count = count,
+            rule = rule,
+            scores = StridedRows(inputs[0]),
+            ids = outputs[0].data<int>(),
+            shares = outputs[1].data<float>()]() mutable {
+      const HeadRows from = scores.resolve();
+      const auto width = static_cast<std::size_t>(scores.width());
+      const auto chosen = static_cast<std::size_t>(count);
+      // An exponential costs about as much as reading 16 floats.
+      each_row(scores.rows(), 16L * scores.width(), [&](int row) {
+        const auto at = static_cast<std::size_t>(row) * chosen;
+        choose({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, shares + at);
+      });
+    };
+  }
+};
+
+// A counting sort. Ids outside [0, experts) come last, as expert `experts`.
+void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) {
+  const auto expert_of = [&](int id) {
+    return static_cast<std::size_t>(id >= 0 && id < experts ? id : experts);
+  };
+  std::vector<int> places(static_cast<std::size_t>(experts) + 2, 0);
+  for (const int id : ids) {
+    ++places[expert_of(id) + 1];
+  }
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  for (std::size_t pair = 0; pair < ids.size(); ++pair) {
+    const std::size_t expert = expert_of(ids[pair]);
+    const int place = places[expert]++;
+    pairs[place] = static_cast<int>(pair);
+    sorted[place] = static_cast<int>(expert);
+  }
+}
+
+// A row's sum, one product after the other in order of rank.
+void combine_row(
+    const float* y, std::span<const int> places, const float* shares, int width, float* out
+) {
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width;
+    const float share = shares[rank];
+    if (rank == 0) {
+      std::transform(from, from + width, out, [share](float value) { return share * value; });
+    } else {
+      std::transform(from, from + width, out, out, [share](float value, float sum) {
+        return sum + share * value;
+      });
+    }
+  }
+}
+
+// Inputs y [P, K], pairs [P], shares [N, R], dense; output [N, K].
+auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  const float* y = inputs[0].data<float>();
+  const int* pairs = inputs[1].data<int>();
+  const float* shares = inputs[2].data<float>();
+  const int rows = inputs[2].shape(0);
+  const int ranks = inputs[2].shape(1);
+  const int width = inputs[0].shape(1);
+  float* out = outputs[0].data<float>();
+  return [=] {
+    const auto count = static_cast<std::size_t>(ranks);
+    std::vector<int> places(static_cast<std::size_t>(rows) * count);
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      places[static_cast<std::size_t>(pairs[place])] = static_cast<int>(place);
+    }
+    each_row(rows, std::int64_t{width} * (ranks + 1), [&](int row) {
+      const auto first = static_cast<std::size_t>(row) * count;
+      combine_row(
+          y,
+          {places.data() + first, count},
+          shares + first,
+          width,
+          out + static_cast<std::ptrdiff_t>(row) * width
+      );
+    });
+  };
+}
+
+void check_combined(const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares) {
+  require(
+      y.ndim() == 2 && shares.ndim() == 2 && y.shape(0) == static_cast<int>(shares.size()) &&
+          sorted.pairs.shape() == mx::Shape{y.shape(0)},
+      ErrorCode::kInternal,
+      "[experts] got results [{}] and shares [{}], expected [N * R, K] and [N, R]",
+      fmt::join(y.shape(), ", "),
+      fmt::join(shares.shape(), ", ")
+  );
+}
+
+void check_scores(const mx::array& scores, int count) {
+  require(
+      scores.ndim() == 2 && count > 0 && count <= scores.shape(1),
+      ErrorCode::kInternal,
+      "[experts] got scores [{}], expected [N, E] with E of at least {}",
+      fmt::join(scores.shape(), ", "),
+      count
+  );
+}
+
+void check_ids(const mx::array& ids) {
+  require(
+      ids.ndim() == 2 && ids.dtype() == mx::int32,
+      ErrorCode::kInternal,
+      "[experts] got ids of {} dimensions, expected int32 [N, R]",
+      ids.ndim()
+  );
+}
+
+}  // namespace
+
+ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule) {
+  check_scores(scores, count);
+  if (!on_cpu()) {
+    return choose_experts_reference(scores, count, rule);
+  }
+  const mx::Shape shape = {scores.shape(0), count};
+  const auto chosen = cpu_operation(
+      "ChooseExperts",
+      {shape, shape},
+      {mx::int32, mx::float32},
+      {mx::astype(scores, mx::float32)},
+      ChooseBody{count, rule}
+  );
+  return {chosen[0], chosen[1]};
+}
+
+ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule) {
+  check_scores(scores, count);
+  const auto all = mx::softmax(mx::astype(scores, mx::float32), 1, true);
+  const auto order = mx::argsort(mx::negative(mx::astype(scores, mx::float32)), 1);
+  const auto ids = mx::astype(mx::slice(order, {0, 0}, {scores.shape(0), count}), mx::int32);
+  const auto shares = mx::take_along_axis(all, ids, 1);
+  return {ids, rule == SoftmaxOrder::kBeforeTopK ? shares : shares / mx::sum(shares, 1, true)};
+}
+
+ExpertPermutation sort_by_expert(const mx::array& ids, int experts) {
+  check_ids(ids);
+  if (!on_cpu()) {
+    return sort_by_expert_reference(ids);
+  }
+  const auto body =
+      [experts](const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+        const std::span<const int> from(inputs[0].data<int>(), inputs[0].size());
+        int* pairs = outputs[0].data<int>();
+        int* sorted = outputs[1].data<int>();
+        return [=] { sort_pairs(from, experts, pairs, sorted); };
+      };
+  const mx::Shape shape = {static_cast<int>(ids.size())};
+  const auto sorted = cpu_operation(
+      "SortByExpert", {shape, shape}, {mx::int32, mx::int32}, {mx::contiguous(ids)}, body
+  );
+  return {sorted[0], sorted[1]};
+}
+
+ExpertPermutation sort_by_expert_reference(const mx::array& ids) {
+  check_ids(ids);
+  const auto flat = mx::flatten(ids);
+  const auto pairs = mx::argsort(flat);
+  return {mx::astype(pairs, mx::int32), mx::take(flat, pairs)};
+}
+
+mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted) {
+  const int ranks = sorted.pairs.shape(0) / std::max(1, x.shape(0));
+  return mx::take(x, mx::floor_divide(sorted.pairs, mx::array(std::max(1, ranks))), 0);
+}
+
+mx::array combine_experts(
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+) {
+  check_combined(y, sorted, shares);
+  if (!on_cpu()) {
+    return combine_experts_reference(y, sorted, shares);
+  }
+  const auto sum = cpu_operation(
+      "CombineExperts",
+      {shares.shape(0), y.shape(1)},
+      {mx::contiguous(mx::astype(y, mx::float32)),
+       mx::contiguous(sorted.pairs),
+       mx::contiguous(mx::astype(shares, mx::float32))},
+      [](const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+        return combine_body(inputs, outputs);
+      }
+  );
+  return mx::astype(sum, y.dtype());
+}
+
+mx::array combine_experts_reference(
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+) {
+  check_combined(y, sorted, shares);
+  const int rows = shares.shape(0);
+  const int ranks = shares.shape(1);
+  const auto by_pair = mx::take(mx::astype(y, mx::float32), mx::argsort(sorted.pairs), 0);
+  const auto weighted =
+      mx::reshape(by_pair, {rows, ranks, y.shape(1)}) * mx::expand_dims(shares, 2);
+  return mx::astype(mx::sum(weighted, 1), y.dtype());
+}
+
+}  // namespace saker::kernels

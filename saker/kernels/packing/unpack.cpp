@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/packing/codes.h"
+#include "saker/kernels/packing/narrow.h"
+#include "saker/kernels/packing/pack.h"
+
+namespace saker::kernels {
+namespace {
+
+float scale_at(ScaleKind kind, const std::byte* scales, int index) {
+  switch (kind) {
+    case ScaleKind::kFloat32:
+      return load_unaligned<float>(scales + 4 * index);
+    case ScaleKind::kBFloat16:
+      return bf16_value(load_unaligned<std::uint16_t>(scales + 2 * index));
+    default:
+      return f16_value(load_unaligned<std::uint16_t>(scales + 2 * index));
+  }
+}
+
+float value_of(const PackedMatrix& matrix, std::uint32_t code) {
+  switch (matrix.kind) {
+    case PackedKind::kE2m1:
+      return e2m1_value(code);
+    case PackedKind::kE4m3:
+      return e4m3_value(code);
+    default:
+      return static_cast<float>(code);
+  }
+}
+
+// The code of column k of a group.
+std::uint32_t code_at(const PackedMatrix& matrix, const std::byte* group, int k, int lane) {
+  if (matrix.in_planes()) {
+    return code_in_planes(group, matrix.code_bits, k, lane);
+  }
+  const int field = matrix.field_bits();
+  const int codes = 32 / field;
+  const auto word = load_unaligned<std::uint32_t>(group + 4 * (k / codes * kBlockRows + lane));
+  return word >> (k % codes * field) & ((1U << field) - 1U);
+}
+
+void unpack_codes(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
+  for (int g = 0; g < matrix.groups(); ++g) {
+    const std::byte* scales = block + matrix.group_bytes() - matrix.term_bytes();
+    const float scale = scale_at(matrix.scale_kind, scales, lane);
+    const float bias =
+        matrix.has_small_floats() ? 0.0F : scale_at(matrix.scale_kind, scales, kBlockRows + lane);
+    for (int i = 0; i < matrix.group; ++i) {
+      *values++ = scale * value_of(matrix, code_at(matrix, block, i, lane)) + bias;
+    }
+    block += matrix.group_bytes();
+  }
+}
+
+void unpack_tiled_codes(
+    const PackedMatrix& matrix, const std::byte* block, int lane, float* values
+) {
+  const bool nibbles = matrix.field_bits() == 4;
+  const std::size_t row_codes = kChunkColumns / (nibbles ? 2 : 1);
+  for (int k = 0; k < matrix.columns; ++k) {
+    const int column = k % kChunkColumns;
+    const std::byte* chunk =
+        block + static_cast<std::size_t>(k / kChunkColumns) * matrix.chunk_bytes();
+    const std::byte* codes = chunk + static_cast<std::size_t>(lane) * row_codes;
+    const std::byte* terms = chunk + matrix.chunk_code_bytes() +
+                             static_cast<std::size_t>(lane) * matrix.chunk_term_bytes() +
+                             column / matrix.group * matrix.row_term_bytes();
+    const int step = column / kStepColumns;
+    const unsigned code =
+        nibbles ? load_unaligned<std::uint16_t>(codes + 2 * (column % kStepColumns)) >> (4 * step) &
+                      0xfU
+                : std::to_integer<unsigned>(codes[column]);
+    values[k] = scale_at(matrix.scale_kind, terms, 0) * value_of(matrix, code);
+  }
+}
+
+void unpack_row_in_place(const std::byte* row, int columns, float* values) {
+  for (int k = 0; k < columns; ++k) {
+    values[k] = bf16_value(load_unaligned<std::uint16_t>(row + std::ptrdiff_t{2} * k));
+  }
+}
+
+void unpack_tiled_row(const PackedMatrix& matrix, const std::byte* block, int lane, float* values) {
+  if (matrix.has_groups()) {
+    unpack_tiled_codes(matrix, block, lane, values);
+    return;
+  }
+  const std::byte* row = block + lane * matrix.tile_row_bytes();
+  for (int k = 0; k < matrix.columns; ++k) {
+    const std::byte* step = row + k / kStepColumns * matrix.tile_step_bytes();
+    values[k] = bf16_value(load_unaligned<std::uint16_t>(step + 2 * (k % kStepColumns)));
+  }
+}
+
+}  // namespace
+
+void unpack_row(const PackedMatrix& matrix, int row, float* values) {
+  const std::byte* block = matrix.block(row / kBlockRows);
+  const int lane = row % kBlockRows;
+  if (matrix.in_place()) {
+    unpack_row_in_place(block + std::ptrdiff_t{2} * lane * matrix.columns, matrix.columns, values);
+    return;
+  }
+  if (matrix.order == PackedOrder::kTileOrder) {
+    unpack_tiled_row(matrix, block, lane, values);
+    return;
+  }
+  const auto value_at = [&](int k, std::size_t size) {
+    return block + (static_cast<std::size_t>(k) * kBlockRows + lane) * size;
+  };
+  switch (matrix.kind) {
+    case PackedKind::kFloat32:
+      for (int k = 0; k < matrix.columns; ++k) {
+        values[k] = load_unaligned<float>(value_at(k, 4));
+      }
+      return;
+    case PackedKind::kFloat16:
+      for (int k = 0; k < matrix.columns; ++k) {
+        values[k] = f16_value(load_unaligned<std::uint16_t>(value_at(k, 2)));
+      }
+      return;
+    case PackedKind::kBFloat16:
+      for (int k = 0; k < matrix.columns; ++k) {
+        const auto pair = load_unaligned<std::uint32_t>(value_at(k / 2, 4));
+        values[k] = bf16_value(static_cast<std::uint16_t>(k % 2 == 0 ? pair : pair >> 16));
+      }
+      return;
+    default:
+      unpack_codes(matrix, block, lane, values);
+  }
+}
+
+}  // namespace saker::kernels
