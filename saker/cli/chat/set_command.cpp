@@ -77,15 +77,6 @@ bool set_view(ChatShell& shell, std::string_view word) {
   return false;
 }
 
-<<<<<<< HEAD
-// The option's own name if `name` is an alias or has '-' for '_'.
-std::string own_name(std::string_view name) {
-  std::string own(name);
-  std::ranges::replace(own, '-', '_');
-  const auto fields = request_fields();
-  const auto alias = std::ranges::find(fields, own, &RequestField::alias);
-  return alias == fields.end() || own.empty() ? own : std::string(alias->name);
-=======
 // `name` is of option_name(); `shown` is the command as it was typed.
 Json setting_of(const std::string& name, std::string_view value, const std::string& shown) {
   if (!is_option_name(name)) {
@@ -100,7 +91,6 @@ Json setting_of(const std::string& name, std::string_view value, const std::stri
     );
   }
   return option_of(name, std::string(value), shown);
->>>>>>> small
 }
 
 }  // namespace

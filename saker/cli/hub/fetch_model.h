@@ -16,12 +16,8 @@ namespace saker::cli {
 
 enum class Consent : std::uint8_t {
   kGiven,
-<<<<<<< HEAD
-  kAsk,  // At the terminal, once the size is known.
-=======
-  kAsk,         // On the terminal, once the size is known.
-  kAskOfModel,  // The same, saying whether it runs here and fits, where that is known soon.
->>>>>>> small
+  kAsk,         // At the terminal, once the size is known.
+  kAskOfModel,  // As kAsk, with whether the model runs here and fits, if that is known soon.
 };
 
 // Pulls with bars on stderr. Throws as hub::pull does, and kCancelled if the answer is no.

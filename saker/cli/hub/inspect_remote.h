@@ -26,16 +26,12 @@ struct RemoteInspection {
 // Throws as hub::read_remote_model and load::inspect do.
 RemoteInspection inspect_remote(const hub::ModelName& name, std::optional<int> kv_bits);
 
-<<<<<<< HEAD
-// The output of load::inspection_text and load::inspection_json, and the size of a pull.
-=======
-// What somebody wants to know before a model is fetched, in a sentence: "It runs here ...", with
-// the memory that it needs. Empty where the hub does not say it within five seconds, and for what
-// is no model. Throws kCancelled once a stop is requested.
+// A sentence for the question before a pull: "It runs here ...", with the memory that the model
+// needs. Empty if the hub does not answer within five seconds, and for a repository that holds no
+// model. Throws kCancelled once a stop is requested.
 std::string outlook(const hub::ModelName& name, const std::stop_token& stop);
 
-// As load::inspection_text and load::inspection_json have it, and what a pull would take.
->>>>>>> small
+// The output of load::inspection_text and load::inspection_json, and the size of a pull.
 std::string remote_text(const RemoteInspection& remote);
 std::string remote_json(const RemoteInspection& remote);
 

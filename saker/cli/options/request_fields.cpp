@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/options/field_kind.h"
 
 #include <algorithm>
 #include <array>
@@ -36,17 +37,6 @@ int as_int(const Json& value, std::string_view name) {
       fits, ErrorCode::kInvalidArgument, "{}: got {}, which is out of range", name, value.dump()
   );
   return static_cast<int>(value.get<std::int64_t>());
-}
-
-// JSON has one kind of number: 2.0 and 1e2 count as integers. Other values are unchanged.
-Json as_whole(const Json& value) {
-  constexpr double kExact = 9007199254740992.0;  // Above this doubles can't tell integers apart.
-  if (!value.is_number_float()) {
-    return value;
-  }
-  const auto number = value.get<double>();
-  const bool whole = std::abs(number) <= kExact && number == std::trunc(number);
-  return whole ? Json(static_cast<std::int64_t>(number)) : value;
 }
 
 template <double SamplingOptions::* member>
@@ -155,15 +145,8 @@ void set_thinking(GenerateRequest& request, const Json& value) {
   request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
-<<<<<<< HEAD
-
-// The default is "auto".
-=======
-
 // "auto" is the default.
 constexpr int kMaxDraftDepth = 64;
-
->>>>>>> small
 
 void set_draft_depth(GenerateRequest& request, const Json& value) {
   request.draft_depth = value.is_string() ? engine::kAutoDraftDepth : as_int(value, "draft_depth");
@@ -326,63 +309,6 @@ const RequestField* find_field(std::string_view key) {
     }
   }
   return nullptr;
-}
-
-// Converts the value to the kind's type, if it can.
-Json in_kind(const Json& value, Kind kind) {
-  if (kind == Kind::kSwitch && (value == "on" || value == "off")) {
-    return value == "on";
-  }
-  return kind == Kind::kInteger || kind == Kind::kIntegerOrAuto ? as_whole(value) : value;
-}
-
-bool has_kind(const Json& value, Kind kind) {
-  switch (kind) {
-    case Kind::kInteger:
-      return value.is_number_integer();
-    case Kind::kNumber:
-      return value.is_number() && std::isfinite(value.get<double>());
-    case Kind::kFlag:
-      return value.is_boolean();
-    case Kind::kText:
-      return value.is_string();
-    case Kind::kTexts: {
-      bool texts = value.is_array();
-      for (const auto& item : value) {
-        texts = texts && item.is_string();
-      }
-      return texts || value.is_string();
-    }
-    case Kind::kObject:
-      return value.is_object();
-    case Kind::kIntegerOrAuto:
-      return value.is_number_integer() || value == "auto";
-    case Kind::kSwitch:
-      return value.is_boolean() || value == "auto";
-  }
-  return false;
-}
-
-std::string describe_value(const Json& value, Kind kind) {
-  if (value.is_string() && kind != Kind::kSwitch) {
-    return "string " + describe_json(value);
-  }
-  const bool is_shown = value.is_number() || kind == Kind::kSwitch;
-  return is_shown ? describe_json(value) : value.type_name();
-}
-
-std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 8> kNames = {
-      "an integer",
-      "a number",
-      "true or false",
-      "a text",
-      "a text or a list of texts",
-      "an object",
-      "an integer or \"auto\"",
-      "true, false, \"on\", \"off\" or \"auto\"",
-  };
-  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::vector<std::int32_t> json_tokens(const Json& value) {

@@ -36,23 +36,7 @@ constexpr std::array<std::string_view, 19> kWithoutCounterpart{
     "tfs_z",    "penalize_newline", "mirostat_eta", "mirostat_tau",
 };
 
-<<<<<<< HEAD
-
-std::string_view our_name(std::string_view name) {
-  const auto* const other = std::ranges::find(kOtherNames, name, &OtherName::theirs);
-  if (other != kOtherNames.end()) {
-    return other->ours;
-  }
-  const auto fields = request_fields();
-  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
-  return alias == fields.end() ? name : alias->name;
-}
-
 // The text as a number, boolean or JSON object if it is one; else as text.
-=======
-
-// A number, a truth value or an object where it is one; else a text.
->>>>>>> small
 Json value_of(const std::string& text) {
   try {
     Json value = parse_json(text, "value");

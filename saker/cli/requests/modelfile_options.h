@@ -17,24 +17,17 @@ struct ModelfileOptions {
   std::vector<std::string> warnings;  // About parameters without a counterpart.
 };
 
-<<<<<<< HEAD
-
-// Throws kInvalidArgument, naming the parameter, for invalid values and unknown names.
-=======
-
-// The name here of what may have ollama's name.
+// Saker's name of an option that may have ollama's name.
 std::string option_name(std::string_view name);
 
-// Whether it is an option by either name, and is set by itself: no prompt and no adapter.
+// True if either name is an option that can be set by itself: no prompt and no adapter.
 bool is_option_name(std::string_view name);
 
-// One option as records have it. Throws kInvalidArgument for a value that it can't have and for a
-// name that nobody knows; `shown` is what the message calls it.
+// One option as in records. Throws kInvalidArgument for invalid values and unknown names; `shown`
+// is the message's name for it.
 Json option_of(const std::string& name, const std::string& text, std::string_view shown);
 
-// Throws kInvalidArgument, naming the parameter, for values that it can't have and for names that
-// nobody knows.
->>>>>>> small
+// Throws kInvalidArgument, naming the parameter, for invalid values and unknown names.
 ModelfileOptions options_of(const std::vector<load::Modelfile::Parameter>& parameters);
 
 }  // namespace saker::cli

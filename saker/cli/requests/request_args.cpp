@@ -140,17 +140,12 @@ std::string_view group_of(std::string_view field) {
   return "More sampling";
 }
 
-<<<<<<< HEAD
-
-// Adds the option; `parse` converts its text to its value.
-=======
-
 struct FieldWords {
   std::string_view name;
   const char* type;
 };
 
-// Values that help and completion list, of fields whose kind does not.
+// Values that help and completion list, for fields whose kind does not tell.
 constexpr FieldWords kWords[] = {
     {"kv_bits", "4|8|16|32"},
     {"speculate", "none|prompt-lookup|draft|mtp|dflash"},
@@ -158,8 +153,7 @@ constexpr FieldWords kWords[] = {
     {"adapter", "DIR"},
 };
 
-// Adds the option with `parse`, which makes its value of its text.
->>>>>>> small
+// Adds the option; `parse` converts its text to its value.
 CLI::Option* add_parsed(
     CLI::App& command,
     const RequestField& field,

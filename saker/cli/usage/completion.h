@@ -17,22 +17,14 @@ struct Candidate {
   std::string help;  // One line; may be empty.
 };
 
-<<<<<<< HEAD
-
-// Completions of the last of `words`, which may be empty; `words` lack the program's name. No
-// candidates: a file name, or anything. `models` are the names of local models.
-std::vector<Candidate> candidates(
-=======
-
 struct Completions {
   std::vector<Candidate> words;
   bool files = false;  // Names of files and folders fit, too.
 };
 
-// What the last of `words`, which may be empty, can become; `words` are without the program's
-// name. `models`: names of models that are here.
+// Completions of the last of `words`, which may be empty; `words` lack the program's name. `models`
+// are the names of local models.
 Completions completions(
->>>>>>> small
     const CLI::App& app, std::vector<std::string> words, const std::vector<std::string>& models
 );
 

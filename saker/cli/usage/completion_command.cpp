@@ -31,13 +31,8 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-<<<<<<< HEAD
-
-// Prints a line per candidate: the word, a tab, its help.
-=======
-
-// A line for each: the word, a tab, what it is. At the end one without a word where files fit, too.
->>>>>>> small
+// Prints a line per candidate: the word, a tab, its help. A last line without a word says that
+// files fit, too.
 int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
   const Completions found = completions(app, words, model_names());
   std::string text;
