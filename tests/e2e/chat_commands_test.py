@@ -148,7 +148,7 @@ class Commands(Chat):
             ("top_p 2", "error: /set top_p: got 2, expected a number from 0 to 1"), ("temperature hot", "error: /set temperature: got string 'hot', expected"),
             ("parameter num_predict 0", "error: /set parameter num_predict: got 0, expected 1 or more"), ("top-k 1.5", "error: /set top-k: got 1.5, expected an integer"),
             ("seed -1", "error: /set seed: got -1, expected"), ("repeat_penalty 1000", "error: /set repeat_penalty: got 1000, expected"),
-            ("ignore_eos maybe", "error: /set ignore_eos: got string 'maybe', expected true or false"), ("top_k 99999999999", "error: /set top_k: got 99999999999, which is"),
+            ("ignore_eos maybe", "error: /set ignore_eos: got string 'maybe', expected true or false"), ("top_k 99999999999", "error: /set top_k: 99999999999 is out of range"),
             ('logit_bias {"x":1}', "error: /set logit_bias: got x: 1, expected"), ("kwargs 5", "error: /set kwargs: got 5, expected an object"),
             ("think perhaps", "error: /set think: got 'perhaps', expected"), ("kv_bits 3", "error: /set kv_bits: got 3, expected"),
             ("max_kv_size -1", "error: /set max_kv_size: got -1, expected"), ("speculate wildly", "error: /set speculate: got"), ("stop", "error: /set stop: the value is missing"),

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from hub_server import Hub
-from saker import DEMO, PROGRAM, ROOT, SakerTest
+from saker import DEMO, PROGRAM, ROOT, SakerTest, run
 
 REPO = "org/model"
 FILES = {path.name: path.read_bytes() for path in DEMO.iterdir() if path.suffix in {".json", ".jinja", ".safetensors"}}
@@ -163,6 +163,8 @@ class Pull(HubTest):
         self.ok("rm", REPO, "--yes", env=self.env())
         self.assertEqual([path.name for path in self.cache.iterdir()], [".locks"])
         self.assertEqual(self.json("list", "--json", env=self.env())["models"], [])
+        self.assertIn("no model is here yet; 'saker pull REPO'", run("list", env=self.env()).stderr.decode())
+        self.assertEqual(run("list", "--json", env=self.env()).stderr, b"")
 
     def test_tokens_stay_with_the_hub(self):
         self.hub.add(REPO, FILES)

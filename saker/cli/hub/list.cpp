@@ -164,7 +164,15 @@ void add_list(CLI::App& app, Action& action) {
     action = [json] {
       const auto cache = hub::cache_dir();
       const auto models = hub::cached_models(cache);
-      print(*json ? dump_line(list_json(cache, models)) : table_text(table_rows(models)));
+      if (*json) {
+        print(dump_line(list_json(cache, models)));
+        return 0;
+      }
+      const auto rows = table_rows(models);
+      print(table_text(rows));
+      if (rows.size() == 1) {
+        print_error("no model is here yet; 'saker pull REPO' fetches one from the hub\n");
+      }
       return 0;
     };
   });

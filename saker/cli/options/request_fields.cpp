@@ -33,9 +33,7 @@ int as_int(const Json& value, std::string_view name) {
     const auto number = value.get<std::int64_t>();
     fits = number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max();
   }
-  require(
-      fits, ErrorCode::kInvalidArgument, "{}: got {}, which is out of range", name, value.dump()
-  );
+  require(fits, ErrorCode::kInvalidArgument, "{}: {} is out of range", name, value.dump());
   return static_cast<int>(value.get<std::int64_t>());
 }
 
