@@ -4,9 +4,9 @@
 // The C ABI of the Rust static library `saker_rs`. Only saker/base, saker/text and saker/cli
 // include it. Rules for all functions: text is UTF-8 with a length, NUL bytes are ordinary. Input
 // is borrowed for the call only. A function that returns false (or kSakerRsLineError) has written
-// `error`, one line of text, and left `out` alone. What it wrote is freed by the matching *_free.
-// Panics never cross the border, nor do failed allocations: they become errors. The one of
-// a machine without memory is kSakerRsNoMemory, or empty where there is not even enough for that.
+// `error`, one line of text, and left `out` alone. Written objects are freed by the matching
+// *_free. Panics and failed allocations never cross the border: they become errors. The error of a
+// machine without memory is kSakerRsNoMemory, or empty if there is not even enough for that.
 // Tokenizer, template and pattern may be used from many threads at once, the other objects from one
 // at a time.
 
@@ -38,7 +38,7 @@ void saker_rs_ids_free(SakerRsIds ids);
 typedef struct SakerRsTokenizer SakerRsTokenizer;
 
 // `json` is the content of a tokenizer.json. `other_files`, which may be empty, is a JSON object
-// with what the files beside it say of tokens (rust/src/added_tokens.rs).
+// about the tokens in the files beside it (rust/src/added_tokens.rs).
 bool saker_rs_tokenizer_new(
     const uint8_t* json,
     size_t size,
@@ -58,7 +58,7 @@ bool saker_rs_tokenizer_encode(
     SakerRsIds* out,
     SakerRsBytes* error
 );
-// Ids without a token are passed over.
+// Skips ids without a token.
 bool saker_rs_tokenizer_decode(
     const SakerRsTokenizer* tokenizer,
     const uint32_t* ids,
@@ -69,11 +69,11 @@ bool saker_rs_tokenizer_decode(
 );
 // Number of tokens, added ones included.
 size_t saker_rs_tokenizer_vocab_size(const SakerRsTokenizer* tokenizer);
-// False: no such token.
+// False if there is no such token.
 bool saker_rs_tokenizer_token_id(
     const SakerRsTokenizer* tokenizer, const uint8_t* text, size_t size, uint32_t* out
 );
-// The token as the vocabulary writes it. `found` is false and `out` empty: no such id.
+// The token as the vocabulary writes it. If there is no such id, `found` is false and `out` empty.
 bool saker_rs_tokenizer_piece(
     const SakerRsTokenizer* tokenizer,
     uint32_t id,
@@ -81,7 +81,7 @@ bool saker_rs_tokenizer_piece(
     SakerRsBytes* out,
     SakerRsBytes* error
 );
-// Which tokens of other files have another id than those say: one line, or nothing.
+// One line about tokens with another id than other files give; empty without such tokens.
 bool saker_rs_tokenizer_moved(
     const SakerRsTokenizer* tokenizer, SakerRsBytes* out, SakerRsBytes* error
 );
@@ -98,11 +98,11 @@ bool saker_rs_detokenizer_new(
     SakerRsBytes* error
 );
 void saker_rs_detokenizer_free(SakerRsDetokenizer* detokenizer);
-// The text that `id` makes final. Ids without a token are passed over.
+// The text that `id` makes final. Skips ids without a token.
 bool saker_rs_detokenizer_add(
     SakerRsDetokenizer* detokenizer, uint32_t id, SakerRsBytes* out, SakerRsBytes* error
 );
-// The text that was held back. Nothing may be added after it.
+// The text still held back. Nothing may be added after it.
 bool saker_rs_detokenizer_finish(
     SakerRsDetokenizer* detokenizer, SakerRsBytes* out, SakerRsBytes* error
 );
@@ -114,7 +114,7 @@ bool saker_rs_template_new(
     const uint8_t* source, size_t size, SakerRsTemplate** out, SakerRsBytes* error
 );
 void saker_rs_template_free(SakerRsTemplate* chat_template);
-// `variables` is a map in CBOR. Time, output and memory are bounded; `milliseconds` of processor
+// `variables` is a map in CBOR. Time, output and memory are bounded; `milliseconds` is processor
 // time.
 bool saker_rs_template_render(
     const SakerRsTemplate* chat_template,
@@ -125,16 +125,16 @@ bool saker_rs_template_render(
     SakerRsBytes* error
 );
 
-// ---- regular expressions of the crate regex: in time linear in the text ----
+// ---- regular expressions of the crate regex, linear in the text ----
 typedef struct SakerRsPattern SakerRsPattern;
 
-// False for what the crate has not (look-around, references back) and for patterns that take more
-// than a megabyte compiled.
+// False for features that the crate lacks (look-around, backreferences), and for patterns that
+// compile to more than a megabyte.
 bool saker_rs_pattern_new(
     const uint8_t* text, size_t size, SakerRsPattern** out, SakerRsBytes* error
 );
 void saker_rs_pattern_free(SakerRsPattern* pattern);
-// `out`: whether it matches somewhere in the text.
+// `out` is true if it matches somewhere in the text.
 bool saker_rs_pattern_matches(
     const SakerRsPattern* pattern, const uint8_t* text, size_t size, bool* out, SakerRsBytes* error
 );
@@ -142,11 +142,11 @@ bool saker_rs_pattern_matches(
 // ---- BLAKE2b (RFC 7693) without a key ----
 typedef struct SakerRsBlake2b SakerRsBlake2b;
 
-// `digest_size`: 1 to 64 bytes. Null: no memory.
+// `digest_size` is 1 to 64 bytes. Null if there is no memory.
 SakerRsBlake2b* saker_rs_blake2b_new(size_t digest_size);
 void saker_rs_blake2b_free(SakerRsBlake2b* hash);
 void saker_rs_blake2b_add(SakerRsBlake2b* hash, const uint8_t* data, size_t size);
-// Of all that was added so far: `digest_size` bytes.
+// The digest of everything added so far, `digest_size` bytes.
 void saker_rs_blake2b_digest(const SakerRsBlake2b* hash, uint8_t* digest);
 
 // ---- zip archives ----
@@ -160,7 +160,7 @@ bool saker_rs_zip_open(
 void saker_rs_zip_free(SakerRsZip* zip);
 size_t saker_rs_zip_count(const SakerRsZip* zip);
 bool saker_rs_zip_name(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
-// All bytes of an entry, whose checksum is compared.
+// All bytes of an entry; its checksum is verified.
 bool saker_rs_zip_read(SakerRsZip* zip, size_t index, SakerRsBytes* out, SakerRsBytes* error);
 
 #ifdef __cplusplus

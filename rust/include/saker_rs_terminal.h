@@ -25,7 +25,7 @@ typedef enum SakerRsLine {
 bool saker_rs_editor_new(
     const uint8_t* history_path, size_t size, SakerRsEditor** out, SakerRsBytes* error
 );
-// What Tab completes: whole commands as lines, and what comes before names of files as lines; and
+// Completions of the Tab key: whole commands, and texts before names of files, one per line. Also
 // whether the prompt is coloured.
 bool saker_rs_editor_prepare(
     SakerRsEditor* editor,
@@ -38,8 +38,8 @@ bool saker_rs_editor_prepare(
 );
 // Saves the history.
 void saker_rs_editor_free(SakerRsEditor* editor);
-// Reads one line, or several where a backslash or three quotation marks say that it goes on; those
-// that are not blank join the history.
+// Reads one line, or several if a backslash or three quotation marks continue it. Non-blank lines
+// are added to the history.
 SakerRsLine saker_rs_editor_read(
     SakerRsEditor* editor,
     const uint8_t* prompt,
@@ -51,8 +51,8 @@ SakerRsLine saker_rs_editor_read(
 // Columns that a text in UTF-8 takes on a terminal.
 size_t saker_rs_text_width(const uint8_t* text, size_t size);
 
-// ---- progress bar on stderr, hidden when that is no terminal ----
-// A bar or group may be null, and is where there is no memory for it: nothing is shown then.
+// ---- progress bar on stderr, hidden if that is no terminal ----
+// A bar or group may be null, and is if there is no memory for it: then nothing is shown.
 typedef struct SakerRsProgress SakerRsProgress;
 
 // `bytes`: count in KiB, MiB ... instead of steps. A total of 0 shows a spinner.
@@ -64,7 +64,7 @@ void saker_rs_progress_set_total(SakerRsProgress* progress, uint64_t total);
 // Clears the bar.
 void saker_rs_progress_free(SakerRsProgress* progress);
 
-// Bars one below the other; bars may outlive their group.
+// Bars one below the other. Bars may outlive their group.
 typedef struct SakerRsProgressGroup SakerRsProgressGroup;
 
 SakerRsProgressGroup* saker_rs_progress_group_new(void);
@@ -72,7 +72,7 @@ SakerRsProgressGroup* saker_rs_progress_group_new(void);
 SakerRsProgress* saker_rs_progress_group_add(
     SakerRsProgressGroup* group, uint64_t total, const uint8_t* label, size_t size
 );
-// Clears what its bars left.
+// Clears the remains of its bars.
 void saker_rs_progress_group_free(SakerRsProgressGroup* group);
 
 #ifdef __cplusplus

@@ -92,7 +92,7 @@ fn prepare() {
 /// into another error.
 fn caught_within<T>(bounds: Option<Bounds>, body: impl FnOnce() -> Result<T>) -> Result<T> {
     prepare();
-    // What a library made do without, in earlier work.
+    // Clears the record of a failure in earlier work that a library tolerated.
     memory::recover();
     let result = {
         let _scope = bounds.map(Scope::new);

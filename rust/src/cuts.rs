@@ -92,7 +92,7 @@ fn pre_tokenized(pre_tokenizer: &Value, space: Space, prepends: bool) -> Option<
                 words.apart |= takes_all(regex);
                 words.at_marks |= takes_all(regex);
             }
-            // There are no spaces left for it.
+            // No spaces are left for it to split.
             "Split" if words.space == Space::Meta && pattern(step, "String") == Some(" ") => {}
             "Digits" | "Punctuation" => {}
             "WhitespaceSplit" | "Whitespace" | "BertPreTokenizer" if is_plain => words.apart = true,

@@ -148,7 +148,7 @@ unsafe impl GlobalAlloc for Bounded {
         if size > layout.size() && !admits(size - layout.size()) {
             return std::ptr::null_mut();
         }
-        // The reserve is asked through `alloc`, so that the first of two failures does not lose `memory`.
+        // The reserve is used through `alloc`, so that the first of two failures does not lose `memory`.
         let larger = if reserve::holds(memory) { std::ptr::null_mut() } else { System.realloc(memory, layout, size) };
         if !larger.is_null() {
             count(size as isize - layout.size() as isize);
@@ -169,7 +169,7 @@ pub fn held() -> isize {
 }
 
 fn unwind(_: Layout) {
-    // A second failure on the way out has no way out: the caller aborts.
+    // A second failure while unwinding can't be handled: the caller aborts.
     if !UNWINDS.replace(true) {
         resume_unwind(Box::new(Failed));
     }

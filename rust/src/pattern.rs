@@ -20,7 +20,7 @@ pub unsafe extern "C" fn saker_rs_pattern_new(
 ) -> bool {
     guard(error, || {
         let built = RegexBuilder::new(borrow_text(text, size)?).size_limit(MAX_COMPILED).build();
-        // The last line says what is wrong; those before it draw the place.
+        // The last line gives the reason; those before it draw the place.
         let regex = built.map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_owned())?;
         out.write(Box::into_raw(Box::new(SakerRsPattern(regex))));
         Ok(())

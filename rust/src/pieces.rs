@@ -54,7 +54,7 @@ pub fn encode<'a>(tokenizer: &Tokenizer, cuts: impl FnOnce() -> Option<&'a Cuts>
     let count = pieces.iter().map(Vec::len).sum::<usize>() + before.len() + behind.len();
     let mut ids = Vec::with_capacity(count);
     ids.extend(before);
-    // Each is freed as it is taken.
+    // Frees each piece once it is copied.
     pieces.into_iter().for_each(|piece| ids.extend(piece));
     ids.extend(behind);
     Ok(ids)
@@ -122,7 +122,7 @@ fn encode_pieces(tokenizer: &Tokenizer, cuts: &Cuts, order: &Order, size: usize)
     let threads = if order.is_shared { processors.min(order.text.len() / size).max(1) } else { 1 };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // Without a thread the others do its part.
+            // If a thread can't start, the others do its part.
             let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, help);
         }
         run()
@@ -219,7 +219,7 @@ mod tests {
 
     fn order(text: &str, most: usize) -> Order<'_> {
         let bounds = Bounds { bytes: 1 << 28, time: std::time::Duration::from_secs(60) };
-        // Some with further threads, which cost more than such a text.
+        // Some with further threads, which usually do not pay for such short texts.
         let is_shared = text.len() % 8 == 0;
         Order { text, add_special_tokens: false, most, bounds, is_shared }
     }

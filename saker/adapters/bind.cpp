@@ -78,7 +78,7 @@ PackedWeight pack(const std::string& name, const Tensor& tensor) {
   return PackedWeight::pack({tensors}, {.kind = kind});
 }
 
-// Sets the factors of a weight-decomposed change.
+// Sets the factors of a weight-decomposed adapter delta.
 void set_ratios(AdapterDelta& change, std::span<const float> ratios, float scale) {
   change.gains.resize(ratios.size());
   for (std::size_t i = 0; i < ratios.size(); ++i) {
@@ -111,7 +111,7 @@ AdapterDelta adapted_table(const ModuleSource& source, const Module& module) {
   return change;
 }
 
-// The change of a low-rank pair. DoRA does not scale the base's bias.
+// The adapter delta of a low-rank pair. DoRA does not scale the base's bias.
 AdapterDelta low_rank_change(const ModuleSource& source, const Module& module) {
   const LowRank& low_rank = *source.low_rank;
   const std::string& name = source.name;

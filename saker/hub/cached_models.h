@@ -42,7 +42,7 @@ struct CachedModel {
   std::int64_t modified = 0;
 };
 
-// All models, sorted by name; folders that are none are left out. Empty where there is no cache.
+// All models, sorted by name; other folders are left out. Empty if there is no cache.
 std::vector<CachedModel> cached_models(const std::filesystem::path& cache);
 
 // The files that `remove` takes away.

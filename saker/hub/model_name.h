@@ -17,7 +17,7 @@ inline constexpr std::string_view kMainRevision = "main";
 // "org/name:Q4_K_M", "org/name:path/to/model.gguf@revision".
 struct ModelName {
   std::string repo;
-  std::string revision = {};  // A branch, tag or commit; empty where none was given.
+  std::string revision = {};  // A branch, tag or commit; empty if not given.
   std::string file = {};      // The GGUF model, see saker/hub/gguf_choice.h; empty: no choice.
 
   bool operator==(const ModelName&) const = default;

@@ -5,10 +5,10 @@
 // and weights. They come from the model's own folder and from draft/, adapter/, adapters/ and
 // adapters/NAME/.
 //
-// Only safetensors are weights: the files that the index names if it is complete, else all loose
-// ones. Everything else (pickles, GGUF, other frameworks, pictures) is left out unless a pattern
-// asks for it. One GGUF model is fetched instead if the name chooses it, or if the repository has
-// no safetensors.
+// Only safetensors are weights: the files that the index names. All loose ones are added if it
+// names missing files, and taken if there is no index. Everything else (pickles, GGUF, other
+// frameworks, pictures) is left out unless a pattern asks for it. One GGUF model is fetched instead
+// if the name chooses it, or if the repository has no safetensors.
 
 #include "saker/hub/model_name.h"
 #include "saker/hub/remote_files.h"

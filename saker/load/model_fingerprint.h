@@ -3,8 +3,8 @@
 
 // Identifies models, for files that belong to one. Equal models have equal fingerprints wherever
 // they lie and however their weights are split into files. The name, dtype, shape and every byte of
-// each tensor count. Bytes are read on all threads of the kernels' pool, so it takes about as long
-// as reading the files. 64-bit checksums: against mistakes, not against forgery.
+// each tensor count. All threads of the kernels' pool read bytes, so it takes about as long as
+// reading the files. 64-bit checksums guard against mistakes, not against forgery.
 
 #include <filesystem>
 #include <string>

@@ -119,7 +119,7 @@ pub struct Text(String);
 
 impl Default for Text {
     fn default() -> Self {
-        // What it costs beside its content is not worth an error of its own.
+        // An excess by the overhead alone is not worth an error.
         let _ = claim(OVERHEAD);
         Text(String::new())
     }
@@ -139,7 +139,7 @@ impl Text {
         if text.len().checked_mul(times).is_none_or(|size| size > MAX_TEXT) {
             return Err(Exceeded::Size);
         }
-        // In blocks, as each push asks for room.
+        // In blocks, since each push claims memory.
         let block = (CLOCK_STEP / text.len().max(1)).clamp(1, times.max(1));
         let many = text.repeat(block);
         (0..times / block).try_for_each(|_| self.push(&many))?;
@@ -194,7 +194,7 @@ impl List {
     }
 
     pub fn into_vec(mut self) -> Vec<Value> {
-        // Room for items to come was not paid for.
+        // Spare capacity was not claimed.
         self.0.shrink_to_fit();
         self.0
     }

@@ -47,7 +47,7 @@ fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
         return Ok(integers::compare(a, b) == Some(Ordering::Equal));
     }
     let (Some(left), Some(right)) = (dict_of(a), dict_of(b)) else {
-        // Other objects are equal to themselves alone.
+        // Other objects equal only themselves.
         return Ok(if a.as_object().is_some() { is_sameas(a, b) } else { b.as_object().is_none() && a == b });
     };
     if left.pairs().count() != right.pairs().count() {
@@ -129,7 +129,7 @@ pub fn holds(a: &Value, b: &Value, wanted: fn(Ordering) -> bool) -> Result<bool,
 /// `item in container`.
 pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
     if let Some(text) = container.as_str() {
-        // Bytes are UTF-8 here, but no text.
+        // Bytes are UTF-8 here, but not text.
         let part = item.as_str().filter(|_| item.kind() == ValueKind::String && container.kind() == ValueKind::String);
         let part = part.ok_or_else(|| invalid(format!("{} in a string", kind_name(item))))?;
         check_time()?;

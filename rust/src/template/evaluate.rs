@@ -57,7 +57,7 @@ impl Record {
             Some(slot) => std::mem::replace(slot, value),
             None => None,
         };
-        // Freed without the lock, as a macro among it may hold this record.
+        // Freed without the lock, since a macro in it may hold this record.
         drop(old);
     }
 
@@ -243,7 +243,7 @@ impl Frame<'_> {
         let mut items = loops::items(self, node, iterable)?;
         let mut is_complete = false;
         if let Some(slot) = node.loop_slot {
-            // How many pass a test, only the end tells.
+            // With a test the number of items is known only at the end.
             let length = if node.test.is_some() { None } else { iterable.len() };
             let state = Arc::new(Loop::new(items, length, again));
             let value = Value::from_dyn_object(state.clone());
@@ -267,7 +267,7 @@ impl Frame<'_> {
             }
         }
         self.leave(&node.body_scope);
-        // As in jinja2, only an iteration that got to its end counts.
+        // As in jinja2, only a completed iteration counts.
         if !is_complete && !node.otherwise.is_empty() {
             self.enter(&node.otherwise_scope);
             let flow = self.run_all(&node.otherwise, out)?;

@@ -196,7 +196,7 @@ pub fn apply_filter(name: &str, value: &Value, given: &[Value]) -> Result<Value,
         Some(Filtering::Value(names, filter)) => filter(value, &Arguments::bind(names, given)?),
         Some(Filtering::Text(names, filter)) => {
             let made = filter(&to_text(value)?, &Arguments::bind(names, given)?)?;
-            // The others make a text of their own.
+            // The other filters make a new text.
             Ok(if ["replace", "title"].contains(&name) { made } else { keep_mark(value, made) })
         }
         Some(Filtering::Selection(selection)) => lists::select(value, given, selection),

@@ -107,7 +107,7 @@ pub fn write(value: &Value) -> Result<String, Error> {
 }
 
 pub fn big_to_float(number: &BigInt) -> f64 {
-    // The parser of floats rounds as it should.
+    // The parser of floats rounds correctly.
     number.to_string().parse().unwrap_or(f64::NAN)
 }
 
@@ -135,7 +135,7 @@ pub fn from_float(number: f64) -> Option<Value> {
     if number.abs() < 1e30 {
         return Some(from_i128(number as i128));
     }
-    // Beyond 2^53 the shortest digits are not all digits.
+    // Beyond 2^53 the shortest digits are not exact.
     BigInt::parse_bytes(format!("{number:.0}").as_bytes(), 10).map(from_big)
 }
 
@@ -252,7 +252,7 @@ fn quotient(a: &BigInt, b: &BigInt) -> Result<f64, Error> {
     if a.bits() <= 53 && b.bits() <= 53 {
         return Ok(big_to_float(a) / big_to_float(b));
     }
-    // 66 bits of the quotient and one that says whether there is a rest decide the rounding.
+    // The rounding depends on 66 bits of the quotient, and a bit for the remainder.
     let shift = 66 - (a.bits() as i64 - b.bits() as i64);
     let (a_shifted, b_shifted) =
         if shift >= 0 { (a << shift as u64, b.clone()) } else { (a.clone(), b << shift.unsigned_abs()) };
@@ -261,7 +261,7 @@ fn quotient(a: &BigInt, b: &BigInt) -> Result<f64, Error> {
         whole += if whole.sign() == Sign::Minus { -1 } else { 1 };
     }
     let scale = i32::try_from(-(shift + 1)).map_err(|_| invalid("a quotient that is too large"))?;
-    // Two steps, as one power may leave the range of floats where the result does not.
+    // In two steps, since a single power may exceed the range of floats although the result does not.
     let result = big_to_float(&whole) * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2);
     if result.is_infinite() {
         return Err(invalid("a quotient that is too large for a float"));

@@ -99,7 +99,7 @@ type Methods = &'static [(&'static str, &'static [&'static str], Method)];
 fn methods_of(value: &Value) -> Methods {
     match value.kind() {
         ValueKind::Map if is_dict(value) => DICT_METHODS,
-        // A tuple and a range have all of them but the first.
+        // Tuples and ranges have all but the first.
         ValueKind::Seq if is_list(value) => LIST_METHODS,
         ValueKind::Seq => &LIST_METHODS[1..],
         _ if integers::is_integer(value) => INTEGER_METHODS,

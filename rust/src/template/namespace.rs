@@ -50,7 +50,7 @@ impl Namespace {
         }
         claim(name.len() + PAIR_SIZE)?;
         let old = self.values().insert(name.to_owned(), value);
-        // Freed without the lock, as it may hold this namespace.
+        // Freed without the lock, since it may hold this namespace.
         drop(old);
         Ok(())
     }

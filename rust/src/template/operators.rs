@@ -112,7 +112,7 @@ fn bound(value: &Value) -> Result<Option<i64>, Error> {
     match value.kind() {
         ValueKind::None => Ok(None),
         _ => match integers::integer(value) {
-            // What lies beyond 64 bits lies beyond any list.
+            // Anything beyond 64 bits is beyond any list.
             Some(number) => {
                 Ok(Some(i64::try_from(&number).unwrap_or(if number < 0.into() { i64::MIN } else { i64::MAX })))
             }
@@ -128,7 +128,7 @@ fn chosen(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> (u
         let (first, end) = (clamp(start.unwrap_or(0), length), clamp(stop.unwrap_or(i64::MAX), length));
         return (first, end.saturating_sub(first).div_ceil(step as usize));
     }
-    // Backwards, positions count from one before the first item, which none stands for.
+    // Backwards, positions count from one before the first item.
     let after = |position: i64| if position < 0 { position.saturating_add(length as i64) } else { position };
     let place = |position: i64| after(position).clamp(-1, length as i64 - 1);
     let first = start.map_or(length as i64 - 1, place);

@@ -140,7 +140,7 @@ impl Resolver {
             symbols.first.extend(branch.first);
             symbols.stores.extend(branch.stores);
         }
-        // What only some branches set is what it was outside, where they don't.
+        // A name that only some branches set keeps its outer value in the others.
         for name in stores {
             let outer = self.frames[frame].parent.and_then(|parent| self.find(parent, &name));
             let first = outer.map_or_else(|| First::Resolve(name.clone()), First::Alias);

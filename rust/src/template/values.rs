@@ -169,7 +169,7 @@ fn key_of(value: &Value, depth: usize) -> Result<Key, Error> {
         return Ok(i128::try_from(&number).map_or(Key::Big(number), Key::Integer));
     }
     if let (true, Some(items)) = (is_tuple(value), slice_of(value)) {
-        // A tuple may hold another one many times over.
+        // A tuple may contain another one many times.
         let _level = step()?;
         if depth > MAX_KEY_DEPTH {
             return Err(invalid("a key that is nested too deeply"));
@@ -230,7 +230,7 @@ impl Object for Dict {
 impl Dict {
     pub fn insert(&mut self, key: Value, value: Value) -> Result<(), Error> {
         match self.0.entry(key_of(&key, 0)?) {
-            // The first key stays, the last value.
+            // The first key and the last value stay.
             indexmap::map::Entry::Occupied(mut entry) => entry.get_mut().1 = value,
             indexmap::map::Entry::Vacant(entry) => {
                 entry.insert((key, value));

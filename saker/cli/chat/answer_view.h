@@ -34,7 +34,7 @@ class AnswerView {
  public:
   AnswerView(const Terminal& terminal, ViewOptions options);
 
-  // Call when no text came for a moment; `done` of `total` rows of the prompt have run.
+  // Call when no text came for a moment; `done` of `total` tokens of the prompt have run.
   void wait(int done, int total);
   void think(std::string_view piece);
   void say(std::string_view piece);

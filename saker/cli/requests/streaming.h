@@ -18,8 +18,8 @@ struct StreamHooks {
   std::function<void(std::string_view piece)> on_reasoning = {};
   std::function<void(std::string_view piece)> on_content = {};
   std::function<void(std::uint64_t id)> on_started = {};  // The request's id, for cancelling.
-  // Called ten times a second while no text comes: rows of the prompt that have run, and all rows.
-  // Without this hook a long prompt shows a progress bar.
+  // Called ten times a second while no text comes, with the prompt's tokens that have run, and all
+  // of them. Without this hook a long prompt shows a progress bar.
   std::function<void(int done, int total)> on_wait = {};
 };
 

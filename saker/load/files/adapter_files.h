@@ -2,8 +2,8 @@
 #pragma once
 
 // Finds the file of a folder that holds an adapter's weights, and its format. mlx-lm and PEFT both
-// write `adapter_config.json`, and some trainers write both sets of keys. The format whose settings
-// are complete decides. If both are complete, the file that exists decides. Reads no tensor.
+// write `adapter_config.json`. Some trainers write both sets of keys; then the format with complete
+// settings decides. If both are complete, the file that exists decides. Reads no tensor.
 
 #include "saker/base/json/json.h"
 

@@ -37,7 +37,8 @@ constexpr std::array kEndings{
     "[e~["sv,
 };
 
-// The role of a token in prompts and answers. Without its key the token is found by these texts.
+// The role of a token in fill-in-the-middle prompts. Without its key the token is found by these
+// texts. `ends`: it also ends answers.
 struct Role {
   std::string_view key;
   std::span<const std::string_view> texts;
@@ -94,7 +95,8 @@ constexpr std::array kOpenings{
     "<start_of_turn>"sv, "<|turn>"sv, "[INST]"sv, "[/INST]"sv, "[SYSTEM_PROMPT]"sv, "<bos>"sv
 };
 
-// Training never makes such a token: patterns separate words from signs.
+// True for texts that no trained vocabulary has as normal tokens: patterns separate words from
+// signs.
 bool is_marker(std::string_view text) {
   const auto encloses = [&](std::string_view open, std::string_view close) {
     return text.size() > open.size() + close.size() && text.starts_with(open) &&
