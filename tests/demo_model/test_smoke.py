@@ -25,6 +25,7 @@ from generator import Generator  # noqa: E402
 from mlx_lm import load  # noqa: E402
 from model import Qwen3, Shape  # noqa: E402
 from train import Options, train  # noqa: E402
+from weights import read_weights  # noqa: E402
 from transformers import AutoTokenizer  # noqa: E402
 
 SHAPE = Shape(vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
@@ -72,6 +73,11 @@ class SmokeTest(unittest.TestCase):
         both = self.train_with("stopped", steps=5, processes=2)
         self.assertEqual(len(both), 5)
         self.assertEqual(both[:3], first)
+
+    def test_start_goes_on_from_a_model(self):
+        losses = self.train_with("start", steps=1, start=self.model)
+        self.assertLess(losses[0], 0.8 * self.losses[0])
+        self.assertAlmostEqual(losses[0], sum(self.losses[-5:]) / 5, delta=0.5)
 
     def test_export_is_what_was_trained(self):
         network, tokenizer = load(str(self.model))
@@ -151,6 +157,17 @@ class SmokeTest(unittest.TestCase):
                 got = self.ask("-f", str(prompts), "--draft", str(folder / name / "draft"), "--draft-depth", "3")
                 self.assertEqual([row["tokens"] for row in got], [row["tokens"] for row in plain])
                 self.assertGreater(sum(row["stats"]["drafted"] for row in got), 100)
+        for path, name in (("train_dflash/train.py", "dflash"), ("demo_model/train_mtp.py", "mtp"), ("demo_model/train_small.py", "small")):
+            with self.subTest(start=name):
+                options = block[2:] if name == "dflash" else ("--layers", 1, "--hidden", 64) if name == "small" else ()
+                start = ("--steps", 0, "--start", folder / name / "draft")
+                script(path, *common, *options, "--out", folder / f"{name}_more", *start)
+                if name == "small":
+                    export(folder / "small_more", folder / "small_more" / "draft")
+                ours, theirs = (read_weights(place / "draft") for place in (folder / f"{name}_more", folder / name))
+                self.assertEqual(set(ours), set(theirs))
+                for key, weight in theirs.items():  # what may be left is the rounding of packed weights
+                    self.assertLess((ours[key].float() - weight.float()).norm(), 0.02 * weight.float().norm(), key)
         # A second start goes on where the first one ended.
         more = script("train_dflash/train.py", *common, *block, "--steps", 5)
         self.assertIn("step 5:", more)

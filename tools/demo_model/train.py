@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train the demo model: `python train.py --out DIR`, below an hour on two cores. The defaults made models/demo.
+"""Train the demo model: `python train.py --out DIR`, below an hour on two cores. With `--start MODEL_DIR` it goes on from that
+model's weights with the last phase of what is learned.
 
 DIR gets tokenizer.json and, about every 90 steps, checkpoint.pt; a second start with the same DIR goes on from there.
 `export.py` turns a checkpoint of any age into a model folder.
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +23,10 @@ from generator import Generator
 from model import Qwen3, Shape
 from tokenizers import Tokenizer
 from torch import distributed
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "train_dflash"))  # behind this folder: both have a train.py
+
+from weights import read_weights  # noqa: E402
 
 REPORT_EVERY = 50
 PHASE_STARTS = (0.65, 0.79)  # of the steps; the phases are those of generator.Generator
@@ -39,6 +46,7 @@ class Options:
     decay_share: float = 0.35
     seed: int = 1
     processes: int = 2
+    start: Path | None = None
 
 
 def rate(step: int, options: Options) -> float:
@@ -71,7 +79,9 @@ def held_out_loss(model: Qwen3, tokenizer: Tokenizer, count: int = 300) -> float
 
 def prepare_tokenizer(options: Options, shape: Shape) -> Tokenizer:
     path = options.out / "tokenizer.json"
-    if not path.exists():
+    if not path.exists() and options.start:
+        shutil.copy(options.start / "tokenizer.json", path)
+    elif not path.exists():
         train_tokenizer(options.seed, shape.vocab_size).save(str(path))
     return Tokenizer.from_file(str(path))
 
@@ -105,6 +115,8 @@ def run(rank: int, options: Options, shape: Shape) -> None:
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         losses, index = state["losses"], state["chunk"]
+    elif options.start:
+        model.load_state_dict(read_weights(options.start))
 
     def report(text: str) -> None:
         if rank == 0:
@@ -113,7 +125,7 @@ def run(rank: int, options: Options, shape: Shape) -> None:
     report(f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.monotonic()
     while len(losses) < options.steps:
-        phase = sum(len(losses) >= share * options.steps for share in PHASE_STARTS)
+        phase = sum(options.start is not None or len(losses) >= share * options.steps for share in PHASE_STARTS)
         generator = Generator(options.seed * 1_000_003 + index, phase=phase)
         examples = chunk(tokenizer, generator, options.context)
         index += 1
@@ -160,6 +172,8 @@ def main() -> None:
     defaults = Options(out=Path())
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="a model folder whose weights are where training begins")
+    parser.add_argument("--peak-rate", type=float, default=defaults.peak_rate)
     for name in ("steps", "tokens", "seed", "processes"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     train(Options(**vars(parser.parse_args())), Shape())

@@ -14,6 +14,7 @@ from random import Random
 import torch
 from answers import Answer, batches, read_answers, split
 from torch import Tensor, nn
+from weights import read_weights
 
 REPORT_EVERY = 50
 
@@ -22,6 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", type=Path, required=True, help="folder of the model that is drafted for")
     parser.add_argument("--answers", type=Path, required=True, help="what it says, by continuations.py")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="folder of a draft whose weights are where the training begins")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--tokens", type=int, default=8192, help="of the answers in one step, prompts included [8192]")
     parser.add_argument("--context", type=int, default=2048, help="tokens after which an answer is cut [2048]")
@@ -58,6 +60,9 @@ def fit(
         draft.load_state_dict(state["draft"])
         optimizer.load_state_dict(state["optimizer"])
         step, epoch = state["step"], state["epoch"]
+    elif options.start:
+        weights = read_weights(options.start)
+        draft.load_state_dict({name.removeprefix("mtp."): tensor for name, tensor in weights.items()})
 
     def save() -> None:
         state = {"draft": draft.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "epoch": epoch}

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig
+from weights import read_weights
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ def load_target(folder: Path, device: str, dtype: torch.dtype) -> Target:
     else:
         config = AutoConfig.for_model(**{k: v for k, v in raw.items() if not k.startswith("quantization")})
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
-        tensors: dict[str, Tensor] = {}
-        for path in sorted(folder.glob("model*.safetensors")):
-            tensors |= load_file(path)
-        missing, unexpected = model.load_state_dict(dequantized(tensors, packed), strict=False)
+        missing, unexpected = model.load_state_dict(read_weights(folder), strict=False)
         missing = set(missing) - set(model._tied_weights_keys or ())
         if missing or unexpected:
             raise SystemExit(f"{folder}: no tensors {sorted(missing)[:3]}, unknown {sorted(unexpected)[:3]}")
@@ -55,27 +52,3 @@ def load_target(folder: Path, device: str, dtype: torch.dtype) -> Target:
     model.eval().requires_grad_(False).to(device)
     embedding = model.get_input_embeddings().weight
     return Target(model, model.config.get_text_config(), embedding, model.get_output_embeddings().weight)
-
-
-def dequantized(tensors: dict[str, Tensor], packed: dict) -> dict[str, Tensor]:
-    """MLX's affine codes as floats: code * scale + bias in groups along a row; `packed` is the file's `quantization`."""
-    floats = {}
-    for name, tensor in tensors.items():
-        base, _, part = name.rpartition(".")
-        if base + ".scales" not in tensors:
-            floats[name] = tensor
-        elif part == "weight":
-            own = packed.get(base)
-            bits = (own if isinstance(own, dict) else packed)["bits"]
-            scales, biases = tensors[base + ".scales"].float(), tensors[base + ".biases"].float()
-            codes = unpacked(tensor, bits).view(*scales.shape, -1)
-            floats[name] = (codes * scales.unsqueeze(-1) + biases.unsqueeze(-1)).flatten(-2)
-    return floats
-
-
-def unpacked(words: Tensor, bits: int) -> Tensor:
-    """Codes of a row lie one after the other from the lowest bit of its first word: uint32 [N, W] -> float [N, 32 W / bits]."""
-    octets = words.contiguous().view(torch.uint8)
-    places = torch.arange(8, dtype=torch.uint8)
-    stream = (octets.unsqueeze(-1) >> places & 1).flatten(-2)
-    return stream.view(words.shape[0], -1, bits).float() @ (2.0 ** torch.arange(bits))
