@@ -52,6 +52,7 @@ nightly:
 check-format:
 	@tools/setup.sh checks
 	@python3 tools/check_layers.py
+	@python3 tools/check_prose.py
 	@tools/check_format.sh
 
 # Of the release build, whatever PRESET is.
