@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/options/field_kind.h"
+#include "saker/sample/options.h"
 
 #include <algorithm>
 #include <array>
@@ -421,6 +422,24 @@ std::vector<std::int32_t> parse_token_list(std::string_view flag, std::string_vi
     at = next == end ? end : next + 1;
   }
   return tokens;
+}
+
+void check_request(const engine::GenerateRequest& request) {
+  constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
+  constexpr std::array kBits{4, 8, 16, 32};
+  sample::check_options(request.sampling, kAnyVocabulary);
+  require(
+      std::ranges::find(kBits, request.kv_bits) != kBits.end(),
+      ErrorCode::kInvalidArgument,
+      "kv_bits: got {}, expected 32, 16, 8 or 4",
+      request.kv_bits
+  );
+  require(
+      request.max_kv_size >= 0,
+      ErrorCode::kInvalidArgument,
+      "max_kv_size: got {}, expected 0 or more",
+      request.max_kv_size
+  );
 }
 
 }  // namespace saker::cli

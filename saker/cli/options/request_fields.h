@@ -35,4 +35,7 @@ void apply_record(const Json& record, engine::GenerateRequest& request);
 // Parses "1,2,3", the value of `flag`, as token ids; throws kInvalidArgument.
 std::vector<std::int32_t> parse_token_list(std::string_view flag, std::string_view text);
 
+// Throws kInvalidArgument, with the field's name in front, for options that no model takes.
+void check_request(const engine::GenerateRequest& request);
+
 }  // namespace saker::cli

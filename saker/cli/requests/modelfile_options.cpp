@@ -4,7 +4,6 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/options/request_fields.h"
-#include "saker/cli/requests/request_args.h"
 
 #include <fmt/format.h>
 

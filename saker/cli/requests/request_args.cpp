@@ -5,19 +5,16 @@
 #include "saker/base/utf8.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/cli/options/request_fields.h"
-#include "saker/sample/options.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -272,24 +269,6 @@ void RequestArgs::apply(const ModelDefaults& defaults, engine::GenerateRequest& 
   request.sampling.seed = (std::uint64_t{device()} << 32) | device();
   defaults.apply(request);
   apply_given(request);
-}
-
-void check_request(const engine::GenerateRequest& request) {
-  constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
-  constexpr std::array kBits{4, 8, 16, 32};
-  sample::check_options(request.sampling, kAnyVocabulary);
-  require(
-      std::ranges::find(kBits, request.kv_bits) != kBits.end(),
-      ErrorCode::kInvalidArgument,
-      "kv_bits: got {}, expected 32, 16, 8 or 4",
-      request.kv_bits
-  );
-  require(
-      request.max_kv_size >= 0,
-      ErrorCode::kInvalidArgument,
-      "max_kv_size: got {}, expected 0 or more",
-      request.max_kv_size
-  );
 }
 
 }  // namespace saker::cli

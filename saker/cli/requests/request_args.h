@@ -46,7 +46,4 @@ class RequestArgs {
   std::map<std::string, Json, std::less<>> given_;  // By the field's name.
 };
 
-// Throws kInvalidArgument, with the field's name in front, for options that no model takes.
-void check_request(const engine::GenerateRequest& request);
-
 }  // namespace saker::cli
