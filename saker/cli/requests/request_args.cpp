@@ -147,7 +147,7 @@ constexpr FieldWords kWords[] = {
     {"kv_bits", "4|8|16|32"},
     {"speculate", "none|prompt-lookup|draft|mtp|dflash"},
     {"acceptance", "coupled|rejection"},
-    {"adapter", "DIR"},
+    {"adapter", "PATH"},
 };
 
 // Adds the option; `parse` converts its text to its value.
