@@ -3,6 +3,7 @@
 //! expression counts as its request's, and a request without time left gets no more. rust/.cargo/config.toml sets the
 //! names.
 
+use crate::memory;
 use std::alloc::{alloc, alloc_zeroed, dealloc, realloc, Layout};
 use std::ffi::{c_int, c_ulong, c_void};
 
@@ -19,6 +20,9 @@ pub fn limit_searches() {
     // SAFETY: it sets a number.
     unsafe { onig_set_retry_limit_in_search(MAX_STEPS_BACK) };
 }
+
+/// The crate onig does not check whether there was memory for the parameters of a search, which have fewer bytes.
+const MAX_UNCHECKED: usize = 128;
 
 /// A block's size is stored before it.
 const HEADER: usize = 16;
@@ -44,7 +48,12 @@ unsafe fn block_of(memory: *mut c_void) -> (*mut u8, usize) {
 /// None: what is given is freed by `saker_rs_free`.
 #[no_mangle]
 pub unsafe extern "C" fn saker_rs_malloc(size: usize) -> *mut c_void {
-    layout(size).map_or(std::ptr::null_mut(), |layout| with_header(alloc(layout), size))
+    let Some(layout) = layout(size) else {
+        return std::ptr::null_mut();
+    };
+    let block = alloc(layout);
+    let refused = block.is_null() && size <= MAX_UNCHECKED;
+    with_header(if refused { memory::from_reserve(layout) } else { block }, size)
 }
 
 /// # Safety
@@ -80,5 +89,24 @@ pub unsafe extern "C" fn saker_rs_free(memory: *mut c_void) {
     let (block, size) = block_of(memory);
     if let Some(layout) = layout(size) {
         dealloc(block, layout);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{held, Bounds, Scope};
+    use std::time::Duration;
+
+    #[test]
+    fn parameters_of_a_search_have_memory_beyond_the_bounds() {
+        let before = held();
+        let scope = Scope::new(Bounds { bytes: 0, time: Duration::MAX });
+        // SAFETY: both are freed by `saker_rs_free`.
+        let (small, large) = unsafe { (saker_rs_malloc(MAX_UNCHECKED), saker_rs_malloc(MAX_UNCHECKED + 1)) };
+        assert!(!small.is_null() && large.is_null());
+        unsafe { saker_rs_free(small) };
+        drop(scope);
+        assert_eq!(held(), before);
     }
 }

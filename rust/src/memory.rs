@@ -163,6 +163,15 @@ unsafe impl GlobalAlloc for Bounded {
     }
 }
 
+/// A block of the reserve, whatever the bounds are; null if it has no room. It is given back like any other block.
+pub fn from_reserve(layout: Layout) -> *mut u8 {
+    let memory = reserve::take(layout);
+    if !memory.is_null() {
+        count(layout.size() as isize);
+    }
+    memory
+}
+
 /// Bytes that this thread holds.
 pub fn held() -> isize {
     HELD.get()

@@ -22,7 +22,7 @@ bool same_shapes(const RecurrentState& a, const RecurrentState& b) {
 }
 
 mx::array read_array(const BlockSource& blocks, const mx::array& like) {
-  mx::array result(kernels::mx_memory(like.nbytes()), like.shape(), like.dtype());
+  mx::array result(mx::allocator::malloc(like.nbytes()), like.shape(), like.dtype());
   blocks.read({result.data<std::byte>(), like.nbytes()});
   return result;
 }

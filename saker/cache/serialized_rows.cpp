@@ -128,7 +128,7 @@ mx::array to_array(const Tensor& tensor) {
     );
     shape.push_back(static_cast<int>(size));
   }
-  mx::array array(kernels::mx_memory(tensor.nbytes()), std::move(shape), found->array);
+  mx::array array(mx::allocator::malloc(tensor.nbytes()), std::move(shape), found->array);
   if (tensor.nbytes() > 0) {
     std::memcpy(array.data<std::byte>(), tensor.data.get(), tensor.nbytes());
   }

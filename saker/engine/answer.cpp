@@ -44,11 +44,10 @@ std::optional<text::ReasoningSplitter> make_splitter(
   );
 }
 
-}  // namespace
-
-std::exception_ptr typed_error(std::exception_ptr error) {
+// May fail for want of memory.
+std::exception_ptr as_typed(const std::exception_ptr& error) {
   try {
-    std::rethrow_exception(std::move(error));
+    std::rethrow_exception(error);
   } catch (const Error&) {
     return std::current_exception();
   } catch (const std::exception& other) {
@@ -61,6 +60,16 @@ std::exception_ptr typed_error(std::exception_ptr error) {
     return std::make_exception_ptr(Error(ErrorCode::kInternal, other.what()));
   } catch (...) {
     return std::make_exception_ptr(Error(ErrorCode::kInternal, "unknown failure"));
+  }
+}
+
+}  // namespace
+
+std::exception_ptr typed_error(const std::exception_ptr& error) noexcept {
+  try {
+    return as_typed(error);
+  } catch (...) {
+    return std::current_exception();
   }
 }
 
@@ -99,7 +108,9 @@ void Answer::on_end(generate::SequenceEnd end) noexcept {
   const std::exception_ptr error = finish(end);
   try {
     if (error != nullptr) {
-      tell_error(error);
+      if (handler_.on_error) {
+        handler_.on_error(typed_error(error));
+      }
     } else if (handler_.on_done) {
       handler_.on_done(std::move(result_));
     }
@@ -132,19 +143,6 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
     result_.finish_reason = FinishReason::kLength;
   }
   return end.error;
-}
-
-void Answer::tell_error(std::exception_ptr error) {
-  if (!handler_.on_error) {
-    return;
-  }
-  std::exception_ptr typed = error;
-  try {
-    typed = typed_error(std::move(error));
-  } catch (...) {  // No memory for it: pass on the current error.
-    typed = std::current_exception();
-  }
-  handler_.on_error(std::move(typed));
 }
 
 bool Answer::push(std::string_view piece) {

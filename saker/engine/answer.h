@@ -19,7 +19,8 @@
 namespace saker::engine {
 
 // Returns a saker::Error unchanged, exhausted memory as kCapacity, everything else as kInternal.
-std::exception_ptr typed_error(std::exception_ptr error);
+// Without memory for that, returns the std::bad_alloc.
+std::exception_ptr typed_error(const std::exception_ptr& error) noexcept;
 
 class Answer : public generate::Listener {
  public:
@@ -50,7 +51,6 @@ class Answer : public generate::Listener {
   void show_parts(const text::AnswerParts& parts);
   void flush();
   std::exception_ptr finish(generate::SequenceEnd& end) noexcept;
-  void tell_error(std::exception_ptr error);
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
   std::optional<text::Detokenizer> detokenizer_;

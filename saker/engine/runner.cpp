@@ -155,7 +155,8 @@ void Runner::cancel(std::uint64_t id) {
 
 std::uint64_t Runner::open_session() {
   const std::uint64_t id = ++last_id_;
-  jobs_.push([this, id] { sessions_.open(id); });
+  auto place = std::make_shared<Sessions::Place>(Sessions::place_for(id));
+  jobs_.push([this, place] { sessions_.open(std::move(*place)); });
   return id;
 }
 
@@ -318,7 +319,7 @@ void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
 
 void Runner::start(Submission& submission) {
   const GenerateRequest& request = submission.request;
-  const EventHandler handler = submission.handler;
+  const EventHandler& handler = submission.handler;
   const std::uint64_t session = request.session;
   bool taken = false;
   std::optional<cache::SequenceCache> kept;  // The session's rows until the request starts.
@@ -380,10 +381,13 @@ void Runner::start(Submission& submission) {
     auto answer = std::make_unique<Answer>(
         prompts_->tokenizer().get(), std::move(setup), handler, std::move(release)
     );
-    running_[submission.id] = generator_->add(std::move(sequence), std::move(answer));
+    // Nothing fails once the request runs: its handler would hear of two ends.
+    const auto place = running_.try_emplace(submission.id).first;
+    place->second = generator_->add(std::move(sequence), std::move(answer));
   } catch (...) {
+    running_.erase(submission.id);
     if (taken) {
-      sessions_.give_back(session, submission.prompt, std::move(kept));
+      sessions_.give_back(session, std::move(submission.prompt), std::move(kept));
     }
     if (handler.on_error) {
       handler.on_error(typed_error(std::current_exception()));

@@ -266,7 +266,9 @@ class Batch {
       }
     }
     for (const auto& [bits, indices] : by_bits) {
-      run_or_split(model, indices);
+      if (!indices.empty()) {  // None where there was no memory for the first.
+        run_or_split(model, indices);
+      }
     }
     return std::move(outcomes_);
   }

@@ -30,8 +30,14 @@ bool keep_prefix(
 
 }  // namespace
 
-void Sessions::open(std::uint64_t id) {
-  sessions_.try_emplace(id);
+Sessions::Place Sessions::place_for(std::uint64_t id) {
+  Place place;
+  place.try_emplace(id);
+  return place;
+}
+
+void Sessions::open(Place place) noexcept {
+  sessions_.merge(place);
 }
 
 void Sessions::close(std::uint64_t id) {

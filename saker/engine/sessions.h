@@ -18,8 +18,20 @@
 namespace saker::engine {
 
 class Sessions {
+  struct Session {
+    std::vector<std::int32_t> tokens;  // One per row.
+    std::optional<cache::SequenceCache> cache;
+    models::CacheOptions options;
+    std::string adapter;
+    bool busy = false;
+  };
+
  public:
-  void open(std::uint64_t id);
+  // A closed session. Any thread may allocate it, so that `open` cannot fail.
+  using Place = std::map<std::uint64_t, Session>;
+  static Place place_for(std::uint64_t id);
+
+  void open(Place place) noexcept;
   // Frees the rows; if a request is using them, `give_back` frees them.
   void close(std::uint64_t id);
 
@@ -39,15 +51,7 @@ class Sessions {
   );
 
  private:
-  struct Session {
-    std::vector<std::int32_t> tokens;  // One per row.
-    std::optional<cache::SequenceCache> cache;
-    models::CacheOptions options;
-    std::string adapter;
-    bool busy = false;
-  };
-
-  std::map<std::uint64_t, Session> sessions_;
+  Place sessions_;
 };
 
 }  // namespace saker::engine

@@ -82,10 +82,18 @@ void BatchGenerator::cancel(std::uint64_t id) {
 }
 
 void BatchGenerator::step() {
-  admit();
-  std::vector<Work> works = plan();
-  if (!works.empty()) {
-    run_round(works);
+  try {
+    admit();
+    std::vector<Work> works = plan();
+    if (!works.empty()) {
+      run_round(works);
+    }
+  } catch (...) {
+    // Not a sequence failed but the work around its passes, for want of memory: to try again could
+    // go on for ever.
+    for (const std::unique_ptr<Sequence>& sequence : active_) {
+      finish(*sequence, EndReason::kFailed, std::current_exception());
+    }
   }
   drop_ended();
 }
@@ -234,8 +242,13 @@ void BatchGenerator::keep_rows(Sequence& sequence) {
 }
 
 void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception_ptr error) {
-  if (!sequence.ended && sequence.begun && reason != EndReason::kFailed) {
-    keep_rows(sequence);
+  try {
+    if (!sequence.ended && sequence.begun && reason != EndReason::kFailed) {
+      keep_rows(sequence);
+    }
+  } catch (...) {
+    reason = EndReason::kFailed;
+    error = std::current_exception();
   }
   sequence.end(reason, std::move(error));
 }

@@ -3,7 +3,6 @@
 
 #include "saker/base/error.h"
 #include "saker/models/token_ids.h"
-#include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
 
 #include <numeric>
@@ -55,10 +54,10 @@ RowLogits run_rows(
   }
   const int row_count = static_cast<int>(ids.size());
   const int wanted_count = static_cast<int>(wanted.size());
-  mx::array result = model.forward(nn::host_array(ids.data(), mx::Shape{row_count}), context);
+  mx::array result = model.forward(mx::array(ids.data(), mx::Shape{row_count}), context);
   if (wanted_count > 0) {
     if (wanted_count < row_count) {
-      result = mx::take(result, nn::host_array(wanted.data(), mx::Shape{wanted_count}), 0);
+      result = mx::take(result, mx::array(wanted.data(), mx::Shape{wanted_count}), 0);
     }
     result = mx::contiguous(
         mx::astype(model.unembed(result, context.adapters().select(wanted)), mx::float32)
@@ -126,7 +125,7 @@ AcceptedBlock forward_accept_all_block(
   PassTransaction transaction({&span, 1});
   nn::ForwardContext context({{&cache, count}});
   context.captured_layers.assign(captured_layers.begin(), captured_layers.end());
-  const auto final_rows = model.forward(nn::host_array(tokens.data(), mx::Shape{count}), context);
+  const auto final_rows = model.forward(mx::array(tokens.data(), mx::Shape{count}), context);
   std::vector<std::int32_t> all(tokens.size());
   std::iota(all.begin(), all.end(), 0);
   const auto last = mx::slice(final_rows, {count - 1, 0}, {count, final_rows.shape(1)});

@@ -6,7 +6,6 @@
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/models/decoder.h"
-#include "saker/nn/arrays/host_array.h"
 
 #include <fmt/ranges.h>
 
@@ -93,8 +92,7 @@ void CandidateSelector::rescore(
   const auto rows = [](const mx::array& table) {
     return mx::contiguous(mx::astype(table, mx::float32));
   };
-  const auto follow =
-      rows(kernels::embed(nn::host_array(ids.data(), mx::Shape{count}), successors_));
+  const auto follow = rows(kernels::embed(mx::array(ids.data(), mx::Shape{count}), successors_));
   const auto lead = rows(kernels::embed(mx::array({before}, mx::int32), predecessors_));
   mx::eval(follow, lead);
   std::ranges::fill(logits, -std::numeric_limits<float>::infinity());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/dynamic_conv.h"
 
-#include "saker/nn/arrays/host_array.h"
-
 #include <cstdint>
 #include <vector>
 
@@ -20,7 +18,7 @@ mx::array shifted(const mx::array& x, int offset, const ForwardContext& context)
     }
   }
   const auto padded = mx::concatenate({x, mx::zeros({1, x.shape(1)}, x.dtype())}, 0);
-  return mx::take(padded, host_array(rows.data(), mx::Shape{context.row_count()}), 0);
+  return mx::take(padded, mx::array(rows.data(), mx::Shape{context.row_count()}), 0);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "saker/nn/forward_context.h"
 
 #include "saker/base/error.h"
-#include "saker/nn/arrays/host_array.h"
 
 namespace saker::nn {
 
@@ -105,7 +104,7 @@ mx::array ForwardContext::fork() {
   adapters_ = adapters_of(spans_);
   rope_tables_.clear();
   appended_.clear();
-  return host_array(fork.rows.data(), mx::Shape{static_cast<int>(fork.rows.size())});
+  return mx::array(fork.rows.data(), mx::Shape{static_cast<int>(fork.rows.size())});
 }
 
 const std::vector<kernels::AttendSpan>& ForwardContext::append(int layer) {

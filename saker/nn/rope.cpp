@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/rope.h"
 
-#include "saker/nn/arrays/host_array.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -96,8 +94,8 @@ RopeTable Rope::table(std::span<const std::int64_t> positions) const {
   }
   const mx::Shape shape{static_cast<int>(positions.size()), static_cast<int>(frequencies_.size())};
   return {
-      host_array(cosines.data(), shape),
-      host_array(sines.data(), shape),
+      mx::array(cosines.data(), shape),
+      mx::array(sines.data(), shape),
   };
 }
 

@@ -8,7 +8,6 @@
 
 #include "saker/base/error.h"
 #include "saker/models/token_ids.h"
-#include "saker/nn/arrays/host_array.h"
 #include "saker/score/prefix_forest.h"
 #include "saker/score/row_reader.h"
 
@@ -320,8 +319,7 @@ class BatchScorer {
     }
     nn::ForwardContext context(std::move(pass.spans), std::move(fork));
     const int count = static_cast<int>(pass.ids.size());
-    const mx::array hidden =
-        model_.forward(nn::host_array(pass.ids.data(), mx::Shape{count}), context);
+    const mx::array hidden = model_.forward(mx::array(pass.ids.data(), mx::Shape{count}), context);
     mx::eval(hidden);
     const auto step = static_cast<std::size_t>(logit_rows(model_.info().vocab_size));
     for (std::size_t first = 0; first < pass.wanted.size(); first += step) {

@@ -63,7 +63,7 @@ class Faults(SakerTest):
             "run": ("run", DEMO, "-p", "Once", "--max-tokens", "3"),
             "score": ("score", DEMO, "--text", "Once upon a time", "--logits", "out.safetensors"),
             "score records": ("score", DEMO, "-f", self.records),
-            "perplexity": ("perplexity", DEMO, "-f", self.text),
+            "perplexity": ("perplexity", DEMO, "-f", self.text, "--threads", "6"),
             "cache save": ("cache", "save", DEMO, "-p", "Once", "-o", "out"),
             "convert": ("convert", DEMO, "out", "--dequantize"),
             "create": ("create", "cat", "-f", self.modelfile),

@@ -10,10 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace saker::engine {
@@ -300,6 +304,43 @@ TEST(Runner, AHandlerMayThrowAnything) {
   nothing.prompt = "two prompts";
   runner->submit(nothing, throwing);
   EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens.size(), 20U);
+}
+
+// A copy is what a request may have no memory for.
+struct ThrowsWhenCopied {
+  ThrowsWhenCopied() = default;
+  ThrowsWhenCopied(ThrowsWhenCopied&&) = default;
+
+  ThrowsWhenCopied(const ThrowsWhenCopied& other) : is_armed(other.is_armed) {
+    if (*is_armed) {
+      throw std::bad_alloc();
+    }
+  }
+
+  ThrowsWhenCopied& operator=(const ThrowsWhenCopied&) = delete;
+  ThrowsWhenCopied& operator=(ThrowsWhenCopied&&) = delete;
+  ~ThrowsWhenCopied() = default;
+
+  void operator()(std::string_view) const {}
+
+  std::shared_ptr<bool> is_armed = std::make_shared<bool>(false);
+};
+
+TEST(Runner, AHandlerThatCannotBeCopiedHearsOfIt) {
+  const auto runner = make_runner();
+  std::promise<void> ended;
+  ThrowsWhenCopied throws;
+  const std::shared_ptr<bool> is_armed = throws.is_armed;
+  EventHandler handler;
+  handler.on_text = std::move(throws);
+  handler.on_done = [&](const GenerateResult&) { ended.set_value(); };
+  handler.on_error = [&](std::exception_ptr error) { ended.set_exception(std::move(error)); };
+  *is_armed = true;
+  runner->submit(request_of({5, 6, 7}), std::move(handler));
+  std::future<void> end = ended.get_future();
+  ASSERT_EQ(end.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  saker::testing::expect_error(ErrorCode::kCapacity, {"memory"}, [&] { end.get(); });
+  EXPECT_EQ(run(*runner, request_of({5, 6, 7})).tokens.size(), 20U);
 }
 
 TEST(Runner, AHandlerCannotWaitForItsEngine) {

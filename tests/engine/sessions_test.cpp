@@ -26,7 +26,7 @@ cache::SequenceCache cache_of(const FakeModel& model, const Ids& tokens) {
 // Rows that a session with these tokens gives for a prompt; -1: none.
 std::int64_t rows_for(const FakeModel& model, const Ids& held, const Ids& prompt) {
   Sessions sessions;
-  sessions.open(1);
+  sessions.open(Sessions::place_for(1));
   EXPECT_FALSE(sessions.take(1, prompt, {}));
   sessions.give_back(1, held, cache_of(model, held));
   const auto cache = sessions.take(1, prompt, {});
@@ -58,7 +58,7 @@ TEST(Sessions, OneRequestAtATimeAndOnlyWhileOpen) {
   const FakeModel model;
   Sessions sessions;
   EXPECT_THROW(sessions.take(1, Ids{1}, {}), Error);
-  sessions.open(1);
+  sessions.open(Sessions::place_for(1));
   sessions.take(1, Ids{1}, {});
   EXPECT_THROW(sessions.take(1, Ids{1}, {}), Error);
   sessions.give_back(1, {}, std::nullopt);
@@ -71,7 +71,7 @@ TEST(Sessions, OneRequestAtATimeAndOnlyWhileOpen) {
 TEST(Sessions, AnotherCacheSizeStartsAgain) {
   const FakeModel model;
   Sessions sessions;
-  sessions.open(1);
+  sessions.open(Sessions::place_for(1));
   sessions.take(1, Ids{1}, {});
   sessions.give_back(1, {1, 2}, cache_of(model, {1, 2}));
   EXPECT_FALSE(sessions.take(1, Ids{1, 2, 3}, {.max_kv_size = 64}));
@@ -80,7 +80,7 @@ TEST(Sessions, AnotherCacheSizeStartsAgain) {
 TEST(Sessions, OtherBitsStartAgain) {
   const FakeModel model;
   Sessions sessions;
-  sessions.open(1);
+  sessions.open(Sessions::place_for(1));
   sessions.take(1, Ids{1}, {.kv_bits = 8});
   sessions.give_back(1, {1, 2}, cache_of(model, {1, 2}));
   EXPECT_FALSE(sessions.take(1, Ids{1, 2, 3}, {}));
@@ -90,7 +90,7 @@ TEST(Sessions, OtherBitsStartAgain) {
 TEST(Sessions, TokensWithoutRowsAreNotCounted) {
   const FakeModel model;
   Sessions sessions;
-  sessions.open(1);
+  sessions.open(Sessions::place_for(1));
   sessions.take(1, Ids{1}, {});
   sessions.give_back(1, {1, 2, 3, 4}, cache_of(model, {1, 2, 3}));
   EXPECT_EQ(sessions.take(1, Ids{1, 2, 3, 4, 5}, {})->offset(), 3);

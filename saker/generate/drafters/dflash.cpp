@@ -5,7 +5,6 @@
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/drafters/pending_hidden.h"
 #include "saker/generate/pass.h"
-#include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
 
 #include <spdlog/spdlog.h>
@@ -154,7 +153,7 @@ void Dflash::draft(std::span<Part> parts) const {
   const mx::array tokens(ids.data(), {static_cast<int>(ids.size())}, mx::int32);
   const mx::array rows = mx::take(
       draft_.forward(target_.embed(tokens), context),
-      nn::host_array(drafted.data(), mx::Shape{static_cast<int>(drafted.size())}),
+      mx::array(drafted.data(), mx::Shape{static_cast<int>(drafted.size())}),
       0
   );
   mx::array logits = mx::contiguous(draft_.logits(rows, target_));

@@ -3,7 +3,6 @@
 
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/drafters/pending_hidden.h"
-#include "saker/nn/arrays/host_array.h"
 #include "saker/nn/forward_context.h"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace {
 constexpr int kPrefillRows = 512;  // Tokens per pass of the head.
 
 mx::array ids_of(const std::vector<std::int32_t>& tokens) {
-  return nn::host_array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
+  return mx::array(tokens.data(), mx::Shape{static_cast<int>(tokens.size())});
 }
 
 mx::array row_of(const mx::array& rows, int row) {

@@ -65,7 +65,8 @@ class CpuOperation : public mx::Primitive, public CpuPart {
       outputs[first++].copy_shared_buffer(inputs[0]);
     }
     for (; first < outputs.size(); ++first) {
-      give_memory(outputs[first]);
+      mx::array& output = outputs[first];
+      output.set_data(mx::allocator::malloc(output.nbytes()));
     }
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }
@@ -76,7 +77,7 @@ class CpuOperation : public mx::Primitive, public CpuPart {
         return body_.start_producing(inputs, rows.array, rows.make);
       }
     }
-    give_memory(rows.array);
+    rows.array.set_data(mx::allocator::malloc(rows.array.nbytes()));
     std::vector<mx::array> outputs = {rows.array};
     return body_(inputs, outputs);
   }

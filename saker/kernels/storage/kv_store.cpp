@@ -76,7 +76,7 @@ mx::array gather(
 ) {
   const std::size_t row_bytes = static_cast<std::size_t>(result[2]) * mx::size_of(shape.dtype);
   const std::size_t count = static_cast<std::size_t>(result[1]);
-  mx::array out(mx_memory(count * row_bytes * shape.kv_heads), result, shape.dtype);
+  mx::array out(mx::allocator::malloc(count * row_bytes * shape.kv_heads), result, shape.dtype);
   auto* data = out.data<std::byte>();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t position = first + static_cast<std::int64_t>(i);

@@ -204,7 +204,7 @@ mx::Dtype mlx_dtype(DType dtype) {
 
 // A copy in MLX's memory: the mapped bytes may be unaligned.
 mx::array to_array(const Tensor& tensor) {
-  auto memory = mx_memory(tensor.nbytes());
+  auto memory = mx::allocator::malloc(tensor.nbytes());
   std::memcpy(mx::allocator::Buffer(memory.buffer()).raw_ptr(), tensor.data.get(), tensor.nbytes());
   mx::Shape shape;
   for (const std::int64_t extent : tensor.shape) {
@@ -350,7 +350,7 @@ mx::array PackedWeight::dequantized_rows(int first, int count) const {
   if (!storage_->arrays) {
     const PackedMatrix& matrix = storage_->matrix;
     const auto columns = static_cast<std::size_t>(columns_);
-    auto memory = mx_memory(static_cast<std::size_t>(count) * columns * sizeof(float));
+    auto memory = mx::allocator::malloc(static_cast<std::size_t>(count) * columns * sizeof(float));
     auto* values = static_cast<float*>(mx::allocator::Buffer(memory.buffer()).raw_ptr());
     thread_pool().run(count, [&](int row) {
       unpack_row(matrix, first + row, values + static_cast<std::size_t>(row) * columns);

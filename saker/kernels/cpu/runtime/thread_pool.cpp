@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #if defined(__linux__)
@@ -152,13 +151,13 @@ void ThreadPool::work() {
 }
 
 void ThreadPool::start_workers(int count) {
-  workers_.reserve(static_cast<std::size_t>(count));
   try {
+    workers_.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       workers_.emplace_back([this] { work(); });
     }
-  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
-    // The system gives no more threads: the existing ones share the work.
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // No more threads, or no memory for one: the existing ones share the work.
   }
   size_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
 }
