@@ -2,16 +2,19 @@
 """Tests of the demo model's dialogue generator and of the check of its answers; Python standard library only."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools" / "demo_model"
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools" / "demo_model"
 sys.path.insert(0, str(TOOLS))
 
 import generator  # noqa: E402
+import talk  # noqa: E402
 from generator import Generator, normalised  # noqa: E402
 
 HELD_OUT = [json.loads(line) for line in (TOOLS / "heldout.jsonl").read_text().splitlines()]
@@ -74,6 +77,23 @@ class GeneratorTest(unittest.TestCase):
                     said = set(normalised(thing.fill(answer)).split())
                     names = (normalised(thing.name).split(), normalised(thing.plural).split())
                     self.assertTrue(any(said >= set(name) for name in names), (kind.name, thing.name, answer))
+
+    def test_commands_in_answers_exist(self):
+        known = set(re.findall(r"`saker ([a-z]+)", (ROOT / "docs" / "cli.md").read_text()))
+        named = {command for _, answers in talk.INTENTS.values() for answer in answers
+                 for command in re.findall(r"(?<![Aa] )saker ([a-z]+)", answer)}  # fmt: skip
+        self.assertLessEqual({"run", "pull"}, named)
+        self.assertLessEqual(named, known)
+
+    def test_no_answer_promises_a_server(self):
+        for _, answers in talk.INTENTS.values():
+            for answer in answers:
+                self.assertNotRegex(answer, r"(?i)\bserv(e|es|ing)\b|(?<!no )\bserver\b")
+
+    def test_sums_are_declined(self):
+        source = Generator(8)
+        for _ in range(200):
+            self.assertEqual([answer for _, answer in source.arithmetic()], [talk.INTENTS["sums"][1][0]])
 
     def test_english_articles(self):
         for conversation in self.conversations:

@@ -45,18 +45,26 @@ _INTENTS = {
     ),
     "saker": (
         "what is saker?; what's saker?; whats saker; tell me about saker; who is saker?; what does saker do?; explain saker; what is saker for?; describe saker; saker; saker?; do you know saker?; can you tell me about saker?; what do you know about saker?; what can saker do?; i want to know about saker; please explain what saker is; what is the saker program?; what kind of program is saker?; what is this program?; what does this program do?; why saker?; what is the purpose of saker?; tell me more about saker; so what is saker?; what can i do with saker?; what are the features of saker?; give me an overview of saker; what is saker good for?; info about saker",
-        "Saker is a runtime for language models, written in C++ on top of MLX. It runs chats in the terminal, serves models to other programs and scores texts.; Saker is a C++ program and library that runs language models with MLX. With it you can chat, serve a model and score texts.",
+        "Saker is a runtime for language models, written in C++ on top of MLX. It chats in the terminal, answers files of prompts, scores texts and converts models. See saker --help.; Saker is a C++ program and library that runs language models with MLX. With it you can chat, generate, score texts and convert models. See saker --help.",
     ),
     "saker_help": (
-        "how do i use saker?; how does saker work?; how do i get help with saker?; how do i start saker?; how can i run saker?; how to use saker; saker help; help with saker; where is the help of saker?; how do i ask saker for help?; which commands does saker have?; what commands does saker have?; what are the commands of saker?; how do i run a model with saker?; how can i use another model?; how do i load another model?; how do i run a bigger model?; can i use a better model?; how do i chat with saker?; how do i learn saker?; where do i start with saker?; how can i change the model?; saker commands; saker --help",
+        "how do i use saker?; how does saker work?; how do i get help with saker?; how do i start saker?; how can i run saker?; how to use saker; saker help; help with saker; where is the help of saker?; how do i ask saker for help?; which commands does saker have?; what commands does saker have?; what are the commands of saker?; how do i chat with saker?; how do i learn saker?; where do i start with saker?; saker commands; saker --help",
         "Run saker --help in the terminal to see all commands. Here in the chat, /help lists what you can type. To chat with another model, give its folder: saker run FOLDER.; In the terminal, saker --help shows the commands, and saker run FOLDER opens a chat with another model. In the chat, type /help.",
+    ),
+    "saker_models": (
+        "how do i run a model with saker?; how can i use another model?; how do i load another model?; how do i run a bigger model?; can i use a better model?; how can i change the model?; which models can saker run?; which models does saker support?; how do i get a model?; where do i get models?; how do i download a model?; can saker download models?; how do i fetch a model?; how do i pull a model?; saker run; saker pull; can i use a larger model?; how do i switch the model?; where do i find a better model?",
+        "Give a folder or a name: saker pull MODEL fetches one from Hugging Face, and saker run MODEL chats with it. See saker --help.",
+    ),
+    "saker_server": (
+        "is saker a server?; can saker serve models?; does saker serve models?; does saker have a server?; does saker have an api?; is there an api?; is there a server?; how do i start the server?; saker serve; does saker speak http?; does saker have a web page?; can other programs use saker?; can i use saker in my program?; can i use saker from python?; can saker serve models to other programs?; does saker work as a server?",
+        "Saker has no server. It runs in the terminal, and programs can use it as a library in C++ or Python.",
     ),
     "saker_name": (
         "why is it called saker?; what does saker mean?; where does the name saker come from?; what does the name saker mean?; is saker a bird?; what is a saker?; is a saker a falcon?; why the name saker?; what is a saker falcon?; who gave saker its name?",
         "A saker is a large and fast falcon. The program Saker has the same name.",
     ),
     "saker_fast": (
-        "is saker fast?; how fast is saker?; is saker free?; is saker open source?; what is the licence of saker?; which language is saker written in?; what language is saker written in?; is saker written in python?; is saker written in c++?; can saker run on my computer?; does saker need a gpu?; where does saker run?; does saker run on linux?; does saker work without internet?; is saker a server?; can saker serve models?; can saker score texts?; what is mlx?; does saker use mlx?; does saker need python?",
+        "is saker fast?; how fast is saker?; is saker free?; is saker open source?; what is the licence of saker?; which language is saker written in?; what language is saker written in?; is saker written in python?; is saker written in c++?; can saker run on my computer?; does saker need a gpu?; where does saker run?; does saker run on linux?; does saker work without internet?; can saker score texts?; what is mlx?; does saker use mlx?; does saker need python?",
         "Saker is written in C++ on top of MLX. It runs on your own computer, its licence is Apache-2.0, and saker --help shows what it can do.",
     ),
     "yes": ("yes; yeah; yep; sure; ok; okay; of course; yes please; fine; good; alright; right; i agree; true; k; yup; go on; continue",
@@ -92,7 +100,7 @@ _INTENTS = {
     "language": ("bonjour; hola; guten tag; ciao; wie geht es dir?; parlez vous francais?; was ist das?; hola, como estas?; sprichst du deutsch?; do you speak german?; do you speak french?; which languages do you speak?; can you speak spanish?; translate this; translate hello into french; ni hao; konnichiwa; namaste; merhaba; what languages do you know?; do you speak english?; privet; kannst du deutsch?; was kannst du?; que tal?; qui es tu?",
                  "I speak only simple English. Ask me, for example: what colour is a frog?"),
     "sums": ("what is 12 times 3?; 7*8; 100/5; what is 50 plus 70?; 123 + 456; what is the square root of 9?; 5 x 5; multiply 6 and 7; what is 144 divided by 12?; calculate 99 + 1; 1000 - 7; what is 3 times 4?; solve x + 2 = 5; 2 * 2; 17 * 23; what is 6 times 9?; what is 10 percent of 50?; what is pi?",
-             "That sum is too hard for me. I can add and subtract numbers up to ten, for example 2 plus 3."),
+             "Sums are too hard for me, I would often get them wrong. I can talk about animals, food or music."),
     "noise": ("test; testing; asdf; qwerty; hmm; ...; ?; !; ??; abc; xyz; blah; bla bla; foo; foo bar; lorem ipsum; 123; 42; aaaa; hjkl; .; :); :-); um; so; well; and; the; a; x; ok so; hm; eh; 1 2 3; test test; asdfgh; jkl; lala; dsfsdf; nothing; random; anything; something; say something; tell me something; tell me anything; say hello; say hi; question; answer me; speak",
               f"I am a small demo model. You can ask me about {TOPIC_LIST}. For example: what does a fox eat?; Ask me something simple, for example: where does an owl live? Or say: tell me a story about a dragon."),
     "pet": ("i have a dog; i have a cat; my dog is nice; my cat is black; i have a horse; my cat sleeps; my dog is hungry; i have a pet; we have a rabbit; my rabbit is grey",
