@@ -18,7 +18,7 @@ CHAT = [{"messages": [{"role": "user", "content": f"What is {a}?"}, {"role": "as
                       {"role": "user", "content": "And why?"}, {"role": "assistant", "content": "Nobody knows."}]}
         for a, b in (("rain", "water"), ("bread", "food"), ("a cat", "an animal"))]
 PAIRS = [{"prompt": f"Tell me about {a}.", "completion": f"{a} is what people like. It is old."} for a in ("rain", "bread", "the moon")]
-MLX_LM_CHAT = ((CHAT, 67, 134, 40186.941300, 16003.961412), (PAIRS, 89, 89, 7240.810055, 4105.772365))
+MLX_LM_CHAT = ((CHAT, 67, 134, 41670.647429, 16290.860936), (PAIRS, 89, 89, 6594.750521, 3477.147630))
 
 
 class Perplexity(SakerTest):
