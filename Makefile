@@ -65,7 +65,7 @@ check-dependencies: setup
 
 # Races: the tests that are labelled threads.
 check-tsan:
-	@tools/setup.sh checks
+	@tools/setup.sh races
 	@tools/build.sh tsan threads_tests
 	@ctest --preset tsan -j $(JOBS)
 

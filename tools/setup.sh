@@ -3,6 +3,7 @@
 # Installs what a build needs and says what it installs; says nothing when all is there.
 #   tools/setup.sh           compilers, libraries, test libraries, Rust
 #   tools/setup.sh checks    also what formatting, clang-tidy and fuzzing need
+#   tools/setup.sh races     that, and what names the functions in reports of races
 #   tools/setup.sh coverage  also what counts lines
 #   tools/setup.sh all       also what single tests of `make check-all` need: npm, from which one takes
 #                            tokenizers, and a cross-compiler with an emulator of 64-bit ARM
@@ -18,6 +19,7 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
   libtomlplusplus-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
 check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
+race_packages="llvm-19"
 coverage_packages="gcovr"
 all_packages="npm g++-aarch64-linux-gnu qemu-user-static"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
@@ -88,8 +90,9 @@ setup_apt() {
   packages=$build_packages
   case $want in
     coverage) packages="$packages $coverage_packages" ;;
-    checks | all) packages="$packages $check_packages" ;;
+    checks | races | all) packages="$packages $check_packages" ;;
   esac
+  case $want in races | all) packages="$packages $race_packages" ;; esac
   [ "$want" != all ] || packages="$packages $all_packages"
   missing=""
   for package in $packages; do

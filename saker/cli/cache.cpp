@@ -74,7 +74,9 @@ void add_save(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE");
   command
-      .add_option("--cache-in", args->cache_in, "Continue after what this prompt-cache file holds")
+      .add_option(
+          "--cache-in", args->cache_in, "Continue after the tokens in this prompt-cache file"
+      )
       ->type_name("FILE");
   command
       .add_option(
@@ -99,7 +101,7 @@ struct FileArgs {
 
 void add_info(CLI::App& app, Action& action) {
   auto args = std::make_shared<FileArgs>();
-  CLI::App& command = *app.add_subcommand("info", "What a prompt-cache file holds");
+  CLI::App& command = *app.add_subcommand("info", "Describe a prompt-cache file");
   command.add_option("FILE", args->input, "A prompt-cache file of any format")->required();
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] {
@@ -131,7 +133,7 @@ void add_file_convert(CLI::App& app, Action& action) {
 }  // namespace
 
 void add_cache(CLI::App& app, Action& action) {
-  CLI::App& command = *app.add_subcommand("cache", "Prompt-cache files: save, info, convert");
+  CLI::App& command = *app.add_subcommand("cache", "Save, describe and convert prompt-cache files");
   command.require_subcommand(1);
   add_save(command, action);
   add_info(command, action);

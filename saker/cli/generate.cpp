@@ -118,24 +118,26 @@ void add_generate(CLI::App& app, Action& action) {
   add_draft_args(command, args->model);
   add_prefix_cache_args(command, args->model);
   auto* chat =
-      command.add_flag("--chat", args->chat, "Put the prompt through the model's chat template")
+      command.add_flag("--chat", args->chat, "Apply the model's chat template to the prompt")
           ->excludes(tokens)
           ->group("Prompt");
   command.add_option("--system", args->system, "System message, with --chat")
       ->needs(chat)
       ->type_name("TEXT")
       ->group("Prompt");
-  command.add_option("--batch", args->model.engine.max_batch, "Records that run together [8]")
+  command.add_option("--batch", args->model.engine.max_batch, "Records that run in one batch [8]")
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");
   command
-      .add_option("--cache-in", args->cache_in, "Continue after what this prompt-cache file holds")
+      .add_option(
+          "--cache-in", args->cache_in, "Continue after the tokens in this prompt-cache file"
+      )
       ->type_name("FILE")
       ->group("Cache");
   command
       .add_option(
-          "--cache-out", args->cache_out, "Keep the cache of prompt and answer in this file"
+          "--cache-out", args->cache_out, "Save the cache of prompt and answer to this file"
       )
       ->type_name("FILE")
       ->group("Cache");

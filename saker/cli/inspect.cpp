@@ -78,7 +78,7 @@ int run_inspect(const InspectArgs& args) {
 void add_inspect(CLI::App& app, Action& action) {
   auto args = std::make_shared<InspectArgs>();
   CLI::App& command = *app.add_subcommand(
-      "inspect", "What a model, adapter or tensor file holds, and whether it can run"
+      "inspect", "Show what a model, adapter or tensor file holds and if it can run"
   );
   command
       .add_option(

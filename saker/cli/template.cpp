@@ -44,7 +44,7 @@ int run_template(const TemplateArgs& args) {
 void add_template(CLI::App& app, Action& action) {
   auto args = std::make_shared<TemplateArgs>();
   CLI::App& command =
-      *app.add_subcommand("template", "Render chat messages to the prompt a model sees");
+      *app.add_subcommand("template", "Render chat messages as the prompt a model sees");
   add_model_positional(command, args->model);
   command
       .add_option(

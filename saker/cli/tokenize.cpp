@@ -104,7 +104,7 @@ int run_detokenize(const TokenizeArgs& args) {
 
 void add_tokenize(CLI::App& app, Action& action) {
   auto args = std::make_shared<TokenizeArgs>();
-  CLI::App& command = *app.add_subcommand("tokenize", "Text to token ids");
+  CLI::App& command = *app.add_subcommand("tokenize", "Turn text into token ids");
   add_model_positional(command, args->model);
   auto* text = command.add_option("TEXT,-t,--text", args->text, "The text");
   text->type_name("TEXT")->group("Input");
@@ -121,7 +121,7 @@ void add_tokenize(CLI::App& app, Action& action) {
 
 void add_detokenize(CLI::App& app, Action& action) {
   auto args = std::make_shared<TokenizeArgs>();
-  CLI::App& command = *app.add_subcommand("detokenize", "Token ids to text");
+  CLI::App& command = *app.add_subcommand("detokenize", "Turn token ids into text");
   add_model_positional(command, args->model);
   command.add_option("IDS,--tokens", args->tokens, "Token ids: 1,2,3")
       ->required()

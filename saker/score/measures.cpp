@@ -17,7 +17,6 @@ namespace {
 constexpr double kSaturated = 0.9;
 constexpr double kSameStrength = 1e-6;
 constexpr double kSmallestDeviation = 1e-6;
-constexpr double kMaxThirds = 50.0;  // Largest |z| / 3; beyond it the sigmoid is 0 or 1.
 constexpr int kMaxResamples = 1'000'000;
 
 double mean(std::span<const double> values) {
@@ -198,10 +197,6 @@ std::optional<double> z_score(double value, const NullStatistics& nulls) {
     return std::nullopt;
   }
   return (value - nulls.mean) / std::max(nulls.deviation, kSmallestDeviation);
-}
-
-double score_from_z(double z) {
-  return 1.0 / (1.0 + std::exp(-std::clamp(z / 3.0, -kMaxThirds, kMaxThirds)));
 }
 
 Interval bootstrap_interval(std::span<const double> values, const BootstrapOptions& options) {

@@ -57,8 +57,6 @@ struct NullStatistics {
 NullStatistics null_statistics(std::span<const double> values);
 // (value - mean) / max(deviation, 1e-6); none for a value that is not finite.
 std::optional<double> z_score(double value, const NullStatistics& nulls);
-// 1 / (1 + e^(-z / 3)): 0.5 at the nulls' mean.
-double score_from_z(double z);
 
 struct BootstrapOptions {
   int resamples = 1000;

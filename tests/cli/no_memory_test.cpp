@@ -3,6 +3,7 @@
 
 #include "saker/cli/io/output.h"
 
+#include "tests/support/sanitizers.h"
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,15 +40,6 @@ TEST(NoMemory, OtherErrorsStayWhatTheyAre) {
   );
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kReservesAddresses = true;
-#elif defined(__has_feature)
-constexpr bool kReservesAddresses =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kReservesAddresses = false;
-#endif
-
 // Leaves nothing to allocate.
 void take_all_memory() {
   const rlimit none{.rlim_cur = 0, .rlim_max = 0};
@@ -59,7 +51,7 @@ void take_all_memory() {
 }
 
 TEST(NoMemory, LinesAreStillPrinted) {
-  if (kReservesAddresses) {
+  if (saker::testing::kIsSanitized) {
     GTEST_SKIP() << "sanitizers reserve addresses";
   }
   EXPECT_EXIT(

@@ -89,13 +89,6 @@ TEST(ZScore, AgainstNulls) {
   EXPECT_THROW(null_statistics(std::vector<double>{kNan}), Error);
 }
 
-TEST(ZScore, AsAScore) {
-  EXPECT_EQ(score_from_z(0.0), 0.5);
-  EXPECT_NEAR(score_from_z(3.0), 0.7310585786300049, 1e-12);
-  EXPECT_NEAR(score_from_z(-3.0), 1.0 - score_from_z(3.0), 1e-12);
-  EXPECT_TRUE(std::isfinite(score_from_z(-1e300)));
-}
-
 TEST(Bootstrap, CoversTheMeanAndRepeats) {
   std::vector<double> values;
   values.reserve(200);

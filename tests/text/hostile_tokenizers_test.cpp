@@ -8,6 +8,7 @@
 #include "saker/text/detokenizer.h"
 #include "saker/text/tokenizer.h"
 
+#include "tests/support/sanitizers.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,13 +23,8 @@
 namespace saker::text {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kIsSanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool kIsSanitized = false;
-#endif
+using saker::testing::kIsSanitized;
+
 constexpr int kTokenizers = kIsSanitized ? 250 : 1000;  // Some times as slow.
 constexpr std::size_t kMaxMemory = std::size_t{512} << 20;
 // Each takes 5 s at most; this many times that on a machine that does other things.

@@ -99,7 +99,9 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(between(1, 1 << 24))
       ->type_name("INT");
   command
-      .add_option("-b,--batch", request.batch, "Sequences that run together; rates are totals [1]")
+      .add_option(
+          "-b,--batch", request.batch, "Sequences that run in one batch; rates are totals [1]"
+      )
       ->check(between(1, 1024))
       ->type_name("INT");
   command.add_option("-d,--depth", request.depth, "Tokens in the cache before the prompt [0]")
@@ -113,12 +115,11 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("INT");
   add_kv_bits(command, request.kv_bits);
   add_fast_prefill(command, args->model);
-  command
-      .add_option("--format", args->format, "How the report is written; several models: md [text]")
+  command.add_option("--format", args->format, "Format of the report; several models: md [text]")
       ->check(one_of({"text", "md", "csv", "json"}))
       ->type_name("text|md|csv|json")
       ->group("Output");
-  command.add_option("--plot", args->plot, "Also write a picture of it, an .svg file")
+  command.add_option("--plot", args->plot, "Also write a plot to this .svg file")
       ->type_name("FILE")
       ->group("Output");
   command.add_flag("--json", args->json, "As --format json: one JSON object for each model");

@@ -151,8 +151,8 @@ void add_convert(CLI::App& app, Action& action) {
   auto args = std::make_shared<ConvertArgs>();
   CLI::App& command = *app.add_subcommand(
       "convert",
-      "Quantize a model or change its dtype; write an adapter of PEFT as mlx-lm reads it, or a "
-      "model with an adapter fused in"
+      "Quantize a model, change its dtype, fuse an adapter, or write a PEFT adapter in mlx-lm's "
+      "format"
   );
   command
       .add_option(
@@ -168,7 +168,8 @@ void add_convert(CLI::App& app, Action& action) {
   for (auto* option : weights) {
     adapter->excludes(option);
   }
-  auto* fuse = command.add_flag("--fuse", args->fuse, "Write SRC with the adapter in its weights");
+  auto* fuse =
+      command.add_flag("--fuse", args->fuse, "Write SRC with the adapter fused into its weights");
   fuse->needs(adapter);
   command.add_option("--adapter-scale", args->scale, "Strength of the change that is fused [1]")
       ->needs(fuse)

@@ -121,7 +121,7 @@ load::ConvertOptions convert_options(const ConvertModelArgs& args) {
 }
 
 void add_draft_format_options(CLI::App& command, ConvertModelArgs& args) {
-  command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to so many bits")
+  command.add_option("--draft-bits", args.draft_bits, "Quantize the draft to this many bits")
       ->type_name("N")
       ->check(at_least(1));
   command.add_option("--draft-group-size", args.draft_group_size, "As --group-size, of the draft")
@@ -133,12 +133,11 @@ void add_draft_format_options(CLI::App& command, ConvertModelArgs& args) {
 }
 
 std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs& args) {
-  auto* quantize = command.add_flag(
-      "-q,--quantize", args.quantize, "Quantize, to 4 bits unless --bits says more"
-  );
+  auto* quantize =
+      command.add_flag("-q,--quantize", args.quantize, "Quantize to --bits bits (default 4)");
   auto* bits = command.add_option("--bits", args.bits, "Quantize to 2, 3, 4, 5, 6 or 8 bits [4]");
   auto* group = command.add_option(
-      "--group-size", args.group_size, "Weights that share a scale: 32, 64 or 128 [64]"
+      "--group-size", args.group_size, "Number of weights that share a scale: 32, 64 or 128 [64]"
   );
   auto* mode = command.add_option("--mode", args.mode, "Quantize as affine, mxfp4, nvfp4 or mxfp8")
                    ->check(one_of({"affine", "mxfp4", "nvfp4", "mxfp8"}))

@@ -156,9 +156,7 @@ std::string table_text(const std::vector<Row>& rows) {
 
 void add_list(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = *app.add_subcommand(
-      "list", "The models in the local hub cache, and those that create has made"
-  );
+  CLI::App& command = *app.add_subcommand("list", "List fetched models and those made with create");
   command.add_flag("--json", *json, "Print one JSON object");
   command.callback([json, &action] {
     action = [json] {

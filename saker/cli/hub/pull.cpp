@@ -46,9 +46,8 @@ int run_pull(const PullArgs& args) {
 
 void add_pull(CLI::App& app, Action& action) {
   auto args = std::make_shared<PullArgs>();
-  CLI::App& command = *app.add_subcommand(
-      "pull", "Fetch a model from the Hugging Face hub into the local cache; prints its folder"
-  );
+  CLI::App& command =
+      *app.add_subcommand("pull", "Fetch a model from the Hugging Face hub and print its folder");
   command
       .add_option(
           "MODEL",
@@ -65,7 +64,7 @@ void add_pull(CLI::App& app, Action& action) {
       )
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  command.add_option("--parallel", args->options.parallel, "Files at a time [8]")
+  command.add_option("--parallel", args->options.parallel, "Files to fetch at the same time [8]")
       ->check(between(1, 64))
       ->type_name("N");
   command.add_flag("--json", args->json, "Print one JSON object");

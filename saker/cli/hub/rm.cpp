@@ -159,9 +159,8 @@ int run_rm(const RmArgs& args) {
 
 void add_rm(CLI::App& app, Action& action) {
   auto args = std::make_shared<RmArgs>();
-  CLI::App& command = *app.add_subcommand(
-      "rm", "Take models out of the local hub cache, or those that create has made"
-  );
+  CLI::App& command =
+      *app.add_subcommand("rm", "Remove fetched models, or models made with create");
   command
       .add_option(
           "MODEL",

@@ -113,9 +113,8 @@ int run_verify(const VerifyArgs& args) {
 
 void add_verify(CLI::App& app, Action& action) {
   auto args = std::make_shared<VerifyArgs>();
-  CLI::App& command = *app.add_subcommand(
-      "verify", "Whether a model in the local hub cache still is what was fetched"
-  );
+  CLI::App& command =
+      *app.add_subcommand("verify", "Check a fetched model's files against the hub's digests");
   command
       .add_option(
           "MODEL",
@@ -124,7 +123,9 @@ void add_verify(CLI::App& app, Action& action) {
       )
       ->required()
       ->type_name("REPO[:FILE][@REVISION]");
-  command.add_flag("--remove", args->remove, "Take damaged files away; the next pull fetches them");
+  command.add_flag(
+      "--remove", args->remove, "Remove damaged files; the next pull fetches them again"
+  );
   command.add_flag("--json", args->json, "Print one JSON object");
   command.callback([args, &action] { action = [args] { return run_verify(*args); }; });
 }

@@ -103,7 +103,7 @@ int run_create(const CreateArgs& args) {
 void add_create(CLI::App& app, Action& action) {
   auto args = std::make_shared<CreateArgs>();
   CLI::App& command = *app.add_subcommand("create", "Make a named model from a Modelfile");
-  command.add_option("NAME", args->name, "What it is called: NAME or NAME:TAG")
+  command.add_option("NAME", args->name, "Name of the new model: NAME or NAME:TAG")
       ->required()
       ->type_name("NAME");
   command.add_option("-f,--file", args->file, "The Modelfile [Modelfile]; '-': standard input")

@@ -63,11 +63,14 @@ void add_model_args(CLI::App& command, ModelArgs& args) {
       ->check(between(1, kMaxThreads))
       ->type_name("INT")
       ->group("Engine");
-  command.add_option("--device", args.engine.device, "What the model runs on [cpu]")
+  command.add_option("--device", args.engine.device, "Device that runs the model [cpu]")
       ->check(one_of({"cpu", "gpu"}))
       ->type_name("cpu|gpu")
       ->group("Engine");
-  command.add_option("--prefill-step", args.engine.prefill_step, "Prompt tokens of one pass [512]")
+  command
+      .add_option(
+          "--prefill-step", args.engine.prefill_step, "Prompt tokens that run in one pass [512]"
+      )
       ->check(between(1, kMaxTokens))
       ->type_name("INT")
       ->group("Engine");
@@ -100,7 +103,7 @@ void add_adapter_args(CLI::App& command, std::string& adapter, double& scale) {
   command.add_option("--adapter", adapter, "Folder of an adapter (mlx-lm or PEFT)")
       ->type_name("DIR")
       ->group("Adapter");
-  command.add_option("--adapter-scale", scale, "Strength of its change; 0: the base [1]")
+  command.add_option("--adapter-scale", scale, "Strength of the adapter; 0: the base model [1]")
       ->type_name("NUM")
       ->group("Adapter");
 }
@@ -135,7 +138,7 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
       .add_option(
           "--prefix-cache-dir",
           args.engine.prefix_cache_dir,
-          "A folder where that outlives the program"
+          "A folder that keeps shared prompts after the program ends"
       )
       ->type_name("DIR")
       ->group("Cache");

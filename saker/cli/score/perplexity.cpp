@@ -196,7 +196,7 @@ int run_perplexity(PerplexityArgs args) {
 
 void add_perplexity(CLI::App& app, Action& action) {
   auto args = std::make_shared<PerplexityArgs>();
-  CLI::App& command = *app.add_subcommand("perplexity", "How well a model expects a text");
+  CLI::App& command = *app.add_subcommand("perplexity", "Measure how well a model predicts a text");
   add_model_args(command, args->model);
   command
       .add_option(
@@ -225,7 +225,7 @@ void add_perplexity(CLI::App& app, Action& action) {
       )
       ->check(between(0, 1 << 24))
       ->type_name("INT");
-  command.add_option("--batch", options.batch, "Windows that run together [8]")
+  command.add_option("--batch", options.batch, "Windows that run in one batch [8]")
       ->check(between(1, 1024))
       ->type_name("INT");
   add_adapter_args(command, args->adapter, args->adapter_scale);

@@ -249,7 +249,7 @@ void add_records_input(CLI::App& command, RecordsInput& input, CLI::Option& file
           "Continue an --output that was interrupted: its whole lines stay, others are scored"
       )
       ->needs(output);
-  command.add_option("--batch", input.batch, "With -f: records that run together [64]")
+  command.add_option("--batch", input.batch, "With -f: records that run in one batch [64]")
       ->needs(&file)
       ->check(between(1, 1 << 16))
       ->type_name("INT");

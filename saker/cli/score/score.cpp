@@ -338,7 +338,7 @@ void add_files(CLI::App& command, ScoreArgs& args, CLI::Option& records) {
 void add_score(CLI::App& app, Action& action) {
   auto args = std::make_shared<ScoreArgs>();
   CLI::App& command =
-      *app.add_subcommand("score", "Log-probabilities of a text, completion or tokens");
+      *app.add_subcommand("score", "Compute log-probabilities of a text, completion or tokens");
   add_model_args(command, args->model);
   const InputOptions input = add_input(command, *args);
   command

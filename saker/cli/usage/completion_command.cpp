@@ -50,7 +50,7 @@ void add_completion(CLI::App& app, Action& action) {
   auto shell = std::make_shared<std::string>();
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App& command = *app.add_subcommand(
-      "completion", "A script that completes command lines: source <(saker completion bash)"
+      "completion", "Print a script that completes command lines: source <(saker completion bash)"
   );
   command.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()

@@ -49,7 +49,7 @@ std::string man_page(const CLI::App& app) {
 }
 
 void add_man(CLI::App& app, Action& action) {
-  CLI::App& command = *app.add_subcommand("man", "The manual page: saker man | man -l -");
+  CLI::App& command = *app.add_subcommand("man", "Print the manual page: saker man | man -l -");
   command.callback([&app, &action] {
     action = [&app] {
       print(man_page(app));

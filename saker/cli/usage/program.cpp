@@ -50,7 +50,7 @@ void add_log_level(CLI::App& command) {
       .add_option_function<std::string>(
           "--log-level",
           [](const std::string& level) { set_log_level(level); },
-          "How much is told on standard error [SAKER_LOG, else warn]"
+          "How much to log on standard error [SAKER_LOG, else warn]"
       )
       ->check(one_of({kLogLevels.begin(), kLogLevels.end()}))
       ->type_name("trace|debug|info|warn|error|off");
