@@ -94,7 +94,7 @@ class Completion(SakerTest):
         terminal.type("echo list''ed\r")
         terminal.expect("listed\r\n")
         terminal.type("saker cache \t")
-        shown = plain(terminal.expect("prompt-cache file holds")) + plain(terminal.expect("save"))
+        shown = plain(terminal.expect("Describe a prompt-cache file")) + plain(terminal.expect("save"))
         self.assertIn("convert", shown)
         self.assertNotIn("generic", shown)
 
