@@ -323,6 +323,7 @@ void Runner::start(Submission& submission) {
   const std::uint64_t session = request.session;
   bool taken = false;
   std::optional<cache::SequenceCache> kept;  // The session's rows until the request starts.
+  std::exception_ptr error;
   try {
     generate::SequenceRequest sequence = make_sequence(submission);
     const std::size_t file_rows = sequence.prompt.size() - submission.prompt.size();
@@ -385,13 +386,17 @@ void Runner::start(Submission& submission) {
     const auto place = running_.try_emplace(submission.id).first;
     place->second = generator_->add(std::move(sequence), std::move(answer));
   } catch (...) {
-    running_.erase(submission.id);
-    if (taken) {
-      sessions_.give_back(session, std::move(submission.prompt), std::move(kept));
-    }
-    if (handler.on_error) {
-      handler.on_error(typed_error(std::current_exception()));
-    }
+    error = typed_error(std::current_exception());
+  }
+  if (error == nullptr) {
+    return;
+  }
+  running_.erase(submission.id);
+  if (taken) {
+    sessions_.give_back(session, std::move(submission.prompt), std::move(kept));
+  }
+  if (handler.on_error) {
+    handler.on_error(std::move(error));
   }
 }
 
