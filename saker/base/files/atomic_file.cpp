@@ -38,6 +38,27 @@ void sync_folder(const std::filesystem::path& path) {
   }
 }
 
+// Calls `write_some` with what is left until nothing is. Throws kCapacity.
+template <typename WriteSome>
+void write_all(
+    std::span<const std::byte> bytes, const std::filesystem::path& path, const WriteSome& write_some
+) {
+  while (!bytes.empty()) {
+    const ssize_t written = write_some(bytes);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    require(
+        written > 0,
+        ErrorCode::kCapacity,
+        "{}: cannot be written: {}",
+        quote_path(path),
+        reason(errno)
+    );
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path, FileReaders readers)
@@ -79,20 +100,9 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    require(
-        written > 0,
-        ErrorCode::kCapacity,
-        "{}: cannot be written: {}",
-        quote_path(path_),
-        reason(errno)
-    );
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  write_all(bytes, path_, [this](std::span<const std::byte> rest) {
+    return ::write(descriptor_, rest.data(), rest.size());
+  });
 }
 
 void AtomicFile::write(std::string_view text) {
@@ -100,22 +110,10 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written =
-        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    require(
-        written > 0,
-        ErrorCode::kCapacity,
-        "{}: cannot be written: {}",
-        quote_path(path_),
-        reason(errno)
-    );
-    offset += static_cast<std::size_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  const std::size_t end = offset + bytes.size();
+  write_all(bytes, path_, [this, end](std::span<const std::byte> rest) {
+    return ::pwrite(descriptor_, rest.data(), rest.size(), static_cast<off_t>(end - rest.size()));
+  });
 }
 
 void AtomicFile::commit() {
