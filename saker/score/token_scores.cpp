@@ -7,6 +7,7 @@
 #include "saker/score/token_scores.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/layout/kv_block.h"
 #include "saker/models/token_ids.h"
 #include "saker/score/prefix_forest.h"
 #include "saker/score/row_reader.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr std::size_t kLogitBytes = std::size_t{24} << 20;
 // Tokens that a shared prefix must save before others wait for it: about the cost of a pass.
 constexpr int kMinSavedRows = 64;
-constexpr std::int64_t kPageRows = 64;  // A cache grows by this many rows.
+using kernels::kPageRows;  // A cache grows by this many rows.
 
 // Number of tokens to run: none after the last one whose logits are read.
 std::size_t rows_to_run(const ScoreJob& job) {
