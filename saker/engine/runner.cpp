@@ -317,6 +317,41 @@ void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
   }
 }
 
+// What happens at the request's end, before its handler hears of it.
+Answer::Release Runner::make_release(
+    const Submission& submission, const generate::SequenceRequest& sequence
+) {
+  return [this,
+          id = submission.id,
+          session = submission.request.session,
+          out = CacheOut{
+              .path = submission.request.cache_out,
+              .adapter = nn::adapter_identity(sequence.adapter),
+              .unknown_rows = sequence.unknown_rows,
+          }](generate::SequenceEnd& end) {
+    running_.erase(id);
+    spdlog::debug(
+        "request {}: ended, {} tokens in all, {} of the prompt not run; drafts by {}: {} of {} "
+        "right in {} rounds",
+        id,
+        end.context.size(),
+        end.cached_tokens,
+        generate::drafter_name(end.drafter),
+        end.speculation.accepted,
+        end.speculation.drafted,
+        end.speculation.rounds
+    );
+    const bool whole =
+        end.reason != generate::EndReason::kFailed && end.reason != generate::EndReason::kCancelled;
+    if (!out.path.empty() && end.cache && whole) {
+      save_cache(out, end);
+    }
+    if (session != 0) {
+      sessions_.give_back(session, std::move(end.context), std::move(end.cache));
+    }
+  };
+}
+
 void Runner::start(Submission& submission) {
   const GenerateRequest& request = submission.request;
   const EventHandler& handler = submission.handler;
@@ -349,38 +384,8 @@ void Runner::start(Submission& submission) {
         .with_logprobs = request.logprobs >= 0,
         .is_chat = request.messages.has_value(),
     };
-    auto release = [this,
-                    id = submission.id,
-                    session,
-                    out = CacheOut{
-                        .path = request.cache_out,
-                        .adapter = nn::adapter_identity(sequence.adapter),
-                        .unknown_rows = sequence.unknown_rows,
-                    }](generate::SequenceEnd& end) {
-      running_.erase(id);
-      spdlog::debug(
-          "request {}: ended, {} tokens in all, {} of the prompt not run; drafts by {}: {} of {} "
-          "right "
-          "in {} rounds",
-          id,
-          end.context.size(),
-          end.cached_tokens,
-          generate::drafter_name(end.drafter),
-          end.speculation.accepted,
-          end.speculation.drafted,
-          end.speculation.rounds
-      );
-      const bool whole = end.reason != generate::EndReason::kFailed &&
-                         end.reason != generate::EndReason::kCancelled;
-      if (!out.path.empty() && end.cache && whole) {
-        save_cache(out, end);
-      }
-      if (session != 0) {
-        sessions_.give_back(session, std::move(end.context), std::move(end.cache));
-      }
-    };
     auto answer = std::make_unique<Answer>(
-        prompts_->tokenizer().get(), std::move(setup), handler, std::move(release)
+        prompts_->tokenizer().get(), std::move(setup), handler, make_release(submission, sequence)
     );
     // Nothing fails once the request runs: its handler would hear of two ends.
     const auto place = running_.try_emplace(submission.id).first;

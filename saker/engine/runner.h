@@ -120,6 +120,9 @@ class Runner {
   generate::Drafters make_drafters() const;
   // Builds the generator's request; takes the rows of the session or the file.
   generate::SequenceRequest make_sequence(const Submission& submission);
+  Answer::Release make_release(
+      const Submission& submission, const generate::SequenceRequest& sequence
+  );
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
   std::uint64_t id_;
