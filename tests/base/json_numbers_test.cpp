@@ -46,10 +46,10 @@ TEST(JsonNumbers, KeepsTheDigitsOfIntegers) {
 
 TEST(JsonNumbers, EndsAtLongOnesInTime) {
   const auto begin = std::chrono::steady_clock::now();
-  expect_error(ErrorCode::kCorruptData, {"10000000 digits", "4300"}, [] {
-    parse_json(std::string(10'000'000, '7'), "a test");
+  expect_error(ErrorCode::kCorruptData, {"8000000 digits", "4300"}, [] {
+    parse_json(std::string(8'000'000, '7'), "a test");
   });
-  EXPECT_EQ(parse_json("0." + std::string(10'000'000, '7'), "a test"), 7.0 / 9);
+  EXPECT_EQ(parse_json("0." + std::string(8'000'000, '7'), "a test"), 7.0 / 9);
   const std::chrono::seconds bound(saker::testing::kHasThreadSanitizer ? 100 : 5);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, bound);
 }
