@@ -89,8 +89,7 @@ void BatchGenerator::step() {
       run_round(works);
     }
   } catch (...) {
-    // Not a sequence failed but the work around its passes, for want of memory: to try again could
-    // go on for ever.
+    // The work around a pass failed, as without memory. A new try could fail forever: all end.
     for (const std::unique_ptr<Sequence>& sequence : active_) {
       finish(*sequence, EndReason::kFailed, std::current_exception());
     }

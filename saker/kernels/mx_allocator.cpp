@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLX's CPU allocator returns null where there is no memory, and MLX's operations write to it. This
-// definition of mlx::core::allocator::allocator() throws std::bad_alloc in their stead.
+// MLX's CPU allocator returns null without memory, and MLX's operations write to that address. This
+// file replaces mlx::core::allocator::allocator() by one that throws std::bad_alloc.
 //
-// On ELF systems a program's or extension's definition goes before that of the shared library it
-// links, also for calls inside that library (System V gABI, "Shared Object Dependencies"). Other
-// systems keep MLX's own.
+// On ELF systems the program's definition of a symbol comes before a shared library's own, also for
+// calls inside the library (System V gABI, "Shared Object Dependencies"). Other systems keep MLX's.
+// docs/adr/0054-mlx-without-memory-throws.md
 #include "saker/kernels/mx.h"
 
 #if defined(__linux__)
