@@ -34,9 +34,9 @@ Attention::Attention(
   if (options.head_norm) {
     q_norm_.emplace(weights / "q_norm", options.head_dim, *options.head_norm, options.heads);
     k_norm_.emplace(weights / "k_norm", options.head_dim, *options.head_norm, options.kv_heads);
-    joined_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
+    merged_norms_ = {q_norm_->weight(), k_norm_->weight(), q_norm_->eps()};
     if (!kernels::on_cpu()) {
-      joined_norms_->by_head = kernels::weights_of_heads(
+      merged_norms_->by_head = kernels::weights_of_heads(
           q_norm_->weight(), options.heads, k_norm_->weight(), options.kv_heads
       );
     }
@@ -49,8 +49,8 @@ Attention::Attention(
 
 mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
   const auto& spans = context.append(layer);
-  const bool joined = is_plain(context.adapters()) && kernels::attends_joined(spans);
-  const auto attended = joined ? attend_joined(x, context, spans) : attend(x, context, spans);
+  const bool merged = is_plain(context.adapters()) && kernels::attends_merged(spans);
+  const auto attended = merged ? attend_merged(x, context, spans) : attend(x, context, spans);
   return output_(attended, context.adapters());
 }
 
@@ -58,19 +58,19 @@ bool Attention::is_plain(const RowContext& adapters) const {
   return !options_.output_gate && !options_.keys_are_values && !value_norm_ && adapters.base_only();
 }
 
-mx::array Attention::attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans)
+mx::array Attention::attend_merged(const mx::array& x, ForwardContext& context, const Spans& spans)
     const {
   const auto& table = context.rope_table(*rope_);
   const kernels::MergedHeads heads{
       .query_heads = options_.heads,
       .kv_heads = options_.kv_heads,
       .head_dim = options_.head_dim,
-      .norms = joined_norms_,
+      .norms = merged_norms_,
       .cos = table.cos,
       .sin = table.sin,
   };
-  const auto joined = qkv_(x, context.adapters());
-  return kernels::attend_joined(joined, heads, spans, options_.attend);
+  const auto merged = qkv_(x, context.adapters());
+  return kernels::attend_merged(merged, heads, spans, options_.attend);
 }
 
 mx::array Attention::attend(const mx::array& x, ForwardContext& context, const Spans& spans) const {

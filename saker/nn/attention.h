@@ -51,8 +51,8 @@ class Attention {
   bool is_plain(const RowContext& adapters) const;
   // The heads' results, [N, heads * head_dim].
   mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
-  // As `attend`. REQUIRES: is_plain(adapters) and attends_joined(spans).
-  mx::array attend_joined(const mx::array& x, ForwardContext& context, const Spans& spans) const;
+  // As `attend`. REQUIRES: is_plain(adapters) and attends_merged(spans).
+  mx::array attend_merged(const mx::array& x, ForwardContext& context, const Spans& spans) const;
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
@@ -60,7 +60,7 @@ class Attention {
   Linear output_;
   std::optional<RmsNorm> q_norm_;
   std::optional<RmsNorm> k_norm_;
-  std::optional<kernels::MergedHeads::Norms> joined_norms_;  // For attend_joined.
+  std::optional<kernels::MergedHeads::Norms> merged_norms_;  // For attend_merged.
   std::optional<mx::array> value_norm_;                      // Ones [head_dim].
 };
 

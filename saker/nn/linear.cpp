@@ -181,10 +181,10 @@ std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext&
     }
     return results;
   }
-  const auto joined = (*this)(x, adapters);
+  const auto merged = (*this)(x, adapters);
   int first = 0;
   for (const int outputs : outputs_) {
-    results.push_back(mx::slice(joined, {0, first}, {joined.shape(0), first + outputs}));
+    results.push_back(mx::slice(merged, {0, first}, {merged.shape(0), first + outputs}));
     first += outputs;
   }
   return results;

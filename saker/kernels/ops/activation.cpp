@@ -45,13 +45,13 @@ GatedFunction body_of(const RowBodies& bodies, Activation activation) {
   throw Error(ErrorCode::kInternal, "activation: unknown kind");
 }
 
-// joined [rows, 2 width] -> out [rows, width].
-void activate(GatedFunction function, const HeadRows& joined, int rows, int width, float* out) {
+// merged [rows, 2 width] -> out [rows, width].
+void activate(GatedFunction function, const HeadRows& merged, int rows, int width, float* out) {
   const int pieces = pieces_of(width);
   each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
     const int row = index / pieces;
     const int first = index % pieces * kPiece;
-    const float* gate = StridedRows::at(joined, row, 0) + first;
+    const float* gate = StridedRows::at(merged, row, 0) + first;
     const GatedRow task{
         gate,
         gate + width,
@@ -61,15 +61,15 @@ void activate(GatedFunction function, const HeadRows& joined, int rows, int widt
   });
 }
 
-// Input joined [N, 2 F]; output [N, F].
+// Input merged [N, 2 F]; output [N, F].
 struct GatedBody {
   GatedFunction function;
 
   auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    return [function = function, joined = StridedRows(inputs[0]), out = outputs[0].data<float>()](
+    return [function = function, merged = StridedRows(inputs[0]), out = outputs[0].data<float>()](
            ) mutable {
-      const int width = joined.width() / 2;
-      activate(function, joined.resolve(), joined.rows(), width, out);
+      const int width = merged.width() / 2;
+      activate(function, merged.resolve(), merged.rows(), width, out);
     };
   }
 };
@@ -86,14 +86,14 @@ struct LinearGatedBody {
   ) const {
     const int rows = outputs[0].shape(0);
     const int width = outputs[0].shape(1);
-    mx::array joined = memory_for({rows, 2 * width});
+    mx::array merged = memory_for({rows, 2 * width});
     return [function = function,
-            multiply = product.start(inputs, joined.data<float>()),
-            joined,
+            multiply = product.start(inputs, merged.data<float>()),
+            merged,
             out = outputs[0].data<float>()] {
       multiply();
-      const int columns = joined.shape(1);
-      activate(function, {joined.data<float>(), columns, 0}, joined.shape(0), columns / 2, out);
+      const int columns = merged.shape(1);
+      activate(function, {merged.data<float>(), columns, 0}, merged.shape(0), columns / 2, out);
     };
   }
 
@@ -107,14 +107,14 @@ struct LinearGatedBody {
       const std::vector<mx::array>& inputs, const mx::array& rows, RowProducer& make
   ) const {
     const int width = rows.shape(1);
-    mx::array joined = memory_for({rows.shape(0), 2 * width});
-    make = [function = function, joined, width](int first, int count, float* to) {
-      const float* gate = joined.data<float>() + std::ptrdiff_t{first} * 2 * width;
+    mx::array merged = memory_for({rows.shape(0), 2 * width});
+    make = [function = function, merged, width](int first, int count, float* to) {
+      const float* gate = merged.data<float>() + std::ptrdiff_t{first} * 2 * width;
       for (int row = 0; row < count; ++row, gate += 2 * width, to += width) {
         function({gate, gate + width, to}, width);
       }
     };
-    return product.start(inputs, joined.data<float>());
+    return product.start(inputs, merged.data<float>());
   }
 };
 
@@ -168,13 +168,13 @@ struct SoftcapBody {
   }
 };
 
-void check(const mx::array& joined) {
+void check(const mx::array& merged) {
   require(
-      joined.ndim() == 2 && joined.size() > 0 && joined.shape(1) % 2 == 0,
+      merged.ndim() == 2 && merged.size() > 0 && merged.shape(1) % 2 == 0,
       ErrorCode::kInvalidArgument,
       "activation: expected rows of gate and up, got {} dimensions of {} elements",
-      joined.ndim(),
-      joined.size()
+      merged.ndim(),
+      merged.size()
   );
 }
 
@@ -219,18 +219,18 @@ Operations gate_of(Activation activation) {
 
 }  // namespace
 
-mx::array gated_activation(const mx::array& joined, Activation activation) {
-  check(joined);
-  if (!on_cpu() || joined.dtype() != mx::float32) {
-    return gated_activation_reference(joined, activation);
+mx::array gated_activation(const mx::array& merged, Activation activation) {
+  check(merged);
+  if (!on_cpu() || merged.dtype() != mx::float32) {
+    return gated_activation_reference(merged, activation);
   }
   const GatedFunction function = body_of(*kernel_table().rows, activation);
-  const mx::Shape shape = {joined.shape(0), joined.shape(1) / 2};
-  if (auto product = deferred_gemm(joined)) {
+  const mx::Shape shape = {merged.shape(0), merged.shape(1) / 2};
+  if (auto product = deferred_gemm(merged)) {
     const LinearGatedBody body{product->body, function};
     return cpu_operation("SakerLinearGated", shape, std::move(product->inputs), body);
   }
-  return cpu_operation("SakerGated", shape, {joined}, GatedBody{function});
+  return cpu_operation("SakerGated", shape, {merged}, GatedBody{function});
 }
 
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
@@ -248,11 +248,11 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
   return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
 }
 
-mx::array gated_activation_reference(const mx::array& joined, Activation activation) {
-  check(joined);
-  const int width = joined.shape(1) / 2;
-  const auto gate = mx::slice(joined, {0, 0}, {joined.shape(0), width});
-  const auto up = mx::slice(joined, {0, width}, joined.shape());
+mx::array gated_activation_reference(const mx::array& merged, Activation activation) {
+  check(merged);
+  const int width = merged.shape(1) / 2;
+  const auto gate = mx::slice(merged, {0, 0}, {merged.shape(0), width});
+  const auto up = mx::slice(merged, {0, width}, merged.shape());
   return compile_on_gpu(gate_of(activation), {gate, up}).front();
 }
 

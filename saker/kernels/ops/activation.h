@@ -16,14 +16,14 @@ enum class Activation : std::uint8_t {
   kGelu,      // 0.5 x (1 + erf(x / sqrt(2)))
 };
 
-// activation(gate) * up. `joined` [N, 2 * F] is the output of a merged projection: gate in columns
+// activation(gate) * up. `merged` [N, 2 * F] is the output of a merged projection: gate in columns
 // [0, F), up in [F, 2F).
-mx::array gated_activation(const mx::array& joined, Activation activation);
+mx::array gated_activation(const mx::array& merged, Activation activation);
 
 // As above, for gate and up [N, H, D] that lie anywhere.
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation);
 
-mx::array gated_activation_reference(const mx::array& joined, Activation activation);
+mx::array gated_activation_reference(const mx::array& merged, Activation activation);
 
 // softcap * tanh(x / softcap), elementwise (Gemma 2's final logits).
 mx::array softcap(const mx::array& x, float cap);

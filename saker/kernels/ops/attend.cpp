@@ -96,23 +96,23 @@ void check_spans(
   );
 }
 
-void check_joined(const mx::array& joined, const MergedHeads& heads) {
+void check_merged(const mx::array& merged, const MergedHeads& heads) {
   const int width = (heads.query_heads + 2 * heads.kv_heads) * heads.head_dim;
   require(
-      joined.ndim() == 2 && joined.shape(0) >= 1 && joined.shape(1) == width,
+      merged.ndim() == 2 && merged.shape(0) >= 1 && merged.shape(1) == width,
       ErrorCode::kInvalidArgument,
-      "attend: joined rows of {} elements, expected {}",
-      joined.ndim() == 2 ? joined.shape(1) : 0,
+      "attend: merged rows of {} elements, expected {}",
+      merged.ndim() == 2 ? merged.shape(1) : 0,
       width
   );
   const mx::Shape& angles = heads.cos.shape();
   require(
-      angles.size() == 2 && angles == heads.sin.shape() && angles[0] == joined.shape(0) &&
+      angles.size() == 2 && angles == heads.sin.shape() && angles[0] == merged.shape(0) &&
           angles[1] >= 1 && 2 * angles[1] <= heads.head_dim,
       ErrorCode::kInvalidArgument,
       "attend: rotations of {} elements do not fit {} rows of heads of {}",
       heads.cos.size(),
-      joined.shape(0),
+      merged.shape(0),
       heads.head_dim
   );
   const mx::Shape norm = {heads.head_dim};
@@ -135,7 +135,7 @@ mx::array rows_of(const mx::array& x, const AttendSpan& span) {
   return rows_of(x, span.first_row, span.row_count);
 }
 
-mx::array joined(const std::vector<mx::array>& parts) {
+mx::array concatenated(const std::vector<mx::array>& parts) {
   return parts.size() == 1 ? parts[0] : mx::concatenate(parts, 0);
 }
 
@@ -169,7 +169,7 @@ mx::array attend_pages(
     parts.push_back(attend_paged(queries, rows_of(rows, first_row, row_count), run, options));
     begin = end;
   }
-  return joined(parts);
+  return concatenated(parts);
 }
 
 bool is_paged(const AttendSpan& span) {
@@ -211,7 +211,7 @@ mx::array attend_checked(
     const auto out = attend_contiguous(by_head(rows_of(q, span)), part, span, options);
     parts.push_back(mx::transpose(mx::squeeze(out, 0), {1, 0, 2}));
   }
-  return joined(parts);
+  return concatenated(parts);
 }
 
 }  // namespace
@@ -254,37 +254,37 @@ mx::array attend(
   return attend_checked(q, NewRows{k, v}, spans, options, is_paged(spans[0]));
 }
 
-bool attends_joined(const std::vector<AttendSpan>& spans) {
+bool attends_merged(const std::vector<AttendSpan>& spans) {
   return !spans.empty() && std::ranges::all_of(spans, [&](const AttendSpan& span) {
     return span.store != nullptr && is_paged(span) == is_paged(spans[0]) &&
            span.store->shape().bits == spans[0].store->shape().bits;
   });
 }
 
-mx::array attend_joined(
-    const mx::array& joined,
+mx::array attend_merged(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
-  check_joined(joined, heads);
+  check_merged(merged, heads);
   require(
-      attends_joined(spans),
+      attends_merged(spans),
       ErrorCode::kInvalidArgument,
-      "attend: joined heads need stores of one form"
+      "attend: merged heads need stores of one form"
   );
   const KvShape shape{
       .kv_heads = heads.kv_heads, .head_dim = heads.head_dim, .value_head_dim = heads.head_dim
   };
-  check_spans(joined.shape(0), shape, spans, options);
+  check_spans(merged.shape(0), shape, spans, options);
   require(
       is_paged(spans[0]) || !heads.norms || heads.head_dim % 2 == 0,
       ErrorCode::kInvalidArgument,
       "attend: normed heads of {} over contiguous stores, expected an even number",
       heads.head_dim
   );
-  return is_paged(spans[0]) ? attend_joined_paged(joined, heads, spans, options)
-                            : attend_joined_contiguous(joined, heads, spans, options);
+  return is_paged(spans[0]) ? attend_merged_paged(merged, heads, spans, options)
+                            : attend_merged_contiguous(merged, heads, spans, options);
 }
 
 mx::array attend_stored(

@@ -72,15 +72,15 @@ struct MergedHeads {
   mx::array sin;
 };
 
-// True if attend_joined supports these spans: all pages of one form, or all contiguous stores.
-bool attends_joined(const std::vector<AttendSpan>& spans);
+// True if attend_merged supports these spans: all pages of one form, or all contiguous stores.
+bool attends_merged(const std::vector<AttendSpan>& spans);
 
 // attend() after rms_norm and rope on the heads' slices -> [N, H * D].
 //
-// Over pages: the same bits in one operation, in float32. A `joined` that is a GEMM not computed
-// yet runs inside it. Over contiguous stores: a few MLX operations, in joined's dtype.
-mx::array attend_joined(
-    const mx::array& joined,
+// Over pages: the same bits in one operation, in float32. A `merged` that is a GEMM not computed
+// yet runs inside it. Over contiguous stores: a few MLX operations, in merged's dtype.
+mx::array attend_merged(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options

@@ -166,15 +166,15 @@ mx::array attend_contiguous(
   return mx::astype(out, q.dtype());
 }
 
-mx::array attend_joined_contiguous(
-    const mx::array& joined,
+mx::array attend_merged_contiguous(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
   const int dim = heads.head_dim;
   const int turned_heads = heads.query_heads + heads.kv_heads;
-  const auto all = mx::reshape(joined, {joined.shape(0), 1, turned_heads + heads.kv_heads, dim});
+  const auto all = mx::reshape(merged, {merged.shape(0), 1, turned_heads + heads.kv_heads, dim});
   auto turned = mx::slice(all, {0, 0, 0, 0}, {all.shape(0), 1, turned_heads, dim});
   std::optional<HeadWeights> weights;
   if (heads.norms) {

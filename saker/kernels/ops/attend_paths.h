@@ -63,15 +63,15 @@ void run_attention(
     const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
 );
 
-// attend_joined over pages and over contiguous stores. Inputs were checked.
-mx::array attend_joined_paged(
-    const mx::array& joined,
+// attend_merged over pages and over contiguous stores. Inputs were checked.
+mx::array attend_merged_paged(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 );
-mx::array attend_joined_contiguous(
-    const mx::array& joined,
+mx::array attend_merged_contiguous(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options

@@ -80,8 +80,8 @@ TEST_P(JoinedProductsTest, AnMlpGivesTheBitsOfItsParts) {
       const auto x = random({rows, kHidden}, 6);
       const auto sum = random({rows, kHidden}, 7);
       const auto run = [&](bool apart) {
-        const auto joined = step(linear(x, gate_up, wide_bias, int8_rows), apart);
-        const auto gated = step(gated_activation(joined, Activation::kSilu), apart);
+        const auto merged = step(linear(x, gate_up, wide_bias, int8_rows), apart);
+        const auto gated = step(gated_activation(merged, Activation::kSilu), apart);
         const auto fed = step(linear(gated, down, down_bias, int8_rows), apart);
         return rms_norm_residual(sum, fed, weight, kEps);
       };
@@ -122,9 +122,9 @@ TEST_P(JoinedProductsTest, AttentionGivesTheBitsOfItsParts) {
       if (has_norms) {
         of.norms = {norm, norm, kEps};
       }
-      const auto joined = step(linear(random({rows, kHidden}, seed + 7), qkv), apart);
+      const auto merged = step(linear(random({rows, kHidden}, seed + 7), qkv), apart);
       const std::vector<AttendSpan> spans = {span_of(c, 0, rows, first, store)};
-      const auto attended = step(attend_joined(joined, of, spans, c.options), apart);
+      const auto attended = step(attend_merged(merged, of, spans, c.options), apart);
       const auto added = step(linear(attended, output), apart);
       const auto got = rms_norm_residual(random({rows, kHidden}, seed + 8), added, weight, kEps);
       EXPECT_TRUE(apart || is_one_operation(got));

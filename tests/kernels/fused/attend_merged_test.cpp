@@ -16,15 +16,15 @@
 namespace saker::kernels {
 namespace {
 
-using AttendJoinedTest = AttendTest;
+using AttendMergedTest = AttendTest;
 
-// Random rows of a joined projection and what its heads go through.
-struct JoinedCase {
+// Random rows of a merged projection and what its heads go through.
+struct MergedCase {
   mx::array rows;
   MergedHeads heads;
 };
 
-JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
+MergedCase random_merged(const AttendCase& c, bool has_norms, int rotated) {
   const auto normal = [&](const mx::Shape& shape, std::uint64_t stream) {
     return mx::random::normal(shape, mx::float32, mx::random::key(c.seed * 7 + stream));
   };
@@ -43,15 +43,15 @@ JoinedCase random_joined(const AttendCase& c, bool has_norms, int rotated) {
   return {normal({c.rows, heads * c.head_dim}, 0), of};
 }
 
-// What attend_joined stands for, operation by operation.
+// What attend_merged stands for, operation by operation.
 mx::array attend_apart(
-    const JoinedCase& joined, const std::vector<AttendSpan>& spans, const AttendOptions& options
+    const MergedCase& merged, const std::vector<AttendSpan>& spans, const AttendOptions& options
 ) {
-  const MergedHeads& of = joined.heads;
-  const int rows = joined.rows.shape(0);
+  const MergedHeads& of = merged.heads;
+  const int rows = merged.rows.shape(0);
   const auto cut = [&](int first, int count) {
     const auto part =
-        mx::slice(joined.rows, {0, first * of.head_dim}, {rows, (first + count) * of.head_dim});
+        mx::slice(merged.rows, {0, first * of.head_dim}, {rows, (first + count) * of.head_dim});
     return mx::reshape(part, {rows, count, of.head_dim});
   };
   auto q = cut(0, of.query_heads);
@@ -76,18 +76,18 @@ std::vector<AttendSpan> two_sequences(const AttendCase& c, int first, KvLayout l
   return spans;
 }
 
-RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
+RC_GTEST_FIXTURE_PROP(AttendMergedTest, GivesTheBitsOfItsParts, ()) {
   use_random_machine();
   AttendCase c = random_case(150);
   c.value_head_dim = c.head_dim;
   const int rotated = 2 * *rc::gen::inRange(1, c.head_dim / 2 + 1);
-  const JoinedCase joined = random_joined(c, *rc::gen::arbitrary<bool>(), rotated);
+  const MergedCase merged = random_merged(c, *rc::gen::arbitrary<bool>(), rotated);
   const int first = *rc::gen::inRange(1, c.rows + 1);
   const auto apart = two_sequences(c, first, KvLayout::kPaged);
   const auto together = two_sequences(c, first, KvLayout::kPaged);
-  RC_ASSERT(attends_joined(together));
-  const auto expected = floats_of(attend_apart(joined, apart, c.options));
-  const auto got = attend_joined(joined.rows, joined.heads, together, c.options);
+  RC_ASSERT(attends_merged(together));
+  const auto expected = floats_of(attend_apart(merged, apart, c.options));
+  const auto got = attend_merged(merged.rows, merged.heads, together, c.options);
   RC_ASSERT(got.shape() == mx::Shape({c.rows, c.kv_heads * c.group * c.head_dim}));
   RC_ASSERT(floats_of(got) == expected);
   // What they stored is the same too.
@@ -99,25 +99,25 @@ RC_GTEST_FIXTURE_PROP(AttendJoinedTest, GivesTheBitsOfItsParts, ()) {
 }
 
 // MLX's operations, which run on a GPU.
-RC_GTEST_FIXTURE_PROP(AttendJoinedTest, OverContiguousStoresIsNearItsParts, ()) {
+RC_GTEST_FIXTURE_PROP(AttendMergedTest, OverContiguousStoresIsNearItsParts, ()) {
   AttendCase c = random_case(150);
   c.bits = 16;
   c.dtype = mx::float32;  // A key is not rounded to another bf16 than its part.
   c.head_dim += c.head_dim % 2;
   c.value_head_dim = c.head_dim;
   const int rotated = *rc::gen::arbitrary<bool>() ? c.head_dim : 2;
-  const JoinedCase joined = random_joined(c, *rc::gen::arbitrary<bool>(), rotated);
+  const MergedCase merged = random_merged(c, *rc::gen::arbitrary<bool>(), rotated);
   const int first = *rc::gen::inRange(1, c.rows + 1);
   const auto spans = two_sequences(c, first, KvLayout::kContiguous);
   const auto apart =
-      attend_apart(joined, two_sequences(c, first, KvLayout::kContiguous), c.options);
-  RC_ASSERT(attends_joined(spans));
-  const auto got = attend_joined(joined.rows, joined.heads, spans, c.options);
+      attend_apart(merged, two_sequences(c, first, KvLayout::kContiguous), c.options);
+  RC_ASSERT(attends_merged(spans));
+  const auto got = attend_merged(merged.rows, merged.heads, spans, c.options);
   const auto expected = mx::reshape(apart, got.shape());
   RC_ASSERT(mx::allclose(got, expected, 1e-3, 1e-3).item<bool>());
 }
 
-TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
+TEST_F(AttendMergedTest, WrongCallsAreErrors) {
   AttendCase c;
   c.group = 2;
   c.rows = 3;
@@ -128,32 +128,32 @@ TEST_F(AttendJoinedTest, WrongCallsAreErrors) {
     return span_of(c, 0, 3, 0, std::move(store));
   };
   const std::vector<AttendSpan> spans = {span(KvLayout::kPaged)};
-  const JoinedCase good = random_joined(c, true, 16);
-  EXPECT_NO_THROW(attend_joined(good.rows, good.heads, spans, c.options));
+  const MergedCase good = random_merged(c, true, 16);
+  EXPECT_NO_THROW(attend_merged(good.rows, good.heads, spans, c.options));
   const auto expect_error = [&](const auto& damage) {
-    JoinedCase bad = good;
+    MergedCase bad = good;
     damage(bad);
-    EXPECT_THROW(attend_joined(bad.rows, bad.heads, spans, c.options), Error);
+    EXPECT_THROW(attend_merged(bad.rows, bad.heads, spans, c.options), Error);
   };
-  expect_error([](JoinedCase& bad) { bad.rows = mx::zeros({3, 63}); });
-  expect_error([](JoinedCase& bad) { bad.rows = mx::zeros({3, 4, 16}); });
-  expect_error([](JoinedCase& bad) { bad.heads.query_heads = 1; });
-  expect_error([](JoinedCase& bad) { bad.heads.cos = mx::zeros({3, 7}); });
-  expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({3, 9}); });
-  expect_error([](JoinedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });
-  expect_error([](JoinedCase& bad) { bad.heads.norms->k = mx::zeros({15}); });
-  expect_error([](JoinedCase& bad) {
+  expect_error([](MergedCase& bad) { bad.rows = mx::zeros({3, 63}); });
+  expect_error([](MergedCase& bad) { bad.rows = mx::zeros({3, 4, 16}); });
+  expect_error([](MergedCase& bad) { bad.heads.query_heads = 1; });
+  expect_error([](MergedCase& bad) { bad.heads.cos = mx::zeros({3, 7}); });
+  expect_error([](MergedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({3, 9}); });
+  expect_error([](MergedCase& bad) { bad.heads.cos = bad.heads.sin = mx::zeros({2, 8}); });
+  expect_error([](MergedCase& bad) { bad.heads.norms->k = mx::zeros({15}); });
+  expect_error([](MergedCase& bad) {
     bad.heads.norms->by_head = weights_of_heads(mx::ones({16}), 1, mx::ones({16}), 1);
   });
   c.head_dim = c.value_head_dim = 13;
-  const JoinedCase odd = random_joined(c, true, 12);
-  EXPECT_THROW(attend_joined(odd.rows, odd.heads, {span(KvLayout::kContiguous)}, c.options), Error);
-  EXPECT_NO_THROW(attend_joined(odd.rows, odd.heads, {span(KvLayout::kPaged)}, c.options));
-  EXPECT_FALSE(attends_joined({}));
-  EXPECT_FALSE(attends_joined({span(KvLayout::kContiguous), span(KvLayout::kPaged)}));
-  EXPECT_FALSE(attends_joined({span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}));
+  const MergedCase odd = random_merged(c, true, 12);
+  EXPECT_THROW(attend_merged(odd.rows, odd.heads, {span(KvLayout::kContiguous)}, c.options), Error);
+  EXPECT_NO_THROW(attend_merged(odd.rows, odd.heads, {span(KvLayout::kPaged)}, c.options));
+  EXPECT_FALSE(attends_merged({}));
+  EXPECT_FALSE(attends_merged({span(KvLayout::kContiguous), span(KvLayout::kPaged)}));
+  EXPECT_FALSE(attends_merged({span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}));
   EXPECT_THROW(
-      attend_joined(
+      attend_merged(
           good.rows, good.heads, {span(KvLayout::kPaged), span(KvLayout::kPaged, 8)}, c.options
       ),
       Error

@@ -26,7 +26,7 @@ namespace {
 // Norms and rotates q and k heads, which are adjacent.
 struct HeadPreparation {
   const RowBodies* bodies;
-  HeadRows joined;  // By row and head.
+  HeadRows merged;  // By row and head.
   HeadRows cos;
   HeadRows sin;
   const float* q_norm;  // Null: none.
@@ -39,7 +39,7 @@ struct HeadPreparation {
 
   // Prepares one head into `to`, which may be its source.
   void prepare(std::ptrdiff_t row, int head, float* to) const {
-    const float* from = joined.data + row * joined.row_stride + head * joined.head_stride;
+    const float* from = merged.data + row * merged.row_stride + head * merged.head_stride;
     if (const float* weight = head < query_heads ? q_norm : k_norm) {
       bodies->rms_norm({from, nullptr, weight, nullptr, to}, dim, eps);
       from = to;
@@ -50,7 +50,7 @@ struct HeadPreparation {
     bodies->rope({from, of_row(cos), of_row(sin), to}, half, dim);
   }
 
-  // Prepares all heads into out [rows, stride], which may be the joined rows themselves.
+  // Prepares all heads into out [rows, stride], which may be the merged rows themselves.
   void operator()(int rows, float* out, std::ptrdiff_t stride) const {
     each_row(rows * heads, 6L * dim, [&](int index) {
       const int row = index / heads;
@@ -68,9 +68,9 @@ class PreparedHeads : public HeadProducer {
       : preparation_(preparation), first_(first) {}
 
   void make(std::ptrdiff_t row, int head, float* to) const override {
-    const HeadRows& joined = preparation_.joined;
-    const float* ahead = joined.data + (row + kHeadRowsAhead) * joined.row_stride +
-                         (first_ + head) * joined.head_stride;
+    const HeadRows& merged = preparation_.merged;
+    const float* ahead = merged.data + (row + kHeadRowsAhead) * merged.row_stride +
+                         (first_ + head) * merged.head_stride;
     for (int d = 0; d < preparation_.dim; d += kLanes) {
       __builtin_prefetch(ahead + d, 0, 2);
     }
@@ -83,7 +83,7 @@ class PreparedHeads : public HeadProducer {
 };
 
 // The task after the projection, on its rows [N, (H + 2 H_kv) D].
-struct JoinedTask {
+struct MergedTask {
   std::shared_ptr<const AttendPlan> plan;
   float eps;
   StridedRows cos;
@@ -92,33 +92,33 @@ struct JoinedTask {
   std::optional<StridedRows> k_norm;
   float* out;
 
-  // Leaves the joined rows unchanged.
-  void operator()(const HeadRows& joined, int rows) {
+  // Leaves the merged rows unchanged.
+  void operator()(const HeadRows& merged, int rows) {
     if (rows > kRowsPreparedAlone) {
-      run(preparation_of(joined), rows);
+      run(preparation_of(merged), rows);
       return;
     }
     const int heads = plan->shape.heads + plan->kv_heads;
     mx::array ready = memory_for({rows, heads, plan->shape.head_dim});
-    run(preparation_of(joined), rows, ready.data<float>(), ready.strides()[0]);
+    run(preparation_of(merged), rows, ready.data<float>(), ready.strides()[0]);
   }
 
-  // Overwrites the joined rows.
-  void operator()(float* joined, std::ptrdiff_t stride, int rows) {
-    const HeadPreparation prepare = preparation_of({joined, stride, 0});
+  // Overwrites the merged rows.
+  void operator()(float* merged, std::ptrdiff_t stride, int rows) {
+    const HeadPreparation prepare = preparation_of({merged, stride, 0});
     if (rows > kRowsPreparedAlone) {
       run(prepare, rows);
     } else {
-      run(prepare, rows, joined, stride);
+      run(prepare, rows, merged, stride);
     }
   }
 
  private:
-  HeadPreparation preparation_of(const HeadRows& joined) {
+  HeadPreparation preparation_of(const HeadRows& merged) {
     const AttendShape& of = plan->shape;
     return {
         .bodies = kernel_table().rows,
-        .joined = {joined.data, joined.row_stride, of.head_dim},
+        .merged = {merged.data, merged.row_stride, of.head_dim},
         .cos = cos.resolve(),
         .sin = sin.resolve(),
         .q_norm = q_norm ? q_norm->resolve().data : nullptr,
@@ -134,7 +134,7 @@ struct JoinedTask {
   // The values, which follow the heads of q and k.
   HeadRows values_of(const HeadPreparation& prepare) const {
     const std::ptrdiff_t before = std::ptrdiff_t{prepare.heads} * prepare.dim;
-    return {prepare.joined.data + before, prepare.joined.row_stride, plan->shape.value_head_dim};
+    return {prepare.merged.data + before, prepare.merged.row_stride, plan->shape.value_head_dim};
   }
 
   // Many rows.
@@ -156,9 +156,9 @@ struct JoinedTask {
   }
 };
 
-// Inputs: cos, sin, the norms of q and k if any, then joined or, with a GEMM, its inputs. Output:
+// Inputs: cos, sin, the norms of q and k if any, then merged or, with a GEMM, its inputs. Output:
 // [N, H * D].
-struct JoinedBody {
+struct MergedBody {
   static constexpr bool kFusableIntoGemm = true;
 
   std::shared_ptr<const AttendPlan> plan;
@@ -173,7 +173,7 @@ struct JoinedBody {
     const auto norm = [&](int i) {
       return has_norms ? std::optional(StridedRows(inputs[i])) : std::nullopt;
     };
-    JoinedTask task{
+    MergedTask task{
         plan,
         eps,
         StridedRows(inputs[0]),
@@ -184,27 +184,27 @@ struct JoinedBody {
     };
     const auto rest = std::span(inputs).subspan(has_norms ? 4 : 2);
     if (!product) {
-      return [task = std::move(task), joined = StridedRows(rest[0])]() mutable {
-        task(joined.resolve(), joined.rows());
+      return [task = std::move(task), merged = StridedRows(rest[0])]() mutable {
+        task(merged.resolve(), merged.rows());
       };
     }
     const int width = (plan->shape.heads + 2 * plan->kv_heads) * plan->shape.head_dim;
-    mx::array joined = memory_for({rows, width});
+    mx::array merged = memory_for({rows, width});
     return [task = std::move(task),
-            multiply = product->start(rest, joined.data<float>()),
-            joined,
+            multiply = product->start(rest, merged.data<float>()),
+            merged,
             rows = rows,
             width]() mutable {
       multiply();
-      task(joined.data<float>(), width, rows);
+      task(merged.data<float>(), width, rows);
     };
   }
 };
 
 }  // namespace
 
-mx::array attend_joined_paged(
-    const mx::array& joined,
+mx::array attend_merged_paged(
+    const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
@@ -218,19 +218,19 @@ mx::array attend_joined_paged(
   for (mx::array& input : inputs) {
     input = mx::astype(input, mx::float32);
   }
-  const auto rows = mx::astype(joined, mx::float32);
+  const auto rows = mx::astype(merged, mx::float32);
   auto product = deferred_gemm(rows);
   const std::vector<mx::array> last = product ? std::move(product->inputs) : std::vector{rows};
   inputs.insert(inputs.end(), last.begin(), last.end());
-  mx::Shape shape = {joined.shape(0), heads.query_heads * made.shape.value_head_dim};
-  JoinedBody body{
+  mx::Shape shape = {merged.shape(0), heads.query_heads * made.shape.value_head_dim};
+  MergedBody body{
       std::make_shared<const AttendPlan>(std::move(made)),
       heads.norms.has_value(),
       heads.norms ? heads.norms->eps : 0.0F,
-      joined.shape(0),
+      merged.shape(0),
       product ? std::optional(std::move(product->body)) : std::nullopt,
   };
-  return cpu_operation("SakerAttendJoined", std::move(shape), std::move(inputs), std::move(body));
+  return cpu_operation("SakerAttendMerged", std::move(shape), std::move(inputs), std::move(body));
 }
 
 }  // namespace saker::kernels
