@@ -6,6 +6,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
 #include "tests/text/golden_tokenizers.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,6 +153,62 @@ Json growth(const char* key, const char* type) {
     });
   }
   return {{"type", "Sequence"}, {key, std::move(steps)}};
+}
+
+// A byte-pair vocabulary a little larger than the largest published ones, indented as they are: 325 000 tokens
+// and 585 000 merges.
+std::string largest_vocabulary() {
+  constexpr int kLetters = 256;
+  constexpr int kPairs = kLetters * kLetters;
+  constexpr int kTriples = 260'000;
+  const auto letter = [](int index) {
+    const int code = 0x4E00 + index % kLetters;  // Three bytes of UTF-8.
+    return std::string{
+        static_cast<char>(0xE0 | code >> 12),
+        static_cast<char>(0x80 | (code >> 6 & 0x3F)),
+        static_cast<char>(0x80 | (code & 0x3F))
+    };
+  };
+  std::string vocabulary;
+  std::string merges;
+  int id = 0;
+  const auto add_token = [&](const std::string& token) {
+    vocabulary += fmt::format("{}\"{}\":{}", id == 0 ? "" : ",", token, id);
+    ++id;
+  };
+  const auto add_merge = [&](const std::string& left, const std::string& right) {
+    const char* const line = "\n          ";
+    merges += fmt::format(
+        "{}[{}\"{}\",{}\"{}\"{}]", merges.empty() ? "" : ",", line, left, line, right, line
+    );
+  };
+  for (int i = 0; i < kLetters; ++i) {
+    add_token(letter(i));
+  }
+  const auto pair = [&](int index) { return letter(index / kLetters) + letter(index); };
+  for (int i = 0; i < kPairs; ++i) {
+    add_token(pair(i));
+    add_merge(letter(i / kLetters), letter(i));
+  }
+  for (int i = 0; i < kTriples; ++i) {
+    const int first = i % kPairs;
+    const std::string last = letter(i / kPairs);
+    add_token(pair(first) + last);
+    add_merge(pair(first), last);
+    add_merge(letter(first / kLetters), letter(first) + last);
+  }
+  return fmt::format(
+      R"({{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,)"
+      R"("post_processor":null,"decoder":null,"model":{{"type":"BPE","byte_fallback":false,)"
+      R"("unk_token":null,"vocab":{{{}}},"merges":[{}]}}}})",
+      vocabulary,
+      merges
+  );
+}
+
+TEST(Tokenizer, TheLargestVocabulariesFit) {
+  const auto tokenizer = Tokenizer::parse(largest_vocabulary(), "it");
+  EXPECT_EQ(tokenizer->encode("\u4E00\u4E01"), (Ids{257}));
 }
 
 TEST(Tokenizer, BoundsWhatItsFileMakesOfAText) {
