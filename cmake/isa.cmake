@@ -25,14 +25,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND SAKER_ISA_FLAGS_avx2 -mmove-max=256 -mstore-max=256)
 endif()
 # Those that choose a set at run time. All other objects stay the same whatever sets there are.
-set(
-  isa_choosers
-  base/row_loops.cpp
-  kernels/cpu/dispatch/dispatch.cpp
-  kernels/limits/machine_limits.cpp
-  kernels/quantize/quantize_loops.cpp
-  sample/scan_loops.cpp
-)
+set(isa_choosers base/instruction_set.cpp kernels/cpu/dispatch/dispatch.cpp kernels/limits/machine_limits.cpp)
 list(TRANSFORM isa_choosers PREPEND "${PROJECT_SOURCE_DIR}/saker/")
 set(isa_sets_x86 avx2 avx512 avx512_vnni avx512_bf16 amx)
 set(isa_sets_arm neon neon_bf16)
@@ -118,4 +111,41 @@ function(saker_isa_sources isa)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
     target_sources(${target} PRIVATE "${source}")
   endforeach()
+endfunction()
+
+# saker_isa_loops(<function> TYPE <type> NAMESPACE <namespace> HEADER <header> BODIES <source> SETS <isa>...): compiles
+# <source>, which defines `const <type> <function>_bodies`, for each set, and defines the function that <header>
+# declares, `const <type>& <function>()`: the bodies of the set in use.
+function(saker_isa_loops function)
+  cmake_parse_arguments(PARSE_ARGV 1 loops "" "TYPE;NAMESPACE;HEADER;BODIES" "SETS")
+  set(declarations "")
+  set(entries "")
+  foreach(isa IN LISTS loops_SETS)
+    saker_isa_sources(${isa} ${loops_BODIES})
+    if(isa STREQUAL "portable" OR (isa IN_LIST isa_sets AND isa IN_LIST SAKER_ISA_SETS))
+      string(REGEX REPLACE "^(.)(.*)$" "\\1;\\2" letters ${isa})
+      list(POP_FRONT letters initial)
+      string(TOUPPER "${initial}" initial)
+      string(APPEND declarations "namespace ${isa} { extern const ${loops_TYPE} ${function}_bodies; }\n")
+      string(APPEND entries "      {InstructionSet::k${initial}${letters}, &${isa}::${function}_bodies},\n")
+    endif()
+  endforeach()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "// Written by saker_isa_loops of cmake/isa.cmake.
+#include \"${loops_HEADER}\"
+
+#include \"saker/base/instruction_set.h\"
+
+namespace ${loops_NAMESPACE} {
+
+${declarations}
+const ${loops_TYPE}& ${function}() {
+  static const BodiesBySet<${loops_TYPE}> by_set{
+${entries}  };
+  return by_set.in_use();
+}
+
+}  // namespace ${loops_NAMESPACE}
+" @ONLY)
+  target_sources(libsaker PRIVATE "${source}")
 endfunction()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/base/row_loops.h"
 
+#include "tests/support/each_instruction_set.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,23 +48,25 @@ TEST(RowLoops, MaxOfEveryPlaceAndLength) {
 }
 
 TEST(RowLoops, EveryInstructionSetGivesTheSameBits) {
-  const RowLoops& best = row_loops();
-  const RowLoops& plain = portable::row_loops_bodies;
-  for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const auto row = random_row(seed * 3, seed);
-    const float max = plain.max(row.data(), row.size());
-    EXPECT_EQ(best.max(row.data(), row.size()), max);
-    EXPECT_EQ(
-        std::bit_cast<std::uint64_t>(best.exp_sum(row.data(), row.size(), 20.0)),
-        std::bit_cast<std::uint64_t>(plain.exp_sum(row.data(), row.size(), 20.0))
-    );
-    std::vector<float> out[2];
-    out[0].resize(row.size());
-    out[1].resize(row.size());
-    best.exponentials(row.data(), row.size(), out[0].data());
-    plain.exponentials(row.data(), row.size(), out[1].data());
-    EXPECT_EQ(out[0], out[1]);
-  }
+  testing::for_each_instruction_set([](InstructionSet /*set*/) {
+    const RowLoops& best = row_loops();
+    const RowLoops& plain = portable::row_loops_bodies;
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+      const auto row = random_row(seed * 3, seed);
+      const float max = plain.max(row.data(), row.size());
+      EXPECT_EQ(best.max(row.data(), row.size()), max);
+      EXPECT_EQ(
+          std::bit_cast<std::uint64_t>(best.exp_sum(row.data(), row.size(), 20.0)),
+          std::bit_cast<std::uint64_t>(plain.exp_sum(row.data(), row.size(), 20.0))
+      );
+      std::vector<float> out[2];
+      out[0].resize(row.size());
+      out[1].resize(row.size());
+      best.exponentials(row.data(), row.size(), out[0].data());
+      plain.exponentials(row.data(), row.size(), out[1].data());
+      EXPECT_EQ(out[0], out[1]);
+    }
+  });
 }
 
 }  // namespace

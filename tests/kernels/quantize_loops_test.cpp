@@ -4,6 +4,7 @@
 #include "saker/kernels/mx.h"
 
 #include "tests/kernels/random_weights.h"
+#include "tests/support/each_instruction_set.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,13 @@ namespace {
 constexpr std::size_t kColumns = 256;
 
 std::vector<const QuantizeLoops*> all_loops() {
-  return {&portable::quantize_loops_bodies, &quantize_loops()};
+  std::vector<const QuantizeLoops*> loops;
+  testing::for_each_instruction_set([&](InstructionSet /*set*/) {
+    if (loops.empty() || loops.back() != &quantize_loops()) {
+      loops.push_back(&quantize_loops());
+    }
+  });
+  return loops;
 }
 
 std::string mode_name(WeightKind kind) {

@@ -3,6 +3,7 @@
 
 #include "saker/sample/noise.h"
 
+#include "tests/support/each_instruction_set.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,26 +126,28 @@ TEST(ScanLoops, MassWithinItsError) {
 }
 
 TEST(ScanLoops, EveryInstructionSetGivesTheSameBits) {
-  const ScanLoops& best = scan_loops();
-  const ScanLoops& plain = portable::scan_loops_bodies;
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
-    const auto row = random_row(1 + seed * 7, 0.1 * seed, seed);
-    const float max = max_of(row);
-    if (max == -kInfinity) {
-      continue;
+  testing::for_each_instruction_set([](InstructionSet /*set*/) {
+    const ScanLoops& best = scan_loops();
+    const ScanLoops& plain = portable::scan_loops_bodies;
+    for (std::uint32_t seed = 0; seed < 300; ++seed) {
+      const auto row = random_row(1 + seed * 7, 0.1 * seed, seed);
+      const float max = max_of(row);
+      if (max == -kInfinity) {
+        continue;
+      }
+      const RoughMass a = best.mass(row.data(), row.size(), max, max - 3.0F, max - 1.0F);
+      const RoughMass b = plain.mass(row.data(), row.size(), max, max - 3.0F, max - 1.0F);
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(a.all), std::bit_cast<std::uint64_t>(b.all));
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(a.above), std::bit_cast<std::uint64_t>(b.above));
+      EXPECT_EQ(a.well_above, b.well_above);
+      const std::size_t size = std::min(kScanBlock, row.size());
+      const Contest contest = {max - 20.0F, max, 1.2F, -0.01F * static_cast<float>(seed)};
+      std::uint8_t places[2][kScanBlock];
+      const std::size_t count = best.contenders(contest, row.data(), size, seed, places[0]);
+      ASSERT_EQ(plain.contenders(contest, row.data(), size, seed, places[1]), count);
+      EXPECT_TRUE(std::equal(places[0], places[0] + count, places[1]));
     }
-    const RoughMass a = best.mass(row.data(), row.size(), max, max - 3.0F, max - 1.0F);
-    const RoughMass b = plain.mass(row.data(), row.size(), max, max - 3.0F, max - 1.0F);
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(a.all), std::bit_cast<std::uint64_t>(b.all));
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(a.above), std::bit_cast<std::uint64_t>(b.above));
-    EXPECT_EQ(a.well_above, b.well_above);
-    const std::size_t size = std::min(kScanBlock, row.size());
-    const Contest contest = {max - 20.0F, max, 1.2F, -0.01F * static_cast<float>(seed)};
-    std::uint8_t places[2][kScanBlock];
-    const std::size_t count = best.contenders(contest, row.data(), size, seed, places[0]);
-    ASSERT_EQ(plain.contenders(contest, row.data(), size, seed, places[1]), count);
-    EXPECT_TRUE(std::equal(places[0], places[0] + count, places[1]));
-  }
+  });
 }
 
 }  // namespace

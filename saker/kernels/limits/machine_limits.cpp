@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/kernels/limits/machine_limits.h"
 
-#include "saker/base/processor.h"
+#include "saker/base/instruction_set.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/runtime/aligned_bytes.h"
 #include "saker/kernels/cpu/runtime/thread_pool.h"
@@ -241,7 +241,7 @@ template <typename Instruction>
 
 void measure_compute(MachineLimits& limits) {
   limits.f32_gflops = giga_operations(repeat_fma, repeated(8));
-  if (runs_neon_bf16()) {
+  if (runnable_sets().back() == InstructionSet::kNeonBf16) {
     limits.bf16_gflops = giga_operations(repeat_dots<Bf16Neon>, repeated(16));
     limits.int8_gops = giga_operations(repeat_dots<Int8Neon>, repeated(32));
   }
