@@ -185,24 +185,25 @@ mx::array DflashDraft::forward(const mx::array& embedded, nn::ForwardContext& co
   const auto x =
       scale == 1.0F ? embedded : mx::multiply(embedded, mx::array(scale, embedded.dtype()));
   kernels::ResidualNorm state{x, layers_.front().attention_norm(x, {})};
-  // Runs a part of a layer, between its convolutions if it has them.
-  const auto run = [&](const std::optional<nn::DynamicConv>& conv, const auto& part) {
-    if (!conv) {
-      return part(state.normed);
-    }
-    const auto prepared = conv->prepare(state.normed, context);
-    return conv->finish(part(prepared.rows), prepared.dynamic, context);
+  // Runs a part of a layer between its convolutions.
+  const auto convolved = [&](const nn::DynamicConv& conv, const auto& part) {
+    const auto prepared = conv.prepare(state.normed, context);
+    return conv.finish(part(prepared.rows), prepared.dynamic, context);
   };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    const auto attended = run(layer.attention_conv, [&](const mx::array& rows) {
-      return layer.attention(rows, context, static_cast<int>(i));
-    });
-    state = layer.mlp_norm.add(state.sum, attended, {});
-    const auto fed =
-        run(layer.mlp_conv, [&](const mx::array& rows) { return layer.mlp(rows, {}); });
+    const int index = static_cast<int>(i);
+    const auto attend = [&](const mx::array& rows) {
+      return layer.attention(rows, context, index);
+    };
+    const nn::ResidualTarget before_mlp{state.sum, layer.mlp_norm};
+    state = layer.attention_conv ? before_mlp.add(convolved(*layer.attention_conv, attend), {})
+                                 : layer.attention.add_to(before_mlp, state.normed, context, index);
+    const auto feed = [&](const mx::array& rows) { return layer.mlp(rows, {}); };
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-    state = next.add(state.sum, fed, {});
+    const nn::ResidualTarget after_mlp{state.sum, next};
+    state = layer.mlp_conv ? after_mlp.add(convolved(*layer.mlp_conv, feed), {})
+                           : layer.mlp.add_to(after_mlp, state.normed, {});
   }
   return state.normed;
 }

@@ -74,6 +74,14 @@ RowContext RowContext::select(std::span<const int> rows) const {
   return RowContext(std::move(selected));
 }
 
+bool RowContext::changes(std::span<const ModuleColumns> modules) const {
+  return std::ranges::any_of(groups_, [&](const Group& group) {
+    return std::ranges::any_of(modules, [&](const ModuleColumns& module) {
+      return !group.adapter->find(module.path).empty();
+    });
+  });
+}
+
 mx::array RowContext::change(
     const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules
 ) const {

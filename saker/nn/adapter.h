@@ -84,6 +84,9 @@ class RowContext {
 
   std::span<const kernels::RowRange> int8_rows() const { return int8_rows_; }
 
+  // True if a token's adapter changes one of these modules.
+  bool changes(std::span<const ModuleColumns> modules) const;
+
   // Changes y [N, outputs] of modules side by side, for the tokens whose adapter changes them. x
   // [N, inputs] is the modules' input.
   mx::array change(const mx::array& y, const mx::array& x, std::span<const ModuleColumns> modules)

@@ -3,8 +3,12 @@
 
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/rope.h"
 
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace saker::nn {
@@ -47,21 +51,50 @@ Attention::Attention(
   }
 }
 
+template <typename Run>
+auto Attention::as_block(ForwardContext& context, const Spans& spans, const Run& run) const {
+  using Output = std::invoke_result_t<Run, const kernels::AttentionBlock&>;
+  const auto& adapters = context.adapters();
+  const auto qkv = qkv_.projection(adapters);
+  const auto output = output_.projection(adapters);
+  if (!qkv || !output || !is_merged(adapters, spans)) {
+    return std::optional<Output>();
+  }
+  const auto heads = merged_heads(context);
+  return std::optional<Output>(
+      run(kernels::AttentionBlock{*qkv, heads, spans, options_.attend, *output})
+  );
+}
+
 mx::array Attention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
   const auto& spans = context.append(layer);
-  const bool merged = is_plain(context.adapters()) && kernels::attends_merged(spans);
-  const auto attended = merged ? attend_merged(x, context, spans) : attend(x, context, spans);
-  return output_(attended, context.adapters());
+  const auto run = [&](const auto& block) { return kernels::attention_block(x, block); };
+  if (auto output = as_block(context, spans, run)) {
+    return std::move(*output);
+  }
+  return output_(attend(x, context, spans), context.adapters());
 }
 
-bool Attention::is_plain(const RowContext& adapters) const {
-  return !options_.output_gate && !options_.keys_are_values && !value_norm_ && adapters.base_only();
+kernels::ResidualNorm Attention::add_to(
+    const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+) const {
+  const auto& spans = context.append(layer);
+  const auto next = target.norm.after(target.stream, target.scale);
+  const auto run = [&](const auto& block) { return kernels::attention_block(x, block, next); };
+  if (auto output = as_block(context, spans, run)) {
+    return target.norm.changed(std::move(*output), context.adapters());
+  }
+  return output_.add_to(target, attend(x, context, spans), context.adapters());
 }
 
-mx::array Attention::attend_merged(const mx::array& x, ForwardContext& context, const Spans& spans)
-    const {
+bool Attention::is_merged(const RowContext& adapters, const Spans& spans) const {
+  return !options_.output_gate && !options_.keys_are_values && !value_norm_ &&
+         adapters.base_only() && kernels::attends_merged(spans);
+}
+
+kernels::MergedHeads Attention::merged_heads(ForwardContext& context) const {
   const auto& table = context.rope_table(*rope_);
-  const kernels::MergedHeads heads{
+  return {
       .query_heads = options_.heads,
       .kv_heads = options_.kv_heads,
       .head_dim = options_.head_dim,
@@ -69,11 +102,18 @@ mx::array Attention::attend_merged(const mx::array& x, ForwardContext& context, 
       .cos = table.cos,
       .sin = table.sin,
   };
-  const auto merged = qkv_(x, context.adapters());
-  return kernels::attend_merged(merged, heads, spans, options_.attend);
 }
 
 mx::array Attention::attend(const mx::array& x, ForwardContext& context, const Spans& spans) const {
+  if (!is_merged(context.adapters(), spans)) {
+    return attend_apart(x, context, spans);
+  }
+  const auto merged = qkv_(x, context.adapters());
+  return kernels::attend_merged(merged, merged_heads(context), spans, options_.attend);
+}
+
+mx::array Attention::attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans)
+    const {
   const int rows = x.shape(0);
   const int dim = options_.head_dim;
   const auto parts = qkv_.split(x, context.adapters());

@@ -42,17 +42,26 @@ class Attention {
   // x [N, hidden] -> [N, hidden]; reserves and fills the rows of this layer's caches.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+  ) const;
+
   std::size_t nbytes() const { return qkv_.nbytes() + output_.nbytes(); }
 
  private:
   using Spans = std::vector<kernels::AttendSpan>;
 
-  // True if the projection has nothing but heads, and no adapter changes their norms.
-  bool is_plain(const RowContext& adapters) const;
+  // True if all rows of the projections are merged heads that attend_merged() takes.
+  bool is_merged(const RowContext& adapters, const Spans& spans) const;
+  kernels::MergedHeads merged_heads(ForwardContext& context) const;
+  // Calls `run` with the whole part as a block of kernels; nullopt if it can't be one.
+  template <typename Run>
+  auto as_block(ForwardContext& context, const Spans& spans, const Run& run) const;
   // The heads' results, [N, heads * head_dim].
   mx::array attend(const mx::array& x, ForwardContext& context, const Spans& spans) const;
-  // As `attend`. REQUIRES: is_plain(adapters) and attends_merged(spans).
-  mx::array attend_merged(const mx::array& x, ForwardContext& context, const Spans& spans) const;
+  // As attend(), each operation of its own.
+  mx::array attend_apart(const mx::array& x, ForwardContext& context, const Spans& spans) const;
 
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;

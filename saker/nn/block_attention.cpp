@@ -42,6 +42,16 @@ void BlockAttention::remember(const Rows& rows, ForwardContext& context, int lay
 }
 
 mx::array BlockAttention::operator()(const mx::array& x, ForwardContext& context, int layer) const {
+  return output_(attend(x, context, layer), {});
+}
+
+kernels::ResidualNorm BlockAttention::add_to(
+    const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+) const {
+  return output_.add_to(target, attend(x, context, layer), {});
+}
+
+mx::array BlockAttention::attend(const mx::array& x, ForwardContext& context, int layer) const {
   const int count = x.shape(0);
   const auto own = rows(x, context);
   const auto& table = context.rope_table(*rope_);
@@ -49,7 +59,7 @@ mx::array BlockAttention::operator()(const mx::array& x, ForwardContext& context
   q = kernels::rope(query_norm_(q, {}), table.cos, table.sin);
   const auto attended =
       kernels::attend(q, own.keys, own.values, context.append(layer), options_.attend);
-  return output_(mx::reshape(attended, {count, options_.heads * options_.head_dim}), {});
+  return mx::reshape(attended, {count, options_.heads * options_.head_dim});
 }
 
 }  // namespace saker::nn

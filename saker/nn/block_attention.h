@@ -40,9 +40,17 @@ class BlockAttention {
   // this layer; the caller rolls them back.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+  ) const;
+
   std::size_t nbytes() const { return query_.nbytes() + key_value_.nbytes() + output_.nbytes(); }
 
  private:
+  // The heads' results, [N, heads * head_dim].
+  mx::array attend(const mx::array& x, ForwardContext& context, int layer) const;
+
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
   Linear query_;

@@ -5,6 +5,8 @@
 #include "saker/kernels/gpu/backend.h"
 
 #include <algorithm>
+#include <optional>
+#include <variant>
 
 namespace saker::nn {
 namespace {
@@ -68,10 +70,50 @@ mx::array inputs_of(const mx::array& layer_inputs, int layer) {
   );
 }
 
-mx::array normed(
-    const std::optional<RmsNorm>& norm, const mx::array& x, const RowContext& adapters
+// Runs attention, or what takes its place, and adds its output to the stream.
+kernels::ResidualNorm mix_tokens(
+    const DecoderLayer& layer,
+    const kernels::ResidualNorm& state,
+    ForwardContext& context,
+    int index
 ) {
-  return norm ? (*norm)(x, adapters) : x;
+  const auto& adapters = context.adapters();
+  const ResidualTarget target{state.sum, layer.mlp_norm};
+  const auto run = [&](const auto& part) {
+    if (!layer.attention_output_norm) {
+      return part.add_to(target, state.normed, context, index);
+    }
+    const auto output = part(state.normed, context, index);
+    return target.add((*layer.attention_output_norm)(output, adapters), adapters);
+  };
+  return std::visit(run, layer.attention);
+}
+
+// Runs the MLP and what follows it, up to the norm of the next layer.
+kernels::ResidualNorm feed_forward(
+    const DecoderLayer& layer,
+    const kernels::ResidualNorm& state,
+    const std::optional<mx::array>& inputs,
+    const RowContext& adapters,
+    const RmsNorm& next
+) {
+  const auto run = [&](const auto& part) {
+    const ResidualTarget target{state.sum, next, layer.scale};
+    if (!layer.mlp_output_norm && !layer.input_gate) {
+      return part.add_to(target, state.normed, adapters);
+    }
+    auto output = part(state.normed, adapters);
+    if (layer.mlp_output_norm) {
+      output = (*layer.mlp_output_norm)(output, adapters);
+    }
+    if (!layer.input_gate) {
+      return target.add(output, adapters);
+    }
+    const auto sum = mx::add(state.sum, output);
+    const auto gated = (*layer.input_gate)(sum, inputs.value(), adapters);
+    return next.add(sum, gated, adapters, layer.scale);
+  };
+  return std::visit(run, layer.mlp);
 }
 
 }  // namespace
@@ -99,21 +141,11 @@ mx::array DecoderStack::operator()(
     if (context.forks_before(index)) {
       fork_rows(context, state, layer_inputs);
     }
-    const auto& adapters = context.adapters();
-    const auto attend = [&](const auto& part) { return part(state.normed, context, index); };
-    const auto attended =
-        normed(layer.attention_output_norm, std::visit(attend, layer.attention), adapters);
-    state = layer.mlp_norm.add(state.sum, attended, adapters);
-    const auto& rows = state.normed;
-    const auto feed = [&](const auto& part) { return part(rows, adapters); };
-    const auto output = std::visit(feed, layer.mlp);
-    auto fed = normed(layer.mlp_output_norm, output, adapters);
-    if (layer.input_gate) {
-      state.sum = mx::add(state.sum, fed);
-      fed = (*layer.input_gate)(state.sum, inputs_of(layer_inputs.value(), index), adapters);
-    }
+    state = mix_tokens(layer, state, context, index);
+    const auto inputs =
+        layer.input_gate ? std::optional(inputs_of(layer_inputs.value(), index)) : std::nullopt;
     const auto& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-    state = next.add(state.sum, fed, adapters, layer.scale);
+    state = feed_forward(layer, state, inputs, context.adapters(), next);
     capture(context, index, state.sum);
     start_layers(context, state, i + 1, layers_.size());
   }

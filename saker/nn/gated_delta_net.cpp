@@ -43,6 +43,16 @@ GatedDeltaNet::GatedDeltaNet(const Weights& weights, const GatedDeltaOptions& op
       output_(weights / "out_proj", shape_.outputs(), options.hidden) {}
 
 mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context, int layer) const {
+  return output_(attend(x, context, layer), context.adapters());
+}
+
+kernels::ResidualNorm GatedDeltaNet::add_to(
+    const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+) const {
+  return output_.add_to(target, attend(x, context, layer), context.adapters());
+}
+
+mx::array GatedDeltaNet::attend(const mx::array& x, ForwardContext& context, int layer) const {
   const int rows = x.shape(0);
   const auto parts = inputs_.split(x, context.adapters());
   const kernels::DeltaInputs inputs{.rows = parts[0], .a = parts[3], .b = parts[2]};
@@ -74,7 +84,7 @@ mx::array GatedDeltaNet::operator()(const mx::array& x, ForwardContext& context,
   const auto normed = norm_(mx::reshape(result.rows, heads), context.adapters());
   const auto gated =
       kernels::gated_activation(mx::reshape(parts[1], heads), normed, kernels::Activation::kSilu);
-  return output_(mx::reshape(gated, {rows, shape_.outputs()}), context.adapters());
+  return mx::reshape(gated, {rows, shape_.outputs()});
 }
 
 }  // namespace saker::nn

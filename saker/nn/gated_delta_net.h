@@ -34,9 +34,17 @@ class GatedDeltaNet {
   // `empty_delta_state`.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+  ) const;
+
   std::size_t nbytes() const { return inputs_.nbytes() + output_.nbytes(); }
 
  private:
+  // The gated outputs of all heads, [N, value_heads * value_dim]; advances the caches.
+  mx::array attend(const mx::array& x, ForwardContext& context, int layer) const;
+
   kernels::DeltaShape shape_;
   MergedLinear inputs_;
   kernels::DeltaWeights weights_;

@@ -13,7 +13,33 @@ GatedMlp::GatedMlp(const Weights& weights, const MlpOptions& options)
       down_(weights / "down_proj", options.intermediate, options.hidden) {}
 
 mx::array GatedMlp::operator()(const mx::array& x, const RowContext& adapters) const {
-  return down_(kernels::gated_activation(gate_up_(x, adapters), activation_), adapters);
+  if (const auto whole = block(adapters)) {
+    return kernels::mlp_block(x, *whole);
+  }
+  return down_(activated(x, adapters), adapters);
+}
+
+kernels::ResidualNorm GatedMlp::add_to(
+    const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+) const {
+  if (const auto whole = block(adapters)) {
+    const auto next = target.norm.after(target.stream, target.scale);
+    return target.norm.changed(kernels::mlp_block(x, *whole, next), adapters);
+  }
+  return down_.add_to(target, activated(x, adapters), adapters);
+}
+
+std::optional<kernels::MlpBlock> GatedMlp::block(const RowContext& adapters) const {
+  const auto gate_up = gate_up_.projection(adapters);
+  const auto down = down_.projection(adapters);
+  if (!gate_up || !down) {
+    return std::nullopt;
+  }
+  return kernels::MlpBlock{*gate_up, activation_, *down};
+}
+
+mx::array GatedMlp::activated(const mx::array& x, const RowContext& adapters) const {
+  return kernels::gated_activation(gate_up_(x, adapters), activation_);
 }
 
 }  // namespace saker::nn

@@ -6,10 +6,13 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
+#include "saker/kernels/ops/blocks.h"
 #include "saker/nn/linear.h"
+#include "saker/nn/rms_norm.h"
 #include "saker/nn/weights.h"
 
 #include <cstddef>
+#include <optional>
 
 namespace saker::nn {
 
@@ -26,9 +29,19 @@ class GatedMlp {
   // x [N, hidden] -> [N, hidden]
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+  ) const;
+
   std::size_t nbytes() const { return gate_up_.nbytes() + down_.nbytes(); }
 
  private:
+  // The whole part as one operation; nullopt if adapters or formats part it.
+  std::optional<kernels::MlpBlock> block(const RowContext& adapters) const;
+  // x [N, hidden] -> [N, intermediate]
+  mx::array activated(const mx::array& x, const RowContext& adapters) const;
+
   kernels::Activation activation_;
   MergedLinear gate_up_;
   Linear down_;

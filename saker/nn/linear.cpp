@@ -93,6 +93,24 @@ mx::array Linear::operator()(const mx::array& x, const RowContext& adapters) con
   return adapters.change(y, x, {&module_, 1});
 }
 
+kernels::ResidualNorm Linear::add_to(
+    const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+) const {
+  const auto own = projection(adapters);
+  if (!own) {
+    return target.add((*this)(x, adapters), adapters);
+  }
+  const auto next = target.norm.after(target.stream, target.scale);
+  return target.norm.changed(kernels::linear_block(x, *own, next), adapters);
+}
+
+std::optional<kernels::Projection> Linear::projection(const RowContext& adapters) const {
+  if (adapters.changes({&module_, 1})) {
+    return std::nullopt;
+  }
+  return kernels::Projection{weight_, bias_, adapters.int8_rows()};
+}
+
 MergedLinear::MergedLinear(const std::vector<Part>& parts, int inputs) {
   std::vector<PackKey> keys;
   std::int64_t total = 0;
@@ -188,6 +206,14 @@ std::vector<mx::array> MergedLinear::split(const mx::array& x, const RowContext&
     first += outputs;
   }
   return results;
+}
+
+std::optional<kernels::Projection> MergedLinear::projection(const RowContext& adapters) const {
+  const Product& product = products_.front();
+  if (products_.size() > 1 || adapters.changes(product.modules)) {
+    return std::nullopt;
+  }
+  return kernels::Projection{product.weight, product.bias, adapters.int8_rows()};
 }
 
 std::size_t MergedLinear::nbytes() const {

@@ -5,8 +5,10 @@
 // product; an adapter's change is added after it. Immutable.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/adapter.h"
+#include "saker/nn/rms_norm.h"
 #include "saker/nn/weights.h"
 
 #include <cstddef>
@@ -39,6 +41,13 @@ class Linear {
 
   // x [N, inputs] -> [N, outputs]
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+  ) const;
+
+  // The operands for a block of kernels; nullopt if adapters change this layer.
+  std::optional<kernels::Projection> projection(const RowContext& adapters) const;
 
   std::size_t nbytes() const { return weight_.nbytes(); }
 
@@ -63,7 +72,10 @@ class MergedLinear {
 
   // x [N, inputs] -> [N, sum of outputs], the parts side by side.
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
-  // As above, as one [N, outputs] per part.
+  // The operands for a block of kernels; nullopt if there are several products, or if adapters
+  // change a part.
+  std::optional<kernels::Projection> projection(const RowContext& adapters) const;
+  // As operator(), as one [N, outputs] per part.
   std::vector<mx::array> split(const mx::array& x, const RowContext& adapters) const;
 
   std::size_t nbytes() const;

@@ -58,6 +58,13 @@ class Moe {
   // x [N, hidden] -> [N, hidden]
   mx::array operator()(const mx::array& x, const RowContext& adapters) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, const RowContext& adapters
+  ) const {
+    return target.add((*this)(x, adapters), adapters);
+  }
+
   // Bytes that one token reads.
   std::size_t nbytes() const;
 

@@ -7,7 +7,7 @@ namespace saker::nn {
 namespace {
 
 // Adapters change a norm by one factor per output.
-mx::array changed(const mx::array& y, const RowContext& adapters, const ModuleColumns& module) {
+mx::array change_norm(const mx::array& y, const RowContext& adapters, const ModuleColumns& module) {
   if (adapters.base_only()) {
     return y;
   }
@@ -40,16 +40,24 @@ RmsNorm::RmsNorm(const Weights& weights, int size, const NormOptions& options, i
 
 mx::array RmsNorm::operator()(const mx::array& x, const RowContext& adapters) const {
   const bool half = half_weight_ && x.dtype() == mx::bfloat16;
-  return changed(kernels::rms_norm(x, half ? *half_weight_ : weight_, eps_), adapters, module_);
+  return change_norm(kernels::rms_norm(x, half ? *half_weight_ : weight_, eps_), adapters, module_);
 }
 
 kernels::ResidualNorm RmsNorm::add(
     const mx::array& x, const mx::array& residual, const RowContext& adapters, float scale
 ) const {
-  const bool half = half_weight_ && residual.dtype() == mx::bfloat16;
-  const auto& weight = half ? *half_weight_ : weight_;
-  auto result = kernels::rms_norm_residual(x, residual, weight, eps_, scale);
-  result.normed = changed(result.normed, adapters, module_);
+  return changed(kernels::add_and_norm(residual, after(x, scale)), adapters);
+}
+
+kernels::NextNorm RmsNorm::after(const mx::array& stream, float scale) const {
+  return {
+      .stream = stream, .weight = weight_, .half_weight = half_weight_, .eps = eps_, .scale = scale
+  };
+}
+
+kernels::ResidualNorm RmsNorm::changed(kernels::ResidualNorm result, const RowContext& adapters)
+    const {
+  result.normed = change_norm(result.normed, adapters, module_);
   return result;
 }
 

@@ -4,6 +4,7 @@
 // RMS norm with a learned weight, which adapters can change per token. Immutable.
 
 #include "saker/kernels/mx.h"
+#include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/norm.h"
 #include "saker/nn/adapter.h"
 #include "saker/nn/weights.h"
@@ -31,6 +32,11 @@ class RmsNorm {
       const mx::array& x, const mx::array& residual, const RowContext& adapters, float scale = 1.0F
   ) const;
 
+  // This norm after a block that adds its output to `stream`, without adapters.
+  kernels::NextNorm after(const mx::array& stream, float scale) const;
+  // Applies adapters to the norm of such a block.
+  kernels::ResidualNorm changed(kernels::ResidualNorm result, const RowContext& adapters) const;
+
   // Weight and eps that apply if no token's adapter changes the norm.
   const mx::array& weight() const { return weight_; }
 
@@ -42,6 +48,18 @@ class RmsNorm {
       half_weight_;  // On a GPU: for rows of bf16, whatever the weight's dtype.
   float eps_;
   ModuleColumns module_;
+};
+
+// Where a part of a layer adds its output: the residual stream [N, hidden], and the norm after it.
+struct ResidualTarget {
+  const mx::array& stream;
+  const RmsNorm& norm;
+  float scale = 1.0F;  // Scales the sum.
+
+  // `output` [N, hidden] is the part's.
+  kernels::ResidualNorm add(const mx::array& output, const RowContext& adapters) const {
+    return norm.add(stream, output, adapters, scale);
+  }
 };
 
 }  // namespace saker::nn

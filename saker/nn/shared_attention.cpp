@@ -26,6 +26,16 @@ SharedAttention::SharedAttention(
 mx::array SharedAttention::operator()(
     const mx::array& x, ForwardContext& context, int /*layer*/
 ) const {
+  return output_(attend(x, context), context.adapters());
+}
+
+kernels::ResidualNorm SharedAttention::add_to(
+    const ResidualTarget& target, const mx::array& x, ForwardContext& context, int /*layer*/
+) const {
+  return output_.add_to(target, attend(x, context), context.adapters());
+}
+
+mx::array SharedAttention::attend(const mx::array& x, ForwardContext& context) const {
   const int rows = x.shape(0);
   auto q = mx::reshape(query_(x, context.adapters()), {rows, options_.heads, options_.head_dim});
   if (norm_) {
@@ -34,7 +44,7 @@ mx::array SharedAttention::operator()(
   const auto& table = context.rope_table(*rope_);
   q = kernels::rope(q, table.cos, table.sin);
   const auto attended = kernels::attend_stored(q, context.appended(source_), options_.attend);
-  return output_(mx::reshape(attended, {rows, -1}), context.adapters());
+  return mx::reshape(attended, {rows, -1});
 }
 
 }  // namespace saker::nn

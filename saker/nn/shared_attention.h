@@ -33,9 +33,17 @@ class SharedAttention {
   // x [N, hidden] -> [N, hidden]. Throws kInternal unless the source ran in this pass.
   mx::array operator()(const mx::array& x, ForwardContext& context, int layer) const;
 
+  // As above, added to the target.
+  kernels::ResidualNorm add_to(
+      const ResidualTarget& target, const mx::array& x, ForwardContext& context, int layer
+  ) const;
+
   std::size_t nbytes() const { return query_.nbytes() + output_.nbytes(); }
 
  private:
+  // The heads' results, [N, heads * head_dim].
+  mx::array attend(const mx::array& x, ForwardContext& context) const;
+
   AttentionOptions options_;
   std::shared_ptr<const Rope> rope_;
   int source_;

@@ -3,20 +3,16 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/gpu/backend.h"
-#include "saker/kernels/ops/linear.h"
 
 #include "tests/kernels/attend_runs.h"
 #include "tests/kernels/instruction_sets.h"
-#include "tests/kernels/random_weights.h"
 #include "tests/kernels/same_bits.h"
 #include "tests/kernels/saved_machine.h"
 #include <gtest/gtest.h>
-#include <mlx/primitives.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace saker::kernels {
@@ -123,26 +119,6 @@ TEST(NormPlain, RowsOfBf16AreNormedAsBf16) {
   EXPECT_EQ(got.normed.dtype(), mx::bfloat16);
   const auto expected = rms_norm(mx::astype(sum, mx::bfloat16), weight, kEps);
   EXPECT_TRUE(mx::array_equal(got.normed, expected).item<bool>());
-}
-
-// A product that nothing has computed becomes a part of the operation; one computed is an input.
-TEST_P(NormTest, AProductOfItsOwnGivesTheSameBits) {
-  const WeightFormat format{.kind = WeightKind::kAffine, .bits = 4, .group_size = 32};
-  const auto product = PackedWeight::pack({random_weight(format, 70, 64, 1)}, format);
-  const auto weight = random({70}, 16);
-  const auto bias = random({70}, 17);
-  for (const int rows : {1, 3, 200}) {
-    const auto x = random({rows, 70}, 18);
-    const auto in = random({rows, 64}, 19);
-    auto computed = linear(in, product, bias);
-    mx::eval(computed);
-    const auto apart = rms_norm_residual(x, computed, weight, kEps, 0.5F);
-    const auto joined = rms_norm_residual(x, linear(in, product, bias), weight, kEps, 0.5F);
-    EXPECT_STREQ(joined.sum.primitive().name(), "SakerLinearNorm");
-    EXPECT_STREQ(apart.sum.primitive().name(), "SakerRmsNormResidual");
-    EXPECT_EQ(floats_of(joined.sum), floats_of(apart.sum)) << rows;
-    EXPECT_EQ(floats_of(joined.normed), floats_of(apart.normed)) << rows;
-  }
 }
 
 TEST_P(NormTest, ANanStaysInItsRow) {

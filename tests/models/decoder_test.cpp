@@ -7,10 +7,15 @@
 #include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>
+#include <mlx/primitives.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace saker::models {
 namespace {
@@ -71,6 +76,36 @@ TEST(Decoder, ALongPassNeedsTheMemoryOfFewLayers) {
   const std::size_t layer_bytes = kRows * 2 * kIntermediate * sizeof(float);
   EXPECT_GT(mx::get_peak_memory() - before, layer_bytes);
   EXPECT_LT(mx::get_peak_memory() - before, 4 * layer_bytes);
+}
+
+// Counts the operations that an array waits for, by name.
+std::map<std::string, int> operations_of(const mx::array& result) {
+  std::map<std::string, int> counts;
+  std::set<std::uintptr_t> seen;
+  std::vector<mx::array> left = {result};
+  while (!left.empty()) {
+    const mx::array x = left.back();
+    left.pop_back();
+    if (x.has_primitive() && seen.insert(x.primitive_id()).second) {
+      ++counts[x.primitive().name()];
+      left.insert(left.end(), x.inputs().begin(), x.inputs().end());
+    }
+  }
+  return counts;
+}
+
+TEST(Decoder, ALayerIsTwoOperations) {
+  for (const auto* type : {"llama", "qwen2", "qwen3"}) {
+    const auto model = random_model(small_config(type), {});
+    auto cache = model->make_cache({});
+    nn::ForwardContext context({{&cache, 4}});
+    auto counts = operations_of(model->forward(mx::array({4, 0, 49, 7}, mx::int32), context));
+    EXPECT_EQ(counts["SakerAttentionBlock"], 2) << type;
+    EXPECT_EQ(counts["SakerMlpBlock"], 2) << type;
+    EXPECT_EQ(counts["SakerRmsNorm"], 1) << type;  // Before the first layer.
+    EXPECT_EQ(counts["Linear"], 0) << type;
+    EXPECT_EQ(counts["SakerRmsNormResidual"], 0) << type;
+  }
 }
 
 TEST(Decoder, RefusesToCaptureLayersThatAreNotThere) {

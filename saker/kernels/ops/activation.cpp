@@ -4,18 +4,16 @@
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/dispatch/row_bodies.h"
-#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/gpu/compile_on_gpu.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
-#include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/gated_rows.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -29,38 +27,6 @@ int pieces_of(int width) {
   return (width + kPiece - 1) / kPiece;
 }
 
-using GatedFunction = void (*)(const GatedRow& row, int width);
-
-GatedFunction body_of(const RowBodies& bodies, Activation activation) {
-  switch (activation) {
-    case Activation::kLogistic:
-      return bodies.gated_logistic;
-    case Activation::kSilu:
-      return bodies.gated_silu;
-    case Activation::kGeluTanh:
-      return bodies.gated_gelu_tanh;
-    case Activation::kGelu:
-      return bodies.gated_gelu;
-  }
-  throw Error(ErrorCode::kInternal, "activation: unknown kind");
-}
-
-// merged [rows, 2 width] -> out [rows, width].
-void activate(GatedFunction function, const HeadRows& merged, int rows, int width, float* out) {
-  const int pieces = pieces_of(width);
-  each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
-    const int row = index / pieces;
-    const int first = index % pieces * kPiece;
-    const float* gate = StridedRows::at(merged, row, 0) + first;
-    const GatedRow task{
-        gate,
-        gate + width,
-        out + static_cast<std::ptrdiff_t>(row) * width + first,
-    };
-    function(task, std::min(kPiece, width - first));
-  });
-}
-
 // Input merged [N, 2 F]; output [N, F].
 struct GatedBody {
   GatedFunction function;
@@ -71,50 +37,6 @@ struct GatedBody {
       const int width = merged.width() / 2;
       activate(function, merged.resolve(), merged.rows(), width, out);
     };
-  }
-};
-
-// As GatedBody, for a deferred GEMM; `inputs` are the GEMM's.
-struct LinearGatedBody {
-  static constexpr bool kFusableIntoGemm = true;
-
-  LinearBody product;
-  GatedFunction function;
-
-  std::function<void()> operator()(
-      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
-  ) const {
-    const int rows = outputs[0].shape(0);
-    const int width = outputs[0].shape(1);
-    mx::array merged = memory_for({rows, 2 * width});
-    return [function = function,
-            multiply = product.start(inputs, merged.data<float>()),
-            merged,
-            out = outputs[0].data<float>()] {
-      multiply();
-      const int columns = merged.shape(1);
-      activate(function, {merged.data<float>(), columns, 0}, merged.shape(0), columns / 2, out);
-    };
-  }
-
-  // Long prefills are bound by memory bandwidth. If there are enough rows for all threads, the next
-  // GEMM computes its rows from gates and ups while it prepares them.
-  static bool makes_rows(const mx::array& rows) {
-    return rows.shape(0) > kRowsPreparedAlone * thread_pool().size();
-  }
-
-  std::function<void()> start_producing(
-      const std::vector<mx::array>& inputs, const mx::array& rows, RowProducer& make
-  ) const {
-    const int width = rows.shape(1);
-    mx::array merged = memory_for({rows.shape(0), 2 * width});
-    make = [function = function, merged, width](int first, int count, float* to) {
-      const float* gate = merged.data<float>() + std::ptrdiff_t{first} * 2 * width;
-      for (int row = 0; row < count; ++row, gate += 2 * width, to += width) {
-        function({gate, gate + width, to}, width);
-      }
-    };
-    return product.start(inputs, merged.data<float>());
   }
 };
 
@@ -219,18 +141,43 @@ Operations gate_of(Activation activation) {
 
 }  // namespace
 
+GatedFunction gated_function(Activation activation) {
+  const RowBodies& bodies = *kernel_table().rows;
+  switch (activation) {
+    case Activation::kLogistic:
+      return bodies.gated_logistic;
+    case Activation::kSilu:
+      return bodies.gated_silu;
+    case Activation::kGeluTanh:
+      return bodies.gated_gelu_tanh;
+    case Activation::kGelu:
+      return bodies.gated_gelu;
+  }
+  throw Error(ErrorCode::kInternal, "activation: unknown kind");
+}
+
+void activate(GatedFunction function, const HeadRows& merged, int rows, int width, float* out) {
+  const int pieces = pieces_of(width);
+  each_row(rows * pieces, 8L * std::min(width, kPiece), [&](int index) {
+    const int row = index / pieces;
+    const int first = index % pieces * kPiece;
+    const float* gate = StridedRows::at(merged, row, 0) + first;
+    const GatedRow task{
+        gate,
+        gate + width,
+        out + static_cast<std::ptrdiff_t>(row) * width + first,
+    };
+    function(task, std::min(kPiece, width - first));
+  });
+}
+
 mx::array gated_activation(const mx::array& merged, Activation activation) {
   check(merged);
   if (!on_cpu() || merged.dtype() != mx::float32) {
     return gated_activation_reference(merged, activation);
   }
-  const GatedFunction function = body_of(*kernel_table().rows, activation);
   const mx::Shape shape = {merged.shape(0), merged.shape(1) / 2};
-  if (auto product = deferred_gemm(merged)) {
-    const LinearGatedBody body{product->body, function};
-    return cpu_operation("SakerLinearGated", shape, std::move(product->inputs), body);
-  }
-  return cpu_operation("SakerGated", shape, {merged}, GatedBody{function});
+  return cpu_operation("SakerGated", shape, {merged}, GatedBody{gated_function(activation)});
 }
 
 mx::array gated_activation(const mx::array& gate, const mx::array& up, Activation activation) {
@@ -244,7 +191,7 @@ mx::array gated_activation(const mx::array& gate, const mx::array& up, Activatio
   if (!on_cpu() || gate.dtype() != mx::float32 || up.dtype() != mx::float32) {
     return compile_on_gpu(gate_of(activation), {gate, up}).front();
   }
-  const GatedPairBody body{body_of(*kernel_table().rows, activation)};
+  const GatedPairBody body{gated_function(activation)};
   return cpu_operation("SakerGatedPair", gate.shape(), {gate, up}, body);
 }
 

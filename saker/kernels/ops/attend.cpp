@@ -96,7 +96,7 @@ void check_spans(
   );
 }
 
-void check_merged(const mx::array& merged, const MergedHeads& heads) {
+void check_heads(const mx::array& merged, const MergedHeads& heads) {
   const int width = (heads.query_heads + 2 * heads.kv_heads) * heads.head_dim;
   require(
       merged.ndim() == 2 && merged.shape(0) >= 1 && merged.shape(1) == width,
@@ -261,13 +261,17 @@ bool attends_merged(const std::vector<AttendSpan>& spans) {
   });
 }
 
-mx::array attend_merged(
+bool attends_pages(const std::vector<AttendSpan>& spans) {
+  return attends_merged(spans) && is_paged(spans[0]);
+}
+
+void check_merged(
     const mx::array& merged,
     const MergedHeads& heads,
     const std::vector<AttendSpan>& spans,
     const AttendOptions& options
 ) {
-  check_merged(merged, heads);
+  check_heads(merged, heads);
   require(
       attends_merged(spans),
       ErrorCode::kInvalidArgument,
@@ -283,6 +287,15 @@ mx::array attend_merged(
       "attend: normed heads of {} over contiguous stores, expected an even number",
       heads.head_dim
   );
+}
+
+mx::array attend_merged(
+    const mx::array& merged,
+    const MergedHeads& heads,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+) {
+  check_merged(merged, heads, spans, options);
   return is_paged(spans[0]) ? attend_merged_paged(merged, heads, spans, options)
                             : attend_merged_contiguous(merged, heads, spans, options);
 }

@@ -77,8 +77,8 @@ bool attends_merged(const std::vector<AttendSpan>& spans);
 
 // attend() after rms_norm and rope on the heads' slices -> [N, H * D].
 //
-// Over pages: the same bits in one operation, in float32. A `merged` that is a GEMM not computed
-// yet runs inside it. Over contiguous stores: a few MLX operations, in merged's dtype.
+// Over pages: the same bits in one operation, in float32. Over contiguous stores: a few MLX
+// operations, in merged's dtype.
 mx::array attend_merged(
     const mx::array& merged,
     const MergedHeads& heads,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention from a merged projection. One task computes the projection if that has not begun, norms
-// and rotates the heads, then attends like attend_paged.
+// Attention on the rows of a merged projection: prepares the heads, then attends like attend_paged.
 
 #include "saker/kernels/cpu/dispatch/dispatch.h"
 #include "saker/kernels/cpu/dispatch/row_bodies.h"
@@ -10,6 +9,7 @@
 #include "saker/kernels/ops/attend_plan.h"
 #include "saker/kernels/ops/cpu_operation.h"
 #include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/merged_attention.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <cstddef>
@@ -82,59 +82,32 @@ class PreparedHeads : public HeadProducer {
   int first_;
 };
 
-// The task after the projection, on its rows [N, (H + 2 H_kv) D].
-struct MergedTask {
-  std::shared_ptr<const AttendPlan> plan;
-  float eps;
-  StridedRows cos;
-  StridedRows sin;
-  std::optional<StridedRows> q_norm;
-  std::optional<StridedRows> k_norm;
-  float* out;
-
-  // Leaves the merged rows unchanged.
-  void operator()(const HeadRows& merged, int rows) {
-    if (rows > kRowsPreparedAlone) {
-      run(preparation_of(merged), rows);
-      return;
-    }
-    const int heads = plan->shape.heads + plan->kv_heads;
-    mx::array ready = memory_for({rows, heads, plan->shape.head_dim});
-    run(preparation_of(merged), rows, ready.data<float>(), ready.strides()[0]);
-  }
-
-  // Overwrites the merged rows.
-  void operator()(float* merged, std::ptrdiff_t stride, int rows) {
-    const HeadPreparation prepare = preparation_of({merged, stride, 0});
-    if (rows > kRowsPreparedAlone) {
-      run(prepare, rows);
-    } else {
-      run(prepare, rows, merged, stride);
+// One run on a pass's rows, with its inputs resolved.
+class MergedRun {
+ public:
+  MergedRun(const MergedAttention& attention, std::span<const mx::array> inputs, float* out)
+      : attention_(attention), cos_(inputs[0]), sin_(inputs[1]), out_(out) {
+    if (attention.has_norms) {
+      q_norm_.emplace(inputs[2]);
+      k_norm_.emplace(inputs[3]);
     }
   }
 
- private:
   HeadPreparation preparation_of(const HeadRows& merged) {
-    const AttendShape& of = plan->shape;
+    const AttendShape& of = attention_.plan->shape;
     return {
-        .bodies = kernel_table().rows,
+        .bodies = attention_.bodies,
         .merged = {merged.data, merged.row_stride, of.head_dim},
-        .cos = cos.resolve(),
-        .sin = sin.resolve(),
-        .q_norm = q_norm ? q_norm->resolve().data : nullptr,
-        .k_norm = k_norm ? k_norm->resolve().data : nullptr,
-        .eps = eps,
+        .cos = cos_.resolve(),
+        .sin = sin_.resolve(),
+        .q_norm = q_norm_ ? q_norm_->resolve().data : nullptr,
+        .k_norm = k_norm_ ? k_norm_->resolve().data : nullptr,
+        .eps = attention_.eps,
         .query_heads = of.heads,
-        .heads = of.heads + plan->kv_heads,
+        .heads = of.heads + attention_.plan->kv_heads,
         .dim = of.head_dim,
-        .half = cos.width(),
+        .half = cos_.width(),
     };
-  }
-
-  // The values, which follow the heads of q and k.
-  HeadRows values_of(const HeadPreparation& prepare) const {
-    const std::ptrdiff_t before = std::ptrdiff_t{prepare.heads} * prepare.dim;
-    return {prepare.merged.data + before, prepare.merged.row_stride, plan->shape.value_head_dim};
   }
 
   // Many rows.
@@ -143,7 +116,7 @@ struct MergedTask {
     const PreparedHeads keys(prepare, prepare.query_heads);
     const HeadRows q{.made = &queries};
     const HeadRows k{.made = &keys};
-    run_attention(*plan, q, PagedRows{k, values_of(prepare), rows}, out);
+    run_attention(*attention_.plan, q, PagedRows{k, values_of(prepare), rows}, out_);
   }
 
   // Few rows: the heads of q and k are prepared in `ready` [rows, stride].
@@ -152,65 +125,97 @@ struct MergedTask {
     const std::ptrdiff_t dim = prepare.dim;
     const HeadRows q{ready, stride, dim};
     const HeadRows k{ready + prepare.query_heads * dim, stride, dim};
-    run_attention(*plan, q, PagedRows{k, values_of(prepare), rows}, out);
+    run_attention(*attention_.plan, q, PagedRows{k, values_of(prepare), rows}, out_);
   }
+
+ private:
+  // The values, which follow the heads of q and k.
+  HeadRows values_of(const HeadPreparation& prepare) const {
+    const std::ptrdiff_t before = std::ptrdiff_t{prepare.heads} * prepare.dim;
+    return {
+        prepare.merged.data + before,
+        prepare.merged.row_stride,
+        attention_.plan->shape.value_head_dim
+    };
+  }
+
+  const MergedAttention& attention_;
+  StridedRows cos_;
+  StridedRows sin_;
+  std::optional<StridedRows> q_norm_;
+  std::optional<StridedRows> k_norm_;
+  float* out_;
 };
 
-// Inputs: cos, sin, the norms of q and k if any, then merged or, with a GEMM, its inputs. Output:
-// [N, H * D].
+// Inputs: those of merged_inputs(), then the merged rows. Output: [N, H * D].
 struct MergedBody {
-  static constexpr bool kFusableIntoGemm = true;
-
-  std::shared_ptr<const AttendPlan> plan;
-  bool has_norms;
-  float eps;
-  int rows;
-  std::optional<LinearBody> product;
+  MergedAttention attention;
 
   std::function<void()> operator()(
       const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
   ) const {
-    const auto norm = [&](int i) {
-      return has_norms ? std::optional(StridedRows(inputs[i])) : std::nullopt;
-    };
-    MergedTask task{
-        plan,
-        eps,
-        StridedRows(inputs[0]),
-        StridedRows(inputs[1]),
-        norm(2),
-        norm(3),
-        outputs[0].data<float>(),
-    };
-    const auto rest = std::span(inputs).subspan(has_norms ? 4 : 2);
-    if (!product) {
-      return [task = std::move(task), merged = StridedRows(rest[0])]() mutable {
-        task(merged.resolve(), merged.rows());
-      };
-    }
-    const int width = (plan->shape.heads + 2 * plan->kv_heads) * plan->shape.head_dim;
-    mx::array merged = memory_for({rows, width});
-    return [task = std::move(task),
-            multiply = product->start(rest, merged.data<float>()),
-            merged,
-            rows = rows,
-            width]() mutable {
-      multiply();
-      task(merged.data<float>(), width, rows);
+    return [attention = attention,
+            inputs = std::vector<mx::array>(inputs.begin(), inputs.end() - 1),
+            merged = StridedRows(inputs.back()),
+            out = outputs[0].data<float>()]() mutable {
+      attention.read(inputs, merged.resolve(), merged.rows(), out);
     };
   }
 };
 
+std::shared_ptr<const AttendPlan> plan_of(
+    const MergedHeads& heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
+) {
+  AttendPlan plan = plan_attention(heads.query_heads, spans, options);
+  add_writes(plan, spans);
+  return std::make_shared<const AttendPlan>(std::move(plan));
+}
+
 }  // namespace
 
-mx::array attend_merged_paged(
-    const mx::array& merged,
-    const MergedHeads& heads,
-    const std::vector<AttendSpan>& spans,
-    const AttendOptions& options
-) {
-  AttendPlan made = plan_attention(heads.query_heads, spans, options);
-  add_writes(made, spans);
+MergedAttention::MergedAttention(
+    const MergedHeads& heads, const std::vector<AttendSpan>& spans, const AttendOptions& options
+)
+    : plan(plan_of(heads, spans, options)),
+      bodies(kernel_table().rows),
+      has_norms(heads.norms.has_value()),
+      eps(heads.norms ? heads.norms->eps : 0.0F) {}
+
+int MergedAttention::merged_width() const {
+  return (plan->shape.heads + 2 * plan->kv_heads) * plan->shape.head_dim;
+}
+
+int MergedAttention::attended_width() const {
+  return plan->shape.heads * plan->shape.value_head_dim;
+}
+
+void MergedAttention::read(
+    std::span<const mx::array> inputs, const HeadRows& merged, int count, float* out
+) const {
+  MergedRun run(*this, inputs, out);
+  const HeadPreparation prepare = run.preparation_of(merged);
+  if (count > kRowsPreparedAlone) {
+    run.run(prepare, count);
+    return;
+  }
+  mx::array ready = memory_for({count, plan->shape.heads + plan->kv_heads, plan->shape.head_dim});
+  run.run(prepare, count, ready.data<float>(), ready.strides()[0]);
+}
+
+void MergedAttention::overwrite(
+    std::span<const mx::array> inputs, float* merged, int count, float* out
+) const {
+  MergedRun run(*this, inputs, out);
+  const int width = merged_width();
+  const HeadPreparation prepare = run.preparation_of({merged, width, 0});
+  if (count > kRowsPreparedAlone) {
+    run.run(prepare, count);
+  } else {
+    run.run(prepare, count, merged, width);
+  }
+}
+
+std::vector<mx::array> merged_inputs(const MergedHeads& heads) {
   std::vector<mx::array> inputs = {heads.cos, heads.sin};
   if (heads.norms) {
     inputs.insert(inputs.end(), {heads.norms->q, heads.norms->k});
@@ -218,19 +223,20 @@ mx::array attend_merged_paged(
   for (mx::array& input : inputs) {
     input = mx::astype(input, mx::float32);
   }
-  const auto rows = mx::astype(merged, mx::float32);
-  auto product = deferred_gemm(rows);
-  const std::vector<mx::array> last = product ? std::move(product->inputs) : std::vector{rows};
-  inputs.insert(inputs.end(), last.begin(), last.end());
-  mx::Shape shape = {merged.shape(0), heads.query_heads * made.shape.value_head_dim};
-  MergedBody body{
-      std::make_shared<const AttendPlan>(std::move(made)),
-      heads.norms.has_value(),
-      heads.norms ? heads.norms->eps : 0.0F,
-      merged.shape(0),
-      product ? std::optional(std::move(product->body)) : std::nullopt,
-  };
-  return cpu_operation("SakerAttendMerged", std::move(shape), std::move(inputs), std::move(body));
+  return inputs;
+}
+
+mx::array attend_merged_paged(
+    const mx::array& merged,
+    const MergedHeads& heads,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+) {
+  const MergedAttention attention(heads, spans, options);
+  std::vector<mx::array> inputs = merged_inputs(heads);
+  inputs.push_back(mx::astype(merged, mx::float32));
+  const mx::Shape shape = {merged.shape(0), attention.attended_width()};
+  return cpu_operation("SakerAttendMerged", shape, std::move(inputs), MergedBody{attention});
 }
 
 }  // namespace saker::kernels

@@ -63,6 +63,17 @@ void run_attention(
     const AttendPlan& plan, const HeadRows& q, const std::optional<PagedRows>& rows, float* out
 );
 
+// True if attend_merged reads these spans from pages, by our CPU bodies.
+bool attends_pages(const std::vector<AttendSpan>& spans);
+
+// Throws kInvalidArgument unless attend_merged takes these.
+void check_merged(
+    const mx::array& merged,
+    const MergedHeads& heads,
+    const std::vector<AttendSpan>& spans,
+    const AttendOptions& options
+);
+
 // attend_merged over pages and over contiguous stores. Inputs were checked.
 mx::array attend_merged_paged(
     const mx::array& merged,

@@ -7,18 +7,12 @@
 // std::vector<mx::array>& outputs)`. Outputs are allocated by then; inputs may not hold their
 // values yet. The body returns the task that runs on the stream's thread. The task captures
 // pointers and must not outlive the arrays (MLX keeps them until it ran).
-//
-// A body whose result feeds a GEMM (`kFusableIntoGemm`) may leave its rows to that GEMM.
-// `makes_rows(rows)` returns true if it does. `start_producing(inputs, rows, make)` then returns
-// the task and sets `make`, which computes rows once the task has run.
 
-#include "saker/kernels/cpu/dispatch/multiply.h"
 #include "saker/kernels/mx.h"
 
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -26,34 +20,8 @@
 
 namespace saker::kernels {
 
-// The rows of x that a part gives to a GEMM.
-struct PartRows {
-  mx::array array;  // No memory until the part starts.
-  // If set, the array stays without memory, and this computes the rows once the part's task has
-  // run.
-  RowProducer make = nullptr;
-};
-
-// An operation that another operation may run as its own part.
-class CpuPart {
- public:
-  virtual ~CpuPart() = default;
-
-  // Returns the task that leaves the one result in `rows`.
-  virtual std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows)
-      const = 0;
-
-  // True if only the next GEMM reads the result.
-  virtual bool feeds_product() const = 0;
-
- protected:
-  CpuPart() = default;
-  CpuPart(const CpuPart&) = default;
-  CpuPart& operator=(const CpuPart&) = default;
-};
-
 template <typename Body>
-class CpuOperation : public mx::Primitive, public CpuPart {
+class CpuOperation : public mx::Primitive {
  public:
   // `updates`: the first result may reuse the memory of the first input.
   CpuOperation(mx::Stream stream, const char* name, Body body, bool updates = false)
@@ -71,28 +39,11 @@ class CpuOperation : public mx::Primitive, public CpuPart {
     mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
   }
 
-  std::function<void()> start(const std::vector<mx::array>& inputs, PartRows& rows) const override {
-    if constexpr (requires { body_.makes_rows(rows.array); }) {
-      if (body_.makes_rows(rows.array)) {
-        return body_.start_producing(inputs, rows.array, rows.make);
-      }
-    }
-    rows.array.set_data(mx::allocator::malloc(rows.array.nbytes()));
-    std::vector<mx::array> outputs = {rows.array};
-    return body_(inputs, outputs);
-  }
-
-  bool feeds_product() const override {
-    return requires { Body::kFusableIntoGemm; };
-  }
-
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
     throw std::runtime_error("this operation runs on CPU only");
   }
 
   const char* name() const override { return name_; }
-
-  const Body& body() const { return body_; }
 
   bool is_equivalent(const mx::Primitive&) const override { return false; }
 

@@ -3,7 +3,6 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
-#include "saker/kernels/cpu/dispatch/multiply.h"
 #include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/cpu_operation.h"
@@ -21,10 +20,17 @@ namespace {
 
 using SharedStorage = std::shared_ptr<const PackedWeight::Storage>;
 
-bool has_int8(const PackedMatrix& matrix) {
-  return kernel_table().int8_linear != nullptr && matrix.kind != PackedKind::kFloat32 &&
-         matrix.kind != PackedKind::kFloat16;
-}
+// Inputs: rows and, if present, a bias.
+struct LinearBody {
+  LinearTask task;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [task = task,
+            x = input_rows(inputs[0]),
+            bias = inputs.size() > 1 ? inputs[1].data<float>() : nullptr,
+            out = outputs[0].data<float>()] { task(x, bias, out); };
+  }
+};
 
 mx::array cpu_linear(
     const mx::array& x,
@@ -33,19 +39,8 @@ mx::array cpu_linear(
     std::span<const RowRange> int8_rows
 ) {
   std::vector<mx::array> inputs = {mx::astype(x, mx::float32)};
-  if (bias) {
-    inputs.push_back(mx::contiguous(mx::astype(*bias, mx::float32)));
-  }
-  const LinearBodies* bodies = kernel_table().linear;
-  check_order(*bodies, weight.storage().matrix);
-  LinearBody body;
-  body.has_bias = bias.has_value();
-  body.task.storage = weight.shared_storage();
-  body.task.bodies = bodies;
-  if (has_int8(weight.storage().matrix)) {
-    body.task.int8_bodies = kernel_table().int8_linear;
-    body.task.int8_rows.assign(int8_rows.begin(), int8_rows.end());
-  }
+  add_bias(inputs, bias);
+  LinearBody body{LinearTask(weight, int8_rows)};
   const auto y =
       cpu_operation("Linear", {x.shape(0), weight.rows()}, std::move(inputs), std::move(body));
   return mx::astype(y, x.dtype());
@@ -72,7 +67,18 @@ mx::array gpu_linear(
   return bias ? mx::add(product, mx::astype(*bias, product.dtype())) : product;
 }
 
-void check_input(
+// The row of an id; NaN for ids without a row.
+void unpack_row_or_nan(const PackedMatrix& matrix, std::int32_t id, float* values) {
+  if (id >= 0 && id < matrix.rows) {
+    unpack_row(matrix, id, values);
+  } else {
+    std::fill_n(values, matrix.columns, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+}  // namespace
+
+void check_linear_input(
     const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
 ) {
   require(
@@ -91,24 +97,13 @@ void check_input(
   );
 }
 
-// The row of an id; NaN for ids without a row.
-void unpack_row_or_nan(const PackedMatrix& matrix, std::int32_t id, float* values) {
-  if (id >= 0 && id < matrix.rows) {
-    unpack_row(matrix, id, values);
-  } else {
-    std::fill_n(values, matrix.columns, std::numeric_limits<float>::quiet_NaN());
-  }
-}
-
-}  // namespace
-
 mx::array linear(
     const mx::array& x,
     const PackedWeight& weight,
     const std::optional<mx::array>& bias,
     std::span<const RowRange> int8_rows
 ) {
-  check_input(x, weight, bias);
+  check_linear_input(x, weight, bias);
   return weight.storage().arrays ? gpu_linear(x, weight, bias)
                                  : cpu_linear(x, weight, bias, int8_rows);
 }
@@ -120,7 +115,7 @@ bool multiplies_int8() {
 mx::array linear_reference(
     const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
 ) {
-  check_input(x, weight, bias);
+  check_linear_input(x, weight, bias);
   auto y = mx::matmul(mx::astype(x, mx::float32), mx::transpose(weight.dequantized()));
   if (bias) {
     y = mx::add(y, mx::astype(*bias, mx::float32));

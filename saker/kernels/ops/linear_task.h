@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A deferred GEMM of linear(). The operation on its result can run it inside its own task, which
-// saves one hand-over between operations per decode step.
+// One GEMM inside an operation's task: linear() is such a task alone, a block (ops/blocks.h) has two.
 
 #include "saker/kernels/cpu/dispatch/multiply.h"
 #include "saker/kernels/mx.h"
-#include "saker/kernels/ops/cpu_operation.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/kernels/storage/packed_weight.h"
 
-#include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,63 +15,42 @@
 
 namespace saker::kernels {
 
-// One product: which rows run on which bodies. int8_rows run on int8_bodies, all others on bodies.
+// Rows [count, K] that a task computes for the GEMM after it.
+struct TaskRows {
+  mx::array array;  // Float32. Its memory lives until the GEMM is done.
+  // If set, the array has no memory, and this computes its rows.
+  RowProducer make = nullptr;
+};
+
+// The task of a GEMM: `int8_rows` run on `int8_bodies`, all other rows on `bodies`.
 struct LinearTask {
   std::shared_ptr<const PackedWeight::Storage> storage;
   const LinearBodies* bodies = nullptr;
   const LinearBodies* int8_bodies = nullptr;  // Null: `int8_rows` is empty.
   std::vector<RowRange> int8_rows;
-  InputRows x;
-  const RowProducer* make = nullptr;  // See RowProduct.
-  const float* bias = nullptr;
-  float* out = nullptr;
 
-  // This task with rows [N, K], a bias [outputs] or null, and memory for the product.
-  LinearTask of(const mx::array& rows, const mx::array* bias, float* result) const;
-  // This task with rows that may be computed by `rows.make`. `rows` must outlive it.
-  LinearTask of(const PartRows& rows, const mx::array* bias, float* result) const;
-  void operator()() const;
+  // On the bodies in use. REQUIRES: the weight is packed for the CPU. Throws kInternal if it is
+  // packed for another instruction set.
+  LinearTask(const PackedWeight& weight, std::span<const RowRange> rows_in_int8);
 
- private:
-  RowProduct product(RowRange rows) const;
+  // x [N, K] times weight^T, plus `bias` [outputs] unless null -> out [N, outputs].
+  void operator()(const InputRows& x, const float* bias, float* out) const;
+  void operator()(const TaskRows& x, const float* bias, float* out) const;
 };
 
-// The producer of a GEMM's input, which nobody else reads.
-struct FusablePrologue {
-  std::shared_ptr<const mx::Primitive> operation;
-  mx::Shape shape;
+// A float32 array [N, K] as a GEMM reads it. REQUIRES: it has memory.
+InputRows input_rows(const mx::array& x);
 
-  // Computes its rows, once `inputs` hold their values. The memory lives only until the product is
-  // done, so all layers reuse it.
-  PartRows compute(const std::vector<mx::array>& inputs) const;
-};
+// Throws kInternal unless x is [M, K], kCorruptData unless the bias is [N].
+void check_linear_input(
+    const mx::array& x, const PackedWeight& weight, const std::optional<mx::array>& bias
+);
 
-// The operation that linear() builds on CPU. Its inputs are rows and, if present, a bias. With
-// `before` they are the bias, if present, then the inputs of the producer of the rows.
-struct LinearBody {
-  LinearTask task;
-  bool has_bias = false;
-  std::optional<FusablePrologue> before;
+// True if the weight is packed for our bodies, which run on CPU only.
+bool is_packed_for_cpu(const PackedWeight& weight);
 
-  // Returns the task that leaves the product in `result`.
-  std::function<void()> start(std::span<const mx::array> inputs, float* result) const;
-
-  std::function<void()> operator()(
-      const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs
-  ) const {
-    return start(inputs, outputs[0].data<float>());
-  }
-};
-
-// A GEMM that has not begun, with its producer (if that has kFusableIntoGemm) and their inputs. The
-// consumer of its result takes over both.
-struct DeferredGemm {
-  LinearBody body;
-  std::vector<mx::array> inputs;
-};
-
-// The deferred GEMM whose result is y; nullopt for all other arrays.
-std::optional<DeferredGemm> deferred_gemm(const mx::array& y);
+// Appends a bias as a GEMM's task reads it: float32, with dense elements.
+void add_bias(std::vector<mx::array>& inputs, const std::optional<mx::array>& bias);
 
 // A float32 array without memory.
 mx::array result_of(mx::Shape shape);

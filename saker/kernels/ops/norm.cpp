@@ -8,12 +8,10 @@
 #include "saker/kernels/gpu/compile_on_gpu.h"
 #include "saker/kernels/layout/row_tiles.h"
 #include "saker/kernels/ops/cpu_operation.h"
-#include "saker/kernels/ops/linear_task.h"
 #include "saker/kernels/ops/strided_rows.h"
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,50 +68,6 @@ struct NormBody {
     };
   }
 };
-
-// A GEMM, then the norm of its result plus the residual. Inputs: residual, norm weight, then the
-// GEMM's. Outputs: sum, normed.
-struct LinearNormBody {
-  LinearBody product;
-  const RowBodies* bodies;
-  float eps;
-  float scale;
-
-  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
-    float* normed = outputs[1].data<float>();
-    return [bodies = bodies,
-            eps = eps,
-            scale = scale,
-            product = product.start(std::span(inputs).subspan(2), normed),
-            residual = StridedRows(inputs[0]),
-            weight = StridedRows(inputs[1]),
-            sum = outputs[0].data<float>(),
-            normed]() mutable {
-      product();
-      const HeadRows added = residual.resolve();
-      const float* weights = weight.resolve().data;
-      const int width = residual.width();
-      each_row(residual.rows(), 3L * width, [&](int row) {
-        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
-        float* to = normed + at;
-        const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
-        bodies->rms_norm(task, width, eps);
-      });
-    };
-  }
-};
-
-std::vector<mx::array> linear_norm(
-    const DeferredGemm& product,
-    const mx::array& residual,
-    const NormBody& norm,
-    const mx::array& weight
-) {
-  std::vector<mx::array> inputs = {residual, weight};
-  inputs.insert(inputs.end(), product.inputs.begin(), product.inputs.end());
-  const LinearNormBody body{product.body, norm.bodies, norm.eps, norm.scale};
-  return cpu_operation("SakerLinearNorm", {residual.shape(), residual.shape()}, inputs, body);
-}
 
 // Inputs: x, residual and an optional factor. Outputs: their scaled sum and, if the residual is
 // bf16, that sum as bf16.
@@ -175,12 +129,8 @@ ResidualNorm rms_norm_residual(
   }
   const NormBody body{kernel_table().rows, eps, scale};
   const auto weights = mx::astype(weight, mx::float32);
-  const auto product = deferred_gemm(residual);
   auto outputs =
-      product ? linear_norm(*product, x, body, weights)
-              : cpu_operation(
-                    "SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body
-                );
+      cpu_operation("SakerRmsNormResidual", {x.shape(), x.shape()}, {x, residual, weights}, body);
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 

@@ -16,9 +16,8 @@ struct ResidualNorm {
   mx::array normed;  // rms_norm(sum); if the residual is bf16, of sum rounded to bf16.
 };
 
-// Adds and normalises in one pass over memory. x [N, D] float32, residual [N, D]. On CPU a
-// `residual` that is a GEMM not computed yet runs inside the same operation, with its own producer
-// (see ops/linear_task.h).
+// Adds and normalises in one pass over memory. x [N, D] float32, residual [N, D]. Blocks do this in
+// the operation that computes the residual (ops/blocks.h).
 ResidualNorm rms_norm_residual(
     const mx::array& x,
     const mx::array& residual,

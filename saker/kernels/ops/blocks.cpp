@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/kernels/ops/blocks.h"
+
+#include "saker/base/error.h"
+#include "saker/kernels/cpu/dispatch/dispatch.h"
+#include "saker/kernels/cpu/dispatch/row_bodies.h"
+#include "saker/kernels/cpu/runtime/thread_pool.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/layout/row_tiles.h"
+#include "saker/kernels/ops/attend_paths.h"
+#include "saker/kernels/ops/cpu_operation.h"
+#include "saker/kernels/ops/gated_rows.h"
+#include "saker/kernels/ops/linear_task.h"
+#include "saker/kernels/ops/merged_attention.h"
+#include "saker/kernels/ops/strided_rows.h"
+#include "saker/kernels/storage/packed_storage.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace saker::kernels {
+namespace {
+
+// The bias at `index`, null without one.
+const float* bias_of(std::span<const mx::array> inputs, bool has_bias, std::size_t index) {
+  return has_bias ? inputs[index].data<float>() : nullptr;
+}
+
+// A block begins with a stage: what computes the rows of its last GEMM. It runs inside the block's
+// task, from the first `input_count()` inputs. What it allocates lives until that GEMM is done, so
+// all layers reuse the memory.
+
+// The rows are an input.
+struct GivenRows {
+  std::size_t input_count() const { return 1; }
+
+  TaskRows operator()(std::span<const mx::array> inputs) const { return {inputs[0]}; }
+};
+
+// Inputs: x, the bias of gate and up if any.
+struct GatedStage {
+  LinearTask gate_up;
+  bool has_bias;
+  GatedFunction function;
+
+  std::size_t input_count() const { return has_bias ? 2 : 1; }
+
+  TaskRows operator()(std::span<const mx::array> inputs) const {
+    const int rows = inputs[0].shape(0);
+    const int width = gate_up.storage->matrix.rows / 2;
+    mx::array merged = memory_for({rows, 2 * width});
+    gate_up(input_rows(inputs[0]), bias_of(inputs, has_bias, 1), merged.data<float>());
+    // Long prefills are bound by memory bandwidth. If there are enough rows for all threads, the
+    // next GEMM computes its rows from gates and ups while it prepares them.
+    if (rows > kRowsPreparedAlone * thread_pool().size()) {
+      return {result_of({rows, width}), row_producer(std::move(merged), width)};
+    }
+    mx::array activated = memory_for({rows, width});
+    activate(function, {merged.data<float>(), 2 * width, 0}, rows, width, activated.data<float>());
+    return {std::move(activated)};
+  }
+
+ private:
+  RowProducer row_producer(mx::array merged, int width) const {
+    return
+        [function = function, merged = std::move(merged), width](int first, int count, float* to) {
+          const float* gate = merged.data<float>() + std::ptrdiff_t{first} * 2 * width;
+          for (int row = 0; row < count; ++row, gate += 2 * width, to += width) {
+            function({gate, gate + width, to}, width);
+          }
+        };
+  }
+};
+
+// Inputs: x, the bias of q, k and v if any, then those of merged_inputs().
+struct AttentionStage {
+  LinearTask qkv;
+  bool has_bias;
+  MergedAttention attention;
+
+  std::size_t input_count() const { return first_of_heads() + attention.input_count(); }
+
+  TaskRows operator()(std::span<const mx::array> inputs) const {
+    const int rows = inputs[0].shape(0);
+    mx::array attended = memory_for({rows, attention.attended_width()});
+    mx::array merged = memory_for({rows, attention.merged_width()});
+    qkv(input_rows(inputs[0]), bias_of(inputs, has_bias, 1), merged.data<float>());
+    attention.overwrite(
+        inputs.subspan(first_of_heads()), merged.data<float>(), rows, attended.data<float>()
+    );
+    return {std::move(attended)};
+  }
+
+ private:
+  std::size_t first_of_heads() const { return has_bias ? 2 : 1; }
+};
+
+// The addition to the residual stream, and the norm.
+struct NormStage {
+  const RowBodies* bodies;
+  float eps;
+  float scale;
+
+  // `normed` [N, width] holds what is added, and then the norm.
+  void operator()(StridedRows& stream, StridedRows& weight, float* sum, float* normed) const {
+    const HeadRows added = stream.resolve();
+    const float* weights = weight.resolve().data;
+    const int width = stream.width();
+    each_row(stream.rows(), 3L * width, [&](int row) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * width;
+      float* to = normed + at;
+      const NormRow task{to, StridedRows::at(added, row, 0), weights, sum + at, to, scale};
+      bodies->rms_norm(task, width, eps);
+    });
+  }
+};
+
+// The stage and the GEMM on its rows. Inputs: the stage's, then the GEMM's bias if any.
+template <typename Stage>
+struct StagedProduct {
+  Stage stage;
+  LinearTask output;
+  bool has_bias;
+
+  std::size_t input_count() const { return stage.input_count() + (has_bias ? 1 : 0); }
+
+  void operator()(std::span<const mx::array> inputs, float* out) const {
+    const std::size_t count = stage.input_count();
+    const TaskRows rows = stage(inputs.first(count));
+    output(rows, bias_of(inputs, has_bias, count), out);
+  }
+};
+
+// Output: [N, outputs].
+template <typename Stage>
+struct BlockBody {
+  StagedProduct<Stage> product;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [product = product, inputs = inputs, out = outputs[0].data<float>()] {
+      product(inputs, out);
+    };
+  }
+};
+
+// Inputs: the residual stream, the norm's weight, then the product's. Outputs: sum, normed.
+template <typename Stage>
+struct NormedBlockBody {
+  StagedProduct<Stage> product;
+  NormStage norm;
+
+  auto operator()(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) const {
+    return [product = product,
+            norm = norm,
+            inputs = std::vector<mx::array>(inputs.begin() + 2, inputs.end()),
+            stream = StridedRows(inputs[0]),
+            weight = StridedRows(inputs[1]),
+            sum = outputs[0].data<float>(),
+            normed = outputs[1].data<float>()]() mutable {
+      product(inputs, normed);
+      norm(stream, weight, sum, normed);
+    };
+  }
+};
+
+// A block that can be one operation: its product, its inputs and their number of rows.
+template <typename Stage>
+struct Fused {
+  const char* name;
+  StagedProduct<Stage> product;
+  std::vector<mx::array> inputs;
+
+  Fused(
+      const char* block, Stage stage, std::vector<mx::array> stage_inputs, const Projection& output
+  )
+      : name(block),
+        product{
+            std::move(stage), LinearTask(output.weight, output.int8_rows), output.bias.has_value()
+        },
+        inputs(std::move(stage_inputs)) {
+    add_bias(inputs, output.bias);
+  }
+
+  mx::Shape shape(const Projection& output) const {
+    return {inputs[0].shape(0), output.weight.rows()};
+  }
+};
+
+template <typename Stage>
+mx::array operation(Fused<Stage> fused, const Projection& output) {
+  const auto shape = fused.shape(output);
+  return cpu_operation(
+      fused.name, shape, std::move(fused.inputs), BlockBody<Stage>{std::move(fused.product)}
+  );
+}
+
+template <typename Stage>
+ResidualNorm operation(Fused<Stage> fused, const Projection& output, const NextNorm& next) {
+  const auto shape = fused.shape(output);
+  require(
+      next.stream.shape() == shape && next.weight.shape() == mx::Shape{shape[1]},
+      ErrorCode::kInvalidArgument,
+      "{}: a residual stream of {} elements and a norm of {} do not fit [{}, {}]",
+      fused.name,
+      next.stream.size(),
+      next.weight.size(),
+      shape[0],
+      shape[1]
+  );
+  std::vector<mx::array> inputs = {next.stream, mx::astype(next.weight, mx::float32)};
+  inputs.insert(inputs.end(), fused.inputs.begin(), fused.inputs.end());
+  const NormStage norm{kernel_table().rows, next.eps, next.scale};
+  auto outputs = cpu_operation(
+      fused.name, {shape, shape}, inputs, NormedBlockBody<Stage>{std::move(fused.product), norm}
+  );
+  return {std::move(outputs[0]), std::move(outputs[1])};
+}
+
+// True if a task of ours reads these rows and weights.
+bool is_fusable(const mx::array& x, const Projection& first, const Projection& last) {
+  return on_cpu() && x.dtype() == mx::float32 && is_packed_for_cpu(first.weight) &&
+         is_packed_for_cpu(last.weight);
+}
+
+bool is_fusable(const NextNorm& next) {
+  return next.stream.dtype() == mx::float32;
+}
+
+mx::array product(const mx::array& x, const Projection& projection) {
+  return linear(x, projection.weight, projection.bias, projection.int8_rows);
+}
+
+// The stage of each block, with its inputs.
+
+Fused<GatedStage> fused(const mx::array& x, const MlpBlock& block) {
+  check_linear_input(x, block.gate_up.weight, block.gate_up.bias);
+  const int width = block.gate_up.weight.rows() / 2;
+  check_linear_input(result_of({x.shape(0), width}), block.down.weight, block.down.bias);
+  std::vector<mx::array> inputs = {x};
+  add_bias(inputs, block.gate_up.bias);
+  GatedStage stage{
+      LinearTask(block.gate_up.weight, block.gate_up.int8_rows),
+      block.gate_up.bias.has_value(),
+      gated_function(block.activation),
+  };
+  return {"SakerMlpBlock", std::move(stage), std::move(inputs), block.down};
+}
+
+Fused<AttentionStage> fused(const mx::array& x, const AttentionBlock& block) {
+  check_linear_input(x, block.qkv.weight, block.qkv.bias);
+  const mx::array merged = result_of({x.shape(0), block.qkv.weight.rows()});
+  check_merged(merged, block.heads, block.spans, block.options);
+  AttentionStage stage{
+      LinearTask(block.qkv.weight, block.qkv.int8_rows),
+      block.qkv.bias.has_value(),
+      MergedAttention(block.heads, block.spans, block.options),
+  };
+  const mx::array attended = result_of({x.shape(0), stage.attention.attended_width()});
+  check_linear_input(attended, block.output.weight, block.output.bias);
+  std::vector<mx::array> inputs = {x};
+  add_bias(inputs, block.qkv.bias);
+  const auto heads = merged_inputs(block.heads);
+  inputs.insert(inputs.end(), heads.begin(), heads.end());
+  return {"SakerAttentionBlock", std::move(stage), std::move(inputs), block.output};
+}
+
+bool is_fusable(const mx::array& x, const AttentionBlock& block) {
+  return is_fusable(x, block.qkv, block.output) && attends_pages(block.spans);
+}
+
+}  // namespace
+
+ResidualNorm add_and_norm(const mx::array& result, const NextNorm& next) {
+  const bool half = next.half_weight && result.dtype() == mx::bfloat16;
+  const auto& weight = half ? *next.half_weight : next.weight;
+  return rms_norm_residual(next.stream, result, weight, next.eps, next.scale);
+}
+
+ResidualNorm linear_block(const mx::array& x, const Projection& output, const NextNorm& next) {
+  if (!is_fusable(x, output, output) || !is_fusable(next)) {
+    return add_and_norm(product(x, output), next);
+  }
+  check_linear_input(x, output.weight, output.bias);
+  return operation(Fused<GivenRows>("SakerLinearBlock", {}, {x}, output), output, next);
+}
+
+mx::array mlp_block(const mx::array& x, const MlpBlock& block) {
+  if (!is_fusable(x, block.gate_up, block.down)) {
+    return product(gated_activation(product(x, block.gate_up), block.activation), block.down);
+  }
+  return operation(fused(x, block), block.down);
+}
+
+ResidualNorm mlp_block(const mx::array& x, const MlpBlock& block, const NextNorm& next) {
+  if (!is_fusable(x, block.gate_up, block.down) || !is_fusable(next)) {
+    return add_and_norm(mlp_block(x, block), next);
+  }
+  return operation(fused(x, block), block.down, next);
+}
+
+mx::array attention_block(const mx::array& x, const AttentionBlock& block) {
+  if (!is_fusable(x, block)) {
+    const auto merged = product(x, block.qkv);
+    return product(attend_merged(merged, block.heads, block.spans, block.options), block.output);
+  }
+  return operation(fused(x, block), block.output);
+}
+
+ResidualNorm attention_block(
+    const mx::array& x, const AttentionBlock& block, const NextNorm& next
+) {
+  if (!is_fusable(x, block) || !is_fusable(next)) {
+    return add_and_norm(attention_block(x, block), next);
+  }
+  return operation(fused(x, block), block.output, next);
+}
+
+}  // namespace saker::kernels
