@@ -11,6 +11,7 @@
 
 namespace saker::engine {
 
+// The source of draft tokens.
 enum class Speculate : std::uint8_t {
   kDefault,  // The loaded draft, else the model's own MTP head, else none.
   kNone,
@@ -32,6 +33,7 @@ inline constexpr std::array kSpeculateNames = {
 // Throws kInvalidArgument for other names.
 Speculate parse_speculate(std::string_view name);
 
+// For draft_depth: as many draft tokens as pay off.
 inline constexpr int kAutoDraftDepth = -1;
 
 }  // namespace saker::engine

@@ -14,6 +14,7 @@
 
 namespace saker {
 
+// Objects keep the order of their members.
 using Json = nlohmann::ordered_json;
 
 // Limits for JSON that we read: bytes, nesting depth, number of values.
@@ -41,8 +42,11 @@ bool json_has(const Json& object, std::string_view key);
 // Typed members of an object; `fallback` if the key is absent or null. Throw kCorruptData for a
 // value of another type.
 std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback);
+// As json_int, for any number.
 double json_double(const Json& object, std::string_view key, double fallback);
+// As json_int.
 bool json_bool(const Json& object, std::string_view key, bool fallback);
+// As json_int.
 std::string json_string(const Json& object, std::string_view key, std::string_view fallback);
 
 // A required integer in [low, high].

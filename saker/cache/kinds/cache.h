@@ -36,6 +36,7 @@ struct QuantizedRows {
   std::optional<mx::array> biases;
 };
 
+// Rows that attention reads, as codes.
 struct QuantizedKeyValues {
   QuantizedRows keys;
   QuantizedRows values;
@@ -60,6 +61,7 @@ class BatchPositioned {
   ~BatchPositioned() = default;
 };
 
+// One layer's cache of any kind.
 class Cache {
  public:
   virtual ~Cache() = default;
@@ -81,6 +83,7 @@ class Cache {
 
   virtual std::optional<int> max_size() const { return std::nullopt; }
 
+  // The arrays that a file holds.
   virtual std::vector<mx::array> state() const = 0;
 
   // Number of arrays in `state`.
@@ -96,6 +99,7 @@ class Cache {
 
   // Appends the meta values.
   void meta_state_into(std::vector<std::string>& values) const;
+  // Sets the meta values alone, as `set_state`.
   virtual void set_meta_state(const std::vector<std::string>& meta);
   // Sets both or neither.
   void from_serialized(std::vector<mx::array> arrays, const std::vector<std::string>& meta);
@@ -114,15 +118,21 @@ class Cache {
   ) const = 0;
 
   virtual std::size_t nbytes() const = 0;  // Allocated rows, used or not.
+  // True if it holds no rows.
   virtual bool is_empty() const = 0;
+  // An independent cache with the same rows.
   virtual std::unique_ptr<Cache> copy() const = 0;
 
   // This cache as one of these types; null if it has another. The pointer lives as long as the
   // cache.
   QuantizedCache* as_quantized();
+  // As above.
   const QuantizedCache* as_quantized() const;
+  // As above.
   const BatchPositioned* as_batch_positioned() const;
+  // As above.
   CacheList* as_cache_list();
+  // As above.
   const CacheList* as_cache_list() const;
 
  protected:

@@ -10,6 +10,7 @@
 
 namespace saker::cache::kinds {
 
+// Several caches of one layer.
 class CacheList final : public Cache {
  public:
   explicit CacheList(std::vector<std::unique_ptr<Cache>> children)

@@ -13,17 +13,20 @@
 
 namespace saker::cache::kinds {
 
+// How a group of codes is scaled.
 enum class Scales : std::uint8_t {
   kFloats,  // Affine: 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128.
   kBytes,   // MLX's nvfp4 (4 bits in groups of 16), mxfp4 (4 in 32) and mxfp8 (8 in 32).
 };
 
+// The format of a cache's codes.
 struct Quantization {
   int group_size = 64;  // Head dimensions are multiples of it.
   int bits = 8;
   Scales scales = Scales::kFloats;
 };
 
+// A cache whose rows are codes.
 class QuantizedCache : public Cache {
  public:
   int group_size() const { return quantization_.group_size; }
@@ -69,6 +72,7 @@ class QuantizedCache : public Cache {
   Quantization quantization_;
 };
 
+// Keys and values of all rows, as codes.
 class QuantizedKVCache final : public QuantizedCache {
  public:
   explicit QuantizedKVCache(const Quantization& quantization = {}) : QuantizedCache(quantization) {}

@@ -11,6 +11,7 @@
 
 namespace saker::cache::kinds {
 
+// A ring of the newest rows, and of the first ones.
 class RotatingKVCache final : public Cache {
  public:
   explicit RotatingKVCache(int max_size, int keep = 0) : ring_(max_size, keep) {}
