@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 
 // Limits for JSON that we read: bytes, nesting depth, number of values.
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
-inline constexpr std::size_t kMaxJsonDepth = 200;
-inline constexpr std::size_t kMaxJsonValues = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxJsonDepth = 200;  // Arrays and objects in each other.
+inline constexpr std::size_t kMaxJsonValues = std::size_t{4} << 20;  // In the whole text.
 
 // How to read an object that repeats a key.
 enum class RepeatedKeys : std::uint8_t {

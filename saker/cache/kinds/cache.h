@@ -81,6 +81,7 @@ class Cache {
   // The offsets of `as_batch_positioned`, else `offset`.
   RopeOffset rope_offset() const;
 
+  // The bound of the rows that it keeps; none: no bound.
   virtual std::optional<int> max_size() const { return std::nullopt; }
 
   // The arrays that a file holds.
@@ -95,6 +96,7 @@ class Cache {
   // they do not see if the two contradict each other.
   virtual void set_state(std::vector<mx::array> arrays) = 0;
 
+  // The strings that a file holds.
   virtual std::vector<std::string> meta_state() const { return {}; }
 
   // Appends the meta values.
@@ -107,6 +109,7 @@ class Cache {
   // Evaluates the cache's own arrays.
   virtual void materialize() = 0;
 
+  // True if `trim` can drop rows now.
   virtual bool is_trimmable() const { return false; }
 
   // Drops the last rows, at most `count`; returns how many.

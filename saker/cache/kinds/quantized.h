@@ -49,6 +49,7 @@ class QuantizedCache : public Cache {
 
   const Quantization& quantization() const { return quantization_; }
 
+  // Sets the format alone; the rows stay.
   void set_quantization(const Quantization& quantization) { quantization_ = quantization; }
 
   // Reads meta values for rows of these parts. Throws kCorruptData.
@@ -62,7 +63,9 @@ class QuantizedCache : public Cache {
   ) const;
   // True if held rows lack biases that new rows will have. `with_biases` adds them.
   bool lacks_biases(const Parts& parts) const;
+  // Adds biases of 0 to parts that lack them.
   static Parts with_biases(const Parts& parts);
+  // The parts as keys and values.
   static QuantizedKeyValues key_values(const Parts& parts);
   // Takes over the format of these parts. Throws kCorruptData unless there are none, or keys and
   // values of two (weight, scales) or three parts (biases) each, with the same rows.
@@ -75,6 +78,7 @@ class QuantizedCache : public Cache {
 // Keys and values of all rows, as codes.
 class QuantizedKVCache final : public QuantizedCache {
  public:
+  // Empty. Throws kInvalidArgument for formats that MLX lacks.
   explicit QuantizedKVCache(const Quantization& quantization = {}) : QuantizedCache(quantization) {}
 
   std::string_view kind() const override { return "QuantizedKVCache"; }
