@@ -39,9 +39,10 @@ struct EngineOptions {
   // Worker threads of CPU kernels; 0: as many as processors this process may use. Threads and
   // device are process-wide: loading an engine changes them for all engines.
   int threads = 0;
-  std::string device = "cpu";  // Or "gpu".
-  int prefill_step = 512;      // Prompt tokens per pass.
-  int max_batch = 8;           // Requests that run together; others wait.
+  // "cpu" or "gpu".
+  std::string device = "cpu";
+  int prefill_step = 512;  // Prompt tokens per pass.
+  int max_batch = 8;       // Requests that run together; others wait.
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
   // affected. No effect, but a warning, if the machine has no int8 products.
   bool fast_prefill = false;

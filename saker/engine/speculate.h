@@ -33,7 +33,6 @@ inline constexpr std::array kSpeculateNames = {
 // Throws kInvalidArgument for other names.
 Speculate parse_speculate(std::string_view name);
 
-// For draft_depth: as many draft tokens as pay off.
 inline constexpr int kAutoDraftDepth = -1;
 
 }  // namespace saker::engine
