@@ -23,7 +23,8 @@ STYLES = {"1;36": "p", "2": "d", "0": "", "": ""}  # Orders of the terminal (SGR
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">
 <title>A chat with the bundled model of Saker</title>
 <style>
-text {{ font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #d7dce5; white-space: pre }}
+text {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 14px }}
+text {{ fill: #d7dce5; white-space: pre }}
 .p {{ fill: #5fd7d7; font-weight: bold }}
 .d {{ fill: #8b93a5 }}
 </style>
