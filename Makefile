@@ -2,13 +2,15 @@
 # make test      set up, build everything, run all tests
 # make install   set up, build, install the program with MLX, the bundled model, manual page and completions below PREFIX
 #                (/usr/local for root, ~/.local for others; make install PREFIX=/opt/saker)
+# make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
 #                training, 64-bit ARM; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
-.PHONY: all help setup saker run test install check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real clean distclean
+.PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
+	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real \
+	clean distclean
 
 PRESET ?= release
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -32,13 +34,19 @@ test: setup
 	@tools/build.sh $(PRESET) all
 	@ctest --preset $(PRESET) -j $(JOBS)
 
-checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-long \
+checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
 	check-speculation check-parity check-python check-text check-training check-arm64 check-real
 
 install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
 	@"$(DESTDIR)$(PREFIX)/bin/saker" --version
 	@echo "installed as $(DESTDIR)$(PREFIX)/bin/saker"
+
+# pdoc imports the package, so its extension module is built first.
+docs:
+	@tools/setup.sh docs
+	@tools/build.sh release saker_python saker_python_stub
+	@tools/make_docs.sh build/release/python
 
 help:
 	@sed -n '/^# make/,/^[^#]/s/^# \{0,1\}//p' Makefile
@@ -62,6 +70,9 @@ check-hardening: setup
 
 check-dependencies: setup
 	@tools/check_dependencies.sh
+
+# Warnings of doxygen and pdoc are errors.
+check-docs: docs
 
 # Races: the tests that are labelled threads.
 check-tsan:

@@ -4,7 +4,8 @@
 
 A sentence does not open with What, Of, Whether, Those or The same: its subject comes first. Public headers have no such
 opening, all comments together fewer than 50. Nine sentences in ten, in headers and in docs, have at most 25 words. Lines of
-docs have at most 140 characters, but for tables and code. With -v every finding is a line, else only what fails.
+docs have at most 140 characters, but for tables and code. Relative links of Markdown lead to a file, and to a heading in it. With -v
+every finding is a line, else only what fails.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from pathlib import Path
 
 PUBLIC = ("saker/engine/*.h", "saker/hub/*.h", "saker/cache/kinds/*.h")
 DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
+LINKING = (*DOCS, "docs/**/*.md", "models/*/README.md")
 MAX_OPENINGS, MAX_WORDS, SHARE, MAX_COLUMNS = 49, 25, 0.9, 140
 OPENING = re.compile(r"(What|Of|Whether|Those|The same)\b")
 SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+(?=[A-Z`\"'(])")
 WORD = re.compile(r"[A-Za-z][\w'-]*")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,25 @@ def long_lines(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: {len(line)} characters, at most {MAX_COLUMNS} expected"
 
 
+def anchors(text: str) -> set[str]:
+    """The names by which GitHub links to a page's headings."""
+    headings = re.findall(r"^#+ +(.+)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(top: Path) -> Iterator[str]:
+    for path in sorted({path for pattern in LINKING for path in top.glob(pattern)}):
+        for link in LINK.findall(CODE.sub("`", path.read_text(encoding="utf-8"))):
+            if "://" in link or link.startswith("mailto:"):
+                continue
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            if not target.exists():
+                yield f"{path.relative_to(top)}: {link} leads to no file"
+            elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+                yield f"{path.relative_to(top)}: {link} leads to no heading"
+
+
 def quantile(found: list[Sentence]) -> int:
     counts = sorted(sentence.words() for sentence in found)
     return counts[min(len(counts) - 1, int(SHARE * len(counts)))] if counts else 0
@@ -111,7 +134,7 @@ def main(arguments: list[str]) -> int:
     in_public = [s for s in openings if s.path in public]
     lines = [line for pattern in DOCS for path in sorted(top.glob(pattern)) for line in long_lines(path.relative_to(top), path.read_text())]
     headers = [s for s in code if s.path.suffix == ".h"]
-    failures = [f"{s} (an opening in a public header)" for s in in_public] + lines
+    failures = [f"{s} (an opening in a public header)" for s in in_public] + lines + list(broken_links(top))
     if len(openings) > MAX_OPENINGS:
         failures.append(f"{len(openings)} sentences open with What, Of, Whether, Those or The same, at most {MAX_OPENINGS} expected")
     for name, found in (("headers", headers), ("docs", docs)):

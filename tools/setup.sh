@@ -5,6 +5,7 @@
 #   tools/setup.sh checks    also what formatting, clang-tidy and fuzzing need
 #   tools/setup.sh races     that, and what names the functions in reports of races
 #   tools/setup.sh coverage  also what counts lines
+#   tools/setup.sh docs      also what `make docs` needs
 #   tools/setup.sh all       also what single tests of `make check-all` need: npm, from which one takes
 #                            tokenizers, and a cross-compiler with an emulator of 64-bit ARM
 # Root or sudo is used only when something is missing. Talks to stderr, never reads stdin.
@@ -21,6 +22,7 @@ build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev pyt
 check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
 race_packages="llvm-19"
 coverage_packages="gcovr"
+docs_packages="doxygen"
 all_packages="npm g++-aarch64-linux-gnu qemu-user-static"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
 brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 tomlplusplus googletest google-benchmark simde"
@@ -90,6 +92,7 @@ setup_apt() {
   packages=$build_packages
   case $want in
     coverage) packages="$packages $coverage_packages" ;;
+    docs) packages="$packages $docs_packages" ;;
     checks | races | all) packages="$packages $check_packages" ;;
   esac
   case $want in races | all) packages="$packages $race_packages" ;; esac
@@ -123,7 +126,11 @@ setup_brew() {
     brew list --formula "$package" >/dev/null 2>&1 || missing="$missing $package"
   done
   have_rust || missing="$missing rust"
-  [ "$want" = build ] || brew list --formula llvm@19 >/dev/null 2>&1 || missing="$missing llvm@19"
+  case $want in
+    build) ;;
+    docs) brew list --formula doxygen >/dev/null 2>&1 || missing="$missing doxygen" ;;
+    *) brew list --formula llvm@19 >/dev/null 2>&1 || missing="$missing llvm@19" ;;
+  esac
   # shellcheck disable=SC2086
   if [ -n "$missing" ]; then
     say "installing Homebrew packages:$missing"

@@ -16,6 +16,7 @@
 
 namespace saker {
 
+// The kind of a failure.
 enum class ErrorCode : std::uint8_t {
   kInvalidArgument,  // The caller's fault: a flag, a request, a prompt.
   kNotFound,         // A model, adapter or file is missing.
@@ -29,8 +30,10 @@ enum class ErrorCode : std::uint8_t {
 // The code's name in logs and JSON: "invalid_argument", "not_found", ...
 std::string_view error_code_name(ErrorCode code);
 
+// A failure with its kind, one line for people, and its place in our sources.
 class Error : public std::runtime_error {
  public:
+  // `message` is shown as it is, made printable.
   Error(
       ErrorCode code,
       const std::string& message,

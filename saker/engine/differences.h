@@ -16,6 +16,7 @@
 
 namespace saker::engine {
 
+// One view beside the first one.
 struct ViewDifference {
   std::string view;
   score::TokenLogprobs deltas = {};  // Per token, in nats; positive: more probable in this view.
@@ -33,10 +34,11 @@ struct ViewDifference {
 
 // Divergence from the base at one strength of the adapter.
 struct AblationPoint {
-  double strength = 0.0;
-  double divergence = 0.0;
+  double strength = 0.0;    // 0: the base.
+  double divergence = 0.0;  // Jensen-Shannon, in nats.
 };
 
+// All views of one text beside the first one.
 struct Differences {
   std::string reference;              // The first view.
   std::vector<ViewDifference> views;  // The others.

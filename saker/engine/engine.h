@@ -31,12 +31,15 @@
 
 namespace saker::engine {
 
+// An eighth of usable memory.
 std::size_t default_prefix_cache_bytes();
 
+// How a model is loaded.
 struct EngineOptions {
   // Worker threads of CPU kernels; 0: as many as processors this process may use. Threads and
   // device are process-wide: loading an engine changes them for all engines.
   int threads = 0;
+  // "cpu" or "gpu".
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int max_batch = 8;       // Requests that run together; others wait.
@@ -72,12 +75,12 @@ struct ModelFacts {
   std::string requested;       // The name given to `Engine::load`.
   std::filesystem::path path;  // The folder or file it led to.
   std::string model_type;
-  std::string instruction_set;  // CPU kernels' instruction set; "gpu" on a GPU.
-  int vocab_size = 0;
-  std::int64_t context_length = 0;
-  std::size_t weight_bytes = 0;  // Read by one decode step.
-  double load_s = 0.0;           // From open to ready.
-  std::string drafter = "none";  // For requests that name none; a name of kSpeculateNames.
+  std::string instruction_set;      // CPU kernels' instruction set; "gpu" on a GPU.
+  int vocab_size = 0;               // Rows of the head.
+  std::int64_t context_length = 0;  // In tokens.
+  std::size_t weight_bytes = 0;     // Read by one decode step.
+  double load_s = 0.0;              // From open to ready.
+  std::string drafter = "none";     // For requests that name none; a name of kSpeculateNames.
   std::vector<std::string> warnings;
 };
 
@@ -95,6 +98,7 @@ struct EventHandler {
   std::function<void(std::exception_ptr error)> on_error;
 };
 
+// A loaded model that answers requests.
 class Engine {
  public:
   // `model`: a folder, a GGUF file, or a name for load::resolve_model. A name is a repo id in the
@@ -117,6 +121,7 @@ class Engine {
   void cancel(std::uint64_t id);
   // Runs one request and waits.
   GenerateResult generate(GenerateRequest request);
+  // Scores one request and waits.
   ScoreResult score(const ScoreRequest& request);
   // Returns the outcome of each request, in order. They run in common passes; common beginnings run
   // once. A request that fails leaves the others' results intact. Generation waits until all are
@@ -127,19 +132,23 @@ class Engine {
   std::vector<ScoreOutcome> score(
       std::span<const ScoreRequest> requests, ScoreInstruments& instruments
   );
+  // Measures the model. `progress` counts repetitions, the warm-up included.
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress
   );
+  // Measures the machine with the engine's threads.
   MachineLimits measure_limits();
   // Cache bytes that one decode step reads at this depth, for rows of `kv_bits` bits.
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
 
+  // Counts since the model was loaded.
   PrefixCacheStats prefix_cache_stats() const;
 
   // Sessions keep one conversation's cache between requests.
   std::uint64_t open_session();
   void close_session(std::uint64_t session);  // Ends it and frees its rows.
 
+  // Known once the model is loaded.
   const ModelFacts& facts() const;
   // Null if the model has no tokenizer.json or the tokenizer's files are broken. Requests are token
   // ids then, and results have no text.

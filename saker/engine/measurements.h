@@ -7,15 +7,17 @@
 
 namespace saker::engine {
 
+// A measurement: prompts, then answers after them.
 struct BenchRequest {
   int prompt_tokens = 512;
   int generation_tokens = 128;
-  int batch = 1;
-  int depth = 0;  // Cached rows before the measured tokens.
-  int repetitions = 5;
-  int kv_bits = 16;  // 8 or 4: cached rows are codes of this many bits; 32: float32.
+  int batch = 1;        // Sequences at once.
+  int depth = 0;        // Cached rows before the measured tokens.
+  int repetitions = 5;  // Besides a warm-up.
+  int kv_bits = 16;     // 8 or 4: cached rows are codes of this many bits; 32: float32.
 };
 
+// Rates in tokens per second.
 struct BenchResult {
   std::vector<double> prompt_tps;  // One per repetition; warm-up excluded; totals over the batch.
   std::vector<double> generation_tps;

@@ -14,6 +14,7 @@
 
 namespace saker::engine {
 
+// How a text is cut and scored.
 struct PerplexityOptions {
   int context =
       512;         // Tokens per window, at most the model's context + 1 (the last is only scored).
@@ -24,6 +25,7 @@ struct PerplexityOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};  // Windows.
 };
 
+// A text's perplexity and its error.
 struct PerplexityResult {
   double perplexity = 0.0;
   double standard_error = 0.0;  // perplexity * deviation of losses / sqrt(n).

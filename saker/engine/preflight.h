@@ -11,6 +11,7 @@
 
 namespace saker::engine {
 
+// The outcome of the check.
 struct Preflight {
   bool ok = true;
   std::string reason = {};  // One line that names the view; empty if ok.

@@ -25,14 +25,16 @@ namespace saker::engine {
 
 // The tokens to score and the first scored one.
 struct ScorePrompt {
-  std::vector<std::int32_t> tokens;
-  int first_scored = 1;
+  std::vector<std::int32_t> tokens;  // Prompt first.
+  int first_scored = 1;              // Index in `tokens`.
   bool boundary_merged = false;
   bool first_token_unscored = false;  // The prompt is empty, so nothing is before it.
 };
 
+// Texts, templates and special tokens of one model.
 class Prompts {
  public:
+  // All that is read from files.
   struct Parts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<Error> text_error;  // Why there is no tokenizer; thrown only when text is needed.
@@ -49,12 +51,14 @@ class Prompts {
   // load_eos_tokens throws.
   static Parts read(const text::ModelTexts& texts);
 
+  // Takes parts that `read` returns, or parts made by hand.
   explicit Prompts(Parts parts);
 
   // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
   // without a template and for text without a tokenizer. `context` > 0: a text with more tokens
   // than that throws kInvalidArgument, and a long one is not read to its end. 0: no limit.
   std::vector<std::int32_t> encode(const GenerateRequest& request, std::int64_t context = 0) const;
+  // As above, for a request to score.
   ScorePrompt encode(const ScoreRequest& request, std::int64_t context = 0) const;
 
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return parts_.tokenizer; }
@@ -62,6 +66,7 @@ class Prompts {
   // Throws what is wrong with the model's texts; kUnsupported if there is no tokenizer.
   const text::Tokenizer& tokenizer_for_text() const;
 
+  // Null if the model has none.
   const text::ChatTemplate* chat_template() const;
 
   // The token of this name in the tokenizer's configuration. Any of `eos_tokens` ends an answer.
@@ -76,6 +81,7 @@ class Prompts {
   // its last result, because the search takes a while. Thread-safe.
   std::vector<std::int32_t> dry_breakers(const GenerateRequest& request) const;
 
+  // Sampling options of generation_config.json.
   const sample::SamplingOptions& recommended_sampling() const {
     return parts_.recommended_sampling;
   }
@@ -91,6 +97,7 @@ class Prompts {
   mutable std::vector<std::int32_t> breakers_;  // The tokens that contain breaker_texts_.
 };
 
+// The content of a generation_config.json.
 struct RecommendedSampling {
   sample::SamplingOptions options;
   std::vector<std::string> warnings;  // Members of the file that make no sense and are not used.

@@ -28,6 +28,7 @@ namespace saker::engine {
 // For max_tokens: an answer ends by itself or where the model's context ends.
 inline constexpr int kNoTokenLimit = -1;
 
+// A prompt, and how it is continued.
 struct GenerateRequest {
   // Exactly one of these three is the prompt.
   std::optional<std::string> prompt;  // Text: encoded, BOS added where the tokenizer wants it.
@@ -43,7 +44,7 @@ struct GenerateRequest {
   // For sampling.dry_multiplier: a token whose text contains one of these ends a repetition.
   std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
-  bool ignore_eos = false;
+  bool ignore_eos = false;        // Continues after tokens that end an answer.
   int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
   Speculate speculate = Speculate::kDefault;
   bool accept_by_rejection = false;   // See generate::Acceptance.
@@ -64,6 +65,7 @@ struct GenerateRequest {
   std::filesystem::path cache_out;
 };
 
+// The end of an answer: by itself, by a limit, or by `cancel`.
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
 
 // The names in records and bindings.
@@ -79,12 +81,14 @@ constexpr std::string_view finish_reason_name(FinishReason reason) {
   return "";
 }
 
+// An answer's token with alternatives.
 struct TokenLogprob {
   std::int32_t token = 0;
   double logprob = 0.0;                              // Natural log, from raw logits.
   std::vector<std::pair<std::int32_t, double>> top;  // Best first; ties: the lower id first.
 };
 
+// Counts and rates of one request.
 struct GenerateStats {
   int prompt_tokens = 0;
   int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
@@ -100,6 +104,7 @@ struct GenerateStats {
   std::string caches;                 // The layers' content at the end, see cache/summary.h.
 };
 
+// An answer.
 struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
   std::vector<std::int32_t> tokens;  // Without the EOS that ended it.
@@ -122,6 +127,7 @@ struct PrefixCacheStats {
   std::size_t bytes = 0;  // Held now.
 };
 
+// Tokens to score, and views to score them in.
 struct ScoreRequest {
   // The input: a text, a prompt with its completion, or a prompt alone (only its next token). Each
   // may also be given as tokens.
@@ -164,12 +170,13 @@ struct ViewScores {
   std::string view = {};  // As it was requested.
   std::vector<std::optional<double>> logprobs = {
   };  // Per token; none for the first token and the prompt's.
-  double sum = 0.0;  // Over the scored tokens.
-  double mean = 0.0;
+  double sum = 0.0;        // Over the scored tokens.
+  double mean = 0.0;       // Per scored token; 0 if there is none.
   bool is_greedy = false;  // Every scored token was the most probable one.
   std::optional<score::NextDistribution> next = {};
 };
 
+// Scores of one request in all its views.
 struct ScoreResult {
   std::vector<std::int32_t> tokens = {};  // All, prompt first; none for an empty text without BOS.
   bool boundary_merged = false;           // A token spans the border of prompt and completion.

@@ -19,6 +19,7 @@
 
 namespace saker::engine {
 
+// Counts since the instruments were made.
 struct ScoreStats {
   std::int64_t cache_hits = 0;  // Hits and misses count views of requests.
   std::int64_t cache_misses = 0;
@@ -28,10 +29,13 @@ struct ScoreStats {
   std::int64_t batched_prompts = 0;
   std::int64_t max_batch_size = 0;
 
+  // Hits per question; 0 without questions.
   double hit_rate() const;
+  // Requests per batch in `batches_sent`; 0 without batches.
   double avg_batch_size() const;
 };
 
+// Where results and traces go.
 struct ScoreInstrumentsOptions {
   std::size_t cache_entries = 256;   // The least recently used leaves first; 0: nothing is kept.
   std::filesystem::path trace = {};  // Lines are appended; empty: no trace.
@@ -39,13 +43,14 @@ struct ScoreInstrumentsOptions {
 
 // One view of one request.
 struct ScoreCall {
-  std::string key;
+  std::string key;  // Everything that the result depends on.
   std::string view_id;
   std::string_view op;  // "logprob_of", "rolling_logprob", "next_token_dist", "tokens".
   int top_k = 0;
   std::uint64_t prompt_hash = 0;  // Hash of the token ids.
 };
 
+// Known results, counters and the trace.
 class ScoreInstruments {
  public:
   // Throws kNotFound when the trace can't be written.
@@ -56,6 +61,7 @@ class ScoreInstruments {
 
   // Names the purpose of the following calls in the trace; empty: none.
   void set_current_probe(std::string name);
+  // Counts so far.
   ScoreStats stats() const;
   // Throws kInternal if a line of the trace could not be written; later calls are not traced.
   void check_trace() const;

@@ -11,6 +11,7 @@
 
 namespace saker::engine {
 
+// The source of draft tokens.
 enum class Speculate : std::uint8_t {
   kDefault,  // The loaded draft, else the model's own MTP head, else none.
   kNone,

@@ -20,6 +20,7 @@ struct NullView {
   double rank_scale = 1.0;  // As if the rank were this many times the adapter's.
 };
 
+// One way to see a loaded model.
 struct View {
   std::string key = "base";            // Its name in results.
   std::filesystem::path adapter = {};  // Empty: the base.
@@ -29,6 +30,7 @@ struct View {
   std::string name = {};  // The adapter's name; empty: the first or only one.
 };
 
+// An adapter, by its name in keys.
 struct NamedAdapter {
   // For keys of views. Empty: the first adapter, which only "ft" and strengths name.
   std::string name;

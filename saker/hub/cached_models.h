@@ -21,6 +21,7 @@ struct CachedGguf {
   std::uintmax_t bytes = 0;
 };
 
+// A snapshot of a model.
 struct CachedRevision {
   std::string commit;
   std::vector<std::string> refs;             // Branches and tags that lead here, sorted.
@@ -33,6 +34,7 @@ struct CachedRevision {
   std::int64_t modified = 0;  // When its newest file came.
 };
 
+// A repository in the cache.
 struct CachedModel {
   std::string repo;
   std::filesystem::path path;
@@ -52,7 +54,7 @@ struct Removal {
   std::vector<std::string> files;            // Only these files of the revisions; empty: all.
   std::vector<std::filesystem::path> blobs;  // Blobs that nothing else uses.
   std::uintmax_t bytes = 0;
-  bool whole = false;
+  bool whole = false;  // The model's folder goes, too.
 };
 
 // Without a revision, plans to remove the whole model. A name with a file removes the GGUF model

@@ -12,6 +12,7 @@
 
 namespace saker::hub {
 
+// A GGUF model of a repository.
 struct GgufModel {
   std::string path;                // The path of its file, or of its first part.
   std::vector<std::string> paths;  // All its parts in order.

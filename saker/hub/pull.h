@@ -25,6 +25,7 @@
 
 namespace saker::hub {
 
+// How far one file is.
 enum class FileState : std::uint8_t {
   kWaiting,    // Not begun.
   kElsewhere,  // Another process fetches it.
@@ -33,6 +34,7 @@ enum class FileState : std::uint8_t {
   kDone,
 };
 
+// One file of a pull.
 struct FileProgress {
   std::string path;
   std::uintmax_t done = 0;   // Bytes that are there.
@@ -51,6 +53,7 @@ struct PullPlan {
   std::size_t ggufs = 0;       // GGUF models in the repository.
 };
 
+// How a pull runs, and whom it tells.
 struct PullOptions {
   std::filesystem::path cache;       // Empty: the environment's.
   std::vector<std::string> include;  // Patterns (*, ?, [ab]) of further files to fetch.
@@ -68,6 +71,7 @@ struct PullOptions {
   std::stop_token stop;  // Ends the pull with kCancelled.
 };
 
+// A finished pull.
 struct PullReport {
   std::string repo;
   std::string revision;

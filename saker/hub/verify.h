@@ -17,12 +17,14 @@
 
 namespace saker::hub {
 
+// A file whose bytes are not those of its digest.
 struct DamagedFile {
   std::string path;            // In the snapshot; one of them if several link to the blob.
   std::filesystem::path blob;  // May be missing.
   std::string reason;          // "is missing", "its SHA-256 is ...".
 };
 
+// The result of a verification.
 struct VerifyReport {
   std::string repo;
   std::vector<std::string> commits;  // The commits that were checked, sorted.
@@ -32,6 +34,7 @@ struct VerifyReport {
   std::vector<std::string> unknown;  // Files without a digest: others put them there.
 };
 
+// Whom a verification tells.
 struct VerifyOptions {
   // Called on the caller's thread, about ten times a second. An exception ends the work.
   std::function<void(std::uintmax_t done, std::uintmax_t total)> progress;

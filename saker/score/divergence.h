@@ -36,6 +36,7 @@ struct Divergence {
   double js = 0.0;
 };
 
+// Aligns both and measures them. Throws as `align`.
 Divergence divergence(const NextDistribution& base, const NextDistribution& tuned);
 
 }  // namespace saker::score

@@ -12,6 +12,7 @@
 
 namespace saker::score {
 
+// One value per token, or none.
 using TokenLogprobs = std::vector<std::optional<double>>;
 
 // tuned - base per token; none if either has no log-probability. Throws kInvalidArgument for
@@ -26,6 +27,7 @@ struct Summary {
   double mean = 0.0;
 };
 
+// Sums up in order.
 Summary summary(const TokenLogprobs& values);
 
 // Fewer strengths tell nothing: a line goes through any two points.
@@ -58,12 +60,14 @@ NullStatistics null_statistics(std::span<const double> values);
 // (value - mean) / max(deviation, 1e-6); none for a value that is not finite.
 std::optional<double> z_score(double value, const NullStatistics& nulls);
 
+// How an interval is drawn.
 struct BootstrapOptions {
   int resamples = 1000;
-  double confidence = 0.95;
+  double confidence = 0.95;  // Mass of the interval.
   std::uint64_t seed = 0;
 };
 
+// Bounds of a mean.
 struct Interval {
   double low = 0.0;
   double high = 0.0;

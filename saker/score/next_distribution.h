@@ -11,6 +11,7 @@
 
 namespace saker::score {
 
+// The best candidates and the tail.
 struct NextDistribution {
   std::vector<std::int32_t> token_ids;  // Best first; ties: the lower id first.
   std::vector<double> logprobs;

@@ -18,6 +18,7 @@
 
 namespace saker::text {
 
+// Variables of a rendering.
 struct RenderOptions {
   std::optional<Json> tools;          // A list; selects a template "tool_use" if there is one.
   bool add_generation_prompt = true;  // Ends with the header of the answer.
@@ -30,6 +31,7 @@ struct RenderOptions {
 // The names additional_chat_templates/*.jinja, sorted; each file is named after its template.
 std::vector<std::string> additional_chat_templates(const ModelTexts& texts);
 
+// A model's template, or several by name.
 class ChatTemplate {
  public:
   // Loads chat_template.jinja (and additional_chat_templates/*.jinja), else the template of

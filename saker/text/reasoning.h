@@ -18,6 +18,7 @@
 
 namespace saker::text {
 
+// An answer in two parts.
 struct AnswerParts {
   std::string reasoning = {};
   std::string content = {};
@@ -25,6 +26,7 @@ struct AnswerParts {
   bool operator==(const AnswerParts&) const = default;
 };
 
+// Takes an answer piece by piece.
 class ReasoningSplitter {
  public:
   // `prompt_end` is the end of the rendered prompt. If it ends with an opening marker, the answer

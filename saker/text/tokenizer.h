@@ -30,16 +30,19 @@ namespace saker::text {
 // Texts up to this size are encoded whole, whatever the options say.
 inline constexpr std::size_t kWholeTextBytes = std::size_t{1} << 18;
 
+// How a text is encoded.
 struct EncodeOptions {
   bool add_special_tokens = true;  // Tokens of the post-processor, such as BOS.
   // Limit for longer texts: once there are more tokens, the rest may be left out.
   std::size_t most_tokens = std::numeric_limits<std::size_t>::max();
 };
 
+// How ids are decoded.
 struct DecodeOptions {
-  bool skip_special_tokens = false;
+  bool skip_special_tokens = false;  // Leaves out tokens that are marked special.
 };
 
+// A model's tokenizer.
 class Tokenizer {
  public:
   // Reads tokenizer.json of `texts`. No other file is needed; missing or damaged ones are ignored.
@@ -56,12 +59,14 @@ class Tokenizer {
   );
   // From the content of a tokenizer.json; `what` names it in messages.
   static std::shared_ptr<const Tokenizer> parse(std::string_view json, std::string_view what);
+  // As above, with the other files already read.
   static std::shared_ptr<const Tokenizer> parse(
       std::string_view json, std::string_view what, const TokenizerConfig& config
   );
 
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
+  // Frees the engine.
   ~Tokenizer();
 
   // Throws kInvalidArgument, naming the byte, when the text is not UTF-8.
@@ -72,9 +77,11 @@ class Tokenizer {
   // Number of tokens, added ones included. Ids may have gaps, and a model may have more rows.
   int vocab_size() const { return vocab_size_; }
 
+  // The id of a token as the vocabulary writes it.
   std::optional<std::int32_t> token_id(std::string_view piece) const;
   // The token as the vocabulary writes it. Throws kInvalidArgument for an id without a token.
   std::string token_piece(std::int32_t id) const;
+  // True for an id with a token.
   bool has_token(std::int32_t id) const;
   // True if the token is marked special; false for ids without a token.
   bool is_special(std::int32_t id) const;

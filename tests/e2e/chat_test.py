@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import unittest
+from xml.etree import ElementTree
 
 from pseudo_terminal import Terminal, plain
 from saker import DEMO, ROOT, SakerTest
@@ -58,11 +59,12 @@ class Repl(SakerTest):
         self.assertEqual(terminal.process.wait(timeout=30), 0)
         self.assertIn("tell me a story", (self.folder / "saker" / "history").read_text())
 
-    def test_readme_shows_a_real_conversation(self):
-        readme = (ROOT / "README.md").read_text()
-        shown = readme.split("$ build/release/saker run\n", 1)[1].split("```", 1)[0].split("> ")
+    def test_picture_shows_a_real_conversation(self):
+        picture = ElementTree.parse(ROOT / "docs" / "terminal.svg").getroot()
+        lines = ["".join(text.itertext()) for text in picture.findall("{http://www.w3.org/2000/svg}text")]
+        shown = "\n".join(lines).split("\n> ")
         turns = [turn.split("\n", 1) for turn in shown[1:]]
-        self.assertEqual(turns.pop(), ["/quit", ""])
+        self.assertEqual(turns.pop(), ["/quit"])
         terminal = self.started("run")
         for question, answer in turns:
             terminal.type(question + "\r")

@@ -14,12 +14,13 @@
 
 namespace saker {
 
+// Objects keep the order of their members.
 using Json = nlohmann::ordered_json;
 
 // Limits for JSON that we read: bytes, nesting depth, number of values.
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
-inline constexpr std::size_t kMaxJsonDepth = 200;
-inline constexpr std::size_t kMaxJsonValues = std::size_t{4} << 20;
+inline constexpr std::size_t kMaxJsonDepth = 200;  // Arrays and objects in each other.
+inline constexpr std::size_t kMaxJsonValues = std::size_t{4} << 20;  // In the whole text.
 
 // How to read an object that repeats a key.
 enum class RepeatedKeys : std::uint8_t {
@@ -41,8 +42,11 @@ bool json_has(const Json& object, std::string_view key);
 // Typed members of an object; `fallback` if the key is absent or null. Throw kCorruptData for a
 // value of another type.
 std::int64_t json_int(const Json& object, std::string_view key, std::int64_t fallback);
+// As json_int, for any number.
 double json_double(const Json& object, std::string_view key, double fallback);
+// As json_int.
 bool json_bool(const Json& object, std::string_view key, bool fallback);
+// As json_int.
 std::string json_string(const Json& object, std::string_view key, std::string_view fallback);
 
 // A required integer in [low, high].

@@ -13,10 +13,13 @@
 
 namespace saker::cache::kinds {
 
+// Slots of arrays, for layers whose past is a state of fixed size.
 class ArraysCache final : public Cache {
  public:
+  // The name under which older mlx-lm knows it.
   enum class Label : std::uint8_t { kArrays, kMamba };
 
+  // Empty slots; one number of padding for each batch row.
   explicit ArraysCache(
       std::size_t slots, std::vector<int> left_padding = {}, Label label = Label::kArrays
   );
@@ -34,13 +37,16 @@ class ArraysCache final : public Cache {
 
   // Throws kInvalidArgument for a slot out of range.
   const std::optional<mx::array>& get(std::size_t slot) const;
+  // Replaces a slot's array.
   void set(std::size_t slot, mx::array value);
 
+  // By the first slot that is set, else by padding or lengths; 1 without any of them.
   int batch_size() const;
 
   // For right-padded prompts: the length of each row. `finalize` clears lengths and left padding.
   void prepare(std::vector<int> lengths) { lengths_ = std::move(lengths); }
 
+  // Clears lengths and left padding.
   void finalize();
   // After n rows: shortens lengths and left padding.
   void advance(int n);
@@ -50,6 +56,7 @@ class ArraysCache final : public Cache {
   // Appends the other's batch rows. A slot that only one of the two has is zero in the other's
   // rows.
   void extend(const ArraysCache& other);
+  // Returns one batch row.
   ArraysCache extract(int batch_row) const;
   // REQUIRES: at least one cache; all with the same number of slots.
   static ArraysCache merge(std::span<const ArraysCache* const> caches);

@@ -21,8 +21,10 @@ struct Padding {
   std::vector<int> lengths;  // Prompt lengths; the rotating kind needs them with `right`.
 };
 
+// Rows of several sequences side by side, padded on the left.
 class BatchKVCache final : public Cache, public BatchPositioned {
  public:
+  // One number of padding for each batch row.
   explicit BatchKVCache(std::vector<int> left_padding);
 
   std::string_view kind() const override { return "BatchKVCache"; }

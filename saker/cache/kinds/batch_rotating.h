@@ -14,6 +14,7 @@
 
 namespace saker::cache::kinds {
 
+// Rings of several sequences side by side.
 class BatchRotatingKVCache final : public Cache, public BatchPositioned {
  public:
   // Throws kInvalidArgument unless max_size is at least 1.
@@ -28,10 +29,14 @@ class BatchRotatingKVCache final : public Cache, public BatchPositioned {
 
   // After right padding, single rows are refused until `finalize`.
   void prepare(const Padding& padding);
+  // Right padding becomes left padding.
   void finalize();
 
+  // Keeps these batch rows, in this order.
   void filter(std::span<const int> batch_rows);
+  // Appends the other's batch rows; all rows are aligned at their end.
   void extend(const BatchRotatingKVCache& other);
+  // Returns one batch row without its padding.
   RotatingKVCache extract(int batch_row) const;
   // REQUIRES: at least one cache. Throws kInvalidArgument for different bounds.
   static BatchRotatingKVCache merge(std::span<const RotatingKVCache* const> caches);

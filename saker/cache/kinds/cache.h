@@ -36,6 +36,7 @@ struct QuantizedRows {
   std::optional<mx::array> biases;
 };
 
+// Rows that attention reads, as codes.
 struct QuantizedKeyValues {
   QuantizedRows keys;
   QuantizedRows values;
@@ -60,6 +61,7 @@ class BatchPositioned {
   ~BatchPositioned() = default;
 };
 
+// One layer's cache of any kind.
 class Cache {
  public:
   virtual ~Cache() = default;
@@ -79,8 +81,10 @@ class Cache {
   // The offsets of `as_batch_positioned`, else `offset`.
   RopeOffset rope_offset() const;
 
+  // The bound of the rows that it keeps; none: no bound.
   virtual std::optional<int> max_size() const { return std::nullopt; }
 
+  // The arrays that a file holds.
   virtual std::vector<mx::array> state() const = 0;
 
   // Number of arrays in `state`.
@@ -92,10 +96,12 @@ class Cache {
   // they do not see if the two contradict each other.
   virtual void set_state(std::vector<mx::array> arrays) = 0;
 
+  // The strings that a file holds.
   virtual std::vector<std::string> meta_state() const { return {}; }
 
   // Appends the meta values.
   void meta_state_into(std::vector<std::string>& values) const;
+  // Sets the meta values alone, as `set_state`.
   virtual void set_meta_state(const std::vector<std::string>& meta);
   // Sets both or neither.
   void from_serialized(std::vector<mx::array> arrays, const std::vector<std::string>& meta);
@@ -103,6 +109,7 @@ class Cache {
   // Evaluates the cache's own arrays.
   virtual void materialize() = 0;
 
+  // True if `trim` can drop rows now.
   virtual bool is_trimmable() const { return false; }
 
   // Drops the last rows, at most `count`; returns how many.
@@ -114,15 +121,21 @@ class Cache {
   ) const = 0;
 
   virtual std::size_t nbytes() const = 0;  // Allocated rows, used or not.
+  // True if it holds no rows.
   virtual bool is_empty() const = 0;
+  // An independent cache with the same rows.
   virtual std::unique_ptr<Cache> copy() const = 0;
 
   // This cache as one of these types; null if it has another. The pointer lives as long as the
   // cache.
   QuantizedCache* as_quantized();
+  // As above.
   const QuantizedCache* as_quantized() const;
+  // As above.
   const BatchPositioned* as_batch_positioned() const;
+  // As above.
   CacheList* as_cache_list();
+  // As above.
   const CacheList* as_cache_list() const;
 
  protected:

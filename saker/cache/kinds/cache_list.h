@@ -10,8 +10,10 @@
 
 namespace saker::cache::kinds {
 
+// Several caches of one layer.
 class CacheList final : public Cache {
  public:
+  // Takes over the caches, in their order.
   explicit CacheList(std::vector<std::unique_ptr<Cache>> children)
       : children_(std::move(children)) {}
 
@@ -22,6 +24,7 @@ class CacheList final : public Cache {
   // Throws std::out_of_range.
   Cache& operator[](std::size_t index) { return *children_.at(index); }
 
+  // As above.
   const Cache& operator[](std::size_t index) const { return *children_.at(index); }
 
   // Throw kUnsupported: call them on a child.

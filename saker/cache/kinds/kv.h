@@ -10,6 +10,7 @@
 
 namespace saker::cache::kinds {
 
+// Keys and values of all rows.
 class KVCache final : public Cache {
  public:
   KVCache() = default;
@@ -48,6 +49,7 @@ class KVCache final : public Cache {
 // For layers that attend within chunks (Llama 4): rows before the current chunk can be dropped.
 class ChunkedKVCache final : public Cache {
  public:
+  // None: rows are never dropped.
   explicit ChunkedKVCache(std::optional<int> chunk_size);
 
   std::string_view kind() const override { return "ChunkedKVCache"; }

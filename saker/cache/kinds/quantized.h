@@ -13,17 +13,20 @@
 
 namespace saker::cache::kinds {
 
+// How a group of codes is scaled.
 enum class Scales : std::uint8_t {
   kFloats,  // Affine: 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128.
   kBytes,   // MLX's nvfp4 (4 bits in groups of 16), mxfp4 (4 in 32) and mxfp8 (8 in 32).
 };
 
+// The format of a cache's codes.
 struct Quantization {
   int group_size = 64;  // Head dimensions are multiples of it.
   int bits = 8;
   Scales scales = Scales::kFloats;
 };
 
+// A cache whose rows are codes.
 class QuantizedCache : public Cache {
  public:
   int group_size() const { return quantization_.group_size; }
@@ -46,6 +49,7 @@ class QuantizedCache : public Cache {
 
   const Quantization& quantization() const { return quantization_; }
 
+  // Sets the format alone; the rows stay.
   void set_quantization(const Quantization& quantization) { quantization_ = quantization; }
 
   // Reads meta values for rows of these parts. Throws kCorruptData.
@@ -59,7 +63,9 @@ class QuantizedCache : public Cache {
   ) const;
   // True if held rows lack biases that new rows will have. `with_biases` adds them.
   bool lacks_biases(const Parts& parts) const;
+  // Adds biases of 0 to parts that lack them.
   static Parts with_biases(const Parts& parts);
+  // The parts as keys and values.
   static QuantizedKeyValues key_values(const Parts& parts);
   // Takes over the format of these parts. Throws kCorruptData unless there are none, or keys and
   // values of two (weight, scales) or three parts (biases) each, with the same rows.
@@ -69,8 +75,10 @@ class QuantizedCache : public Cache {
   Quantization quantization_;
 };
 
+// Keys and values of all rows, as codes.
 class QuantizedKVCache final : public QuantizedCache {
  public:
+  // Empty. Throws kInvalidArgument for formats that MLX lacks.
   explicit QuantizedKVCache(const Quantization& quantization = {}) : QuantizedCache(quantization) {}
 
   std::string_view kind() const override { return "QuantizedKVCache"; }

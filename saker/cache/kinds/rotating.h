@@ -11,8 +11,10 @@
 
 namespace saker::cache::kinds {
 
+// A ring of the newest rows, and of the first ones.
 class RotatingKVCache final : public Cache {
  public:
+  // A ring of `max_size` rows; the first `keep` rows always stay.
   explicit RotatingKVCache(int max_size, int keep = 0) : ring_(max_size, keep) {}
 
   std::string_view kind() const override { return "RotatingKVCache"; }
@@ -61,6 +63,7 @@ class RotatingKVCache final : public Cache {
 // and bits.
 class QuantizedRotatingKVCache final : public QuantizedCache {
  public:
+  // As RotatingKVCache and QuantizedKVCache.
   QuantizedRotatingKVCache(int max_size, int keep, const Quantization& quantization)
       : QuantizedCache(quantization), ring_(max_size, keep) {}
 
