@@ -64,9 +64,9 @@ class Replay final : public Drafter {
     State(Replay& drafter, std::unique_ptr<DraftState> state)
         : owner(drafter), inner(std::move(state)) {}
 
-    void settle(int count) override {
+    void acknowledge(int count) override {
       // The inner drafter has seen its own tokens: none of them came to be.
-      inner->settle(owner.script_.empty() ? count : 0);
+      inner->acknowledge(owner.script_.empty() ? count : 0);
       if (std::exchange(open, false)) {
         owner.noted_.push_back(count);
       }

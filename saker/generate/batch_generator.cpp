@@ -108,7 +108,7 @@ void BatchGenerator::run_round(std::vector<Work>& works) {
       drafts.size(),
       seconds.count() * 1e3
   );
-  speculator_.settle(drafts, smooth ? seconds.count() : 0.0);
+  speculator_.finish_round(drafts, smooth ? seconds.count() : 0.0);
 }
 
 std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works) {

@@ -31,7 +31,7 @@ class DraftState {
 
   // Ends the last proposal: its first `count` tokens became part of the context, the others did
   // not.
-  virtual void settle(int /*count*/) {}
+  virtual void acknowledge(int /*count*/) {}
 
   // Takes tokens that the target has run and committed, in order. `features` [n, captured * hidden]
   // are their captured hidden states; `next` is the token after each in the context. May throw:
@@ -73,7 +73,7 @@ class Drafter {
   virtual std::unique_ptr<DraftState> start(const SequenceRequest& request) = 0;
 
   // Fills in the tokens of all proposals. May throw: then none is used, and their states are not
-  // used again. REQUIRES: the last proposal of each state was settled.
+  // used again. REQUIRES: the last proposal of each state was acknowledged.
   virtual void propose(std::span<Proposal> proposals) = 0;
 };
 

@@ -204,7 +204,7 @@ void Speculator::Draft::count() const {
   }
 }
 
-void Speculator::settle(std::span<Draft> drafts, double pass_seconds) {
+void Speculator::finish_round(std::span<Draft> drafts, double pass_seconds) {
   DepthControl::Round round{.pass_seconds = pass_seconds};
   for (Draft& draft : drafts) {
     const auto drafted = static_cast<int>(draft.tokens.size());
@@ -212,7 +212,7 @@ void Speculator::settle(std::span<Draft> drafts, double pass_seconds) {
     round.tokens += draft.chosen;
     Drafting& drafting = *draft.drafting;
     if (drafting.state) {
-      drafting.state->settle(draft.accepted);
+      drafting.state->acknowledge(draft.accepted);
     }
     if (drafted == 0) {
       continue;

@@ -3,7 +3,7 @@
 
 // Draft tokens for the sequences of a pass, and their acceptance. A round begins with `propose`.
 // Then one pass of the target runs each sequence's next token and its drafts. Tokens are chosen one
-// by one while they equal the drafts. `settle` ends the round.
+// by one while they equal the drafts. `finish_round` ends the round.
 //
 // Each choice is that of plain decoding: the sampler's noise is a function of the position
 // (docs/adr/0003-sampling-noise.md). So drafts change neither tokens nor log-probabilities, greedy
@@ -65,8 +65,8 @@ class Speculator {
     int max_tokens = 0;                     // Most draft tokens.
     std::vector<std::int32_t> tokens = {};  // The proposal.
     std::vector<sample::Distribution> chances = {};
-    int accepted = 0;  // Draft tokens that stayed; set before `settle`.
-    int chosen = 0;    // Tokens that the answer gained; set before `settle`.
+    int accepted = 0;  // Draft tokens that stayed; set before `finish_round`.
+    int chosen = 0;    // Tokens that the answer gained; set before `finish_round`.
 
     // Adds the round to the sequence's counts.
     void count() const;
@@ -76,7 +76,7 @@ class Speculator {
   void propose(std::span<Draft> drafts, bool measured);
 
   // Ends the round. `pass_seconds`: duration of the pass; 0 if it is not representative.
-  void settle(std::span<Draft> drafts, double pass_seconds);
+  void finish_round(std::span<Draft> drafts, double pass_seconds);
 
  private:
   struct Source {

@@ -41,8 +41,9 @@ nn::MoeOptions read_moe(const Json& json, const DecoderConfig& config) {
       options.experts
   );
   options.chosen = static_cast<int>(chosen);
-  options.shares = json_bool(json, "norm_topk_prob", false) ? kernels::SoftmaxOrder::kAfterTopK
-                                                            : kernels::SoftmaxOrder::kBeforeTopK;
+  options.softmax_order = json_bool(json, "norm_topk_prob", false)
+                              ? kernels::SoftmaxOrder::kAfterTopK
+                              : kernels::SoftmaxOrder::kBeforeTopK;
   options.activation = config.activation;
   return options;
 }

@@ -5,7 +5,7 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/adapter.h"
+#include "saker/nn/row_context.h"
 #include "saker/nn/weights.h"
 
 #include <string>

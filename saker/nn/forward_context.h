@@ -9,9 +9,9 @@
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/attend.h"
-#include "saker/nn/adapter.h"
 #include "saker/nn/in_flight_layers.h"
 #include "saker/nn/rope.h"
+#include "saker/nn/row_context.h"
 
 #include <cstdint>
 #include <map>

@@ -7,10 +7,10 @@
 
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/activation.h"
-#include "saker/nn/adapter.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"
+#include "saker/nn/row_context.h"
 #include "saker/nn/weights.h"
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/adapter.h"
 #include "saker/nn/rms_norm.h"
+#include "saker/nn/row_context.h"
 #include "saker/nn/weights.h"
 
 #include <cstddef>

@@ -162,11 +162,11 @@ Moe::Moe(const Weights& weights, const MoeOptions& options)
 
 mx::array Moe::operator()(const mx::array& x, const RowContext& adapters) const {
   const auto choice =
-      kernels::choose_experts(router_(x, adapters), options_.chosen, options_.shares);
+      kernels::choose_experts(router_(x, adapters), options_.chosen, options_.softmax_order);
   const auto sorted = kernels::sort_by_expert(choice.ids, options_.experts);
   const auto gate_up = gate_up_(kernels::gather_rows(x, sorted), sorted);
   const auto fed = down_(kernels::gated_activation(gate_up, options_.activation), sorted);
-  return kernels::combine_experts(fed, sorted, choice.shares);
+  return kernels::combine_experts(fed, sorted, choice.weights);
 }
 
 std::size_t Moe::nbytes() const {

@@ -25,7 +25,7 @@ struct MoeOptions {
   int intermediate = 0;  // Per expert.
   int experts = 0;
   int chosen = 0;  // Experts per token.
-  kernels::SoftmaxOrder shares = kernels::SoftmaxOrder::kBeforeTopK;
+  kernels::SoftmaxOrder softmax_order = kernels::SoftmaxOrder::kBeforeTopK;
   kernels::Activation activation = kernels::Activation::kSilu;
 };
 

@@ -6,7 +6,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/norm.h"
-#include "saker/nn/adapter.h"
+#include "saker/nn/row_context.h"
 #include "saker/nn/weights.h"
 
 #include <optional>

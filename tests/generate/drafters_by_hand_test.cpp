@@ -144,7 +144,7 @@ class Parked final : public Drafter {
     State(std::unique_ptr<DraftState> state, std::vector<Kept>& all)
         : inner(std::move(state)), log(all) {}
 
-    void settle(int count) override { inner->settle(count); }
+    void acknowledge(int count) override { inner->acknowledge(count); }
 
     void keep(const mx::array& features, std::span<const std::int32_t> next, bool of_prompt)
         override {

@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t>;
 Ids proposed(Drafter& drafter, DraftState& state, const Ids& context, int depth) {
   Proposal proposal{.state = &state, .context = context, .depth = depth};
   drafter.propose({&proposal, 1});
-  state.settle(0);
+  state.acknowledge(0);
   return proposal.tokens;
 }
 

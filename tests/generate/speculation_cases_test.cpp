@@ -59,7 +59,7 @@ class Given final : public Drafter {
 
  private:
   struct State final : DraftState {
-    void settle(int /*count*/) override {}
+    void acknowledge(int /*count*/) override {}
   };
 
   std::vector<Ids> drafts_;

@@ -135,11 +135,11 @@ TEST(Speculation, EveryNumberOfAcceptedTokensOccurs) {
     int rounds = 0;
     int accepted = 0;
     for (int length = 0; length <= depth; ++length) {
-      EXPECT_GT(run.log.settled[length], 0) << length << " of " << depth;
-      rounds += run.log.settled[length];
-      accepted += length * run.log.settled[length];
+      EXPECT_GT(run.log.acknowledged[length], 0) << length << " of " << depth;
+      rounds += run.log.acknowledged[length];
+      accepted += length * run.log.acknowledged[length];
     }
-    EXPECT_EQ(run.log.settled.rbegin()->first, depth);
+    EXPECT_EQ(run.log.acknowledged.rbegin()->first, depth);
     EXPECT_EQ(counts.rounds, rounds);
     EXPECT_EQ(counts.accepted, accepted);
     EXPECT_GE(counts.drafted, counts.accepted);

@@ -24,14 +24,14 @@ TEST(ChooseExperts, IsTheReference) {
       const auto choice = choose_experts(scores, count, rule);
       const auto reference = choose_experts_reference(scores, count, rule);
       EXPECT_EQ(to_vector<int>(choice.ids), to_vector<int>(reference.ids));
-      EXPECT_LT(largest_difference(choice.shares, reference.shares), 1e-6F);
+      EXPECT_LT(largest_difference(choice.weights, reference.weights), 1e-6F);
     }
   }
 }
 
 TEST(ChooseExperts, SharesOfTheChosenSumToOne) {
-  const auto shares = choose_experts(random_rows(9, 8, 1), 3, SoftmaxOrder::kAfterTopK).shares;
-  EXPECT_LT(largest_difference(mx::sum(shares, 1), mx::ones({9})), 1e-6F);
+  const auto weights = choose_experts(random_rows(9, 8, 1), 3, SoftmaxOrder::kAfterTopK).weights;
+  EXPECT_LT(largest_difference(mx::sum(weights, 1), mx::ones({9})), 1e-6F);
 }
 
 TEST(ChooseExperts, EqualScoresGoToTheLowerExpert) {
@@ -49,11 +49,11 @@ TEST(ChooseExperts, BadScoresStayInTheirRow) {
       mx::array({kNaN, 1.0F, 2.0F, -kInf, 1.0F, 2.0F, kInf, 1.0F, 2.0F, kNaN, kNaN, kNaN}, {4, 3});
   const auto choice = choose_experts(scores, 2, SoftmaxOrder::kAfterTopK);
   EXPECT_EQ(to_vector<int>(choice.ids), (std::vector<int>{2, 1, 2, 1, 0, 2, 0, 1}));
-  const auto shares = to_vector(choice.shares);
+  const auto weights = to_vector(choice.weights);
   for (const std::size_t row : {0U, 2U, 3U}) {
-    EXPECT_TRUE(std::isnan(shares[2 * row]) && std::isnan(shares[2 * row + 1])) << row;
+    EXPECT_TRUE(std::isnan(weights[2 * row]) && std::isnan(weights[2 * row + 1])) << row;
   }
-  EXPECT_NEAR(shares[2] + shares[3], 1.0F, 1e-6F);
+  EXPECT_NEAR(weights[2] + weights[3], 1.0F, 1e-6F);
 }
 
 TEST(SortByExpert, KeepsPairsOfOneExpertInOrder) {
@@ -76,10 +76,10 @@ TEST(CombineExperts, IsTheReference) {
     const auto choice = choose_experts(random_rows(33, 9, 4), ranks, SoftmaxOrder::kBeforeTopK);
     const auto sorted = sort_by_expert(choice.ids, 9);
     const auto y = random_rows(33 * ranks, 40, 5);
-    const auto sum = combine_experts(y, sorted, choice.shares);
-    EXPECT_LT(largest_difference(sum, combine_experts_reference(y, sorted, choice.shares)), 1e-5F);
+    const auto sum = combine_experts(y, sorted, choice.weights);
+    EXPECT_LT(largest_difference(sum, combine_experts_reference(y, sorted, choice.weights)), 1e-5F);
     EXPECT_EQ(
-        combine_experts(mx::astype(y, mx::bfloat16), sorted, choice.shares).dtype(), mx::bfloat16
+        combine_experts(mx::astype(y, mx::bfloat16), sorted, choice.weights).dtype(), mx::bfloat16
     );
   }
 }

@@ -54,7 +54,7 @@ mx::array mixture(
   const auto choice = choose_experts(scores, chosen, SoftmaxOrder::kAfterTopK);
   const auto sorted = sort_by_expert(choice.ids, weights.experts());
   return combine_experts(
-      expert_linear(gather_rows(x, sorted), sorted, weights), sorted, choice.shares
+      expert_linear(gather_rows(x, sorted), sorted, weights), sorted, choice.weights
   );
 }
 

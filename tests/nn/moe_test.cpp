@@ -30,7 +30,7 @@ constexpr MoeOptions kOptions{
     .intermediate = 64,
     .experts = kExperts,
     .chosen = 2,
-    .shares = kernels::SoftmaxOrder::kAfterTopK,
+    .softmax_order = kernels::SoftmaxOrder::kAfterTopK,
 };
 
 void add(
@@ -90,14 +90,15 @@ TEST(Moe, IsTheSharedSumOfItsMlps) {
   const auto x = random_rows(9);
   const auto y = Moe(weights, kOptions)(x, {});
   const Linear router(weights / "gate", kOptions.hidden, kExperts);
-  const auto choice = kernels::choose_experts(router(x, {}), kOptions.chosen, kOptions.shares);
+  const auto choice =
+      kernels::choose_experts(router(x, {}), kOptions.chosen, kOptions.softmax_order);
   auto expected = mx::zeros(x.shape(), mx::float32);
   for (int expert = 0; expert < kExperts; ++expert) {
     const GatedMlp mlp(
         weights / "experts" / fmt::to_string(expert), {kOptions.hidden, kOptions.intermediate}
     );
     const auto chosen = mx::astype(mx::equal(choice.ids, mx::array(expert)), mx::float32);
-    expected = expected + mx::sum(chosen * choice.shares, 1, true) * mlp(x, {});
+    expected = expected + mx::sum(chosen * choice.weights, 1, true) * mlp(x, {});
   }
   EXPECT_LT(mx::max(mx::abs(y - expected)).item<float>(), 1e-5F);
 }

@@ -27,9 +27,9 @@ class ScriptedDrafter final : public generate::Drafter {
 
   // What it did, and what became of it; outlives the drafter.
   struct Log {
-    std::map<int, int> settled;  // Rounds by how many tokens of their proposal were accepted.
-    std::vector<int> proposed;   // Tokens, by round.
-    int fail_at = -1;            // The call that throws.
+    std::map<int, int> acknowledged;  // Rounds by how many tokens of their proposal were accepted.
+    std::vector<int> proposed;        // Tokens, by round.
+    int fail_at = -1;                 // The call that throws.
     int calls = 0;
   };
 
@@ -56,9 +56,9 @@ class ScriptedDrafter final : public generate::Drafter {
   struct State final : generate::DraftState {
     explicit State(Log& all) : log(all) {}
 
-    void settle(int count) override {
+    void acknowledge(int count) override {
       if (std::exchange(open, false)) {
-        ++log.settled[count];
+        ++log.acknowledged[count];
       }
     }
 

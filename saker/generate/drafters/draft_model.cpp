@@ -21,7 +21,7 @@ struct ModelState final : DraftState {
   ModelState(cache::SequenceCache rows, const SequenceRequest& request, int vocab_size)
       : cache(std::move(rows)), sampler(request, vocab_size) {}
 
-  void settle(int count) override {
+  void acknowledge(int count) override {
     if (std::exchange(open, false)) {
       cache.commit(std::min(count, tentative));
     }
@@ -81,7 +81,7 @@ void DraftModel::propose(std::span<Proposal> proposals) {
     }
   } catch (...) {
     for (const Proposal& proposal : proposals) {
-      proposal.state->settle(0);
+      proposal.state->acknowledge(0);
     }
     throw;
   }

@@ -34,10 +34,10 @@ class PendingHidden {
 
  private:
   // Joins and evaluates the last parts, so they hold no other memory than their own.
-  void settle();
+  void evaluate_parts();
 
   std::vector<mx::array> parts_;
-  std::size_t settled_ = 0;  // Number of settled parts.
+  std::size_t evaluated_ = 0;  // Number of evaluated parts.
   int rows_ = 0;
   std::size_t bytes_ = 0;
 };

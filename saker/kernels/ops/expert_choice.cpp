@@ -24,8 +24,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Fills `ids` and `shares` [count] from one row of scores.
-void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* shares) {
+// Fills `ids` and `weights` [count] from one row of scores.
+void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids, float* weights) {
   const auto key = [&](int id) {
     const float score = scores[static_cast<std::size_t>(id)];
     return std::isnan(score) ? -kInfinity : score;
@@ -42,7 +42,7 @@ void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids
   const bool sound = std::isfinite(largest) &&
                      std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
   if (!sound) {
-    std::fill_n(shares, ids.size(), std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(weights, ids.size(), std::numeric_limits<float>::quiet_NaN());
     return;
   }
   const auto weight = [&](int id) { return portable_exp(key(id) - largest); };
@@ -55,7 +55,7 @@ void choose(std::span<const float> scores, SoftmaxOrder rule, std::span<int> ids
     }
   }
   for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-    shares[rank] = static_cast<float>(weight(ids[rank]) / sum);
+    weights[rank] = static_cast<float>(weight(ids[rank]) / sum);
   }
 }
 
@@ -68,14 +68,14 @@ struct ChooseBody {
             rule = rule,
             scores = StridedRows(inputs[0]),
             ids = outputs[0].data<int>(),
-            shares = outputs[1].data<float>()]() mutable {
+            weights = outputs[1].data<float>()]() mutable {
       const HeadRows from = scores.resolve();
       const auto width = static_cast<std::size_t>(scores.width());
       const auto chosen = static_cast<std::size_t>(count);
       // An exponential costs about as much as reading 16 floats.
       each_row(scores.rows(), 16L * scores.width(), [&](int row) {
         const auto at = static_cast<std::size_t>(row) * chosen;
-        choose({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, shares + at);
+        choose({StridedRows::at(from, row, 0), width}, rule, {ids + at, chosen}, weights + at);
       });
     };
   }
@@ -101,26 +101,26 @@ void sort_pairs(std::span<const int> ids, int experts, int* pairs, int* sorted) 
 
 // A row's sum, one product after the other in order of rank.
 void combine_row(
-    const float* y, std::span<const int> places, const float* shares, int width, float* out
+    const float* y, std::span<const int> places, const float* weights, int width, float* out
 ) {
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     const float* from = y + static_cast<std::ptrdiff_t>(places[rank]) * width;
-    const float share = shares[rank];
+    const float factor = weights[rank];
     if (rank == 0) {
-      std::transform(from, from + width, out, [share](float value) { return share * value; });
+      std::transform(from, from + width, out, [factor](float value) { return factor * value; });
     } else {
-      std::transform(from, from + width, out, out, [share](float value, float sum) {
-        return sum + share * value;
+      std::transform(from, from + width, out, out, [factor](float value, float sum) {
+        return sum + factor * value;
       });
     }
   }
 }
 
-// Inputs y [P, K], pairs [P], shares [N, R], dense; output [N, K].
+// Inputs y [P, K], pairs [P], weights [N, R], dense; output [N, K].
 auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
   const float* y = inputs[0].data<float>();
   const int* pairs = inputs[1].data<int>();
-  const float* shares = inputs[2].data<float>();
+  const float* weights = inputs[2].data<float>();
   const int rows = inputs[2].shape(0);
   const int ranks = inputs[2].shape(1);
   const int width = inputs[0].shape(1);
@@ -136,7 +136,7 @@ auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& 
       combine_row(
           y,
           {places.data() + first, count},
-          shares + first,
+          weights + first,
           width,
           out + static_cast<std::ptrdiff_t>(row) * width
       );
@@ -144,14 +144,14 @@ auto combine_body(const std::vector<mx::array>& inputs, std::vector<mx::array>& 
   };
 }
 
-void check_combined(const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares) {
+void check_combined(const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights) {
   require(
-      y.ndim() == 2 && shares.ndim() == 2 && y.shape(0) == static_cast<int>(shares.size()) &&
+      y.ndim() == 2 && weights.ndim() == 2 && y.shape(0) == static_cast<int>(weights.size()) &&
           sorted.pairs.shape() == mx::Shape{y.shape(0)},
       ErrorCode::kInternal,
-      "[experts] got results [{}] and shares [{}], expected [N * R, K] and [N, R]",
+      "[experts] got results [{}] and routing weights [{}], expected [N * R, K] and [N, R]",
       fmt::join(y.shape(), ", "),
-      fmt::join(shares.shape(), ", ")
+      fmt::join(weights.shape(), ", ")
   );
 }
 
@@ -197,8 +197,8 @@ ExpertChoice choose_experts_reference(const mx::array& scores, int count, Softma
   const auto all = mx::softmax(mx::astype(scores, mx::float32), 1, true);
   const auto order = mx::argsort(mx::negative(mx::astype(scores, mx::float32)), 1);
   const auto ids = mx::astype(mx::slice(order, {0, 0}, {scores.shape(0), count}), mx::int32);
-  const auto shares = mx::take_along_axis(all, ids, 1);
-  return {ids, rule == SoftmaxOrder::kBeforeTopK ? shares : shares / mx::sum(shares, 1, true)};
+  const auto weights = mx::take_along_axis(all, ids, 1);
+  return {ids, rule == SoftmaxOrder::kBeforeTopK ? weights : weights / mx::sum(weights, 1, true)};
 }
 
 ExpertPermutation sort_by_expert(const mx::array& ids, int experts) {
@@ -233,18 +233,18 @@ mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted) {
 }
 
 mx::array combine_experts(
-    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights
 ) {
-  check_combined(y, sorted, shares);
+  check_combined(y, sorted, weights);
   if (!on_cpu()) {
-    return combine_experts_reference(y, sorted, shares);
+    return combine_experts_reference(y, sorted, weights);
   }
   const auto sum = cpu_operation(
       "CombineExperts",
-      {shares.shape(0), y.shape(1)},
+      {weights.shape(0), y.shape(1)},
       {mx::contiguous(mx::astype(y, mx::float32)),
        mx::contiguous(sorted.pairs),
-       mx::contiguous(mx::astype(shares, mx::float32))},
+       mx::contiguous(mx::astype(weights, mx::float32))},
       [](const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
         return combine_body(inputs, outputs);
       }
@@ -253,14 +253,14 @@ mx::array combine_experts(
 }
 
 mx::array combine_experts_reference(
-    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights
 ) {
-  check_combined(y, sorted, shares);
-  const int rows = shares.shape(0);
-  const int ranks = shares.shape(1);
+  check_combined(y, sorted, weights);
+  const int rows = weights.shape(0);
+  const int ranks = weights.shape(1);
   const auto by_pair = mx::take(mx::astype(y, mx::float32), mx::argsort(sorted.pairs), 0);
   const auto weighted =
-      mx::reshape(by_pair, {rows, ranks, y.shape(1)}) * mx::expand_dims(shares, 2);
+      mx::reshape(by_pair, {rows, ranks, y.shape(1)}) * mx::expand_dims(weights, 2);
   return mx::astype(mx::sum(weighted, 1), y.dtype());
 }
 

@@ -15,17 +15,17 @@
 namespace saker::kernels {
 
 struct ExpertChoice {
-  mx::array ids;     // int32 [N, R], best first.
-  mx::array shares;  // float32 [N, R]
+  mx::array ids;      // int32 [N, R], best first.
+  mx::array weights;  // float32 [N, R]
 };
 
 enum class SoftmaxOrder : std::uint8_t {
   kBeforeTopK,  // Softmax over all experts.
-  kAfterTopK,   // Softmax over the chosen ones: their shares sum to 1.
+  kAfterTopK,   // Softmax over the chosen ones: their weights sum to 1.
 };
 
 // The `count` largest scores of each row of `scores` [N, E]. A NaN is never larger than a number. A
-// row that has a NaN gets NaN shares.
+// row that has a NaN gets NaN weights.
 ExpertChoice choose_experts(const mx::array& scores, int count, SoftmaxOrder rule);
 
 ExpertChoice choose_experts_reference(const mx::array& scores, int count, SoftmaxOrder rule);
@@ -44,14 +44,14 @@ ExpertPermutation sort_by_expert_reference(const mx::array& ids);
 // Rows of x [N, K] in the order of the sorted pairs -> [P, K].
 mx::array gather_rows(const mx::array& x, const ExpertPermutation& sorted);
 
-// The sum of each row's results times its shares. y [P, K] is in sorted order, shares [N, R] -> [N,
+// The sum of each row's results times its weights. y [P, K] is in sorted order, weights [N, R] -> [N,
 // K], float32 inside.
 mx::array combine_experts(
-    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights
 );
 
 mx::array combine_experts_reference(
-    const mx::array& y, const ExpertPermutation& sorted, const mx::array& shares
+    const mx::array& y, const ExpertPermutation& sorted, const mx::array& weights
 );
 
 }  // namespace saker::kernels
