@@ -44,6 +44,12 @@ void bind_batch(nb::class_<Batch, Cache>& kind) {
           nb::arg("left_padding") = nb::none(),
           nb::arg("lengths") = nb::none(),
           nb::arg("right_padding") = nb::none(),
+          nb::sig(
+              "def prepare(self, *, left_padding: collections.abc.Sequence[int] | mlx.core.array | "
+              "None = "
+              "None, lengths: collections.abc.Sequence[int] | mlx.core.array | None = None, "
+              "right_padding: collections.abc.Sequence[int] | mlx.core.array | None = None) -> None"
+          ),
           "The padding of prompts with different lengths: on the left before the first rows, or on "
           "the right until ``finalize``."
       )
@@ -54,6 +60,8 @@ void bind_batch(nb::class_<Batch, Cache>& kind) {
             self.filter(integers(batch_indices, "batch_indices"));
           },
           nb::arg("batch_indices"),
+          nb::sig("def filter(self, batch_indices: collections.abc.Sequence[int] | mlx.core.array) "
+                  "-> None"),
           "Keeps these batch rows, in this order."
       )
       .def("extend", &Batch::extend, nb::arg("other"), "Appends the other's batch rows.")
@@ -66,7 +74,7 @@ void bind_batch(nb::class_<Batch, Cache>& kind) {
       .def_static(
           "merge",
           [](const std::vector<Single*>& caches) {
-            checked_caches(caches);
+            check_caches(caches);
             const std::vector<const Single*> all(caches.begin(), caches.end());
             return std::make_shared<Batch>(Batch::merge(all));
           },
@@ -89,7 +97,10 @@ void bind_batches(nb::module_& module) {
       [](BatchKVCache* self, const nb::object& left_padding) {
         new (self) BatchKVCache(integers(left_padding, "left_padding"));
       },
-      nb::arg("left_padding")
+      nb::arg("left_padding"),
+      nb::sig(
+          "def __init__(self, left_padding: collections.abc.Sequence[int] | mlx.core.array) -> None"
+      )
   );
   bind_batch<BatchKVCache, KVCache>(batch);
   bind_keys_and_values(batch);
@@ -107,7 +118,10 @@ void bind_batches(nb::module_& module) {
             new (self) BatchRotatingKVCache(max_size, integers(left_padding, "left_padding"));
           },
           nb::arg("max_size"),
-          nb::arg("left_padding")
+          nb::arg("left_padding"),
+          nb::sig("def __init__(self, max_size: int, left_padding: collections.abc.Sequence[int] | "
+                  "mlx.core.array) "
+                  "-> None")
   )
       .def_prop_ro("max_size", [](const BatchRotatingKVCache& self) { return *self.max_size(); });
   bind_batch<BatchRotatingKVCache, RotatingKVCache>(ring);

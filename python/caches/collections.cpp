@@ -78,6 +78,9 @@ void bind_batch(ArraysClass& kind) {
           },
           nb::arg("lengths") = nb::none(),
           nb::arg("kwargs"),
+          nb::sig("def prepare(self, lengths: collections.abc.Sequence[int] | mlx.core.array | "
+                  "None = None, "
+                  "**kwargs: object) -> None"),
           "The length of each right-padded batch row, until ``finalize``. Padding itself is not "
           "needed, and ignored."
   )
@@ -94,6 +97,8 @@ void bind_batch(ArraysClass& kind) {
             self.filter(integers(batch_indices, "batch_indices"));
           },
           nb::arg("batch_indices"),
+          nb::sig("def filter(self, batch_indices: collections.abc.Sequence[int] | mlx.core.array) "
+                  "-> None"),
           "Keeps these batch rows, in this order."
       )
       .def("extend", &ArraysCache::extend, nb::arg("other"), "Appends the other's batch rows.")
@@ -108,7 +113,7 @@ void bind_batch(ArraysClass& kind) {
       .def_static(
           "merge",
           [](const std::vector<ArraysCache*>& caches) {
-            checked_caches(caches);
+            check_caches(caches);
             const std::vector<const ArraysCache*> all(caches.begin(), caches.end());
             return std::make_shared<ArraysCache>(ArraysCache::merge(all));
           },
@@ -130,7 +135,10 @@ void bind_arrays(nb::module_& module) {
         new (self) ArraysCache(size, integers_or_none(left_padding, "left_padding"));
       },
       nb::arg("size"),
-      nb::arg("left_padding") = nb::none()
+      nb::arg("left_padding") = nb::none(),
+      nb::sig("def __init__(self, size: int, left_padding: collections.abc.Sequence[int] | "
+              "mlx.core.array | None = "
+              "None) -> None")
   );
   bind_slots(kind);
   bind_batch(kind);
@@ -162,7 +170,8 @@ void extend_list(CacheList& self, const CacheList& other) {
 }
 
 std::shared_ptr<CacheList> merged_list(const std::vector<std::shared_ptr<CacheList>>& lists) {
-  const std::size_t count = checked_caches(lists).front()->children().size();
+  check_caches(lists);
+  const std::size_t count = lists.front()->children().size();
   std::vector<CachePtr> children;
   for (std::size_t i = 0; i < count; ++i) {
     nb::list all;
@@ -194,9 +203,7 @@ void bind_list(nb::module_& module) {
             if (!nb::try_cast(caches, children)) {
               throw nb::type_error("CacheList: expected caches");
             }
-            if (!children.empty()) {
-              checked_caches(children);
-            }
+            check_no_none(children);
             new (self) CacheList(std::move(children));
           },
           nb::arg("caches"),
@@ -210,7 +217,10 @@ void bind_list(nb::module_& module) {
           nb::arg("idx")
       )
       .def_prop_ro(
-          "caches", [](const CacheList& self) { return nb::tuple(nb::cast(self.children())); }
+          "caches",
+          [](const CacheList& self) { return nb::tuple(nb::cast(self.children())); },
+          nb::sig("def caches(self) -> tuple[Cache, ...]"),
+          "The children."
       )
       .def(
           "prepare",
@@ -233,6 +243,8 @@ void bind_list(nb::module_& module) {
             each_child(self, [&](const nb::object& child) { child.attr("filter")(indices); });
           },
           nb::arg("batch_indices"),
+          nb::sig("def filter(self, batch_indices: collections.abc.Sequence[int] | mlx.core.array) "
+                  "-> None"),
           "Keeps these batch rows of all children, in this order."
       )
       .def(

@@ -40,14 +40,16 @@ void bind_files(nb::module_& module) {
   module.def(
       "can_trim_prompt_cache",
       [](const PromptCache& cache) {
-        return cache.empty() || caches::can_trim_prompt_cache(checked_caches(cache));
+        check_no_none(cache);
+        return caches::can_trim_prompt_cache(cache);
       },
       nb::arg("cache")
   );
   module.def(
       "trim_prompt_cache",
       [](const PromptCache& cache, int num_tokens) {
-        return cache.empty() ? 0 : caches::trim_prompt_cache(checked_caches(cache), num_tokens);
+        check_no_none(cache);
+        return caches::trim_prompt_cache(cache, num_tokens);
       },
       nb::arg("cache"),
       nb::arg("num_tokens")
@@ -57,8 +59,8 @@ void bind_files(nb::module_& module) {
       [](const std::filesystem::path& file,
          const PromptCache& cache,
          const load::FileMetadata& metadata) {
-        checked_caches(cache);
-        const nb::gil_scoped_release others_run;
+        // With the GIL: no other thread may change the caches meanwhile.
+        check_no_none(cache);
         caches::save_prompt_cache(file, cache, metadata);
       },
       nb::arg("file"),

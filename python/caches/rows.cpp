@@ -45,7 +45,7 @@ void bind_kv(nb::module_& module) {
       .def_static(
           "merge",
           [](const std::vector<KVCache*>& caches) {
-            checked_caches(caches);
+            check_caches(caches);
             const std::vector<const KVCache*> all(caches.begin(), caches.end());
             return std::make_shared<BatchKVCache>(BatchKVCache::merge(all));
           },
@@ -79,7 +79,7 @@ void bind_rotating(nb::module_& module) {
       .def_static(
           "merge",
           [](const std::vector<RotatingKVCache*>& caches) {
-            checked_caches(caches);
+            check_caches(caches);
             const std::vector<const RotatingKVCache*> all(caches.begin(), caches.end());
             return std::make_shared<BatchRotatingKVCache>(BatchRotatingKVCache::merge(all));
           },

@@ -33,14 +33,19 @@ nanobind::object state_of(const caches::Cache& cache);
 // unknown class.
 CachePtr from_state_of(std::string_view class_name, nanobind::handle state);
 
-// Throws kInvalidArgument if there are no caches, or None among them.
+// Throws kInvalidArgument for None among the caches.
 template <typename Pointer>
-const std::vector<Pointer>& checked_caches(const std::vector<Pointer>& caches) {
-  require(!caches.empty(), ErrorCode::kInvalidArgument, "no caches, expected one or more");
+void check_no_none(const std::vector<Pointer>& caches) {
   for (const Pointer& cache : caches) {
     require(cache != nullptr, ErrorCode::kInvalidArgument, "None among the caches");
   }
-  return caches;
+}
+
+// As above, and if there are no caches.
+template <typename Pointer>
+void check_caches(const std::vector<Pointer>& caches) {
+  require(!caches.empty(), ErrorCode::kInvalidArgument, "no caches, expected one or more");
+  check_no_none(caches);
 }
 
 }  // namespace saker::python

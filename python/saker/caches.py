@@ -30,7 +30,7 @@ from saker._caches import (
     QuantizedRotatingKVCache,
     RotatingKVCache,
 )
-from saker.errors import InvalidArgumentError
+from saker.errors import InvalidArgumentError, UnsupportedError
 
 if not _caches.shares_arrays():
     raise ImportError(f"mlx {version('mlx')} does not share its arrays: saker was built for another one")
@@ -55,6 +55,8 @@ __all__ = [
 ]
 
 Path = str | os.PathLike[str]
+OWN_CLASSES_ONLY = {"mamba", "falcon_mamba"}
+"""Models of mlx-lm that keep their state in mlx-lm's own class alone, and ignore others."""
 
 
 def MambaCache(left_padding: Sequence[int] | None = None) -> ArraysCache:  # noqa: N802
@@ -73,6 +75,8 @@ def make_prompt_cache(model: Any, max_kv_size: int | None = None) -> list[Cache]
     A model with ``make_cache`` decides for itself. Other layers get a KVCache, with ``max_kv_size`` a RotatingKVCache that
     keeps the first 4 rows.
     """
+    if getattr(model, "model_type", None) in OWN_CLASSES_ONLY:
+        raise UnsupportedError(f"a model of type {model.model_type!r}, which keeps its state in mlx-lm's own classes alone")
     if not isinstance(model, int) and hasattr(model, "make_cache"):
         return [_taken(cache) for cache in model.make_cache()]
     layers = model if isinstance(model, int) else len(model.layers)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import mlx.core as mx
@@ -287,6 +288,7 @@ class Files(CachesTest):
             (saker.InvalidArgumentError, "no caches", lambda: caches.save_prompt_cache(self.file, [])),
             (saker.InvalidArgumentError, "None among", lambda: caches.save_prompt_cache(self.file, [None])),
             (saker.InvalidArgumentError, "0 layers", lambda: caches.make_prompt_cache(0)),
+            (saker.UnsupportedError, "'mamba'", lambda: caches.make_prompt_cache(types.SimpleNamespace(model_type="mamba"))),
             (saker.UnsupportedError, "'Unknown'", lambda: caches.make_prompt_cache(Unknown())),
             (saker.InvalidArgumentError, "keep", lambda: caches.RotatingKVCache(2, keep=2)),
             (saker.InvalidArgumentError, "7 bits", lambda: caches.QuantizedKVCache(bits=7)),
