@@ -110,6 +110,19 @@ class MlxLm(unittest.TestCase):
                 options = {"kv_bits": 4, "kv_group_size": 32, "quantized_kv_start": start}
                 self.same_answers(model, caches.make_prompt_cache(model), theirs.make_prompt_cache(model), **options)
 
+    def test_drafts_that_are_taken_back(self):
+        model, draft = make_llama(), make_llama(rope_theta=9000.0)
+        answers = []
+        for module in (caches, theirs):
+            prompt_cache = module.make_prompt_cache(model) + module.make_prompt_cache(draft)
+            steps = theirs_generate.speculative_generate_step(
+                mx.array(PROMPT), model, draft, num_draft_tokens=3, max_tokens=20, prompt_cache=prompt_cache
+            )
+            tokens, logprobs, drafted = zip(*steps)
+            answers.append(([int(token) for token in tokens], mx.stack(logprobs), drafted))
+        self.assertEqual((answers[0][0], answers[0][2]), (answers[1][0], answers[1][2]))
+        self.assert_bits(answers[0][1], answers[1][1])
+
     def test_batches(self):
         prompts = [PROMPT[:9], PROMPT, PROMPT[5:22]]
         tokenizer = types.SimpleNamespace(eos_token_ids=[], decode=str)
