@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 namespace saker::caches {
 namespace {
@@ -118,18 +120,23 @@ class BatchRunner {
     ASSERT_EQ(mask.array->shape(-1), static_cast<int>(width));
     for (std::size_t b = 0; b < rows_.size(); ++b) {
       for (int i = 0; i < count; ++i) {
-        Ids visible;
         const std::size_t line = (b * static_cast<std::size_t>(count) + i) * width;
-        for (std::size_t k = 0; k < width; ++k) {
-          if (bits[line + k] != 0) {
-            visible.push_back(seen[b][k]);
-          }
-        }
-        std::ranges::sort(visible);
-        Ids all(rows_[b].begin(), rows_[b].end() - (count - 1 - i));
-        ASSERT_EQ(visible, newest(all));
+        const Ids all(rows_[b].begin(), rows_[b].end() - (count - 1 - i));
+        ASSERT_EQ(visible(std::span(bits).subspan(line, width), seen[b]), newest(all));
       }
     }
+  }
+
+  // The ids whose bit is set, sorted.
+  static Ids visible(std::span<const float> bits, const Ids& ids) {
+    Ids result;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (bits[k] != 0) {
+        result.push_back(ids[k]);
+      }
+    }
+    std::ranges::sort(result);
+    return result;
   }
 
   Ids newest(const Ids& ids) const {
@@ -170,10 +177,12 @@ class BatchRunner {
   void merge() {
     using Single = decltype(cache_->extract(0));
     std::vector<Single> singles;
+    singles.reserve(rows_.size());
     for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
       singles.push_back(cache_->extract(i));
     }
     std::vector<const Single*> pointers;
+    pointers.reserve(singles.size());
     for (const Single& single : singles) {
       pointers.push_back(&single);
     }

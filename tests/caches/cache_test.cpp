@@ -98,10 +98,10 @@ TEST(CachesMasks, AttentionMaskByTheUnboundedRule) {
 }
 
 TEST(CachesMasks, AttentionMaskRefusesWhatIsNoPlace) {
-  for (const auto& [n, offset] :
+  for (const std::pair<int, std::int64_t>& place :
        {std::pair<int, std::int64_t>{0, 0}, {-1, 4}, {1, -1}, {2, INT32_MAX - 1}, {1, INT64_MAX}}) {
     expect_error(ErrorCode::kInvalidArgument, {"[mask]"}, [&] {
-      create_attention_mask(n, offset, 4);
+      create_attention_mask(place.first, place.second, 4);
     });
   }
 }

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace saker::caches {
 
@@ -29,16 +31,22 @@ class Draw {
   std::mt19937 engine_{7};
 };
 
+inline void refuse(
+    Cache& cache, const std::vector<mx::array>& state, const std::vector<std::string>& meta
+) {
+  EXPECT_THROW(cache.from_serialized(state, meta), Error);
+}
+
 // Serialized values that no cache may take; it must stay as it was.
 inline void refuse_bad_values(Cache& cache) {
   auto state = cache.state();
   auto meta = cache.meta_state();
   meta.emplace_back("x");
-  EXPECT_THROW(cache.from_serialized(state, meta), Error);
+  refuse(cache, state, meta);
   if (!state.empty()) {
     meta.pop_back();
     state[0] = mx::array(0.0F);
-    EXPECT_THROW(cache.from_serialized(state, meta), Error);
+    refuse(cache, state, meta);
   }
 }
 

@@ -13,6 +13,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace saker::caches {
 namespace {
@@ -142,10 +145,10 @@ std::function<void(Ids&, int)> ring_bound(int max_size, int keep) {
   };
 }
 
-const auto kAllRows = [](Ids& /*held*/, int /*count*/) {};
+void all_rows(Ids& /*held*/, int /*count*/) {}
 
 TEST(CachesProperty, KVCache) {
-  Runner({[] { return std::make_unique<KVCache>(); }, kAllRows, INT32_MAX, true, 1}).run();
+  Runner({[] { return std::make_unique<KVCache>(); }, all_rows, INT32_MAX, true, 1}).run();
 }
 
 TEST(CachesProperty, ChunkedKVCache) {
@@ -159,7 +162,7 @@ TEST(CachesProperty, ChunkedKVCache) {
 
 TEST(CachesProperty, QuantizedKVCache) {
   const auto make = [] { return std::make_unique<QuantizedKVCache>(Quantization{32, 8}); };
-  Runner({make, kAllRows, INT32_MAX, true, 32}).run();
+  Runner({make, all_rows, INT32_MAX, true, 32}).run();
 }
 
 TEST(CachesProperty, RotatingKVCache) {
@@ -178,63 +181,91 @@ TEST(CachesProperty, QuantizedRotatingKVCache) {
   Runner({make, ring_bound(11, 3), 11, false, 32}).run();
 }
 
-TEST(CachesProperty, ArraysCache) {
-  Draw draw;
-  auto cache = std::make_unique<ArraysCache>(3);
-  std::vector<std::vector<Ids>> slots(3);  // Per slot a value for each batch row; none: not set.
-  int batch = 1;
-  int next = 0;
-  const auto set = [&](ArraysCache& target, std::vector<std::vector<Ids>>& list, int rows) {
-    const auto slot = static_cast<std::size_t>(draw(0, 2));
-    const Ids ids = numbers(next++ % 1000, rows);
-    target.set(slot, mx::astype(mx::array(ids.data(), {rows}, mx::int32), mx::float32));
-    list[slot] = {ids};
-  };
-  for (int i = 0; i < steps() && !HasFailure(); ++i) {
-    const int choice = draw(0, 9);
-    if (choice < 4) {
-      set(*cache, slots, batch);
-    } else if (choice < 6 && !cache->state().empty()) {
-      Ids kept = {draw(0, batch - 1), draw(0, batch - 1)};
-      cache->filter(kept);
-      for (auto& slot : slots) {
-        if (!slot.empty()) {
-          const Ids old = slot[0];
-          slot[0] = {
-              old[static_cast<std::size_t>(kept[0])], old[static_cast<std::size_t>(kept[1])]
-          };
-        }
-      }
-      batch = 2;
-    } else if (choice < 7 && batch < 5 && !cache->state().empty()) {
-      ArraysCache other(3);
-      std::vector<std::vector<Ids>> list(3);
-      set(other, list, 2);
-      cache->extend(other);
-      for (std::size_t slot = 0; slot < 3; ++slot) {
-        if (slots[slot].empty() && list[slot].empty()) {
-          continue;
-        }
-        Ids joined = slots[slot].empty() ? Ids(static_cast<std::size_t>(batch)) : slots[slot][0];
-        const Ids more = list[slot].empty() ? Ids(2) : list[slot][0];
-        joined.insert(joined.end(), more.begin(), more.end());
-        slots[slot] = {joined};
-      }
-      batch += 2;
-    } else if (choice < 8) {
-      auto other = replaced(*cache, draw);
-      cache.reset(dynamic_cast<ArraysCache*>(other.release()));
-    } else if (choice < 9) {
-      refuse_bad_values(*cache);
-    }
-    for (std::size_t slot = 0; slot < 3; ++slot) {
-      ASSERT_EQ(cache->get(slot).has_value(), !slots[slot].empty());
-      if (cache->get(slot)) {
-        const auto values = floats_of(*cache->get(slot));
-        ASSERT_EQ(Ids(values.begin(), values.end()), slots[slot][0]);
-      }
+// Random operations on slots of one column beside lists of its values.
+class Slots {
+ public:
+  void run(int count = steps()) {
+    for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+      step();
+      check();
     }
   }
+
+ private:
+  using Columns = std::vector<std::optional<Ids>>;  // Per slot a value for each batch row.
+
+  void step() {
+    const int choice = draw_(0, 9);
+    const bool is_set = !cache_->state().empty();
+    if (choice < 4) {
+      set(*cache_, columns_, batch_);
+    } else if (choice < 6 && is_set) {
+      filter();
+    } else if (choice < 7 && batch_ < 5 && is_set) {
+      extend();
+    } else if (choice < 8) {
+      auto other = replaced(*cache_, draw_);
+      cache_.reset(dynamic_cast<ArraysCache*>(other.release()));
+    } else if (choice < 9) {
+      refuse_bad_values(*cache_);
+    }
+  }
+
+  void set(ArraysCache& cache, Columns& columns, int rows) {
+    const auto slot = static_cast<std::size_t>(draw_(0, 2));
+    const Ids ids = numbers(next_++ % 1000, rows);
+    cache.set(slot, mx::astype(mx::array(ids.data(), {rows}, mx::int32), mx::float32));
+    columns[slot] = ids;
+  }
+
+  void filter() {
+    const Ids kept = {draw_(0, batch_ - 1), draw_(0, batch_ - 1)};
+    cache_->filter(kept);
+    for (auto& column : columns_) {
+      if (column) {
+        const Ids old = *column;
+        column = {old[static_cast<std::size_t>(kept[0])], old[static_cast<std::size_t>(kept[1])]};
+      }
+    }
+    batch_ = 2;
+  }
+
+  void extend() {
+    ArraysCache other(3);
+    Columns more(3);
+    set(other, more, 2);
+    cache_->extend(other);
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+      if (columns_[slot] || more[slot]) {
+        Ids joined = columns_[slot].value_or(Ids(static_cast<std::size_t>(batch_)));
+        const Ids second = more[slot].value_or(Ids(2));
+        joined.insert(joined.end(), second.begin(), second.end());
+        columns_[slot] = joined;
+      }
+    }
+    batch_ += 2;
+  }
+
+  void check() const {
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+      std::optional<Ids> found;
+      if (const auto& array = cache_->get(slot)) {
+        const auto values = floats_of(*array);
+        found = Ids(values.begin(), values.end());
+      }
+      ASSERT_EQ(found, columns_[slot]);
+    }
+  }
+
+  Draw draw_;
+  std::unique_ptr<ArraysCache> cache_ = std::make_unique<ArraysCache>(3);
+  Columns columns_ = Columns(3);
+  int batch_ = 1;
+  int next_ = 0;
+};
+
+TEST(CachesProperty, ArraysCache) {
+  Slots().run();
 }
 
 TEST(CachesProperty, CacheList) {
