@@ -100,8 +100,10 @@ check-fuzz:
 # Random scripts, kill -9 at random points, and each call that can fail, for longer than CI has time for.
 check-long: saker
 	@tools/build.sh $(PRESET) cache_tests
-	@SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/cache/cache_tests --gtest_brief=1 \
-		--gtest_filter='*Script*:*Property*'
+	@tools/build.sh $(PRESET) caches_tests
+	@for folder in cache caches; do \
+		SAKER_PROPERTY_STEPS=1000000 build/$(PRESET)/tests/$$folder/$${folder}_tests --gtest_brief=1 \
+			--gtest_filter='*Script*:*Property*' || exit 1; done
 	@SAKER_KILLS=200 SAKER_PULLS=64 ctest --preset $(PRESET) -R '^e2e[.](cache|prefix_cache|files)$$'
 	@tools/build.sh $(PRESET) saker_faults
 	@cd tests/e2e && SAKER_FAULTS=all SAKER_PROGRAM=$(CURDIR)/build/$(PRESET)/saker \

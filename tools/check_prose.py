@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PUBLIC = ("saker/engine/*.h", "saker/hub/*.h", "saker/cache/kinds/*.h")
+PUBLIC = ("saker/engine/*.h", "saker/hub/*.h", "saker/caches/*.h")
 DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
 LINKING = (*DOCS, "docs/**/*.md", "models/*/README.md")
 MAX_OPENINGS, MAX_WORDS, SHARE, MAX_COLUMNS = 49, 25, 0.9, 140

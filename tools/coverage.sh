@@ -5,7 +5,7 @@
 set -eu
 exec </dev/null
 cd "$(dirname "$0")/.."
-folders="load hub text adapters cache"
+folders="load hub text adapters cache caches"
 build=build/coverage
 tools/setup.sh coverage
 targets=saker

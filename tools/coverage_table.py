@@ -17,7 +17,7 @@ LEAST = 90.0
 LOWEST = 15  # Files that are listed.
 PAGE = """# Line coverage
 
-Lines of the folders that read what comes from outside, and how many of them run in the tests of these five folders and of
+Lines of the folders that read what comes from outside, and how many of them run in the tests of these six folders and of
 the program (`tools/coverage.sh --publish` writes this page; it fails below {least:.0f} %). Lines of C++ only: the Rust library
 has tests and fuzz targets (`docs/fuzzing.md`), and no counters here.
 

@@ -3,7 +3,7 @@
 
 // saker::Error as the Python classes of saker.errors, one for each code. Threading: with the GIL.
 
-#include "saker/engine/request.h"
+#include "saker/base/error.h"
 
 #include <nanobind/nanobind.h>
 

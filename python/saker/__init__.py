@@ -25,12 +25,15 @@ What there is:
     inspect(path)            what a model is and whether it runs: sizes, quantization, tensors
     pull(name)               a model from the Hugging Face hub into the cache
     convert(source, target, bits=4)       a model quantized, dequantized or in another dtype
+    caches                   mlx-lm's cache classes over arrays of mlx.core (help(saker.caches))
     set_log_level("debug")   what comes on standard error
     Error and its classes    each also the built-in class that fits it: NotFoundError is a FileNotFoundError
 
 One copy of the weights serves all views: the base, adapters at any strength, and null adapters. Everything may be
 called from several threads; the GIL is free while the model runs. docs/python.md of the source says more.
 """
+
+from typing import TYPE_CHECKING
 
 from saker import mlx_library
 
@@ -69,6 +72,19 @@ from saker.inspection import inspect  # noqa: E402
 from saker.model import Model, Stream, View, load  # noqa: E402
 from saker.options import GenerateOptions  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
+
+if TYPE_CHECKING:
+    from saker import caches as caches
+else:
+
+    def __getattr__(name: str) -> object:
+        """``saker.caches`` when it is first used: it imports mlx.core, which the rest does not need."""
+        if name == "caches":
+            import importlib
+
+            return importlib.import_module("saker.caches")
+        raise AttributeError(f"module 'saker' has no attribute {name!r}")
+
 
 __all__ = [
     "CancelledError",

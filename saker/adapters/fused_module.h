@@ -5,7 +5,7 @@
 
 #include "saker/adapters/adapter_source.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <optional>
 #include <string_view>

@@ -9,7 +9,7 @@
 #include "saker/base/json/json.h"
 #include "saker/load/files/safetensors_writer.h"
 #include "saker/load/files/weight_files.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <filesystem>
 #include <map>

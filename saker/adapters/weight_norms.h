@@ -4,7 +4,7 @@
 // Norms and comparisons of the base's weights, which are read back row by row.
 
 #include "saker/adapters/adapter_source.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <string>
 #include <vector>

@@ -5,7 +5,7 @@
 // pair's change.
 
 #include "saker/adapters/adapter_source.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <functional>

@@ -25,8 +25,4 @@ class KVCache final : public PagedCache {
   KVCache(const KVCache& other) = default;
 };
 
-// Boolean [n, offset + n]. New row i, at index offset + i, sees itself and earlier keys; with
-// window > 0 only the last `window` of these.
-mx::array causal_mask(int n, int offset, int window);
-
 }  // namespace saker::cache

@@ -8,6 +8,7 @@
 // write commits itself. Rows of an open transaction are visible to attention but not to `view()`.
 // Threading: one thread at a time; between passes only (see kernels/kv_store.h).
 
+#include "saker/cache/attention_inputs.h"
 #include "saker/cache/snapshot.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/ops/attend.h"
@@ -23,23 +24,10 @@
 
 namespace saker::cache {
 
-struct KeyValues {
-  mx::array keys;    // [1, H_kv, S, D]
-  mx::array values;  // [1, H_kv, S, D_v]
-};
-
 // As KeyValues, but as codes, scales and biases in the layout of mx::quantize.
 struct QuantizedKeyValues {
   kernels::QuantizedRows keys;  // [1, H_kv, S, ...]
   kernels::QuantizedRows values;
-};
-
-// The mask that attention over n new rows needs.
-struct Mask {
-  enum class Kind : std::uint8_t { kNone, kCausal, kArray };
-
-  Kind kind = Kind::kNone;
-  std::optional<mx::array> array;  // Boolean [n, S], true where a row sees a key; kArray only.
 };
 
 class LayerCache {

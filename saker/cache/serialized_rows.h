@@ -5,20 +5,13 @@
 // the cache's rows: bf16, or float32 for float32 checkpoints. Restoring converts rows of other
 // float dtypes (to bf16: nearest, ties to even). Threading: as LayerCache.
 
-#include "saker/base/tensor.h"
 #include "saker/cache/layer_cache.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/cache/serialized.h"
-#include "saker/kernels/mx.h"
 
 #include <vector>
 
 namespace saker::cache {
-
-// Copies. Throws kUnsupported for float64, which MLX's devices lack.
-mx::array to_array(const Tensor& tensor);
-// Shares the array's memory.
-Tensor to_tensor(const mx::array& array);
 
 // The committed rows, oldest first. Throws kUnsupported for caches without a serialized form.
 SerializedCache serialize(const LayerCache& layer);

@@ -2,7 +2,7 @@
 #include "saker/cache/serialized_state.h"
 
 #include "saker/base/error.h"
-#include "saker/cache/serialized_rows.h"
+#include "saker/cache/host_arrays.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 #include "saker/cache/window.h"
 
 #include "saker/base/error.h"
-#include "saker/cache/kv.h"
+#include "saker/cache/attention_inputs.h"
 
 #include <algorithm>
 #include <iterator>

@@ -9,10 +9,6 @@
 
 namespace saker::cache {
 
-// Default number of first rows that stay if a sequence's memory is bounded (as in mlx-lm);
-// attention relies on them.
-inline constexpr int kRotatingDefaultKeep = 4;
-
 class WindowCache final : public PagedCache {
  public:
   // Throws kInvalidArgument unless 0 <= keep < max_size.

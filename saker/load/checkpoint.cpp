@@ -12,7 +12,7 @@
 #include "saker/load/sources/import_model.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -10,7 +10,7 @@
 #include "saker/load/files/weight_files.h"
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <filesystem>
 #include <memory>

@@ -10,7 +10,7 @@
 #include "saker/load/importers/model_folder.h"
 #include "saker/load/sources/import_model.h"
 #include "saker/models/decoder.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <algorithm>
 #include <memory>

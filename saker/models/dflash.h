@@ -18,7 +18,7 @@
 #include "saker/nn/gated_mlp.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstdint>
 #include <map>

@@ -16,7 +16,7 @@
 #include "saker/nn/decoder_stack.h"
 #include "saker/nn/embedding.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <optional>
 #include <span>

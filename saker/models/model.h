@@ -9,7 +9,7 @@
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/nn/forward_context.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"
 #include "saker/nn/rope.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <memory>

@@ -12,7 +12,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 namespace saker::nn {
 

@@ -6,7 +6,7 @@
 #include "saker/kernels/mx.h"
 #include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/row_context.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <string>
 

@@ -9,7 +9,7 @@
 #include "saker/kernels/ops/blocks.h"
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "saker/nn/linear.h"
 #include "saker/nn/rms_norm.h"
 #include "saker/nn/row_context.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 

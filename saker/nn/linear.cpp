@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/ops/linear.h"
-#include "saker/nn/pack_key.h"
+#include "saker/nn/weights/pack_key.h"
 
 #include <fmt/ranges.h>
 

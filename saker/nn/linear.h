@@ -9,7 +9,7 @@
 #include "saker/kernels/storage/packed_weight.h"
 #include "saker/nn/rms_norm.h"
 #include "saker/nn/row_context.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <optional>

@@ -2,7 +2,7 @@
 #include "saker/nn/moe.h"
 
 #include "saker/base/error.h"
-#include "saker/nn/pack_key.h"
+#include "saker/nn/weights/pack_key.h"
 
 #include <fmt/format.h>
 

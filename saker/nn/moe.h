@@ -12,7 +12,7 @@
 #include "saker/kernels/ops/expert_choice.h"
 #include "saker/kernels/ops/expert_linear.h"
 #include "saker/nn/linear.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstddef>
 #include <string_view>

@@ -7,7 +7,7 @@
 #include "saker/kernels/ops/blocks.h"
 #include "saker/kernels/ops/norm.h"
 #include "saker/nn/row_context.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <optional>
 

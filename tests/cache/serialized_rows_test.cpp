@@ -2,6 +2,7 @@
 #include "saker/cache/serialized_rows.h"
 
 #include "saker/base/error.h"
+#include "saker/cache/host_arrays.h"
 #include "saker/cache/kv.h"
 #include "saker/cache/window.h"
 

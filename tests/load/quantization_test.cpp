@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include "tests/support/expect_error.h"
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/nn/linear.h"
 
-#include "saker/nn/pack_key.h"
+#include "saker/nn/weights/pack_key.h"
 
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"

@@ -2,7 +2,7 @@
 #include "saker/nn/moe.h"
 
 #include "saker/nn/gated_mlp.h"
-#include "saker/nn/pack_key.h"
+#include "saker/nn/weights/pack_key.h"
 
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"

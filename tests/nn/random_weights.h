@@ -5,7 +5,7 @@
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <bit>
 #include <cmath>

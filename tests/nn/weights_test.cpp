@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include "tests/nn/random_weights.h"
 #include "tests/support/expect_error.h"

@@ -18,6 +18,9 @@ import saker
 model = saker.load("x", adapter="y")
 text: str = model.generate("x", max_tokens=3).text
 score: float = model.base().logprob_of("x", "y")
+cache: saker.caches.Cache = saker.caches.load_prompt_cache("x")[0]
+saker.caches.KVCache().to_quantised()  # type: ignore[attr-defined]
+saker.cache  # type: ignore[attr-defined]
 model.generate("x", max_token=3)  # type: ignore[call-arg]
 reveal_type(model.next_token_dist("x").logprobs)
 """

@@ -49,6 +49,15 @@ class CheckLayers(unittest.TestCase):
         for include in ("saker/generate/bench.h", "mlx/mlx.h"):
             self.one(f"must not include {include}", "python/bindings/a.cpp", f'{HEAD}#include "{include}"\n')
 
+    def test_cache_classes_are_included_by_their_bindings_only(self) -> None:
+        text = HEAD + '#include "saker/caches/kv.h"\n'
+        for room in check_layers.ROOMS:
+            if room != "caches":
+                self.one("must not include saker/caches/kv.h", f"saker/{room}/a.cpp", text)
+        self.one("must not include saker/caches/kv.h", "python/bindings/a.cpp", text)
+        self.assertEqual(findings("python/caches/a.cpp", text + '#include "saker/kernels/mx.h"\n'), [])
+        self.one("must not include saker/engine/engine.h", "python/caches/a.cpp", HEAD + '#include "saker/engine/engine.h"\n')
+
     def test_unknown_folder(self) -> None:
         self.one("is not in tools/rooms.toml", "saker/extra/a.cpp", HEAD)
         self.one("is not in tools/rooms.toml", "saker/load/extra/a.cpp", HEAD)

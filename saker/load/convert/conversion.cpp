@@ -6,7 +6,7 @@
 #include "saker/base/utf8.h"
 #include "saker/load/files/quantization.h"
 #include "saker/load/files/safetensors.h"
-#include "saker/nn/stored_format.h"
+#include "saker/nn/weights/stored_format.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

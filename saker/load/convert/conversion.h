@@ -11,7 +11,7 @@
 #include "saker/load/convert/tensor_steps.h"
 #include "saker/load/files/quantization_plan.h"
 #include "saker/models/tensor_roster.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstdint>
 #include <map>

@@ -5,7 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
 #include "saker/kernels/storage/packed_weight.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,7 +6,7 @@
 // path it may hold such an object of its own, or false: not quantized.
 
 #include "saker/base/json/json.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 namespace saker::load {
 

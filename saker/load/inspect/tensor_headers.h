@@ -7,7 +7,7 @@
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/inspect/inspect.h"
 #include "saker/models/tensor_roster.h"
-#include "saker/nn/weights.h"
+#include "saker/nn/weights/weights.h"
 
 #include <cstdint>
 #include <filesystem>
