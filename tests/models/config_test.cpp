@@ -98,8 +98,8 @@ TEST(Config, QwenMoeReadsItsRouter) {
   EXPECT_EQ(moe(named).intermediate, 24);
   EXPECT_EQ(moe(named).experts, 5);
   EXPECT_EQ(moe(named).chosen, 3);
-  EXPECT_EQ(moe(named).shares, kernels::SoftmaxOrder::kBeforeTopK);
-  EXPECT_EQ(moe({{"norm_topk_prob", true}}).shares, kernels::SoftmaxOrder::kAfterTopK);
+  EXPECT_EQ(moe(named).softmax_order, kernels::SoftmaxOrder::kBeforeTopK);
+  EXPECT_EQ(moe({{"norm_topk_prob", true}}).softmax_order, kernels::SoftmaxOrder::kAfterTopK);
   auto second = config_with("qwen3_moe", {{"num_local_experts", 6}});
   second.erase("num_experts");
   EXPECT_EQ(qwen3_moe().read(second).moe.experts, 6);

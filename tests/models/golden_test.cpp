@@ -55,6 +55,16 @@ float difference(const mx::array& a, const mx::array& b) {
   return mx::max(mx::abs(mx::subtract(a, b))).item<float>();
 }
 
+// The largest Kullback-Leibler divergence of a token's distribution from the reference's, in nats.
+float divergence(const mx::array& logits, const mx::array& reference) {
+  const auto log_probs = [](const mx::array& x) {
+    return mx::subtract(x, mx::logsumexp(x, -1, true));
+  };
+  const auto truth = log_probs(reference);
+  const auto terms = mx::multiply(mx::exp(truth), mx::subtract(truth, log_probs(logits)));
+  return mx::max(mx::sum(terms, -1)).item<float>();
+}
+
 // With our own bodies, or with MLX's operations as on a GPU.
 enum class Path : std::uint8_t { kOwn, kPlain };
 
@@ -78,6 +88,9 @@ class Golden : public ::testing::TestWithParam<std::tuple<Case, Path>> {
     const float wider = kind().tolerance == kExact ? 2.0F : 4.0F;
     return std::get<Path>(GetParam()) == Path::kOwn ? kind().tolerance : wider * kind().tolerance;
   }
+
+  // Differences of logits that shift all of them alike change nothing; this bounds what counts.
+  static float most_divergence() { return 0.0F; }
 
   const Model& model() const { return *loaded_.model; }
 
@@ -107,6 +120,9 @@ TEST_P(Golden, LogitsAndLayerRows) {
   }
   const auto largest = difference(logits, golden("logits"));
   EXPECT_LT(largest, tolerance());
+  const auto nats = divergence(logits, golden("logits"));
+  EXPECT_LT(nats, most_divergence());
+  RecordProperty("divergence", fmt::format("{:.1e}", nats));
   RecordProperty("largest_difference", fmt::format("{:.1e}", largest));
 }
 
