@@ -32,14 +32,14 @@ void bind_options(nb::module_& module) {
       .def_rw("device", &engine::EngineOptions::device)
       .def_rw("prefill_step", &engine::EngineOptions::prefill_step)
       .def_rw("fast_prefill", &engine::EngineOptions::fast_prefill)
-      .def_rw("max_batch", &engine::EngineOptions::max_batch)
-      .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes)
+      .def_rw("batch", &engine::EngineOptions::batch)
+      .def_rw("prefix_cache", &engine::EngineOptions::prefix_cache)
       .def_prop_rw(
           "prefix_cache_dir",
           [](const engine::EngineOptions& self) { return self.prefix_cache_dir.string(); },
           [](engine::EngineOptions& self, const std::string& dir) { self.prefix_cache_dir = dir; }
       )
-      .def_rw("prefix_cache_dir_bytes", &engine::EngineOptions::prefix_cache_dir_bytes)
+      .def_rw("prefix_cache_dir_size", &engine::EngineOptions::prefix_cache_dir_size)
       .def_rw("prefix_cache_interval", &engine::EngineOptions::prefix_cache_interval)
       .def_prop_rw(
           "draft",
@@ -139,10 +139,10 @@ void bind_request(nb::module_& module) {
       .def_rw("max_tokens", &GenerateRequest::max_tokens)
       .def_rw("sampling", &GenerateRequest::sampling)
       .def_prop_rw(
-          "dry_breakers",
-          [](const GenerateRequest& self) { return self.dry_breakers; },
+          "dry_sequence_breakers",
+          [](const GenerateRequest& self) { return self.dry_sequence_breakers; },
           [](GenerateRequest& self, const std::vector<nb::str>& texts) {
-            self.dry_breakers = utf8_of(texts, "dry_breakers");
+            self.dry_sequence_breakers = utf8_of(texts, "dry_sequence_breakers");
           }
       )
       .def_prop_rw(
@@ -162,24 +162,16 @@ void bind_request(nb::module_& module) {
       .def_prop_rw(
           "acceptance",
           [](const GenerateRequest& self) {
-            return self.accept_by_rejection ? "rejection" : "coupled";
+            return self.acceptance == engine::Acceptance::kRejection ? "rejection" : "coupled";
           },
           [](GenerateRequest& self, std::string_view name) {
-            require(
-                name == "coupled" || name == "rejection",
-                ErrorCode::kInvalidArgument,
-                "acceptance: got {:?}, expected coupled or rejection",
-                name
-            );
-            self.accept_by_rejection = name == "rejection";
+            self.acceptance = engine::parse_acceptance(name);
           }
       )
       .def_rw("draft_depth", &GenerateRequest::draft_depth)
       .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
       .def_rw("logprobs", &GenerateRequest::logprobs)
-      .def_rw(
-          "enable_thinking", &GenerateRequest::thinking, nb::for_setter(nb::arg("value").none())
-      );
+      .def_rw("think", &GenerateRequest::think, nb::for_setter(nb::arg("value").none()));
 }
 
 void bind_result(nb::module_& module) {

@@ -97,7 +97,7 @@ std::string render_chat(
   require(chat != nullptr, ErrorCode::kUnsupported, "the model has no chat template");
   text::RenderOptions options;
   options.add_generation_prompt = add_generation_prompt;
-  options.kwargs = json_of(kwargs, "template_kwargs");
+  options.template_kwargs = json_of(kwargs, "template_kwargs");
   if (tools) {
     options.tools = json_of(*tools, "tools");
   }

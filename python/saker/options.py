@@ -16,7 +16,7 @@ class GenerateOptions(TypedDict, total=False):
     temperature: float
     """0, the default: the most probable token."""
     temp: float
-    """Another name of ``temperature``, that of the command line."""
+    """Another name of ``temperature``."""
     top_p: float
     """Keeps the smallest set of tokens with this mass, from 0 to 1 [1: off, as is 0]."""
     min_p: float
@@ -45,10 +45,12 @@ class GenerateOptions(TypedDict, total=False):
     dry_base: float
     dry_allowed_length: int
     dry_context_size: int
-    dry_breakers: list[str]
+    dry_sequence_breakers: str | list[str]
     """Texts that end a repetition."""
-    dry_sequence_breaker: list[str]
-    """Another name of ``dry_breakers``."""
+    dry_sequence_breaker: str | list[str]
+    """Another name of ``dry_sequence_breakers``."""
+    dry_breakers: str | list[str]
+    """Another name of ``dry_sequence_breakers``."""
     min_tokens: int
     """The answer does not end by itself before [0]."""
     logit_bias: dict[int, float]
@@ -76,23 +78,27 @@ class GenerateOptions(TypedDict, total=False):
     """Where the KV cache of prompt and answer is kept as a prompt-cache file."""
     tools: list[dict[str, Any]]
     """For the chat template."""
-    enable_thinking: bool | None
-    """Whether a chat model thinks before it answers; None, the default: as its template has it."""
     think: bool | None
-    """Another name of ``enable_thinking``."""
+    """Lets a chat model think before it answers; None, the default: as its template says."""
+    enable_thinking: bool | None
+    """Another name of ``think``."""
     template_kwargs: dict[str, Any]
     """More variables for the chat template, such as ``reasoning_effort``."""
     kwargs: dict[str, Any]
+    """Another name of ``template_kwargs``."""
+    chat_template_kwargs: dict[str, Any]
     """Another name of ``template_kwargs``."""
 
 
 OTHER_NAMES = {
     "temp": "temperature",
-    "dry_sequence_breaker": "dry_breakers",
-    "think": "enable_thinking",
+    "dry_sequence_breaker": "dry_sequence_breakers",
+    "dry_breakers": "dry_sequence_breakers",
+    "enable_thinking": "think",
     "kwargs": "template_kwargs",
+    "chat_template_kwargs": "template_kwargs",
 }
-"""The command line's, and ours."""
+"""Former names, and those of other programs."""
 
 
 def option_error(name: str, value: object) -> Exception:
@@ -113,7 +119,7 @@ def canonical(options: GenerateOptions) -> dict[str, Any]:
         if name in found and found[name] != value:
             raise InvalidArgumentError(f"{given}: got {value!r}, but {name} is {found[name]!r}: give one of them")
         found[name] = value
-    for name in ("stop", "dry_breakers"):
+    for name in ("stop", "dry_sequence_breakers"):
         if isinstance(found.get(name), str):
             found[name] = [found[name]]
     if found.get("draft_depth") == "auto":

@@ -90,7 +90,7 @@ int run_generate(const GenerateArgs& args) {
   request.cache_out = args.cache_out;
   const ChatOptions chat{args.chat, model.opening(args.system)};
   if (records) {
-    return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
+    return generate_records(*engine, {args.file, request, chat, args.model.engine.batch});
   }
   as_chat(request, chat);
   return generate_one(*engine, std::move(request), args);
@@ -125,7 +125,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->needs(chat)
       ->type_name("TEXT")
       ->group("Prompt");
-  command.add_option("--batch", args->model.engine.max_batch, "Records that run in one batch [8]")
+  command.add_option("--batch", args->model.engine.batch, "Records that run in one batch [8]")
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");

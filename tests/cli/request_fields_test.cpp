@@ -29,12 +29,12 @@ std::string failure(const char* record) {
 
 TEST(RequestFields, SetWhatTheRecordSays) {
   const auto request = applied(
-      R"({"id": 3, "prompt": "p", "max_tokens": 7, "temp": 1, "top_p": 0.5, "top_k": 4, "min_p": 0.1,
+      R"({"id": 3, "prompt": "p", "max_tokens": 7, "temperature": 1, "top_p": 0.5, "top_k": 4, "min_p": 0.1,
           "min_tokens_to_keep": 2, "xtc_probability": 0.2, "xtc_threshold": 0.3, "seed": 18446744073709551615,
           "repetition_penalty": 1.1, "repetition_context_size": 5, "presence_penalty": 0.2,
           "presence_context_size": 6, "frequency_penalty": 0.3, "frequency_context_size": 8,
           "logit_bias": {"4": -2.5}, "stop": "x", "ignore_eos": true, "logprobs": 2, "max_kv_size": 9, "kv_bits": 8,
-          "kwargs": {"enable_thinking": false}})"
+          "dry_sequence_breakers": ["."], "template_kwargs": {"enable_thinking": false}})"
   );
   EXPECT_EQ(request.prompt, "p");
   EXPECT_EQ(request.max_tokens, 7);
@@ -58,6 +58,7 @@ TEST(RequestFields, SetWhatTheRecordSays) {
   EXPECT_EQ(request.logprobs, 2);
   EXPECT_EQ(request.max_kv_size, 9);
   EXPECT_EQ(request.kv_bits, 8);
+  EXPECT_EQ(request.dry_sequence_breakers, std::vector<std::string>{"."});
   EXPECT_EQ(request.template_kwargs["enable_thinking"], false);
 }
 
@@ -67,20 +68,36 @@ TEST(RequestFields, EveryFieldIsNamedOnce) {
     EXPECT_EQ(std::count(names.begin(), names.end(), field.name), 0) << field.name;
     EXPECT_FALSE(field.help.empty());
     names.push_back(field.name);
-    if (!field.alias.empty()) {
-      EXPECT_EQ(std::count(names.begin(), names.end(), field.alias), 0) << field.alias;
-      names.push_back(field.alias);
+    for (const std::string_view other : field.other_names()) {
+      EXPECT_EQ(std::count(names.begin(), names.end(), other), 0) << other;
+      EXPECT_EQ(find_field(other), &field);
+      names.push_back(other);
     }
   }
 }
 
-TEST(RequestFields, TemperatureIsTemp) {
+TEST(RequestFields, FormerNamesAreAccepted) {
+  EXPECT_EQ(applied(R"({"temp": 0.5})").sampling.temperature, 0.5);
+  EXPECT_EQ(applied(R"({"kwargs": {"a": 1}})").template_kwargs["a"], 1);
+  EXPECT_EQ(applied(R"({"chat_template_kwargs": {"a": 1}})").template_kwargs["a"], 1);
+  EXPECT_EQ(applied(R"({"enable_thinking": true})").think, true);
+  const std::vector<std::string> breakers{"."};
+  EXPECT_EQ(applied(R"({"dry_sequence_breaker": "."})").dry_sequence_breakers, breakers);
+  EXPECT_EQ(applied(R"({"dry_breakers": ["."]})").dry_sequence_breakers, breakers);
+}
+
+TEST(RequestFields, NamesOfOneOptionAgree) {
+  EXPECT_NE(
+      failure(R"({"chat_template_kwargs": {"a": 1}, "kwargs": {"a": 2}})")
+          .find("kwargs and chat_template_kwargs are the same option"),
+      std::string::npos
+  );
   EXPECT_EQ(applied(R"({"temperature": 0.5})").sampling.temperature, 0.5);
   EXPECT_EQ(applied(R"({"temp": 1, "temperature": 1.0})").sampling.temperature, 1.0);
   for (const char* record :
        {R"({"temp": 0.5, "temperature": 1})", R"({"temperature": 1, "temp": 0})"}) {
     const std::string message = failure(record);
-    EXPECT_NE(message.find("temp and temperature"), std::string::npos) << message;
+    EXPECT_NE(message.find("temperature and temp"), std::string::npos) << message;
   }
   EXPECT_NE(
       failure(R"({"temperature": "hot"})").find("temperature: got string"), std::string::npos

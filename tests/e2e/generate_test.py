@@ -211,7 +211,7 @@ class Records(SakerTest):
         path = self.write("r.jsonl", json.dumps({**same, "temp": 0.5, "temperature": 1}))
         done = run("generate", DEMO, "-f", path)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("temp and temperature", json.loads(done.stdout)["error"]["message"])
+        self.assertIn("temperature and temp", json.loads(done.stdout)["error"]["message"])
 
     def test_bad_records_fail_alone(self):
         lines = ['{"id": 1, "tokens": [5], "max_tokens": 2}', "{broken", '{"id": "x", "prompt": 5}',

@@ -128,7 +128,7 @@ engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
   );
   engine::GenerateRequest request = options();
   request.session = session_;
-  request.thinking = false;
+  request.think = false;
   request.sampling.temperature = 0.0;  // Facts, however the chat's answers are sampled.
   const std::int64_t context = model_.engine->facts().context_length;
   request.max_tokens = kSummaryTokens;

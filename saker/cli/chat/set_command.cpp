@@ -45,9 +45,9 @@ std::string settings_text(const ChatShell& shell) {
   const bool switches = shell.chat.engine().chat_template() != nullptr &&
                         shell.chat.engine().chat_template()->switches_thinking();
   add("think",
-      !options.thinking   ? switches ? "auto" : "auto (the model has no switch for it)"
-      : *options.thinking ? "on"
-                          : "off");
+      !options.think   ? switches ? "auto" : "auto (the model has no switch for it)"
+      : *options.think ? "on"
+                       : "off");
   add("seed", fmt::format("{}", options.sampling.seed));
   for (const auto& [name, value] : shell.chat.settings().items()) {
     if (name != "think" && name != "seed" && name != "max_tokens") {
@@ -180,7 +180,7 @@ Then set_thinking(ChatShell& shell, std::string_view argument) {
   if (!argument.empty()) {
     shell.chat.set_settings(std::move(settings));
   }
-  const auto thinking = shell.chat.options().thinking;
+  const auto thinking = shell.chat.options().think;
   const std::string_view now = !thinking ? "auto" : *thinking ? "on" : "off";
   note(
       shell,

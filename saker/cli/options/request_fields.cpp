@@ -88,8 +88,8 @@ void set_stop(GenerateRequest& request, const Json& value) {
   request.stop = as_texts(value);
 }
 
-void set_dry_breakers(GenerateRequest& request, const Json& value) {
-  request.dry_breakers = as_texts(value);
+void set_dry_sequence_breakers(GenerateRequest& request, const Json& value) {
+  request.dry_sequence_breakers = as_texts(value);
 }
 
 void set_ignore_eos(GenerateRequest& request, const Json& value) {
@@ -109,14 +109,7 @@ void set_speculate(GenerateRequest& request, const Json& value) {
 }
 
 void set_acceptance(GenerateRequest& request, const Json& value) {
-  const auto name = value.get<std::string>();
-  require(
-      name == "coupled" || name == "rejection",
-      ErrorCode::kInvalidArgument,
-      "acceptance: got {:?}, expected coupled or rejection",
-      name
-  );
-  request.accept_by_rejection = name == "rejection";
+  request.acceptance = engine::parse_acceptance(value.get<std::string>());
 }
 
 void set_max_tokens(GenerateRequest& request, const Json& value) {
@@ -140,8 +133,8 @@ void set_logprobs(GenerateRequest& request, const Json& value) {
   );
 }
 
-void set_thinking(GenerateRequest& request, const Json& value) {
-  request.thinking = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+void set_think(GenerateRequest& request, const Json& value) {
+  request.think = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
 // "auto" is the default.
@@ -164,11 +157,11 @@ constexpr RequestField kFields[] = {
      "Maximum number of tokens to generate; -1: until the answer or the context ends [256; run: "
      "-1]",
      set_max_tokens},
-    {"temp",
+    {"temperature",
      Kind::kNumber,
      "Temperature; 0: the most probable token [0]",
      set_number<&SamplingOptions::temperature>,
-     "temperature"},
+     {"temp"}},
     {"top_p",
      Kind::kNumber,
      "Keep the smallest set of tokens with this mass; 0 or 1: off [1]",
@@ -203,7 +196,7 @@ constexpr RequestField kFields[] = {
      set_number<&SamplingOptions::top_n_sigma>},
     {"dynatemp_range",
      Kind::kNumber,
-     "Vary the temperature with the entropy, up to this far from --temp; 0: off [0]",
+     "Vary the temperature with the entropy, up to this far from --temperature; 0: off [0]",
      set_number<&SamplingOptions::dynatemp_range>},
     {"dynatemp_exponent",
      Kind::kNumber,
@@ -250,10 +243,11 @@ constexpr RequestField kFields[] = {
      Kind::kInteger,
      "Number of recent tokens that count; 0: all [0]",
      set_integer<&SamplingOptions::dry_context_size>},
-    {"dry_sequence_breaker",
+    {"dry_sequence_breakers",
      Kind::kTexts,
      "Text that ends a repetition; may be repeated [line break, colon, quotation mark, *]",
-     set_dry_breakers},
+     set_dry_sequence_breakers,
+     {"dry_sequence_breaker", "dry_breakers"}},
     {"min_tokens",
      Kind::kInteger,
      "Minimum number of tokens before the answer may end [0]",
@@ -295,23 +289,36 @@ constexpr RequestField kFields[] = {
     {"think",
      Kind::kSwitch,
      "Let a chat model think before it answers; auto: as its template says [auto]",
-     set_thinking,
-     "enable_thinking"},
-    {"kwargs",
+     set_think,
+     {"enable_thinking"}},
+    {"template_kwargs",
      Kind::kObject,
      "More variables for the chat template, as a JSON object",
      [](GenerateRequest& r, const Json& v) { r.template_kwargs = v; },
-     "chat_template_kwargs"},
+     {"kwargs", "chat_template_kwargs"}},
 };
 
-// Null if no field has this name or alias.
-const RequestField* find_field(std::string_view key) {
-  for (const RequestField& field : kFields) {
-    if (key == field.name || (key == field.alias && !key.empty())) {
-      return &field;
+// Throws if the record has another value under a name of the field that precedes `key`.
+void check_names_agree(
+    const Json& record, const RequestField& field, std::string_view key, const Json& value
+) {
+  for (const std::string_view name : {field.name, field.aliases[0], field.aliases[1]}) {
+    if (name == key) {
+      return;
+    }
+    const auto other = record.find(std::string(name));
+    if (other != record.end() && !other->is_null()) {
+      require(
+          in_kind(*other, field.kind) == in_kind(value, field.kind),
+          ErrorCode::kInvalidArgument,
+          "{} and {} are the same option: got {} and {}",
+          name,
+          key,
+          other->dump(),
+          value.dump()
+      );
     }
   }
-  return nullptr;
 }
 
 std::vector<std::int32_t> json_tokens(const Json& value) {
@@ -361,8 +368,23 @@ bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& requ
 
 }  // namespace
 
+std::span<const std::string_view> RequestField::other_names() const {
+  const auto end = std::ranges::find(aliases, std::string_view());
+  return {aliases.begin(), end};
+}
+
 std::span<const RequestField> request_fields() {
   return kFields;
+}
+
+const RequestField* find_field(std::string_view name) {
+  for (const RequestField& field : kFields) {
+    const auto others = field.other_names();
+    if (name == field.name || std::ranges::find(others, name) != others.end()) {
+      return &field;
+    }
+  }
+  return nullptr;
 }
 
 void apply_record(const Json& record, GenerateRequest& request) {
@@ -390,18 +412,7 @@ void apply_record(const Json& record, GenerateRequest& request) {
         describe_value(value, field->kind),
         kind_name(field->kind)
     );
-    const auto other = record.find(std::string(field->name));
-    if (key != field->name && other != record.end() && !other->is_null()) {
-      require(
-          in_kind(*other, field->kind) == typed,
-          ErrorCode::kInvalidArgument,
-          "{} and {} are the same option: got {} and {}",
-          field->name,
-          field->alias,
-          other->dump(),
-          value.dump()
-      );
-    }
+    check_names_agree(record, *field, key, value);
     field->set(request, typed);
   }
 }

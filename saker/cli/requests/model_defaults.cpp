@@ -5,9 +5,25 @@
 #include "saker/load/files/model_dir.h"
 
 namespace saker::cli {
+namespace {
+
+// The options under their own names; of several names of one option the last counts. A model that
+// was made by an older version may have other names.
+Json by_own_names(const Json& options) {
+  Json result = Json::object();
+  for (const auto& [name, value] : options.items()) {
+    const RequestField* field = find_field(name);
+    result[field == nullptr ? name : std::string(field->name)] = value;
+  }
+  return result;
+}
+
+}  // namespace
 
 ModelDefaults::ModelDefaults(const std::string& model)
-    : path_(load::resolve_model(model)), settings_(load::read_settings(path_)) {}
+    : path_(load::resolve_model(model)), settings_(load::read_settings(path_)) {
+  settings_.options = by_own_names(settings_.options);
+}
 
 void ModelDefaults::apply(engine::GenerateRequest& request) const {
   apply_record(settings_.options, request);

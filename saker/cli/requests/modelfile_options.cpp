@@ -61,18 +61,17 @@ void translate(std::string_view theirs, std::string_view ours, const Json& value
 
 // True for options that take texts: a stop string may look like a number.
 bool takes_texts(std::string_view name) {
-  const auto fields = request_fields();
-  const auto found = std::ranges::find(fields, name, &RequestField::name);
-  return found != fields.end() &&
+  const RequestField* found = find_field(name);
+  return found != nullptr &&
          (found->kind == RequestField::Kind::kTexts || found->kind == RequestField::Kind::kText);
 }
 
-constexpr std::array<std::string_view, 2> kLists{"stop", "dry_sequence_breaker"};
+constexpr std::array<std::string_view, 2> kLists{"stop", "dry_sequence_breakers"};
 
 // `message` without the name of the option that it begins with.
 std::string_view without_name(std::string_view message) {
   for (const RequestField& field : request_fields()) {
-    for (const std::string_view name : {field.name, field.alias}) {
+    for (const std::string_view name : {field.name, field.aliases[0], field.aliases[1]}) {
       const bool begins = !name.empty() && message.starts_with(name);
       if (begins && message.substr(name.size()).starts_with(": ")) {
         return message.substr(name.size() + 2);
@@ -89,16 +88,13 @@ std::string option_name(std::string_view name) {
   if (other != kOtherNames.end()) {
     return std::string(other->ours);
   }
-  const auto fields = request_fields();
-  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
-  return std::string(alias == fields.end() || name.empty() ? name : alias->name);
+  const RequestField* field = find_field(name);
+  return std::string(field == nullptr ? name : field->name);
 }
 
 bool is_option_name(std::string_view name) {
-  const auto fields = request_fields();
   const std::string own = option_name(name);
-  return own != "adapter" &&
-         std::ranges::find(fields, std::string_view(own), &RequestField::name) != fields.end();
+  return own != "adapter" && find_field(own) != nullptr;
 }
 
 Json option_of(const std::string& name, const std::string& text, std::string_view shown) {

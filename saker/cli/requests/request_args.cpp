@@ -25,20 +25,17 @@
 namespace saker::cli {
 namespace {
 
-// The flag of a field: "--max-tokens".
-std::string flag_of(const RequestField& field) {
-  std::string flag = "--" + std::string(field.name);
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
 }
 
-// With letter and alias, as in "-n,--max-tokens" and "--temp,--temperature".
+// With letter and other names, as in "-n,--max-tokens" and "--temperature,--temp".
 std::string names_of(const RequestField& field) {
-  std::string names = (field.name == "max_tokens" ? "-n," : "") + flag_of(field);
-  if (!field.alias.empty()) {
-    std::string alias(field.alias);
-    std::replace(alias.begin(), alias.end(), '_', '-');
-    names += ",--" + alias;
+  std::string names = (field.name == "max_tokens" ? "-n," : "") + flag_of(field.name);
+  for (const std::string_view other : field.other_names()) {
+    names += "," + flag_of(other);
   }
   return names;
 }
@@ -115,12 +112,12 @@ struct FieldGroup {
 
 // Groups of the help; fields that are missing here are rarely used sampling options.
 constexpr FieldGroup kGroups[] = {
-    {"max_tokens", "Answer"},     {"stop", "Answer"},       {"ignore_eos", "Answer"},
-    {"min_tokens", "Answer"},     {"logprobs", "Answer"},   {"think", "Prompt"},
-    {"kwargs", "Prompt"},         {"temp", "Sampling"},     {"top_p", "Sampling"},
-    {"top_k", "Sampling"},        {"min_p", "Sampling"},    {"seed", "Sampling"},
-    {"speculate", "Drafts"},      {"acceptance", "Drafts"}, {"draft_depth", "Drafts"},
-    {"max_kv_size", "Cache"},     {"kv_bits", "Cache"},     {"adapter", "Adapter"},
+    {"max_tokens", "Answer"},      {"stop", "Answer"},          {"ignore_eos", "Answer"},
+    {"min_tokens", "Answer"},      {"logprobs", "Answer"},      {"think", "Prompt"},
+    {"template_kwargs", "Prompt"}, {"temperature", "Sampling"}, {"top_p", "Sampling"},
+    {"top_k", "Sampling"},         {"min_p", "Sampling"},       {"seed", "Sampling"},
+    {"speculate", "Drafts"},       {"acceptance", "Drafts"},    {"draft_depth", "Drafts"},
+    {"max_kv_size", "Cache"},      {"kv_bits", "Cache"},        {"adapter", "Adapter"},
     {"adapter_scale", "Adapter"},
 };
 
@@ -161,7 +158,9 @@ CLI::Option* add_parsed(
   return command
       .add_option_function<std::string>(
           names_of(field),
-          [&value, &field, parse](const std::string& text) { value = parse(flag_of(field), text); },
+          [&value, &field, parse](const std::string& text) {
+            value = parse(flag_of(field.name), text);
+          },
           std::string(field.help)
       )
       ->type_name(type);
@@ -225,12 +224,9 @@ void RequestArgs::check() const {
   } catch (const Error& error) {
     std::string message = error.what();  // Begins with the field's name.
     const std::size_t end = std::min(message.find_first_of(": ="), message.size());
-    std::string name = message.substr(0, end);
-    name = name == "temperature" ? "temp" : name;
-    std::ranges::replace(name, '_', '-');
     const std::size_t rest = message.find_first_not_of(": =", end);
     throw CLI::ValidationError(
-        "--" + name, rest == std::string::npos ? message : message.substr(rest)
+        flag_of(message.substr(0, end)), rest == std::string::npos ? message : message.substr(rest)
     );
   }
 }
