@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from saker import _native, hub, scores
 from saker.errors import Error, InvalidArgumentError
-from saker.options import GenerateOptions, bytes_of, canonical, option_error
+from saker.generate_options import GenerateOptions
+from saker.options import bytes_of, canonical, set_option
 from saker.scores import RollingLogprob, TokenDist
 
 Path = str | os.PathLike[str]
@@ -33,8 +34,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
-    request = _native.GenerateRequest()
+def _set_up(request: _native.GenerateRequest, prompt: Prompt, options: GenerateOptions) -> None:
     if isinstance(prompt, str):
         request.prompt = prompt
     elif not hasattr(prompt, "__len__") or isinstance(prompt, Mapping | bytes):
@@ -44,17 +44,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
     else:
         request.tokens = cast("Sequence[int]", prompt)
     for name, value in canonical(options).items():
-        if name in ("tools", "template_kwargs"):
-            getattr(request, f"set_{name}")(_json(value))
-        elif name not in GenerateOptions.__annotations__:
-            raise TypeError(f"{name!r} is no option of generate; there are {', '.join(GenerateOptions.__annotations__)}")
-        else:
-            target = request if hasattr(request, name) else request.sampling
-            try:
-                setattr(target, name, _folder(cast("Path", value)) if name in ("cache_in", "cache_out") else value)
-            except TypeError:
-                raise option_error(name, value) from None
-    return request
+        set_option(request, name, value)
 
 
 class Stream(Iterator[str]):
@@ -114,7 +104,10 @@ class View:
 
     def stream(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> Stream:
         """Continues a prompt; iterate over the pieces of text."""
-        return Stream(self._model._native.submit(_make_request(prompt, options), self.key))
+        native = self._model._native
+        request = native.request(self.key)
+        _set_up(request, prompt, options)
+        return Stream(native.submit(request))
 
     def logprob_of(self, prompt: str, completion: str) -> float:
         """The sum of log p of the completion's tokens after the prompt, in nats.

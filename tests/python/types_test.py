@@ -19,6 +19,8 @@ model = saker.load("x", adapter="y")
 text: str = model.generate("x", max_tokens=3).text
 score: float = model.base().logprob_of("x", "y")
 model.generate("x", max_token=3)  # type: ignore[call-arg]
+model.generate("x", temp=0.5, think="auto", draft_depth="auto", adapter="y", stop="z", logit_bias={1: 0.5})
+model.generate("x", temperature="hot")  # type: ignore[arg-type]
 reveal_type(model.next_token_dist("x").logprobs)
 """
 

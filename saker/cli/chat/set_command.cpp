@@ -4,9 +4,9 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/io/output.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/requests/modelfile_options.h"
 #include "saker/cli/usage/nearest.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>
 
@@ -97,9 +97,9 @@ Json setting_of(const std::string& name, std::string_view value, const std::stri
 
 std::vector<std::string> setting_names() {
   std::vector<std::string> names{"system", "verbose", "quiet", "wordwrap", "nowordwrap", "nothink"};
-  for (const RequestField& field : request_fields()) {
-    if (is_option_name(field.name)) {
-      names.emplace_back(field.name);
+  for (const engine::RequestOption& option : engine::request_options()) {
+    if (option.doors.setting) {
+      names.emplace_back(option.name);
     }
   }
   return names;

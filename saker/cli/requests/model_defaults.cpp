@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/cli/requests/model_defaults.h"
 
-#include "saker/cli/options/request_fields.h"
+#include "saker/engine/options/apply_options.h"
 #include "saker/load/files/model_dir.h"
 
 namespace saker::cli {
@@ -12,8 +12,8 @@ namespace {
 Json by_own_names(const Json& options) {
   Json result = Json::object();
   for (const auto& [name, value] : options.items()) {
-    const RequestField* field = find_field(name);
-    result[field == nullptr ? name : std::string(field->name)] = value;
+    const engine::RequestOption* option = engine::find_option(name);
+    result[option == nullptr ? name : std::string(option->name)] = value;
   }
   return result;
 }
@@ -26,7 +26,7 @@ ModelDefaults::ModelDefaults(const std::string& model)
 }
 
 void ModelDefaults::apply(engine::GenerateRequest& request) const {
-  apply_record(settings_.options, request);
+  engine::apply_record(settings_.options, request);
   if (settings_.has_adapter) {
     request.adapter = adapter();
   }
