@@ -62,6 +62,7 @@ check-format:
 	@python3 tools/check_layers.py
 	@python3 tools/check_prose.py
 	@tools/check_format.sh
+	@[ ! -x build/release/tests/tools/option_table ] || python3 tools/make_option_pages.py --check
 
 # Of the release build, whatever PRESET is.
 check-hardening: setup

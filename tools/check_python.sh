@@ -18,5 +18,5 @@ CXX=${CXX:-c++} "$environment/bin/pip" wheel --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE=1 HF_DATASETS_CACHE="$PWD/build/check_python/datasets" PYTHONDONTWRITEBYTECODE=1
 python="$PWD/$environment/bin/python"
 cd tests/python
-"$python" -m unittest -b caches_test caches_mlx_lm_test convert_test draft_test generate_test prompt_cache_test pull_test representation_test \
-  score_test views_test sway_test types_test lm_eval_test agreement_test
+"$python" -m unittest -b caches_test caches_mlx_lm_test convert_test draft_test generate_test options_test prompt_cache_test pull_test \
+  representation_test score_test views_test sway_test types_test lm_eval_test agreement_test

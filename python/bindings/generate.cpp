@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/generate.h"
 
+#include "saker/base/json/json_numbers.h"
+#include "saker/engine/options/apply_options.h"
+#include "saker/engine/options/option_values.h"
+#include "saker/engine/options/request_option.h"
+
 #include "python/bindings/text.h"
 #include "python/bindings/token_ids.h"
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -23,7 +27,6 @@ using engine::GenerateRequest;
 using engine::GenerateResult;
 using engine::GenerateStats;
 using engine::TokenLogprob;
-using sample::SamplingOptions;
 
 void bind_options(nb::module_& module) {
   nb::class_<engine::EngineOptions>(module, "EngineOptions", "How a model is loaded.")
@@ -32,14 +35,14 @@ void bind_options(nb::module_& module) {
       .def_rw("device", &engine::EngineOptions::device)
       .def_rw("prefill_step", &engine::EngineOptions::prefill_step)
       .def_rw("fast_prefill", &engine::EngineOptions::fast_prefill)
-      .def_rw("max_batch", &engine::EngineOptions::max_batch)
-      .def_rw("prefix_cache_bytes", &engine::EngineOptions::prefix_cache_bytes)
+      .def_rw("batch", &engine::EngineOptions::batch)
+      .def_rw("prefix_cache", &engine::EngineOptions::prefix_cache)
       .def_prop_rw(
           "prefix_cache_dir",
           [](const engine::EngineOptions& self) { return self.prefix_cache_dir.string(); },
           [](engine::EngineOptions& self, const std::string& dir) { self.prefix_cache_dir = dir; }
       )
-      .def_rw("prefix_cache_dir_bytes", &engine::EngineOptions::prefix_cache_dir_bytes)
+      .def_rw("prefix_cache_dir_size", &engine::EngineOptions::prefix_cache_dir_size)
       .def_rw("prefix_cache_interval", &engine::EngineOptions::prefix_cache_interval)
       .def_prop_rw(
           "draft",
@@ -47,66 +50,26 @@ void bind_options(nb::module_& module) {
           [](engine::EngineOptions& self, const std::string& draft) { self.draft = draft; },
           "``auto``: what the model brings; empty: none."
       );
-  nb::class_<SamplingOptions>(module, "SamplingOptions", "How a token is chosen from logits.")
-      .def(nb::init<>())
-      .def_rw("temperature", &SamplingOptions::temperature)
-      .def_rw("top_p", &SamplingOptions::top_p)
-      .def_rw("min_p", &SamplingOptions::min_p)
-      .def_rw("min_tokens_to_keep", &SamplingOptions::min_tokens_to_keep)
-      .def_rw("top_k", &SamplingOptions::top_k)
-      .def_rw("xtc_probability", &SamplingOptions::xtc_probability)
-      .def_rw("xtc_threshold", &SamplingOptions::xtc_threshold)
-      .def_rw("top_n_sigma", &SamplingOptions::top_n_sigma)
-      .def_rw("typical_p", &SamplingOptions::typical_p)
-      .def_rw("dynatemp_range", &SamplingOptions::dynatemp_range)
-      .def_rw("dynatemp_exponent", &SamplingOptions::dynatemp_exponent)
-      .def_rw("repetition_penalty", &SamplingOptions::repetition_penalty)
-      .def_rw("repetition_context_size", &SamplingOptions::repetition_context_size)
-      .def_rw("presence_penalty", &SamplingOptions::presence_penalty)
-      .def_rw("presence_context_size", &SamplingOptions::presence_context_size)
-      .def_rw("frequency_penalty", &SamplingOptions::frequency_penalty)
-      .def_rw("frequency_context_size", &SamplingOptions::frequency_context_size)
-      .def_rw("dry_multiplier", &SamplingOptions::dry_multiplier)
-      .def_rw("dry_base", &SamplingOptions::dry_base)
-      .def_rw("dry_allowed_length", &SamplingOptions::dry_allowed_length)
-      .def_rw("dry_context_size", &SamplingOptions::dry_context_size)
-      .def_rw("min_tokens", &SamplingOptions::min_tokens)
-      .def_rw("logit_bias", &SamplingOptions::logit_bias)
-      .def_rw("seed", &SamplingOptions::seed);
 }
 
-// Empty for the default, which has no name.
-std::string_view speculate_name(engine::Speculate speculate) {
-  for (const auto& [name, value] : engine::kSpeculateNames) {
-    if (value == speculate) {
-      return name;
-    }
+// Throws Python's TypeError for a value of another kind.
+void set_option(GenerateRequest& request, std::string_view name, const nb::str& json) {
+  const engine::RequestOption* option = engine::find_option(name);
+  require(
+      option != nullptr && option->doors.keyword,
+      ErrorCode::kInvalidArgument,
+      "unknown option {:?}",
+      name
+  );
+  const Json value = json_of(json, option->name);
+  if (!engine::has_kind(engine::in_kind(value, option->kind), option->kind)) {
+    throw nb::type_error("the value has another type");
   }
-  return "";
-}
-
-// The KV cache of a request, and its files.
-void bind_request_cache(nb::class_<GenerateRequest>& request) {
-  request.def_rw("max_kv_size", &GenerateRequest::max_kv_size)
-      .def_rw("kv_bits", &GenerateRequest::kv_bits)
-      .def_prop_rw(
-          "cache_in",
-          [](const GenerateRequest& self) { return self.cache_in.string(); },
-          [](GenerateRequest& self, const std::string& file) { self.cache_in = file; }
-      )
-      .def_prop_rw(
-          "cache_out",
-          [](const GenerateRequest& self) { return self.cache_out.string(); },
-          [](GenerateRequest& self, const std::string& file) { self.cache_out = file; }
-      );
+  engine::apply_option(*option, option->name, value, request);
 }
 
 void bind_request(nb::module_& module) {
-  nb::class_<GenerateRequest> request(
-      module, "GenerateRequest", "A prompt and how to continue it."
-  );
-  bind_request_cache(request);
-  request.def(nb::init<>())
+  nb::class_<GenerateRequest>(module, "GenerateRequest", "A prompt and how to continue it.")
       .def_prop_rw(
           "prompt",
           [](const GenerateRequest& self) { return self.prompt; },
@@ -125,61 +88,17 @@ void bind_request(nb::module_& module) {
           nb::arg("json")
       )
       .def(
-          "set_tools",
-          [](GenerateRequest& self, const nb::str& json) { self.tools = json_of(json, "tools"); },
-          nb::arg("json")
-      )
-      .def(
-          "set_template_kwargs",
-          [](GenerateRequest& self, const nb::str& json) {
-            self.template_kwargs = json_of(json, "template_kwargs");
-          },
-          nb::arg("json")
-      )
-      .def_rw("max_tokens", &GenerateRequest::max_tokens)
-      .def_rw("sampling", &GenerateRequest::sampling)
-      .def_prop_rw(
-          "dry_breakers",
-          [](const GenerateRequest& self) { return self.dry_breakers; },
-          [](GenerateRequest& self, const std::vector<nb::str>& texts) {
-            self.dry_breakers = utf8_of(texts, "dry_breakers");
-          }
-      )
-      .def_prop_rw(
-          "stop",
-          [](const GenerateRequest& self) { return self.stop; },
-          [](GenerateRequest& self, const std::vector<nb::str>& texts) {
-            self.stop = utf8_of(texts, "stop");
-          }
-      )
-      .def_prop_rw(
-          "speculate",
-          [](const GenerateRequest& self) { return speculate_name(self.speculate); },
-          [](GenerateRequest& self, std::string_view name) {
-            self.speculate = engine::parse_speculate(name);
-          }
-      )
-      .def_prop_rw(
-          "acceptance",
-          [](const GenerateRequest& self) {
-            return self.accept_by_rejection ? "rejection" : "coupled";
-          },
-          [](GenerateRequest& self, std::string_view name) {
-            require(
-                name == "coupled" || name == "rejection",
-                ErrorCode::kInvalidArgument,
-                "acceptance: got {:?}, expected coupled or rejection",
-                name
-            );
-            self.accept_by_rejection = name == "rejection";
-          }
-      )
-      .def_rw("draft_depth", &GenerateRequest::draft_depth)
-      .def_rw("ignore_eos", &GenerateRequest::ignore_eos)
-      .def_rw("logprobs", &GenerateRequest::logprobs)
-      .def_rw(
-          "enable_thinking", &GenerateRequest::thinking, nb::for_setter(nb::arg("value").none())
+          "set_option",
+          set_option,
+          nb::arg("name"),
+          nb::arg("json"),
+          "Sets the option of this name to a JSON value."
       );
+  module.def(
+      "option_table",
+      [] { return write_json(engine::option_table()); },
+      "The options of a request as JSON."
+  );
 }
 
 void bind_result(nb::module_& module) {
@@ -342,13 +261,16 @@ void Stream::cancel() {
   }
 }
 
-std::unique_ptr<Stream> submit(
-    const Model& model, GenerateRequest request, const std::string& view
-) {
+GenerateRequest request_for(const Model& model, std::string_view view) {
   const engine::View parsed = model.view(view);
+  GenerateRequest request;
   request.adapter = parsed.adapter;
   request.adapter_scale = parsed.strength;
   request.adapter_null = parsed.null;
+  return request;
+}
+
+std::unique_ptr<Stream> submit(const Model& model, GenerateRequest request) {
   // It is put through the template and encoded at once.
   const nb::gil_scoped_release release;
   return std::make_unique<Stream>(model.engine(), std::move(request));

@@ -62,10 +62,11 @@ class Stream {
   std::uint64_t id_;
 };
 
-// Queues the request for a view.
-std::unique_ptr<Stream> submit(
-    const Model& model, engine::GenerateRequest request, const std::string& view
-);
+// A request for a view, without a prompt.
+engine::GenerateRequest request_for(const Model& model, std::string_view view);
+
+// Queues the request.
+std::unique_ptr<Stream> submit(const Model& model, engine::GenerateRequest request);
 
 void bind_generate(nanobind::module_& module);
 

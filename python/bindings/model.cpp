@@ -97,7 +97,7 @@ std::string render_chat(
   require(chat != nullptr, ErrorCode::kUnsupported, "the model has no chat template");
   text::RenderOptions options;
   options.add_generation_prompt = add_generation_prompt;
-  options.kwargs = json_of(kwargs, "template_kwargs");
+  options.template_kwargs = json_of(kwargs, "template_kwargs");
   if (tools) {
     options.tools = json_of(*tools, "tools");
   }
@@ -229,7 +229,8 @@ void bind_model(nb::module_& module) {
           },
           nb::arg("name")
       )
-      .def("submit", submit, nb::arg("request"), nb::arg("view"))
+      .def("request", request_for, nb::arg("view"))
+      .def("submit", submit, nb::arg("request"))
       .def("encode", encode, nb::arg("text"), nb::arg("add_special_tokens"))
       .def("decode", decode, nb::arg("tokens"), nb::arg("skip_special_tokens"))
       .def_prop_ro("stop_tokens", [](const Model& self) { return self.engine()->stop_tokens(); })

@@ -67,10 +67,10 @@ from saker.errors import (  # noqa: E402
     NotFoundError,
     UnsupportedError,
 )
+from saker.generate_options import GenerateOptions  # noqa: E402
 from saker.hub import pull  # noqa: E402
 from saker.inspection import inspect  # noqa: E402
 from saker.model import Model, Stream, View, load  # noqa: E402
-from saker.options import GenerateOptions  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from saker import _native, hub, scores
 from saker.errors import Error, InvalidArgumentError
-from saker.options import GenerateOptions, bytes_of, canonical, option_error
+from saker.generate_options import GenerateOptions
+from saker.options import bytes_of, canonical, set_option
 from saker.scores import RollingLogprob, TokenDist
 
 Path = str | os.PathLike[str]
@@ -33,8 +34,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateRequest:
-    request = _native.GenerateRequest()
+def _set_up(request: _native.GenerateRequest, prompt: Prompt, options: GenerateOptions) -> None:
     if isinstance(prompt, str):
         request.prompt = prompt
     elif not hasattr(prompt, "__len__") or isinstance(prompt, Mapping | bytes):
@@ -44,17 +44,7 @@ def _make_request(prompt: Prompt, options: GenerateOptions) -> _native.GenerateR
     else:
         request.tokens = cast("Sequence[int]", prompt)
     for name, value in canonical(options).items():
-        if name in ("tools", "template_kwargs"):
-            getattr(request, f"set_{name}")(_json(value))
-        elif name not in GenerateOptions.__annotations__:
-            raise TypeError(f"{name!r} is no option of generate; there are {', '.join(GenerateOptions.__annotations__)}")
-        else:
-            target = request if hasattr(request, name) else request.sampling
-            try:
-                setattr(target, name, _folder(cast("Path", value)) if name in ("cache_in", "cache_out") else value)
-            except TypeError:
-                raise option_error(name, value) from None
-    return request
+        set_option(request, name, value)
 
 
 class Stream(Iterator[str]):
@@ -114,7 +104,10 @@ class View:
 
     def stream(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> Stream:
         """Continues a prompt; iterate over the pieces of text."""
-        return Stream(self._model._native.submit(_make_request(prompt, options), self.key))
+        native = self._model._native
+        request = native.request(self.key)
+        _set_up(request, prompt, options)
+        return Stream(native.submit(request))
 
     def logprob_of(self, prompt: str, completion: str) -> float:
         """The sum of log p of the completion's tokens after the prompt, in nats.
@@ -361,14 +354,12 @@ def load(
     *,
     adapter: Path | Mapping[str, Path] | None = None,
     threads: int = 0,
-    max_batch: int = 8,
+    batch: int = 8,
     prefill_step: int = 512,
     fast_prefill: bool = False,
     prefix_cache: int | str | None = None,
-    prefix_cache_bytes: int | None = None,
     prefix_cache_dir: Path | None = None,
-    prefix_cache_dir_size: int | str | None = None,
-    prefix_cache_dir_bytes: int = 8 << 30,
+    prefix_cache_dir_size: int | str = "8G",
     prefix_cache_interval: int = 256,
     device: str = "cpu",
     draft: Path | None = None,
@@ -376,6 +367,9 @@ def load(
     trace: Path | None = None,
     single_view: bool = False,
     pull: bool = False,
+    max_batch: int | None = None,
+    prefix_cache_bytes: int | None = None,
+    prefix_cache_dir_bytes: int | None = None,
 ) -> Model:
     """Loads a model: a folder, a GGUF file, or a Hugging Face repo id that is in the local hub cache (``org/name``,
     ``org/name@revision``, ``org/name:Q4_K_M`` for one GGUF file of it); without a path the bundled demo model. In paths a
@@ -385,13 +379,12 @@ def load(
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
-    ``threads`` 0: the processors this process may use. ``max_batch``: answers that run together. ``fast_prefill``:
+    ``threads`` 0: the processors this process may use. ``batch``: answers that run together. ``fast_prefill``:
     prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
 
     ``prefix_cache``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from: bytes,
     a size such as ``"512M"``, or ``"off"`` (None: an eighth of the machine's). ``prefix_cache_dir`` is a folder where it outlives
-    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``. ``prefix_cache_bytes`` and
-    ``prefix_cache_dir_bytes`` are the same in bytes.
+    the model, of at most ``prefix_cache_dir_size``; ``prefix_cache_interval`` as in ``saker generate``.
 
     ``draft`` names what drafts tokens, so that answers come sooner and stay the same: a smaller model with the same tokenizer,
     a DFlash draft or an MTP head of the model, or ``auto`` for what the model's own files bring.
@@ -399,19 +392,22 @@ def load(
     Scores of one view for one list of tokens are kept, the ``cache_entries`` last used ones, so that the same question
     does not run twice. ``trace`` is a file that gets a JSON line for each such question. ``single_view`` refuses a
     ``with`` block of a view inside that of another one, to find out where a program mixes them up.
+
+    ``max_batch``, ``prefix_cache_bytes`` and ``prefix_cache_dir_bytes`` are former names of ``batch``, ``prefix_cache`` and
+    ``prefix_cache_dir_size``.
     """
+    batch = batch if max_batch is None else max_batch
+    prefix_cache = prefix_cache if prefix_cache_bytes is None else prefix_cache_bytes
+    prefix_cache_dir_size = prefix_cache_dir_size if prefix_cache_dir_bytes is None else prefix_cache_dir_bytes
     options = _native.EngineOptions()
-    options.threads, options.max_batch, options.prefill_step = threads, max_batch, prefill_step
+    options.threads, options.batch, options.prefill_step = threads, batch, prefill_step
     options.device, options.fast_prefill = device, fast_prefill
     options.draft = "" if draft is None else _folder(draft)
     options.prefix_cache_dir = "" if prefix_cache_dir is None else _folder(prefix_cache_dir)
     if prefix_cache is not None:
-        prefix_cache_bytes = bytes_of("prefix_cache", prefix_cache)
-    if prefix_cache_dir_size is not None:
-        prefix_cache_dir_bytes = bytes_of("prefix_cache_dir_size", prefix_cache_dir_size)
-    options.prefix_cache_dir_bytes, options.prefix_cache_interval = prefix_cache_dir_bytes, prefix_cache_interval
-    if prefix_cache_bytes is not None:
-        options.prefix_cache_bytes = prefix_cache_bytes
+        options.prefix_cache = bytes_of("prefix_cache", prefix_cache)
+    options.prefix_cache_dir_size = bytes_of("prefix_cache_dir_size", prefix_cache_dir_size)
+    options.prefix_cache_interval = prefix_cache_interval
     if adapter is None:
         adapter = {}
     named = adapter if isinstance(adapter, Mapping) else {"": adapter}

@@ -1,124 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a prompt is continued: the options of ``generate`` and ``stream``, by our names and those of the command line."""
+"""The options of ``generate`` and ``stream`` as values that the library takes."""
 
+import json
+import operator
 import os
 import re
-from typing import Any, Literal, TypedDict
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from saker import _native
 from saker.errors import InvalidArgumentError
+from saker.generate_options import OTHER_NAMES, GenerateOptions
 
-
-class GenerateOptions(TypedDict, total=False):
-    """How a prompt is continued; what is left out has its default."""
-
-    max_tokens: int
-    """-1: until the answer or the model's context ends [256]."""
-    temperature: float
-    """0, the default: the most probable token."""
-    temp: float
-    """Another name of ``temperature``, that of the command line."""
-    top_p: float
-    """Keeps the smallest set of tokens with this mass, from 0 to 1 [1: off, as is 0]."""
-    min_p: float
-    """Removes tokens below this share of the best one's probability [0]."""
-    min_tokens_to_keep: int
-    top_k: int
-    """[0: off]"""
-    xtc_probability: float
-    xtc_threshold: float
-    top_n_sigma: float
-    """Keeps logits within so many standard deviations of the best [0: off]."""
-    typical_p: float
-    """Keeps the tokens of about the expected surprise, with this mass, from 0 to 1 [1: off, as is 0]."""
-    dynatemp_range: float
-    """Lets the temperature go with the entropy, up to so far from it [0]."""
-    dynatemp_exponent: float
-    repetition_penalty: float
-    """[1: off]"""
-    repetition_context_size: int
-    presence_penalty: float
-    presence_context_size: int
-    frequency_penalty: float
-    frequency_context_size: int
-    dry_multiplier: float
-    """Penalty on what would prolong a repetition [0: off]."""
-    dry_base: float
-    dry_allowed_length: int
-    dry_context_size: int
-    dry_breakers: list[str]
-    """Texts that end a repetition."""
-    dry_sequence_breaker: list[str]
-    """Another name of ``dry_breakers``."""
-    min_tokens: int
-    """The answer does not end by itself before [0]."""
-    logit_bias: dict[int, float]
-    seed: int
-    """The same seed gives the same answer, whatever else runs [0]."""
-    stop: str | list[str]
-    """One text or several, never shown; the first one ends the answer."""
-    ignore_eos: bool
-    speculate: str
-    """What drafts tokens, the answer being the same: ``none``, ``prompt-lookup``, ``draft``, ``mtp``, ``dflash`` [the draft
-    that is loaded, else the model's MTP head]."""
-    acceptance: str
-    """Of drafts where tokens are sampled: ``coupled``, the same answer as without, or ``rejection``, more [coupled]."""
-    draft_depth: int | Literal["auto"]
-    """Draft tokens of one pass at most, 0 to 64 [``auto`` or -1: as many as pay]."""
-    logprobs: int
-    """Per token its log-probability and this many best alternatives [-1: none]."""
-    max_kv_size: int
-    """> 0: keeps that many cached rows."""
-    kv_bits: int
-    """Bits of an element of the KV cache: 32 (float32), 16 (as the model has it), 8 or 4 (codes) [16]."""
-    cache_in: str | os.PathLike[str]
-    """A prompt-cache file: the prompt goes on after what it holds."""
-    cache_out: str | os.PathLike[str]
-    """Where the KV cache of prompt and answer is kept as a prompt-cache file."""
-    tools: list[dict[str, Any]]
-    """For the chat template."""
-    enable_thinking: bool | None
-    """Whether a chat model thinks before it answers; None, the default: as its template has it."""
-    think: bool | None
-    """Another name of ``enable_thinking``."""
-    template_kwargs: dict[str, Any]
-    """More variables for the chat template, such as ``reasoning_effort``."""
-    kwargs: dict[str, Any]
-    """Another name of ``template_kwargs``."""
-
-
-OTHER_NAMES = {
-    "temp": "temperature",
-    "dry_sequence_breaker": "dry_breakers",
-    "think": "enable_thinking",
-    "kwargs": "template_kwargs",
-}
-"""The command line's, and ours."""
+PATH = str | os.PathLike[str]
+INTEGERS = (int, int | Literal["auto"])
 
 
 def option_error(name: str, value: object) -> Exception:
-    """Why an option does not take a value."""
-    expected = GenerateOptions.__annotations__[name]
-    if (expected is int or name == "draft_depth") and isinstance(value, int):
-        low, high = (0, 2**64 - 1) if name == "seed" else (-(2**31), 2**31 - 1)
-        return InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
-    kind = expected.__name__ if isinstance(expected, type) else expected
-    return TypeError(f"{name}: got {value!r}, expected {kind}")
+    """Why an option does not take a value of this type."""
+    return TypeError(f"{name}: got {value!r}, expected {_words(GenerateOptions.__annotations__[name])}")
+
+
+def _words(expected: object) -> str:
+    """A type as it is written: ``bool | None``."""
+    if isinstance(expected, types.UnionType) or typing.get_origin(expected) is typing.Union:
+        return " | ".join(_words(part) for part in typing.get_args(expected))
+    if expected is types.NoneType:
+        return "None"
+    if isinstance(expected, type) and not typing.get_args(expected):
+        return expected.__name__
+    return str(expected).replace("typing.", "")
 
 
 def canonical(options: GenerateOptions) -> dict[str, Any]:
-    """By one name each, with values as the library has them."""
+    """By one name each, without those that ask for nothing."""
     found: dict[str, Any] = {}
     for given, value in options.items():
         name = OTHER_NAMES.get(given, given)
+        if name not in GenerateOptions.__annotations__:
+            raise TypeError(f"{given!r} is no option of generate; there are {', '.join(GenerateOptions.__annotations__)}")
         if name in found and found[name] != value:
             raise InvalidArgumentError(f"{given}: got {value!r}, but {name} is {found[name]!r}: give one of them")
         found[name] = value
-    for name in ("stop", "dry_breakers"):
-        if isinstance(found.get(name), str):
-            found[name] = [found[name]]
-    if found.get("draft_depth") == "auto":
-        found["draft_depth"] = -1
+    if found.get("logprobs") == -1:
+        del found["logprobs"]
     return found
+
+
+def set_option(request: _native.GenerateRequest, name: str, value: object) -> None:
+    """Sets the option by its own name; raises ``TypeError`` for a value of another type."""
+    try:
+        request.set_option(name, _as_json(name, value))
+    except TypeError:
+        raise option_error(name, value) from None
+
+
+def _as_json(name: str, value: object) -> str:
+    """Texts stay as they are: the reader of the JSON finds what UTF-8 can't hold."""
+    expected = GenerateOptions.__annotations__[name]
+    if expected == PATH:
+        value = os.path.expanduser(os.fspath(value))  # type: ignore[call-overload]
+    elif expected in INTEGERS and isinstance(value, int) and not isinstance(value, bool):
+        low, high = (0, 2**64 - 1) if name == "seed" else (-(2**31), 2**31 - 1)
+        if not low <= value <= high:
+            raise InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
+    if name == "logit_bias" and isinstance(value, Mapping):
+        value = {operator.index(token): bias for token, bias in value.items()}
+    elif (name == "draft_depth" and value == -1) or (name == "think" and value is None):
+        value = "auto"
+    return json.dumps(value, ensure_ascii=False, default=_number)
+
+
+def _number(value: object) -> int | float:
+    """NumPy's numbers; raises ``TypeError`` for any other value."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return float(value)  # type: ignore[arg-type]
 
 
 def bytes_of(name: str, value: int | str) -> int:

@@ -6,7 +6,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/cli/options/token_list.h"
 #include "saker/cli/requests/streaming.h"
 #include "saker/load/prompt_cache.h"
 #include "saker/load/prompt_cache_report.h"

@@ -7,7 +7,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/cli/options/token_list.h"
 #include "saker/cli/requests/request_args.h"
 #include "saker/cli/requests/streaming.h"
 
@@ -28,8 +28,6 @@ struct GenerateArgs {
   std::string file;
   std::string tokens;
   std::string system;
-  std::string cache_in;
-  std::string cache_out;
   bool chat = false;
   bool json = false;
   bool verbose = false;
@@ -70,7 +68,7 @@ int run_generate(const GenerateArgs& args) {
     request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
   }
   require(
-      !records || (args.cache_in.empty() && args.cache_out.empty()),
+      !records || !(args.request.gives("cache_in") || args.request.gives("cache_out")),
       ErrorCode::kInvalidArgument,
       "--cache-in and --cache-out go with one prompt, not with a file of records"
   );
@@ -86,11 +84,9 @@ int run_generate(const GenerateArgs& args) {
   }
   args.request.warn(*engine);
   args.request.apply(model, request);
-  request.cache_in = args.cache_in;
-  request.cache_out = args.cache_out;
   const ChatOptions chat{args.chat, model.opening(args.system)};
   if (records) {
-    return generate_records(*engine, {args.file, request, chat, args.model.engine.max_batch});
+    return generate_records(*engine, {args.file, request, chat, args.model.engine.batch});
   }
   as_chat(request, chat);
   return generate_one(*engine, std::move(request), args);
@@ -125,23 +121,11 @@ void add_generate(CLI::App& app, Action& action) {
       ->needs(chat)
       ->type_name("TEXT")
       ->group("Prompt");
-  command.add_option("--batch", args->model.engine.max_batch, "Records that run in one batch [8]")
+  command.add_option("--batch", args->model.engine.batch, "Records that run in one batch [8]")
       ->check(between(1, 1024))
       ->type_name("INT")
       ->group("Engine");
-  command
-      .add_option(
-          "--cache-in", args->cache_in, "Continue after the tokens in this prompt-cache file"
-      )
-      ->type_name("FILE")
-      ->group("Cache");
-  command
-      .add_option(
-          "--cache-out", args->cache_out, "Save the cache of prompt and answer to this file"
-      )
-      ->type_name("FILE")
-      ->group("Cache");
-  args->request.add_to(command);
+  args->request.add_to(command, &engine::Doors::generate);
   command.add_flag("--json", args->json, "Print one JSON object");
   command
       .add_flag(

@@ -6,8 +6,8 @@
 #include "saker/cli/io/json_lines.h"
 #include "saker/cli/io/output.h"
 #include "saker/cli/io/result_json.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/requests/streaming.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <condition_variable>
 #include <cstddef>
@@ -107,7 +107,7 @@ class RecordsRunner {
 
   engine::GenerateRequest make_request(const Json& record) const {
     engine::GenerateRequest request = run_.defaults;
-    apply_record(record, request);
+    engine::apply_record(record, request);
     as_chat(request, run_.chat);
     return request;
   }

@@ -124,7 +124,7 @@ void add_run(CLI::App& app, Action& action) {
   command.add_option("--system", args->system, "System message")
       ->type_name("TEXT")
       ->group("Prompt");
-  args->request.add_to(command);
+  args->request.add_to(command, &engine::Doors::run);
   command.callback([args, &action] {
     args->request.check();
     action = [args] { return run_chat(*args); };

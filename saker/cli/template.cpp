@@ -21,7 +21,7 @@ struct TemplateArgs {
   std::string model;
   std::string messages;
   std::string tools;
-  std::string kwargs = "{}";
+  std::string template_kwargs = "{}";
   bool no_generation_prompt = false;
 };
 
@@ -31,7 +31,7 @@ int run_template(const TemplateArgs& args) {
   require(chat_template.has_value(), ErrorCode::kNotFound, "{}: no chat template", model.string());
   text::RenderOptions options;
   options.add_generation_prompt = !args.no_generation_prompt;
-  options.kwargs = parse_json(args.kwargs, "--kwargs");
+  options.template_kwargs = parse_json(args.template_kwargs, "--template-kwargs");
   if (!args.tools.empty()) {
     options.tools = parse_json(read_text(args.tools), args.tools);
   }
@@ -55,7 +55,12 @@ void add_template(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE");
   command.add_option("--tools", args->tools, "JSON file with tool descriptions")->type_name("FILE");
-  command.add_option("--kwargs", args->kwargs, "More template variables, as a JSON object")
+  command
+      .add_option(
+          "--template-kwargs,--kwargs,--chat-template-kwargs",
+          args->template_kwargs,
+          "More template variables, as a JSON object"
+      )
       ->type_name("JSON");
   command.add_flag(
       "--no-generation-prompt", args->no_generation_prompt, "End after the last message"

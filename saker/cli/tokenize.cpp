@@ -7,7 +7,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/cli/options/token_list.h"
 #include "saker/load/files/model_dir.h"
 #include "saker/load/sources/open_texts.h"
 #include "saker/text/tokenizer.h"

@@ -104,7 +104,7 @@ std::filesystem::path fused_adapter(
 generate::BatchLimits batch_limits(const EngineOptions& options) {
   return {
       .prefill_step = options.prefill_step,
-      .max_batch = options.max_batch,
+      .max_batch = options.batch,
       .fast_prefill = options.fast_prefill,
   };
 }
@@ -113,11 +113,11 @@ Runner::PrefixOptions prefix_options(
     const std::filesystem::path& model_dir, const EngineOptions& options
 ) {
   Runner::PrefixOptions result;
-  result.cache.byte_budget = options.prefix_cache_bytes;
+  result.cache.byte_budget = options.prefix_cache;
   result.cache.interval = options.prefix_cache_interval;
   if (!options.prefix_cache_dir.empty()) {
     require(
-        options.prefix_cache_bytes > 0,
+        options.prefix_cache > 0,
         ErrorCode::kInvalidArgument,
         "prefix_cache_dir: rows are kept in files only where some are in memory, got a prefix "
         "cache of 0 bytes"
@@ -128,7 +128,7 @@ Runner::PrefixOptions prefix_options(
         "prefix_cache_dir: rows of a GPU cannot be kept in files"
     );
     result.cache.folder = options.prefix_cache_dir;
-    result.cache.folder_budget = options.prefix_cache_dir_bytes;
+    result.cache.folder_budget = options.prefix_cache_dir_size;
     result.key = model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
   }
   return result;

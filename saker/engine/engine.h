@@ -42,7 +42,7 @@ struct EngineOptions {
   // "cpu" or "gpu".
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
-  int max_batch = 8;       // Requests that run together; others wait.
+  int batch = 8;           // Requests that run together; others wait.
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
   // affected. No effect, but a warning, if the machine has no int8 products.
   bool fast_prefill = false;
@@ -59,10 +59,10 @@ struct EngineOptions {
   std::filesystem::path adapter = {};
   // Memory for rows of earlier prompts and answers, in bytes. Later prompts with the same beginning
   // do not run them again. 0: none are kept. Default: an eighth of usable memory.
-  std::size_t prefix_cache_bytes = default_prefix_cache_bytes();
+  std::size_t prefix_cache = default_prefix_cache_bytes();
   // Folder in which those rows outlive the engine, limited in bytes; empty: none. CPU only.
   std::filesystem::path prefix_cache_dir = {};
-  std::uintmax_t prefix_cache_dir_bytes = std::uintmax_t{8} << 30;
+  std::uintmax_t prefix_cache_dir_size = std::uintmax_t{8} << 30;
   // Layers with a window only: a prompt that branches off known rows runs at most this many of them
   // again. A smaller number costs time, and memory if the window is smaller.
   int prefix_cache_interval = 256;

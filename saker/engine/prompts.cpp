@@ -194,13 +194,13 @@ std::vector<std::int32_t> Prompts::dry_breakers(const GenerateRequest& request) 
     return {};
   }
   const std::scoped_lock lock(breakers_mutex_);
-  if (breaker_texts_ != request.dry_breakers) {
+  if (breaker_texts_ != request.dry_sequence_breakers) {
     try {
-      breakers_ = text::tokens_with(*parts_.tokenizer, request.dry_breakers);
+      breakers_ = text::tokens_with(*parts_.tokenizer, request.dry_sequence_breakers);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("dry_sequence_breaker: {}", error.what()));
+      throw Error(error.code(), fmt::format("dry_sequence_breakers: {}", error.what()));
     }
-    breaker_texts_ = request.dry_breakers;
+    breaker_texts_ = request.dry_sequence_breakers;
   }
   return breakers_;
 }
@@ -266,8 +266,8 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request, std::i
   text::require_text_only(*request.messages);
   text::RenderOptions options;
   options.tools = request.tools;
-  options.thinking = request.thinking;
-  options.kwargs = request.template_kwargs;
+  options.think = request.think;
+  options.template_kwargs = request.template_kwargs;
   const std::string prompt = parts_.chat_template->render(*request.messages, options);
   spdlog::trace("prompt: {}", prompt);
   return encode_within(tokenizer, prompt, {.add_special_tokens = false}, context);

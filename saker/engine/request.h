@@ -35,19 +35,19 @@ struct GenerateRequest {
   std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
   std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
 
-  std::optional<Json> tools;     // For the template, with messages.
-  std::optional<bool> thinking;  // Reasoning before the answer; none: the template's default.
+  std::optional<Json> tools;  // For the template, with messages.
+  std::optional<bool> think;  // Thoughts before the answer; none: the template's default.
   Json template_kwargs = Json::object();  // More template variables, such as enable_thinking.
 
   int max_tokens = 256;  // Or kNoTokenLimit.
   sample::SamplingOptions sampling;
   // For sampling.dry_multiplier: a token whose text contains one of these ends a repetition.
-  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
   std::vector<std::string> stop;  // Never shown; the first one ends the answer.
   bool ignore_eos = false;        // Continues after tokens that end an answer.
   int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
   Speculate speculate = Speculate::kDefault;
-  bool accept_by_rejection = false;   // See generate::Acceptance.
+  Acceptance acceptance = Acceptance::kCoupled;
   int draft_depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
   // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
   // is its strength: 0 is the base, 1 the fine-tune.

@@ -41,7 +41,7 @@ generate::Speculation speculation_of(
     const GenerateRequest& request, const load::LoadedDraft& draft
 ) {
   generate::Speculation result{.depth = request.draft_depth};
-  if (request.accept_by_rejection) {
+  if (request.acceptance == Acceptance::kRejection) {
     result.acceptance = generate::Acceptance::kRejection;
   }
   switch (request.speculate) {

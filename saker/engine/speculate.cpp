@@ -20,4 +20,16 @@ Speculate parse_speculate(std::string_view name) {
   return found->second;
 }
 
+Acceptance parse_acceptance(std::string_view name) {
+  const auto* const found =
+      std::ranges::find(kAcceptanceNames, name, [](const auto& pair) { return pair.first; });
+  require(
+      found != kAcceptanceNames.end(),
+      ErrorCode::kInvalidArgument,
+      "acceptance: got {:?}, expected coupled or rejection",
+      name
+  );
+  return found->second;
+}
+
 }  // namespace saker::engine

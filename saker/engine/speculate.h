@@ -33,6 +33,20 @@ inline constexpr std::array kSpeculateNames = {
 // Throws kInvalidArgument for other names.
 Speculate parse_speculate(std::string_view name);
 
+// Draft tokens that an answer takes.
+enum class Acceptance : std::uint8_t {
+  kCoupled,    // Tokens that sampling without drafts chooses: the answer keeps every bit.
+  kRejection,  // More tokens, for another answer of the same distribution.
+};
+
+inline constexpr std::array kAcceptanceNames = {
+    std::pair<std::string_view, Acceptance>{"coupled", Acceptance::kCoupled},
+    std::pair<std::string_view, Acceptance>{"rejection", Acceptance::kRejection},
+};
+
+// Throws kInvalidArgument for other names.
+Acceptance parse_acceptance(std::string_view name);
+
 inline constexpr int kAutoDraftDepth = -1;
 
 }  // namespace saker::engine

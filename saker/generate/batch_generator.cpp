@@ -53,7 +53,7 @@ BatchGenerator::BatchGenerator(
   require(
       limits.max_batch >= 1,
       ErrorCode::kInvalidArgument,
-      "max_batch: got {}, expected 1 or more",
+      "batch: got {}, expected 1 or more",
       limits.max_batch
   );
 }

@@ -40,6 +40,8 @@ struct SamplingOptions {
   std::map<std::int32_t, double> logit_bias = {};  // Added to logits, by id.
   std::vector<std::int32_t> suppress_tokens = {};  // Never chosen; ids beyond the row are skipped.
   std::uint64_t seed = 0;
+
+  bool operator==(const SamplingOptions&) const = default;
 };
 
 // Token ids of one request that options refer to.

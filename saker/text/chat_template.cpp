@@ -310,10 +310,10 @@ const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
 
 std::string ChatTemplate::render(const Json& messages, const RenderOptions& options) const {
   require(
-      options.kwargs.is_object(),
+      options.template_kwargs.is_object(),
       ErrorCode::kInvalidArgument,
       "template variables: got {}, expected an object",
-      describe_json(options.kwargs)
+      describe_json(options.template_kwargs)
   );
   require(
       !options.tools || options.tools->is_null() || options.tools->is_array(),
@@ -324,7 +324,7 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   const Json tools = options.tools.value_or(nullptr);
   for (const auto* name : {"messages", "tools", "add_generation_prompt"}) {
     require(
-        !options.kwargs.contains(name),
+        !options.template_kwargs.contains(name),
         ErrorCode::kInvalidArgument,
         "template variables: {} has its own argument",
         name
@@ -332,8 +332,8 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   }
   const Compiled& chosen = choose(!tools.is_null());
   Variables variables = chosen.variables(tools);
-  variables.set_all(thinking_variables(options.thinking));
-  variables.set_all(options.kwargs);
+  variables.set_all(thinking_variables(options.think));
+  variables.set_all(options.template_kwargs);
   variables.set("messages", fit_messages(messages, chosen.traits()));
   variables.set("add_generation_prompt", options.add_generation_prompt);
   return chosen.render(std::move(variables));
@@ -343,7 +343,7 @@ bool ChatTemplate::switches_thinking() const {
   const Json question = {{{"role", "user"}, {"content", "question"}}};
   const auto rendered = [&](bool thinking) -> std::optional<std::string> {
     try {
-      return render(question, {.tools = std::nullopt, .thinking = thinking});
+      return render(question, {.tools = std::nullopt, .think = thinking});
     } catch (const Error&) {
       return std::nullopt;
     }

@@ -23,9 +23,9 @@ struct RenderOptions {
   std::optional<Json> tools;          // A list; selects a template "tool_use" if there is one.
   bool add_generation_prompt = true;  // Ends with the header of the answer.
   // True: the model thinks before it answers. Empty: the template's default.
-  std::optional<bool> thinking = std::nullopt;
-  // More variables, such as enable_thinking; they override special tokens and `thinking`.
-  Json kwargs = Json::object();
+  std::optional<bool> think = std::nullopt;
+  // More variables, such as enable_thinking; they override special tokens and `think`.
+  Json template_kwargs = Json::object();
 };
 
 // The names additional_chat_templates/*.jinja, sorted; each file is named after its template.
@@ -53,7 +53,7 @@ class ChatTemplate {
   // kCorruptData for templates that cannot be read.
   std::string render(const Json& messages, const RenderOptions& options = {}) const;
 
-  // True if `thinking` changes a prompt.
+  // True if `think` changes a prompt.
   bool switches_thinking() const;
 
  private:

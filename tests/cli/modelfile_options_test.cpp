@@ -30,7 +30,7 @@ TEST(ModelfileOptions, GoByTheirNamesAndOurs) {
       options,
       (Json{
           {"max_tokens", 42},
-          {"temp", 0.5},
+          {"temperature", 0.5},
           {"top_k", 20},
           {"repetition_penalty", 1.1},
           {"repetition_context_size", 0},

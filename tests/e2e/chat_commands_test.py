@@ -126,8 +126,8 @@ class Commands(Chat):
     def test_settings(self):
         terminal = self.started()
         self.assertIn("greedy", terminal.ask("/set"))
-        self.assertIn("temp 0.7", terminal.ask("/set temp 0.7"))
-        self.assertIn("temp 0.7, top_p 0.9", terminal.ask("/set parameter top_p 0.9"))
+        self.assertIn("temperature = 0.7; sampling: temperature 0.7", terminal.ask("/set temp 0.7"))
+        self.assertIn("temperature 0.7, top_p 0.9", terminal.ask("/set parameter top_p 0.9"))
         self.assertIn("greedy", terminal.ask("/set temperature 0"))
         self.assertIn("expected", terminal.ask("/set top_p 7"))
         self.assertIn("error:", terminal.ask("/set nonsense 1"))

@@ -78,6 +78,18 @@ class Create(SakerTest):
         self.assertEqual(settings["options"], {"max_tokens": 3, "top_k": 5})
         self.assertEqual(settings["system"], "first")
 
+    def test_a_model_of_an_older_version_has_former_names(self):
+        self.create("a", f"FROM {DEMO}\nPARAMETER temperature 2\nPARAMETER max_tokens 8\nPARAMETER seed 7\n")
+        path = self.store / "a" / "saker.json"
+        settings = json.loads(path.read_text())
+        hot = self.json("generate", "a", "-p", "x", "--json", env=self.env)["tokens"]
+        settings["options"]["temp"] = settings["options"].pop("temperature")
+        path.write_text(json.dumps(settings))
+        self.assertEqual(self.json("generate", "a", "-p", "x", "--json", env=self.env)["tokens"], hot)
+        self.create("b", "FROM a\nPARAMETER temperature 0\n")
+        greedy = self.json("generate", "a", "-p", "x", "--temperature", "0", "--json", env=self.env)["tokens"]
+        self.assertEqual(self.json("generate", "b", "-p", "x", "--json", env=self.env)["tokens"], greedy)
+
     def test_it_outlives_the_original(self):
         copy = self.demo_copy()
         self.create("demo", "FROM model\n")

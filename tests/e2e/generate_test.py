@@ -211,7 +211,29 @@ class Records(SakerTest):
         path = self.write("r.jsonl", json.dumps({**same, "temp": 0.5, "temperature": 1}))
         done = run("generate", DEMO, "-f", path)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("temp and temperature", json.loads(done.stdout)["error"]["message"])
+        self.assertIn("temperature and temp", json.loads(done.stdout)["error"]["message"])
+
+    def test_former_names_are_accepted(self):
+        flags = ["generate", DEMO, "-p", "Once upon a time", "--max-tokens", "80", "--ignore-eos", "--dry-multiplier", "5", "--json"]
+        plain = answer(self.json(*flags))
+        expected = answer(self.json(*flags, "--dry-sequence-breakers", " "))
+        self.assertNotEqual(expected["tokens"], plain["tokens"])
+        for name in ("--dry-sequence-breaker", "--dry-breakers", "--dry_sequence_breaker"):
+            self.assertEqual(answer(self.json(*flags, name, " ")), expected)
+        model = self.demo_copy()
+        (model / "chat_template.jinja").write_text("{{ messages[0].content }}{{ tail }}")
+        chat = ["generate", model, "--chat", "-p", "a", "--max-tokens", "1", "--json"]
+        tail = '{"tail": " fox"}'
+        expected = self.json(*chat, "--template-kwargs", tail)["prompt_tokens"]
+        self.assertNotEqual(expected, self.json(*chat)["prompt_tokens"])
+        messages = self.write("m.json", '[{"role": "user", "content": "a"}]')
+        rendered = self.ok("template", model, "--messages", messages, "--template-kwargs", tail)
+        self.assertIn(b"fox", rendered)
+        for name in ("--kwargs", "--chat-template-kwargs"):
+            self.assertEqual(self.json(*chat, name, tail)["prompt_tokens"], expected)
+            self.assertEqual(self.ok("template", model, "--messages", messages, name, tail), rendered)
+        self.fails(*chat, "--kwargs", "5", says="--kwargs: expected a JSON object", code=2)
+        self.fails(*chat, "--template-kwargs", "5", says="--template-kwargs: expected a JSON object", code=2)
 
     def test_bad_records_fail_alone(self):
         lines = ['{"id": 1, "tokens": [5], "max_tokens": 2}', "{broken", '{"id": "x", "prompt": 5}',

@@ -68,16 +68,16 @@ TEST_P(EngineModels, AnswersDoNotDependOnWhatElseRuns) {
   const std::vector<GenerateRequest> requests = mixed_requests(100);
   std::vector<GenerateResult> alone;
   {
-    const auto engine = folder.load({.threads = 1, .max_batch = 1, .prefix_cache_bytes = 0});
+    const auto engine = folder.load({.threads = 1, .batch = 1, .prefix_cache = 0});
     for (const GenerateRequest& request : requests) {
       alone.push_back(engine->generate(request));
     }
   }
   const std::vector<EngineOptions> ways = {
-      {.threads = 2, .max_batch = 8},
-      {.threads = 1, .prefill_step = 1, .max_batch = 8},
-      {.threads = 3, .prefill_step = 7, .max_batch = 8},
-      {.threads = 4, .prefill_step = 64, .max_batch = 16},
+      {.threads = 2, .batch = 8},
+      {.threads = 1, .prefill_step = 1, .batch = 8},
+      {.threads = 3, .prefill_step = 7, .batch = 8},
+      {.threads = 4, .prefill_step = 64, .batch = 16},
   };
   for (const EngineOptions& options : ways) {
     SCOPED_TRACE("prefill_step " + std::to_string(options.prefill_step));
@@ -423,7 +423,7 @@ TEST(Engine, RefusesWhatItCannotRun) {
   const ModelFolder folder("qwen3");
   EXPECT_THROW(folder.load({.threads = -1}), Error);
   EXPECT_THROW(folder.load({.prefill_step = 0}), Error);
-  EXPECT_THROW(folder.load({.max_batch = 0}), Error);
+  EXPECT_THROW(folder.load({.batch = 0}), Error);
   EXPECT_THROW(folder.load({.device = "toaster"}), Error);
   const auto engine = folder.load();
   GenerateRequest request;

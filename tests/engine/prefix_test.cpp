@@ -64,7 +64,7 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
   const std::vector<GenerateRequest> requests = branching_requests(100, random);
   std::vector<GenerateResult> cold;
   {
-    const auto engine = folder.load({.max_batch = 1, .prefix_cache_bytes = 0});
+    const auto engine = folder.load({.batch = 1, .prefix_cache = 0});
     for (const GenerateRequest& request : requests) {
       cold.push_back(engine->generate(request));
       EXPECT_EQ(cold.back().stats.cached_tokens, 0);
@@ -76,15 +76,15 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
   const std::size_t little = linear ? 600'000 : 450'000;
   const saker::testing::TemporaryDir dir;
   const std::vector<EngineOptions> ways = {
-      {.max_batch = 1},
-      {.max_batch = 8},
-      {.prefill_step = 16, .max_batch = 8},
-      {.prefill_step = 500, .max_batch = 4, .prefix_cache_bytes = little},
-      {.max_batch = 8, .prefix_cache_dir = dir.path() / "rows"},
-      {.prefix_cache_bytes = little, .prefix_cache_dir = dir.path() / "spilled"},
+      {.batch = 1},
+      {.batch = 8},
+      {.prefill_step = 16, .batch = 8},
+      {.prefill_step = 500, .batch = 4, .prefix_cache = little},
+      {.batch = 8, .prefix_cache_dir = dir.path() / "rows"},
+      {.prefix_cache = little, .prefix_cache_dir = dir.path() / "spilled"},
   };
   for (EngineOptions options : ways) {
-    SCOPED_TRACE(options.prefill_step * 100 + options.max_batch);
+    SCOPED_TRACE(options.prefill_step * 100 + options.batch);
     if (linear) {
       options.prefix_cache_interval = 16;
     }
@@ -113,8 +113,8 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
     EXPECT_GT(stats.hits, 60);
     // Less with less memory.
     EXPECT_GT(stats.restored_tokens * 8, stats.prompt_tokens);
-    EXPECT_LE(stats.bytes, options.prefix_cache_bytes);
-    EXPECT_EQ(stats.evictions > 0, options.prefix_cache_bytes == little);
+    EXPECT_LE(stats.bytes, options.prefix_cache);
+    EXPECT_EQ(stats.evictions > 0, options.prefix_cache == little);
     EXPECT_EQ(stats.loaded_tokens > 0, !options.prefix_cache_dir.empty());
   }
 }
@@ -140,7 +140,7 @@ TEST(EnginePrefixes, SlidingLayersRunOneTokenAfterAnyKnownPrefix) {
 TEST(EnginePrefixes, PromptsBranchOffInsideOfAnswers) {
   constexpr int kInterval = 128;
   const ModelFolder folder("gemma3");
-  const auto cold = folder.load({.prefix_cache_bytes = 0});
+  const auto cold = folder.load({.prefix_cache = 0});
   const auto engine = folder.load({.prefix_cache_interval = kInterval});
   GenerateRequest request;
   request.tokens = Ids(10, 7);
@@ -219,7 +219,7 @@ TEST_P(EnginePrefixModels, AgentsRunLittleMoreThanTheyMust) {
 
 TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
   const ModelFolder folder("qwen3");
-  const auto engine = folder.load({.prefill_step = 100, .max_batch = 16});
+  const auto engine = folder.load({.prefill_step = 100, .batch = 16});
   std::vector<GenerateRequest> requests(16);
   for (int i = 0; i < 16; ++i) {
     requests[i].tokens = Ids(300, 7);

@@ -308,7 +308,7 @@ TEST(Prompts, ThinkingAndPartsReachTheTemplate) {
     return chat.tokenizer->encode(text, {.add_special_tokens = false});
   };
   EXPECT_EQ(prompts.encode(request), expected("the cat"));
-  request.thinking = true;
+  request.think = true;
   EXPECT_EQ(prompts.encode(request), expected("cat cat"));
   (*request.messages)[0]["content"][0] = {{"type", "image_url"}};
   EXPECT_EQ(refusal(prompts, request).first, ErrorCode::kUnsupported);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a Modelfile: a typed error, or instructions and options that a request can take.
 #include "saker/base/error.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/requests/modelfile_options.h"
+#include "saker/engine/options/apply_options.h"
 #include "saker/load/importers/modelfile.h"
 
 #include "tests/fuzz/input.h"
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     expect(std::ranges::adjacent_find(names) == names.end());
     const auto read = saker::cli::options_of(file.parameters);
     saker::engine::GenerateRequest request;
-    saker::cli::apply_record(read.options, request);
+    saker::engine::apply_record(read.options, request);
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }
   return 0;

@@ -5,9 +5,9 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/cli/io/json_lines.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
+#include "saker/engine/options/apply_options.h"
 
 #include "tests/fuzz/input.h"
 #include "tests/support/temporary_dir.h"
@@ -32,7 +32,7 @@ using saker::fuzz::expect;
 // Of records that are given as tokens: an engine would encode the texts of others.
 saker::engine::ScorePrompt prompt_of(const Json& record) {
   saker::engine::GenerateRequest holder;
-  cli::apply_record(record, holder);
+  saker::engine::apply_record(record, holder);
   saker::require(holder.tokens.has_value(), saker::ErrorCode::kInvalidArgument, "expected tokens");
   return {.tokens = *std::move(holder.tokens)};
 }

@@ -32,9 +32,9 @@ class Generate(DemoTest):
         question = [{"role": "user", "content": [{"type": "text", "text": "Who are you?"}]}]
         expected = self.model.generate(question, max_tokens=4).tokens
         for thinking in (None, False, True):  # The demo model's template has no switch.
-            self.assertEqual(self.model.generate(question, max_tokens=4, enable_thinking=thinking).tokens, expected)
-        with self.assertRaisesRegex(TypeError, "enable_thinking"):
-            self.model.generate(question, enable_thinking="x")
+            self.assertEqual(self.model.generate(question, max_tokens=4, think=thinking).tokens, expected)
+        with self.assertRaisesRegex(TypeError, "think"):
+            self.model.generate(question, think="x")
 
     def test_pieces_are_the_text(self):
         stream = self.model.base().stream(STORY, max_tokens=20)
@@ -71,11 +71,12 @@ class Generate(DemoTest):
             self.model.generate(STORY, top_p=3.0)
         self.assertIsInstance(caught.exception, saker.InvalidArgumentError)
 
-    def test_names_of_the_command_line(self):
-        ours = {"temperature": 0.9, "seed": 5, "enable_thinking": False, "template_kwargs": {}, "dry_breakers": ["."], "draft_depth": -1}
-        theirs = {"temp": 0.9, "seed": 5, "think": False, "kwargs": {}, "dry_sequence_breaker": ".", "draft_depth": "auto"}
-        answers = [self.model.base().generate(STORY, max_tokens=20, **options).tokens for options in (ours, theirs)]
-        self.assertEqual(*answers)
+    def test_former_names(self):
+        ours = {"temperature": 0.9, "seed": 5, "think": False, "template_kwargs": {}, "dry_sequence_breakers": ["."], "draft_depth": -1}
+        former = {"temp": 0.9, "seed": 5, "enable_thinking": False, "kwargs": {}, "dry_breakers": ".", "draft_depth": "auto"}
+        others = {"temp": 0.9, "seed": 5, "chat_template_kwargs": {}, "dry_sequence_breaker": "."}
+        answers = [self.model.base().generate(STORY, max_tokens=20, **options).tokens for options in (ours, former, others)]
+        self.assertEqual(answers[1:], answers[:1] * 2)
         self.assertNotIn("girl", self.model.base().generate(STORY, max_tokens=30, stop="girl").text)
         self.model.base().generate(STORY, max_tokens=1, temp=0.5, temperature=0.5)
         with self.assertRaisesRegex(saker.InvalidArgumentError, "temperature: got 0.5, but temperature is 0.4: give one"):
@@ -90,6 +91,7 @@ class Generate(DemoTest):
         with self.assertRaisesRegex(TypeError, "prefix_cache_dir_size: got 1.5"):
             saker.load(DEMO, prefix_cache_dir_size=1.5)
         saker.load(DEMO, prefix_cache="off").close()
+        saker.load(DEMO, max_batch=2, prefix_cache_bytes=0, prefix_cache_dir_bytes=1 << 20).close()
 
     def test_a_stream_can_be_cancelled_and_dropped(self):
         stream = self.model.base().stream(STORY, max_tokens=20000, ignore_eos=True)

@@ -20,7 +20,7 @@ class PromptCache(unittest.TestCase):
 
     def test_an_answer_goes_on_after_a_file(self):
         file = self.folder / "story.safetensors"
-        with saker.load(DEMO, prefix_cache_bytes=0) as model:
+        with saker.load(DEMO, prefix_cache=0) as model:
             whole = model.generate(STORY, max_tokens=12, ignore_eos=True, kv_bits=8)
             first = model.generate(STORY, max_tokens=6, ignore_eos=True, kv_bits=8, cache_out=file)
             rest = model.generate(first.tokens[-1:], max_tokens=6, ignore_eos=True, kv_bits=8, cache_in=file)
@@ -33,7 +33,7 @@ class PromptCache(unittest.TestCase):
     def test_prompts_outlive_the_model_in_a_folder(self):
         answers = []
         for _ in range(2):
-            with saker.load(DEMO, prefix_cache_dir=self.folder / "kept", prefix_cache_dir_bytes=1 << 28) as model:
+            with saker.load(DEMO, prefix_cache_dir=self.folder / "kept", prefix_cache_dir_size="256M") as model:
                 answers.append(model.generate(STORY * 20, max_tokens=5, logprobs=0))
                 stats = model.prefix_cache_stats
         self.assertEqual(*[[token.logprob for token in answer.logprobs] for answer in answers])

@@ -102,7 +102,7 @@ class Score(DemoTest):
             "prompt ": lambda: self.base.generate(text),
             "text ": lambda: self.model.encode(text),
             "stop": lambda: self.base.generate("a", stop=["b", text]),
-            "dry_breakers": lambda: self.base.generate("a", dry_breakers=[text]),
+            "dry_sequence_breakers": lambda: self.base.generate("a", dry_sequence_breakers=[text]),
             "messages": lambda: self.base.generate(messages),
             "messages ": lambda: self.model.render_chat(messages),
             "tools": lambda: self.base.generate([{"role": "user", "content": "a"}], tools=[{"name": text}]),

@@ -22,6 +22,8 @@ cache: saker.caches.Cache = saker.caches.load_prompt_cache("x")[0]
 saker.caches.KVCache().to_quantised()  # type: ignore[attr-defined]
 saker.cache  # type: ignore[attr-defined]
 model.generate("x", max_token=3)  # type: ignore[call-arg]
+model.generate("x", temp=0.5, think="auto", draft_depth="auto", adapter="y", stop="z", logit_bias={1: 0.5})
+model.generate("x", temperature="hot")  # type: ignore[arg-type]
 reveal_type(model.next_token_dist("x").logprobs)
 """
 

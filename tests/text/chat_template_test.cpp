@@ -21,7 +21,7 @@ using testing::TemporaryDir;
 const Json kMessages = {{{"role", "user"}, {"content", "Hi <b> é"}}};
 
 std::string render(const std::string& source, const Json& kwargs = Json::object()) {
-  return ChatTemplate(source).render(kMessages, {.tools = {}, .kwargs = kwargs});
+  return ChatTemplate(source).render(kMessages, {.tools = {}, .template_kwargs = kwargs});
 }
 
 TEST(ChatTemplate, RendersMessages) {
@@ -44,10 +44,14 @@ TEST(ChatTemplate, TakesToolsAndOtherVariables) {
   const ChatTemplate chat(source, {{"eos_token", "</s>"}});
   EXPECT_EQ(chat.render(kMessages), "True False </s>");
   EXPECT_EQ(
-      chat.render(kMessages, {.tools = Json::array(), .kwargs = {{"enable_thinking", true}}}),
+      chat.render(
+          kMessages, {.tools = Json::array(), .template_kwargs = {{"enable_thinking", true}}}
+      ),
       "False True </s>"
   );
-  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .kwargs = {{"eos_token", "X"}}}), "True False X");
+  EXPECT_EQ(
+      chat.render(kMessages, {.tools = {}, .template_kwargs = {{"eos_token", "X"}}}), "True False X"
+  );
 }
 
 TEST(ChatTemplate, WritesValuesAsPython) {
@@ -230,11 +234,11 @@ TEST(ChatTemplate, KnowsTheExtensions) {
 TEST(ChatTemplate, SwitchesThinking) {
   const ChatTemplate chat("{{ enable_thinking }} {{ thinking }} {{ thinking_mode }}");
   EXPECT_EQ(chat.render(kMessages), "  ");
-  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .thinking = true}), "True True enabled");
-  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .thinking = false}), "False False disabled");
+  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .think = true}), "True True enabled");
+  EXPECT_EQ(chat.render(kMessages, {.tools = {}, .think = false}), "False False disabled");
   EXPECT_EQ(
       chat.render(
-          kMessages, {.tools = {}, .thinking = false, .kwargs = {{"enable_thinking", true}}}
+          kMessages, {.tools = {}, .think = false, .template_kwargs = {{"enable_thinking", true}}}
       ),
       "True False disabled"
   );
@@ -379,10 +383,10 @@ TEST(ChatTemplate, RefusesMalformedArguments) {
     chat.render(kMessages, {.tools = Json("x")});
   });
   expect_error(ErrorCode::kInvalidArgument, {"variables"}, [&] {
-    chat.render(kMessages, {.tools = {}, .kwargs = Json::array()});
+    chat.render(kMessages, {.tools = {}, .template_kwargs = Json::array()});
   });
   expect_error(ErrorCode::kInvalidArgument, {"messages"}, [&] {
-    chat.render(kMessages, {.tools = {}, .kwargs = {{"messages", 1}}});
+    chat.render(kMessages, {.tools = {}, .template_kwargs = {{"messages", 1}}});
   });
   expect_error(ErrorCode::kInvalidArgument, {"UTF-8"}, [&] {
     chat.render({{{"role", "user"}, {"content", "\xff"}}});

@@ -30,7 +30,7 @@ TEST(TemplateGoldens, AreWhatJinjaMakes) {
   for (const auto& entry : golden.at("cases")) {
     const auto& source = entry.at("template").get_ref<const std::string&>();
     const ChatTemplate chat(source);
-    const RenderOptions options{.tools = {}, .kwargs = golden.at("variables")};
+    const RenderOptions options{.tools = {}, .template_kwargs = golden.at("variables")};
     if (entry.contains("text")) {
       EXPECT_EQ(comparable(chat.render(messages, options)), entry.at("text").get<std::string>())
           << source;

@@ -19,7 +19,7 @@ namespace {
 
 std::string render(const std::string& source, const Json& kwargs = Json::object()) {
   const Json messages = {{{"role", "user"}, {"content", "Hi"}}};
-  return ChatTemplate(source).render(messages, {.tools = {}, .kwargs = kwargs});
+  return ChatTemplate(source).render(messages, {.tools = {}, .template_kwargs = kwargs});
 }
 
 // Millions of steps: a long history, looked through for each of its messages.

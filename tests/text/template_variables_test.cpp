@@ -17,8 +17,8 @@ const Json kMessages = {{{"role", "user"}, {"content", "hi"}}};
 
 RenderOptions options(const Json& kwargs) {
   RenderOptions options;
-  options.thinking = true;
-  options.kwargs = kwargs;
+  options.think = true;
+  options.template_kwargs = kwargs;
   return options;
 }
 

@@ -82,7 +82,7 @@ class Probe {
     if (!request.at("tools").is_null()) {
       options.tools = request.at("tools");
     }
-    options.kwargs = request.at("kwargs");
+    options.template_kwargs = request.at("kwargs");
     options.add_generation_prompt = request.at("add_generation_prompt");
     return {{"text", chat_template.render(request.at("messages"), options)}};
   }

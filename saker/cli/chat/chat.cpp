@@ -2,7 +2,7 @@
 #include "saker/cli/chat/chat.h"
 
 #include "saker/base/error.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <algorithm>
 #include <utility>
@@ -39,7 +39,7 @@ void Chat::change_model(ChatModel model) {
 
 engine::GenerateRequest Chat::options() const {
   engine::GenerateRequest request = model_.defaults;
-  apply_record(settings_, request);
+  engine::apply_record(settings_, request);
   if (!model_.has_seed && !settings_.contains("seed")) {
     request.sampling.seed += again_;
   }
@@ -48,7 +48,7 @@ engine::GenerateRequest Chat::options() const {
 
 void Chat::set_settings(Json settings) {
   engine::GenerateRequest request = model_.defaults;
-  apply_record(settings, request);
+  engine::apply_record(settings, request);
   sample::check_options(request.sampling, model_.engine->facts().vocab_size);
   settings_ = std::move(settings);
 }
@@ -128,7 +128,7 @@ engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
   );
   engine::GenerateRequest request = options();
   request.session = session_;
-  request.thinking = false;
+  request.think = false;
   request.sampling.temperature = 0.0;  // Facts, however the chat's answers are sampled.
   const std::int64_t context = model_.engine->facts().context_length;
   request.max_tokens = kSummaryTokens;

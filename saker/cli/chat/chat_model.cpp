@@ -63,7 +63,7 @@ std::string describe_sampling(const sample::SamplingOptions& options) {
     }
   };
   if (options.temperature > 0.0) {
-    parts.push_back(fmt::format("temp {}", options.temperature));
+    parts.push_back(fmt::format("temperature {}", options.temperature));
     add("top_p", options.top_p, none.top_p);
     add("top_k", options.top_k, none.top_k);
     add("min_p", options.min_p, none.min_p);

@@ -75,7 +75,7 @@ Then undo(ChatShell& shell, std::string_view /*argument*/) {
 Then regenerate(ChatShell& shell, std::string_view /*argument*/) {
   const engine::GenerateRequest options = shell.chat.options();
   if (options.sampling.temperature <= 0.0) {
-    note(shell, "greedy: the same answer comes again; /set temp 0.8 makes others");
+    note(shell, "greedy: the same answer comes again; /set temperature 0.8 makes others");
   }
   shell.answer([&shell](const StreamHooks& hooks) { return shell.chat.ask_again(hooks); });
   return Then::kGoOn;

@@ -4,9 +4,9 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/io/output.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/requests/modelfile_options.h"
 #include "saker/cli/usage/nearest.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>
 
@@ -45,9 +45,9 @@ std::string settings_text(const ChatShell& shell) {
   const bool switches = shell.chat.engine().chat_template() != nullptr &&
                         shell.chat.engine().chat_template()->switches_thinking();
   add("think",
-      !options.thinking   ? switches ? "auto" : "auto (the model has no switch for it)"
-      : *options.thinking ? "on"
-                          : "off");
+      !options.think   ? switches ? "auto" : "auto (the model has no switch for it)"
+      : *options.think ? "on"
+                       : "off");
   add("seed", fmt::format("{}", options.sampling.seed));
   for (const auto& [name, value] : shell.chat.settings().items()) {
     if (name != "think" && name != "seed" && name != "max_tokens") {
@@ -97,9 +97,9 @@ Json setting_of(const std::string& name, std::string_view value, const std::stri
 
 std::vector<std::string> setting_names() {
   std::vector<std::string> names{"system", "verbose", "quiet", "wordwrap", "nowordwrap", "nothink"};
-  for (const RequestField& field : request_fields()) {
-    if (is_option_name(field.name)) {
-      names.emplace_back(field.name);
+  for (const engine::RequestOption& option : engine::request_options()) {
+    if (option.doors.setting) {
+      names.emplace_back(option.name);
     }
   }
   return names;
@@ -180,7 +180,7 @@ Then set_thinking(ChatShell& shell, std::string_view argument) {
   if (!argument.empty()) {
     shell.chat.set_settings(std::move(settings));
   }
-  const auto thinking = shell.chat.options().thinking;
+  const auto thinking = shell.chat.options().think;
   const std::string_view now = !thinking ? "auto" : *thinking ? "on" : "off";
   note(
       shell,

@@ -147,7 +147,7 @@ std::vector<CLI::Option*> add_format_options(CLI::App& command, ConvertModelArgs
           ->check(one_of({"mixed_2_6", "mixed_3_4", "mixed_3_6", "mixed_4_6"}))
           ->type_name("mixed_2_6|mixed_3_4|mixed_3_6|mixed_4_6");
   auto* rules = command.add_option(
-      "--rule",
+      "--rules,--rule",
       args.rules,
       "PATTERN=BITS[:GROUP[:MODE]] or PATTERN=float for modules by name, the first match counts: "
       "'*.mlp.down_proj=8'"

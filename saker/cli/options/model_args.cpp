@@ -127,7 +127,7 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
       .add_option_function<std::string>(
           "--prefix-cache",
           [&args](const std::string& text) {
-            args.engine.prefix_cache_bytes = parse_size("--prefix-cache", text);
+            args.engine.prefix_cache = parse_size("--prefix-cache", text);
           },
           "Memory for what prompts with the same beginning share: bytes, 512M, 2G; or off [an "
           "eighth of the machine's]"
@@ -146,7 +146,7 @@ void add_prefix_cache_args(CLI::App& command, ModelArgs& args) {
       .add_option_function<std::string>(
           "--prefix-cache-dir-size",
           [&args](const std::string& text) {
-            args.engine.prefix_cache_dir_bytes = parse_size("--prefix-cache-dir-size", text);
+            args.engine.prefix_cache_dir_size = parse_size("--prefix-cache-dir-size", text);
           },
           "Bytes of that folder at most [8G]"
       )

@@ -3,7 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>
 
@@ -59,27 +59,17 @@ void translate(std::string_view theirs, std::string_view ours, const Json& value
   }
 }
 
-// True for options that take texts: a stop string may look like a number.
-bool takes_texts(std::string_view name) {
-  const auto fields = request_fields();
-  const auto found = std::ranges::find(fields, name, &RequestField::name);
-  return found != fields.end() &&
-         (found->kind == RequestField::Kind::kTexts || found->kind == RequestField::Kind::kText);
+bool has_kind(std::string_view name, engine::OptionKind kind) {
+  const engine::RequestOption* option = engine::find_option(name);
+  return option != nullptr && option->kind == kind;
 }
-
-constexpr std::array<std::string_view, 2> kLists{"stop", "dry_sequence_breaker"};
 
 // `message` without the name of the option that it begins with.
 std::string_view without_name(std::string_view message) {
-  for (const RequestField& field : request_fields()) {
-    for (const std::string_view name : {field.name, field.alias}) {
-      const bool begins = !name.empty() && message.starts_with(name);
-      if (begins && message.substr(name.size()).starts_with(": ")) {
-        return message.substr(name.size() + 2);
-      }
-    }
-  }
-  return message;
+  const auto colon = message.find(": ");
+  const bool is_named =
+      colon != std::string_view::npos && engine::find_option(message.substr(0, colon)) != nullptr;
+  return is_named ? message.substr(colon + 2) : message;
 }
 
 }  // namespace
@@ -89,30 +79,29 @@ std::string option_name(std::string_view name) {
   if (other != kOtherNames.end()) {
     return std::string(other->ours);
   }
-  const auto fields = request_fields();
-  const auto alias = std::ranges::find(fields, name, &RequestField::alias);
-  return std::string(alias == fields.end() || name.empty() ? name : alias->name);
+  const engine::RequestOption* option = engine::find_option(name);
+  return std::string(option == nullptr ? name : option->name);
 }
 
 bool is_option_name(std::string_view name) {
-  const auto fields = request_fields();
-  const std::string own = option_name(name);
-  return own != "adapter" &&
-         std::ranges::find(fields, std::string_view(own), &RequestField::name) != fields.end();
+  const engine::RequestOption* option = engine::find_option(option_name(name));
+  return option != nullptr && option->doors.setting;
 }
 
 Json option_of(const std::string& name, const std::string& text, std::string_view shown) {
   const std::string own = option_name(name);
   Json option = Json::object();
-  if (std::ranges::find(kLists, own) != kLists.end()) {
+  if (has_kind(own, engine::OptionKind::kTexts)) {
     option[own].push_back(text);
     return option;
   }
   try {
-    translate(name, own, takes_texts(own) ? Json(text) : value_of(text), option);
+    // A text may look like a number.
+    const bool is_text = has_kind(own, engine::OptionKind::kText);
+    translate(name, own, is_text ? Json(text) : value_of(text), option);
     engine::GenerateRequest checked;
-    apply_record(option, checked);
-    check_request(checked);
+    engine::apply_record(option, checked);
+    engine::check_request(checked);
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}: {}", shown, without_name(error.what())));
   }

@@ -4,7 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
@@ -25,20 +24,19 @@
 namespace saker::cli {
 namespace {
 
-// The flag of a field: "--max-tokens".
-std::string flag_of(const RequestField& field) {
-  std::string flag = "--" + std::string(field.name);
+using Kind = engine::OptionKind;
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
 }
 
-// With letter and alias, as in "-n,--max-tokens" and "--temp,--temperature".
-std::string names_of(const RequestField& field) {
-  std::string names = (field.name == "max_tokens" ? "-n," : "") + flag_of(field);
-  if (!field.alias.empty()) {
-    std::string alias(field.alias);
-    std::replace(alias.begin(), alias.end(), '_', '-');
-    names += ",--" + alias;
+// With letter and other names, as in "-n,--max-tokens" and "--temperature,--temp".
+std::string names_of(const engine::RequestOption& option) {
+  std::string names = (option.name == "max_tokens" ? "-n," : "") + flag_of(option.name);
+  for (const std::string_view other : option.other_names()) {
+    names += "," + flag_of(other);
   }
   return names;
 }
@@ -108,111 +106,72 @@ Json parse_number(const std::string& flag, const std::string& text) {
   return number;
 }
 
-struct FieldGroup {
-  std::string_view name;
-  std::string_view group;
+// Converts an option's text to its value; null: the option is a flag, or takes several texts.
+using Parse = Json (*)(const std::string& flag, const std::string& text);
+
+struct KindOfText {
+  Parse parse = nullptr;
+  const char* type = "";  // In help.
 };
 
-// Groups of the help; fields that are missing here are rarely used sampling options.
-constexpr FieldGroup kGroups[] = {
-    {"max_tokens", "Answer"},     {"stop", "Answer"},       {"ignore_eos", "Answer"},
-    {"min_tokens", "Answer"},     {"logprobs", "Answer"},   {"think", "Prompt"},
-    {"kwargs", "Prompt"},         {"temp", "Sampling"},     {"top_p", "Sampling"},
-    {"top_k", "Sampling"},        {"min_p", "Sampling"},    {"seed", "Sampling"},
-    {"speculate", "Drafts"},      {"acceptance", "Drafts"}, {"draft_depth", "Drafts"},
-    {"max_kv_size", "Cache"},     {"kv_bits", "Cache"},     {"adapter", "Adapter"},
-    {"adapter_scale", "Adapter"},
-};
-
-std::string_view group_of(std::string_view field) {
-  const auto* const found = std::ranges::find(kGroups, field, &FieldGroup::name);
-  if (found != std::end(kGroups)) {
-    return found->group;
+KindOfText kind_of_text(Kind kind) {
+  switch (kind) {
+    case Kind::kInteger:
+      return {parse_whole, "INT"};
+    case Kind::kNumber:
+      return {parse_number, "NUM"};
+    case Kind::kFlag:
+      return {};
+    case Kind::kText:
+      return {parse_text, "TEXT"};
+    case Kind::kTexts:
+      return {nullptr, "TEXT"};
+    case Kind::kObject:
+    case Kind::kJson:
+      return {parse_object, "JSON"};
+    case Kind::kIntegerOrAuto:
+      return {parse_whole_or_auto, "INT|auto"};
+    case Kind::kSwitch:
+      return {parse_switch, "on|off|auto"};
+    case Kind::kPath:
+      return {parse_text, "PATH"};
   }
-  for (const std::string_view prefix : {"repetition_", "presence_", "frequency_", "dry_"}) {
-    if (field.starts_with(prefix)) {
-      return "Repetition";
-    }
-  }
-  return "More sampling";
+  return {};
 }
 
-struct FieldWords {
-  std::string_view name;
-  const char* type;
-};
-
-// Values that help and completion list, for fields whose kind does not tell.
-constexpr FieldWords kWords[] = {
-    {"kv_bits", "4|8|16|32"},
-    {"speculate", "none|prompt-lookup|draft|mtp|dflash"},
-    {"acceptance", "coupled|rejection"},
-    {"adapter", "PATH"},
-};
-
-// Adds the option; `parse` converts its text to its value.
-CLI::Option* add_parsed(
-    CLI::App& command,
-    const RequestField& field,
-    Json& value,
-    Json (*parse)(const std::string& flag, const std::string& text),
-    const std::string& type
-) {
-  return command
-      .add_option_function<std::string>(
-          names_of(field),
-          [&value, &field, parse](const std::string& text) { value = parse(flag_of(field), text); },
-          std::string(field.help)
-      )
-      ->type_name(type);
+CLI::Option* add_option(CLI::App& command, const engine::RequestOption& option, Json& value) {
+  const std::string names = names_of(option);
+  const std::string help = engine::help_with_default(option);
+  if (option.kind == Kind::kFlag) {
+    return command.add_flag_callback(names, [&value] { value = true; }, help);
+  }
+  if (option.kind == Kind::kTexts) {
+    const auto take = [&value](const std::vector<std::string>& texts) { value = texts; };
+    return command.add_option_function<std::vector<std::string>>(names, take, help)
+        ->expected(1)
+        ->take_all();
+  }
+  const Parse parse = kind_of_text(option.kind).parse;
+  return command.add_option_function<std::string>(
+      names,
+      [&value, &option, parse](const std::string& text) {
+        value = parse(flag_of(option.name), text);
+      },
+      help
+  );
 }
 
 }  // namespace
 
-void RequestArgs::add_to(CLI::App& command) {
-  using Kind = RequestField::Kind;
-  for (const RequestField& field : request_fields()) {
-    const std::string flag = names_of(field);
-    const std::string help(field.help);
-    Json& value = given_[std::string(field.name)];
-    CLI::Option* option = nullptr;
-    switch (field.kind) {
-      case Kind::kInteger:
-        option = add_parsed(command, field, value, parse_whole, "INT");
-        break;
-      case Kind::kNumber:
-        option = add_parsed(command, field, value, parse_number, "NUM");
-        break;
-      case Kind::kFlag:
-        option = command.add_flag_callback(flag, [&value] { value = true; }, help);
-        break;
-      case Kind::kText:
-        option = add_parsed(command, field, value, parse_text, "TEXT");
-        break;
-      case Kind::kTexts:
-        option =
-            command
-                .add_option_function<std::vector<std::string>>(
-                    flag, [&value](const std::vector<std::string>& texts) { value = texts; }, help
-                )
-                ->expected(1)
-                ->take_all()
-                ->type_name("TEXT");
-        break;
-      case Kind::kObject:
-        option = add_parsed(command, field, value, parse_object, "JSON");
-        break;
-      case Kind::kIntegerOrAuto:
-        option = add_parsed(command, field, value, parse_whole_or_auto, "INT|auto");
-        break;
-      case Kind::kSwitch:
-        option = add_parsed(command, field, value, parse_switch, "on|off|auto");
-        break;
-    }
-    option->group(std::string(group_of(field.name)));
-    if (const auto* const words = std::ranges::find(kWords, field.name, &FieldWords::name);
-        words != std::end(kWords)) {
-      option->type_name(words->type);
+void RequestArgs::add_to(CLI::App& command, bool engine::Doors::* door) {
+  for (const engine::RequestOption& option : engine::request_options()) {
+    if (option.doors.*door) {
+      const std::string type(
+          option.values.empty() ? kind_of_text(option.kind).type : option.values
+      );
+      add_option(command, option, given_[std::string(option.name)])
+          ->type_name(type)
+          ->group(std::string(option.group));
     }
   }
 }
@@ -221,31 +180,28 @@ void RequestArgs::check() const {
   engine::GenerateRequest request;
   try {
     apply_given(request);
-    check_request(request);
+    engine::check_request(request);
   } catch (const Error& error) {
-    std::string message = error.what();  // Begins with the field's name.
+    std::string message = error.what();  // Begins with the option's name.
     const std::size_t end = std::min(message.find_first_of(": ="), message.size());
-    std::string name = message.substr(0, end);
-    name = name == "temperature" ? "temp" : name;
-    std::ranges::replace(name, '_', '-');
     const std::size_t rest = message.find_first_not_of(": =", end);
     throw CLI::ValidationError(
-        "--" + name, rest == std::string::npos ? message : message.substr(rest)
+        flag_of(message.substr(0, end)), rest == std::string::npos ? message : message.substr(rest)
     );
   }
 }
 
 void RequestArgs::apply_given(engine::GenerateRequest& request) const {
-  for (const RequestField& field : request_fields()) {
-    const auto found = given_.find(field.name);
+  for (const engine::RequestOption& option : engine::request_options()) {
+    const auto found = given_.find(option.name);
     if (found != given_.end() && !found->second.is_null()) {
-      field.set(request, found->second);
+      option.set(option, found->second, request);
     }
   }
 }
 
-bool RequestArgs::gives(std::string_view field) const {
-  const auto found = given_.find(field);
+bool RequestArgs::gives(std::string_view option) const {
+  const auto found = given_.find(option);
   return found != given_.end() && !found->second.is_null();
 }
 

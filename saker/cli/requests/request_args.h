@@ -6,6 +6,7 @@
 #include "saker/base/json/json.h"
 #include "saker/cli/requests/model_defaults.h"
 #include "saker/engine/engine.h"
+#include "saker/engine/options/request_option.h"
 #include "saker/engine/request.h"
 
 #include <CLI/CLI.hpp>
@@ -19,8 +20,8 @@ namespace saker::cli {
 
 class RequestArgs {
  public:
-  // REQUIRES: *this outlives the parsing of `command`.
-  void add_to(CLI::App& command);
+  // Adds the options that have this door. REQUIRES: *this outlives the parsing of `command`.
+  void add_to(CLI::App& command, bool engine::Doors::* door);
 
   // Throws CLI::ValidationError for values that are invalid for every model. Call it when the
   // command line is read.
@@ -30,8 +31,8 @@ class RequestArgs {
   // neither gives one.
   void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
 
-  // True if the command line gave this field.
-  bool gives(std::string_view field) const;
+  // True if the command line gave this option.
+  bool gives(std::string_view option) const;
 
   // Warns about command-line options that have no effect with this model.
   void warn(const engine::Engine& engine) const;
@@ -43,7 +44,7 @@ class RequestArgs {
  private:
   void apply_given(engine::GenerateRequest& request) const;
 
-  std::map<std::string, Json, std::less<>> given_;  // By the field's name.
+  std::map<std::string, Json, std::less<>> given_;  // By the option's name.
 };
 
 }  // namespace saker::cli

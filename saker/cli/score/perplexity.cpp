@@ -11,7 +11,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/engine/options/apply_options.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
@@ -88,7 +88,7 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
   );
   if (is_given(record, "tokens")) {
     engine::GenerateRequest holder;
-    apply_record({{"tokens", record["tokens"]}}, holder);
+    engine::apply_record({{"tokens", record["tokens"]}}, holder);
     return {*holder.tokens};
   }
   if (has_string(record, "prompt") && has_string(record, "completion")) {

@@ -6,10 +6,10 @@
 #include "saker/cli/io/progress.h"
 #include "saker/cli/io/result_json.h"
 #include "saker/cli/options/checks.h"
-#include "saker/cli/options/request_fields.h"
 #include "saker/cli/score/kept_answer.h"
 #include "saker/cli/score/record_output.h"
 #include "saker/cli/score/views.h"
+#include "saker/engine/options/apply_options.h"
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ std::string text_member(const Json& value, const std::string& key) {
 
 std::vector<std::int32_t> token_member(const Json& value) {
   engine::GenerateRequest holder;
-  apply_record({{"tokens", value}}, holder);
+  engine::apply_record({{"tokens", value}}, holder);
   return *holder.tokens;
 }
 

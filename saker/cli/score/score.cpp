@@ -9,7 +9,7 @@
 #include "saker/cli/options/checks.h"
 #include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
-#include "saker/cli/options/request_fields.h"
+#include "saker/cli/options/token_list.h"
 #include "saker/cli/score/html.h"
 #include "saker/cli/score/logits_file.h"
 #include "saker/cli/score/records.h"

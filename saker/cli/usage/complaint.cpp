@@ -91,9 +91,21 @@ Named split_name(const std::string& what) {
                                     : Named{what.substr(0, colon), what.substr(colon + 2)};
 }
 
-// Names an option by its own name, and the command for arguments without one.
-std::string of_option(const TypedLine& line, std::string_view name, std::string_view text) {
-  return name.starts_with('-') ? fmt::format("{}: {}", name, text)
+// The name of this option that was typed: an option may have several.
+std::string typed_name(const TypedLine& line, const std::string& name) {
+  const CLI::Option* option = line.command->get_option_no_throw(name);
+  for (const std::string& word : line.arguments) {
+    const std::string typed = word.substr(0, word.find('='));
+    if (option != nullptr && typed.starts_with("--") && option->check_name(typed)) {
+      return typed;
+    }
+  }
+  return name;
+}
+
+// Names an option as it was typed, and the command for arguments without a name.
+std::string of_option(const TypedLine& line, const std::string& name, std::string_view text) {
+  return name.starts_with('-') ? fmt::format("{}: {}", typed_name(line, name), text)
                                : fmt::format("{}: {}", full_name(*line.command), text);
 }
 

@@ -54,11 +54,7 @@ class DefaultTaker {
           !is_possible(*option)) {
         continue;
       }
-      for (const std::string& name : option->get_lnames()) {
-        if (has_default(*line_.command, name) && take(*option, name)) {
-          break;
-        }
-      }
+      take(*option);
     }
     return std::move(taken_);
   }
@@ -70,28 +66,33 @@ class DefaultTaker {
            std::ranges::none_of(option.get_excludes(), is_typed);
   }
 
-  bool take(const CLI::Option& option, const std::string& name) {
-    const std::string variable = variable_of(name);
-    if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
-      add(option, name, {value}, variable);
-      return true;
+  // Any name of the option counts, in the order of the sources.
+  void take(const CLI::Option& option) {
+    std::vector<std::string> names = option.get_lnames();
+    std::erase_if(names, [&](const std::string& name) {
+      return !has_default(*line_.command, name);
+    });
+    for (const std::string& name : names) {
+      const std::string variable = variable_of(name);
+      if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
+        add(option, name, {value}, variable);
+        return;
+      }
     }
     // SAKER_LOG is the environment's setting for it.
-    if (name == "log-level" && std::getenv("SAKER_LOG") != nullptr) {
-      return false;
+    if (option.check_name("--log-level") && std::getenv("SAKER_LOG") != nullptr) {
+      return;
     }
-    const ConfigEntry* entry = find(name);
-    if (entry != nullptr) {
-      add(option, name, entry->values, source_);
+    if (const ConfigEntry* entry = find(names)) {
+      add(option, entry->option, entry->values, source_);
     }
-    return entry != nullptr;
   }
 
   // The command's own entry takes precedence over one for all commands.
-  const ConfigEntry* find(const std::string& name) const {
+  const ConfigEntry* find(const std::vector<std::string>& names) const {
     const ConfigEntry* found = nullptr;
     for (const ConfigEntry& entry : config_) {
-      if (entry.option != name) {
+      if (std::ranges::find(names, entry.option) == names.end()) {
         continue;
       }
       if (!line_.path.empty() && entry.command == line_.path.front()) {

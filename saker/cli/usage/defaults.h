@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Defaults of options, in this order: from the environment (SAKER_TEMP=0.7), then from the user's
+// Defaults of options, in this order: from the environment (SAKER_TEMPERATURE=0.7), then from the user's
 // configuration file. Typed options override both.
 
 #include "saker/cli/usage/config_file.h"
@@ -17,7 +17,7 @@ namespace saker::cli {
 // An option that was not typed, and the source of its value.
 struct TakenDefault {
   const CLI::Option* option = nullptr;
-  std::string source;  // "SAKER_TEMP", or the file's path.
+  std::string source;  // "SAKER_TEMPERATURE", or the file's path.
 };
 
 // Adds defaults for the chosen command to `line`: from the environment, and from `config`, the

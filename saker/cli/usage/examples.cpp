@@ -24,10 +24,10 @@ constexpr Example kExamples[] = {
     {"saker run", R"(  saker run Qwen/Qwen3-0.6B                       a chat
   saker run Qwen/Qwen3-0.6B "Why is the sky blue?"    one answer
   git diff | saker run ./model --system "Review this change."
-  saker run ./model --temp 0.7 --top-p 0.9 --seed 1
+  saker run ./model --temperature 0.7 --top-p 0.9 --seed 1
 )"},
     {"saker generate", R"(  saker generate ./model "Once upon a time" -n 100
-  saker generate ./model -p "Why?" --chat --temp 0.7 --json
+  saker generate ./model -p "Why?" --chat --temperature 0.7 --json
   saker generate ./model -f prompt.txt --stop "###"
   saker generate ./model -f prompts.jsonl --batch 16 > answers.jsonl
 )"},

@@ -45,7 +45,7 @@ constexpr Synonym kOptions[] = {
     {"--draft-max", "--draft-depth"},
     {"--num-draft-tokens", "--draft-depth"},
     {"--prompt-cache-file", "--cache-in"},
-    {"--chat-template-config", "--kwargs"},
+    {"--chat-template-config", "--template-kwargs"},
     {"-c", "--context"},
     {"--ctx-size", "--context"},
     {"--sequence-length", "--context"},

@@ -55,6 +55,15 @@ TEST_F(Defaults, ComeFromTheFile) {
   EXPECT_THAT(arguments({"list"}, "temp = 0.7"), IsEmpty());
 }
 
+TEST_F(Defaults, HaveTheSameOrderUnderAnyNameOfAnOption) {
+  EXPECT_THAT(arguments({"run"}, "temperature = 0.7\n[run]\ntemp = 1\n"), ElementsAre("--temp=1"));
+  EXPECT_THAT(
+      arguments({"run"}, "temp = 0.7\n[run]\ntemperature = 1\n"), ElementsAre("--temperature=1")
+  );
+  ::setenv("SAKER_TEMP", "0.2", 1);
+  EXPECT_THAT(arguments({"run"}, "temperature = 0.7"), ElementsAre("--temp=0.2"));
+}
+
 TEST_F(Defaults, AreBehindWhatIsTyped) {
   EXPECT_THAT(arguments({"run", "--temp", "1"}, "temp = 0.7"), ElementsAre("--temp", "1"));
   EXPECT_THAT(

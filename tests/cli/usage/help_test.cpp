@@ -119,7 +119,10 @@ TEST_F(Help, CompletesCommandsOptionsValuesAndModels) {
   EXPECT_THAT(completed({""}), Contains("bench"));
   EXPECT_THAT(completed({"cache", ""}), ::testing::ElementsAre("save", "info", "convert"));
   EXPECT_THAT(completed({"help", "det"}), ::testing::ElementsAre("detokenize"));
-  EXPECT_THAT(completed({"run", "--tem"}), ::testing::ElementsAre("--temp", "--temperature"));
+  EXPECT_THAT(
+      completed({"run", "--tem"}),
+      ::testing::ElementsAre("--temperature", "--temp", "--template-kwargs")
+  );
   EXPECT_THAT(completed({"run", "--device", ""}), ::testing::ElementsAre("cpu", "gpu"));
   EXPECT_THAT(completed({"run", "--think", "o"}), ::testing::ElementsAre("on", "off"));
   EXPECT_THAT(completed({"run", "m"}), ::testing::ElementsAre("mario"));

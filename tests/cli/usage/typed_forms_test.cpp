@@ -135,6 +135,10 @@ TEST_F(TypedForms, OneStyleOfMessages) {
       wrong({"generate", "-p", "a", "--temp", "hot"}), "--temp: got 'hot', expected a number"
   );
   EXPECT_THAT(
+      wrong({"generate", "-p", "a", "--temperature=hot"}),
+      HasSubstr("--temperature: got 'hot', expected a number")
+  );
+  EXPECT_THAT(
       wrong({"generate", "-p", "a", "--temp", "-1"}), HasSubstr("--temp: got -1, expected")
   );
   EXPECT_EQ(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/cli/options/field_kind.h"
+#include "saker/engine/options/option_values.h"
 
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
-namespace saker::cli {
+namespace saker::engine {
 
-using Kind = RequestField::Kind;
+using Kind = OptionKind;
 
 Json as_whole(const Json& value) {
   constexpr double kExact = 9007199254740992.0;  // Above this doubles can't tell integers apart.
@@ -36,6 +36,7 @@ bool has_kind(const Json& value, Kind kind) {
     case Kind::kFlag:
       return value.is_boolean();
     case Kind::kText:
+    case Kind::kPath:
       return value.is_string();
     case Kind::kTexts: {
       bool texts = value.is_array();
@@ -50,6 +51,8 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_number_integer() || value == "auto";
     case Kind::kSwitch:
       return value.is_boolean() || value == "auto";
+    case Kind::kJson:
+      return true;
   }
   return false;
 }
@@ -63,7 +66,7 @@ std::string describe_value(const Json& value, Kind kind) {
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 8> kNames = {
+  constexpr std::array<std::string_view, 10> kNames = {
       "an integer",
       "a number",
       "true or false",
@@ -72,8 +75,10 @@ std::string_view kind_name(Kind kind) {
       "an object",
       "an integer or \"auto\"",
       "true, false, \"on\", \"off\" or \"auto\"",
+      "a text",
+      "a value",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-}  // namespace saker::cli
+}  // namespace saker::engine

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/engine/options/setters.h"
+
+#include "saker/base/error.h"
+#include "saker/engine/speculate.h"
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+namespace saker::engine {
+
+int as_int(const Json& value, std::string_view name) {
+  bool fits = false;
+  if (value.is_number_unsigned()) {
+    fits = value.get<std::uint64_t>() <= std::numeric_limits<int>::max();
+  } else {
+    const auto number = value.get<std::int64_t>();
+    fits = number >= std::numeric_limits<int>::min() && number <= std::numeric_limits<int>::max();
+  }
+  require(fits, ErrorCode::kInvalidArgument, "{}: {} is out of range", name, value.dump());
+  return static_cast<int>(value.get<std::int64_t>());
+}
+
+std::vector<std::string> as_texts(const Json& value) {
+  return value.is_string() ? std::vector<std::string>{value.get<std::string>()}
+                           : value.get<std::vector<std::string>>();
+}
+
+void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.max_tokens = as_int(value, option.name);
+  require(
+      request.max_tokens >= 1 || request.max_tokens == kNoTokenLimit,
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected 1 or more, or -1 for no limit",
+      option.name,
+      request.max_tokens
+  );
+}
+
+void set_ignore_eos(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.ignore_eos = value.get<bool>();
+}
+
+// 0: none of the alternatives are asked for.
+void set_logprobs(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.logprobs = as_int(value, option.name);
+  require(
+      request.logprobs >= 0,
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected 0 or more",
+      option.name,
+      request.logprobs
+  );
+}
+
+void set_seed(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  require(
+      value.is_number_unsigned() || value.get<std::int64_t>() >= 0,
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected an integer of at least 0",
+      option.name,
+      value.dump()
+  );
+  request.sampling.seed = value.get<std::uint64_t>();
+}
+
+void set_logit_bias(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.sampling.logit_bias.clear();
+  for (const auto& [key, bias] : value.items()) {
+    std::int32_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    require(
+        error == std::errc() && end == key.data() + key.size() && bias.is_number(),
+        ErrorCode::kInvalidArgument,
+        "{}: got {}: {}, expected token ids with numbers, as in {{\"42\": -1.5}}",
+        option.name,
+        key,
+        bias.dump()
+    );
+    request.sampling.logit_bias[id] = bias.get<double>();
+  }
+}
+
+void set_speculate(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.speculate = parse_speculate(value.get<std::string>());
+}
+
+void set_acceptance(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.acceptance = parse_acceptance(value.get<std::string>());
+}
+
+void set_draft_depth(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.draft_depth = value.is_string() ? kAutoDraftDepth : as_int(value, option.name);
+  require(
+      value.is_string() ||
+          (request.draft_depth >= option.range.low && request.draft_depth <= option.range.high),
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected auto or {} to {}",
+      option.name,
+      value.dump(),
+      option.range.low,
+      option.range.high
+  );
+}
+
+void set_adapter_scale(
+    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
+) {
+  request.adapter_scale = value.get<double>();
+}
+
+// "auto" is the default.
+void set_think(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.think = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+}
+
+void set_template_kwargs(
+    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
+) {
+  request.template_kwargs = value;
+}
+
+void set_tools(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.tools = value;
+}
+
+}  // namespace saker::engine

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Functions that set one option of a request from its JSON value, for the table. Each requires a
+// value of the option's kind, and throws kInvalidArgument with the option's name in front.
+
+#include "saker/base/json/json.h"
+#include "saker/engine/options/request_option.h"
+#include "saker/engine/request.h"
+#include "saker/sample/options.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace saker::engine {
+
+// Throws "NAME: VALUE is out of range" unless the value fits. REQUIRES: an integer.
+int as_int(const Json& value, std::string_view name);
+
+// REQUIRES: a text or a list of texts.
+std::vector<std::string> as_texts(const Json& value);
+
+template <double sample::SamplingOptions::* member>
+void set_number(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.sampling.*member = value.get<double>();
+}
+
+template <int sample::SamplingOptions::* member>
+void set_integer(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.sampling.*member = as_int(value, option.name);
+}
+
+template <int GenerateRequest::* member>
+void set_member(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.*member = as_int(value, option.name);
+}
+
+template <std::vector<std::string> GenerateRequest::* member>
+void set_texts(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.*member = as_texts(value);
+}
+
+template <std::filesystem::path GenerateRequest::* member>
+void set_path(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.*member = value.get<std::string>();
+}
+
+void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_ignore_eos(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_logprobs(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_seed(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_logit_bias(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_speculate(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_acceptance(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_draft_depth(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_adapter_scale(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_think(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_template_kwargs(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_tools(const RequestOption& option, const Json& value, GenerateRequest& request);
+
+}  // namespace saker::engine
