@@ -13,7 +13,7 @@
 namespace saker::text {
 namespace {
 
-const Json kMessages = {{{"role", "user"}, {"content", "hi"}}};
+const Json messages = {{{"role", "user"}, {"content", "hi"}}};
 
 RenderOptions options(const Json& kwargs) {
   RenderOptions options;
@@ -33,7 +33,7 @@ TEST(TemplateVariables, ManyVariablesTakeNoLonger) {
   const Json kwargs = parse_json(text + "}", "variables");
   const ChatTemplate chat("{{ k1_token }}{{ v299999 }}{{ k7 }}{{ messages|length }}", tokens);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(chat.render(kMessages, options(kwargs)), "t29999981");
+  EXPECT_EQ(chat.render(messages, options(kwargs)), "t29999981");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
@@ -42,8 +42,8 @@ TEST(TemplateVariables, LaterVariablesReplaceEarlierOnes) {
       "{{ bos_token }}{{ enable_thinking }}{{ tools }}", {{"bos_token", "<s>"}}
   );
   const Json kwargs = {{"bos_token", "x"}, {"enable_thinking", "y"}};
-  EXPECT_EQ(chat.render(kMessages, options(Json::object())), "<s>TrueNone");
-  EXPECT_EQ(chat.render(kMessages, options(kwargs)), "xyNone");
+  EXPECT_EQ(chat.render(messages, options(Json::object())), "<s>TrueNone");
+  EXPECT_EQ(chat.render(messages, options(kwargs)), "xyNone");
 }
 
 }  // namespace

@@ -106,11 +106,9 @@ Json parse_number(const std::string& flag, const std::string& text) {
   return number;
 }
 
-// Converts an option's text to its value; null: the option is a flag, or takes several texts.
-using Parse = Json (*)(const std::string& flag, const std::string& text);
-
 struct KindOfText {
-  Parse parse = nullptr;
+  // Converts an option's text to its value. Flags and lists of texts have no use for it.
+  Json (*parse)(const std::string& flag, const std::string& text) = parse_text;
   const char* type = "";  // In help.
 };
 
@@ -123,9 +121,8 @@ KindOfText kind_of_text(Kind kind) {
     case Kind::kFlag:
       return {};
     case Kind::kText:
-      return {parse_text, "TEXT"};
     case Kind::kTexts:
-      return {nullptr, "TEXT"};
+      return {parse_text, "TEXT"};
     case Kind::kObject:
     case Kind::kJson:
       return {parse_object, "JSON"};
@@ -151,11 +148,10 @@ CLI::Option* add_option(CLI::App& command, const engine::RequestOption& option, 
         ->expected(1)
         ->take_all();
   }
-  const Parse parse = kind_of_text(option.kind).parse;
   return command.add_option_function<std::string>(
       names,
-      [&value, &option, parse](const std::string& text) {
-        value = parse(flag_of(option.name), text);
+      [&value, &option](const std::string& text) {
+        value = kind_of_text(option.kind).parse(flag_of(option.name), text);
       },
       help
   );

@@ -143,6 +143,7 @@ std::vector<PageFact> page_facts(const engine::Engine& engine, const ScoreArgs& 
     list.push_back({"adapter", adapter});
   }
   std::vector<std::string> views;
+  views.reserve(args.options.views.size());
   for (const engine::View& view : args.options.views) {
     views.push_back(view.key);
   }

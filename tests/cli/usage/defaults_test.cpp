@@ -26,7 +26,7 @@ class Defaults : public ::testing::Test {
  protected:
   Defaults() { add_commands(app_, action_); }
 
-  ~Defaults() override { ::unsetenv("SAKER_TEMP"); }
+  void TearDown() override { ::unsetenv("SAKER_TEMP"); }
 
   // What the command reads with this configuration.
   std::vector<std::string> arguments(std::vector<std::string> words, const std::string& toml)
