@@ -89,8 +89,17 @@ class Golden : public ::testing::TestWithParam<std::tuple<Case, Path>> {
     return std::get<Path>(GetParam()) == Path::kOwn ? kind().tolerance : wider * kind().tolerance;
   }
 
-  // Differences of logits that shift all of them alike change nothing; this bounds what counts.
-  static float most_divergence() { return 0.0F; }
+  // Twice to five times the largest of these models, in nats. A layer left out gives above 0.5.
+  static float most_divergence() {
+    const bool is_own = std::get<Path>(GetParam()) == Path::kOwn;
+    if (kind().tolerance == kExact) {
+      return 5e-6F;
+    }
+    if (kind().tolerance == kHalf) {
+      return is_own ? 1e-3F : 0.02F;
+    }
+    return is_own ? 4e-3F : 0.1F;
+  }
 
   const Model& model() const { return *loaded_.model; }
 
@@ -119,7 +128,9 @@ TEST_P(Golden, LogitsAndLayerRows) {
     EXPECT_LT(difference(context.captured.at(layer), golden(name)), tolerance()) << name;
   }
   const auto largest = difference(logits, golden("logits"));
-  EXPECT_LT(largest, tolerance());
+  if (std::get<Path>(GetParam()) == Path::kOwn) {
+    EXPECT_LT(largest, tolerance());
+  }
   const auto nats = divergence(logits, golden("logits"));
   EXPECT_LT(nats, most_divergence());
   RecordProperty("divergence", fmt::format("{:.1e}", nats));
