@@ -89,7 +89,7 @@ class Golden : public ::testing::TestWithParam<std::tuple<Case, Path>> {
     return std::get<Path>(GetParam()) == Path::kOwn ? kind().tolerance : wider * kind().tolerance;
   }
 
-  // Twice to five times the largest of these models, in nats. A layer left out gives above 0.5.
+  // Twice to five times the largest divergence of these models, in nats.
   static float most_divergence() {
     const bool is_own = std::get<Path>(GetParam()) == Path::kOwn;
     if (kind().tolerance == kExact) {
