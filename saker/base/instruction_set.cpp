@@ -37,31 +37,32 @@ constexpr std::array<std::string_view, 9> kNames{
     "amx"
 };
 
+// Which of these run depends on the sets that are compiled in.
 #if defined(__x86_64__)
 
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
          __builtin_cpu_supports("f16c") != 0;
 }
 
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
          __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0;
 }
 
-bool has_avx512_vnni() {
+[[maybe_unused]] bool has_avx512_vnni() {
   return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
 }
 
-bool has_avx512_bf16() {
+[[maybe_unused]] bool has_avx512_bf16() {
   return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16") != 0 &&
          __builtin_cpu_supports("avx512vbmi") != 0;
 }
 
 #elif defined(__aarch64__) && defined(__linux__)
 
-bool has_neon_bf16() {
+[[maybe_unused]] bool has_neon_bf16() {
   constexpr unsigned long kMatrices = HWCAP2_I8MM | HWCAP2_BF16;
   return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 &&
          (::getauxval(AT_HWCAP2) & kMatrices) == kMatrices;
@@ -69,7 +70,7 @@ bool has_neon_bf16() {
 
 #elif defined(__aarch64__) && defined(__APPLE__)
 
-bool has_neon_bf16() {
+[[maybe_unused]] bool has_neon_bf16() {
   const auto has = [](const char* name) {
     int value = 0;
     std::size_t size = sizeof(value);

@@ -111,6 +111,7 @@ class Cache {
 
   // Appends the meta values.
   void meta_state_into(std::vector<std::string>& values) const;
+  // Sets the meta values alone. Throws kCorruptData if they are not this class's.
   virtual void set_meta_state(const std::vector<std::string>& meta);
   // Sets both or neither, after a check of all values. Throws kCorruptData.
   void from_serialized(std::vector<mx::array> arrays, const std::vector<std::string>& meta);
@@ -140,9 +141,13 @@ class Cache {
   // This cache as one of these types; null if it has another. The pointer lives as long as the
   // cache.
   QuantizedCache* as_quantized();
+  // As above, not to be changed.
   const QuantizedCache* as_quantized() const;
+  // As above, for caches that know each sequence's position.
   const BatchPositioned* as_batch_positioned() const;
+  // As above, for lists of caches.
   CacheList* as_cache_list();
+  // As above, not to be changed.
   const CacheList* as_cache_list() const;
 
  protected:

@@ -27,6 +27,7 @@ class CacheList final : public Cache {
   // Throws std::out_of_range.
   Cache& operator[](std::size_t index) { return *children_.at(index); }
 
+  // As above, not to be changed.
   const Cache& operator[](std::size_t index) const { return *children_.at(index); }
 
   // Throw kUnsupported: call them on a child.

@@ -50,6 +50,7 @@ class QuantizedCache : public Cache {
 
   const Quantization& quantization() const { return quantization_; }
 
+  // The format of rows from now on. REQUIRES: none are held, or they have this format.
   void set_quantization(const Quantization& quantization) { quantization_ = quantization; }
 
   // Reads meta values for rows of these parts. Throws kCorruptData.
@@ -61,9 +62,11 @@ class QuantizedCache : public Cache {
   Parts quantized(
       const mx::array& keys, const mx::array& values, const Parts& buffer, std::int64_t position
   ) const;
-  // True if held rows lack biases that new rows will have. `with_biases` adds them.
+  // True if held rows lack biases that new rows will have.
   bool lacks_biases(const Parts& parts) const;
+  // Adds biases of 0 to such rows.
   static Parts with_biases(const Parts& parts);
+  // Parts by name.
   static QuantizedKeyValues key_values(const Parts& parts);
   // Takes over the format of these parts. Throws kCorruptData unless there are none, or keys and
   // values of two (weight, scales) or three parts (biases) each, with the same rows.
@@ -76,6 +79,7 @@ class QuantizedCache : public Cache {
 // Keeps every row. `state`: none, or weight, scales and biases of the keys, then of the values.
 class QuantizedKVCache final : public QuantizedCache {
  public:
+  // Throws kInvalidArgument for formats that MLX lacks.
   explicit QuantizedKVCache(const Quantization& quantization = {}) : QuantizedCache(quantization) {}
 
   std::string_view kind() const override { return "QuantizedKVCache"; }

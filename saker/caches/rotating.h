@@ -75,6 +75,8 @@ class RotatingKVCache final : public Cache {
 // and bits.
 class QuantizedRotatingKVCache final : public QuantizedCache {
  public:
+  // Keeps the first `keep` rows and the newest, `max_size` together. Throws kInvalidArgument for
+  // sizes that make no ring and for formats that MLX lacks.
   QuantizedRotatingKVCache(int max_size, int keep, const Quantization& quantization)
       : QuantizedCache(quantization), ring_(max_size, keep) {}
 
