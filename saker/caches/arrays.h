@@ -16,6 +16,7 @@ namespace saker::caches {
 
 class ArraysCache final : public Cache {
  public:
+  // The class that files name.
   enum class Label : std::uint8_t { kArrays, kMamba };
 
   // Throws kInvalidArgument for more than cache::kMaxCacheSlots slots.
@@ -34,9 +35,9 @@ class ArraysCache final : public Cache {
 
   std::size_t slot_count() const { return slots_.size(); }
 
-  // None if the slot is not set. Both throw kInvalidArgument for a slot out of range, `set` also
-  // for an array without axes.
+  // None if the slot is not set. Throws kInvalidArgument for a slot out of range.
   const std::optional<mx::array>& get(std::size_t slot) const;
+  // As above for errors, and for an array without axes.
   void set(std::size_t slot, mx::array value);
 
   // From the first slot that is set, else from left padding or lengths; else 1.
@@ -47,10 +48,10 @@ class ArraysCache final : public Cache {
 
   const std::vector<int>& lengths() const { return lengths_; }
 
-  // For right-padded prompts: the length of each batch row. `finalize` clears lengths and left
-  // padding.
+  // For right-padded prompts: the length of each batch row.
   void prepare(std::vector<int> lengths) { lengths_ = std::move(lengths); }
 
+  // Ends a prompt: clears lengths and left padding.
   void finalize();
   // After n rows: shortens lengths and left padding.
   void advance(int n);

@@ -15,6 +15,7 @@
 
 namespace saker::caches {
 
+// How a format stores the scales of its groups.
 enum class Scales : std::uint8_t {
   kFloats,  // Affine: 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128.
   kBytes,   // MLX's nvfp4 (4 bits in groups of 16), mxfp4 (4 in 32) and mxfp8 (8 in 32).
