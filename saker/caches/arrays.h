@@ -14,6 +14,7 @@
 
 namespace saker::caches {
 
+// States that a layer replaces as a whole, one array a slot.
 class ArraysCache final : public Cache {
  public:
   // The class that files name.

@@ -15,6 +15,7 @@
 
 namespace saker::caches {
 
+// A window of rows for several sequences of different lengths.
 class BatchRotatingKVCache final : public Cache, public BatchPositioned {
  public:
   // Throws kInvalidArgument unless max_size is at least 1.

@@ -47,6 +47,7 @@ struct QuantizedRows {
   std::optional<mx::array> biases;  // As scales; MLX's float formats have none.
 };
 
+// Keys and values of all rows that attention reads.
 struct QuantizedKeyValues {
   QuantizedRows keys;
   QuantizedRows values;
@@ -71,6 +72,7 @@ class BatchPositioned {
   ~BatchPositioned() = default;
 };
 
+// The cache of one layer.
 class Cache {
  public:
   virtual ~Cache() = default;

@@ -10,6 +10,7 @@
 
 namespace saker::caches {
 
+// Several caches of one layer, for layers that need more than one.
 class CacheList final : public Cache {
  public:
   // REQUIRES: no null pointer.

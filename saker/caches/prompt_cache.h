@@ -38,6 +38,7 @@ void save_prompt_cache(
     const load::FileMetadata& metadata = {}
 );
 
+// The caches of all layers, and the texts that were saved with them.
 struct LoadedPromptCache {
   PromptCache caches;
   load::FileMetadata metadata;  // The caller's.

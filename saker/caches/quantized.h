@@ -21,12 +21,14 @@ enum class Scales : std::uint8_t {
   kBytes,   // MLX's nvfp4 (4 bits in groups of 16), mxfp4 (4 in 32) and mxfp8 (8 in 32).
 };
 
+// A format of quantized rows.
 struct Quantization {
   int group_size = 64;  // Head dimensions are multiples of it.
   int bits = 8;
   Scales scales = Scales::kFloats;
 };
 
+// The part that both caches of quantized rows share.
 class QuantizedCache : public Cache {
  public:
   int group_size() const { return quantization_.group_size; }
