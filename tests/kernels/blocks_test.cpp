@@ -180,45 +180,61 @@ struct AttentionCase {
   }
 };
 
-TEST_P(BlocksTest, AttentionGivesTheBitsOfItsParts) {
+// The composition that attention_block stands for.
+mx::array attention_apart(const mx::array& x, const AttentionBlock& block) {
+  const auto merged = product(x, block.qkv);
+  return product(attend_merged(merged, block.heads, block.spans, block.options), block.output);
+}
+
+// One pass with a block or its parts, alone or added to a residual stream.
+ResidualNorm attention_pass(
+    const mx::array& x, const AttentionBlock& block, const NextNorm* next, bool is_block
+) {
+  if (!is_block) {
+    const auto output = attention_apart(x, block);
+    return next != nullptr ? add_and_norm(output, *next) : ResidualNorm{output, output};
+  }
+  if (next != nullptr) {
+    const auto added = attention_block(x, block, *next);
+    EXPECT_TRUE(is_one_operation(added.sum));
+    return added;
+  }
+  const auto output = attention_block(x, block);
+  EXPECT_TRUE(is_one_operation(output));
+  return {output, output};
+}
+
+// Bits of a prompt, then of one token that sees what the prompt stored.
+std::vector<float> attention_bits(
+    const AttentionCase& of, bool has_norms, bool adds, bool is_block
+) {
   constexpr int kRows = 70;
+  const std::optional<mx::array> no_bias;
+  auto store = std::make_shared<KvStore>(of.c.shape(), KvLayout::kPaged);
+  store->prepare(0, kRows + 1);
+  std::vector<float> bits;
+  for (const auto& [first, rows] : {std::pair(0, kRows), {kRows, 1}}) {
+    const auto seed = static_cast<std::uint64_t>(first);
+    const auto heads = of.merged_heads(rows, seed, has_norms);
+    const std::vector<AttendSpan> spans = {span_of(of.c, 0, rows, first, store)};
+    const AttentionBlock block{{of.qkv, of.bias}, heads, spans, of.c.options, {of.output, no_bias}};
+    const auto next = random_next(rows, seed + 8);
+    const auto result =
+        attention_pass(random({rows, kHidden}, seed + 7), block, adds ? &next : nullptr, is_block);
+    for (const auto& part : {result.sum, result.normed}) {
+      const auto floats = floats_of(part);
+      bits.insert(bits.end(), floats.begin(), floats.end());
+    }
+  }
+  return bits;
+}
+
+TEST_P(BlocksTest, AttentionGivesTheBitsOfItsParts) {
   for (const bool has_more : {false, true}) {  // Norms of heads, and a bias.
     const AttentionCase of(has_more);
-    const std::optional<mx::array> no_bias;
-    const auto run = [&](bool is_block, bool adds) {
-      auto store = std::make_shared<KvStore>(of.c.shape(), KvLayout::kPaged);
-      store->prepare(0, kRows + 1);
-      std::vector<float> bits;
-      // A prompt, then one token that sees what the prompt stored.
-      for (const auto& [first, rows] : {std::pair(0, kRows), {kRows, 1}}) {
-        const auto seed = static_cast<std::uint64_t>(first);
-        const auto heads = of.merged_heads(rows, seed, has_more);
-        const std::vector<AttendSpan> spans = {span_of(of.c, 0, rows, first, store)};
-        const AttentionBlock block{
-            {of.qkv, of.bias}, heads, spans, of.c.options, {of.output, no_bias}
-        };
-        const auto x = random({rows, kHidden}, seed + 7);
-        const auto next = random_next(rows, seed + 8);
-        const auto apart = [&] {
-          const auto merged = product(x, block.qkv);
-          return product(attend_merged(merged, heads, spans, of.c.options), block.output);
-        };
-        const auto alone = is_block ? attention_block(x, block) : apart();
-        EXPECT_TRUE(!is_block || is_one_operation(alone));
-        const auto added =
-            !adds      ? ResidualNorm{alone, alone}
-            : is_block ? attention_block(x, block, next)
-                       : rms_norm_residual(next.stream, alone, next.weight, kEps, next.scale);
-        EXPECT_TRUE(!is_block || is_one_operation(added.sum));
-        for (const auto& part : {added.sum, added.normed}) {
-          const auto floats = floats_of(part);
-          bits.insert(bits.end(), floats.begin(), floats.end());
-        }
-      }
-      return bits;
-    };
     for (const bool adds : {false, true}) {
-      EXPECT_EQ(run(true, adds), run(false, adds)) << has_more << ' ' << adds;
+      EXPECT_EQ(attention_bits(of, has_more, adds, true), attention_bits(of, has_more, adds, false))
+          << has_more << ' ' << adds;
     }
   }
 }
@@ -239,8 +255,7 @@ TEST(Blocks, OverContiguousStoresAttentionIsItsParts) {
     if (is_block) {
       return floats_of(attention_block(x, block, next).normed);
     }
-    const auto attended = attend_merged(product(x, block.qkv), heads, spans, of.c.options);
-    return floats_of(add_and_norm(product(attended, block.output), next).normed);
+    return floats_of(add_and_norm(attention_apart(x, block), next).normed);
   };
   EXPECT_EQ(run(true), run(false));
 }
