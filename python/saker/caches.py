@@ -57,6 +57,8 @@ __all__ = [
 Path = str | os.PathLike[str]
 OWN_CLASSES_ONLY = {"mamba", "falcon_mamba"}
 """Models of mlx-lm that keep their state in mlx-lm's own class alone, and ignore others."""
+MAX_ROWS = 2**31 - 1
+"""Rows that a cache can number."""
 
 
 def MambaCache(left_padding: Sequence[int] | None = None) -> ArraysCache:  # noqa: N802
@@ -82,6 +84,8 @@ def make_prompt_cache(model: Any, max_kv_size: int | None = None) -> list[Cache]
     layers = model if isinstance(model, int) else len(model.layers)
     if layers < 1:
         raise InvalidArgumentError(f"{layers} layers, expected 1 or more")
+    if max_kv_size is not None and not 1 <= max_kv_size <= MAX_ROWS:
+        raise InvalidArgumentError(f"max_kv_size is {max_kv_size}, expected 1 to {MAX_ROWS}")
     return _caches.make_prompt_cache(layers, max_kv_size)
 
 
