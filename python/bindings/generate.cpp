@@ -118,6 +118,7 @@ void bind_result(nb::module_& module) {
       .def_ro("rounds", &GenerateStats::rounds, "Passes that checked draft tokens.")
       .def_ro("drafted", &GenerateStats::drafted, "How many in all.")
       .def_ro("accepted", &GenerateStats::accepted, "How many of these were right.")
+      .def_ro("compared", &GenerateStats::compared, "Rows that ``check_speculation`` compared.")
       .def_ro("caches", &GenerateStats::caches, "What the layers held at the end.");
   nb::class_<GenerateResult>(module, "GenerateResult", "A whole answer.")
       .def_ro("prompt_tokens", &GenerateResult::prompt_tokens)

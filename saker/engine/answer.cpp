@@ -206,6 +206,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
       .rounds = end.speculation.rounds,
       .drafted = end.speculation.drafted,
       .accepted = end.speculation.accepted,
+      .compared = end.speculation.compared,
       .caches = end.cache ? cache::cache_summary(*end.cache) : "",
   };
 }

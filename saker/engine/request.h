@@ -49,6 +49,9 @@ struct GenerateRequest {
   Speculate speculate = Speculate::kDefault;
   Acceptance acceptance = Acceptance::kCoupled;
   int draft_depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
+  // Runs each round's tokens one by one as well, and fails with kInternal if a logit of the two
+  // differs. CPU only.
+  bool check_speculation = false;
   // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
   // is its strength: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter;
@@ -101,6 +104,7 @@ struct GenerateStats {
   int rounds = 0;                     // Passes that checked draft tokens.
   int drafted = 0;                    // Draft tokens in all rounds.
   int accepted = 0;                   // Draft tokens that were right.
+  int compared = 0;  // Rows of logits that `check_speculation` found equal.
   std::string caches;                 // The layers' content at the end, see cache/summary.h.
 };
 

@@ -40,7 +40,7 @@ std::uint64_t next_id() {
 generate::Speculation speculation_of(
     const GenerateRequest& request, const load::LoadedDraft& draft
 ) {
-  generate::Speculation result{.depth = request.draft_depth};
+  generate::Speculation result{.depth = request.draft_depth, .check = request.check_speculation};
   if (request.acceptance == Acceptance::kRejection) {
     result.acceptance = generate::Acceptance::kRejection;
   }

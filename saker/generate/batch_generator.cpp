@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
 #include "saker/generate/request_check.h"
+#include "saker/generate/speculation_check.h"
 
 #include <spdlog/spdlog.h>
 
@@ -31,6 +32,7 @@ struct BatchGenerator::Work {
   int count;
   bool wants_token;                    // The span ends with the sequence's last token.
   Speculator::Draft* draft = nullptr;  // Answers only: the draft tokens, which follow.
+  std::optional<SpeculationCheck> check = {};  // Of a round that is to be compared.
 
   std::span<const std::int32_t> draft_tokens() const {
     return draft == nullptr ? std::span<const std::int32_t>() : draft->tokens;
@@ -62,6 +64,11 @@ BatchGenerator::~BatchGenerator() = default;
 
 std::uint64_t BatchGenerator::add(SequenceRequest request, std::unique_ptr<Listener> listener) {
   check_request(request, model_.info());
+  require(
+      !request.speculation.check || kernels::on_cpu(),
+      ErrorCode::kUnsupported,
+      "check_speculation: compares bits, which only the CPU keeps"
+  );
   auto sequence = std::make_unique<Sequence>(
       last_id_ + 1, std::move(request), std::move(listener), model_.info().vocab_size
   );
@@ -284,7 +291,7 @@ std::vector<BatchGenerator::Work> BatchGenerator::plan() {
   return works;
 }
 
-bool BatchGenerator::run(std::span<const Work> works) {
+bool BatchGenerator::run(std::span<Work> works) {
   try {
     run_pass(works);
     return true;
@@ -299,15 +306,15 @@ bool BatchGenerator::run(std::span<const Work> works) {
       works.front().draft->tokens.clear();
     }
   }
-  for (const Work& work : works) {
+  for (Work& work : works) {
     run({&work, 1});
   }
   return false;
 }
 
-void BatchGenerator::run_pass(std::span<const Work> works) {
+void BatchGenerator::run_pass(std::span<Work> works) {
   std::vector<PassSpan> spans;
-  for (const Work& work : works) {
+  for (Work& work : works) {
     Sequence& sequence = *work.sequence;
     const auto first = sequence.context.begin() + sequence.cached();
     PassSpan& span = spans.emplace_back(PassSpan{
@@ -319,6 +326,10 @@ void BatchGenerator::run_pass(std::span<const Work> works) {
     const std::span<const std::int32_t> draft = work.draft_tokens();
     span.tokens.insert(span.tokens.end(), draft.begin(), draft.end());
     span.logit_rows = work.wants_token ? 1 + static_cast<int>(draft.size()) : 0;
+    work.check.reset();
+    if (sequence.request.speculation.check && !draft.empty()) {
+      work.check.emplace(model_, span);
+    }
   }
   PassTransaction transaction(spans);
   CapturedHidden captured{.layers = captured_layers(works), .rows = {}};
@@ -364,7 +375,7 @@ void BatchGenerator::keep_captured(
 }
 
 void BatchGenerator::advance(
-    const Work& work, RowLogits& logits, int first_row, const Commit& commit
+    Work& work, RowLogits& logits, int first_row, const Commit& commit
 ) {
   Sequence& sequence = *work.sequence;
   const bool in_prompt = sequence.generated == 0;
@@ -374,6 +385,10 @@ void BatchGenerator::advance(
   try {
     if (in_prompt) {
       sequence.listener->on_prompt(sequence.cached(), sequence.prompt_size);
+    }
+    if (work.check) {
+      work.check->compare(logits, first_row);
+      sequence.drafting.counts.compared += work.check->rows();
     }
     while (work.wants_token && !reason) {
       const int row = looked_at++;

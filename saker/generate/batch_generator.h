@@ -80,15 +80,15 @@ class BatchGenerator {
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
   int max_draft_tokens(const Sequence& sequence) const;
   // Returns true if the works ran as one pass.
-  bool run(std::span<const Work> works);
-  void run_pass(std::span<const Work> works);
+  bool run(std::span<Work> works);
+  void run_pass(std::span<Work> works);
   // The layers that the works' drafters read.
   std::vector<int> captured_layers(std::span<const Work> works) const;
   // Passes a work's committed tokens to its drafter: `rows` tokens of the pass from `first` on.
   void keep_captured(const Work& work, const CapturedHidden& captured, int first, std::int64_t rows)
       const;
   // Chooses tokens from one work's logits and commits the rows that plain decoding would have run.
-  void advance(const Work& work, RowLogits& logits, int first_row, const Commit& commit);
+  void advance(Work& work, RowLogits& logits, int first_row, const Commit& commit);
   // Counts the token just chosen. Returns true if it equals the draft, so the next row is valid.
   static bool is_as_drafted(const Work& work, int row);
   // Cuts draft tokens that cannot become part of the answer.

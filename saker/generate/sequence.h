@@ -42,12 +42,14 @@ struct Speculation {
   DrafterKind drafter = DrafterKind::kNone;
   int depth = kAutoDepth;  // Most draft tokens per round; auto: as many as pay off.
   Acceptance acceptance = Acceptance::kCoupled;
+  bool check = false;  // Compares each round with plain decoding, see speculation_check.h.
 };
 
 struct SpeculationCounts {
   int rounds = 0;    // Passes that checked at least one draft token.
   int drafted = 0;   // Draft tokens that were checked.
   int accepted = 0;  // Checked draft tokens that are in the answer.
+  int compared = 0;  // Rows that were compared with plain decoding.
 };
 
 struct SequenceRequest {

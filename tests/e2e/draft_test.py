@@ -76,6 +76,15 @@ class Drafts(SakerTest):
         self.assertEqual(stats["accepted"], stats["drafted"])
         self.assertLessEqual(stats["rounds"], 15)
 
+    def test_rounds_are_compared_with_plain_decoding(self):
+        options = ["--draft", DEMO, "--draft-depth", "4", "--ignore-eos"]
+        got = self.generate(*options, "--check-speculation")
+        stats = got["stats"]
+        self.assertEqual(stats["compared"], stats["drafted"] + stats["rounds"])
+        plain = self.generate(*options)
+        self.assertEqual(answer(got), answer(plain))
+        self.assertNotIn("compared", plain["stats"])
+
     def test_none_and_depth_zero_draft_nothing(self):
         for drafts in (["--speculate", "none"], ["--draft-depth", "0"]):
             self.assertEqual(self.generate("--draft", DEMO, *drafts)["stats"]["rounds"], 0)

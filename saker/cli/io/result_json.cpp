@@ -17,7 +17,7 @@ Json number(double value) {
 }
 
 Json stats_json(const engine::GenerateStats& stats) {
-  return {
+  Json result = {
       {"prompt_tokens", stats.prompt_tokens},
       {"prompt_tps", number(stats.prompt_tps)},
       {"generation_tokens", stats.generation_tokens},
@@ -30,6 +30,10 @@ Json stats_json(const engine::GenerateStats& stats) {
       {"accepted", stats.accepted},
       {"cached_tokens", stats.cached_tokens},
   };
+  if (stats.compared > 0) {
+    result["compared"] = stats.compared;
+  }
+  return result;
 }
 
 Json next_json(const score::NextDistribution& next) {

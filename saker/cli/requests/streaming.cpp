@@ -208,6 +208,10 @@ void warn_of_cut(const engine::GenerateResult& result, const engine::Engine& eng
 }
 
 std::string describe(const engine::GenerateStats& stats) {
+  const std::string compared =
+      stats.compared == 0
+          ? ""
+          : fmt::format("; {} rows compared with plain decoding, all equal", stats.compared);
   const std::string drafts = stats.rounds == 0 ? ""
                                                : fmt::format(
                                                      "; {}: {} of {} draft tokens right in {} "
@@ -220,7 +224,7 @@ std::string describe(const engine::GenerateStats& stats) {
   return fmt::format(
       "prompt {} tokens ({} cached), {:.1f} tokens/s; answer {} tokens, {:.1f} tokens/s; first "
       "token "
-      "after {:.2f} s; peak memory {:.0f} MB{}",
+      "after {:.2f} s; peak memory {:.0f} MB{}{}",
       stats.prompt_tokens,
       stats.cached_tokens,
       stats.prompt_tps,
@@ -228,7 +232,8 @@ std::string describe(const engine::GenerateStats& stats) {
       stats.generation_tps,
       stats.time_to_first_token_s,
       static_cast<double>(stats.peak_memory_bytes) / 1e6,
-      drafts
+      drafts,
+      compared
   );
 }
 

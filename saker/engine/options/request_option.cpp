@@ -242,6 +242,13 @@ constexpr RequestOption kOptions[] = {
      .fallback = "auto",
      .range = {.low = 0, .high = 64},
      .set = set_draft_depth},
+    {.name = "check_speculation",
+     .kind = Kind::kFlag,
+     .group = "Drafts",
+     .help = "Compare every pass that checks draft tokens with plain decoding, bit by bit, and stop at "
+             "a difference; slow, CPU only",
+     .doors = {.run = false, .setting = false},
+     .set = set_check_speculation},
     {.name = "cache_in",
      .kind = Kind::kPath,
      .group = "Cache",

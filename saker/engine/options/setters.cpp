@@ -88,6 +88,12 @@ void set_speculate(const RequestOption& /*option*/, const Json& value, GenerateR
   request.speculate = parse_speculate(value.get<std::string>());
 }
 
+void set_check_speculation(
+    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
+) {
+  request.check_speculation = value.get<bool>();
+}
+
 void set_acceptance(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
   request.acceptance = parse_acceptance(value.get<std::string>());
 }

@@ -53,6 +53,9 @@ void set_logprobs(const RequestOption& option, const Json& value, GenerateReques
 void set_seed(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_logit_bias(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_speculate(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_check_speculation(
+    const RequestOption& option, const Json& value, GenerateRequest& request
+);
 void set_acceptance(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_draft_depth(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_adapter_scale(const RequestOption& option, const Json& value, GenerateRequest& request);
