@@ -20,6 +20,7 @@ import sys
 import tomllib
 
 ROOT = "saker"
+PUBLIC = "include"  # Public headers of a room lie below include/saker/, and belong to it.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +119,11 @@ def bad_includes(rel: str, text: str) -> list[str]:
     return bad
 
 
+def private_includes(top: pathlib.Path, rel: str, text: str) -> list[str]:
+    ours = (target for target in INCLUDE.findall(text) if target.startswith(ROOT + "/"))
+    return [f"{rel}: a public header must not include the private {target}" for target in ours if not (top / PUBLIC / target).exists()]
+
+
 def bad_bindings(rel: str, text: str) -> list[str]:
     bad = []
     folder = rel.split("/")[1]
@@ -179,18 +185,20 @@ def check(top: pathlib.Path) -> list[str]:
     may_be_long, bad = exempt(top)
     bad += table_is_sound(ROOMS) + documented(top)
     folders: collections.Counter[str] = collections.Counter()
-    for path in files(top, ROOT, PYTHON, "tests", "bench", "examples", "tools", "rust", "cmake"):
+    for path in files(top, ROOT, PUBLIC, PYTHON, "tests", "bench", "examples", "tools", "rust", "cmake"):
         rel = path.relative_to(top).as_posix()
         if path.suffix not in CODE | OTHER:
             continue
         bad += bad_file(path, rel, may_be_long)
         if rel.startswith(PYTHON + "/") and path.suffix in CODE:
             bad += bad_bindings(rel, path.read_text(encoding="utf-8"))
-        if not rel.startswith(ROOT + "/") or path.suffix not in CODE:
+        room = rel.removeprefix(PUBLIC + "/")
+        if not room.startswith(ROOT + "/") or path.suffix not in CODE:
             continue
-        bad += bad_includes(rel, path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        bad += bad_includes(room, text) + (private_includes(top, rel, text) if room != rel else [])
         folders[path.parent.relative_to(top).as_posix()] += 1
-        if rel.count("/") > MAX_DEPTH:
+        if room.count("/") > MAX_DEPTH:
             bad.append(f"{rel}: deeper than {MAX_DEPTH} folders")
     bad += [
         f"{folder}: {count} files > {MAX_FILES}"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PUBLIC = ("saker/engine/*.h", "saker/hub/*.h", "saker/caches/*.h")
+PUBLIC = ("include/**/*.h",)
 DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
 LINKING = (*DOCS, "docs/**/*.md", "models/*/README.md")
 MAX_OPENINGS, MAX_WORDS, SHARE, MAX_COLUMNS = 49, 25, 0.9, 140
@@ -127,7 +127,7 @@ def read(top: Path, patterns: tuple[str, ...], blocks) -> list[Sentence]:  # noq
 def main(arguments: list[str]) -> int:
     verbose = "-v" in arguments
     top = Path(next((a for a in arguments if a != "-v"), Path(__file__).resolve().parent.parent))
-    code = read(top, ("saker/**/*.h", "saker/**/*.cpp"), comment_blocks)
+    code = read(top, ("include/**/*.h", "saker/**/*.h", "saker/**/*.cpp"), comment_blocks)
     docs = read(top, DOCS, paragraphs)
     public = {path.relative_to(top) for pattern in PUBLIC for path in top.glob(pattern)}
     openings = [s for s in code + docs if OPENING.match(s.text)]

@@ -36,7 +36,7 @@ else
   base=${1:-$(default_base)}
   files=$({
     changed 'saker/*.cpp' 'python/*.cpp' 'tests/*.cpp' 'examples/*.cpp'
-    for header in $(changed 'saker/*.h' 'tests/*.h'); do
+    for header in $(changed 'include/*.h' 'saker/*.h' 'tests/*.h'); do
       one_source_of "$header"
     done
   } | sort -u)

@@ -44,7 +44,7 @@ int trim_prompt_cache(const PromptCache& caches, int count) {
 }
 
 void save_prompt_cache(
-    const std::filesystem::path& path, const PromptCache& caches, const load::FileMetadata& metadata
+    const std::filesystem::path& path, const PromptCache& caches, const Metadata& metadata
 ) {
   require(!caches.empty(), ErrorCode::kInvalidArgument, "[prompt cache] no caches to save");
   load::PromptCache file;

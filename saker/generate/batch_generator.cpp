@@ -30,8 +30,8 @@ constexpr int kWorthWaiting = 32;
 struct BatchGenerator::Work {
   Sequence* sequence;
   int count;
-  bool wants_token;                    // The span ends with the sequence's last token.
-  Speculator::Draft* draft = nullptr;  // Answers only: the draft tokens, which follow.
+  bool wants_token;                            // The span ends with the sequence's last token.
+  Speculator::Draft* draft = nullptr;          // Answers only: the draft tokens, which follow.
   std::optional<SpeculationCheck> check = {};  // Of a round that is to be compared.
 
   std::span<const std::int32_t> draft_tokens() const {
@@ -374,9 +374,7 @@ void BatchGenerator::keep_captured(
   );
 }
 
-void BatchGenerator::advance(
-    Work& work, RowLogits& logits, int first_row, const Commit& commit
-) {
+void BatchGenerator::advance(Work& work, RowLogits& logits, int first_row, const Commit& commit) {
   Sequence& sequence = *work.sequence;
   const bool in_prompt = sequence.generated == 0;
   std::optional<EndReason> reason;

@@ -145,7 +145,7 @@ TEST(CachesPromptCache, AFileHoldsEveryClassBitForBit) {
   const PromptCache caches = every_class();
   save_prompt_cache(dir.path() / "all", caches, {{"model", "mine"}});
   const auto loaded = load_prompt_cache(dir.path() / "all");
-  EXPECT_EQ(loaded.metadata, (load::FileMetadata{{"model", "mine"}}));
+  EXPECT_EQ(loaded.metadata, (Metadata{{"model", "mine"}}));
   ASSERT_EQ(loaded.caches.size(), caches.size());
   for (std::size_t i = 0; i < caches.size(); ++i) {
     SCOPED_TRACE(i);

@@ -36,6 +36,10 @@ class CheckLayers(unittest.TestCase):
     def test_include_upwards(self) -> None:
         self.one("must not include saker/nn/linear.h", "saker/cache/a.cpp", HEAD + '#include "saker/nn/linear.h"\n')
 
+    def test_public_headers_include_public_ones_alone(self) -> None:
+        text = HEAD + '#pragma once\n#include "saker/base/hash.h"\n'
+        self.one("must not include the private saker/base/hash.h", "include/saker/text/a.h", text)
+
     def test_mlx_where_there_is_none(self) -> None:
         for include in ('"mlx/mlx.h"', "<mlx/ops.h>"):
             self.one("must not include MLX", "saker/base/a.h", f"{HEAD}#pragma once\n#include {include}\n")

@@ -245,8 +245,9 @@ constexpr RequestOption kOptions[] = {
     {.name = "check_speculation",
      .kind = Kind::kFlag,
      .group = "Drafts",
-     .help = "Compare every pass that checks draft tokens with plain decoding, bit by bit, and stop at "
-             "a difference; slow, CPU only",
+     .help =
+         "Compare every pass that checks draft tokens with plain decoding, bit by bit, and stop at "
+         "a difference; slow, CPU only",
      .doors = {.run = false, .setting = false},
      .set = set_check_speculation},
     {.name = "cache_in",

@@ -104,7 +104,7 @@ struct GenerateStats {
   int rounds = 0;                     // Passes that checked draft tokens.
   int drafted = 0;                    // Draft tokens in all rounds.
   int accepted = 0;                   // Draft tokens that were right.
-  int compared = 0;  // Rows of logits that `check_speculation` found equal.
+  int compared = 0;                   // Rows of logits that `check_speculation` found equal.
   std::string caches;                 // The layers' content at the end, see cache/summary.h.
 };
 

@@ -7,17 +7,22 @@
 // Threading: one thread at a time, MLX's rules.
 
 #include "saker/caches/cache.h"
-#include "saker/load/files/safetensors_writer.h"
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace saker::caches {
 
 // One cache per layer, the first layer first. REQUIRES: no null pointer.
 using PromptCache = std::vector<std::shared_ptr<Cache>>;
+
+// Texts of the caller's own in a file, by name.
+using Metadata = std::map<std::string, std::string, std::less<>>;
 
 // A KVCache per layer. With a window, a RotatingKVCache of `window` rows that keeps the first
 // cache::kRotatingDefaultKeep. A window of 0 or less counts as 0: such a ring takes no rows until
@@ -33,15 +38,13 @@ int trim_prompt_cache(const PromptCache& caches, int count);
 // Right padding that waits for `finalize` is not part of a file. Throws kInvalidArgument without
 // caches, kCapacity above load::kMaxPromptCacheBytes, and what AtomicFile throws.
 void save_prompt_cache(
-    const std::filesystem::path& path,
-    const PromptCache& caches,
-    const load::FileMetadata& metadata = {}
+    const std::filesystem::path& path, const PromptCache& caches, const Metadata& metadata = {}
 );
 
 // The caches of all layers, and the texts that were saved with them.
 struct LoadedPromptCache {
   PromptCache caches;
-  load::FileMetadata metadata;  // The caller's.
+  Metadata metadata;  // The caller's.
 };
 
 // Reads both formats of mlx-lm, mlx-swift's and mlxrs's. The rows are copied, so the file may
