@@ -23,35 +23,6 @@
 namespace saker::load::gguf {
 namespace {
 
-struct FamilyName {
-  std::string_view gguf;
-  Family family;
-  std::string_view model_type;
-};
-
-constexpr std::array<FamilyName, 7> kFamilies = {{
-    {"llama", Family::kLlama, "llama"},
-    {"qwen2", Family::kQwen2, "qwen2"},
-    {"qwen3", Family::kQwen3, "qwen3"},
-    {"qwen3moe", Family::kQwen3Moe, "qwen3_moe"},
-    {"gemma", Family::kGemma, "gemma"},
-    {"gemma2", Family::kGemma2, "gemma2"},
-    {"gemma3", Family::kGemma3, "gemma3_text"},
-}};
-
-const FamilyName& name_of(Family family) {
-  return *std::ranges::find(kFamilies, family, &FamilyName::family);
-}
-
-bool is_gemma(Family family) {
-  return family == Family::kGemma || family == Family::kGemma2 || family == Family::kGemma3;
-}
-
-// Gemma 2 and 3 also have norms after attention and MLP.
-bool has_sandwich_norms(Family family) {
-  return family == Family::kGemma2 || family == Family::kGemma3;
-}
-
 struct Renamed {
   std::string_view gguf;
   std::string_view ours;
@@ -324,9 +295,9 @@ void add_rope_scaling(const Keys& keys, Json& config) {
   }
 }
 
-void add_experts(const Keys& keys, Family family, Json& config) {
+void add_experts(const Keys& keys, const Family& family, Json& config) {
   const auto experts = keys.integer("expert_count").value_or(0);
-  if (family != Family::kQwen3Moe) {
+  if (!family.experts) {
     keys.expect(
         experts == 0, "expert_count", fmt::format("{}", experts), "a model without experts"
     );
@@ -340,93 +311,76 @@ void add_experts(const Keys& keys, Family family, Json& config) {
   config["norm_topk_prob"] = true;
 }
 
-// Values that the files lack follow from the models' sizes, as in llama.cpp: the largest ones scale
-// queries by their width.
-void add_gemma(const Keys& keys, Family family, Json& config) {
-  constexpr std::int64_t kLargestGemma2 = 46;  // Layers.
-  constexpr std::int64_t kLargestGemma3 = 62;
-  const bool third = family == Family::kGemma3;
-  const auto layers = config["num_hidden_layers"].get<std::int64_t>();
+// The files lack some values, which follow from the model's sizes as in llama.cpp.
+void add_query_scale(const Family& family, Json& config) {
+  if (family.widest_layers == 0) {
+    return;
+  }
+  const bool widest = config["num_hidden_layers"].get<std::int64_t>() == family.widest_layers;
+  const auto hidden = config["hidden_size"].get<std::int64_t>();
   const auto heads = config["num_attention_heads"].get<std::int64_t>();
-  config["hidden_activation"] = "gelu_pytorch_tanh";
-  config["hidden_act"] = "gelu_pytorch_tanh";
-  if (family == Family::kGemma) {
-    return;
-  }
-  const bool largest = layers == (third ? kLargestGemma3 : kLargestGemma2);
-  config["query_pre_attn_scalar"] = largest ? config["hidden_size"].get<std::int64_t>() / heads
-                                            : config["head_dim"].get<std::int64_t>();
-  config["sliding_window"] = keys.required("attention.sliding_window");
-  if (third) {
-    config["sliding_window_pattern"] = 6;
-    config["rope_local_base_freq"] = keys.number("rope.freq_base_swa").value_or(10000.0);
-    return;
-  }
-  config["attn_logit_softcapping"] = keys.number("attn_logit_softcapping").value_or(50.0);
-  config["final_logit_softcapping"] = keys.number("final_logit_softcapping").value_or(30.0);
+  config["query_pre_attn_scalar"] =
+      widest ? hidden / heads : config["head_dim"].get<std::int64_t>();
 }
 
-std::optional<std::string> path_of(Family family, std::string_view name) {
+void add_windows(const Keys& keys, const Family& family, Json& config) {
+  if (family.windows) {
+    config["sliding_window"] = keys.required("attention.sliding_window");
+  }
+  if (family.window_pattern > 0) {
+    config["sliding_window_pattern"] = family.window_pattern;
+    config["rope_local_base_freq"] = keys.number("rope.freq_base_swa").value_or(10000.0);
+  }
+}
+
+void add_softcaps(const Keys& keys, const Family& family, Json& config) {
+  if (family.softcaps) {
+    config["attn_logit_softcapping"] = keys.number("attn_logit_softcapping").value_or(50.0);
+    config["final_logit_softcapping"] = keys.number("final_logit_softcapping").value_or(30.0);
+  }
+}
+
+std::optional<std::string> path_of(const Family& family, std::string_view name) {
   const auto layer = numbered_name(name, "blk.");
   if (!layer) {
     const auto path = renamed(kOfModel, name);
     return path ? std::optional(std::string(*path)) : std::nullopt;
   }
-  const auto part = layer->rest == "ffn_norm"
-                        ? std::optional<std::string_view>(
-                              has_sandwich_norms(family) ? "pre_feedforward_layernorm"
-                                                         : "post_attention_layernorm"
-                          )
-                        : renamed(kOfLayer, layer->rest);
+  const auto part =
+      layer->rest == "ffn_norm"
+          ? std::optional<std::string_view>(
+                family.output_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"
+            )
+          : renamed(kOfLayer, layer->rest);
   return part ? std::optional(fmt::format("model.layers.{}.{}", layer->number, *part))
               : std::nullopt;
 }
 
 }  // namespace
 
-Family family_of(const Header& header) {
-  const auto name = header.string("general.architecture");
-  require(
-      name.has_value(),
-      ErrorCode::kCorruptData,
-      "{}: 'general.architecture' is missing",
-      header.what()
-  );
-  const auto* found = std::ranges::find(kFamilies, *name, &FamilyName::gguf);
-  std::string known;
-  for (const FamilyName& family : kFamilies) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", family.gguf);
-  }
-  require(
-      found != kFamilies.end(),
-      ErrorCode::kUnsupported,
-      "{}: architecture {}, expected one of {}",
-      header.what(),
-      quote(*name),
-      known
-  );
-  return found->family;
-}
-
-Json model_config(const Header& header, Family family, std::span<const float> rope_factors) {
+Json model_config(const Header& header, const Family& family, std::span<const float> rope_factors) {
   const Keys keys(header);
   Json config = Json::object();
-  config["model_type"] = name_of(family).model_type;
+  config["model_type"] = family.model_type;
   add_sizes(header, keys, config);
   add_rope_scaling(keys, config);
   if (!rope_factors.empty()) {
     add_rope_factors(header, rope_factors, config);
   }
   add_experts(keys, family, config);
-  if (is_gemma(family)) {
-    add_gemma(keys, family, config);
-  } else {
-    config["hidden_act"] = "silu";
+  if (family.activation != Family{}.activation) {
+    config["hidden_activation"] = family.activation;
   }
+  config["hidden_act"] = family.activation;
+  add_query_scale(family, config);
+  add_windows(keys, family, config);
+  add_softcaps(keys, family, config);
   return config;
 }
 
-std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name) {
+std::optional<TensorRole> role_of(
+    const Header& header, const Family& family, std::string_view name
+) {
   // RoPE's factors, or values that old exporters derived from it.
   if (name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd")) {
     return std::nullopt;
@@ -440,16 +394,16 @@ std::optional<TensorRole> role_of(const Header& header, Family family, std::stri
       "{}: tensor {} is none that a model of architecture {} has",
       header.what(),
       quote(name),
-      name_of(family).gguf
+      family.name
   );
   TensorRole role{.name = fmt::format("{}.{}", *path, leaf)};
   const Keys keys(header);
-  if (family == Family::kLlama && path->ends_with(".q_proj")) {
+  if (family.rotated_pairs && path->ends_with(".q_proj")) {
     role.rotated_heads = static_cast<int>(head_count(keys));
-  } else if (family == Family::kLlama && path->ends_with(".k_proj")) {
+  } else if (family.rotated_pairs && path->ends_with(".k_proj")) {
     role.rotated_heads = static_cast<int>(kv_head_count(keys));
   }
-  role.plus_one = is_gemma(family) && path->ends_with("norm");
+  role.plus_one = family.norms_plus_one && path->ends_with("norm");
   return role;
 }
 

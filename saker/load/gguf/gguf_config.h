@@ -6,9 +6,9 @@
 // convert_hf_to_gguf.py and gguf-py/gguf/constants.py, backwards).
 
 #include "saker/base/json/json.h"
+#include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,16 +16,10 @@
 
 namespace saker::load::gguf {
 
-// Families of models with a GGUF name of their own.
-enum class Family : std::uint8_t { kLlama, kQwen2, kQwen3, kQwen3Moe, kGemma, kGemma2, kGemma3 };
-
-// Throws kUnsupported for other families, naming those that we run.
-Family family_of(const Header& header);
-
 // Leaves out `quantization` and `torch_dtype`, which follow from the stored tensors. `rope_factors`
 // is the content of rope_freqs.weight, empty without one. Throws kUnsupported for features that our
 // models lack, and kCorruptData for missing keys, naming the key.
-Json model_config(const Header& header, Family family, std::span<const float> rope_factors);
+Json model_config(const Header& header, const Family& family, std::span<const float> rope_factors);
 
 // The role of a file's tensor in a model folder.
 struct TensorRole {
@@ -36,6 +30,8 @@ struct TensorRole {
 
 // Empty for tensors with RoPE factors. Throws kUnsupported for tensors that the family does not
 // have.
-std::optional<TensorRole> role_of(const Header& header, Family family, std::string_view name);
+std::optional<TensorRole> role_of(
+    const Header& header, const Family& family, std::string_view name
+);
 
 }  // namespace saker::load::gguf

@@ -7,6 +7,7 @@
 #include "saker/base/utf8.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/gguf/gguf_config.h"
+#include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
 #include "saker/load/gguf/gguf_parts.h"
 #include "saker/load/gguf/gguf_tokenizer.h"
@@ -310,7 +311,7 @@ class Model {
   const Values values_;
   std::vector<Part> parts_;
   Header header_;
-  Family family_;
+  const Family& family_;
   DType dtype_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
   std::map<std::string_view, std::size_t> dequantized_;   // Tensors by type.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The families of models in GGUF files: their names there and here, and how their files differ
+// from a model folder. Pure; any thread.
+
+#include "saker/load/gguf/gguf_file.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace saker::load::gguf {
+
+struct Family {
+  std::string_view name;        // `general.architecture`.
+  std::string_view model_type;  // In a model folder's configuration.
+  std::string_view activation = "silu";
+  bool rotated_pairs = false;   // Rows of queries and keys are in the order of rotated pairs.
+  bool norms_plus_one = false;  // Norms hold their factors; a folder's hold them less 1.
+  bool output_norms = false;    // Attention and MLP also have a norm on their output.
+  bool experts = false;
+  bool softcaps = false;  // For scores and logits.
+  bool windows = false;
+  // Queries are scaled by the width of a head, but in models of this many layers by hidden size /
+  // heads. 0: nothing is said of it.
+  std::int64_t widest_layers = 0;
+  // One layer of this many has the whole past, and the others have a rope of their own. 0: the
+  // model's own pattern, one rope.
+  int window_pattern = 0;
+};
+
+// Throws kUnsupported for other families, naming those that we run.
+const Family& family_of(const Header& header);
+
+}  // namespace saker::load::gguf
