@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GGUF file as a model: every command gives what the folder that convert writes gives."""
 import json
-import pathlib
 import random
 import shutil
 import struct
-import tempfile
 import unittest
 
 from saker import ROOT, SakerTest
@@ -86,12 +84,13 @@ class Gguf(SakerTest):
         self.file = self.write("model.gguf", model())
         self.converted = self.folder / "converted"
         self.ok("convert", self.file, self.converted)
-        self.before = set(pathlib.Path(tempfile.gettempdir()).glob(".saker-model*"))
+        self.temporary = self.folder / "temporary"
+        self.temporary.mkdir()
 
     def same(self, command, *flags, drop=()):
         answers = []
         for source in (self.file, self.converted):
-            answer = self.json(command, source, *flags, "--json")
+            answer = self.json(command, source, *flags, "--json", env={"TMPDIR": str(self.temporary)})
             answers.append({key: value for key, value in answer.items() if key not in drop})
         self.assertEqual(*answers)
         return answers[0]
@@ -107,7 +106,7 @@ class Gguf(SakerTest):
         messages = self.write("messages.json", '[{"role":"user","content":"ab"}]')
         rendered = {self.ok("template", source, "--messages", messages) for source in (self.file, self.converted)}
         self.assertEqual(rendered, {b"user: ab\nassistant: "})
-        self.assertEqual(set(pathlib.Path(tempfile.gettempdir()).glob(".saker-model*")), self.before)
+        self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_prompt_caches_know_the_file(self):
         cache, more = self.folder / "cache.safetensors", ("--tokens", "7,8", "--max-tokens", "3", "--ignore-eos", "--json")
