@@ -10,18 +10,15 @@
 #include "saker/load/checkpoint.h"
 #include "saker/load/files/safetensors.h"
 #include "saker/load/sources/import_model.h"
+#include "saker/models/tensor_rules.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace saker::adapters {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Their head is always the embedding, whatever tie_word_embeddings says.
-constexpr std::array<std::string_view, 2> kAlwaysTied{"gemma", "gemma2"};
 
 struct TensorName {
   std::string_view module;
@@ -145,7 +142,7 @@ void Fusion::choose_targets(const Base& base, bool tied_head_follows) {
     return;
   }
   require(
-      std::ranges::find(kAlwaysTied, base.model_type) == kAlwaysTied.end(),
+      !models::is_always_tied(base.model_type),
       ErrorCode::kUnsupported,
       "the adapter changes only one of embedding and head, which are one in a model of type {}",
       base.model_type

@@ -2,9 +2,9 @@
 #include "saker/engine/runner.h"
 
 #include "saker/base/error.h"
+#include "saker/generate/drafters/assistant.h"
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
-#include "saker/generate/drafters/gemma4_mtp.h"
 #include "saker/generate/drafters/mtp.h"
 
 #include <fmt/format.h>
@@ -190,7 +190,7 @@ generate::Drafters Runner::make_drafters() const {
   }
   if (draft_.assistant) {
     drafters[generate::DrafterKind::kMtp] =
-        std::make_unique<generate::Gemma4Mtp>(*draft_.assistant, *model_);
+        std::make_unique<generate::Assistant>(*draft_.assistant, *model_);
   } else if (draft_.mtp) {
     drafters[generate::DrafterKind::kMtp] = std::make_unique<generate::Mtp>(*draft_.mtp, *model_);
   }

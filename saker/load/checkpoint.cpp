@@ -12,6 +12,7 @@
 #include "saker/load/sources/import_model.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
+#include "saker/models/tensor_rules.h"
 #include "saker/nn/weights/weights.h"
 
 #include <fmt/format.h>
@@ -78,10 +79,11 @@ nn::Weights weights_of(
   };
 }
 
-std::optional<std::string> unused_warning(std::vector<std::string> names) {
+std::optional<std::string> unused_warning(std::vector<std::string> names, const Json& config) {
+  const models::TensorRules rules = models::tensor_rules(config);
   // Old exporters stored values that follow from the configuration.
-  std::erase_if(names, [](const std::string& name) {
-    return name.ends_with("rotary_emb.inv_freq");
+  std::erase_if(names, [&](const std::string& name) {
+    return name.ends_with("rotary_emb.inv_freq") || rules.is_unread(name, config);
   });
   if (names.empty()) {
     return std::nullopt;
@@ -150,7 +152,7 @@ LoadedCheckpoint load_checkpoint(
   if (explained) {
     std::erase_if(unused, is_of_mtp_head);
   }
-  if (auto warning = unused_warning(std::move(unused))) {
+  if (auto warning = unused_warning(std::move(unused), detected.config)) {
     loaded.warnings.push_back(*std::move(warning));
   }
   return loaded;

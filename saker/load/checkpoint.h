@@ -57,7 +57,8 @@ nn::Weights weights_of(
     nn::MakeTensor make = {}
 );
 
-// One line about unused tensors; empty if their names tell nothing new.
-std::optional<std::string> unused_warning(std::vector<std::string> names);
+// One line about unused tensors; empty if their names tell nothing new, as those that a model or
+// assistant of this configuration never reads.
+std::optional<std::string> unused_warning(std::vector<std::string> names, const Json& config);
 
 }  // namespace saker::load

@@ -25,7 +25,8 @@ namespace {
 class DraftWeights {
  public:
   DraftWeights(TensorMap tensors, const Json& config, TensorErrors errors)
-      : errors_(std::make_shared<const TensorErrors>(std::move(errors))),
+      : config_(config),
+        errors_(std::make_shared<const TensorErrors>(std::move(errors))),
         weights_(load::weights_of(std::move(tensors), parse_quantization(config), errors_)) {}
 
   explicit DraftWeights(importers::ModelFolder folder)
@@ -37,12 +38,13 @@ class DraftWeights {
   void warn_of_unused(LoadedDraft& loaded) const {
     auto names = weights_.unused();
     std::erase_if(names, [&](const std::string& name) { return errors_->contains(name); });
-    if (auto warning = unused_warning(std::move(names))) {
+    if (auto warning = unused_warning(std::move(names), config_)) {
       loaded.warnings.push_back(*std::move(warning));
     }
   }
 
  private:
+  Json config_;
   std::shared_ptr<const TensorErrors> errors_;
   nn::Weights weights_;
 };
@@ -63,10 +65,10 @@ LoadedDraft load_dflash(importers::ModelFolder folder, const models::ModelInfo& 
 
 LoadedDraft load_assistant(importers::ModelFolder folder, const models::ModelInfo& target) {
   LoadedDraft loaded{.warnings = std::move(folder.read.warnings)};
-  const auto read = models::read_gemma4_assistant_config(folder.config);
+  const auto read = models::read_assistant_config(folder.config);
   models::check_target(read, target);
   const DraftWeights weights(std::move(folder));
-  loaded.assistant = std::make_unique<const models::Gemma4Assistant>(read, target, *weights);
+  loaded.assistant = std::make_unique<const models::AssistantDraft>(read, target, *weights);
   weights.warn_of_unused(loaded);
   return loaded;
 }
@@ -99,8 +101,8 @@ std::string_view draft_kind(const Json& config, std::span<const std::string> ten
   if (models::is_dflash_config(config)) {
     return "DFlash draft";
   }
-  if (models::is_gemma4_assistant_config(config)) {
-    return "Gemma 4 assistant";
+  if (models::is_assistant_config(config)) {
+    return "assistant";
   }
   return has("pre_fc_norm_hidden.weight") && !has("embed_tokens.weight") ? "MTP head" : "";
 }
@@ -112,7 +114,7 @@ LoadedDraft load_draft(const std::filesystem::path& dir, const models::ModelInfo
     if (models::is_dflash_config(folder.config)) {
       return load_dflash(std::move(folder), target);
     }
-    if (models::is_gemma4_assistant_config(folder.config)) {
+    if (models::is_assistant_config(folder.config)) {
       return load_assistant(std::move(folder), target);
     }
     if (auto head = load_mtp(std::move(folder), target)) {

@@ -5,6 +5,9 @@
 // layer.
 
 #include "saker/models/decoder.h"
+#include "saker/models/tensor_rules.h"
+
+#include <optional>
 
 namespace saker::models {
 
@@ -16,7 +19,14 @@ struct Architecture {
   void (*adjust)(DecoderConfig& config, const nn::Weights& body) = nullptr;
   bool has_mtp_heads = false;      // Checkpoints may have a head as in mtp.h.
   bool has_layer_scalars = false;  // Layers may have a tensor `layer_scalar`.
+  bool always_tied = false;        // The head is the embedding, whatever the configuration says.
+  TensorRules tensors = {};
+  // Optional: as `read`, for an assistant (see assistant.h) whose layers are of this architecture.
+  DecoderConfig (*read_assistant)(const Json& config) = nullptr;
 };
+
+// The architecture of an assistant's layers, by its `model_type`; none: it is no assistant.
+std::optional<Architecture> assistant_architecture(const Json& config);
 
 Architecture generic();
 Architecture llama();

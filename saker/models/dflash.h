@@ -6,12 +6,12 @@
 // every draft layer, computed once and kept. The block, the last token and masks, uses the target's
 // embedding and head. Immutable. REQUIRES: called on the engine's thread.
 
-#include "saker/base/tensor.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
 #include "saker/kernels/storage/packed_weight.h"
 #include "saker/models/dflash_config.h"
 #include "saker/models/model.h"
+#include "saker/models/tensor_rules.h"
 #include "saker/nn/block_attention.h"
 #include "saker/nn/dynamic_conv.h"
 #include "saker/nn/forward_context.h"
@@ -21,7 +21,6 @@
 #include "saker/nn/weights/weights.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,8 +49,6 @@ class CandidateSelector {
   kernels::PackedWeight predecessors_;  // [vocab_size, rank]
   kernels::PackedWeight successors_;
 };
-
-using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 // Renames a draft's tensors as `DflashDraft` expects them: without prefixes such as "encoder.", and
 // with one name for the context's norm. Throws kUnsupported naming a tensor of a kind of draft that

@@ -19,14 +19,13 @@ DecoderConfig read(const Json& json) {
   refuse_flag(json, "use_bidirectional_attention");
   config.norm.weight_offset = 1.0F;
   config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
-  config.head = HeadChoice::kTied;
   return config;
 }
 
 }  // namespace
 
 Architecture gemma() {
-  return {read, pre_norm_layer};
+  return {.read = read, .build_layer = pre_norm_layer, .always_tied = true};
 }
 
 }  // namespace saker::models

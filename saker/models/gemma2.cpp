@@ -20,7 +20,6 @@ DecoderConfig read(const Json& json) {
       static_cast<float>(1.0 / std::sqrt(read_positive(json, "query_pre_attn_scalar", 256.0)));
   config.attention_softcap = read_softcap(json, "attn_logit_softcapping", 50.0F);
   config.final_softcap = read_softcap(json, "final_logit_softcapping", 30.0F);
-  config.head = HeadChoice::kTied;
   const int layers = static_cast<int>(config.layers.size());
   const int window = read_window(json, 4096);
   const auto sliding = read_sliding_layers(json, layers, [](const Json& source, int layer) {
@@ -33,7 +32,7 @@ DecoderConfig read(const Json& json) {
 }  // namespace
 
 Architecture gemma2() {
-  return {read, sandwich_norm_layer};
+  return {.read = read, .build_layer = sandwich_norm_layer, .always_tied = true};
 }
 
 }  // namespace saker::models

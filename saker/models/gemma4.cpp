@@ -4,9 +4,16 @@
 // The last `num_kv_shared_layers` attend to keys and values of the last layer of their kind before
 // them. Small sizes give every layer an extra input per token.
 #include "saker/base/error.h"
+#include "saker/base/numbered_name.h"
 #include "saker/models/architecture.h"
+#include "saker/models/tensor_roster.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace saker::models {
 namespace {
@@ -190,14 +197,14 @@ DecoderConfig read(const Json& whole) {
 // The embedding's scale is rounded to the dtype of its weights.
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   const auto table = body / "embed_tokens";
-  const auto values = table.has("scales") ? table.tensor("scales") : table.tensor("weight");
+  const auto values = table.has("scales") ? table.find("scales") : table.find("weight");
   const auto rounded = [&](mx::Dtype dtype) {
     const auto scale = mx::astype(mx::array(config.embedding_scale), dtype);
     config.embedding_scale = mx::astype(scale, mx::float32).item<float>();
   };
-  if (values.dtype == DType::kBFloat16) {
+  if (values && values->dtype == DType::kBFloat16) {
     rounded(mx::bfloat16);
-  } else if (values.dtype == DType::kFloat16) {
+  } else if (values && values->dtype == DType::kFloat16) {
     rounded(mx::float16);
   }
 }
@@ -210,21 +217,58 @@ nn::DecoderLayer build_layer(const LayerParts& parts) {
   if (parts.weights.has("layer_scalar")) {
     layer.scale = parts.weights.vector("layer_scalar", 1).item<float>();
   }
-  if (parts.config.layers.at(static_cast<std::size_t>(parts.index)).shares_rows_of) {
-    // Published checkpoints have unused k_proj, v_proj and k_norm: mark them as taken.
-    for (const auto* name : {"k_proj", "v_proj", "k_norm"}) {
-      for (const auto* tensor : {"weight", "scales", "biases"}) {
-        (parts.weights / "self_attn" / name).find(tensor);
-      }
-    }
-  }
   return layer;
+}
+
+// Published checkpoints have keys and values of layers that attend to another layer's, and ranges
+// of activations seen in training.
+bool is_unread(std::string_view name, const Json& config) {
+  constexpr std::array<std::string_view, 4> kRanges{
+      "input_max", "input_min", "output_max", "output_min"
+  };
+  constexpr std::array<std::string_view, 3> kRowMakers{
+      "self_attn.k_proj.", "self_attn.v_proj.", "self_attn.k_norm."
+  };
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (std::ranges::any_of(kRanges, has)) {
+    return true;
+  }
+  const std::string own_name = roster_name(name);
+  const auto in_layer = numbered_name(own_name, "layers.");
+  if (!in_layer || std::ranges::none_of(kRowMakers, [&](std::string_view part) {
+        return in_layer->rest.starts_with(part);
+      })) {
+    return false;
+  }
+  const auto found = config.find("text_config");
+  const Json& text = found != config.end() && found->is_object() ? *found : config;
+  const auto layers = std::max<std::int64_t>(json_int(text, "num_hidden_layers", 0), 0);
+  const auto shared =
+      std::clamp<std::int64_t>(json_int(text, "num_kv_shared_layers", 0), 0, layers);
+  return in_layer->number >= layers - shared;
+}
+
+// All layers of an assistant share rows, but those of another model.
+DecoderConfig read_assistant(const Json& config) {
+  Json text = text_config(config, "gemma4_text");
+  text["num_kv_shared_layers"] = 0;
+  text["hidden_size_per_layer_input"] = 0;
+  text.erase("vocab_size_per_layer_input");
+  refuse_flag(text, "use_double_wide_mlp");
+  return read(text);
 }
 
 }  // namespace
 
 Architecture gemma4() {
-  return {.read = read, .build_layer = build_layer, .adjust = adjust, .has_layer_scalars = true};
+  return {
+      .read = read,
+      .build_layer = build_layer,
+      .adjust = adjust,
+      .has_layer_scalars = true,
+      .tensors = {.is_unread = is_unread},
+      .read_assistant = read_assistant,
+  };
 }
 
 }  // namespace saker::models

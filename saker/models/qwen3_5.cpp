@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <utility>
 
 namespace saker::models {
 namespace {
@@ -73,22 +76,77 @@ DecoderConfig read(const Json& whole) {
   return config;
 }
 
-// Norm weights are stored minus one if the convolution's kernel is as published, [C, 1, taps].
+// True for a convolution's kernel as it is published, [C, 1, taps]. Then norm weights are stored
+// minus one.
+bool is_published(const Tensor& kernel) {
+  return !kernel.shape.empty() && kernel.shape.back() != 1;
+}
+
 void adjust(DecoderConfig& config, const nn::Weights& body) {
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     const auto kernel =
         (body / "layers" / fmt::to_string(i) / "linear_attn" / "conv1d").find("weight");
-    if (kernel && !kernel->shape.empty() && kernel->shape.back() != 1) {
+    if (kernel && is_published(*kernel)) {
       config.norm.weight_offset = 1.0F;
       return;
     }
   }
 }
 
+bool is_kernel(std::string_view name) {
+  return name.ends_with("linear_attn.conv1d.weight");
+}
+
+bool needs_sanitizing(const TensorMap& tensors) {
+  return std::ranges::any_of(tensors, [](const auto& entry) {
+    return is_kernel(entry.first) && is_published(entry.second);
+  });
+}
+
+// Norms of heads and of rows; the norm of linear attention's outputs is published unchanged.
+bool is_norm_minus_one(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEnds{
+      ".input_layernorm.weight",
+      ".post_attention_layernorm.weight",
+      "model.norm.weight",
+      ".q_norm.weight",
+      ".k_norm.weight",
+  };
+  const bool of_mtp = name.starts_with("mtp.") || name.find(".mtp.") != std::string_view::npos;
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); }) ||
+         (of_mtp && (name.find(".pre_fc_norm_") != std::string_view::npos ||
+                     name.ends_with("mtp.norm.weight")));
+}
+
+SanitizedTensor sanitized(std::string_view name, std::vector<std::int64_t> shape) {
+  SanitizedTensor result{.shape = std::move(shape)};
+  if (is_kernel(name) && result.shape.size() == 3 && result.shape[1] == 1) {
+    std::swap(result.shape[1], result.shape[2]);  // [C, taps, 1] has the same bytes.
+  } else if (is_norm_minus_one(name) && result.shape.size() == 1) {
+    result.offset = 1.0F;
+  }
+  return result;
+}
+
+// mlx-lm has no separate text model for this architecture.
+std::string_view mlx_scope(const Json& config) {
+  return json_string(config, "model_type", "") == "qwen3_5" ? "language_model." : "";
+}
+
 }  // namespace
 
 Architecture qwen3_5() {
-  return {.read = read, .build_layer = pre_norm_layer, .adjust = adjust, .has_mtp_heads = true};
+  return {
+      .read = read,
+      .build_layer = pre_norm_layer,
+      .adjust = adjust,
+      .has_mtp_heads = true,
+      .tensors =
+          {.mlx_scope = mlx_scope,
+           .needs_sanitizing = needs_sanitizing,
+           .sanitized = sanitized,
+           .keeps_dtype = [](std::string_view name) { return name.ends_with("A_log"); }},
+  };
 }
 
 }  // namespace saker::models

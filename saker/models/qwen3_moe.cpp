@@ -90,10 +90,18 @@ DecoderConfig read(const Json& json) {
   return config;
 }
 
+// Routers choose, so they keep 8 bits.
+std::optional<kernels::WeightFormat> own_format(std::string_view module) {
+  constexpr kernels::WeightFormat kRouter{
+      .kind = kernels::WeightKind::kAffine, .bits = 8, .group_size = 64
+  };
+  return module.ends_with("mlp.gate") ? std::optional(kRouter) : std::nullopt;
+}
+
 }  // namespace
 
 Architecture qwen3_moe() {
-  return {read, pre_norm_layer};
+  return {.read = read, .build_layer = pre_norm_layer, .tensors = {.own_format = own_format}};
 }
 
 }  // namespace saker::models

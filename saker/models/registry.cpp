@@ -5,10 +5,16 @@
 #include "saker/models/model.h"
 #include "saker/models/mtp.h"
 #include "saker/models/tensor_roster.h"
+#include "saker/models/tensor_rules.h"
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace saker::models {
 namespace {
@@ -37,6 +43,17 @@ constexpr std::array kTable{
     Row{"qwen3_moe", qwen3_moe},
 };
 
+// Drafts whose layers are of one of these architectures, see assistant.h.
+constexpr std::array kAssistants{
+    Row{"gemma4_assistant", gemma4},
+    Row{"gemma4_unified_assistant", gemma4},
+};
+
+std::optional<Architecture> find_row(std::span<const Row> table, std::string_view model_type) {
+  const auto found = std::ranges::find(table, model_type, &Row::model_type);
+  return found != table.end() ? std::optional(found->architecture()) : std::nullopt;
+}
+
 Architecture find_architecture(const Json& config) {
   require(
       config.is_object(),
@@ -46,10 +63,8 @@ Architecture find_architecture(const Json& config) {
   );
   const auto model_type = json_string(config, "model_type", "");
   require(!model_type.empty(), ErrorCode::kCorruptData, "[config] model_type is missing");
-  for (const auto& row : kTable) {
-    if (row.model_type == model_type) {
-      return row.architecture();
-    }
+  if (const auto found = find_row(kTable, model_type)) {
+    return *found;
   }
   throw Error(
       ErrorCode::kUnsupported,
@@ -62,13 +77,42 @@ Architecture find_architecture(const Json& config) {
   );
 }
 
+// Empty for configurations without one.
+std::string model_type_of(const Json& config) {
+  const auto given = config.is_object() ? config.find("model_type") : config.end();
+  return given != config.end() && given->is_string() ? given->get<std::string>() : "";
+}
+
+DecoderConfig read_config(const Architecture& architecture, const Json& config) {
+  DecoderConfig decoder = architecture.read(config);
+  if (architecture.always_tied) {
+    decoder.head = HeadChoice::kTied;
+  }
+  return decoder;
+}
+
 }  // namespace
+
+std::optional<Architecture> assistant_architecture(const Json& config) {
+  return find_row(kAssistants, model_type_of(config));
+}
+
+TensorRules tensor_rules(const Json& config) {
+  const auto model = find_row(kTable, model_type_of(config));
+  const auto found = model ? model : assistant_architecture(config);
+  return found ? found->tensors : TensorRules{};
+}
+
+bool is_always_tied(std::string_view model_type) {
+  const auto found = find_row(kTable, model_type);
+  return found && found->always_tied;
+}
 
 std::unique_ptr<const Model> make_model(
     const Json& config, const nn::Weights& weights, const LoadProgress& progress
 ) {
   const auto architecture = find_architecture(config);
-  auto decoder = architecture.read(config);
+  auto decoder = read_config(architecture, config);
   if (architecture.adjust != nullptr) {
     architecture.adjust(decoder, body_scope(weights));
   }
@@ -87,7 +131,7 @@ std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weigh
   if (!architecture.has_mtp_heads || !scope) {
     return nullptr;
   }
-  auto decoder = architecture.read(config);
+  auto decoder = read_config(architecture, config);
   const auto body = find_body_scope(weights);
   if (body && architecture.adjust != nullptr) {
     architecture.adjust(decoder, *body);
@@ -98,7 +142,7 @@ std::unique_ptr<const MtpHead> make_mtp_head(const Json& config, const nn::Weigh
 TensorRoster tensor_roster(const Json& config) {
   const auto architecture = find_architecture(config);
   return {
-      architecture.read(config),
+      read_config(architecture, config),
       {.output_norms = architecture.build_layer != pre_norm_layer,
        .layer_scalars = architecture.has_layer_scalars,
        .mtp_head = architecture.has_mtp_heads}
@@ -106,13 +150,13 @@ TensorRoster tensor_roster(const Json& config) {
 }
 
 void check_config(const Json& config) {
-  find_architecture(config).read(config);
+  read_config(find_architecture(config), config);
 }
 
 std::vector<LayerCacheFacts> layer_caches(
     const Json& json, const CacheOptions& options, mx::Dtype dtype
 ) {
-  const DecoderConfig config = find_architecture(json).read(json);
+  const DecoderConfig config = read_config(find_architecture(json), json);
   std::vector<LayerCacheFacts> layers;
   layers.reserve(config.cached_layers().size());
   for (const LayerConfig& layer : config.cached_layers()) {

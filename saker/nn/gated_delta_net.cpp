@@ -11,7 +11,8 @@ namespace {
 
 // The kernel of a depthwise convolution; checkpoints have [C, taps, 1] or [C, 1, taps].
 mx::array convolution(const Weights& weights, const kernels::DeltaShape& shape) {
-  const bool last = weights.tensor("weight").shape.back() == shape.taps;
+  const auto found = weights.find("weight");
+  const bool last = found && !found->shape.empty() && found->shape.back() == shape.taps;
   const auto values = last ? weights.array("weight", {shape.channels(), 1, shape.taps})
                            : weights.array("weight", {shape.channels(), shape.taps, 1});
   return mx::contiguous(mx::transpose(mx::reshape(values, {shape.channels(), shape.taps})));

@@ -32,8 +32,8 @@ void check_linear_shape(
 }
 
 kernels::PackedWeight pack_linear(const Weights& weights, int inputs, int outputs) {
-  const auto format = weights.linear_format(inputs);
   const auto tensors = weights.linear_tensors();
+  const auto format = weights.linear_format(inputs);
   check_linear_shape(tensors, format, inputs, outputs);
   return kernels::PackedWeight::pack({tensors}, format);
 }
@@ -115,8 +115,8 @@ MergedLinear::MergedLinear(const std::vector<Part>& parts, int inputs) {
   std::vector<PackKey> keys;
   std::int64_t total = 0;
   for (const auto& part : parts) {
-    const auto format = part.weights.linear_format(inputs);
     const auto tensors = part.weights.linear_tensors();
+    const auto format = part.weights.linear_format(inputs);
     check_linear_shape(tensors, format, inputs, part.outputs);
     keys.push_back(pack_key(tensors, format));
     outputs_.push_back(part.outputs);

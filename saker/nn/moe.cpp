@@ -54,8 +54,8 @@ void refuse_bias(const Weights& scope) {
 
 Projection read_stacked(const Weights& scope, int inputs, int experts) {
   refuse_bias(scope);
-  const auto format = scope.linear_format(inputs);
   auto tensors = scope.stacked_tensors(experts);
+  const auto format = scope.linear_format(inputs);
   return {pack_key(tensors.front(), format), std::move(tensors)};
 }
 
@@ -65,8 +65,8 @@ Projection read_single(const Weights& weights, std::string_view name, int inputs
   for (int expert = 0; expert < experts; ++expert) {
     const auto scope = weights / "experts" / fmt::to_string(expert) / name;
     refuse_bias(scope);
-    const auto format = scope.linear_format(inputs);
     result.experts.push_back(scope.linear_tensors());
+    const auto format = scope.linear_format(inputs);
     const PackKey key = pack_key(result.experts.back(), format);
     if (expert == 0) {
       result.key = key;

@@ -8,6 +8,7 @@
 #include "saker/load/files/safetensors.h"
 #include "saker/models/model.h"
 
+#include "tests/load/golden_tensors.h"
 #include "tests/models/random_model.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/safetensors_writer.h"
@@ -31,24 +32,6 @@ using testing::expect_error;
 using testing::RawTensor;
 using testing::safetensors_file;
 using testing::TemporaryDir;
-
-std::filesystem::path golden_dir(std::string_view name) {
-  return std::filesystem::path(SAKER_SOURCE_DIR) / "tests/golden" / name;
-}
-
-std::vector<RawTensor> golden_tensors(std::string_view golden) {
-  std::vector<RawTensor> tensors;
-  for (const auto& [name, tensor] : read_safetensors(golden_dir(golden) / "model.safetensors")) {
-    const auto bytes = tensor.bytes();
-    tensors.push_back(
-        {name,
-         std::string(dtype_name(tensor.dtype)),
-         tensor.shape,
-         {reinterpret_cast<const char*>(bytes.data()), bytes.size()}}
-    );
-  }
-  return tensors;
-}
 
 // A copy of a small model that a test breaks.
 class CheckpointTest : public ::testing::Test {

@@ -3,7 +3,7 @@
 
 // Gemma 4 assistants with random weights for the random models of that family.
 
-#include "saker/models/gemma4_assistant.h"
+#include "saker/models/assistant.h"
 
 #include "tests/models/random_model.h"
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ inline Json small_assistant_config(bool grouped = false) {
 }
 
 inline nn::TensorMap random_assistant_tensors(const Json& json, unsigned seed = 0) {
-  const Gemma4AssistantConfig config = read_gemma4_assistant_config(json);
+  const AssistantConfig config = read_assistant_config(json);
   const DecoderConfig& decoder = config.decoder;
   const int hidden = decoder.hidden;
   nn::RandomWeights random({.kind = kernels::WeightKind::kFloat32}, seed);
@@ -92,13 +92,11 @@ inline nn::TensorMap random_assistant_tensors(const Json& json, unsigned seed = 
   return tensors;
 }
 
-inline std::unique_ptr<const Gemma4Assistant> random_assistant(
+inline std::unique_ptr<const AssistantDraft> random_assistant(
     const Json& config, const ModelInfo& target
 ) {
-  return std::make_unique<const Gemma4Assistant>(
-      read_gemma4_assistant_config(config),
-      target,
-      nn::Weights(random_assistant_tensors(config), {})
+  return std::make_unique<const AssistantDraft>(
+      read_assistant_config(config), target, nn::Weights(random_assistant_tensors(config), {})
   );
 }
 

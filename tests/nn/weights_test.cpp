@@ -37,18 +37,33 @@ TEST(Weights, ScopesNameTensors) {
   EXPECT_EQ((weights / "").path("x"), "x");
   EXPECT_TRUE(scope.has("c"));
   EXPECT_FALSE(scope.has("d"));
-  EXPECT_EQ(scope.tensor("c").shape, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(scope.take("c").shape, (std::vector<std::int64_t>{2}));
   EXPECT_FALSE(scope.find("d").has_value());
-  expect_error(ErrorCode::kCorruptData, {"a.b.d", "missing"}, [&] { scope.tensor("d"); });
+  expect_error(ErrorCode::kCorruptData, {"a.b.d", "missing"}, [&] { scope.take("d"); });
+  expect_error(ErrorCode::kCorruptData, {"a.b.weight", "missing"}, [&] { scope.linear_format(2); });
 }
 
 TEST(Weights, RemembersWhatWasTaken) {
   const Weights weights(
       {{"a.x", empty(DType::kFloat32, {2})}, {"a.y", empty(DType::kFloat32, {2})}, {"b", {}}}, {}
   );
-  EXPECT_TRUE((weights / "a").has("y"));
-  (weights / "a").tensor("x");
+  (weights / "a").take("x");
   EXPECT_THAT(weights.unused(), ::testing::ElementsAre("a.y", "b"));
+}
+
+TEST(Weights, LookingIsNoTaking) {
+  const Weights weights(
+      {{"fc.weight", empty(DType::kUInt32, {8, 16})}, {"fc.scales", empty(DType::kBFloat16, {8, 2})}
+      },
+      {},
+      [](const std::string& name) -> Tensor { throw Error(ErrorCode::kInternal, name); }
+  );
+  const Weights scope = weights / "fc";
+  EXPECT_TRUE(scope.has("weight"));
+  EXPECT_EQ(scope.find("weight")->shape, (std::vector<std::int64_t>{8, 16}));
+  EXPECT_EQ(scope.find("scales")->dtype, DType::kBFloat16);
+  EXPECT_EQ(scope.linear_format(128), (WeightFormat{WeightKind::kAffine, 4, 64}));
+  EXPECT_THAT(weights.unused(), ::testing::ElementsAre("fc.scales", "fc.weight"));
 }
 
 TEST(Weights, MakesAnnouncedTensorsWhenTheyAreTaken) {
@@ -62,16 +77,16 @@ TEST(Weights, MakesAnnouncedTensorsWhenTheyAreTaken) {
         return float_tensor({2}, {1.0F, 2.0F});
       }
   );
-  EXPECT_TRUE(weights.has("a"));
   EXPECT_EQ(made, 0);
-  const Tensor first = weights.tensor("a");
-  EXPECT_EQ(weights.tensor("a").data, first.data);
+  const Tensor first = weights.take("a");
+  EXPECT_EQ(weights.take("a").data, first.data);
+  EXPECT_EQ(weights.find("a")->data, nullptr);
   EXPECT_EQ(made, 1);
   first.release();
   EXPECT_EQ(to_floats(first), (std::vector<float>{1.0F, 2.0F}));  // Who holds it may read it.
-  EXPECT_EQ(to_floats(weights.tensor("a")), to_floats(first));
+  EXPECT_EQ(to_floats(weights.take("a")), to_floats(first));
   EXPECT_EQ(made, 2);
-  EXPECT_EQ(to_floats(weights.tensor("b")), std::vector<float>{3.0F});
+  EXPECT_EQ(to_floats(weights.take("b")), std::vector<float>{3.0F});
 }
 
 TEST(Weights, VectorsHaveTheAskedSize) {

@@ -16,9 +16,9 @@
 #include "saker/load/importers/model_folder.h"
 #include "saker/load/importers/placeholder_tensors.h"
 #include "saker/load/sources/import_model.h"
+#include "saker/models/assistant.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"
-#include "saker/models/gemma4_assistant.h"
 #include "saker/models/tensor_roster.h"
 
 #include <fmt/format.h>
@@ -60,8 +60,8 @@ Design design_of(const Json& config, const TensorMap& tensors) {
     models::read_dflash_config(config);
     return {.config = config, .roster = std::nullopt, .warning = {}};
   }
-  if (models::is_gemma4_assistant_config(config)) {
-    models::read_gemma4_assistant_config(config);
+  if (models::is_assistant_config(config)) {
+    models::read_assistant_config(config);
     return {.config = config, .roster = std::nullopt, .warning = {}};
   }
   auto detected = models::detect_architecture(config, tensor_names(tensors));

@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json_members.h"
 #include "saker/base/utf8.h"
+#include "saker/models/tensor_rules.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -153,16 +154,13 @@ std::optional<Choice> by_rule(const QuantizeRule& rule, const WeightShape& modul
   return Choice{*rule.format, format_json(*rule.format)};
 }
 
-// The model's own choice, which exists for routers of experts.
-std::optional<Choice> by_model(const Json& config, const WeightShape& module) {
-  const bool router =
-      json_string(config, "model_type", "") == "qwen3_moe" && module.path.ends_with("mlp.gate");
-  if (!router || module.columns % 64 != 0) {
+// The model's own choice. As mlx-lm writes it, its entry names no mode.
+std::optional<Choice> by_model(const models::TensorRules& rules, const WeightShape& module) {
+  const auto format = rules.own_format(module.path);
+  if (!format || module.columns % format->group_size != 0) {
     return std::nullopt;
   }
-  return Choice{
-      {.kind = WeightKind::kAffine, .bits = 8, .group_size = 64}, {{"group_size", 64}, {"bits", 8}}
-  };
+  return Choice{*format, {{"group_size", format->group_size}, {"bits", format->bits}}};
 }
 
 void require_rules_match(const QuantizeOptions& options, const std::vector<WeightShape>& modules) {
@@ -302,6 +300,7 @@ QuantizationPlan plan_quantization(
 ) {
   const Recipe* recipe = options.recipe.empty() ? nullptr : &find_recipe(options, modules);
   require_rules_match(options, modules);
+  const models::TensorRules rules = models::tensor_rules(config);
   const int layers = layer_count(modules);
   const auto choose = [&](const WeightShape& module) -> std::optional<Choice> {
     if (const QuantizeRule* rule = find_rule(options, module.path)) {
@@ -314,7 +313,7 @@ QuantizationPlan plan_quantization(
       const auto format = recipe_format(*recipe, options.format, module.path, layers);
       return Choice{format, format_json(format)};
     }
-    const auto own = by_model(config, module);
+    const auto own = by_model(rules, module);
     return own ? own : Choice{options.format, nullptr};
   };
   QuantizationPlan plan;

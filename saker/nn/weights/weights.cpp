@@ -98,6 +98,16 @@ std::optional<Tensor> Weights::find(std::string_view name) const {
     return std::nullopt;
   }
   const std::lock_guard lock(map_->mutex);
+  const Tensor& tensor = found->second;
+  return Tensor{.dtype = tensor.dtype, .shape = tensor.shape, .data = nullptr, .release = {}};
+}
+
+Tensor Weights::take(std::string_view name) const {
+  const auto found = map_->tensors.find(path(name));
+  require(
+      found != map_->tensors.end(), ErrorCode::kCorruptData, "[{}] tensor is missing", path(name)
+  );
+  const std::lock_guard lock(map_->mutex);
   map_->taken.insert(found->first);
   Tensor& tensor = found->second;
   if (tensor.data == nullptr && map_->make) {
@@ -112,18 +122,12 @@ std::optional<Tensor> Weights::find(std::string_view name) const {
   return tensor;
 }
 
-Tensor Weights::tensor(std::string_view name) const {
-  auto found = find(name);
-  require(found.has_value(), ErrorCode::kCorruptData, "[{}] tensor is missing", path(name));
-  return *std::move(found);
-}
-
 mx::array Weights::vector(std::string_view name, int size) const {
   return array(name, {size});
 }
 
 mx::array Weights::array(std::string_view name, const std::vector<int>& shape) const {
-  const auto found = tensor(name);
+  const auto found = take(name);
   require(
       std::ranges::equal(found.shape, shape),
       ErrorCode::kCorruptData,
@@ -144,10 +148,13 @@ mx::array Weights::array(std::string_view name, const std::vector<int>& shape) c
 }
 
 kernels::WeightTensors Weights::linear_tensors() const {
+  const auto take_optional = [&](std::string_view name) {
+    return has(name) ? std::optional(take(name)) : std::nullopt;
+  };
   kernels::WeightTensors result{
-      .weight = tensor("weight"),
-      .scales = find("scales"),
-      .biases = find("biases"),
+      .weight = take("weight"),
+      .scales = take_optional("scales"),
+      .biases = take_optional("biases"),
       .name = path("weight"),
   };
   if (result.scales && result.biases && result.scales->dtype != result.biases->dtype &&
@@ -159,7 +166,9 @@ kernels::WeightTensors Weights::linear_tensors() const {
 }
 
 kernels::WeightFormat Weights::linear_format(int columns) const {
-  const auto weight = tensor("weight");
+  const auto found = find("weight");
+  require(found.has_value(), ErrorCode::kCorruptData, "[{}] tensor is missing", path("weight"));
+  const Tensor& weight = *found;
   const auto& overrides = map_->quantization.overrides;
   const auto scales = find("scales");
   // Float weights are plain even if the configuration still describes codes.

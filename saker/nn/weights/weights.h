@@ -3,7 +3,7 @@
 
 // Named tensors of a checkpoint, by scope: `weights / "self_attn" / "q_proj"`. Copies are cheap and
 // share the map. Layers take their tensors when they are built; the map remembers that, so a loader
-// can report tensors that nobody took.
+// can report tensors that nobody took. Looking at a tensor changes nothing.
 
 #include "saker/base/tensor.h"
 #include "saker/kernels/mx.h"
@@ -62,20 +62,25 @@ class Weights {
   Weights operator/(std::string_view name) const;
   // Full name of `name` in this scope, as in files and messages.
   std::string path(std::string_view name) const;
-  bool has(std::string_view name) const;
-  // Throws kCorruptData naming the missing tensor.
-  Tensor tensor(std::string_view name) const;
-  std::optional<Tensor> find(std::string_view name) const;
 
+  // These look.
+  bool has(std::string_view name) const;
+  // Dtype and shape, without bytes.
+  std::optional<Tensor> find(std::string_view name) const;
+  // The format of this scope's linear layer of `columns` inputs. It is quantized exactly if `scales`
+  // exists; shapes and dtypes complete the configuration.
+  kernels::WeightFormat linear_format(int columns) const;
+
+  // These take.
+  // Throws kCorruptData naming the missing tensor.
+  Tensor take(std::string_view name) const;
   // A one-dimensional float tensor (norm weight, bias) of `size` elements as float32. Throws
   // kCorruptData for another shape.
   mx::array vector(std::string_view name, int size) const;
   // A float tensor of this shape as float32. Throws kCorruptData for another shape.
   mx::array array(std::string_view name, const std::vector<int>& shape) const;
-  // The linear layer of this scope: its tensors and its format. It is quantized exactly if `scales`
-  // exists; shapes and dtypes complete the configuration.
+  // The tensors of this scope's linear layer.
   kernels::WeightTensors linear_tensors() const;
-  kernels::WeightFormat linear_format(int columns) const;
   // A stack of `count` layers (weight [count, N, K], scales and biases alike): the tensors of each.
   // Throws kCorruptData for other shapes.
   std::vector<kernels::WeightTensors> stacked_tensors(int count) const;

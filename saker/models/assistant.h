@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gemma 4's assistants: a few small layers that draft for a Gemma 4 model. They have no caches.
-// Their queries attend to keys and values of the target's last sliding and last full layer, always
-// from the position of the last committed row. A step joins a token's embedding (by the target's
-// table) with the target's final hidden state before it. It gives the next token's logits and a
-// stand-in for the target's hidden state in the next step. Immutable. REQUIRES: called on the
-// engine's thread.
+// An assistant: a few small layers that draft for a model of the same architecture, as Gemma 4 has
+// them. They have no caches. Their queries attend to keys and values of the target's last sliding
+// and last full layer, always from the position of the last committed row. A step joins a token's
+// embedding (by the target's table) with the target's final hidden state before it. It gives the
+// next token's logits and a stand-in for the target's hidden state in the next step. Immutable.
+// REQUIRES: called on the engine's thread.
 
 #include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
+#include "saker/models/decoder.h"
 #include "saker/models/decoder_config.h"
 #include "saker/models/model.h"
 #include "saker/nn/decoder_stack.h"
@@ -24,8 +25,9 @@
 
 namespace saker::models {
 
-struct Gemma4AssistantConfig {
+struct AssistantConfig {
   DecoderConfig decoder;
+  LayerBuilder build_layer = nullptr;
   int target_hidden = 0;
   // Small sizes group the vocabulary around this many centroids and score only tokens of the best
   // groups; 0: not grouped.
@@ -33,23 +35,24 @@ struct Gemma4AssistantConfig {
   int best_centroids = 0;
 };
 
-bool is_gemma4_assistant_config(const Json& config);
+// True for the `model_type` of an assistant.
+bool is_assistant_config(const Json& config);
 
-// Throws kUnsupported or kCorruptData naming field and value.
-Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config);
+// Throws kUnsupported or kCorruptData naming field and value. REQUIRES: is_assistant_config.
+AssistantConfig read_assistant_config(const Json& config);
 
 // Throws kInvalidArgument, naming the difference, unless it fits this target.
-void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target);
+void check_target(const AssistantConfig& config, const ModelInfo& target);
 
-class Gemma4Assistant {
+class AssistantDraft {
  public:
   // Throws as `check_target`, and kCorruptData naming a tensor that is missing or has another
   // shape.
-  Gemma4Assistant(
-      const Gemma4AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
+  AssistantDraft(
+      const AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
   );
 
-  const Gemma4AssistantConfig& config() const { return config_; }
+  const AssistantConfig& config() const { return config_; }
 
   // Takes one token per sequence: ids int32 [N] and the final normed hidden states before them [N,
   // target_hidden]. Returns final normed hidden states [N, hidden]. Only reads the target's
@@ -74,10 +77,10 @@ class Gemma4Assistant {
   };
 
   static std::optional<Groups> make_groups(
-      const Gemma4AssistantConfig& config, const nn::Weights& weights
+      const AssistantConfig& config, const nn::Weights& weights
   );
 
-  Gemma4AssistantConfig config_;
+  AssistantConfig config_;
   std::vector<int> source_layers_;  // Layers of the target's caches.
   nn::Linear input_;
   nn::Linear output_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma 4's assistants: logits against tools/make_assistant_goldens.py, and what is refused.
-#include "saker/models/gemma4_assistant.h"
+#include "saker/models/assistant.h"
 
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
@@ -82,16 +82,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param); }
 );
 
-TEST(Gemma4Assistant, IsToldByItsModelType) {
-  EXPECT_TRUE(is_gemma4_assistant_config(small_assistant_config()));
-  EXPECT_FALSE(is_gemma4_assistant_config(small_target()));
-  EXPECT_FALSE(is_gemma4_assistant_config(Json::array()));
+TEST(AssistantDraft, IsToldByItsModelType) {
+  EXPECT_TRUE(is_assistant_config(small_assistant_config()));
+  EXPECT_FALSE(is_assistant_config(small_target()));
+  EXPECT_FALSE(is_assistant_config(Json::array()));
   Json unified = small_assistant_config();
   unified["model_type"] = "gemma4_unified_assistant";
-  EXPECT_TRUE(is_gemma4_assistant_config(unified));
+  EXPECT_TRUE(is_assistant_config(unified));
 }
 
-TEST(Gemma4Assistant, RefusesAnotherTarget) {
+TEST(AssistantDraft, RefusesAnotherTarget) {
   const auto target = random_model(small_target(), {});
   const auto refuses = [&](const Json& config, const std::vector<std::string_view>& parts) {
     expect_error(ErrorCode::kInvalidArgument, parts, [&] {
@@ -116,32 +116,32 @@ TEST(Gemma4Assistant, RefusesAnotherTarget) {
   });
 }
 
-TEST(Gemma4Assistant, RefusesNumbersThatDoNotFit) {
+TEST(AssistantDraft, RefusesNumbersThatDoNotFit) {
   Json config = small_assistant_config(true);
   config["num_centroids"] = 12;
   expect_error(ErrorCode::kCorruptData, {"num_centroids", "12", "50"}, [&] {
-    read_gemma4_assistant_config(config);
+    read_assistant_config(config);
   });
   config = small_assistant_config(true);
   config["centroid_intermediate_top_k"] = 11;
   expect_error(ErrorCode::kCorruptData, {"centroid_intermediate_top_k", "11", "10"}, [&] {
-    read_gemma4_assistant_config(config);
+    read_assistant_config(config);
   });
   config = small_assistant_config();
   config["text_config"]["use_double_wide_mlp"] = true;
   expect_error(ErrorCode::kUnsupported, {"use_double_wide_mlp"}, [&] {
-    read_gemma4_assistant_config(config);
+    read_assistant_config(config);
   });
 }
 
-TEST(Gemma4Assistant, NamesTensorsThatAreMissingOrWrong) {
+TEST(AssistantDraft, NamesTensorsThatAreMissingOrWrong) {
   const auto target = random_model(small_target(), {});
   const Json config = small_assistant_config(true);
   const auto refuses = [&](const nn::TensorMap& tensors,
                            const std::vector<std::string_view>& parts) {
     expect_error(ErrorCode::kCorruptData, parts, [&] {
-      const Gemma4Assistant assistant(
-          read_gemma4_assistant_config(config), target->info(), nn::Weights(tensors, {})
+      const AssistantDraft assistant(
+          read_assistant_config(config), target->info(), nn::Weights(tensors, {})
       );
     });
   };
@@ -173,7 +173,7 @@ TEST(Gemma4Assistant, NamesTensorsThatAreMissingOrWrong) {
   }
 }
 
-TEST(Gemma4Assistant, NeedsRowsOfTheTarget) {
+TEST(AssistantDraft, NeedsRowsOfTheTarget) {
   const auto target = random_model(small_target(), {});
   const auto assistant = random_assistant(small_assistant_config(), target->info());
   auto cache = target->make_cache({});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/generate/drafters/gemma4_mtp.h"
+#include "saker/generate/drafters/assistant.h"
 
 #include "saker/generate/drafters/draft_sampler.h"
 #include "saker/generate/drafters/pending_hidden.h"
@@ -12,7 +12,7 @@
 
 namespace saker::generate {
 
-struct Gemma4Mtp::State final : DraftState {
+struct Assistant::State final : DraftState {
   State(const SequenceRequest& request, int vocab_size) : sampler(request, vocab_size) {}
 
   void keep(
@@ -28,7 +28,7 @@ struct Gemma4Mtp::State final : DraftState {
 };
 
 // One proposal while it grows.
-struct Gemma4Mtp::Part {
+struct Assistant::Part {
   Proposal* proposal;
   State* state;
   std::vector<std::int32_t> context;  // Includes the tokens drafted so far.
@@ -36,11 +36,11 @@ struct Gemma4Mtp::Part {
   bool going_on = true;
 };
 
-std::unique_ptr<DraftState> Gemma4Mtp::start(const SequenceRequest& request) {
+std::unique_ptr<DraftState> Assistant::start(const SequenceRequest& request) {
   return std::make_unique<State>(request, target_.info().vocab_size);
 }
 
-void Gemma4Mtp::propose(std::span<Proposal> proposals) {
+void Assistant::propose(std::span<Proposal> proposals) {
   std::vector<Part> parts;
   for (Proposal& proposal : proposals) {
     auto& state = static_cast<State&>(*proposal.state);
@@ -56,7 +56,7 @@ void Gemma4Mtp::propose(std::span<Proposal> proposals) {
   }
 }
 
-void Gemma4Mtp::draft_tokens(std::span<Part> parts) const {
+void Assistant::draft_tokens(std::span<Part> parts) const {
   std::vector<std::int32_t> ids;
   std::vector<mx::array> before;
   std::vector<cache::SequenceCache*> caches;

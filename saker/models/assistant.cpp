@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/models/gemma4_assistant.h"
+#include "saker/models/assistant.h"
 
 #include "saker/base/error.h"
 #include "saker/kernels/ops/linear.h"
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -20,9 +20,6 @@
 namespace saker::models {
 namespace {
 
-constexpr std::array<std::string_view, 2> kModelTypes{
-    "gemma4_assistant", "gemma4_unified_assistant"
-};
 constexpr int kMaxCentroids = 1 << 20;
 constexpr int kMaxHidden = 1 << 24;
 
@@ -30,7 +27,7 @@ const CachedRows& rows_for(const LayerConfig& layer, const ModelInfo& target) {
   return layer.window > 0 ? target.last_sliding : target.last_full;
 }
 
-Gemma4AssistantConfig checked(const Gemma4AssistantConfig& config, const ModelInfo& target) {
+AssistantConfig checked(const AssistantConfig& config, const ModelInfo& target) {
   check_target(config, target);
   return config;
 }
@@ -46,7 +43,7 @@ DecoderConfig attached(DecoderConfig config, const ModelInfo& target) {
 }
 
 nn::DecoderStack make_stack(
-    const Gemma4AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
+    const AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
 ) {
   const DecoderConfig decoder = attached(config.decoder, target);
   std::map<std::size_t, std::shared_ptr<const nn::Rope>> ropes;
@@ -60,7 +57,7 @@ nn::DecoderStack make_stack(
       );
     }
     const nn::Weights scope = weights / "model" / "layers" / fmt::to_string(i);
-    layers.push_back(gemma4().build_layer({scope, decoder, i, rope}));
+    layers.push_back(config.build_layer({scope, decoder, i, rope}));
   }
   return {std::move(layers), {weights / "model" / "norm", decoder.hidden, decoder.norm}};
 }
@@ -87,24 +84,16 @@ std::vector<std::int32_t> read_ids(const Tensor& tensor, std::size_t count, int 
 
 }  // namespace
 
-bool is_gemma4_assistant_config(const Json& config) {
-  if (!config.is_object()) {
-    return false;
-  }
-  const auto found = config.find("model_type");
-  return found != config.end() && found->is_string() &&
-         std::ranges::find(kModelTypes, found->get<std::string>()) != kModelTypes.end();
+bool is_assistant_config(const Json& config) {
+  return assistant_architecture(config).has_value();
 }
 
-Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config) {
-  Json text = text_config(config, "gemma4_text");
-  // All layers share rows, but those of another model.
-  text["num_kv_shared_layers"] = 0;
-  text["hidden_size_per_layer_input"] = 0;
-  text.erase("vocab_size_per_layer_input");
-  refuse_flag(text, "use_double_wide_mlp");
-  Gemma4AssistantConfig result;
-  result.decoder = gemma4().read(text);
+AssistantConfig read_assistant_config(const Json& config) {
+  const auto architecture = assistant_architecture(config);
+  assert(architecture && architecture->read_assistant != nullptr);
+  AssistantConfig result;
+  result.decoder = architecture->read_assistant(config);
+  result.build_layer = architecture->build_layer;
   result.target_hidden =
       static_cast<int>(read_size(config, "backbone_hidden_size", 1536, kMaxHidden));
   if (json_bool(config, "use_ordered_embeddings", false)) {
@@ -123,12 +112,12 @@ Gemma4AssistantConfig read_gemma4_assistant_config(const Json& config) {
   return result;
 }
 
-void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target) {
+void check_target(const AssistantConfig& config, const ModelInfo& target) {
   const auto check = [](std::string_view what, int got, int expected) {
     require(
         got == expected,
         ErrorCode::kInvalidArgument,
-        "gemma4 assistant: its {} is {}, expected the model's {}",
+        "assistant: its {} is {}, expected the model's {}",
         what,
         got,
         expected
@@ -142,14 +131,14 @@ void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target) 
     require(
         rows.layer >= 0,
         ErrorCode::kInvalidArgument,
-        "gemma4 assistant: it reads rows of a layer of {} attention, the model has none",
+        "assistant: it reads rows of a layer of {} attention, the model has none",
         kind
     );
     const int head_dim = config.decoder.head_dim_of(layer);
     require(
         head_dim == rows.head_dim && config.decoder.heads % rows.kv_heads == 0,
         ErrorCode::kInvalidArgument,
-        "gemma4 assistant: its layers of {} attention have {} heads of {}, expected a multiple of "
+        "assistant: its layers of {} attention have {} heads of {}, expected a multiple of "
         "the model's {} of {}",
         kind,
         config.decoder.heads,
@@ -160,8 +149,8 @@ void check_target(const Gemma4AssistantConfig& config, const ModelInfo& target) 
   }
 }
 
-Gemma4Assistant::Gemma4Assistant(
-    const Gemma4AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
+AssistantDraft::AssistantDraft(
+    const AssistantConfig& config, const ModelInfo& target, const nn::Weights& weights
 )
     : config_(checked(config, target)),
       input_(weights / "pre_projection", 2 * config.target_hidden, config.decoder.hidden),
@@ -179,14 +168,14 @@ Gemma4Assistant::Gemma4Assistant(
   }
 }
 
-std::optional<Gemma4Assistant::Groups> Gemma4Assistant::make_groups(
-    const Gemma4AssistantConfig& config, const nn::Weights& weights
+std::optional<AssistantDraft::Groups> AssistantDraft::make_groups(
+    const AssistantConfig& config, const nn::Weights& weights
 ) {
   if (config.centroids == 0) {
     return std::nullopt;
   }
   const nn::Weights scope = weights / "masked_embedding";
-  const Tensor order = scope.tensor("token_ordering");
+  const Tensor order = scope.take("token_ordering");
   const int vocab_size = config.decoder.vocab_size;
   require(
       (order.dtype == DType::kInt64 || order.dtype == DType::kInt32) &&
@@ -207,7 +196,7 @@ std::optional<Gemma4Assistant::Groups> Gemma4Assistant::make_groups(
   };
 }
 
-mx::array Gemma4Assistant::forward(
+mx::array AssistantDraft::forward(
     const mx::array& ids,
     const mx::array& before,
     std::span<cache::SequenceCache* const> caches,
@@ -218,7 +207,7 @@ mx::array Gemma4Assistant::forward(
       before.ndim() == 2 && before.shape(0) == rows && before.shape(1) == config_.target_hidden &&
           static_cast<int>(ids.size()) == rows,
       ErrorCode::kInvalidArgument,
-      "[gemma4 assistant] rows [{}] and {} token ids, expected {} of {} numbers each",
+      "[assistant] rows [{}] and {} token ids, expected {} of {} numbers each",
       fmt::join(before.shape(), ", "),
       ids.size(),
       rows,
@@ -237,11 +226,11 @@ mx::array Gemma4Assistant::forward(
   return stack_(input_(joined, {}), context);
 }
 
-mx::array Gemma4Assistant::project(const mx::array& rows) const {
+mx::array AssistantDraft::project(const mx::array& rows) const {
   return output_(rows, {});
 }
 
-mx::array Gemma4Assistant::logits(const mx::array& rows) const {
+mx::array AssistantDraft::logits(const mx::array& rows) const {
   if (!groups_) {
     return mx::astype(kernels::linear(rows, embedding_.packed()), mx::float32);
   }

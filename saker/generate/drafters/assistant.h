@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Drafts by an assistant of a Gemma 4 target. It reads the target's caches and its last hidden
+// Drafts by an assistant of the target. It reads the target's caches and its last hidden
 // state, so a sequence without drafts costs only the memory of one hidden state. Each token is
 // chosen as the target would choose it, with the same processors, filters and noise at the same
 // position. Sequences draft together, one pass of the assistant per token.
 
 #include "saker/generate/drafter.h"
-#include "saker/models/gemma4_assistant.h"
+#include "saker/models/assistant.h"
 #include "saker/models/model.h"
 
 #include <array>
@@ -16,10 +16,10 @@
 
 namespace saker::generate {
 
-class Gemma4Mtp final : public Drafter {
+class Assistant final : public Drafter {
  public:
   // Both outlive the drafter; the assistant fits this target.
-  Gemma4Mtp(const models::Gemma4Assistant& assistant, const models::Model& target)
+  Assistant(const models::AssistantDraft& assistant, const models::Model& target)
       : assistant_(assistant), target_(target), captured_{target.info().layer_count} {}
 
   std::span<const int> captured_layers() const override { return captured_; }
@@ -34,7 +34,7 @@ class Gemma4Mtp final : public Drafter {
   // Drafts one more token for each part.
   void draft_tokens(std::span<Part> parts) const;
 
-  const models::Gemma4Assistant& assistant_;
+  const models::AssistantDraft& assistant_;
   const models::Model& target_;
   std::array<int, 1> captured_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma 4's assistants in the token loop: answers are those of plain decoding, whatever the
 // assistant says, and it drafts what its reference drafts.
-#include "saker/generate/drafters/gemma4_mtp.h"
+#include "saker/generate/drafters/assistant.h"
 
 #include "saker/generate/batch_generator.h"
 #include "saker/load/checkpoint.h"
@@ -24,11 +24,11 @@
 namespace saker::generate {
 namespace {
 
-Drafters assistant_of(const models::Gemma4Assistant& assistant, const models::Model& target) {
-  return drafters_of(DrafterKind::kMtp, std::make_unique<Gemma4Mtp>(assistant, target));
+Drafters assistant_of(const models::AssistantDraft& assistant, const models::Model& target) {
+  return drafters_of(DrafterKind::kMtp, std::make_unique<Assistant>(assistant, target));
 }
 
-TEST(Gemma4Mtp, AnswersAreThoseWithoutDrafts) {
+TEST(Assistant, AnswersAreThoseWithoutDrafts) {
   for (const auto kind : {kernels::WeightKind::kFloat32, kernels::WeightKind::kBFloat16}) {
     const auto target = models::random_model(target_config("gemma4"), {.format = {.kind = kind}});
     for (const bool grouped : {false, true}) {
@@ -44,7 +44,7 @@ TEST(Gemma4Mtp, AnswersAreThoseWithoutDrafts) {
   }
 }
 
-TEST(Gemma4Mtp, AnswersStayInABoundedCache) {
+TEST(Assistant, AnswersStayInABoundedCache) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const auto assistant = models::random_assistant(models::small_assistant_config(), target->info());
   auto requests = requests_of(16);
@@ -55,32 +55,32 @@ TEST(Gemma4Mtp, AnswersStayInABoundedCache) {
   EXPECT_GT(counts.drafted, 100);
 }
 
-TEST(Gemma4Mtp, AnswersAreThoseWithoutDraftsOverEveryCacheAtEveryDepth) {
+TEST(Assistant, AnswersAreThoseWithoutDraftsOverEveryCacheAtEveryDepth) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const auto assistant = models::random_assistant(models::small_assistant_config(), target->info());
   expect_plain_answers_over_caches(*target, [&] { return assistant_of(*assistant, *target); });
 }
 
-TEST(Gemma4Mtp, AnAssistantWithoutNumbersIsLeftAside) {
+TEST(Assistant, AnAssistantWithoutNumbersIsLeftAside) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const Json config = models::small_assistant_config();
   auto tensors = models::random_assistant_tensors(config);
   tensors["model.norm.weight"] =
       nn::float_tensor({24}, std::vector<float>(24, std::numeric_limits<float>::quiet_NaN()));
-  const models::Gemma4Assistant broken(
-      models::read_gemma4_assistant_config(config), target->info(), nn::Weights(tensors, {})
+  const models::AssistantDraft broken(
+      models::read_assistant_config(config), target->info(), nn::Weights(tensors, {})
   );
   const auto counts = expect_plain_answers(*target, assistant_of(broken, *target), requests_of(16));
   EXPECT_EQ(counts.drafted, 0);
 }
 
-TEST(Gemma4Mtp, DraftsAfterRowsThatAnEarlierPromptLeft) {
+TEST(Assistant, DraftsAfterRowsThatAnEarlierPromptLeft) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const auto assistant = models::random_assistant(models::small_assistant_config(), target->info());
   expect_drafts_after_known_rows(*target, [&] { return assistant_of(*assistant, *target); });
 }
 
-TEST(Gemma4Mtp, ACancelledAnswerLeavesTheOthersAsTheyAre) {
+TEST(Assistant, ACancelledAnswerLeavesTheOthersAsTheyAre) {
   const auto target = models::random_model(target_config("gemma4"), {});
   const auto assistant = models::random_assistant(models::small_assistant_config(), target->info());
   expect_cancelling_leaves_the_rest(*target, assistant_of(*assistant, *target));
@@ -94,13 +94,13 @@ TEST_P(AssistantPairs, DraftAndAcceptAsTheReferenceDoes) {
   const auto assistant = load::load_draft(folder / GetParam(), target->info()).assistant;
   const auto reference = read_reference_rounds(folder / GetParam() / "golden.safetensors");
   const auto whole = expect_reference_rounds(
-      *target, DrafterKind::kMtp, std::make_unique<Gemma4Mtp>(*assistant, *target), reference
+      *target, DrafterKind::kMtp, std::make_unique<Assistant>(*assistant, *target), reference
   );
   EXPECT_EQ(whole, reference.contexts.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Gemma4Mtp,
+    Assistant,
     AssistantPairs,
     ::testing::Values("plain", "groups"),
     [](const auto& test) { return std::string(test.param); }

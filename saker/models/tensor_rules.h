@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rules of an architecture about the tensors of its checkpoints, for code that loads or rewrites
+// models. An architecture sets those in which it differs from the others. Pure; any thread.
+
+#include "saker/base/json/json.h"
+#include "saker/base/tensor.h"
+#include "saker/kernels/layout/weight_format.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::models {
+
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+// A tensor of mlx-lm's model, made of a checkpoint's tensor with the same name.
+struct SanitizedTensor {
+  std::vector<std::int64_t> shape;  // For the same bytes.
+  float offset = 0.0F;              // Is added to every element, in the tensor's own dtype.
+};
+
+struct TensorRules {
+  // True for tensors that checkpoints may have and the model never reads.
+  bool (*is_unread)(std::string_view name, const Json& config) =
+      [](std::string_view, const Json&) { return false; };
+
+  // The scope that mlx-lm's model has around all tensors but the MTP head's, with its dot.
+  std::string_view (*mlx_scope)(const Json& config) = [](const Json&) { return std::string_view(); };
+
+  // True for checkpoints as they are published, if mlx-lm's model has other values.
+  bool (*needs_sanitizing)(const TensorMap& tensors) =
+      [](const TensorMap&) { return false; };
+  // A tensor of such a checkpoint.
+  SanitizedTensor (*sanitized)(std::string_view name, std::vector<std::int64_t> shape) =
+      [](std::string_view, std::vector<std::int64_t> shape) {
+        return SanitizedTensor{.shape = std::move(shape)};
+      };
+
+  // True for tensors that keep their dtype, whatever the others become.
+  bool (*keeps_dtype)(std::string_view name) = [](std::string_view) { return false; };
+
+  // The format of a module that has one of its own in quantized models; none: the others' format.
+  std::optional<kernels::WeightFormat> (*own_format)(std::string_view module) =
+      [](std::string_view) -> std::optional<kernels::WeightFormat> { return std::nullopt; };
+};
+
+// The rules for a `model_type` of a model or an assistant; the default ones for any other.
+TensorRules tensor_rules(const Json& config);
+
+// True if the head is the embedding, whatever `tie_word_embeddings` says.
+bool is_always_tied(std::string_view model_type);
+
+}  // namespace saker::models

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What architectures say of their tensors. tests/load/convert has the conversions that follow.
+#include "saker/models/tensor_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace saker::models {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+TensorMap kernel_of(Shape shape) {
+  return {
+      {"model.layers.0.linear_attn.conv1d.weight",
+       Tensor{.dtype = DType::kBFloat16, .shape = std::move(shape), .data = {}, .release = {}}}
+  };
+}
+
+TEST(TensorRules, ConfigurationsWithoutAnExceptionChangeNothing) {
+  for (const Json& config :
+       {Json::object(), Json::array(), Json{{"model_type", 5}}, Json{{"model_type", "llama"}}}) {
+    const TensorRules rules = tensor_rules(config);
+    EXPECT_FALSE(rules.is_unread("model.layers.0.self_attn.k_proj.weight", config));
+    EXPECT_EQ(rules.mlx_scope(config), "");
+    EXPECT_FALSE(rules.needs_sanitizing(kernel_of({8, 1, 4})));
+    EXPECT_EQ(rules.sanitized("norm.weight", {8}).shape, Shape{8});
+    EXPECT_EQ(rules.sanitized("norm.weight", {8}).offset, 0.0F);
+    EXPECT_FALSE(rules.keeps_dtype("linear_attn.A_log"));
+    EXPECT_FALSE(rules.own_format("mlp.gate").has_value());
+  }
+}
+
+TEST(TensorRules, LayersThatShareRowsReadNoneOfTheirOwn) {
+  const Json text = {{"num_hidden_layers", 4}, {"num_kv_shared_layers", 1}};
+  for (const auto* type : {"gemma4", "gemma4_unified", "gemma4_assistant"}) {
+    const Json config = {{"model_type", type}, {"text_config", text}};
+    const TensorRules rules = tensor_rules(config);
+    EXPECT_TRUE(rules.is_unread("model.language_model.layers.3.self_attn.k_norm.weight", config));
+    EXPECT_TRUE(rules.is_unread("language_model.model.layers.3.self_attn.v_proj.scales", config));
+    EXPECT_TRUE(rules.is_unread("layers.3.self_attn.k_proj.weight", config));
+    EXPECT_FALSE(rules.is_unread("model.layers.3.self_attn.q_proj.weight", config));
+    EXPECT_FALSE(rules.is_unread("model.layers.2.self_attn.k_proj.weight", config));
+    EXPECT_FALSE(rules.is_unread("vision_tower.layers.3.self_attn.k_proj.weight", config));
+    EXPECT_TRUE(rules.is_unread("model.layers.0.mlp.up_proj.output_min", config));
+  }
+}
+
+TEST(TensorRules, PublishedKernelsAndNormsAreSanitized) {
+  const TensorRules rules = tensor_rules({{"model_type", "qwen3_5_text"}});
+  EXPECT_TRUE(rules.needs_sanitizing(kernel_of({8, 1, 4})));
+  EXPECT_FALSE(rules.needs_sanitizing(kernel_of({8, 4, 1})));
+  EXPECT_FALSE(rules.needs_sanitizing(kernel_of({})));
+  const auto* kernel = "model.layers.0.linear_attn.conv1d.weight";
+  EXPECT_EQ(rules.sanitized(kernel, {8, 1, 4}).shape, (Shape{8, 4, 1}));
+  EXPECT_EQ(rules.sanitized("model.norm.weight", {8}).offset, 1.0F);
+  EXPECT_EQ(rules.sanitized("model.layers.0.linear_attn.norm.weight", {8}).offset, 0.0F);
+  EXPECT_TRUE(rules.keeps_dtype("model.layers.0.linear_attn.A_log"));
+}
+
+TEST(TensorRules, OnlySomeHeadsAreAlwaysTheEmbedding) {
+  EXPECT_TRUE(is_always_tied("gemma"));
+  EXPECT_TRUE(is_always_tied("gemma2"));
+  EXPECT_FALSE(is_always_tied("gemma3"));
+  EXPECT_FALSE(is_always_tied("llama"));
+  EXPECT_FALSE(is_always_tied("unknown"));
+}
+
+}  // namespace
+}  // namespace saker::models
