@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when an include goes up the layers, or a file, function or folder outgrows its budget.
+"""Fails when an include goes up the layers, a file names an architecture of saker/models, or a file, function or folder outgrows
+its budget.
 
     tools/check_layers.py [TOP]     one line per finding; exit 1 when there is one
     tools/check_layers.py --fan-in  the ten headers that most files include
@@ -52,6 +53,9 @@ MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 4
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
 CODE = {".h", ".cpp"}
 OTHER = {".py", ".rs", ".sh", ".cmake"}
+# Rooms that may name architectures: their own, tables of GGUF's and of tokenizers' names, a type of rope, examples of commands.
+NAMING = {"models", "load/gguf", "text", "nn", "cli/usage"}
+ROW = re.compile(r'^\s*Row\{"([a-z]+)', re.M)
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)
 NO_FUNCTION = re.compile(r"^\s*(namespace|class|struct|enum|union|extern)\b|=\s*\{$|\]\s*=")
@@ -124,6 +128,24 @@ def private_includes(top: pathlib.Path, rel: str, text: str) -> list[str]:
     return [f"{rel}: a public header must not include the private {target}" for target in ours if not (top / PUBLIC / target).exists()]
 
 
+def architectures(top: pathlib.Path) -> re.Pattern[str] | None:
+    """Names of architectures in code, by the table of saker/models: "qwen3", qwen3_moe(), Qwen3."""
+    registry = top / ROOT / "models/registry.cpp"
+    names = sorted(set(ROW.findall(registry.read_text(encoding="utf-8"))) - {"generic"}) if registry.exists() else []
+    lower, capital = "|".join(names), "|".join(name.capitalize() for name in names)
+    return re.compile(rf"\b(?:\w*[^A-Za-z])?(?:{lower})(?![a-z])\w*|\b\w*(?:{capital})(?![a-z])\w*") if names else None
+
+
+def named_architectures(rel: str, text: str, names: re.Pattern[str] | None) -> list[str]:
+    if names is None or rel.removeprefix(ROOT + "/").rpartition("/")[0] in NAMING:
+        return []
+    bad = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := names.search(line.partition("//")[0]):
+            bad.append(f"{rel}:{number}: {found[0]} names an architecture; only saker/models does")
+    return bad
+
+
 def bad_bindings(rel: str, text: str) -> list[str]:
     bad = []
     folder = rel.split("/")[1]
@@ -183,6 +205,7 @@ def bad_file(path: pathlib.Path, rel: str, may_be_long: set[str]) -> list[str]:
 
 def check(top: pathlib.Path) -> list[str]:
     may_be_long, bad = exempt(top)
+    names = architectures(top)
     bad += table_is_sound(ROOMS) + documented(top)
     folders: collections.Counter[str] = collections.Counter()
     for path in files(top, ROOT, PUBLIC, PYTHON, "tests", "bench", "examples", "tools", "rust", "cmake"):
@@ -197,6 +220,7 @@ def check(top: pathlib.Path) -> list[str]:
             continue
         text = path.read_text(encoding="utf-8")
         bad += bad_includes(room, text) + (private_includes(top, rel, text) if room != rel else [])
+        bad += named_architectures(room, text, names)
         folders[path.parent.relative_to(top).as_posix()] += 1
         if room.count("/") > MAX_DEPTH:
             bad.append(f"{rel}: deeper than {MAX_DEPTH} folders")

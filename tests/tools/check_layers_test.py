@@ -104,6 +104,15 @@ class CheckLayers(unittest.TestCase):
         self.assertNotEqual(page, false_page)
         self.one("its rooms are not those", "saker/nn/a.cpp", HEAD, **{"docs/architecture.md": false_page})
 
+    def test_architectures_are_named_in_models_only(self) -> None:
+        registry = {"saker/models/registry.cpp": HEAD + '    Row{"generic", generic},\n    Row{"llama", llama},\n    Row{"qwen3_moe", f},\n'}
+        for line in ('f("qwen3_5");', "bool is_qwen3(int x);", "models::qwen3_moe();", "Qwen35 x;", "auto x = Family::kLlama;"):
+            self.one("a.cpp:2: ", "saker/load/a.cpp", f"{HEAD}{line}\n", **registry)
+            self.assertEqual(findings("saker/load/gguf/a.cpp", f"{HEAD}{line}\n", **registry), [])
+        self.one("saker/adapters/a.h:3: qwen3_moe names", "saker/adapters/a.h", f'{HEAD}#pragma once\nf("qwen3_moe");\n', **registry)
+        for line in ("// As in Qwen 3.", 'f("ollama");', 'f("Ollama");', "int generic;", 'f("qwensor");'):
+            self.assertEqual(findings("saker/load/a.cpp", f"{HEAD}{line}\n", **registry), [])
+
     def test_depth(self) -> None:
         found = findings("saker/kernels/cpu/gemm/more/a.cpp", HEAD)
         self.assertIn("deeper than 4", "".join(found))
