@@ -9,7 +9,7 @@
 #include "saker/base/utf8.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/files/safetensors.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 #include "saker/models/tensor_rules.h"
 
 #include <algorithm>

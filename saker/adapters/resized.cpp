@@ -5,7 +5,7 @@
 #include "saker/load/files/npz.h"
 #include "saker/load/files/safetensors.h"
 #include "saker/load/files/weight_files.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include "saker/load/files/weight_files.h"
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/model_folder.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"
 #include "saker/models/tensor_rules.h"

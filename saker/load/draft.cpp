@@ -8,7 +8,7 @@
 #include "saker/load/files/safetensors.h"
 #include "saker/load/files/weight_files.h"
 #include "saker/load/importers/model_folder.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 #include "saker/models/decoder.h"
 #include "saker/nn/weights/weights.h"
 

@@ -29,15 +29,17 @@ struct SanitizedTensor {
 
 struct TensorRules {
   // True for tensors that checkpoints may have and the model never reads.
-  bool (*is_unread)(std::string_view name, const Json& config) =
-      [](std::string_view, const Json&) { return false; };
+  bool (*is_unread)(std::string_view name, const Json& config) = [](std::string_view, const Json&) {
+    return false;
+  };
 
   // The scope that mlx-lm's model has around all tensors but the MTP head's, with its dot.
-  std::string_view (*mlx_scope)(const Json& config) = [](const Json&) { return std::string_view(); };
+  std::string_view (*mlx_scope)(const Json& config) = [](const Json&) {
+    return std::string_view();
+  };
 
   // True for checkpoints as they are published, if mlx-lm's model has other values.
-  bool (*needs_sanitizing)(const TensorMap& tensors) =
-      [](const TensorMap&) { return false; };
+  bool (*needs_sanitizing)(const TensorMap& tensors) = [](const TensorMap&) { return false; };
   // A tensor of such a checkpoint.
   SanitizedTensor (*sanitized)(std::string_view name, std::vector<std::int64_t> shape) =
       [](std::string_view, std::vector<std::int64_t> shape) {
@@ -48,8 +50,8 @@ struct TensorRules {
   bool (*keeps_dtype)(std::string_view name) = [](std::string_view) { return false; };
 
   // The format of a module that has one of its own in quantized models; none: the others' format.
-  std::optional<kernels::WeightFormat> (*own_format)(std::string_view module) =
-      [](std::string_view) -> std::optional<kernels::WeightFormat> { return std::nullopt; };
+  std::optional<kernels::WeightFormat> (*own_format)(std::string_view module
+  ) = [](std::string_view) -> std::optional<kernels::WeightFormat> { return std::nullopt; };
 };
 
 // The rules for a `model_type` of a model or an assistant; the default ones for any other.

@@ -8,8 +8,8 @@
 #include "saker/base/tensor.h"
 #include "saker/load/convert/convert_model.h"
 #include "saker/load/convert/mlx_weights.h"
+#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/convert/tensor_steps.h"
-#include "saker/load/files/quantization_plan.h"
 #include "saker/models/tensor_roster.h"
 #include "saker/nn/weights/weights.h"
 

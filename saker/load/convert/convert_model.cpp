@@ -15,7 +15,7 @@
 #include "saker/load/importers/lazy_tensor.h"
 #include "saker/load/importers/model_folder.h"
 #include "saker/load/importers/placeholder_tensors.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 #include "saker/models/assistant.h"
 #include "saker/models/detect.h"
 #include "saker/models/dflash_config.h"

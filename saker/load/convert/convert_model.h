@@ -7,8 +7,8 @@
 // all (see model_writer.h).
 
 #include "saker/base/tensor.h"
+#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/files/model_writer.h"
-#include "saker/load/files/quantization_plan.h"
 
 #include <cstddef>
 #include <cstdint>

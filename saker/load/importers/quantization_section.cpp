@@ -2,7 +2,7 @@
 #include "saker/load/importers/quantization_section.h"
 
 #include "saker/base/json/json_members.h"
-#include "saker/load/files/quantization_plan.h"
+#include "saker/load/files/quantization_mode.h"
 
 #include <algorithm>
 #include <cstddef>

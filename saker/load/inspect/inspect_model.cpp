@@ -16,7 +16,7 @@
 #include "saker/load/inspect/memory_need.h"
 #include "saker/load/inspect/tensor_check.h"
 #include "saker/load/inspect/tensor_headers.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 #include "saker/load/sources/open_texts.h"
 #include "saker/models/detect.h"
 #include "saker/models/model.h"

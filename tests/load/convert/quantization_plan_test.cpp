@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/files/quantization_plan.h"
+#include "saker/load/convert/quantization_plan.h"
 
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"

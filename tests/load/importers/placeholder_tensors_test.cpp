@@ -4,9 +4,9 @@
 #include "saker/load/importers/placeholder_tensors.h"
 
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/convert/quantization_plan.h"
 #include "saker/load/convert/write_imported.h"
-#include "saker/load/files/quantization_plan.h"
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_dir.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Opens models in other programs' formats and writes model folders from them.
+// Opens models in other programs' formats, whatever the format.
 
 #include "saker/load/importers/lazy_tensor.h"
 

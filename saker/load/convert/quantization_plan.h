@@ -6,6 +6,7 @@
 
 #include "saker/base/json/json.h"
 #include "saker/kernels/layout/weight_format.h"
+#include "saker/load/files/quantization_mode.h"
 
 #include <cstdint>
 #include <map>
@@ -48,11 +49,6 @@ struct QuantizationPlan {
   std::map<std::string, kernels::WeightFormat, std::less<>> formats;  // By path.
   Json section;  // The configuration's `quantization`, as mlx-lm writes it.
 };
-
-// `mode` is "affine", "mxfp4", "nvfp4" or "mxfp8"; 0 bits or group size means the mode's default.
-// Throws kInvalidArgument for formats that MLX does not have.
-kernels::WeightFormat quantized_format(std::string_view mode, int bits, int group_size);
-std::string_view mode_name(kernels::WeightKind kind);
 
 // Parses "PATTERN=BITS[:GROUP[:MODE]]" or "PATTERN=float". Throws kInvalidArgument for anything
 // else.

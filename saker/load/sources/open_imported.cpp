@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/load/sources/import_model.h"
+#include "saker/load/sources/open_imported.h"
 
 #include "saker/load/gguf/gguf_model.h"
 #include "saker/load/importers/quantized_folder.h"
