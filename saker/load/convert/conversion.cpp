@@ -89,14 +89,6 @@ std::optional<std::string> unread_warning(std::vector<std::string> names) {
   );
 }
 
-bool is_of_mlx(const WeightFormat& format) {
-  constexpr std::array<int, 6> kBits = {2, 3, 4, 5, 6, 8};
-  constexpr std::array<int, 3> kGroups = {32, 64, 128};
-  return format.kind != WeightKind::kAffine ||
-         (std::ranges::find(kBits, format.bits) != kBits.end() &&
-          std::ranges::find(kGroups, format.group_size) != kGroups.end());
-}
-
 void check_codes(
     const ModelTensor& weight,
     const ModelTensor& scales,

@@ -4,15 +4,12 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
-#include "saker/kernels/storage/packed_weight.h"
+#include "saker/load/files/quantization_mode.h"
 #include "saker/nn/weights/weights.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,46 +19,22 @@ namespace saker::load {
 namespace {
 
 using kernels::WeightFormat;
-using kernels::WeightKind;
-
-constexpr std::array<std::int64_t, 6> kAffineBits = {2, 3, 4, 5, 6, 8};
-constexpr std::array<std::int64_t, 3> kAffineGroups = {32, 64, 128};
-constexpr std::array<std::int64_t, 1> kFourBits = {4};
-constexpr std::array<std::int64_t, 1> kEightBits = {8};
-constexpr std::array<std::int64_t, 1> kGroup16 = {16};
-constexpr std::array<std::int64_t, 1> kGroup32 = {32};
-
-struct Mode {
-  std::string_view name;
-  WeightKind kind;
-  std::span<const std::int64_t> bits;
-  std::span<const std::int64_t> groups;
-  std::int64_t default_bits;
-  std::int64_t default_group;
-};
-
-constexpr std::array<Mode, 4> kModes = {{
-    {"affine", WeightKind::kAffine, kAffineBits, kAffineGroups, 4, 64},
-    {"mxfp4", WeightKind::kMxfp4, kFourBits, kGroup32, 4, 32},
-    {"nvfp4", WeightKind::kNvfp4, kFourBits, kGroup16, 4, 16},
-    {"mxfp8", WeightKind::kMxfp8, kEightBits, kGroup32, 8, 32},
-}};
 
 // One of the values that the mode allows. `place` is empty or ends with a dot.
 int choice(
     const Json& object,
     const std::string& place,
     std::string_view key,
-    std::int64_t fallback,
-    std::span<const std::int64_t> allowed
+    int fallback,
+    std::span<const int> allowed
 ) {
   const auto found = object.find(std::string(key));
   if (found == object.end() || found->is_null()) {
-    return static_cast<int>(fallback);
+    return fallback;
   }
-  for (const std::int64_t value : allowed) {
+  for (const int value : allowed) {
     if (found->is_number_integer() && *found == value) {
-      return static_cast<int>(value);
+      return value;
     }
   }
   throw Error(
@@ -89,9 +62,8 @@ WeightFormat parse_format(const Json& object, const std::string& place) {
     );
     name = found->get_ref<const std::string&>();
   }
-  const auto* mode =
-      std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
-  if (mode == kModes.end()) {
+  const QuantizationMode* mode = find_mode(name);
+  if (mode == nullptr) {
     throw Error(
         ErrorCode::kUnsupported,
         fmt::format(
@@ -101,8 +73,8 @@ WeightFormat parse_format(const Json& object, const std::string& place) {
   }
   return {
       .kind = mode->kind,
-      .bits = choice(object, place, "bits", mode->default_bits, mode->bits),
-      .group_size = choice(object, place, "group_size", mode->default_group, mode->groups),
+      .bits = choice(object, place, "bits", mode->usual.bits, mode->bits),
+      .group_size = choice(object, place, "group_size", mode->usual.group_size, mode->group_sizes),
   };
 }
 
