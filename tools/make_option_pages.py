@@ -34,9 +34,11 @@ TYPES = {
     "switch": 'bool | Literal["auto"] | None',
     "path": "str | os.PathLike[str]",
     "json": "list[dict[str, Any]]",
+    "schema": "dict[str, Any] | bool",
+    "text_file": "str",
 }
 KEYS_ARE_TOKENS = {"logit_bias"}
-WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "json": "JSON"}
+WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "json": "JSON", "schema": "JSON schema", "text_file": "text"}
 DOORS = {"run": "`run`", "generate": "`generate`", "record": "records", "setting": "settings", "keyword": "Python"}
 
 Option = dict[str, Any]

@@ -7,7 +7,7 @@
 // `error`, one line of text, and left `out` alone. Written objects are freed by the matching
 // *_free. Panics and failed allocations never cross the border: they become errors. The error of a
 // machine without memory is kSakerRsNoMemory, or empty if there is not even enough for that.
-// Tokenizer, template and pattern may be used from many threads at once, the other objects from one
+// Tokenizer, template, pattern and token trie may be used from many threads at once, the other objects from one
 // at a time.
 
 #include <stdbool.h>

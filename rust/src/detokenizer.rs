@@ -32,7 +32,7 @@ fn run(step: &DecoderWrapper, tokens: Vec<String>) -> Result<Vec<String>> {
     Ok(step.decode_chain(tokens).map_err(|e| e.to_string())?)
 }
 
-fn is_byte_token(token: &str) -> bool {
+pub fn is_byte_token(token: &str) -> bool {
     token.len() == 6 && token.starts_with("<0x") && token.ends_with('>') && u8::from_str_radix(&token[3..5], 16).is_ok()
 }
 
@@ -109,7 +109,7 @@ enum Join {
 
 /// The byte of a character of the byte-level alphabet. Printable Latin-1 characters stand for themselves, the other 68
 /// bytes follow from U+0100 in order.
-fn byte_of(character: char) -> Option<u8> {
+pub fn byte_of(character: char) -> Option<u8> {
     let is_printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     match u32::from(character) {
         code @ 0..=0xFF => Some(code as u8).filter(|&b| is_printable(b)),
@@ -211,7 +211,7 @@ impl TextStep {
     }
 }
 
-fn flatten<'a>(step: &'a DecoderWrapper, out: &mut Vec<&'a DecoderWrapper>) {
+pub fn flatten<'a>(step: &'a DecoderWrapper, out: &mut Vec<&'a DecoderWrapper>) {
     match step {
         DecoderWrapper::Sequence(sequence) => sequence.get_decoders().iter().for_each(|s| flatten(s, out)),
         _ => out.push(step),

@@ -30,9 +30,6 @@ std::optional<text::Detokenizer> make_detokenizer(
   return tokenizer == nullptr ? std::nullopt : std::optional<text::Detokenizer>(*tokenizer);
 }
 
-// The last tokens of a prompt decide if its answer begins with reasoning. Longer than any marker.
-constexpr std::size_t kPromptEnd = 32;
-
 std::optional<text::ReasoningSplitter> make_splitter(
     const text::Tokenizer* tokenizer, const Answer::Setup& setup
 ) {
@@ -40,8 +37,8 @@ std::optional<text::ReasoningSplitter> make_splitter(
     return std::nullopt;
   }
   const std::span<const std::int32_t> prompt(setup.prompt);
-  return text::ReasoningSplitter(tokenizer->decode(prompt.last(std::min(prompt.size(), kPromptEnd)))
-  );
+  const auto end = prompt.last(std::min(prompt.size(), text::kPromptEndTokens));
+  return text::ReasoningSplitter(tokenizer->decode(end));
 }
 
 // May fail for want of memory.
@@ -135,7 +132,8 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   if (end.reason != generate::EndReason::kFailed) {
     attempt([&] { flush(); });
   }
-  if (stopped_ || end.reason == generate::EndReason::kStopToken) {
+  if (stopped_ || end.reason == generate::EndReason::kStopToken ||
+      end.reason == generate::EndReason::kComplete) {
     result_.finish_reason = FinishReason::kStop;
   } else if (end.reason == generate::EndReason::kCancelled) {
     result_.finish_reason = FinishReason::kCancelled;

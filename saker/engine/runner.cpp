@@ -27,6 +27,7 @@ struct Runner::Submission {
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> dry_breakers;
   std::vector<std::int32_t> xtc_exempt;
+  std::unique_ptr<sample::TokenMask> mask;
   EventHandler handler;
 };
 
@@ -81,6 +82,7 @@ Runner::Runner(
 )
     : id_(next_id()),
       prompts_(std::move(prompts)),
+      masks_(prompts_),
       limits_(limits),
       prefix_key_(prefixes.key),
       cache_files_(std::move(model_dir)) {
@@ -118,6 +120,7 @@ std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
   std::exception_ptr error;
   try {
     submission->prompt = prompts_->encode(request, context_length_);
+    submission->mask = masks_.make(request, submission->prompt);
     submission->dry_breakers = prompts_->dry_breakers(request);
     if (request.sampling.xtc_probability > 0.0) {
       submission->xtc_exempt = prompts_->xtc_exempt();
@@ -252,7 +255,7 @@ void Runner::serve() {
   }
 }
 
-generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
+generate::SequenceRequest Runner::make_sequence(Submission& submission) {
   const GenerateRequest& request = submission.request;
   generate::SequenceRequest sequence;
   sequence.prompt = submission.prompt;
@@ -274,6 +277,7 @@ generate::SequenceRequest Runner::make_sequence(const Submission& submission) {
   sequence.dry_breakers = submission.dry_breakers;
   sequence.logprobs = request.logprobs;
   sequence.speculation = speculation_of(request, draft_);
+  sequence.mask = std::move(submission.mask);
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }

@@ -10,6 +10,7 @@
 #include "saker/cache/prefix_cache.h"
 #include "saker/engine/adapters.h"
 #include "saker/engine/answer.h"
+#include "saker/engine/answer_masks.h"
 #include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/sessions.h"
@@ -119,7 +120,7 @@ class Runner {
   void start(Submission& submission);
   generate::Drafters make_drafters() const;
   // Builds the generator's request; takes the rows of the session or the file.
-  generate::SequenceRequest make_sequence(const Submission& submission);
+  generate::SequenceRequest make_sequence(Submission& submission);
   Answer::Release make_release(
       const Submission& submission, const generate::SequenceRequest& sequence
   );
@@ -127,6 +128,7 @@ class Runner {
 
   std::uint64_t id_;
   std::shared_ptr<const Prompts> prompts_;
+  AnswerMasks masks_;
   generate::BatchLimits limits_;
   std::int64_t context_length_ = 0;  // Set before the constructor ends.
   std::string drafter_;              // Set before the constructor ends.

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
+#include "saker/generate/draft_limits.h"
 #include "saker/generate/request_check.h"
 #include "saker/generate/speculation_check.h"
 
@@ -129,40 +130,17 @@ std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works)
           .context = sequence.context,
           .position = sequence.position(),
           .cache = &*sequence.request.cache,
-          .max_tokens = max_draft_tokens(sequence),
+          .max_tokens = max_draft_tokens(sequence, model_.info()),
       });
     }
   }
   speculator_.propose(drafts, drafts.size() == works.size());
   for (const Work& work : works) {
     if (work.draft != nullptr) {
-      shorten(*work.draft, work.sequence->request);
+      shorten_draft(work.draft->tokens, work.sequence->request, model_.info());
     }
   }
   return drafts;
-}
-
-void BatchGenerator::shorten(Speculator::Draft& draft, const SequenceRequest& request) const {
-  const std::vector<std::int32_t>& stops = request.stop_tokens;
-  const auto is_token = [this](std::int32_t id) {
-    return id >= 0 && id < model_.info().vocab_size;
-  };
-  auto end = std::ranges::find_if(draft.tokens, [&](std::int32_t id) {
-    return !is_token(id) || std::ranges::find(stops, id) != stops.end();
-  });
-  // Rejection must check every drawn token; omitting stop tokens would make them rarer.
-  if (request.speculation.acceptance == Acceptance::kRejection && end != draft.tokens.end() &&
-      is_token(*end)) {
-    ++end;
-  }
-  draft.tokens.erase(end, draft.tokens.end());
-}
-
-int BatchGenerator::max_draft_tokens(const Sequence& sequence) const {
-  const std::int64_t tokens = sequence.request.max_tokens - sequence.generated - 1;
-  const std::int64_t limit = model_.info().context_length;
-  const std::int64_t rows = limit > 0 ? limit - sequence.position() : tokens;
-  return static_cast<int>(std::max<std::int64_t>(std::min(tokens, rows), 0));
 }
 
 void BatchGenerator::admit() {
@@ -458,11 +436,17 @@ std::optional<EndReason> BatchGenerator::choose_token(
   const SequenceRequest& request = sequence.request;
   const std::int64_t position = sequence.position();
   GeneratedToken token;
-  if (request.logprobs < 0) {
-    token.id = pick(work, row, logits);
-  } else {
+  std::span<float> masked = logits;
+  if (request.logprobs >= 0) {
     row_.assign(logits.begin(), logits.end());
-    token.id = pick(work, row, row_);
+    masked = row_;
+  }
+  if (request.mask && !sample::apply_mask(*request.mask, masked, mask_bits_)) {
+    sequence.last_choice = -1;
+    return EndReason::kComplete;
+  }
+  token.id = pick(work, row, masked);
+  if (request.logprobs >= 0) {
     const double log_sum = log_sum_exp(logits);
     token.logprob = log_prob(logits, token.id, log_sum);
     token.top = top_tokens(logits, request.logprobs, log_sum);
@@ -478,8 +462,12 @@ std::optional<EndReason> BatchGenerator::choose_token(
   }
   sequence.context.push_back(token.id);
   const std::int64_t limit = model_.info().context_length;
+  const bool is_complete = request.mask && !request.mask->accept(token.id);
   if (!sequence.listener->on_token(token)) {
     return EndReason::kStopped;
+  }
+  if (is_complete) {
+    return EndReason::kComplete;
   }
   if (sequence.generated == request.max_tokens || (limit > 0 && position >= limit)) {
     return EndReason::kLength;

@@ -78,7 +78,6 @@ class BatchGenerator {
   std::vector<Work> plan();
   void run_round(std::vector<Work>& works);
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
-  int max_draft_tokens(const Sequence& sequence) const;
   // Returns true if the works ran as one pass.
   bool run(std::span<Work> works);
   void run_pass(std::span<Work> works);
@@ -91,8 +90,6 @@ class BatchGenerator {
   void advance(Work& work, RowLogits& logits, int first_row, const Commit& commit);
   // Counts the token just chosen. Returns true if it equals the draft, so the next row is valid.
   static bool is_as_drafted(const Work& work, int row);
-  // Cuts draft tokens that cannot become part of the answer.
-  void shorten(Speculator::Draft& draft, const SequenceRequest& request) const;
   // Chooses the token of one row of logits; overwrites the logits.
   static std::int32_t pick(const Work& work, int row, std::span<float> logits);
   // Returns why the sequence ends with this token; none if it goes on.
@@ -112,6 +109,7 @@ class BatchGenerator {
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::uint32_t> mask_bits_;  // Scratch.
   std::vector<float> row_;  // Scratch for sampling when the raw logits are still needed.
 };
 

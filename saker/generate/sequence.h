@@ -6,10 +6,12 @@
 #include "saker/cache/sequence_cache.h"
 #include "saker/nn/adapter.h"
 #include "saker/sample/options.h"
+#include "saker/sample/token_mask.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,6 +72,7 @@ struct SequenceRequest {
   std::vector<std::int32_t> xtc_exempt;
   std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
+  std::unique_ptr<sample::TokenMask> mask;  // Tokens that may come next; null: all.
   int logprobs = -1;  // Number of best alternatives per token; -1: no log-probabilities.
 };
 
@@ -92,6 +95,7 @@ struct GeneratedToken {
 enum class EndReason : std::uint8_t {
   kStopToken,  // A stop token was chosen.
   kStopped,    // The listener stopped it.
+  kComplete,   // The mask lets nothing follow.
   kLength,     // max_tokens, or the model's context is full.
   kCancelled,
   kFailed,

@@ -52,6 +52,19 @@ ReasoningSplitter::ReasoningSplitter(std::string_view prompt_end) {
   }
 }
 
+bool ReasoningSplitter::is_before_content() const {
+  return state_ == State::kThinking ||
+         (state_ == State::kAfter && !kFormats[format_].header.empty());
+}
+
+std::vector<std::string_view> ReasoningSplitter::opening_markers() {
+  std::vector<std::string_view> markers;
+  for (const Format& format : kFormats) {
+    markers.push_back(format.open);
+  }
+  return markers;
+}
+
 AnswerParts ReasoningSplitter::push(std::string_view piece) {
   AnswerParts parts;
   for (std::size_t i = 0; i < piece.size(); ++i) {

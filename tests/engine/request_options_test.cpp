@@ -63,6 +63,10 @@ Json example(const RequestOption& option) {
       return "x";
     case OptionKind::kJson:
       return Json::array();
+    case OptionKind::kSchema:
+      return true;
+    case OptionKind::kTextFile:
+      return "start: \"x\"";
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
+#include "saker/engine/constraint.h"
 #include "saker/engine/speculate.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
@@ -43,8 +44,9 @@ struct GenerateRequest {
   sample::SamplingOptions sampling;
   // For sampling.dry_multiplier: a token whose text contains one of these ends a repetition.
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
-  std::vector<std::string> stop;  // Never shown; the first one ends the answer.
-  bool ignore_eos = false;        // Continues after tokens that end an answer.
+  std::vector<std::string> stop;              // Never shown; the first one ends the answer.
+  std::optional<Constraint> constraint = {};  // Needs a tokenizer.
+  bool ignore_eos = false;                    // Continues after tokens that end an answer.
   int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
   Speculate speculate = Speculate::kDefault;
   Acceptance acceptance = Acceptance::kCoupled;

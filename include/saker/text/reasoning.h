@@ -15,8 +15,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::text {
+
+// The last tokens of a prompt decide if its answer begins with reasoning. Longer than any marker.
+inline constexpr std::size_t kPromptEndTokens = 32;
 
 // An answer in two parts.
 struct AnswerParts {
@@ -40,6 +44,12 @@ class ReasoningSplitter {
 
   // True if the reasoning has begun and not ended.
   bool is_thinking() const { return state_ == State::kThinking; }
+
+  // True if reasoning runs, or has ended and the content's header is still to come.
+  bool is_before_content() const;
+
+  // The markers that open reasoning at the beginning of an answer.
+  static std::vector<std::string_view> opening_markers();
 
  private:
   enum class State : std::uint8_t {

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
+#include "saker/cli/io/output.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/engine/options/apply_options.h"
 
@@ -41,6 +42,11 @@ std::string names_of(const engine::RequestOption& option) {
   return names;
 }
 
+// The message without the flag that it begins with.
+std::string without_name(const std::string& message, const std::string& flag) {
+  return message.starts_with(flag + ": ") ? message.substr(flag.size() + 2) : message;
+}
+
 Json parse_object(const std::string& flag, const std::string& text) {
   try {
     Json value = parse_json(text, flag);
@@ -48,11 +54,31 @@ Json parse_object(const std::string& flag, const std::string& text) {
       return value;
     }
   } catch (const Error& error) {
-    const std::string message = error.what();
-    const bool is_named = message.starts_with(flag + ": ");
-    throw CLI::ValidationError(flag, is_named ? message.substr(flag.size() + 2) : message);
+    throw CLI::ValidationError(flag, without_name(error.what(), flag));
   }
   throw CLI::ValidationError(flag, "expected a JSON object, got " + text.substr(0, 40));
+}
+
+// JSON, or the path of a file with it.
+Json parse_schema(const std::string& flag, const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string::npos && text[first] == '{';
+  try {
+    if (is_json || text == "true" || text == "false") {
+      return parse_json(text, flag);
+    }
+    return read_json_file(text);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(flag, without_name(error.what(), flag));
+  }
+}
+
+Json parse_file(const std::string& flag, const std::string& path) {
+  try {
+    return read_text(path);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(flag, error.what());
+  }
 }
 
 template <typename Integer>
@@ -132,6 +158,10 @@ KindOfText kind_of_text(Kind kind) {
       return {parse_switch, "on|off|auto"};
     case Kind::kPath:
       return {parse_text, "PATH"};
+    case Kind::kSchema:
+      return {parse_schema, "FILE|JSON"};
+    case Kind::kTextFile:
+      return {parse_file, "FILE"};
   }
   return {};
 }

@@ -10,7 +10,7 @@
 namespace saker::engine {
 namespace {
 
-constexpr std::array<std::string_view, 10> kKinds{
+constexpr std::array<std::string_view, 12> kKinds{
     "integer",
     "number",
     "flag",
@@ -20,7 +20,9 @@ constexpr std::array<std::string_view, 10> kKinds{
     "integer_or_auto",
     "switch",
     "path",
-    "json"
+    "json",
+    "schema",
+    "text_file"
 };
 
 constexpr std::array<std::pair<std::string_view, bool Doors::*>, 5> kDoors{{

@@ -37,6 +37,7 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_boolean();
     case Kind::kText:
     case Kind::kPath:
+    case Kind::kTextFile:
       return value.is_string();
     case Kind::kTexts: {
       bool texts = value.is_array();
@@ -53,6 +54,8 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_boolean() || value == "auto";
     case Kind::kJson:
       return true;
+    case Kind::kSchema:
+      return value.is_object() || value.is_boolean();
   }
   return false;
 }
@@ -66,7 +69,7 @@ std::string describe_value(const Json& value, Kind kind) {
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 10> kNames = {
+  constexpr std::array<std::string_view, 12> kNames = {
       "an integer",
       "a number",
       "true or false",
@@ -77,6 +80,8 @@ std::string_view kind_name(Kind kind) {
       "true, false, \"on\", \"off\" or \"auto\"",
       "a text",
       "a value",
+      "an object, true or false",
+      "a text",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }

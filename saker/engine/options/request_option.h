@@ -28,7 +28,9 @@ enum class OptionKind : std::uint8_t {
   kIntegerOrAuto,
   kSwitch,  // True, false or "auto".
   kPath,
-  kJson,  // Any value.
+  kJson,      // Any value.
+  kSchema,    // An object, true or false; on the command line also a file with it.
+  kTextFile,  // A text; on the command line the file with it.
 };
 
 // Where an option can be given.

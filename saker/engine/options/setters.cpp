@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace saker::engine {
 
@@ -27,6 +28,35 @@ int as_int(const Json& value, std::string_view name) {
 std::vector<std::string> as_texts(const Json& value) {
   return value.is_string() ? std::vector<std::string>{value.get<std::string>()}
                            : value.get<std::vector<std::string>>();
+}
+
+namespace {
+
+void set_constraint(
+    const RequestOption& option, ConstraintKind kind, std::string text, GenerateRequest& request
+) {
+  require(
+      !request.constraint || request.constraint->kind == kind,
+      ErrorCode::kInvalidArgument,
+      "{}: the answer has another constraint already, expected one of json_schema, regex and "
+      "grammar",
+      option.name
+  );
+  request.constraint = {.kind = kind, .text = std::move(text)};
+}
+
+}  // namespace
+
+void set_json_schema(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  set_constraint(option, ConstraintKind::kJsonSchema, value.dump(), request);
+}
+
+void set_regex(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  set_constraint(option, ConstraintKind::kRegex, value.get<std::string>(), request);
+}
+
+void set_grammar(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  set_constraint(option, ConstraintKind::kGrammar, value.get<std::string>(), request);
 }
 
 void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request) {
