@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What most sources include, compiled once: most of the time that clang takes for a source. Off by default, so that a
+# What most sources include, compiled once: most of the time that a source takes. Off by default, so that a
 # source that lacks an include does not build.
-option(SAKER_PRECOMPILED_HEADERS "Compile common headers once (clang)" OFF)
+option(SAKER_PRECOMPILED_HEADERS "Compile common headers once" OFF)
 set(
   precompiled_headers
   <algorithm>
@@ -22,6 +22,8 @@ set(
 function(saker_precompile target)
   if(SAKER_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} PRIVATE ${precompiled_headers} ${ARGN})
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # For ccache.
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # For ccache.
+    endif()
   endif()
 endfunction()
