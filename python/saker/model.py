@@ -379,8 +379,8 @@ def load(
 
     ``adapter`` is the folder of an adapter of mlx-lm or PEFT, or several by name; the first is ``ft``. It is read when it
     is first used; a single one with tokens of its own is part of the weights, and only ``ft`` can be asked for.
-    ``threads`` 0: the processors this process may use. ``batch``: answers that run together. ``fast_prefill``:
-    prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
+    ``threads`` are the model's own; 0: the processors this process may use. ``batch``: answers that run together.
+    ``fast_prefill``: prompts of answers run sooner and less precisely, with activations of int8; scores are as ever.
 
     ``prefix_cache``: memory for the KV cache of earlier prompts, which later prompts with the same beginning go on from: bytes,
     a size such as ``"512M"``, or ``"off"`` (None: an eighth of the machine's). ``prefix_cache_dir`` is a folder where it outlives

@@ -165,7 +165,8 @@ class Engine::Impl {
             prefix_options(model_dir, options),
             [&] { return load_model(model_dir, options); },
             model_dir,
-            draft_loader(model_dir, options)
+            draft_loader(model_dir, options),
+            {.device = options.device, .threads = options.threads}
         ) {
     if (!fused_adapter_.empty()) {
       runner_.call([&](const models::Model&) {
@@ -197,8 +198,6 @@ class Engine::Impl {
   std::unique_ptr<const models::Model> load_model(
       const std::filesystem::path& model_dir, const EngineOptions& options
   ) {
-    kernels::select_device(options.device);
-    kernels::set_threads(options.threads);
     load::LoadedCheckpoint loaded = load_weights(model_dir, options);
     const models::ModelInfo& info = loaded.model->info();
     facts_.model_type = info.model_type;
@@ -342,7 +341,8 @@ GenerateResult Engine::generate(GenerateRequest request) {
     promise->set_exception(std::move(error));
   };
   submit(std::move(request), std::move(handler));
-  return promise->get_future().get();
+  std::future<GenerateResult> result = promise->get_future();
+  return Runner::wait_for(result);
 }
 
 ScoreResult Engine::score(const ScoreRequest& request) {

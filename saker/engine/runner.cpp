@@ -78,12 +78,14 @@ Runner::Runner(
     const PrefixOptions& prefixes,
     const LoadModel& load,
     std::filesystem::path model_dir,
-    const LoadDraft& load_draft
+    const LoadDraft& load_draft,
+    const kernels::ComputeOptions& compute
 )
     : id_(next_id()),
       prompts_(std::move(prompts)),
       masks_(prompts_),
       limits_(limits),
+      compute_(compute),
       prefix_key_(prefixes.key),
       cache_files_(std::move(model_dir)) {
   if (prefixes.cache.byte_budget > 0) {
@@ -93,7 +95,7 @@ Runner::Runner(
   std::future<void> ready = loaded.get_future();
   thread_ = std::thread([this, &load, &load_draft, &loaded] { run(load, load_draft, loaded); });
   try {
-    ready.get();
+    wait_for(ready);
   } catch (...) {
     thread_.join();
     throw;
@@ -109,6 +111,7 @@ Runner::~Runner() {
       generator_->cancel(id);
     }
   });
+  const kernels::DeviceTurn::Pause pause;
   thread_.join();
 }
 
@@ -205,7 +208,9 @@ generate::Drafters Runner::make_drafters() const {
 }
 
 void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded) {
+  const kernels::ComputeBinding binding(compute_);
   try {
+    const kernels::DeviceTurn turn(compute_.device());
     model_ = load();
     context_length_ = model_->info().context_length;
     if (load_draft) {
@@ -224,6 +229,7 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
   }
   loaded.set_value();
   serve();
+  const kernels::DeviceTurn turn(compute_.device());
   // MLX arrays must be destroyed on the thread that made them.
   generator_.reset();
   sessions_ = {};
@@ -240,6 +246,7 @@ void Runner::serve() {
     if (!job && generator_->idle()) {
       return;
     }
+    const kernels::DeviceTurn turn(compute_.device());
     try {
       if (job) {
         (*job)();

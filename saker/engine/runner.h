@@ -15,6 +15,8 @@
 #include "saker/engine/prompts.h"
 #include "saker/engine/sessions.h"
 #include "saker/generate/batch_generator.h"
+#include "saker/kernels/gpu/backend.h"
+#include "saker/kernels/gpu/device_turns.h"
 #include "saker/load/draft.h"
 #include "saker/models/model.h"
 
@@ -43,14 +45,16 @@ class Runner {
   };
 
   // Loads the model on the new thread and waits; throws what loading throws. Prompt-cache files
-  // need `model_dir`. `load_draft` loads a draft after the model; empty: none.
+  // need `model_dir`. `load_draft` loads a draft after the model; empty: none. Threads of CPU
+  // kernels end with the runner.
   Runner(
       std::shared_ptr<const Prompts> prompts,
       const generate::BatchLimits& limits,
       const PrefixOptions& prefixes,
       const LoadModel& load,
       std::filesystem::path model_dir = {},
-      const LoadDraft& load_draft = {}
+      const LoadDraft& load_draft = {},
+      const kernels::ComputeOptions& compute = {}
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -81,6 +85,13 @@ class Runner {
   // REQUIRES: on the engine's thread, where jobs of `call` run.
   Adapters& adapters() { return adapters_; }
 
+  // Waits for another thread's result; handlers of other engines may wait here.
+  template <typename Value>
+  static Value wait_for(std::future<Value>& result) {
+    const kernels::DeviceTurn::Pause pause;
+    return result.get();
+  }
+
   // Runs `job(model)` on the engine's thread and waits; throws what it throws, as saker::Error.
   template <typename Job>
   auto call(Job job) {
@@ -102,7 +113,7 @@ class Runner {
       }
     });
     require(queued, ErrorCode::kCancelled, "the engine is shutting down");
-    return future.get();
+    return wait_for(future);
   }
 
  private:
@@ -134,6 +145,7 @@ class Runner {
   std::string drafter_;              // Set before the constructor ends.
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<std::function<void()>> jobs_;
+  kernels::ComputeContext compute_;
 
   // Only for the engine's thread.
   std::unique_ptr<const models::Model> model_;

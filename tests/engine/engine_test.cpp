@@ -8,7 +8,6 @@
 #include "saker/kernels/gpu/backend.h"
 
 #include "tests/engine/model_folder.h"
-#include "tests/kernels/saved_machine.h"
 #include "tests/support/environment.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_dir.h"
@@ -34,31 +33,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
-
-std::vector<GenerateRequest> mixed_requests(int count) {
-  std::vector<GenerateRequest> requests;
-  for (int i = 0; i < count; ++i) {
-    GenerateRequest request;
-    request.tokens.emplace();
-    const int length = i % 5 == 0 ? 70 + i : 1 + i * 7 % 20;
-    for (int t = 0; t < length; ++t) {
-      request.tokens->push_back((t * 31 + i * 17) % 96);
-    }
-    request.max_tokens = 1 + i * 5 % 23;
-    request.ignore_eos = i % 2 == 0;
-    request.logprobs = i % 4 - 1;
-    request.sampling.temperature = i % 3 * 0.6;
-    request.sampling.top_p = i % 4 == 1 ? 0.8 : 1.0;
-    request.sampling.top_k = i % 4 == 2 ? 12 : 0;
-    request.sampling.repetition_penalty = i % 5 == 3 ? 1.3 : 1.0;
-    request.sampling.seed = static_cast<std::uint64_t>(i);
-    if (i % 7 == 6) {
-      request.stop = {"e"};
-    }
-    requests.push_back(std::move(request));
-  }
-  return requests;
-}
 
 class EngineModels : public ::testing::TestWithParam<std::string> {};
 
@@ -364,17 +338,6 @@ TEST(Engine, ACacheThatCannotBeSavedFailsItsRequest) {
   testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] {
     ended.get_future().get();
   });
-}
-
-TEST(Engine, ThreadsAreThoseOfTheLastLoad) {
-  const kernels::SavedMachine saved;
-  const ModelFolder folder("qwen3");
-  folder.load();
-  const int all = kernels::threads();
-  folder.load({.threads = all + 1});
-  EXPECT_EQ(kernels::threads(), all + 1);
-  folder.load();
-  EXPECT_EQ(kernels::threads(), all);
 }
 
 TEST(Engine, BenchMeasuresRates) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -59,6 +60,32 @@ class ModelFolder {
  private:
   std::filesystem::path path_;
 };
+
+// Requests of many lengths, samplers and ends.
+inline std::vector<GenerateRequest> mixed_requests(int count) {
+  std::vector<GenerateRequest> requests;
+  for (int i = 0; i < count; ++i) {
+    GenerateRequest request;
+    request.tokens.emplace();
+    const int length = i % 5 == 0 ? 70 + i : 1 + i * 7 % 20;
+    for (int t = 0; t < length; ++t) {
+      request.tokens->push_back((t * 31 + i * 17) % 96);
+    }
+    request.max_tokens = 1 + i * 5 % 23;
+    request.ignore_eos = i % 2 == 0;
+    request.logprobs = i % 4 - 1;
+    request.sampling.temperature = i % 3 * 0.6;
+    request.sampling.top_p = i % 4 == 1 ? 0.8 : 1.0;
+    request.sampling.top_k = i % 4 == 2 ? 12 : 0;
+    request.sampling.repetition_penalty = i % 5 == 3 ? 1.3 : 1.0;
+    request.sampling.seed = static_cast<std::uint64_t>(i);
+    if (i % 7 == 6) {
+      request.stop = {"e"};
+    }
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
 
 inline std::vector<GenerateResult> run_together(
     Engine& engine, const std::vector<GenerateRequest>& requests

@@ -113,5 +113,31 @@ TEST(ThreadPool, CallersFromSeveralThreadsTakeTurns) {
   EXPECT_EQ(sum, 3 * 300 * 21);
 }
 
+TEST(ThreadPool, EachThreadHasThePoolThatItIsBoundTo) {
+  ThreadPool& shared = thread_pool();
+  ThreadPool one(1);
+  ThreadPool three(3);
+  const PoolBinding binding(one);
+  {
+    const PoolBinding inner(three);
+    EXPECT_EQ(&thread_pool(), &three);
+    std::thread([&] { EXPECT_EQ(&thread_pool(), &shared); }).join();
+  }
+  EXPECT_EQ(&thread_pool(), &one);
+}
+
+TEST(ThreadPool, WorkersHaveTheirOwnPool) {
+  ThreadPool pool(3);
+  const PoolBinding binding(pool);
+  std::atomic<int> arrived = 0;
+  pool.run(3, [&](int) {
+    arrived.fetch_add(1);
+    while (arrived != 3) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(&thread_pool(), &pool);
+  });
+}
+
 }  // namespace
 }  // namespace saker::kernels

@@ -36,10 +36,10 @@ std::size_t default_prefix_cache_bytes();
 
 // How a model is loaded.
 struct EngineOptions {
-  // Worker threads of CPU kernels; 0: as many as processors this process may use. Threads and
-  // device are process-wide: loading an engine changes them for all engines.
+  // Worker threads of CPU kernels; 0: as many as processors this process may use. They are the
+  // engine's own and end with it.
   int threads = 0;
-  // "cpu" or "gpu".
+  // "cpu" or "gpu". Engines of different devices take turns, a pass each.
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int batch = 8;           // Requests that run together; others wait.

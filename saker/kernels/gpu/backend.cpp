@@ -3,28 +3,20 @@
 
 #include "saker/base/error.h"
 #include "saker/kernels/cpu/dispatch/dispatch.h"
-#include "saker/kernels/cpu/runtime/thread_pool.h"
 
-#include <atomic>
+#include <exception>
+#include <optional>
+#include <utility>
 
 namespace saker::kernels {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 
-std::atomic<bool> pretends_gpu = false;
+thread_local const ComputeContext* bound_context = nullptr;
+thread_local bool pretends_gpu = false;
 
-}  // namespace
-
-bool on_cpu() {
-  return !pretends_gpu && mx::default_device() == mx::Device::cpu;
-}
-
-void pretend_gpu(bool pretend) {
-  pretends_gpu = pretend;
-}
-
-void select_device(std::string_view name) {
+mx::Device device_of(std::string_view name) {
   require(
       name == "cpu" || name == "gpu",
       ErrorCode::kInvalidArgument,
@@ -38,18 +30,56 @@ void select_device(std::string_view name) {
       "[device] got '{}', this build of MLX has none",
       name
   );
-  mx::set_default_device(device);
+  return device;
+}
+
+int thread_count(int asked) {
+  require(
+      asked >= 0 && asked <= kMaxThreads,
+      ErrorCode::kInvalidArgument,
+      "[threads] got {}, expected 0 to {}",
+      asked,
+      kMaxThreads
+  );
+  return asked > 0 ? asked : available_processors();
+}
+
+}  // namespace
+
+ComputeContext::ComputeContext(const ComputeOptions& options)
+    : device_(device_of(options.device)),
+      on_cpu_(!pretends_gpu && device_ == mx::Device::cpu),
+      pool_(thread_count(options.threads)) {}
+
+ComputeBinding::ComputeBinding(ComputeContext& context)
+    : outer_(std::exchange(bound_context, &context)), pool_(context.pool_) {}
+
+ComputeBinding::~ComputeBinding() {
+  bound_context = outer_;
+  try {
+    if (const std::optional<mx::Stream> stream = mx::peek_default_stream(mx::Device::cpu)) {
+      mx::synchronize(*stream);
+    }
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // Evaluating the operation that failed has already reported the error.
+  }
+}
+
+mx::Device mlx_device() {
+  return bound_context != nullptr ? bound_context->device() : mx::default_device();
+}
+
+bool on_cpu() {
+  return bound_context != nullptr ? bound_context->on_cpu()
+                                  : !pretends_gpu && mx::default_device() == mx::Device::cpu;
+}
+
+void pretend_gpu(bool pretend) {
+  pretends_gpu = pretend;
 }
 
 void set_threads(int count) {
-  require(
-      count >= 0 && count <= kMaxThreads,
-      ErrorCode::kInvalidArgument,
-      "[threads] got {}, expected 0 to {}",
-      count,
-      kMaxThreads
-  );
-  thread_pool().resize(count > 0 ? count : available_processors());
+  thread_pool().resize(thread_count(count));
 }
 
 int threads() {

@@ -3,6 +3,7 @@
 
 // Elementwise operations as one kernel, on devices where each kernel costs a launch.
 
+#include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/mx.h"
 
 #include <vector>
@@ -17,8 +18,7 @@ using Operations = std::vector<mx::array> (*)(const std::vector<mx::array>& inpu
 inline std::vector<mx::array> compile_on_gpu(
     Operations operations, const std::vector<mx::array>& inputs
 ) {
-  return mx::default_device() == mx::Device::gpu ? mx::compile(operations)(inputs)
-                                                 : operations(inputs);
+  return mlx_device() == mx::Device::gpu ? mx::compile(operations)(inputs) : operations(inputs);
 }
 
 }  // namespace saker::kernels

@@ -4,6 +4,7 @@
 // bodies.
 
 #include "saker/base/error.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/ops/attend.h"
 #include "saker/kernels/ops/attend_paths.h"
 #include "saker/kernels/ops/rope.h"
@@ -157,7 +158,7 @@ mx::array attend_contiguous(
     return mx::expand_dims(mx::transpose(out, {1, 0, 2}), 0);
   }
   // A GPU sums in float32 for any dtype of rows. With wider queries MLX would widen all rows.
-  const bool gpu = mx::default_device() == mx::Device::gpu;
+  const bool gpu = mlx_device() == mx::Device::gpu;
   const auto queries = gpu ? mx::astype(q, rows.keys.dtype()) : q;
   const std::string mode = mask.has_value() ? "array" : all ? "" : "causal";
   const auto out = mx::fast::scaled_dot_product_attention(

@@ -5,9 +5,11 @@
 //
 // MLX evaluates the operation by calling `Task operator()(const std::vector<mx::array>& inputs,
 // std::vector<mx::array>& outputs)`. Outputs are allocated by then; inputs may not hold their
-// values yet. The body returns the task that runs on the stream's thread. The task captures
-// pointers and must not outlive the arrays (MLX keeps them until it ran).
+// values yet. The body returns the task that runs on the stream's thread, with the thread pool of
+// the thread that evaluates. The task captures pointers and must not outlive the arrays (MLX keeps
+// them until it ran).
 
+#include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/mx.h"
 
 #include "mlx/backend/cpu/encoder.h"
@@ -36,7 +38,11 @@ class CpuOperation : public mx::Primitive {
       mx::array& output = outputs[first];
       output.set_data(mx::allocator::malloc(output.nbytes()));
     }
-    mx::cpu::get_command_encoder(stream()).dispatch(body_(inputs, outputs));
+    mx::cpu::get_command_encoder(stream()).dispatch([pool = &thread_pool(),
+                                                     task = body_(inputs, outputs)]() mutable {
+      const PoolBinding binding(*pool);
+      task();
+    });
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {

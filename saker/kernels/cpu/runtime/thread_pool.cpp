@@ -13,6 +13,9 @@
 namespace saker::kernels {
 namespace {
 
+// Null: the thread uses the shared pool.
+thread_local ThreadPool* bound_pool = nullptr;
+
 // Longer than the gap between two operations of a pass, shorter than a scheduler's tick.
 constexpr std::chrono::microseconds kSpinTime{50};
 
@@ -135,6 +138,7 @@ void ThreadPool::call(int tile) {
 }
 
 void ThreadPool::work() {
+  const PoolBinding binding(*this);
   while (true) {
     // Read before the rest, so that the thread never sleeps through a later call.
     const std::int32_t seen = signal_.load(std::memory_order_acquire);
@@ -174,8 +178,17 @@ void ThreadPool::stop_workers() {
 }
 
 ThreadPool& thread_pool() {
-  static ThreadPool pool(available_processors());
-  return pool;
+  if (bound_pool != nullptr) {
+    return *bound_pool;
+  }
+  static ThreadPool shared(available_processors());
+  return shared;
+}
+
+PoolBinding::PoolBinding(ThreadPool& pool) : outer_(std::exchange(bound_pool, &pool)) {}
+
+PoolBinding::~PoolBinding() {
+  bound_pool = outer_;
 }
 
 }  // namespace saker::kernels

@@ -84,7 +84,22 @@ class ThreadPool {
 // Processors that this process may use, at least 1.
 int available_processors();
 
-// The pool of all CPU kernels. Starts with available_processors() threads.
+// The pool that the calling thread's kernels use: the one of its `PoolBinding`; in a worker, the
+// worker's own. Other threads share one pool, which starts with available_processors() threads at
+// its first use.
 ThreadPool& thread_pool();
+
+// Makes `pool` the calling thread's until the binding ends. Bindings nest. REQUIRES: it ends on the
+// same thread, before the pool.
+class PoolBinding {
+ public:
+  explicit PoolBinding(ThreadPool& pool);
+  ~PoolBinding();
+  PoolBinding(const PoolBinding&) = delete;
+  PoolBinding& operator=(const PoolBinding&) = delete;
+
+ private:
+  ThreadPool* outer_;
+};
 
 }  // namespace saker::kernels
