@@ -137,6 +137,8 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
     result_.finish_reason = FinishReason::kStop;
   } else if (end.reason == generate::EndReason::kCancelled) {
     result_.finish_reason = FinishReason::kCancelled;
+  } else if (end.reason == generate::EndReason::kDeadline) {
+    result_.finish_reason = FinishReason::kDeadline;
   } else {
     result_.finish_reason = FinishReason::kLength;
   }

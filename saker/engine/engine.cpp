@@ -106,6 +106,7 @@ generate::BatchLimits batch_limits(const EngineOptions& options) {
       .prefill_step = options.prefill_step,
       .max_batch = options.batch,
       .fast_prefill = options.fast_prefill,
+      .target_itl = options.target_itl,
   };
 }
 

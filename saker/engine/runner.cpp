@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -28,6 +29,7 @@ struct Runner::Submission {
   std::vector<std::int32_t> dry_breakers;
   std::vector<std::int32_t> xtc_exempt;
   std::unique_ptr<sample::TokenMask> mask;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   EventHandler handler;
 };
 
@@ -36,6 +38,17 @@ namespace {
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
+}
+
+// `timeout` seconds from now; 0: never.
+std::chrono::steady_clock::time_point deadline_of(double timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  const std::chrono::duration<double> most = Clock::time_point::max() - now;
+  if (timeout <= 0.0 || timeout >= most.count()) {
+    return Clock::time_point::max();
+  }
+  return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
 }
 
 generate::Speculation speculation_of(
@@ -128,6 +141,7 @@ std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
     if (request.sampling.xtc_probability > 0.0) {
       submission->xtc_exempt = prompts_->xtc_exempt();
     }
+    submission->deadline = deadline_of(request.timeout);
     spdlog::debug(
         "request {}: {} prompt tokens, at most {} more, temperature {}, seed {}",
         id,
@@ -285,6 +299,9 @@ generate::SequenceRequest Runner::make_sequence(Submission& submission) {
   sequence.logprobs = request.logprobs;
   sequence.speculation = speculation_of(request, draft_);
   sequence.mask = std::move(submission.mask);
+  sequence.priority = request.priority;
+  sequence.user = request.user;
+  sequence.deadline = submission.deadline;
   if (!request.ignore_eos) {
     sequence.stop_tokens = prompts_->eos_tokens();
   }

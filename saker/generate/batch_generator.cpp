@@ -13,19 +13,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 
 namespace saker::generate {
-
-namespace {
-
-// With fewer common tokens, running them twice is better than waiting for them.
-constexpr int kWorthWaiting = 32;
-
-}  // namespace
 
 // The next `count` tokens of one sequence in one pass.
 struct BatchGenerator::Work {
@@ -46,7 +40,15 @@ BatchGenerator::BatchGenerator(
     cache::PrefixCache* prefixes,
     Drafters drafters
 )
-    : model_(model), limits_(limits), prefixes_(prefixes), speculator_(std::move(drafters)) {
+    : model_(model),
+      limits_(limits),
+      shared_(prefixes),
+      speculator_(std::move(drafters)),
+      scheduler_(
+          {.max_running = limits.max_batch,
+           .prefill_step = limits.prefill_step,
+           .target_itl = limits.target_itl}
+      ) {
   require(
       limits.prefill_step >= 1,
       ErrorCode::kInvalidArgument,
@@ -91,8 +93,10 @@ void BatchGenerator::cancel(std::uint64_t id) {
 
 void BatchGenerator::step() {
   try {
-    admit();
-    std::vector<Work> works = plan();
+    end_late();
+    const double now = RunningSequence::seconds(Sequence::Clock::now());
+    admit(now);
+    std::vector<Work> works = plan(now);
     if (!works.empty()) {
       run_round(works);
     }
@@ -116,6 +120,11 @@ void BatchGenerator::run_round(std::vector<Work>& works) {
       drafts.size(),
       seconds.count() * 1e3
   );
+  int prompt_tokens = 0;
+  for (const Work& work : works) {
+    prompt_tokens += work.draft == nullptr ? work.count : 0;
+  }
+  scheduler_.observe(prompt_tokens, seconds.count());
   speculator_.finish_round(drafts, smooth ? seconds.count() : 0.0);
 }
 
@@ -143,10 +152,31 @@ std::vector<Speculator::Draft> BatchGenerator::propose(std::vector<Work>& works)
   return drafts;
 }
 
-void BatchGenerator::admit() {
-  while (!waiting_.empty() && active_.size() < static_cast<std::size_t>(limits_.max_batch)) {
-    std::unique_ptr<Sequence> sequence = std::move(waiting_.front());
-    waiting_.pop_front();
+void BatchGenerator::end_late() {
+  const auto now = Sequence::Clock::now();
+  const auto end = [&](const std::unique_ptr<Sequence>& sequence) {
+    if (sequence->request.deadline <= now) {
+      finish(*sequence, EndReason::kDeadline);
+    }
+    return sequence->ended;
+  };
+  std::erase_if(active_, end);
+  std::erase_if(waiting_, end);
+}
+
+void BatchGenerator::admit(double now) {
+  if (waiting_.empty() || active_.size() >= static_cast<std::size_t>(limits_.max_batch)) {
+    return;
+  }
+  const auto job_of = [](const std::unique_ptr<Sequence>& sequence) { return sequence->job(); };
+  std::vector<Job> waiting;
+  std::ranges::transform(waiting_, std::back_inserter(waiting), job_of);
+  std::vector<Job> running;
+  std::ranges::transform(active_, std::back_inserter(running), job_of);
+  for (const std::uint64_t id : scheduler_.admit(waiting, running, now)) {
+    const auto found = std::ranges::find(waiting_, id, [](const auto& each) { return each->id; });
+    std::unique_ptr<Sequence> sequence = std::move(*found);
+    waiting_.erase(found);
     try {
       if (!sequence->request.cache) {
         sequence->request.cache = new_cache(sequence->request);
@@ -169,66 +199,10 @@ cache::SequenceCache BatchGenerator::new_cache(const SequenceRequest& request) c
   return model_.make_cache({.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits});
 }
 
-bool BatchGenerator::shares(const Sequence& sequence) const {
-  return prefixes_ != nullptr && !sequence.request.prefix_key.empty();
-}
-
-bool BatchGenerator::waits_for_prefix(std::size_t index) const {
-  const Sequence& sequence = *active_[index];
-  if (sequence.begun || !shares(sequence)) {
-    return false;
-  }
-  const std::span<const std::int32_t> prompt(sequence.context);
-  const std::string& key = sequence.request.prefix_key;
-  const int known = std::max(sequence.cached(), static_cast<int>(prefixes_->match(key, prompt)));
-  return std::any_of(
-      active_.begin(),
-      active_.begin() + static_cast<std::ptrdiff_t>(index),
-      [&](const std::unique_ptr<Sequence>& earlier) {
-        if (earlier->generated > 0 || earlier->request.prefix_key != key) {
-          return false;
-        }
-        const auto same = std::ranges::mismatch(prompt.first(prompt.size() - 1), earlier->context);
-        const auto common = static_cast<int>(same.in1 - prompt.begin());
-        const int shared = common == earlier->prompt_size
-                               ? common
-                               : prefixes_->rows_to_share(*earlier->request.cache, common);
-        return shared - known >= kWorthWaiting && earlier->cached() < shared;
-      }
-  );
-}
-
-void BatchGenerator::start(Sequence& sequence) {
-  sequence.begun = true;
-  sequence.started = Sequence::Clock::now();
-  if (shares(sequence)) {
-    SequenceRequest& request = sequence.request;
-    const std::string& key = request.prefix_key;
-    if (sequence.cached() == 0) {
-      prefixes_->restore(key, sequence.context, *request.cache, sequence.pin);
-    } else if (prefixes_->match(key, sequence.context) > sequence.cached()) {
-      cache::SequenceCache cache = new_cache(request);
-      if (prefixes_->restore(key, sequence.context, cache, sequence.pin) > sequence.cached()) {
-        request.cache = std::move(cache);
-      }
-    }
-  }
-  sequence.cached_tokens = sequence.cached();
-}
-
-void BatchGenerator::keep_rows(Sequence& sequence) {
-  if (shares(sequence) && sequence.request.cache) {
-    prefixes_->keep(
-        sequence.request.prefix_key, sequence.context, *sequence.request.cache, sequence.pin
-    );
-    sequence.kept = sequence.cached();
-  }
-}
-
 void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception_ptr error) {
   try {
     if (!sequence.ended && sequence.begun && reason != EndReason::kFailed) {
-      keep_rows(sequence);
+      shared_.keep(sequence);
     }
   } catch (...) {
     reason = EndReason::kFailed;
@@ -237,36 +211,43 @@ void BatchGenerator::finish(Sequence& sequence, EndReason reason, std::exception
   sequence.end(reason, std::move(error));
 }
 
-std::vector<BatchGenerator::Work> BatchGenerator::plan() {
+std::vector<BatchGenerator::Work> BatchGenerator::plan(double now) {
   std::vector<Work> works;
-  int budget = limits_.prefill_step;
+  std::vector<Job> jobs;
+  std::vector<std::size_t> prompts;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     Sequence& sequence = *active_[i];
     if (sequence.generated > 0) {
       works.push_back({&sequence, sequence.pending(), true});
-      continue;
+    } else {
+      jobs.push_back(sequence.job());
+      prompts.push_back(i);
     }
-    if (budget == 0 || waits_for_prefix(i)) {
-      continue;
-    }
-    try {
-      if (!sequence.begun) {
-        start(sequence);
-      }
-    } catch (...) {
-      finish(sequence, EndReason::kFailed, std::current_exception());
-      continue;
-    }
-    const int pending = sequence.pending();
-    int count = std::min(pending, budget);
-    if (shares(sequence)) {
-      const cache::SequenceCache& rows = *sequence.request.cache;
-      count = std::min(count, prefixes_->rows_to_interval(rows, sequence.cached()));
-    }
-    budget -= count;
-    works.push_back({&sequence, count, count == pending});
+  }
+  int budget = scheduler_.prefill_tokens(!works.empty());
+  for (const std::size_t index : Scheduler::order(jobs, now)) {
+    budget -= plan_prompt(prompts[index], budget, works);
   }
   return works;
+}
+
+int BatchGenerator::plan_prompt(std::size_t index, int budget, std::vector<Work>& works) {
+  Sequence& sequence = *active_[index];
+  if (budget == 0 || shared_.awaits_rows(active_, index)) {
+    return 0;
+  }
+  try {
+    if (!sequence.begun) {
+      shared_.begin(sequence, [&] { return new_cache(sequence.request); });
+    }
+  } catch (...) {
+    finish(sequence, EndReason::kFailed, std::current_exception());
+    return 0;
+  }
+  const int pending = sequence.pending();
+  const int count = std::min({pending, budget, shared_.most_rows(sequence)});
+  works.push_back({&sequence, count, count == pending});
+  return count;
 }
 
 bool BatchGenerator::run(std::span<Work> works) {
@@ -384,9 +365,8 @@ void BatchGenerator::advance(Work& work, RowLogits& logits, int first_row, const
     // The last chosen token has no row: it did not run, or a different draft ran in its place.
     commit(work.count + std::max(looked_at - 1, 0));
     // Must come before the next pass drops rows that this sequence no longer needs.
-    if (prefixes_ != nullptr &&
-        (in_prompt || prefixes_->is_due(sequence.kept, sequence.cached()))) {
-      keep_rows(sequence);
+    if (in_prompt || shared_.is_due(sequence)) {
+      shared_.keep(sequence);
     }
   } catch (...) {
     reason = EndReason::kFailed;

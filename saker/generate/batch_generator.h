@@ -20,7 +20,9 @@
 #include "saker/cache/prefix_cache.h"
 #include "saker/generate/pass.h"
 #include "saker/generate/running_sequence.h"
+#include "saker/generate/scheduler.h"
 #include "saker/generate/sequence.h"
+#include "saker/generate/shared_rows.h"
 #include "saker/generate/speculator.h"
 #include "saker/models/model.h"
 
@@ -42,6 +44,8 @@ struct BatchLimits {
   // Tokens of prompts take int8 operands if the machine has them (kernels::linear): faster and less
   // precise. Tokens of answers never do.
   bool fast_prefill = false;
+  // See SchedulerLimits; prompts of an idle engine run whole steps.
+  double target_itl = 0.0;
 };
 
 class BatchGenerator {
@@ -74,8 +78,12 @@ class BatchGenerator {
   using Commit = std::function<void(std::int64_t rows)>;
   struct Work;
 
-  void admit();
-  std::vector<Work> plan();
+  // Ends sequences whose deadline has passed.
+  void end_late();
+  void admit(double now);
+  std::vector<Work> plan(double now);
+  // Adds the next tokens of a prompt, at most `budget`; returns how many.
+  int plan_prompt(std::size_t index, int budget, std::vector<Work>& works);
   void run_round(std::vector<Work>& works);
   std::vector<Speculator::Draft> propose(std::vector<Work>& works);
   // Returns true if the works ran as one pass.
@@ -96,16 +104,13 @@ class BatchGenerator {
   std::optional<EndReason> choose_token(const Work& work, int row, std::span<float> logits);
   void drop_ended();
   cache::SequenceCache new_cache(const SequenceRequest& request) const;
-  bool shares(const Sequence& sequence) const;
-  bool waits_for_prefix(std::size_t index) const;
-  void start(Sequence& sequence);
-  void keep_rows(Sequence& sequence);
   void finish(Sequence& sequence, EndReason reason, std::exception_ptr error = nullptr);
 
   const models::Model& model_;
   BatchLimits limits_;
-  cache::PrefixCache* prefixes_;
+  SharedRows shared_;
   Speculator speculator_;
+  Scheduler scheduler_;
   std::uint64_t last_id_ = 0;
   std::vector<std::unique_ptr<Sequence>> active_;
   std::deque<std::unique_ptr<Sequence>> waiting_;

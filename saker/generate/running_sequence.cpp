@@ -7,7 +7,9 @@ namespace saker::generate {
 
 namespace {
 
-double seconds(RunningSequence::Clock::time_point from, RunningSequence::Clock::time_point to) {
+double seconds_between(
+    RunningSequence::Clock::time_point from, RunningSequence::Clock::time_point to
+) {
   return std::chrono::duration<double>(to - from).count();
 }
 
@@ -38,9 +40,9 @@ void RunningSequence::end(EndReason reason, std::exception_ptr error) {
       .cache = std::move(request.cache),
       .cached_tokens = cached_tokens,
       .timing =
-          {.queue_s = seconds(added, started),
-           .prompt_s = generated > 0 ? seconds(started, first_token) : 0.0,
-           .generation_s = seconds(first_token, last_token)},
+          {.queue_s = seconds_between(added, started),
+           .prompt_s = generated > 0 ? seconds_between(started, first_token) : 0.0,
+           .generation_s = seconds_between(first_token, last_token)},
       .drafter = drafting.drafter,
       .speculation = drafting.counts,
   });

@@ -4,6 +4,7 @@
 // A sequence between `add` and its end: the request, the answer so far, and its timing.
 
 #include "saker/cache/prefix_cache.h"
+#include "saker/generate/scheduler.h"
 #include "saker/generate/sequence.h"
 #include "saker/generate/speculator.h"
 #include "saker/sample/sampler.h"
@@ -37,6 +38,16 @@ struct RunningSequence {
   // The position of the next token.
   std::int64_t position() const {
     return request.unknown_rows + static_cast<std::int64_t>(context.size());
+  }
+
+  // The moment in seconds, for the scheduler.
+  static double seconds(Clock::time_point moment) {
+    return std::chrono::duration<double>(moment.time_since_epoch()).count();
+  }
+
+  // The sequence as the scheduler sees it; valid while the sequence lives.
+  Job job() const {
+    return {.id = id, .priority = request.priority, .user = request.user, .added = seconds(added)};
   }
 
   // Informs the listener, once.

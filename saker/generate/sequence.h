@@ -8,6 +8,7 @@
 #include "saker/sample/options.h"
 #include "saker/sample/token_mask.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -72,6 +73,10 @@ struct SequenceRequest {
   std::vector<std::int32_t> xtc_exempt;
   std::vector<std::int32_t> dry_breakers;
   Speculation speculation;
+  int priority = 0;  // Higher first, see scheduler.h.
+  std::string user;  // Users share the engine fairly.
+  // The answer ends then, with what it has.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::unique_ptr<sample::TokenMask> mask;  // Tokens that may come next; null: all.
   int logprobs = -1;  // Number of best alternatives per token; -1: no log-probabilities.
 };
@@ -98,6 +103,7 @@ enum class EndReason : std::uint8_t {
   kComplete,   // The mask lets nothing follow.
   kLength,     // max_tokens, or the model's context is full.
   kCancelled,
+  kDeadline,
   kFailed,
 };
 

@@ -213,6 +213,16 @@ class Records(SakerTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("temperature and temp", json.loads(done.stdout)["error"]["message"])
 
+    def test_an_answer_ends_when_its_time_is_up(self):
+        args = ["generate", DEMO, "-p", "A fox", "--ignore-eos", "--max-tokens", "-1", "--kv-bits", "16"]
+        got = self.json(*args, "--timeout", "0.05", "--json")
+        self.assertEqual(got["finish_reason"], "deadline")
+        self.assertLess(len(got["tokens"]), 2000)
+        done = run(*args, "--timeout", "0.05")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("its time was up", done.stderr.decode())
+        self.fails(*args, "--timeout", "-1", says="expected 0 or more", code=2)
+
     def test_former_names_are_accepted(self):
         flags = ["generate", DEMO, "-p", "Once upon a time", "--max-tokens", "80", "--ignore-eos", "--dry-multiplier", "5", "--json"]
         plain = answer(self.json(*flags))

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -40,6 +41,57 @@ TEST(BatchGenerator, GreedyFollowsTheModel) {
   // The last token's row was never run.
   EXPECT_EQ(outcome.end.cache->offset(), 8);
   EXPECT_EQ(outcome.ends, 1);
+}
+
+TEST(BatchGenerator, PriorityAndUsersDecideWhoBegins) {
+  const FakeModel model;
+  std::vector<Outcome> outcomes(4);
+  BatchGenerator generator(model, {.max_batch = 1});
+  const auto add = [&](std::size_t index, int priority, const char* user) {
+    SequenceRequest request = request_of({1, 2, static_cast<std::int32_t>(index)}, 2);
+    request.priority = priority;
+    request.user = user;
+    generator.add(std::move(request), std::make_unique<Recorder>(outcomes[index]));
+  };
+  add(0, 0, "a");
+  generator.step();
+  add(1, 0, "a");
+  add(2, 0, "b");
+  add(3, 1, "a");
+  std::vector<std::size_t> ended;
+  while (!generator.idle()) {
+    generator.step();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i].ends == 1 && std::ranges::find(ended, i) == ended.end()) {
+        ended.push_back(i);
+      }
+    }
+  }
+  EXPECT_EQ(ended, (std::vector<std::size_t>{0, 3, 1, 2}));
+}
+
+TEST(BatchGenerator, ADeadlineEndsAnAnswerWithWhatItHas) {
+  const FakeModel model;
+  std::vector<Outcome> outcomes(3);
+  BatchGenerator generator(model, {.max_batch = 2});
+  const auto add = [&](std::size_t index, std::chrono::steady_clock::time_point deadline) {
+    SequenceRequest request = request_of({1, 2, 3}, 4000);
+    request.deadline = deadline;
+    generator.add(std::move(request), std::make_unique<Recorder>(outcomes[index]));
+  };
+  const auto now = std::chrono::steady_clock::now();
+  add(0, now - std::chrono::seconds(1));
+  add(1, now + std::chrono::milliseconds(100));
+  add(2, std::chrono::steady_clock::time_point::max());
+  generator.step();
+  EXPECT_EQ(outcomes[0].end.reason, EndReason::kDeadline);
+  EXPECT_TRUE(outcomes[0].tokens.empty());
+  while (outcomes[1].ends == 0) {
+    generator.step();
+  }
+  EXPECT_EQ(outcomes[1].end.reason, EndReason::kDeadline);
+  EXPECT_GT(outcomes[1].tokens.size(), 0U);
+  EXPECT_EQ(outcomes[2].ends, 0);
 }
 
 TEST(BatchGenerator, HundredRequestsInABatchEqualTheirSingleRuns) {

@@ -43,6 +43,8 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int batch = 8;           // Requests that run together; others wait.
+  // Seconds that prompts may add to a step while somebody waits for the next token; 0: any.
+  double target_itl = 0.25;
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
   // affected. No effect, but a warning, if the machine has no int8 products.
   bool fast_prefill = false;

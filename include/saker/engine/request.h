@@ -6,6 +6,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/engine/constraint.h"
+#include "saker/engine/finish_reason.h"
 #include "saker/engine/speculate.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
@@ -54,6 +55,9 @@ struct GenerateRequest {
   // Runs each round's tokens one by one as well, and fails with kInternal if a logit of the two
   // differs. CPU only.
   bool check_speculation = false;
+  int priority = 0;      // Requests of higher priority begin first.
+  std::string user;      // Requests of different users take turns.
+  double timeout = 0.0;  // Seconds from `submit` after which the answer ends; 0: none.
   // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
   // is its strength: 0 is the base, 1 the fine-tune.
   std::filesystem::path adapter;
@@ -69,22 +73,6 @@ struct GenerateRequest {
   // File that takes the rows of prompt and answer; the last token's row may be missing.
   std::filesystem::path cache_out;
 };
-
-// The end of an answer: by itself, by a limit, or by `cancel`.
-enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
-
-// The names in records and bindings.
-constexpr std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "";
-}
 
 // An answer's token with alternatives.
 struct TokenLogprob {

@@ -185,6 +185,9 @@ bool fills_context(const engine::GenerateResult& result, const engine::Engine& e
 }
 
 void warn_of_cut(const engine::GenerateResult& result, const engine::Engine& engine) {
+  if (result.finish_reason == engine::FinishReason::kDeadline) {
+    spdlog::warn("the answer was cut after {} tokens: its time was up", result.tokens.size());
+  }
   if (result.finish_reason != engine::FinishReason::kLength) {
     return;
   }

@@ -59,6 +59,21 @@ void set_grammar(const RequestOption& option, const Json& value, GenerateRequest
   set_constraint(option, ConstraintKind::kGrammar, value.get<std::string>(), request);
 }
 
+void set_user(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
+  request.user = value.get<std::string>();
+}
+
+void set_timeout(const RequestOption& option, const Json& value, GenerateRequest& request) {
+  request.timeout = value.get<double>();
+  require(
+      request.timeout >= 0.0,
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected 0 or more seconds",
+      option.name,
+      value.dump()
+  );
+}
+
 void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request) {
   request.max_tokens = as_int(value, option.name);
   require(

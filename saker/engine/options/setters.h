@@ -51,6 +51,8 @@ void set_path(const RequestOption& /*option*/, const Json& value, GenerateReques
 void set_json_schema(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_regex(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_grammar(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_user(const RequestOption& option, const Json& value, GenerateRequest& request);
+void set_timeout(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_ignore_eos(const RequestOption& option, const Json& value, GenerateRequest& request);
 void set_logprobs(const RequestOption& option, const Json& value, GenerateRequest& request);
