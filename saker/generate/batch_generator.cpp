@@ -6,6 +6,7 @@
 #include "saker/generate/draft_limits.h"
 #include "saker/generate/request_check.h"
 #include "saker/generate/speculation_check.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include <spdlog/spdlog.h>
 
