@@ -7,6 +7,8 @@
 #include "saker/generate/request_check.h"
 #include "saker/generate/speculation_check.h"
 #include "saker/kernels/gpu/backend.h"
+#include "saker/generate/speculation_check.h"
+#include "saker/kernels/gpu/backend.h"
 
 #include <spdlog/spdlog.h>
 
