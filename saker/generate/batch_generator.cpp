@@ -7,8 +7,6 @@
 #include "saker/generate/request_check.h"
 #include "saker/generate/speculation_check.h"
 #include "saker/kernels/gpu/backend.h"
-#include "saker/generate/speculation_check.h"
-#include "saker/kernels/gpu/backend.h"
 
 #include <spdlog/spdlog.h>
 
