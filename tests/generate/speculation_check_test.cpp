@@ -93,7 +93,8 @@ TEST(SpeculationCheck, RoundsEqualPlainDecoding) {
 
 TEST(SpeculationCheck, ADifferingBitEndsTheAnswer) {
   const OneBitOff model;
-  const std::vector<SequenceRequest> requests = {request_of({3, 1, 4, 1, 5}, 30)};
+  std::vector<SequenceRequest> requests;
+  requests.push_back(request_of({3, 1, 4, 1, 5}, 30));
   const Outcome outcome = std::move(run_compared(model, requests).front());
   ASSERT_EQ(outcome.end.reason, EndReason::kFailed);
   saker::testing::expect_error(
