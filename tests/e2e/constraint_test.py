@@ -66,13 +66,13 @@ class Constraints(SakerTest):
         self.assertRegex(lines[1]["text"], "^[a-c]{9}$")
         plain = self.json("generate", DEMO, "-p", PROMPT, "--max-tokens", "100", "--json")
         self.assertEqual(answer(lines[2]), answer(plain))
-        self.assertIn("banana", lines[3]["error"])
-        self.assertIn("another constraint", lines[4]["error"])
-        self.assertIn("regex", lines[5]["error"])
+        self.assertIn("banana", lines[3]["error"]["message"])
+        self.assertIn("another constraint", lines[4]["error"]["message"])
+        self.assertIn("regex", lines[5]["error"]["message"])
 
     def test_errors_are_one_line(self):
         missing = self.folder / "none.json"
-        for args, expected in ((["--json-schema", '{"type": "banana"}'], "banana"), (["--json-schema", "{"], "JSON"),
+        for args, expected in ((["--json-schema", '{"type": "banana"}'], "banana"), (["--json-schema", "{"], "syntax error"),
                                (["--json-schema", missing], "none.json"), (["--regex", "("], "regex"),
                                (["--grammar", missing], "none.json"),
                                (["--regex", "a", "--json-schema", "{}"], "another constraint")):
