@@ -12,6 +12,8 @@
 #include <future>
 #include <iterator>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +30,11 @@ struct Machine {
   int evaluating_threads = 0;  // On MLX's thread, which runs the operations.
 
   bool operator==(const Machine&) const = default;
+
+  friend void PrintTo(const Machine& machine, std::ostream* out) {
+    *out << (machine.on_cpu ? "CPU, " : "GPU, ") << machine.threads << " threads, "
+         << machine.evaluating_threads << " of operations";
+  }
 };
 
 struct EvaluatingThreadsBody {
