@@ -14,9 +14,14 @@ const MAX_HELD: usize = 128 << 20;
 pub const OVERHEAD: usize = 96;
 /// Bytes of a pair in a dict, whose table may be half empty.
 pub const PAIR_SIZE: usize = 128;
-/// Bytes or steps between two looks at the clock.
-const CLOCK_STEP: usize = 4096;
-const CLOCK_STEPS: usize = 256;
+/// Work between two looks at the clock, which ask the system: bytes that are read or written, or what takes as long.
+const CLOCK_WORK: usize = 1 << 16;
+/// Work of a statement or expression beside what it claims.
+const STEP_WORK: usize = 64;
+/// Work of an item of a list that is looked at.
+const ITEM_WORK: usize = 8;
+/// Bytes that are repeated at once.
+const BLOCK: usize = 4096;
 /// Maximum items of one list.
 pub const MAX_ITEMS: usize = 1 << 20;
 /// Maximum depth of nested statements and expressions, including macros that call each other.
@@ -25,8 +30,7 @@ const MAX_DEPTH: u32 = 5_000;
 const MAX_CALLS: u32 = 198;
 
 thread_local! {
-    static USED: Cell<usize> = const { Cell::new(0) };
-    static STEPS: Cell<usize> = const { Cell::new(0) };
+    static WORKED: Cell<usize> = const { Cell::new(0) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static CALLS: Cell<u32> = const { Cell::new(0) };
     static HELD_BEFORE: Cell<isize> = const { Cell::new(0) };
@@ -54,13 +58,36 @@ pub fn start() {
     HELD_BEFORE.set(held());
 }
 
-/// Fails when the time of the thread's bounds is up. Long operations call it first.
+/// Fails when the time of the thread's bounds is up.
 pub fn check_time() -> Result<(), Exceeded> {
     if time_is_up() {
         Err(Exceeded::Time)
     } else {
         Ok(())
     }
+}
+
+/// Counts work that claims nothing, and now and then checks the time.
+pub fn work(size: usize) -> Result<(), Exceeded> {
+    let before = WORKED.get();
+    let worked = before.wrapping_add(size);
+    WORKED.set(worked);
+    if worked / CLOCK_WORK == before / CLOCK_WORK {
+        return Ok(());
+    }
+    check_time()
+}
+
+/// The work that this thread has counted.
+#[cfg(test)]
+pub fn worked() -> usize {
+    WORKED.get()
+}
+
+/// Counts the work of an operation that may read the whole of a text or list.
+pub fn work_on(value: &Value) -> Result<(), Exceeded> {
+    let extent = value.as_str().map_or_else(|| ITEM_WORK * value.len().unwrap_or(0), str::len);
+    work(STEP_WORK + extent)
 }
 
 /// One level of a depth counter; dropping it decrements the counter.
@@ -82,10 +109,7 @@ fn enter(count: &'static std::thread::LocalKey<Cell<u32>>, most: u32) -> Result<
 
 /// Enters a statement or expression, while the level lives.
 pub fn step() -> Result<Level, Exceeded> {
-    STEPS.set(STEPS.get().wrapping_add(1));
-    if STEPS.get() % CLOCK_STEPS == 0 {
-        check_time()?;
-    }
+    work(STEP_WORK)?;
     enter(&DEPTH, MAX_DEPTH)
 }
 
@@ -96,15 +120,11 @@ pub fn enter_call() -> Result<Level, Exceeded> {
 
 /// Claims `size` more bytes, and now and then checks the time.
 pub fn claim(size: usize) -> Result<(), Exceeded> {
-    let used = USED.get().wrapping_add(size);
-    if used / CLOCK_STEP != USED.get() / CLOCK_STEP {
-        check_time()?;
-    }
+    work(size)?;
     let held = usize::try_from(held() - HELD_BEFORE.get()).unwrap_or(0);
     if size > MAX_TEXT || held.saturating_add(size) > MAX_HELD {
         return Err(Exceeded::Size);
     }
-    USED.set(used);
     Ok(())
 }
 
@@ -140,7 +160,7 @@ impl Text {
             return Err(Exceeded::Size);
         }
         // In blocks, since each push claims memory.
-        let block = (CLOCK_STEP / text.len().max(1)).clamp(1, times.max(1));
+        let block = (BLOCK / text.len().max(1)).clamp(1, times.max(1));
         let many = text.repeat(block);
         (0..times / block).try_for_each(|_| self.push(&many))?;
         (0..times % block).try_for_each(|_| self.push(text))

@@ -381,3 +381,38 @@ pub fn render(template: &Arc<Template>, variables: Value) -> Result<String, Erro
     frame.run_all(&template.body, &mut out)?;
     Ok(out.into_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::budget::worked;
+
+    /// The work of a template over a history of this many messages.
+    fn work_of(source: &str, messages: usize) -> usize {
+        let message = || {
+            let mut dict = Dict::default();
+            dict.insert(Value::from("role"), Value::from("user")).unwrap();
+            Value::from(dict)
+        };
+        let mut variables = Dict::default();
+        variables.insert(Value::from("messages"), values::list((0..messages).map(|_| message()).collect())).unwrap();
+        let template = Arc::new(compile(source).unwrap());
+        let before = worked();
+        render(&template, variables.into()).unwrap();
+        worked() - before
+    }
+
+    #[test]
+    fn work_grows_with_the_history_and_not_with_its_square() {
+        let bodies = [
+            "{% for later in messages[loop.index:] %}{{ later.role }}{% break %}{% endfor %}",
+            "{% set rest = messages[loop.index:] %}{{ rest[0].role if rest[1:] }}",
+            "{{ messages[:loop.index][-1].role }}",
+        ];
+        for body in bodies {
+            let source = format!("{{% for message in messages %}}{body}{{% endfor %}}");
+            let (short, long) = (work_of(&source, 1000), work_of(&source, 4000));
+            assert!(long < 5 * short, "{body}: {short} and {long}");
+        }
+    }
+}

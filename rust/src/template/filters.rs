@@ -2,7 +2,7 @@
 //! The filters and tests of a template, in tables. minijinja's own have no limits and differ from Python's.
 
 use super::arguments::{invalid, Arguments};
-use super::budget::check_time;
+use super::budget::work_on;
 use super::compare;
 use super::functions::is_callable;
 use super::integers;
@@ -185,7 +185,7 @@ pub fn has_filter(name: &str) -> bool {
 
 /// `value|name(...)`.
 pub fn apply_filter(name: &str, value: &Value, given: &[Value]) -> Result<Value, Error> {
-    check_time()?;
+    work_on(value)?;
     let known = FOUND.with_borrow(|found| found.get(name).copied());
     let filtering = known.unwrap_or_else(|| {
         let filtering = filter_of(name);

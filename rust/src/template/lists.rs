@@ -14,16 +14,37 @@ use minijinja::{Error, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+pub type Items = Box<dyn Iterator<Item = Result<Value, Error>> + Send + Sync>;
+
+/// The items of a list or tuple.
+struct ListItems {
+    list: Value,
+    place: usize,
+}
+
+impl Iterator for ListItems {
+    type Item = Result<Value, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = slice_of(&self.list)?.get(self.place)?.clone();
+        self.place += 1;
+        Some(Ok(item))
+    }
+}
+
 /// The items of a value that Python can iterate over.
-pub fn items_of(value: &Value) -> Result<impl Iterator<Item = Result<Value, Error>>, Error> {
+pub fn items_of(value: &Value) -> Result<Items, Error> {
+    if slice_of(value).is_some() {
+        return Ok(Box::new(ListItems { list: value.clone(), place: 0 }));
+    }
     match value.kind() {
         ValueKind::None => Err(invalid("none is not iterable")),
-        _ => Ok(value.try_iter()?.checked()),
+        _ => Ok(Box::new(value.try_iter()?.checked())),
     }
 }
 
 /// The items for a filter that treats any false value as empty.
-fn items_if_any(value: &Value) -> Result<impl Iterator<Item = Result<Value, Error>>, Error> {
+fn items_if_any(value: &Value) -> Result<Items, Error> {
     items_of(if value.is_true() { value } else { &Value::UNDEFINED })
 }
 

@@ -6,15 +6,13 @@ use super::arguments::{invalid, Arguments};
 use super::budget::{enter_call, Text};
 use super::compare::equal;
 use super::evaluate::{Frame, Record, Run};
-use super::lists::items_of;
+use super::lists::{items_of, Items};
 use super::namespace::{remember, Holder};
 use super::syntax::For;
 use super::values::list;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Error, Value};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-
-pub type Items = Box<dyn Iterator<Item = Result<Value, Error>> + Send + Sync>;
 
 /// The items that pass a loop's test.
 struct Tested {
@@ -56,7 +54,7 @@ impl Iterator for Tested {
 
 /// The items of a loop.
 pub fn items(frame: &Frame, node: &Arc<For>, iterable: &Value) -> Result<Items, Error> {
-    let items: Items = Box::new(items_of(iterable)?);
+    let items = items_of(iterable)?;
     if node.test.is_none() {
         return Ok(items);
     }

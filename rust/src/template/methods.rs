@@ -4,7 +4,7 @@
 
 use super::arguments::{invalid, Arguments};
 use super::braces::{braces, braces_of};
-use super::budget::{check_time, claim, OVERHEAD, PAIR_SIZE};
+use super::budget::{claim, work_on, OVERHEAD, PAIR_SIZE};
 use super::compare::{check_key, equal};
 use super::expression_values::named_of;
 use super::functions::{self, Cycler};
@@ -109,11 +109,19 @@ fn methods_of(value: &Value) -> Methods {
     }
 }
 
+fn has(methods: Methods, name: &str) -> bool {
+    methods.iter().any(|row| row.0 == name)
+}
+
 pub fn has_method(value: &Value, name: &str) -> bool {
+    // Most values with attributes are messages.
+    if is_dict(value) {
+        return has(DICT_METHODS, name);
+    }
     match value.as_str().filter(|_| value.kind() == ValueKind::String) {
         Some(_) => [FORMAT, FORMAT_MAP].contains(&name) || strings::METHODS.iter().any(|row| row.0 == name),
         None if value.is_undefined() => false,
-        None if methods_of(value).iter().any(|row| row.0 == name) => true,
+        None if has(methods_of(value), name) => true,
         None if value.downcast_object_ref::<Loop>().is_some() => loops::METHODS.contains(&name),
         None if value.downcast_object_ref::<Cycler>().is_some() => ["next", "reset"].contains(&name),
         None => functions::is_dict_type(value) && name == "fromkeys",
@@ -122,7 +130,7 @@ pub fn has_method(value: &Value, name: &str) -> bool {
 
 /// Calls a method.
 pub fn call(value: &Value, name: &str, given: &[Value]) -> Result<Value, Error> {
-    check_time()?;
+    work_on(value)?;
     if let Some(text) = value.as_str().filter(|_| value.kind() == ValueKind::String) {
         match name {
             FORMAT => return braces(text, given).map(Value::from),
@@ -191,7 +199,7 @@ pub fn attribute(value: &Value, name: &str) -> Result<Value, Error> {
     }
     match dict_of(value) {
         Some(dict) => Ok(dict.get_text(name).unwrap_or_default()),
-        None => only_attribute(value, name),
+        None => attribute_but_methods(value, name),
     }
 }
 
@@ -203,6 +211,10 @@ pub fn only_attribute(value: &Value, name: &str) -> Result<Value, Error> {
     if let Some(found) = bound(value, name) {
         return Ok(found);
     }
+    attribute_but_methods(value, name)
+}
+
+fn attribute_but_methods(value: &Value, name: &str) -> Result<Value, Error> {
     if let Some(state) = value.downcast_object_ref::<Loop>() {
         return state.attribute(name);
     }

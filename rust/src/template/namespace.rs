@@ -48,8 +48,15 @@ impl Namespace {
         if name.starts_with('_') {
             return Err(invalid(format!("{name} in a namespace: names there start with no underscore")));
         }
-        claim(name.len() + PAIR_SIZE)?;
-        let old = self.values().insert(name.to_owned(), value);
+        let mut values = self.values();
+        let old = match values.get_mut(name) {
+            Some(known) => Some(std::mem::replace(known, value)),
+            None => {
+                claim(name.len() + PAIR_SIZE)?;
+                values.insert(name.to_owned(), value)
+            }
+        };
+        drop(values);
         // Freed without the lock, since it may hold this namespace.
         drop(old);
         Ok(())

@@ -2,14 +2,14 @@
 //! Python's operators on texts, lists and numbers.
 
 use super::arguments::invalid;
-use super::budget::{List, Text};
+use super::budget::{claim, List, Text, OVERHEAD};
 use super::integers;
 use super::percent::percent;
 use super::python::kind_name;
 use super::strings::clamp;
 use super::syntax::Operator;
 use super::texts::{keep_mark, push_escaped};
-use super::values::{is_tuple, range_of, slice_of, tuple};
+use super::values::{is_tuple, part, range_of, slice_of, tuple};
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
@@ -167,8 +167,12 @@ pub fn slice(value: &Value, start: &Value, stop: &Value, step: &Value) -> Result
     let Some(items) = slice_of(value) else {
         return Err(invalid(format!("a slice of {}", kind_name(value))));
     };
-    let mut sliced = List::default();
     let (first, count) = chosen(items.len(), start, stop, step);
+    if step == 1 {
+        claim(2 * OVERHEAD)?;
+        return Ok(part(value, first, count));
+    }
+    let mut sliced = List::default();
     for place in 0..count {
         let at = if step > 0 { first + place * stride } else { first - place * stride };
         sliced.push(items[at].clone())?;

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum nesting of tuples that are keys.
 const MAX_KEY_DEPTH: usize = 100;
+/// Pairs of a dict up to which comparing keys is faster than hashing one.
+const MAX_SCANNED: usize = 8;
 /// Maximum depth of recursion when values are freed.
 const MAX_DROP_DEPTH: u32 = 100;
 
@@ -56,16 +58,35 @@ fn index_of(key: &Value, length: usize) -> Option<usize> {
     usize::try_from(if key < 0 { key + length as i64 } else { key }).ok()
 }
 
+#[derive(Debug)]
+enum Content {
+    Own(Vec<Value>),
+    /// Items of another list or tuple, which has its own.
+    Shared(Value, std::ops::Range<usize>),
+}
+
 /// A list, or a tuple, which never changes.
 #[derive(Debug)]
 pub struct Items {
-    items: Vec<Value>,
+    content: Content,
     is_tuple: bool,
+}
+
+impl Items {
+    fn as_slice(&self) -> &[Value] {
+        match &self.content {
+            Content::Own(items) => items,
+            Content::Shared(whole, range) => slice_of(whole).and_then(|items| items.get(range.clone())).unwrap_or(&[]),
+        }
+    }
 }
 
 impl Drop for Items {
     fn drop(&mut self) {
-        free(std::mem::take(&mut self.items));
+        match std::mem::replace(&mut self.content, Content::Own(Vec::new())) {
+            Content::Own(items) => free(items),
+            Content::Shared(whole, _) => free([whole]),
+        }
     }
 }
 
@@ -75,20 +96,33 @@ impl Object for Items {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.items.get(index_of(key, self.items.len())?).cloned()
+        let items = self.as_slice();
+        items.get(index_of(key, items.len())?).cloned()
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Seq(self.items.len())
+        Enumerator::Seq(self.as_slice().len())
     }
 }
 
 pub fn list(items: Vec<Value>) -> Value {
-    Value::from_object(Items { items, is_tuple: false })
+    Value::from_object(Items { content: Content::Own(items), is_tuple: false })
 }
 
 pub fn tuple(items: Vec<Value>) -> Value {
-    Value::from_object(Items { items, is_tuple: true })
+    Value::from_object(Items { content: Content::Own(items), is_tuple: true })
+}
+
+/// `count` items of a list or tuple from `first` on, which stay where they are. REQUIRES: it has them.
+pub fn part(value: &Value, first: usize, count: usize) -> Value {
+    let Some(items) = value.downcast_object_ref::<Items>() else { return Value::UNDEFINED };
+    let content = match &items.content {
+        Content::Own(_) => Content::Shared(value.clone(), first..first + count),
+        Content::Shared(whole, range) => {
+            Content::Shared(whole.clone(), range.start + first..range.start + first + count)
+        }
+    };
+    Value::from_object(Items { content, is_tuple: items.is_tuple })
 }
 
 pub fn is_tuple(value: &Value) -> bool {
@@ -101,7 +135,7 @@ pub fn is_list(value: &Value) -> bool {
 
 /// The items of a list or tuple.
 pub fn slice_of(value: &Value) -> Option<&[Value]> {
-    value.downcast_object_ref::<Items>().map(|items| items.items.as_slice())
+    value.downcast_object_ref::<Items>().map(Items::as_slice)
 }
 
 /// A value as a dict's key: equal numbers are one key, whatever their type.
@@ -241,14 +275,25 @@ impl Dict {
 
     pub fn get(&self, key: &Value) -> Option<Value> {
         match key.as_str() {
-            Some(text) => self.0.get(&TextKey(text)),
+            Some(text) => self.text_pair(text),
             None => self.0.get(&key_of(key, 0).ok()?),
         }
         .map(|(_, value)| value.clone())
     }
 
+    fn text_pair(&self, key: &str) -> Option<&(Value, Value)> {
+        if self.0.len() > MAX_SCANNED {
+            return self.0.get(&TextKey(key));
+        }
+        self.0.iter().find(|(known, _)| TextKey(key).equivalent(known)).map(|(_, pair)| pair)
+    }
+
     pub fn get_text(&self, key: &str) -> Option<Value> {
-        self.0.get(&TextKey(key)).map(|(_, value)| value.clone())
+        self.text_pair(key).map(|(_, value)| value.clone())
+    }
+
+    pub fn has_text(&self, key: &str) -> bool {
+        self.text_pair(key).is_some()
     }
 
     pub fn pairs(&self) -> impl Iterator<Item = &(Value, Value)> {
