@@ -73,6 +73,12 @@ class GenerateOptions(TypedDict, total=False):
     """Another name of ``dry_sequence_breakers``."""
     dry_breakers: str | list[str]
     """Another name of ``dry_sequence_breakers``."""
+    json_schema: dict[str, Any] | bool
+    """JSON schema that the answer fits; {}: any JSON."""
+    regex: str
+    """Regular expression that the whole answer matches."""
+    grammar: str
+    """Grammar that gives the answer, in llguidance's form of Lark."""
     speculate: str
     """Source of draft tokens; the answer stays the same [the draft that is loaded, else the model's MTP head]. Values:
     none, prompt-lookup, draft, mtp, dflash."""
@@ -81,6 +87,15 @@ class GenerateOptions(TypedDict, total=False):
     same distribution [coupled]. Values: coupled, rejection."""
     draft_depth: int | Literal["auto"]
     """Draft tokens of one pass at most, up to 64; auto: as many as pay [auto]."""
+    check_speculation: bool
+    """Compare every pass that checks draft tokens with plain decoding, bit by bit, and stop at a difference; slow, CPU
+    only."""
+    timeout: float
+    """Seconds after which the answer ends with what it has; 0: no limit [0]."""
+    priority: int
+    """Answers of higher priority begin first [0]."""
+    user: str
+    """Who asks: answers of different users take turns."""
     cache_in: str | os.PathLike[str]
     """Continue after the tokens in this prompt-cache file."""
     cache_out: str | os.PathLike[str]
