@@ -56,7 +56,9 @@ void bind_files(nb::module_& module) {
   );
   module.def(
       "save_prompt_cache",
-      [](const std::filesystem::path& file, const PromptCache& cache, const Metadata& metadata) {
+      [](const std::filesystem::path& file,
+         const PromptCache& cache,
+         const caches::Metadata& metadata) {
         // With the GIL: no other thread may change the caches meanwhile.
         check_no_none(cache);
         caches::save_prompt_cache(file, cache, metadata);
