@@ -147,7 +147,7 @@ void bind_result(nb::module_& module) {
       .def_prop_ro(
           "finish_reason",
           [](const GenerateResult& self) { return engine::finish_reason_name(self.finish_reason); },
-          "``stop``, ``length`` or ``cancelled``."
+          "``stop``, ``length``, ``cancelled`` or ``deadline``."
       )
       .def_ro("logprobs", &GenerateResult::logprobs, "One per token, where asked for.")
       .def_ro("stats", &GenerateResult::stats)
