@@ -13,6 +13,8 @@ from saker import _native, generate_options, options
 STORY = "Once upon a time"
 TABLE = [option for option in json.loads(_native.option_table()) if "keyword" in option["doors"]]
 EXAMPLES = {
+    "schema": {"type": "integer"},
+    "text_file": 'start: "a"',
     "integer": 8,
     "integer_or_auto": 8,
     "number": 0.5,
