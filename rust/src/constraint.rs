@@ -12,13 +12,16 @@ use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
 use serde_json::{json, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 const MB: usize = 1 << 20;
-/// The engine recurses over the nesting of a grammar, which `check_nesting` bounds, and of a schema.
-const STACK: usize = 64 * MB;
+/// The engine recurses over the nesting of grammars and schemas, and along references and rules. Their checks bound that.
+const STACK: usize = 256 * MB;
 const MAX_NESTING: usize = 200;
+/// References of a schema, or rules of a grammar, times the levels of each.
+const MAX_REFERENCED: usize = 10_000;
 const MAX_GRAMMAR: usize = 4 * MB;
 const MAX_REGEX: usize = MB;
 
@@ -66,18 +69,50 @@ fn compact(schema: Value) -> Value {
     Value::Object(members)
 }
 
-/// The engine reads groups by recursion.
-fn check_nesting(grammar: &str) -> Result<()> {
-    let mut depth = 0usize;
+/// The engine reads groups, and follows rules, by recursion. Colons of rules and of JSON are outside of quotes.
+fn check_grammar(grammar: &str) -> Result<()> {
+    let (mut depth, mut deepest, mut colons) = (0usize, 0usize, 0usize);
+    let (mut quoted, mut escaped) = (false, false);
     for byte in grammar.bytes() {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b':' if !quoted => colons += 1,
+            b'"' if !escaped => quoted = !quoted,
+            b'\n' => quoted = false,
             _ => (),
         }
-        if depth > MAX_NESTING {
-            return Err(Failure::Text(format!("it nests more than {MAX_NESTING} levels deep")));
+        escaped = byte == b'\\' && !escaped;
+        deepest = deepest.max(depth);
+    }
+    if deepest > MAX_NESTING {
+        return Err(Failure::Text(format!("it nests more than {MAX_NESTING} levels deep")));
+    }
+    if colons * (deepest + 1) > MAX_REFERENCED {
+        return Err(Failure::Text(format!("it has {colons} rules over {} levels, which is too many", deepest + 1)));
+    }
+    Ok(())
+}
+
+/// The levels below a value, and the texts that it refers to.
+fn survey<'a>(value: &'a Value, references: &mut HashSet<&'a str>) -> usize {
+    let below = match value {
+        Value::Object(members) => {
+            references.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().map(|member| survey(member, references)).max()
         }
+        Value::Array(items) => items.iter().map(|item| survey(item, references)).max(),
+        _ => return 0,
+    };
+    below.unwrap_or(0) + 1
+}
+
+/// A chain of references may pass each of them once.
+fn check_references(schema: &Value) -> Result<()> {
+    let mut references = HashSet::new();
+    let levels = survey(schema, &mut references);
+    if references.len() * levels > MAX_REFERENCED {
+        return Err(Failure::Text(format!("it has {} references over {levels} levels, which is too many", references.len())));
     }
     Ok(())
 }
@@ -94,6 +129,7 @@ fn grammar_of(kind: u32, text: &str) -> Result<TopLevelGrammar> {
         0 => {
             check_size(text, MAX_GRAMMAR)?;
             let schema = serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?;
+            check_references(&schema)?;
             Ok(TopLevelGrammar::from_json_schema(compact(schema)))
         }
         1 => {
@@ -102,7 +138,7 @@ fn grammar_of(kind: u32, text: &str) -> Result<TopLevelGrammar> {
         }
         _ => {
             check_size(text, MAX_GRAMMAR)?;
-            check_nesting(text)?;
+            check_grammar(text)?;
             Ok(TopLevelGrammar::from_lark(text.to_owned()))
         }
     }

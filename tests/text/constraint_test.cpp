@@ -148,6 +148,15 @@ std::string repeated(
   return result;
 }
 
+// A grammar whose rules lead to one another.
+std::string chained(const std::string& name, int count) {
+  std::string grammar = "start: " + name + "0\n";
+  for (int i = 0; i < count; ++i) {
+    grammar += name + std::to_string(i) + ": " + name + std::to_string(i + 1) + "\n";
+  }
+  return grammar + name + std::to_string(count) + ": \"x\"\n";
+}
+
 // Constraints that explode are errors, or work; they never hang, crash or take the memory.
 TEST(Constraint, HostileOnesEnd) {
   std::string chain = R"({"$ref": "#/$defs/a0", "$defs": {)";
@@ -186,6 +195,11 @@ TEST(Constraint, HostileOnesEnd) {
       {ConstraintKind::kGrammar, "start: start start | \"a\""},
       {ConstraintKind::kGrammar, "start: a*\na: b*\nb: \"\"\n"},
       {ConstraintKind::kGrammar, "start: \"a\"{1000000000}"},
+      {ConstraintKind::kGrammar, chained("a", 60000)},
+      {ConstraintKind::kGrammar, chained("A", 60000)},
+      {ConstraintKind::kGrammar, chained("a", 1500)},
+      {ConstraintKind::kGrammar, "start: " + repeated(20000, "\"a\" | ", "\"b\"", "")},
+      {ConstraintKind::kGrammar, "start: " + repeated(20000, "\"a\" ", "\"b\"", "")},
   };
   for (const auto& [kind, text] : hostile) {
     SCOPED_TRACE(text.substr(0, 60));
