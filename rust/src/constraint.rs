@@ -24,6 +24,7 @@ const MAX_NESTING: usize = 200;
 const MAX_REFERENCED: usize = 10_000;
 const MAX_GRAMMAR: usize = 4 * MB;
 const MAX_REGEX: usize = MB;
+const MAX_MESSAGE: usize = 300;
 
 /// For the trie of a vocabulary, and the tables that the engine makes of it.
 const TRIE_BOUNDS: Bounds = Bounds { bytes: 1024 * MB, time: Duration::from_secs(10) };
@@ -112,7 +113,10 @@ fn check_references(schema: &Value) -> Result<()> {
     let mut references = HashSet::new();
     let levels = survey(schema, &mut references);
     if references.len() * levels > MAX_REFERENCED {
-        return Err(Failure::Text(format!("it has {} references over {levels} levels, which is too many", references.len())));
+        return Err(Failure::Text(format!(
+            "it has {} references over {levels} levels, which is too many",
+            references.len()
+        )));
     }
     Ok(())
 }
@@ -144,10 +148,19 @@ fn grammar_of(kind: u32, text: &str) -> Result<TopLevelGrammar> {
     }
 }
 
+/// The engine's messages quote what it was given.
+fn shortened(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE) {
+        message.truncate(end);
+        message.push_str(" ...");
+    }
+    message
+}
+
 fn compile(factory: &ParserFactory, kind: u32, text: &str) -> Result<Matcher> {
     let matcher = Matcher::new(factory.create_parser(grammar_of(kind, text)?));
     match matcher.get_error() {
-        Some(error) => Err(Failure::Text(error)),
+        Some(error) => Err(Failure::Text(shortened(error))),
         None => Ok(matcher),
     }
 }

@@ -213,6 +213,7 @@ TEST(Constraint, HostileOnesEnd) {
           error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kCapacity
       ) << error.what();
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      EXPECT_LT(std::string(error.what()).size(), 1500U);
     }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(3));
   }
