@@ -362,6 +362,9 @@ class Reader {
     if (const auto found = json.find("chat_template"); found != json.end()) {
       config_.chat_template = *found;
     }
+    if (const auto found = json.find("response_template"); found != json.end()) {
+      config_.response_template = *found;
+    }
   }
 
   const ModelTexts& texts_;

@@ -11,6 +11,8 @@
 // The joined parts do not depend on how the answer was cut into pieces. Nothing throws. Only a part
 // of a marker, or white space, is ever held back. One thread at a time.
 
+#include "saker/text/answer_parts.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,14 +23,6 @@ namespace saker::text {
 
 // The last tokens of a prompt decide if its answer begins with reasoning. Longer than any marker.
 inline constexpr std::size_t kPromptEndTokens = 32;
-
-// An answer in two parts.
-struct AnswerParts {
-  std::string reasoning = {};
-  std::string content = {};
-
-  bool operator==(const AnswerParts&) const = default;
-};
 
 // Takes an answer piece by piece.
 class ReasoningSplitter {

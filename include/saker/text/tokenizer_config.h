@@ -22,6 +22,7 @@ struct TokenizerConfig {
       special_tokens;  // "bos_token" -> "<s>"; defaults come from the class.
   bool add_bos_token = false;
   Json chat_template;                    // As written; null without one.
+  Json response_template;                // As written; null without one.
   Json added_tokens;                     // For Tokenizer, in the form of rust/src/added_tokens.rs.
   std::vector<std::string> warnings;     // One line each.
   const TokenizerClass* kind = nullptr;  // Null if no files were read.
