@@ -83,6 +83,38 @@ generate::Speculation speculation_of(const Drafting& drafting, const load::Loade
   return result;
 }
 
+// Differs between the answers of a conversation, whose prompts differ. FNV-1a.
+std::uint64_t id_seed(const std::vector<std::int32_t>& prompt, std::uint64_t seed) {
+  std::uint64_t hash = 0xCBF29CE484222325U ^ seed;
+  for (const std::int32_t token : prompt) {
+    hash = (hash ^ static_cast<std::uint32_t>(token)) * 0x100000001B3U;
+  }
+  return hash;
+}
+
+Answer::Setup setup_of(
+    const Request& request, const std::vector<std::int32_t>& prompt, const Prompts& prompts
+) {
+  Answer::Setup setup{
+      .prompt = prompt,
+      .stop = request.output.stop,
+      .with_logprobs = request.output.logprobs >= 0,
+      .with_token_events = request.output.token_events,
+  };
+  if (request.prompt.messages && !request.output.whole_text) {
+    const ToolChoice& choice = request.output.tool_choice;
+    setup.format = &prompts.output_format();
+    setup.tools = text::read_tools(request.prompt.tools.value_or(nullptr));
+    setup.policy = {
+        .calls = choice.use == ToolUse::kNone ? text::CallsRead::kNone
+                 : choice.is_parallel         ? text::CallsRead::kAll
+                                              : text::CallsRead::kOne,
+        .id_seed = id_seed(prompt, request.sampling.seed),
+    };
+  }
+  return setup;
+}
+
 void check_choices(const Request& request) {
   require(
       request.output.n >= 1 && request.output.n <= kMostChoices,
@@ -217,17 +249,8 @@ std::shared_ptr<Runner::Submission> Runner::prepare(
   generate::check_request(sequence, info_);
   sample::check_options(sequence.sampling, info_.vocab_size);
   sequence.mask = masks_.make(request, prompt);
-  submission->answer = std::make_unique<Answer>(
-      prompts_->tokenizer(),
-      Answer::Setup{
-          .prompt = prompt,
-          .stop = request.output.stop,
-          .with_logprobs = request.output.logprobs >= 0,
-          .with_token_events = request.output.token_events,
-          .divides = request.prompt.messages.has_value() && !request.output.whole_text,
-      },
-      target
-  );
+  submission->answer =
+      std::make_unique<Answer>(prompts_->tokenizer(), setup_of(request, prompt, *prompts_), target);
   submission->target = std::move(target);
   return submission;
 }

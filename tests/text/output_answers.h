@@ -3,6 +3,7 @@
 
 // Answers through the output parser, cut in several ways.
 
+#include "saker/text/output/answer_collector.h"
 #include "saker/text/output/output_parser.h"
 
 #include <string>

@@ -9,6 +9,7 @@
 #include "saker/engine/request.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/model_texts.h"
+#include "saker/text/output/output_format.h"
 #include "saker/text/tokenizer.h"
 
 #include <cstdint>
@@ -39,6 +40,7 @@ class Prompts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<Error> text_error;  // Why there is no tokenizer; thrown only when text is needed.
     std::optional<text::ChatTemplate> chat_template;
+    Json response_template;  // Of tokenizer_config.json.
     std::vector<std::int32_t> eos_tokens;
     // By their names in the tokenizer's configuration: "bos_token" and so on.
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
@@ -69,6 +71,9 @@ class Prompts {
   // Null if the model has none.
   const text::ChatTemplate* chat_template() const;
 
+  // How answers to messages are written; found when first asked for. Thread-safe.
+  const text::OutputFormat& output_format() const;
+
   // The token of this name in the tokenizer's configuration. Any of `eos_tokens` ends an answer.
   std::optional<std::int32_t> special_token(std::string_view name) const;
 
@@ -92,6 +97,8 @@ class Prompts {
   std::vector<std::int32_t> encode_text(const std::string& text, std::int64_t context) const;
 
   Parts parts_;
+  mutable std::once_flag format_once_;
+  mutable text::OutputFormat format_;
   mutable std::mutex breakers_mutex_;
   mutable std::vector<std::string> breaker_texts_;
   mutable std::vector<std::int32_t> breakers_;  // The tokens that contain breaker_texts_.

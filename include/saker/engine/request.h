@@ -8,6 +8,7 @@
 #include "saker/engine/constraint.h"
 #include "saker/engine/result.h"
 #include "saker/engine/speculate.h"
+#include "saker/engine/tool_choice.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
@@ -65,6 +66,9 @@ struct Output {
   std::vector<std::string> stop = {};         // Never shown; the first one ends the answer.
   bool ignore_eos = false;                    // Continues after tokens that end an answer.
   std::optional<Constraint> constraint = {};  // Needs a tokenizer.
+  ToolChoice tool_choice = {};                // Among Prompt::tools.
+  // Most tokens of reasoning; then its closing marker is forced. kNoTokenLimit: any number.
+  int reasoning_budget = kNoTokenLimit;
   // Answers to the same prompt, 1 to kMostChoices; the k-th, from 0, is the one of seed + k. More
   // than one: without a session and cache files.
   int n = 1;

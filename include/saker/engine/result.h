@@ -4,7 +4,7 @@
 // An answer, and what it took. Plain values; no MLX.
 
 #include "saker/engine/finish_reason.h"
-#include "saker/text/reasoning.h"
+#include "saker/text/answer_parts.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
   std::vector<std::int32_t> tokens;  // Without the EOS that ended it.
   std::string text;                  // Without the stop string; empty without a tokenizer.
-  // Answers to messages only: `text` in two parts, see text/reasoning.h.
+  // Answers to messages only: `text` in its parts, see text/output/output_parser.h.
   std::optional<text::AnswerParts> parts = {};
   FinishReason finish_reason = FinishReason::kLength;
   // What stopped the answer, for FinishReason::kStop: at most one of the three.

@@ -5,9 +5,9 @@
 // marker and ends where calls end. One thread at a time.
 
 #include "saker/text/output/argument_types.h"
-#include "saker/text/output/output_event.h"
 #include "saker/text/output/output_format.h"
 #include "saker/text/output/tool.h"
+#include "saker/text/output_event.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,9 +4,9 @@
 // Builds the events of an answer, and joins pieces of the same kind.
 
 #include "saker/text/output/call_reader.h"
-#include "saker/text/output/output_event.h"
 #include "saker/text/output/output_parser.h"
 #include "saker/text/output/tool.h"
+#include "saker/text/output_event.h"
 
 #include <string>
 #include <string_view>

@@ -11,7 +11,7 @@ namespace {
 
 // {"name": "f", "arguments": {…}} between two markers.
 CallFormat object_between(std::string open, std::string close) {
-  return {.open = std::move(open), .close = std::move(close)};
+  return {.open = std::move(open), .close = std::move(close), .separator = "\n", .is_one = true};
 }
 
 // [{"name": "f", "arguments": {…}}, …] between two markers.
@@ -39,6 +39,7 @@ CallFormat function_tags(std::string open, std::string close) {
       .open = std::move(open),
       .close = std::move(close),
       .separator = "\n",
+      .is_one = true,
       .call_open = "<function=",
       .name_close = ">\n",
       .call_close = "</function>",
@@ -47,6 +48,12 @@ CallFormat function_tags(std::string open, std::string close) {
       .value_close = "\n</parameter>\n",
       .has_line_values = true,
   };
+}
+
+CallFormat seed_tags() {
+  CallFormat format = function_tags("<seed:tool_call>\n", "\n</seed:tool_call>");
+  format.is_one = false;
+  return format;
 }
 
 // <tool_call>f<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>
@@ -224,9 +231,8 @@ std::vector<OutputFormat> tagged_formats() {
       {.name = "hunyuan3_opensource",
        .reasoning = {{"<think:opensource>", "</think:opensource>"}},
        .calls = {hunyuan3_tags(":opensource")}},
-      {.name = "seed_oss",
-       .reasoning = {{"<seed:think>", "</seed:think>"}},
-       .calls = {function_tags("<seed:tool_call>\n", "\n</seed:tool_call>")}},
+      {.name = "seed_oss", .reasoning = {{"<seed:think>", "</seed:think>"}}, .calls = {seed_tags()}
+      },
       {.name = "qwen3_coder",
        .calls =
            {function_tags("<tool_call>\n", "\n</tool_call>"),

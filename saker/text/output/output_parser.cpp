@@ -81,6 +81,13 @@ class OutputParser::Machine {
 
   void finish(AnswerEnd end);
 
+  std::string_view reasoning_close() const {
+    constexpr std::string_view kFinal = "<|end|><|start|>assistant<|channel|>final<|message|>";
+    return mode_ == Mode::kThinking ? std::string_view(format_.reasoning[reasoning_].close)
+           : is_thinking()          ? kFinal
+                                    : std::string_view();
+  }
+
   EventWriter& writer() { return writer_; }
 
   const EventWriter& writer() const { return writer_; }
@@ -93,8 +100,7 @@ class OutputParser::Machine {
     if (mode_ == Mode::kChannels) {
       return channels_->is_before_content();
     }
-    return mode_ == Mode::kThinking || (mode_ == Mode::kText && has_thought_ && !is_opened_ &&
-                                        !has_content_ && !format_.content_open.empty());
+    return mode_ == Mode::kThinking;
   }
 
  private:
@@ -122,7 +128,6 @@ class OutputParser::Machine {
   std::string blanks_;           // White space that may touch a call, or a marker.
   bool is_beginning_ = true;     // Reasoning may begin.
   bool has_content_ = false;
-  bool has_thought_ = false;   // Reasoning has ended.
   bool is_opened_ = false;     // The content's opening marker has come.
   bool drops_blanks_ = false;  // Until the next other character.
   std::size_t reasoning_ = 0;  // The markers around the reasoning.
@@ -240,7 +245,6 @@ void OutputParser::Machine::act(const Marker& marker) {
       break;
     case Action::kEndThoughts:
       writer_.end_thoughts();
-      has_thought_ = true;
       is_beginning_ = false;
       drops_blanks_ = true;
       mode_ = Mode::kText;
@@ -437,6 +441,10 @@ bool OutputParser::is_before_content() const {
   return machine_->is_before_content();
 }
 
+std::string_view OutputParser::reasoning_close() const {
+  return machine_->reasoning_close();
+}
+
 bool OutputParser::is_complete() const {
   return machine_->writer().is_complete();
 }
@@ -447,6 +455,9 @@ std::vector<std::string_view> opening_markers(const OutputFormat& format) {
     markers.emplace_back(reasoning.open);
   }
   markers.push_back(kAnalysis);
+  if (!format.content_open.empty()) {
+    markers.push_back(trimmed(format.content_open));
+  }
   return markers;
 }
 

@@ -4,6 +4,7 @@
 // the known formats reads them best. If none does, the differences to the known name and arguments
 // tell the markers.
 
+#include "saker/text/output/answer_collector.h"
 #include "saker/text/output/call_reader.h"
 #include "saker/text/output/find_format.h"
 #include "saker/text/output/output_parser.h"

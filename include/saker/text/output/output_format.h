@@ -34,7 +34,8 @@ struct CallFormat {
   // stand at the beginning of the content.
   std::string open = {};
   std::string close = {};
-  std::string separator = {};  // Between calls. Objects without one stand in a list.
+  std::string separator = {};  // Between calls.
+  bool is_one = false;         // `open` and `close` stand around each call.
 
   // kObjects.
   std::string name_key = "name";

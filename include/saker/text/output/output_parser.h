@@ -12,16 +12,20 @@
 // The joined events do not depend on how the answer was cut into pieces. Nothing throws but
 // std::bad_alloc. Time is linear in the answer's length. One thread at a time.
 
-#include "saker/text/output/output_event.h"
 #include "saker/text/output/output_format.h"
 #include "saker/text/output/tool.h"
+#include "saker/text/output_event.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 namespace saker::text {
+
+// The last tokens of a prompt decide if its answer begins with reasoning. Longer than any marker.
+inline constexpr std::size_t kPromptEndTokens = 32;
 
 // Which calls count.
 enum class CallsRead : std::uint8_t { kNone, kOne, kAll };
@@ -60,8 +64,10 @@ class OutputParser {
 
   // True if the reasoning has begun and not ended.
   bool is_thinking() const;
-  // True if reasoning runs, or has ended and the content's opening marker is still to come.
+  // True if reasoning runs, or the message with the content is still to come in its channel.
   bool is_before_content() const;
+  // What would end the reasoning that runs; empty if none does.
+  std::string_view reasoning_close() const;
   // True if the policy allows no more calls: the answer may end here.
   bool is_complete() const;
 
@@ -71,7 +77,7 @@ class OutputParser {
   std::unique_ptr<Machine> machine_;
 };
 
-// The markers that open reasoning at the beginning of an answer.
+// The markers that open reasoning, or the content, at the beginning of an answer.
 std::vector<std::string_view> opening_markers(const OutputFormat& format);
 
 }  // namespace saker::text
