@@ -25,7 +25,7 @@ TEST(Gbnf, BecomesLark) {
       "other-Rule ::= \"say \\\"hi\\\"\"\n";
   EXPECT_EQ(
       lark_of_gbnf(grammar, "grammar"),
-      "start: ( g_item \"\\n\")+\n"
+      "start: ( g_item \"\\n\" )+\n"
       "g_item: /[a-zA-Z\\]_\\-]/ /[^\\n\\\"]/{0,3} | \"Aé\" g_other_rule? /(?s:.)/*\n"
       "g_other_rule: \"say \\\"hi\\\"\"\n"
   );

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes golden/answers.json: answers with tool calls in every format that Saker reads, as the formats' own templates and
 model cards show them. The writers below share nothing with Saker's.
 

@@ -17,8 +17,6 @@
 namespace saker::text {
 namespace {
 
-using namespace std::literals;
-
 struct Answer {
   std::string name;
   const OutputFormat* format;

@@ -2,6 +2,7 @@
 
 // Grammars of calls: what they allow is read as calls, in every format.
 
+#include "saker/base/error.h"
 #include "saker/text/constraint.h"
 #include "saker/text/output/answer_collector.h"
 #include "saker/text/output/call_grammar.h"
@@ -10,8 +11,11 @@
 #include "tests/text/output_answers.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <random>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -80,7 +84,14 @@ constexpr std::int32_t kEnd = 256;
 class OutputGrammar : public testing::Test {
  protected:
   // A random text of the grammar; short, since ends are taken when they can be.
-  std::string walk(const std::string& grammar, std::uint32_t seed, std::string_view prefer = "") {
+  // `closer` ends free text.
+  std::string walk(
+      const std::string& grammar,
+      std::uint32_t seed,
+      std::string_view prefer = "",
+      std::string_view closer = "\""
+  ) {
+    std::string pending;
     Constraint constraint(trie_, ConstraintKind::kGrammar, grammar, "grammar");
     std::mt19937 random(seed);
     std::vector<std::int32_t> tokens;
@@ -91,9 +102,15 @@ class OutputGrammar : public testing::Test {
         break;
       }
       std::vector<std::int32_t> allowed;
+      const auto may = [&](std::int32_t id) {
+        return ((bits[static_cast<std::size_t>(id) / 32] >> (id % 32)) & 1U) != 0;
+      };
+      const bool is_plain = std::ranges::any_of(std::views::iota(32, 127), may);
       for (std::int32_t id = 0; id < 264; ++id) {
-        const bool is_text = (id >= 32 && id < 127) || id == '\n' || id > kEnd;
-        if (is_text && ((bits[static_cast<std::size_t>(id) / 32] >> (id % 32)) & 1U) != 0) {
+        // Bytes of other characters only where nothing else may come.
+        const bool is_text =
+            (id >= 32 && id < 127) || id == '\n' || id > kEnd || (!is_plain && id != kEnd);
+        if (is_text && may(id)) {
           allowed.push_back(id);
         }
       }
@@ -101,15 +118,19 @@ class OutputGrammar : public testing::Test {
         break;
       }
       std::int32_t token = allowed[random() % allowed.size()];
-      const auto closing = std::ranges::find_if(allowed, [](std::int32_t id) {
-        return id == '"' || id == '}' || id == ']' || id == '<' || id > kEnd;
-      });
-      if (closing != allowed.end() && random() % 4 != 0) {
-        token = *closing;
+      if (pending.empty() && allowed.size() > 60 && random() % 4 == 0) {
+        pending = may(static_cast<unsigned char>(closer.front())) ? closer : "\"";
+      }
+      if (!pending.empty()) {
+        const auto next = static_cast<std::int32_t>(static_cast<unsigned char>(pending.front()));
+        pending.erase(0, 1);
+        token = may(next) ? next : token;
+      } else if (may('}')) {
+        token = '}';
       }
       if (tokens.size() < prefer.size()) {
         token = static_cast<unsigned char>(prefer[tokens.size()]);
-        EXPECT_NE(std::ranges::find(allowed, token), allowed.end()) << prefer << tokens.size();
+        EXPECT_TRUE(may(token)) << prefer << tokens.size();
       }
       tokens.push_back(token);
       if (!constraint.accept(token)) {
@@ -142,7 +163,12 @@ TEST_F(OutputGrammar, ForcedCallsAreReadInEveryFormat) {
       );
       std::string text;
       try {
-        text = walk(grammar, seed);
+        const CallFormat* call = format.calls.empty() ? nullptr : &format.calls.front();
+        std::string closer = call == nullptr ? "" : call->quote + call->value_close;
+        if (const auto at = closer.find("{key}"); at != std::string::npos) {
+          closer.replace(at, 5, "city");
+        }
+        text = walk(grammar, seed, "", closer.empty() ? "\"" : closer);
       } catch (const std::exception& error) {
         ADD_FAILURE() << format.name << ": " << error.what() << "\n" << grammar;
         break;

@@ -40,7 +40,7 @@ class Prompts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<Error> text_error;  // Why there is no tokenizer; thrown only when text is needed.
     std::optional<text::ChatTemplate> chat_template;
-    Json response_template;  // Of tokenizer_config.json.
+    Json response_template;  // In tokenizer_config.json.
     std::vector<std::int32_t> eos_tokens;
     // By their names in the tokenizer's configuration: "bos_token" and so on.
     std::map<std::string, std::int32_t, std::less<>> special_tokens;

@@ -11,7 +11,7 @@ namespace saker::text {
 // True if the text has a rule of GBNF's: `name ::= …`.
 bool is_gbnf(std::string_view grammar);
 
-// The same grammar in Lark; the rule `root` becomes `start`. Throws kInvalidArgument, with `what`
+// Returns the grammar in Lark; the rule `root` becomes `start`. Throws kInvalidArgument, with `what`
 // and the line in front, for what it cannot read, such as tokens by id.
 std::string lark_of_gbnf(std::string_view grammar, std::string_view what);
 

@@ -104,11 +104,29 @@ std::optional<std::size_t> rest_of(
   return parts.content.size() + parts.reasoning.size();
 }
 
-const OutputFormat* best_known(const Shown& shown, std::size_t count) {
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Formats read more than they write. True if the calls are shown as this one writes them.
+bool writes_so(const OutputFormat& format, std::string_view answer) {
+  if (format.calls.empty() || format.calls.front().shape != CallShape::kObjects) {
+    return true;
+  }
+  const CallFormat& call = format.calls.front();
+  const bool is_python = has(answer, std::string(kNames[0]) + "(");
+  return call.is_python == is_python &&
+         (is_python || call.name_is_key || has(answer, '"' + call.arguments_key + '"'));
+}
+
+// Formats with markers around the content are for templates that have them.
+const OutputFormat* best_known(const Shown& shown, std::size_t count, std::string_view source) {
   const OutputFormat* best = nullptr;
   std::size_t least = 0;
   for (const OutputFormat& format : known_formats()) {
-    const auto rest = rest_of(format, shown, count);
+    const bool may_be =
+        has(source, trimmed(format.content_open)) && writes_so(format, shown.answer);
+    const auto rest = may_be ? rest_of(format, shown, count) : std::nullopt;
     if (rest && (best == nullptr || *rest < least)) {
       best = &format;
       least = *rest;
@@ -220,7 +238,7 @@ std::optional<OutputFormat> format_of_template(const ChatTemplate& chat) {
     if (!shown) {
       continue;
     }
-    if (const OutputFormat* known = best_known(*shown, count)) {
+    if (const OutputFormat* known = best_known(*shown, count, chat.source())) {
       return *known;
     }
     if (count == 1) {

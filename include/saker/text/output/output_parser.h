@@ -56,9 +56,9 @@ class OutputParser {
   OutputParser& operator=(OutputParser&&) noexcept;
   ~OutputParser();
 
-  // What a piece of whole characters makes final.
+  // Returns the events that a piece of whole characters makes final.
   std::vector<OutputEvent> push(std::string_view piece);
-  // What is still held back. A call that was cut is not closed. Otherwise an open call is closed if
+  // Returns the events of the text still held back. A call that was cut is not closed. Otherwise an open call is closed if
   // its arguments are whole; if not, its text is content. REQUIRES: no push() afterwards.
   std::vector<OutputEvent> finish(AnswerEnd end);
 
@@ -66,7 +66,7 @@ class OutputParser {
   bool is_thinking() const;
   // True if reasoning runs, or the message with the content is still to come in its channel.
   bool is_before_content() const;
-  // What would end the reasoning that runs; empty if none does.
+  // The marker that would end the reasoning that runs; empty if none does.
   std::string_view reasoning_close() const;
   // True if the policy allows no more calls: the answer may end here.
   bool is_complete() const;
