@@ -13,6 +13,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -195,6 +196,47 @@ TEST(Stream, AFullQueueIsAnErrorAtOnce) {
   }
   EXPECT_EQ(run(runner, request_of({1}, 4)).tokens.size(), 4U);
   EXPECT_EQ(runner.queue_stats().waiting_tokens, 0);
+}
+
+// Half of the answers are read to their end, the others cancelled or dropped at any moment.
+TEST(Stream, ThirtyTwoThreadsSubmitAndCancel) {
+  const auto runner = make_runner();
+  constexpr int kThreads = 32;
+  constexpr int kRequests = 12;
+  std::vector<Ids> alone;
+  for (int kind = 0; kind < 5; ++kind) {
+    alone.push_back(run(*runner, request_of({kind, 7}, 40)).tokens);
+  }
+  std::atomic<int> differing = 0;
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::minstd_rand random(static_cast<unsigned>(thread + 1));
+      for (int i = 0; i < kRequests; ++i) {
+        const auto kind = static_cast<std::size_t>(random() % 5);
+        Stream stream = runner->submit(request_of({static_cast<std::int32_t>(kind), 7}, 40));
+        switch (random() % 4) {
+          case 0:
+            break;  // Dropped.
+          case 1:
+            stream.next(std::chrono::microseconds(random() % 2000));
+            stream.cancel();
+            differing += stream.result().tokens.size() > 40 ? 1 : 0;
+            break;
+          default:
+            differing += stream.result().tokens != alone[kind] ? 1 : 0;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(differing, 0);
+  while (runner->queue_stats().running + runner->queue_stats().waiting > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace
