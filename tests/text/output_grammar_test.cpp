@@ -61,7 +61,8 @@ std::shared_ptr<const Tokenizer> byte_tokenizer() {
         added(260, "<|constrain|>"),
         added(261, "<|tool_call>"),
         added(262, "<tool_call|>"),
-        added(263, "<｜tool▁calls▁begin｜>")}},
+        added(263, "<｜tool▁calls▁begin｜>"),
+        added(264, "<|eos|>")}},
       {"normalizer", nullptr},
       {"pre_tokenizer",
        {{"type", "ByteLevel"},
@@ -79,7 +80,7 @@ std::shared_ptr<const Tokenizer> byte_tokenizer() {
   return Tokenizer::parse(json.dump(), "tokenizer.json");
 }
 
-constexpr std::int32_t kEnd = 256;
+constexpr std::int32_t kEnd = 264;
 
 class OutputGrammar : public testing::Test {
  protected:
@@ -106,10 +107,9 @@ class OutputGrammar : public testing::Test {
         return ((bits[static_cast<std::size_t>(id) / 32] >> (id % 32)) & 1U) != 0;
       };
       const bool is_plain = std::ranges::any_of(std::views::iota(32, 127), may);
-      for (std::int32_t id = 0; id < 264; ++id) {
+      for (std::int32_t id = 0; id < kEnd; ++id) {
         // Bytes of other characters only where nothing else may come.
-        const bool is_text =
-            (id >= 32 && id < 127) || id == '\n' || id > kEnd || (!is_plain && id != kEnd);
+        const bool is_text = (id >= 32 && id < 127) || id == '\n' || id >= 256 || !is_plain;
         if (is_text && may(id)) {
           allowed.push_back(id);
         }
@@ -125,6 +125,8 @@ class OutputGrammar : public testing::Test {
         const auto next = static_cast<std::int32_t>(static_cast<unsigned char>(pending.front()));
         pending.erase(0, 1);
         token = may(next) ? next : token;
+      } else if (allowed.back() >= 256 && random() % 4 == 0) {
+        token = allowed.back();
       } else if (may('}')) {
         token = '}';
       }
