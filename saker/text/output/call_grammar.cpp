@@ -44,6 +44,7 @@ class Grammar {
   std::string tagged(const CallFormat& format, const Tool& tool);
   std::string channel(const Tool& tool);
   std::string text_up_to(std::string_view close);
+  std::string text_value(const Argument& argument, std::string_view close);
   std::string tag(const CallFormat& format, const Tool& tool, const Argument& argument);
   template <typename Write>
   std::string arguments(const Tool& tool, std::string_view separator, Write&& write);
@@ -189,8 +190,9 @@ std::string Grammar::named(const CallFormat& format, const Tool& tool) {
   } else {
     const std::string list = arguments(tool, ",", [&](const Argument& argument) {
       const std::string key = literal(argument.name + ":");
-      return argument.is_text ? key + " " + literal(format.quote) + " " + text_up_to(format.quote)
-                              : key + " " + json(tool, argument.schema);
+      return argument.is_text
+                 ? key + " " + literal(format.quote) + " " + text_value(argument, format.quote)
+                 : key + " " + json(tool, argument.schema);
     });
     text += literal("{") + " " + list + " " + literal("}");
   }
@@ -207,6 +209,20 @@ std::string Grammar::text_up_to(std::string_view close) {
   return name;
 }
 
+// A text of its choices, or any, and the marker that ends it.
+std::string Grammar::text_value(const Argument& argument, std::string_view close) {
+  const auto choices = argument.schema.find("enum");
+  if (choices == argument.schema.end() || !choices->is_array()) {
+    return text_up_to(close);
+  }
+  std::string any;
+  for (const Json& choice : *choices) {
+    any += any.empty() ? "" : " | ";
+    any += choice.is_string() ? literal(choice.get<std::string>()) : "\"\"";
+  }
+  return "(" + any + ") " + literal(close);
+}
+
 std::string Grammar::tag(const CallFormat& format, const Tool& tool, const Argument& argument) {
   const std::string close = replaced(format.value_close, "{key}", argument.name);
   const std::string type = argument.schema.value("type", Json("object")) == Json("integer")
@@ -220,18 +236,9 @@ std::string Grammar::tag(const CallFormat& format, const Tool& tool, const Argum
     begin += format.attributes_close;
   }
   begin += format.value_open;
-  const auto choices = argument.schema.find("enum");
-  std::string text = literal(begin) + " ";
-  if (argument.is_text && choices != argument.schema.end() && choices->is_array()) {
-    std::string any;
-    for (const Json& choice : *choices) {
-      any += any.empty() ? "" : " | ";
-      any += choice.is_string() ? literal(choice.get<std::string>()) : "\"\"";
-    }
-    return text + "(" + any + ") " + literal(close);
-  }
+  const std::string text = literal(begin) + " ";
   if (argument.is_text) {
-    return text + text_up_to(close);
+    return text + text_value(argument, close);
   }
   return text + json(tool, argument.schema) + " " + literal(close);
 }
