@@ -20,6 +20,7 @@ What there is:
     Model.generate, stream   answers; options: help(saker.GenerateOptions)
     Model.encode, decode, render_chat, stop_tokens, special_token
     Model.base, ft, scaled, null, view    a View: generate, logprob_of, rolling_logprob, next_token_dist, forward_logits
+    Model.embed, rerank      vectors of texts; documents by how they answer a query
     Model.score, differences, preflight   many requests in many views; what an adapter changes
     Model.facts, score_stats, prefix_cache_stats
     inspect(path)            what a model is and whether it runs: sizes, quantization, tensors

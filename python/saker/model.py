@@ -27,6 +27,8 @@ MOST_CANDIDATES = 2**31 - 1
 """More than any vocabulary has."""
 BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
+EMBED_BATCH = 256
+"""Texts that become vectors together."""
 
 
 def _json(value: object) -> str:
@@ -153,6 +155,43 @@ class View:
             raise InvalidArgumentError(f"top_k: got {top_k}, expected 1 or more")
         top_k = min(top_k, MOST_CANDIDATES)
         return self._each([_native.ScoreRequest(prompt=prompt, top_k=top_k) for prompt in prompts], scores.token_dist)
+
+    def embed(
+        self,
+        texts: str | Sequence[str | Sequence[int]],
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        dimensions: int = 0,
+        prompt_name: str = "",
+        prompt: str | None = None,
+        truncate: bool = False,
+    ) -> NDArray[np.float32]:
+        """Vectors of texts or token ids: float32 [N, size], in common passes; [size] of a single text.
+
+        Without options the vectors are those that the model's files of sentence-transformers describe. ``pooling`` is
+        ``"last"``, ``"mean"`` or ``"cls"``, ``dimensions`` > 0 keeps the first elements. ``prompt_name`` names one of the
+        model's prompts, such as ``"query"``; ``prompt`` is one of your own. Texts longer than the model's context are an
+        error, unless ``truncate`` is set.
+        """
+        inputs = [texts] if isinstance(texts, str) else list(texts)
+        settings = (pooling, normalize, dimensions, prompt_name, prompt, truncate)
+        parts = [
+            self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, *settings)
+            for first in range(0, max(len(inputs), 1), EMBED_BATCH)
+        ]
+        vectors = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def rerank(
+        self, query: str, documents: Sequence[str], *, instruction: str = "", truncate: bool = False
+    ) -> NDArray[np.float64]:
+        """The score of each document, float64 [N]: the probability that it answers the query.
+
+        ``instruction`` is the task in a sentence (default: the model's own). Documents that do not fit the model's context
+        are an error, unless ``truncate`` is set.
+        """
+        return self._model._native.rerank(query, list(documents), self.key, instruction, truncate)
 
     def _each(
         self, requests: list[_native.ScoreRequest], read: Callable[[_native.ScoreResult], Result]
@@ -309,6 +348,16 @@ class Model:
     def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
         """See ``View.next_token_dist``."""
         return self.default_view.next_token_dist(prompt, top_k=top_k)
+
+    def embed(self, texts: str | Sequence[str | Sequence[int]], **options: Any) -> NDArray[np.float32]:
+        """See ``View.embed``."""
+        return self.default_view.embed(texts, **options)
+
+    def rerank(
+        self, query: str, documents: Sequence[str], *, instruction: str = "", truncate: bool = False
+    ) -> NDArray[np.float64]:
+        """See ``View.rerank``."""
+        return self.default_view.rerank(query, documents, instruction=instruction, truncate=truncate)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids: as a prompt gets them, or without BOS and the like."""

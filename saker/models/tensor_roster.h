@@ -23,9 +23,10 @@ struct RosterOptions {
   bool mtp_head = false;
 };
 
-// A module of the roster: a linear layer, an embedding, a norm, or a single tensor.
+// A module of the roster: a linear layer, an embedding, a norm, a single tensor, or a linear layer
+// whose size only its tensor says.
 struct RosterModule {
-  enum class Kind { kLinear, kNorm, kTensor };
+  enum class Kind { kLinear, kNorm, kTensor, kAnyLinear };
 
   Kind kind = Kind::kLinear;
   int columns = 0;  // K of a linear layer's weight [N, K].
