@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace saker::embed {
@@ -46,10 +47,23 @@ void make_unit_length(std::vector<float>& row) {
   }
 }
 
-mx::array as_array(const models::Model& model, const std::vector<float>& rows) {
-  const int hidden = model.info().hidden_size;
-  const int count = static_cast<int>(rows.size() / static_cast<std::size_t>(hidden));
-  return mx::array(rows.data(), {count, hidden});
+// Rows that go through the layers together: their memory does not grow with the number of texts.
+constexpr std::size_t kBlock = 1024;
+
+// Appends what `run` makes of pooled rows, a block at a time, cut to `kept` elements.
+template <typename Run>
+std::vector<std::vector<float>> in_blocks(
+    const std::vector<float>& pooled, int hidden, int kept, const Run& run
+) {
+  const auto width = static_cast<std::size_t>(hidden);
+  std::vector<std::vector<float>> all;
+  all.reserve(pooled.size() / width);
+  for (std::size_t first = 0; first * width < pooled.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, pooled.size() / width - first);
+    const mx::array rows(pooled.data() + first * width, {static_cast<int>(count), hidden});
+    std::ranges::move(rows_of(run(rows), kept), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace
@@ -70,11 +84,10 @@ std::vector<std::vector<float>> text_vectors(
   const models::EmbeddingHead& head = head_of(model);
   check_dimensions(options.dimensions, head.size());
   const std::vector<float> pooled = pool_rows(model, sequences, options.pool);
-  if (pooled.empty()) {
-    return {};
-  }
   const int kept = options.dimensions > 0 ? options.dimensions : head.size();
-  auto vectors = rows_of(head.vectors(as_array(model, pooled)), kept);
+  auto vectors = in_blocks(pooled, model.info().hidden_size, kept, [&](const mx::array& rows) {
+    return head.vectors(rows);
+  });
   if (options.normalize) {
     std::ranges::for_each(vectors, make_unit_length);
   }
@@ -93,8 +106,10 @@ std::vector<std::vector<float>> class_scores(
   PoolOptions last = options;
   last.pooling = models::Pooling::kLast;
   const std::vector<float> pooled = pool_rows(model, sequences, last);
-  return pooled.empty() ? std::vector<std::vector<float>>()
-                        : rows_of(head.scores(as_array(model, pooled)), head.class_count());
+  const int hidden = model.info().hidden_size;
+  return in_blocks(pooled, hidden, head.class_count(), [&](const mx::array& rows) {
+    return head.scores(rows);
+  });
 }
 
 }  // namespace saker::embed

@@ -231,4 +231,8 @@ std::string roster_name(std::string_view name) {
   return bare;
 }
 
+bool is_of_embedding_head(std::string_view tensor) {
+  return tensor.starts_with("dense.") || tensor.starts_with("score.");
+}
+
 }  // namespace saker::models

@@ -58,4 +58,7 @@ std::string roster_name(std::string_view name);
 // For a configuration with a known `model_type`, see detect.h. Throws as `check_config` does.
 TensorRoster tensor_roster(const Json& config);
 
+// True for tensors of an EmbeddingHead, which lie beside the decoder's scope.
+bool is_of_embedding_head(std::string_view tensor);
+
 }  // namespace saker::models

@@ -99,9 +99,7 @@ TEST_P(PooledRows, AreRowsOfTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Models,
-    PooledRows,
-    ::testing::Values("qwen3", "gemma3_text", "qwen3_5_text", "bidirectional")
+    Models, PooledRows, ::testing::Values("qwen3", "gemma3_text", "qwen3_5_text", "bidirectional")
 );
 
 // The last token changes the first one's row exactly if tokens see later ones.

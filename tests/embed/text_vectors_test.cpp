@@ -52,8 +52,7 @@ TEST(TextVectors, ReadsTheModulesOfBothFormats) {
   EXPECT_EQ(gemma.pooling, Pooling::kMean);
   EXPECT_TRUE(gemma.normalize && gemma.is_declared);
   EXPECT_EQ(
-      gemma.dense,
-      (std::vector{models::DenseActivation::kTanh, models::DenseActivation::kIdentity})
+      gemma.dense, (std::vector{models::DenseActivation::kTanh, models::DenseActivation::kIdentity})
   );
   for (const std::string name : {"qwen3", "qwen3_old"}) {
     const models::EmbeddingConfig qwen = GoldenModel(name).model().embedding_head()->config();

@@ -9,10 +9,13 @@
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::engine {
@@ -28,10 +31,9 @@ std::filesystem::path golden_path(const std::string& name) {
 // A copy of a golden model, to change.
 class GoldenCopy {
  public:
-  explicit GoldenCopy(const std::string& name) : golden(read_json_file(golden_path(name) / "golden.json")) {
-    std::filesystem::copy(
-        golden_path(name), path(), std::filesystem::copy_options::recursive
-    );
+  explicit GoldenCopy(const std::string& name)
+      : golden(read_json_file(golden_path(name) / "golden.json")) {
+    std::filesystem::copy(golden_path(name), path(), std::filesystem::copy_options::recursive);
   }
 
   std::filesystem::path path() const { return dir_.path() / "model"; }
@@ -100,7 +102,9 @@ TEST(Embed, BitsDoNotDependOnWhatElseRuns) {
   const GoldenCopy folder("gemma3");
   EmbedRequest all;
   for (int i = 0; i < 40; ++i) {
-    all.inputs.emplace_back(std::string(static_cast<std::size_t>(i * 7 % 50), 'a') + std::to_string(i));
+    all.inputs.emplace_back(
+        std::string(static_cast<std::size_t>(i * 7 % 50), 'a') + std::to_string(i)
+    );
   }
   Vectors alone;
   {
@@ -230,7 +234,8 @@ TEST(Embed, UnknownModulesAreNamed) {
 TEST(Embed, AModelThatGenerates) {
   const ModelFolder folder("llama");
   const auto engine = folder.load();
-  const EmbedResult result = engine->embed({.inputs = {std::string("Hello"), std::string("Hello there")}});
+  const EmbedResult result =
+      engine->embed({.inputs = {std::string("Hello"), std::string("Hello there")}});
   ASSERT_EQ(result.embeddings.size(), 2U);
   EXPECT_EQ(result.embeddings[0].size(), 32U);
   EXPECT_NE(result.embeddings[0], result.embeddings[1]);

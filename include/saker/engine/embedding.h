@@ -22,7 +22,7 @@ using EmbedInput = std::variant<std::string, std::vector<std::int32_t>>;
 
 // Texts, and what their vectors shall be like. Without options: as the model's files say.
 struct EmbedRequest {
-  std::vector<EmbedInput> inputs;
+  std::vector<EmbedInput> inputs = {};
   std::optional<models::Pooling> pooling = {};
   std::optional<bool> normalize = {};  // Unit length.
   // > 0: keeps this many first elements, before unit length is restored.
@@ -46,8 +46,8 @@ struct EmbedResult {
 
 // Documents to judge by a query.
 struct RerankRequest {
-  std::string query;
-  std::vector<std::string> documents;
+  std::string query = {};
+  std::vector<std::string> documents = {};
   std::string instruction = {};  // The task, in a sentence; empty: the model's own.
   bool truncate = false;         // Cuts documents that are too long, instead of refusing them.
   View view = {};

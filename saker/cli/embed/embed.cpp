@@ -83,8 +83,7 @@ class VectorPrinter {
 int run_embed(EmbedArgs args) {
   const std::vector<engine::EmbedInput> inputs = read_inputs(args.texts);
   engine::EmbedRequest& request = args.request;
-  const auto engine =
-      load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
+  const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
   std::vector<engine::EmbedResult> results;
   std::int64_t truncated = 0;
   std::optional<Progress> bar;

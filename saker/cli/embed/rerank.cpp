@@ -33,8 +33,7 @@ struct RerankArgs {
 int run_rerank(RerankArgs args) {
   engine::RerankRequest& request = args.request;
   request.documents = read_texts(args.texts);
-  const auto engine =
-      load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
+  const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
   const engine::RerankResult result = engine->rerank(request);
   if (result.truncated > 0) {
     spdlog::warn(
