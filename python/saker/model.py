@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,26 @@ BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
 EMBED_BATCH = 256
 """Texts that become vectors together."""
+EMBED_DEFAULTS: dict[str, Any] = {
+    "pooling": None, "normalize": None, "dimensions": 0, "prompt_name": "", "prompt": None, "truncate": False,
+}
+
+
+class EmbedOptions(TypedDict, total=False):
+    """Keywords of ``embed``; without them the vectors are those that the model's files of sentence-transformers describe."""
+
+    pooling: str | None
+    """``last``, ``mean`` or ``cls``: the last or first token's row, or the mean of all."""
+    normalize: bool | None
+    """Unit length."""
+    dimensions: int
+    """Keeps this many first elements; 0: all."""
+    prompt_name: str
+    """A prompt of the model that begins each text, such as ``query``."""
+    prompt: str | None
+    """The prompt itself, instead of a name."""
+    truncate: bool
+    """Cuts texts that are longer than the model's context, which are an error otherwise."""
 
 
 def _json(value: object) -> str:
@@ -157,27 +177,16 @@ class View:
         return self._each([_native.ScoreRequest(prompt=prompt, top_k=top_k) for prompt in prompts], scores.token_dist)
 
     def embed(
-        self,
-        texts: str | Sequence[str | Sequence[int]],
-        *,
-        pooling: str | None = None,
-        normalize: bool | None = None,
-        dimensions: int = 0,
-        prompt_name: str = "",
-        prompt: str | None = None,
-        truncate: bool = False,
+        self, texts: str | Sequence[str | Sequence[int]], **options: Unpack[EmbedOptions]
     ) -> NDArray[np.float32]:
         """Vectors of texts or token ids: float32 [N, size], in common passes; [size] of a single text.
 
-        Without options the vectors are those that the model's files of sentence-transformers describe. ``pooling`` is
-        ``"last"``, ``"mean"`` or ``"cls"``, ``dimensions`` > 0 keeps the first elements. ``prompt_name`` names one of the
-        model's prompts, such as ``"query"``; ``prompt`` is one of your own. Texts longer than the model's context are an
-        error, unless ``truncate`` is set.
+        Each vector has the bits that it has alone. Keywords: ``EmbedOptions``.
         """
         inputs = [texts] if isinstance(texts, str) else list(texts)
-        settings = (pooling, normalize, dimensions, prompt_name, prompt, truncate)
+        given = {**EMBED_DEFAULTS, **options}
         parts = [
-            self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, *settings)
+            self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, **given)
             for first in range(0, max(len(inputs), 1), EMBED_BATCH)
         ]
         vectors = np.concatenate(parts) if len(parts) > 1 else parts[0]
@@ -349,7 +358,9 @@ class Model:
         """See ``View.next_token_dist``."""
         return self.default_view.next_token_dist(prompt, top_k=top_k)
 
-    def embed(self, texts: str | Sequence[str | Sequence[int]], **options: Any) -> NDArray[np.float32]:
+    def embed(
+        self, texts: str | Sequence[str | Sequence[int]], **options: Unpack[EmbedOptions]
+    ) -> NDArray[np.float32]:
         """See ``View.embed``."""
         return self.default_view.embed(texts, **options)
 
