@@ -45,6 +45,7 @@ from saker._native import VERSION as __version__  # noqa: E402
 from saker._native import (  # noqa: E402
     ConvertReport,
     Differences,
+    Event,
     GenerateResult,
     ModelFacts,
     PrefixCacheStats,
@@ -96,6 +97,7 @@ __all__ = [
     "EmbedOptions",
     "Error",
     "GenerateOptions",
+    "Event",
     "GenerateResult",
     "InternalError",
     "InvalidArgumentError",
