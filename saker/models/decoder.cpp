@@ -30,7 +30,8 @@ mx::Dtype row_dtype(const kernels::PackedWeight& weight) {
   return weight.format().kind == kernels::WeightKind::kFloat32 ? mx::float32 : mx::bfloat16;
 }
 
-// None for a base model, which was stored without the head that it had in training.
+// None for a base model or a classifier, which are stored without the head that they had in
+// training.
 std::optional<nn::Linear> make_head(
     const nn::Weights& weights, const DecoderConfig& config, const nn::Embedding& embedding
 ) {
@@ -43,7 +44,8 @@ std::optional<nn::Linear> make_head(
       return nn::Linear(weights / scope, config.hidden, config.vocab_size);
     }
   }
-  const bool is_base = config.embedding.is_declared || body_scope(weights).path("").empty();
+  const bool is_base = config.embedding.is_declared || body_scope(weights).path("").empty() ||
+                       (weights / "score").has("weight");
   if (config.head == HeadChoice::kUntied && is_base) {
     return std::nullopt;
   }

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kFullRope = 0;
 constexpr std::size_t kSlidingRope = 1;
 
-// The published embedding scale is rounded to bf16, for any dtype of the weights.
+// The embedding scale of a model that generates is rounded to bf16, for any dtype of the weights;
+// vectors of texts are published for the exact one.
 float rounded_scale(int hidden) {
   const auto scale = mx::array(std::sqrt(static_cast<float>(hidden)));
   return mx::astype(mx::astype(scale, mx::bfloat16), mx::float32).item<float>();
@@ -47,7 +48,8 @@ DecoderConfig read(const Json& whole) {
   config.bidirectional = json_bool(json, "use_bidirectional_attention", false);
   config.norm.weight_offset = 1.0F;
   config.head_norms = true;
-  config.embedding_scale = rounded_scale(config.hidden);
+  config.embedding_scale = config.bidirectional ? std::sqrt(static_cast<float>(config.hidden))
+                                                : rounded_scale(config.hidden);
   config.attention_scale =
       static_cast<float>(1.0 / std::sqrt(read_positive(json, "query_pre_attn_scalar", 256.0)));
   config.attention_softcap = read_softcap(json, "attn_logit_softcapping", 0.0F);

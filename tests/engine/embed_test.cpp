@@ -210,7 +210,7 @@ TEST(Embed, ModelsThatOnlyEmbedDoNotGenerate) {
     const GoldenCopy folder(name);
     const auto engine = folder.load();
     expect_error(ErrorCode::kUnsupported, {"only embeds texts"}, [&] {
-      engine->generate({.prompt = "a"});
+      engine->generate({.prompt = {.text = "a"}});
     });
     expect_error(ErrorCode::kUnsupported, {"only embeds texts"}, [&] {
       engine->score(rolling_logprob("abc"));
