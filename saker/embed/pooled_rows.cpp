@@ -50,7 +50,7 @@ class RowPool {
   std::vector<Work> plan() {
     const bool whole = model_.info().bidirectional;
     std::vector<Work> works;
-    int budget = options_.prefill_step;
+    int budget = options_.before_pass ? std::max(options_.before_pass(), 1) : options_.prefill_step;
     while (next_ < sequences_.size() && (budget > 0 || works.empty())) {
       const int left = length(next_) - done_;
       if (whole && left > budget && !works.empty()) {

@@ -12,6 +12,7 @@
 #include "saker/nn/adapter.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct PoolOptions {
   models::Pooling pooling = models::Pooling::kLast;
   int prefill_step = 512;       // Tokens per pass; a longer bidirectional sequence has its own.
   nn::AdapterUse adapter = {};  // For all sequences.
+  // Called before each pass; returns the tokens that it may have instead of `prefill_step`.
+  std::function<int()> before_pass = {};
 };
 
 // Throws kInvalidArgument for a sequence without tokens, for one longer than the model's context,

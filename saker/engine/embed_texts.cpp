@@ -188,7 +188,8 @@ EmbedResult embed_texts(
         .pool =
             {.pooling = request.pooling.value_or(limits.config.pooling),
              .prefill_step = prefill_step,
-             .adapter = runner.adapters().use(request.view, model)},
+             .adapter = runner.adapters().use(request.view, model),
+             .before_pass = [&runner] { return runner.serve_others(); }},
         .normalize = request.normalize.value_or(limits.config.normalize),
         .dimensions = request.dimensions,
     };

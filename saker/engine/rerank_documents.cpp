@@ -126,9 +126,12 @@ std::vector<double> classify(
   const std::vector<embed::TokenSpan> sequences(prompts.begin(), prompts.end());
   const auto rows = runner.call([&](const models::Model& model) {
     const nn::AdapterUse adapter = runner.adapters().use(request.view, model);
-    return embed::class_scores(
-        model, sequences, {.prefill_step = prefill_step, .adapter = adapter}
-    );
+    const embed::PoolOptions options{
+        .prefill_step = prefill_step,
+        .adapter = adapter,
+        .before_pass = [&runner] { return runner.serve_others(); },
+    };
+    return embed::class_scores(model, sequences, options);
   });
   std::vector<double> scores;
   scores.reserve(rows.size());

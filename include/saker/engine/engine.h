@@ -45,6 +45,7 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int batch = 8;           // Requests that run together; others wait.
+  int max_queue = 4096;  // Requests that may wait; more are refused with kCapacity. 0: any number.
   // Seconds that prompts may add to a step while somebody waits for the next token; 0: any.
   double target_itl = 0.25;
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
@@ -123,7 +124,7 @@ class Engine {
       std::span<const ScoreRequest> requests, ScoreInstruments& instruments
   );
   // The vectors of texts, which run in common passes; each has the same bits alone. Throws for the
-  // first input that fails. Generation waits until all are done.
+  // first input that fails. Answers go on between the passes.
   EmbedResult embed(const EmbedRequest& request);
   // Scores documents by a query, in common passes. Throws for the first document that fails.
   RerankResult rerank(const RerankRequest& request);
@@ -136,6 +137,8 @@ class Engine {
   // Cache bytes that one decode step reads at this depth, for rows of `kv_bits` bits.
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
 
+  // Does not wait for the engine's thread.
+  QueueStats queue_stats() const;
   // Counts since the model was loaded.
   PrefixCacheStats prefix_cache_stats() const;
 
