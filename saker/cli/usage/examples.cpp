@@ -31,6 +31,11 @@ constexpr Example kExamples[] = {
   saker generate ./model -f prompt.txt --stop "###"
   saker generate ./model -f prompts.jsonl --batch 16 > answers.jsonl
 )"},
+    {"saker serve", R"(  saker serve ./model
+  saker serve ./model --port 8000 --api-key secret --log-requests
+  saker serve ./model --adapter support=./lora --alias gpt-4o
+  saker serve ./model --host unix:/run/saker.sock
+)"},
     {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"
   saker score ./model --text "The quick brown fox" --json
   saker score ./model --adapter ./lora --diff --html page.html --text "Hello"

@@ -65,6 +65,7 @@ void add_log_level(CLI::App& command) {
 void add_talk(CLI::App& app, Action& action) {
   add_run(app, action);
   add_generate(app, action);
+  add_serve(app, action);
   app.get_subcommand("run")->alias("chat");
 }
 
