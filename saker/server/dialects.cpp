@@ -7,6 +7,7 @@
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
 #include "saker/server/api/openai/routes.h"
+#include "saker/server/api/responses/routes.h"
 #include "saker/server/turns/wire.h"
 
 #include <string_view>
@@ -35,6 +36,7 @@ void add_dialects(http::Router& router, const std::shared_ptr<const ServedModel>
   openai::add_routes(router, model);
   anthropic::add_routes(router, model);
   ollama::add_routes(router, model);
+  responses::add_routes(router, model);
   extras::add_routes(router, model);
   // One path, two shapes: Anthropic's clients name their version.
   router.add("GET", "/v1/models", [model](const std::shared_ptr<http::Exchange>& exchange) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the server counts, in the text format of Prometheus. It asks no engine, so that it answers
+// The server's counts in the text format of Prometheus. It asks no engine, so that it answers
 // at once under any load.
 
 #include "saker/server/turns/served_model.h"

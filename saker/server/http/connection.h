@@ -37,7 +37,7 @@ struct Shared {
   boost::asio::thread_pool& workers;  // Handlers run here.
   std::unordered_map<Connection*, std::weak_ptr<Connection>> connections = {};
   std::size_t answering = 0;   // Requests that are being answered.
-  std::size_t body_bytes = 0;  // Of requests that are read or answered.
+  std::size_t body_bytes = 0;  // Bodies of requests that are read or answered.
   bool is_closing = false;     // Connections close after their answer.
   std::array<char, kSliceBytes> buffer = {};
 };
@@ -91,7 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer write_timer_;  // For sending.
   boost::asio::steady_timer ping_timer_;
 
-  std::size_t serial_ = 0;  // Of the request that is answered, or was last.
+  std::size_t serial_ = 0;  // Number of the request that is answered, or was last.
   bool answering_ = false;
   bool in_head_ = false;  // The timer of a head runs.
   bool waiting_ = false;  // For something to read.

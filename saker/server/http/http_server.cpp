@@ -219,7 +219,7 @@ class HttpServer::Impl {
   asio::steady_timer pause_;
   asio::signal_set signals_;
   std::function<void()> on_signal_;
-  std::string path_;  // Of a unix socket.
+  std::string path_;  // A unix socket's path.
   std::string address_;
   int port_ = 0;
   bool is_loopback_ = false;

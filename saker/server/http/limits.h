@@ -12,7 +12,7 @@ struct Limits {
   std::size_t head_bytes = std::size_t{64} << 10;  // Request line and headers.
   std::size_t headers = 128;                       // Number of headers.
   std::size_t body_bytes = std::size_t{32} << 20;
-  std::size_t all_bodies = std::size_t{512} << 20;  // Of requests that are being read or answered.
+  std::size_t all_bodies = std::size_t{512} << 20;  // Bodies of all requests that are read or answered.
   std::size_t connections = 10240;                  // More are closed at once.
   std::size_t requests = 2048;                      // Answered at a time; more get 503.
   std::chrono::milliseconds head_time{10'000};  // From a request's first byte to its last header.

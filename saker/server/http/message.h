@@ -19,7 +19,7 @@ struct Request {
   std::string query;            // After the '?', as it was sent.
   std::vector<Header> headers;  // In order, as they were sent.
   std::string body;
-  int minor_version = 1;    // Of HTTP/1.
+  int minor_version = 1;    // HTTP/1.0 or HTTP/1.1.
   bool keep_alive = true;   // The client wants to send another request.
   bool is_loopback = true;  // The client is on this machine.
 

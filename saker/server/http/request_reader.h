@@ -63,7 +63,7 @@ class RequestReader {
   const Limits& limits_;
   Stage stage_ = Stage::kHead;
   std::string buffer_;       // Bytes that are not read yet.
-  std::size_t scanned_ = 0;  // Of buffer_: they hold no end of a head.
+  std::size_t scanned_ = 0;  // Bytes of buffer_ without an end of a head.
   std::unique_ptr<Parser> parser_;
   bool wants_continue_ = false;
   BadRequest bad_;

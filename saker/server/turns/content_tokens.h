@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Tells which tokens of an answer are those of its content: a token comes before the text that it
-// makes final, and tokens of reasoning, of markers and of calls are in between. One thread.
+// Tells which tokens of an answer are its content's. A token comes before the text that it makes
+// final. Tokens of reasoning, of markers and of calls are in between. One thread.
 
 #include "saker/engine/event.h"
 
@@ -26,7 +26,7 @@ class ContentTokens {
  private:
   std::deque<engine::TokenEvent> pending_;
   bool after_other_ = false;       // The last tokens were not content's.
-  std::size_t content_bytes_ = 0;  // Of the pieces since then,
+  std::size_t content_bytes_ = 0;  // Bytes of pieces since then,
   std::size_t token_bytes_ = 0;    // and of the tokens that were given out.
 };
 

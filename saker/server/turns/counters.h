@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a server counts, for /metrics. Written and read by any thread without locks.
+// A server's counts, for /metrics. Written and read by any thread without locks.
 
 #include <array>
 #include <atomic>
@@ -42,7 +42,7 @@ class Histogram {
 
   std::span<const double> bucket_ends() const { return ends; }
 
-  // Of one bucket alone; the last one has no end.
+  // Values in one bucket alone; the last one has no end.
   std::uint64_t in_bucket(std::size_t i) const { return counts_[i].load(); }
 
   std::uint64_t count() const { return count_.load(); }
@@ -57,7 +57,7 @@ class Histogram {
 
 struct Counters {
   std::atomic<std::int64_t> running = 0;  // Generations that have begun and not ended.
-  std::atomic<std::int64_t> waiting = 0;  // Of these without an event so far.
+  std::atomic<std::int64_t> waiting = 0;  // Running ones without an event so far.
   std::atomic<std::uint64_t> http_requests = 0;
   std::atomic<std::uint64_t> prompt_tokens = 0;
   std::atomic<std::uint64_t> cached_tokens = 0;

@@ -29,7 +29,7 @@ Json token_json(const std::string& bytes, double logprob) {
   return {{"token", bytes}, {"logprob", finite_logprob(logprob)}, {"bytes", bytes_of(bytes)}};
 }
 
-// What chunks and whole answers share.
+// Shared parts of chunks and whole answers.
 class ChatEncoder : public Encoder {
  public:
   ChatEncoder(Answering answering, int choices, const text::Tokenizer* tokenizer)

@@ -179,7 +179,7 @@ void read_lengths(Fields& fields, engine::Request& request) {
 void read_logprobs(Fields& fields, ChatRequest& chat) {
   constexpr int kMost = 20;
   const Json* given = fields.find("logprobs");
-  const bool is_count = given != nullptr && given->is_number_integer();  // Of old clients.
+  const bool is_count = given != nullptr && given->is_number_integer();  // Old clients send it.
   const auto top = fields.integer("top_logprobs", 0, kMost);
   const bool wanted = is_count || fields.flag("logprobs").value_or(false);
   if (top && *top > 0 && !wanted) {

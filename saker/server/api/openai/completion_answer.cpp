@@ -26,7 +26,7 @@ class TokenLists {
     logprobs_.push_back(logprob ? Json(finite_logprob(*logprob)) : Json(nullptr));
     Json alternatives = Json::object();
     for (const auto& [text, value] : top) {
-      alternatives.emplace(text, finite_logprob(value));  // Of equal texts the likelier one.
+      alternatives.emplace(text, finite_logprob(value));  // Equal texts: the likelier one stays.
     }
     top_.push_back(logprob ? std::move(alternatives) : Json(nullptr));
     offsets_.push_back(offset_);
