@@ -16,10 +16,8 @@
 #include <string_view>
 #include <vector>
 
+namespace saker::server {
 namespace {
-
-using namespace saker;
-using namespace saker::server;
 
 // A model that is never run.
 class NoModel : public engine::LanguageModel {
@@ -33,8 +31,7 @@ class NoModel : public engine::LanguageModel {
     throw Error(ErrorCode::kUnsupported, "no model");
   }
 
-  std::vector<engine::ScoreOutcome> score(
-      std::span<const engine::ScoreRequest> /*requests*/
+  std::vector<engine::ScoreOutcome> score(std::span<const engine::ScoreRequest> /*requests*/
   ) override {
     return {};
   }
@@ -78,10 +75,7 @@ void read_connection(std::string_view bytes) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+void read_all(std::string_view bytes) {
   static NoModel no_model;
   static const ServedModel model(no_model, {.names = {"m"}});
   read_connection(bytes);
@@ -95,5 +89,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     responses::ResponseStore store;
     try_reading([&] { responses::read_responses(body, model, store); });
   });
+}
+
+}  // namespace
+}  // namespace saker::server
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  saker::server::read_all({reinterpret_cast<const char*>(data), size});
   return 0;
 }

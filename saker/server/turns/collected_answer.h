@@ -27,6 +27,13 @@ struct CollectedAnswer {
   void add(const engine::Event& event);
 };
 
+// False for an answer that a limit or a cancellation cut off.
+constexpr bool is_whole(const engine::GenerateResult& result) {
+  return result.finish_reason != engine::FinishReason::kLength &&
+         result.finish_reason != engine::FinishReason::kCancelled &&
+         result.finish_reason != engine::FinishReason::kDeadline;
+}
+
 // A call's arguments as an object; {} for an empty text, and a text that is no JSON as a member.
 Json arguments_object(const std::string& text);
 

@@ -56,10 +56,11 @@ Json parse_body(const std::string& body) {
 }
 
 Fields::Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {
+  if (!object.is_object() && path_.empty()) {
+    throw ApiError(400, fmt::format("the body: expected an object, got {}", kind_of(object)));
+  }
   if (!object.is_object()) {
-    throw bad_field(
-        path_.empty() ? "the body" : path_, "expected an object, got {}", kind_of(object)
-    );
+    throw bad_field(path_, "expected an object, got {}", kind_of(object));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "saker/server/turns/turn.h"
 
 #include "saker/base/error.h"
+#include "saker/server/turns/collected_answer.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
@@ -33,17 +34,12 @@ void count_end(Counters& counters, const engine::GenerateResult& result, double 
   if (stats.generation_tps > 0) {
     counters.token_seconds.add(1.0 / stats.generation_tps);
   }
-  switch (result.finish_reason) {
-    case engine::FinishReason::kStop:
-      ++counters.stopped;
-      break;
-    case engine::FinishReason::kLength:
-      ++counters.cut;
-      break;
-    case engine::FinishReason::kCancelled:
-    case engine::FinishReason::kDeadline:
-      ++counters.cancelled;
-      break;
+  if (is_whole(result)) {
+    ++counters.stopped;
+  } else if (result.finish_reason == engine::FinishReason::kLength) {
+    ++counters.cut;
+  } else {
+    ++counters.cancelled;
   }
 }
 

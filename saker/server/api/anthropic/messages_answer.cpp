@@ -21,7 +21,7 @@ constexpr std::string_view kSignature = "c2FrZXI=";
 std::string_view reason_of(
     const engine::GenerateResult& result, bool has_calls, const MessageFacts& facts
 ) {
-  if (result.finish_reason != engine::FinishReason::kStop) {
+  if (!is_whole(result)) {
     const auto tokens = static_cast<std::int64_t>(result.stats.prompt_tokens) +
                         static_cast<std::int64_t>(result.tokens.size());
     const bool is_full = facts.context > 0 && tokens >= facts.context;

@@ -95,7 +95,7 @@ class Answer : public Encoder {
     const double answering =
         stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
     last["done"] = true;
-    last["done_reason"] = result.finish_reason == engine::FinishReason::kStop ? "stop" : "length";
+    last["done_reason"] = is_whole(result) ? "stop" : "length";
     last["total_duration"] = nanoseconds(total.count());
     last["load_duration"] = 0;
     last["prompt_eval_count"] = stats.prompt_tokens;

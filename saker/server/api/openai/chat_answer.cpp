@@ -4,6 +4,7 @@
 #include "saker/base/json/json_numbers.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/usage.h"
+#include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/content_tokens.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/tokenizer.h"
@@ -58,7 +59,7 @@ class ChatEncoder : public Encoder {
   }
 
   static std::string_view reason_of(const engine::GenerateResult& result, const Choice& choice) {
-    if (result.finish_reason != engine::FinishReason::kStop) {
+    if (!is_whole(result)) {
       return "length";
     }
     return choice.calls > 0 ? "tool_calls" : "stop";
@@ -210,8 +211,8 @@ class WholeChat : public ChatEncoder {
       texts.reasoning += thought->text;
     } else if (const auto* piece = std::get_if<text::ContentPiece>(&event.what)) {
       texts.content += piece->text;
-      for (engine::TokenEvent& token : one.tokens.take(piece->text)) {
-        texts.tokens.push_back(std::move(token));
+      for (engine::TokenEvent& of_content : one.tokens.take(piece->text)) {
+        texts.tokens.push_back(std::move(of_content));
       }
     } else if (const auto* call = std::get_if<text::CallOpened>(&event.what)) {
       one.tokens.drop();

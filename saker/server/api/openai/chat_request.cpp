@@ -295,8 +295,7 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   fields.accept({"spaces_between_special_tokens", "stream_interval", "timings_per_token"});
   fields.refuse({"audio", "web_search_options", "documents", "chat_template", "echo"});
   fields.refuse({"continue_final_message", "prompt_logprobs", "return_progress", "lora"});
-  fields.refuse({"thinking_token_budget", "reasoning_budget_tokens", "n_probs", "modalities_audio"}
-  );
+  fields.refuse({"thinking_token_budget", "reasoning_budget_tokens", "n_probs"});
   if (const Json* modalities = fields.list("modalities")) {
     if (*modalities != Json::array({"text"})) {
       fields.fail("modalities", "this server answers in text alone");

@@ -3,6 +3,7 @@
 #include "saker/server/api/openai/completion.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/usage.h"
+#include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/wire.h"
 #include "saker/text/tokenizer.h"
 
@@ -164,8 +165,7 @@ class CompletionEncoder : public Encoder {
     Choice& choice = choices_[static_cast<std::size_t>(index)];
     Json json = {{"index", index}, {"text", text}};
     json["logprobs"] = answering_.top_logprobs ? choice.tokens.take() : Json(nullptr);
-    const bool is_cut = has_no_answer_ ||
-                        (result != nullptr && result->finish_reason != engine::FinishReason::kStop);
+    const bool is_cut = has_no_answer_ || (result != nullptr && !is_whole(*result));
     json["finish_reason"] = result == nullptr && !has_no_answer_ ? Json(nullptr)
                             : is_cut                             ? Json("length")
                                                                  : Json("stop");

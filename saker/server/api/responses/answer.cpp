@@ -2,6 +2,7 @@
 #include "saker/server/api/responses/answer.h"
 
 #include "saker/base/json/json_numbers.h"
+#include "saker/server/turns/collected_answer.h"
 #include "saker/server/turns/wire.h"
 
 #include <string>
@@ -69,9 +70,7 @@ class Response : public Encoder {
 
   std::string failure(const ApiError& error) override {
     std::string out;
-    emit(
-        "error", {{"code", "server_error"}, {"message", error.what()}, {"param", nullptr}}, out
-    );
+    emit("error", {{"code", "server_error"}, {"message", error.what()}, {"param", nullptr}}, out);
     response_["status"] = "failed";
     response_["error"] = {{"code", "server_error"}, {"message", error.what()}};
     emit("response.failed", {{"response", response_}}, out);
@@ -194,11 +193,11 @@ class Response : public Encoder {
   }
 
   void finish(const engine::GenerateResult& result, std::string& out) {
-    const bool is_whole = result.finish_reason == engine::FinishReason::kStop;
+    const bool is_complete = is_whole(result);
     if (kind_ == Item::kNone && index_ == 0) {
       open(Item::kMessage, out);
     }
-    close(is_whole ? "completed" : "incomplete", out);
+    close(is_complete ? "completed" : "incomplete", out);
     const engine::GenerateStats& stats = result.stats;
     response_["usage"] = {
         {"input_tokens", stats.prompt_tokens},
@@ -207,15 +206,15 @@ class Response : public Encoder {
         {"output_tokens_details", {{"reasoning_tokens", stats.reasoning_tokens}}},
         {"total_tokens", stats.prompt_tokens + stats.generation_tokens},
     };
-    response_["status"] = is_whole ? "completed" : "incomplete";
-    if (is_whole) {
+    response_["status"] = is_complete ? "completed" : "incomplete";
+    if (is_complete) {
       response_["completed_at"] = unix_time();
     } else {
       response_["incomplete_details"] = {{"reason", "max_output_tokens"}};
     }
     store();
     emit(
-        is_whole ? "response.completed" : "response.incomplete", {{"response", response_}}, out
+        is_complete ? "response.completed" : "response.incomplete", {{"response", response_}}, out
     );
   }
 
@@ -246,9 +245,7 @@ class Response : public Encoder {
     messages.push_back(std::move(message));
     store_->put(
         response_["id"].get<std::string>(),
-        {.response = response_,
-         .messages = std::move(messages),
-         .input = std::move(request_.input)}
+        {.response = response_, .messages = std::move(messages), .input = std::move(request_.input)}
     );
   }
 

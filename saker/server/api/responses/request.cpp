@@ -76,8 +76,12 @@ class Conversation {
   // Items of tools that other servers ran.
   static bool is_history(std::string_view type) {
     constexpr std::array<std::string_view, 6> kHosted = {
-        "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
-        "mcp_call",        "mcp_list_tools"
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "mcp_call",
+        "mcp_list_tools"
     };
     return std::ranges::find(kHosted, type) != kHosted.end();
   }
@@ -108,8 +112,7 @@ class Conversation {
     message["tool_calls"].push_back(
         {{"id", *fields.text("call_id")},
          {"type", "function"},
-         {"function",
-          {{"name", *fields.text("name")}, {"arguments", *fields.text("arguments")}}}}
+         {"function", {{"name", *fields.text("name")}, {"arguments", *fields.text("arguments")}}}}
     );
   }
 
@@ -274,9 +277,8 @@ void read_input(Fields& fields, ResponseStore& store, ResponsesRequest& response
     fields.fail("input", fmt::format("expected a string or a list of 1 to {} items", kMostItems));
   }
   responses.input =
-      input.is_array()
-          ? input
-          : Json::array({{{"type", "message"}, {"role", "user"}, {"content", input}}});
+      input.is_array() ? input
+                       : Json::array({{{"type", "message"}, {"role", "user"}, {"content", input}}});
   Conversation conversation(previous_messages(fields, store));
   for (std::size_t i = 0; i < responses.input.size(); ++i) {
     conversation.add(responses.input[i], fmt::format("input[{}]", i));
@@ -289,9 +291,7 @@ void read_input(Fields& fields, ResponseStore& store, ResponsesRequest& response
   if (const auto instructions = fields.text("instructions")) {
     messages.push_back({{"role", "system"}, {"content", *instructions}});
   }
-  messages.insert(
-      messages.end(), responses.conversation.begin(), responses.conversation.end()
-  );
+  messages.insert(messages.end(), responses.conversation.begin(), responses.conversation.end());
   responses.request.prompt.messages = std::move(messages);
 }
 

@@ -14,12 +14,12 @@ namespace saker::server::responses {
 
 struct ResponsesRequest {
   engine::Request request;
-  std::string model;     // As it was asked for.
+  std::string model;  // As it was asked for.
   bool streams = false;
   bool stores = true;
-  Json echoed;           // Members of the request that the response repeats.
-  Json conversation;     // Messages without the instructions, which are not carried over.
-  Json input;            // The request's input items.
+  Json echoed;        // Members of the request that the response repeats.
+  Json conversation;  // Messages without the instructions, which are not carried over.
+  Json input;         // The request's input items.
 };
 
 // Throws a 400, or a 404 for an unknown model or previous response.

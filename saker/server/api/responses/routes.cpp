@@ -65,17 +65,16 @@ void show(const ExchangePtr& exchange, ResponseStore& store, std::string name) {
     return exchange->respond(json_response(find(store, name).response));
   }
   name.resize(name.size() - kInputItems.size());
-  exchange->respond(json_response(
-      {{"object", "list"}, {"data", find(store, name).input}, {"has_more", false}}
-  ));
+  exchange->respond(
+      json_response({{"object", "list"}, {"data", find(store, name).input}, {"has_more", false}})
+  );
 }
 
 void remove(const ExchangePtr& exchange, ResponseStore& store, const std::string& name) {
   if (!store.erase(name)) {
     throw ApiError(404, fmt::format("the response {} is not here", quote(name)));
   }
-  exchange->respond(
-      json_response({{"id", name}, {"object", "response.deleted"}, {"deleted", true}})
+  exchange->respond(json_response({{"id", name}, {"object", "response.deleted"}, {"deleted", true}})
   );
 }
 

@@ -18,9 +18,9 @@ namespace saker::server::responses {
 
 // An answer with the conversation that led to it.
 struct StoredResponse {
-  Json response;                 // The response object.
-  Json messages;                 // The conversation with the answer, as chat templates take it.
-  Json input = Json::array();    // The request's input items.
+  Json response;               // The response object.
+  Json messages;               // The conversation with the answer, as chat templates take it.
+  Json input = Json::array();  // The request's input items.
 };
 
 class ResponseStore {
@@ -32,6 +32,7 @@ class ResponseStore {
   };
 
   ResponseStore() : ResponseStore(Bounds()) {}
+
   explicit ResponseStore(Bounds bounds) : bounds_(bounds) {}
 
   // An answer that is larger than all bounds is not kept.
