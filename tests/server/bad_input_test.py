@@ -7,7 +7,7 @@ import unittest
 
 from fake import USER, FakeServerTest
 
-PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/api/chat", "/api/generate", "/tokenize", "/detokenize",
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/api/chat", "/api/generate", "/tokenize", "/detokenize",
          "/apply-template", "/v1/score", "/v1/messages/count_tokens")
 
 

@@ -2,6 +2,7 @@
 #include "tests/support/fake_engine.h"
 
 #include "saker/base/error.h"
+#include "saker/base/utf8.h"
 #include "saker/engine/stream_state.h"
 
 #include <chrono>
@@ -127,17 +128,26 @@ void FakeEngine::play_choice(
   auto result = std::make_shared<engine::GenerateResult>();
   result->prompt_tokens = prompt_tokens(request);
   const auto say = [&](const std::string& text, bool is_content) {
+    std::string piece;  // Whole characters, as an engine's pieces are.
     for (const std::int32_t id : tokenizer()->encode(text, {.add_special_tokens = false})) {
-      const std::string piece = tokenizer()->decode(std::vector{id});
+      const std::string bytes = tokenizer()->token_bytes(id);
+      piece += bytes;
       result->tokens.push_back(id);
       if (request.output.token_events) {
-        engine::TokenEvent token{.id = id, .bytes = piece, .logprob = kLogprob};
+        engine::TokenEvent token{.id = id, .bytes = bytes, .logprob = kLogprob};
         for (int i = 0; i < request.output.logprobs; ++i) {
           token.top.emplace_back(i == 0 ? id : i, kLogprob - i);
         }
         push(std::move(token));
       }
-      is_content ? push(text::ContentPiece{piece}) : push(text::ReasoningPiece{piece});
+      if (find_invalid_utf8(piece)) {
+        continue;
+      }
+      if (is_content) {
+        push(text::ContentPiece{std::exchange(piece, {})});
+      } else {
+        push(text::ReasoningPiece{std::exchange(piece, {})});
+      }
     }
     result->text += text;
   };

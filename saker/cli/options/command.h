@@ -14,7 +14,6 @@ using Action = std::function<int()>;
 
 void add_run(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
-void add_serve(CLI::App& app, Action& action);
 void add_score(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker serve`: a model behind the APIs of OpenAI, Anthropic and Ollama.
+#include "saker/cli/serve/serve.h"
+
 #include "saker/base/error.h"
 #include "saker/cli/io/output.h"
 #include "saker/cli/options/checks.h"
-#include "saker/cli/options/command.h"
 #include "saker/cli/options/model_args.h"
 #include "saker/engine/language_model.h"
 #include "saker/server/service.h"

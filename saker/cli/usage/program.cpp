@@ -3,6 +3,7 @@
 
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/options/checks.h"
+#include "saker/cli/serve/serve.h"
 #include "saker/cli/usage/help.h"
 #include "saker/cli/usage/man_page.h"
 #include "saker/engine/logging.h"

@@ -75,8 +75,8 @@ Access::Access(AccessOptions options)
 
 bool Access::is_own_host(std::string_view host) const {
   const std::string_view name = host_name(host);
-  // A page of strangers has no key, so that a name of theirs gains nothing.
-  return !keys_.empty() || is_address(name) || is_localhost(name) ||
+  // A page of strangers has no key, so that a name of theirs gains nothing. Browsers send a Host.
+  return !keys_.empty() || host.empty() || is_address(name) || is_localhost(name) ||
          std::ranges::any_of(hosts_, [&](const std::string& own) {
            return same_name(own, name) || same_name(own, host);
          });

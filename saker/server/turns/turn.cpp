@@ -64,10 +64,7 @@ class Turn : public std::enable_shared_from_this<Turn> {
     ++model_->counters().waiting;
   }
 
-  ~Turn() {
-    --model_->counters().running;
-    seen();
-  }
+  ~Turn() { stop(); }
 
   void start() {
     exchange_->on_gone([self = shared_from_this()] { self->stop(); });
@@ -101,8 +98,12 @@ class Turn : public std::enable_shared_from_this<Turn> {
   }
 
   void stop() {
-    is_over_ = true;
+    if (std::exchange(is_over_, true)) {
+      return;
+    }
     streams_.clear();  // Cancels what runs.
+    seen();
+    --model_->counters().running;
   }
 
   void pump() {
