@@ -79,6 +79,8 @@ class GenerateOptions(TypedDict, total=False):
     """Regular expression that the whole answer matches."""
     grammar: str
     """Grammar that gives the answer, in llguidance's form of Lark."""
+    token_events: bool
+    """The stream has an event for each token."""
     speculate: str
     """Source of draft tokens; the answer stays the same [the draft that is loaded, else the model's MTP head]. Values:
     none, prompt-lookup, draft, mtp, dflash."""

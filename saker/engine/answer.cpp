@@ -78,12 +78,18 @@ void Answer::Target::fail(const std::exception_ptr& error) const noexcept {
   }
 }
 
-Answer::Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target)
+Answer::Answer(
+    std::shared_ptr<const text::Tokenizer> tokenizer,
+    Setup setup,
+    Target target,
+    std::unique_ptr<RequestQueue::Place> place
+)
     : tokenizer_(std::move(tokenizer)),
       detokenizer_(make_detokenizer(tokenizer_.get(), setup.stop)),
       stops_(std::move(setup.stop)),
       splitter_(make_splitter(tokenizer_.get(), setup)),
       target_(std::move(target)),
+      place_(std::move(place)),
       with_logprobs_(setup.with_logprobs),
       with_token_events_(setup.with_token_events) {
   result_.prompt_tokens = std::move(setup.prompt);
@@ -98,6 +104,7 @@ void Answer::begin(int rows_before, Release release) {
 }
 
 void Answer::on_prompt(int done, int total) {
+  place_->begin();
   target_.push(PromptProgress{done, total});
 }
 

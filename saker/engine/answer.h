@@ -5,6 +5,7 @@
 // result, and tells the stream. Threading: made by any thread, then the engine's alone.
 
 #include "saker/engine/event.h"
+#include "saker/engine/request_queue.h"
 #include "saker/engine/result.h"
 #include "saker/engine/stream_state.h"
 #include "saker/generate/sequence.h"
@@ -54,7 +55,12 @@ class Answer : public generate::Listener {
 
   // Without a tokenizer there are tokens, but no text. Throws kInvalidArgument for stop strings
   // that cannot be matched, kUnsupported for any stop string without a tokenizer.
-  Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target);
+  Answer(
+      std::shared_ptr<const text::Tokenizer> tokenizer,
+      Setup setup,
+      Target target,
+      std::unique_ptr<RequestQueue::Place> place
+  );
 
   // Before the sequence runs: `rows_before` cached rows precede the prompt.
   void begin(int rows_before, Release release);
@@ -79,6 +85,7 @@ class Answer : public generate::Listener {
   text::StopMatcher stops_;
   std::optional<text::ReasoningSplitter> splitter_;
   Target target_;
+  std::unique_ptr<RequestQueue::Place> place_;
   Release release_;
   GenerateResult result_;
   int rows_before_ = 0;

@@ -167,7 +167,8 @@ class Engine::Impl {
             [&] { return load_model(model_dir, options); },
             model_dir,
             draft_loader(model_dir, options),
-            {.device = options.device, .threads = options.threads}
+            {.device = options.device, .threads = options.threads},
+            options.max_queue
         ) {
     if (!fused_adapter_.empty()) {
       runner_.call([&](const models::Model&) {
@@ -400,6 +401,10 @@ std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
   return impl_->runner().call([depth, kv_bits](const models::Model& model) {
     return model.cache_bytes(depth, kv_bits);
   });
+}
+
+QueueStats Engine::queue_stats() const {
+  return impl_->runner().queue_stats();
 }
 
 PrefixCacheStats Engine::prefix_cache_stats() const {

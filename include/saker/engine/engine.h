@@ -44,6 +44,7 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int batch = 8;           // Requests that run together; others wait.
+  int max_queue = 4096;  // Requests that may wait; more are refused with kCapacity. 0: any number.
   // Seconds that prompts may add to a step while somebody waits for the next token; 0: any.
   double target_itl = 0.25;
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
@@ -130,6 +131,8 @@ class Engine {
   // Cache bytes that one decode step reads at this depth, for rows of `kv_bits` bits.
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
 
+  // Does not wait for the engine's thread.
+  QueueStats queue_stats() const;
   // Counts since the model was loaded.
   PrefixCacheStats prefix_cache_stats() const;
 

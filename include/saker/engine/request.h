@@ -32,7 +32,7 @@ inline constexpr int kNoTokenLimit = -1;
 // For Output::n.
 inline constexpr int kMostChoices = 128;
 
-// What an answer continues.
+// The text or the messages that an answer continues.
 struct Prompt {
   // Exactly one of these three is given.
   std::optional<std::string> text = {};  // Encoded, BOS added where the tokenizer wants it.
@@ -59,7 +59,7 @@ struct Drafting {
   bool check = false;
 };
 
-// What an answer may hold, where it ends, and what is reported of it.
+// The content of an answer, its end, and the report on it.
 struct Output {
   int max_tokens = 256;                       // Or kNoTokenLimit.
   std::vector<std::string> stop = {};         // Never shown; the first one ends the answer.

@@ -28,7 +28,7 @@ struct GenerateStats {
   int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
   double prompt_tps = 0.0;
   int generation_tokens = 0;
-  int reasoning_tokens = 0;  // Of these; its markers count. Answers to messages only.
+  int reasoning_tokens = 0;  // Tokens of its reasoning, markers included. Answers to messages only.
   double generation_tps = 0.0;
   double time_to_first_token_s = 0.0;
   std::size_t peak_memory_bytes = 0;  // The process's peak.
@@ -48,7 +48,7 @@ struct GenerateResult {
   // Answers to messages only: `text` in two parts, see text/reasoning.h.
   std::optional<text::AnswerParts> parts = {};
   FinishReason finish_reason = FinishReason::kLength;
-  // What stopped the answer, for FinishReason::kStop: at most one of the three.
+  // The cause of FinishReason::kStop: at most one of the three.
   std::optional<std::int32_t> stop_token = {};  // A token that ends answers.
   std::optional<std::string> stop_string = {};  // One of Output::stop.
   bool is_constraint_done = false;              // The constraint lets nothing follow.
