@@ -132,8 +132,9 @@ void RequestReader::read_head() {
     return fail(400, "the length of the body is given twice");
   }
   const std::size_t encodings = number_of(beast::http::field::transfer_encoding);
-  if (encodings > 0 && (encodings > 1 || !parser_->chunked() ||
-                        !beast::iequals(fields[beast::http::field::transfer_encoding], "chunked"))) {
+  if (encodings > 0 &&
+      (encodings > 1 || !parser_->chunked() ||
+       !beast::iequals(fields[beast::http::field::transfer_encoding], "chunked"))) {
     return fail(501, "a Transfer-Encoding other than chunked");
   }
   if (number_of(beast::http::field::host) > 1 ||
