@@ -38,6 +38,11 @@ constexpr Example kExamples[] = {
      R"(  saker rerank Qwen/Qwen3-Reranker-0.6B --query "Why?" -t "Because." "Never."
   saker rerank ./model --query "Why?" -f documents.jsonl --json
 )"},
+    {"saker serve", R"(  saker serve ./model
+  saker serve ./model --port 8000 --api-key secret --log-requests
+  saker serve ./model --adapter support=./lora --alias gpt-4o
+  saker serve ./model --host unix:/run/saker.sock
+)"},
     {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"
   saker score ./model --text "The quick brown fox" --json
   saker score ./model --adapter ./lora --diff --html page.html --text "Hello"
