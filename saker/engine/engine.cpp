@@ -6,8 +6,10 @@
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
+#include "saker/engine/embed_texts.h"
 #include "saker/engine/model_identity.h"
 #include "saker/engine/prompts.h"
+#include "saker/engine/rerank_documents.h"
 #include "saker/engine/runner.h"
 #include "saker/engine/scoring.h"
 #include "saker/generate/bench.h"
@@ -356,6 +358,14 @@ std::vector<ScoreOutcome> Engine::score(
   return score_requests(
       impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, requests, &instruments
   );
+}
+
+EmbedResult Engine::embed(const EmbedRequest& request) {
+  return embed_texts(impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, request);
+}
+
+RerankResult Engine::rerank(const RerankRequest& request) {
+  return rerank_documents(impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, request);
 }
 
 BenchResult Engine::bench(

@@ -2,6 +2,7 @@
 #include "saker/engine/prompts.h"
 
 #include "saker/base/error.h"
+#include "saker/engine/embedding_texts.h"
 #include "saker/text/chat_messages.h"
 #include "saker/text/eos_tokens.h"
 #include "saker/text/generation_config.h"
@@ -175,6 +176,7 @@ Prompts::Parts Prompts::read(const text::ModelTexts& texts) {
   text::GenerationConfig generation = text::read_generation_config(texts);
   RecommendedSampling sampling = sampling_from(generation.values);
   parts.recommended_sampling = std::move(sampling.options);
+  parts.embedding = read_embedding_texts(texts, config, parts.warnings);
   std::ranges::move(generation.warnings, std::back_inserter(parts.warnings));
   std::ranges::move(sampling.warnings, std::back_inserter(parts.warnings));
   return parts;

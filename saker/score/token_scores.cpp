@@ -364,6 +364,7 @@ std::int64_t most_tokens(const models::ModelInfo& info, const ScoreJob& job) {
 }
 
 void check_job(const models::ModelInfo& info, const ScoreJob& job) {
+  models::check_predicts_tokens(info);
   require(
       !job.tokens.empty(),
       ErrorCode::kInvalidArgument,

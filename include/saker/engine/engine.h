@@ -11,6 +11,7 @@
 // thread. Callbacks of a stream may run on the engine's thread: members that wait for it throw
 // kInvalidArgument there. Answers do not depend on what else runs.
 
+#include "saker/engine/embedding.h"
 #include "saker/engine/measurements.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
@@ -122,6 +123,11 @@ class Engine {
   std::vector<ScoreOutcome> score(
       std::span<const ScoreRequest> requests, ScoreInstruments& instruments
   );
+  // The vectors of texts, which run in common passes; each has the same bits alone. Throws for the
+  // first input that fails. Answers go on between the passes.
+  EmbedResult embed(const EmbedRequest& request);
+  // Scores documents by a query, in common passes. Throws for the first document that fails.
+  RerankResult rerank(const RerankRequest& request);
   // Measures the model. `progress` counts repetitions, the warm-up included.
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress

@@ -32,6 +32,15 @@ struct ScorePrompt {
   bool first_token_unscored = false;  // The prompt is empty, so nothing is before it.
 };
 
+// How texts for vectors are encoded.
+struct EmbeddingTexts {
+  std::map<std::string, std::string, std::less<>> prompts;  // By name; they begin a text.
+  std::string default_prompt;                               // A name in `prompts`; empty: none.
+  bool add_bos_token = false;                               // As in Prompts::Parts.
+  bool add_eos_token = false;             // tokenizer_config.json: an EOS follows each text.
+  std::optional<std::int32_t> end_token;  // The first `eos_token_id` of config.json.
+};
+
 // Texts, templates and special tokens of one model.
 class Prompts {
  public:
@@ -46,6 +55,7 @@ class Prompts {
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
+    EmbeddingTexts embedding;
     std::vector<std::string> warnings;  // One line each: defects in files, which were left out.
   };
 
@@ -90,6 +100,8 @@ class Prompts {
   const sample::SamplingOptions& recommended_sampling() const {
     return parts_.recommended_sampling;
   }
+
+  const EmbeddingTexts& embedding_texts() const { return parts_.embedding; }
 
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
 
