@@ -7,7 +7,7 @@
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
 #include "saker/engine/embed_texts.h"
-#include "saker/engine/model_identity.h"
+#include "saker/load/model_identity.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/rerank_documents.h"
 #include "saker/engine/runner.h"
@@ -132,7 +132,7 @@ Runner::PrefixOptions prefix_options(
     );
     result.cache.folder = options.prefix_cache_dir;
     result.cache.folder_budget = options.prefix_cache_dir_size;
-    result.key = model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
+    result.key = load::model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
   }
   return result;
 }

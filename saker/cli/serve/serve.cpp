@@ -16,6 +16,9 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace saker::cli {
@@ -97,7 +100,9 @@ int run_serve(const ServeArgs& args) {
   server::ServiceOptions options = args.service;
   options.access.keys = read_keys(args);
   options.http.limits.body_bytes = static_cast<std::size_t>(args.body_limit_mb) << 20;
-  server::ModelNames names{.adapters = read_adapters(args), .takes_any_name = args.takes_any_name};
+  server::ModelNames names;
+  names.adapters = read_adapters(args);
+  names.takes_any_name = args.takes_any_name;
   if (args.logs_requests) {
     options.log_request = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/perplexity.h"
+#include "saker/engine/measures/perplexity.h"
 
 #include "saker/base/error.h"
 #include "saker/engine/windows.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/preflight.h"
+#include "saker/engine/measures/preflight.h"
 
 #include "saker/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/model_pool.h"
+#include "saker/engine/pool/model_pool.h"
 #include "saker/load/files/model_dir.h"
 
 #include <system_error>

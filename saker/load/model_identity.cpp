@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/model_identity.h"
+#include "saker/load/model_identity.h"
 
 #include "saker/base/checksum.h"
 #include "saker/base/error.h"
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace saker::engine {
+namespace saker::load {
 namespace {
 
 std::uint64_t model_checksum(const std::filesystem::path& model_dir) {
@@ -69,4 +69,4 @@ std::string model_identity(const std::filesystem::path& model_dir) {
   );
 }
 
-}  // namespace saker::engine
+}  // namespace saker::load

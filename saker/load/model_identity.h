@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
-namespace saker::engine {
+namespace saker::load {
 
 // Reads all weight files. Throws kNotFound for files that cannot be read.
 std::string model_identity(const std::filesystem::path& model_dir);
 
-}  // namespace saker::engine
+}  // namespace saker::load

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/model_identity.h"
+#include "saker/load/model_identity.h"
 
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace saker::engine {
+namespace saker::load {
 namespace {
 
 TEST(ModelIdentity, FollowsAllFilesThatSayWhatWeightsMean) {
@@ -26,4 +26,4 @@ TEST(ModelIdentity, FollowsAllFilesThatSayWhatWeightsMean) {
 }
 
 }  // namespace
-}  // namespace saker::engine
+}  // namespace saker::load
