@@ -33,13 +33,12 @@ TYPES = {
     "integer_or_auto": 'int | Literal["auto"]',
     "switch": 'bool | Literal["auto"] | None',
     "path": "str | os.PathLike[str]",
-    "json": "list[dict[str, Any]]",
     "schema": "dict[str, Any] | bool",
     "text_file": "str",
-    "list": "list[Any]",
+    "list": "list[dict[str, Any]]",
 }
 KEYS_ARE_TOKENS = {"logit_bias"}
-WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "json": "JSON", "schema": "JSON schema", "text_file": "text", "list": "JSON list"}
+WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "schema": "JSON schema", "text_file": "text", "list": "JSON list"}
 DOORS = {"run": "`run`", "generate": "`generate`", "record": "records", "setting": "settings", "keyword": "Python"}
 
 Option = dict[str, Any]

@@ -125,14 +125,13 @@ class GenerateOptions(TypedDict, total=False):
     chat_template_kwargs: dict[str, Any]
     """Another name of ``template_kwargs``."""
     reasoning_budget: int
-    """Most tokens of thoughts; then the model has to answer [any number]."""
-    tools: list[Any]
+    """Most tokens of thoughts; then the model has to answer."""
+    tools: list[dict[str, Any]]
     """Functions that the model may call."""
     tool_choice: str
-    """Calls: the model decides, none, at least one, or one of the tool of this name [auto]. Values: auto, none,
-    required, NAME."""
+    """Calls: the model decides, none, at least one, or one of the tool of this name [auto]."""
     parallel_tool_calls: bool | Literal["auto"] | None
-    """Let an answer have several calls; off: it ends after the first [on]."""
+    """Let an answer have several calls; off: it ends after the first [auto]."""
 
 
 OTHER_NAMES = {

@@ -68,7 +68,7 @@ def _as_json(name: str, value: object) -> str:
             raise InvalidArgumentError(f"{name}: got {value}, expected an integer from {low} to {high}")
     if name == "logit_bias" and isinstance(value, Mapping):
         value = {operator.index(token): bias for token, bias in value.items()}
-    elif (name == "draft_depth" and value == -1) or (name == "think" and value is None):
+    elif (name == "draft_depth" and value == -1) or (name in ("think", "parallel_tool_calls") and value is None):
         value = "auto"
     return json.dumps(value, ensure_ascii=False, default=_number)
 

@@ -61,7 +61,7 @@ Json example(const RequestOption& option) {
       return {{"1", 2}};
     case OptionKind::kPath:
       return "x";
-    case OptionKind::kJson:
+    case OptionKind::kList:
       return Json::array();
     case OptionKind::kSchema:
       return true;

@@ -22,9 +22,9 @@ EXAMPLES = {
     "texts": ["x"],
     "object": {7: 2.0},
     "switch": False,
-    "json": [],
+    "list": [],
 }
-WRONG = {"path": 3, "flag": 1, "texts": 3, "object": 3, "switch": 3, "json": object()}
+WRONG = {"path": 3, "flag": 1, "texts": 3, "object": 3, "switch": 3, "list": 3}
 
 
 class Options(DemoTest):

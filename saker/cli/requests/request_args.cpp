@@ -161,7 +161,6 @@ KindOfText kind_of_text(Kind kind) {
     case Kind::kTexts:
       return {parse_text, "TEXT"};
     case Kind::kObject:
-    case Kind::kJson:
       return {parse_object, "JSON"};
     case Kind::kIntegerOrAuto:
       return {parse_whole_or_auto, "INT|auto"};

@@ -10,7 +10,7 @@
 namespace saker::engine {
 namespace {
 
-constexpr std::array<std::string_view, 13> kKinds{
+constexpr std::array<std::string_view, 12> kKinds{
     "integer",
     "number",
     "flag",
@@ -20,7 +20,6 @@ constexpr std::array<std::string_view, 13> kKinds{
     "integer_or_auto",
     "switch",
     "path",
-    "json",
     "schema",
     "text_file",
     "list"

@@ -52,8 +52,6 @@ bool has_kind(const Json& value, Kind kind) {
       return value.is_number_integer() || value == "auto";
     case Kind::kSwitch:
       return value.is_boolean() || value == "auto";
-    case Kind::kJson:
-      return true;
     case Kind::kSchema:
       return value.is_object() || value.is_boolean();
     case Kind::kList:
@@ -71,7 +69,7 @@ std::string describe_value(const Json& value, Kind kind) {
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 13> kNames = {
+  constexpr std::array<std::string_view, 12> kNames = {
       "an integer",
       "a number",
       "true or false",
@@ -81,7 +79,6 @@ std::string_view kind_name(Kind kind) {
       "an integer or \"auto\"",
       "true, false, \"on\", \"off\" or \"auto\"",
       "a text",
-      "a value",
       "an object, true or false",
       "a text",
       "a list",

@@ -365,7 +365,6 @@ constexpr RequestOption kOptions[] = {
      .kind = Kind::kInteger,
      .group = "Prompt",
      .help = "Most tokens of thoughts; then the model has to answer",
-     .fallback = "any number",
      .range = {.low = 0},
      .set = set_member<&Request::output, &Output::reasoning_budget>},
     {.name = "tools",
@@ -380,13 +379,13 @@ constexpr RequestOption kOptions[] = {
      .group = "Tools",
      .help = "Calls: the model decides, none, at least one, or one of the tool of this name",
      .fallback = "auto",
-     .values = "auto|none|required|NAME",
+     .values = "auto, none, required or NAME",
      .set = set_tool_choice},
     {.name = "parallel_tool_calls",
      .kind = Kind::kSwitch,
      .group = "Tools",
      .help = "Let an answer have several calls; off: it ends after the first",
-     .fallback = "on",
+     .fallback = "auto",
      .set = set_parallel_tool_calls},
 };
 

@@ -28,7 +28,6 @@ enum class OptionKind : std::uint8_t {
   kIntegerOrAuto,
   kSwitch,  // True, false or "auto".
   kPath,
-  kJson,      // Any value.
   kSchema,    // An object, true or false; on the command line also a file with it.
   kTextFile,  // A text; on the command line the file with it.
   kList,      // A list; on the command line also a file with it.
