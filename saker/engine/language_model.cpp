@@ -16,6 +16,10 @@ class EngineModel : public LanguageModel {
     return engine_.score(requests);
   }
 
+  EmbedResult embed(const EmbedRequest& request) override { return engine_.embed(request); }
+
+  RerankResult rerank(const RerankRequest& request) override { return engine_.rerank(request); }
+
   std::vector<std::int32_t> prompt_tokens(const Request& request) const override {
     return engine_.prompt_tokens(request);
   }

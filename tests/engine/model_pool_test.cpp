@@ -31,6 +31,10 @@ class CountedModel : public LanguageModel {
 
   std::vector<ScoreOutcome> score(std::span<const ScoreRequest>) override { return {}; }
 
+  EmbedResult embed(const EmbedRequest&) override { return {}; }
+
+  RerankResult rerank(const RerankRequest&) override { return {}; }
+
   std::vector<std::int32_t> prompt_tokens(const Request&) const override { return {}; }
 
   const ModelFacts& facts() const override { return facts_; }

@@ -125,7 +125,7 @@ class Chat(FakeServerTest):
             "logit_bias": [{"logit_bias": {"x": 1}}, {"logit_bias": {"99999999": 1}}, {"logit_bias": {"1": 200}}],
             "top_logprobs": [{"top_logprobs": 3}, {"logprobs": True, "top_logprobs": 21}],
             "stream_options": [{"stream_options": {"include_usage": True}}], "stream": [{"stream": "yes"}],
-            "tool_choice": [{"tool_choice": "required", "tools": TOOLS}, {"tool_choice": "required"}],
+            "tool_choice": [{"tool_choice": "required"}, {"tool_choice": {"type": "function", "function": {"name": "no"}}, "tools": TOOLS}],
             "tools[0].function.name": [{"tools": [{"type": "function", "function": {}}]}],
             "response_format.type": [{"response_format": {"type": "xml"}}],
             "response_format.json_schema.schema": [{"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}],

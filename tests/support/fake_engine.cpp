@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace saker {
 namespace {
@@ -193,6 +194,27 @@ void FakeEngine::play_choice(
   result->stats.generation_tps = 100.0;
   result->stats.time_to_first_token_s = 0.01;
   push(engine::End{std::move(result)});
+}
+
+engine::EmbedResult FakeEngine::embed(const engine::EmbedRequest& request) {
+  engine::EmbedResult result;
+  for (const engine::EmbedInput& input : request.inputs) {
+    const auto size = std::visit([](const auto& one) { return one.size(); }, input);
+    std::vector<float> vector = {static_cast<float>(size), 0.5F, -1.0F, 0.25F};
+    vector.resize(request.dimensions > 0 ? static_cast<std::size_t>(request.dimensions) : 4);
+    result.embeddings.push_back(std::move(vector));
+    result.tokens += static_cast<std::int64_t>(size);
+  }
+  return result;
+}
+
+engine::RerankResult FakeEngine::rerank(const engine::RerankRequest& request) {
+  engine::RerankResult result;
+  for (const std::string& document : request.documents) {
+    result.scores.push_back(1.0 / (1.0 + static_cast<double>(document.size())));
+    result.tokens += static_cast<std::int64_t>(document.size());
+  }
+  return result;
 }
 
 std::vector<engine::ScoreOutcome> FakeEngine::score(std::span<const engine::ScoreRequest> requests

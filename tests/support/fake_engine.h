@@ -35,6 +35,9 @@ class FakeEngine : public engine::LanguageModel {
 
   engine::Stream submit(engine::Request request) override;
   std::vector<engine::ScoreOutcome> score(std::span<const engine::ScoreRequest> requests) override;
+  // Vectors and scores tell the lengths of the texts.
+  engine::EmbedResult embed(const engine::EmbedRequest& request) override;
+  engine::RerankResult rerank(const engine::RerankRequest& request) override;
   std::vector<std::int32_t> prompt_tokens(const engine::Request& request) const override;
 
   const engine::ModelFacts& facts() const override { return facts_; }

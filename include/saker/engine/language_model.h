@@ -25,6 +25,8 @@ class LanguageModel {
   // These are as Engine's members of the same names.
   virtual Stream submit(Request request) = 0;
   virtual std::vector<ScoreOutcome> score(std::span<const ScoreRequest> requests) = 0;
+  virtual EmbedResult embed(const EmbedRequest& request) = 0;
+  virtual RerankResult rerank(const RerankRequest& request) = 0;
   virtual std::vector<std::int32_t> prompt_tokens(const Request& request) const = 0;
   virtual const ModelFacts& facts() const = 0;
   virtual const text::Tokenizer* tokenizer() const = 0;

@@ -49,6 +49,10 @@ class OwnedEngine : public LanguageModel {
     return model_->score(requests);
   }
 
+  EmbedResult embed(const EmbedRequest& request) override { return model_->embed(request); }
+
+  RerankResult rerank(const RerankRequest& request) override { return model_->rerank(request); }
+
   std::vector<std::int32_t> prompt_tokens(const Request& request) const override {
     return model_->prompt_tokens(request);
   }

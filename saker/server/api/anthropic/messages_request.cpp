@@ -5,6 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
+#include "saker/server/turns/tool_choice.h"
 
 #include <spdlog/spdlog.h>
 
@@ -221,7 +222,7 @@ std::optional<Json> read_tools(Fields& fields) {
   return tools.empty() ? std::nullopt : std::optional(std::move(tools));
 }
 
-void read_tool_choice(Fields& fields, engine::Request& request) {
+void read_choice(Fields& fields, engine::Request& request) {
   const Json* given = fields.object("tool_choice");
   if (given == nullptr) {
     return;
@@ -231,11 +232,23 @@ void read_tool_choice(Fields& fields, engine::Request& request) {
   const std::string type = *choice.text("type");
   if (type == "none") {
     request.prompt.tools.reset();
-  } else if (type == "any" || type == "tool") {
-    choice.fail("type", "this server can't force a call; expected auto or none");
-  } else if (type != "auto") {
-    choice.fail("type", "expected auto or none, got " + quote(type));
+    return;
   }
+  const bool is_forced = type == "any" || type == "tool";
+  if (!is_forced && type != "auto") {
+    choice.fail("type", "expected auto, any, tool or none, got " + quote(type));
+  }
+  if (is_forced && !request.prompt.tools) {
+    choice.fail("type", "there are no tools");
+  }
+  if (type == "any") {
+    request.output.tool_choice.use = engine::ToolUse::kRequired;
+  } else if (type == "tool") {
+    choice.required("name");
+    force_tool(*choice.text("name"), choice.path_of("name"), request);
+  }
+  request.output.tool_choice.is_parallel =
+      !choice.flag("disable_parallel_tool_use").value_or(false);
 }
 
 void read_thinking(Fields& fields, engine::Request& request) {
@@ -247,7 +260,9 @@ void read_thinking(Fields& fields, engine::Request& request) {
       thinking.fail("type", "expected enabled, disabled or adaptive, got " + quote(type));
     }
     request.prompt.think = type != "disabled";
-    thinking.integer("budget_tokens", 1);
+    if (const auto budget = thinking.integer("budget_tokens", 1, std::numeric_limits<int>::max())) {
+      request.output.reasoning_budget = static_cast<int>(*budget);
+    }
   }
   const Json* given = fields.object("output_config");
   if (given == nullptr) {
@@ -278,7 +293,7 @@ MessagesRequest read_messages(const Json& body, const ServedModel& model, Purpos
   request.placement.adapter = found.adapter;
   request.prompt.messages = read_conversation(fields);
   request.prompt.tools = read_tools(fields);
-  read_tool_choice(fields, request);
+  read_choice(fields, request);
   read_sampling(fields, model, request);
   read_stop(fields, "stop_sequences", request);
   read_thinking(fields, request);

@@ -2,6 +2,7 @@
 #include "saker/server/api/extras/routes.h"
 
 #include "saker/base/error.h"
+#include "saker/server/api/extras/rerank.h"
 #include "saker/server/api/extras/scores.h"
 #include "saker/server/api/openai/chat_request.h"
 #include "saker/server/turns/fields.h"
@@ -140,6 +141,9 @@ void add_routes(http::Router& router, const ModelPtr& model) {
   add(router, "/detokenize", model, detokenize);
   add(router, "/apply-template", model, apply_template);
   add(router, "/v1/score", model, score);
+  for (const char* path : {"/rerank", "/v1/rerank", "/v2/rerank", "/reranking", "/v1/reranking"}) {
+    add(router, path, model, rerank);
+  }
   router.add("GET", "/props", [model](const ExchangePtr& exchange) {
     exchange->respond(json_response(props(*model)));
   });

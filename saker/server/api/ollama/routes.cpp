@@ -2,6 +2,7 @@
 #include "saker/server/api/ollama/routes.h"
 
 #include "saker/server/api/ollama/answer.h"
+#include "saker/server/api/ollama/embed.h"
 #include "saker/server/api/ollama/request.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/turn.h"
@@ -139,6 +140,12 @@ void add_routes(http::Router& router, const ModelPtr& model) {
   });
   router.add("POST", "/api/show", [model](const ExchangePtr& exchange) {
     exchange->respond(json_response(show(parse_body(exchange->request().body), *model)));
+  });
+  router.add("POST", "/api/embed", [model](const ExchangePtr& exchange) {
+    exchange->respond(json_response(embed(parse_body(exchange->request().body), *model)));
+  });
+  router.add("POST", "/api/embeddings", [model](const ExchangePtr& exchange) {
+    exchange->respond(json_response(old_embedding(parse_body(exchange->request().body), *model)));
   });
   router.add("GET", "/api/version", [](const ExchangePtr& exchange) {
     exchange->respond(json_response({{"version", SAKER_VERSION}}));

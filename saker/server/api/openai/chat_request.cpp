@@ -4,6 +4,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/api_error.h"
 #include "saker/server/turns/sampling_fields.h"
+#include "saker/server/turns/tool_choice.h"
 
 #include <algorithm>
 #include <array>
@@ -90,27 +91,7 @@ void check_tools(const Json& tools, const std::string& path) {
     }
     function.text("description");
     function.object("parameters");
-    if (function.flag("strict").value_or(false)) {
-      // Arguments are not constrained yet; schemas of tools reach the model all the same.
-      function.accept({"strict"});
-    }
-  }
-}
-
-void read_tool_choice(Fields& fields, engine::Request& request) {
-  const Json* choice = fields.find("tool_choice");
-  if (choice == nullptr) {
-    return;
-  }
-  if (!request.prompt.tools && *choice != "none" && *choice != "auto") {
-    fields.fail("tool_choice", "there are no tools");
-  }
-  if (*choice == "none") {
-    request.prompt.tools.reset();
-  } else if (*choice != "auto") {
-    throw ApiError(400, "tool_choice: this server can't force a call; expected auto or none")
-        .with_param("tool_choice")
-        .with_code("unsupported_value");
+    function.flag("strict");
   }
 }
 
@@ -286,7 +267,8 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
     request.output.token_events = true;
   }
   // Calls run one after the other in any case; a client that wants one alone takes the first.
-  fields.accept({"parallel_tool_calls", "function_call"});
+  request.output.tool_choice.is_parallel = fields.flag("parallel_tool_calls").value_or(true);
+  fields.accept({"function_call"});
   fields.accept({"metadata", "store", "safety_identifier", "prompt_cache_key", "prediction"});
   fields.accept({"prompt_cache_options", "prompt_cache_retention", "verbosity", "cache_prompt"});
   fields.accept({"keep_alive", "ttl", "id_slot", "skip_special_tokens", "reasoning_format"});
@@ -295,7 +277,12 @@ ChatRequest read_chat(const Json& body, const ServedModel& model) {
   fields.accept({"spaces_between_special_tokens", "stream_interval", "timings_per_token"});
   fields.refuse({"audio", "web_search_options", "documents", "chat_template", "echo"});
   fields.refuse({"continue_final_message", "prompt_logprobs", "return_progress", "lora"});
-  fields.refuse({"thinking_token_budget", "reasoning_budget_tokens", "n_probs"});
+  for (const std::string_view name : {"thinking_token_budget", "reasoning_budget_tokens"}) {
+    if (const auto budget = fields.integer(name, 0, std::numeric_limits<int>::max())) {
+      chat.request.output.reasoning_budget = static_cast<int>(*budget);
+    }
+  }
+  fields.refuse({"n_probs"});
   if (const Json* modalities = fields.list("modalities")) {
     if (*modalities != Json::array({"text"})) {
       fields.fail("modalities", "this server answers in text alone");

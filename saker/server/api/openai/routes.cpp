@@ -4,6 +4,7 @@
 #include "saker/server/api/openai/chat_answer.h"
 #include "saker/server/api/openai/chat_request.h"
 #include "saker/server/api/openai/completion.h"
+#include "saker/server/api/openai/embeddings.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
 #include "saker/server/turns/fields.h"
@@ -111,6 +112,10 @@ void add_routes(http::Router& router, const ModelPtr& model) {
     });
     router.add("POST", prefix + "/completions", [model](const ExchangePtr& exchange) {
       answer_completion(exchange, model);
+    });
+    router.add("POST", prefix + "/embeddings", [model](const ExchangePtr& exchange) {
+      const Json body = parse_body(exchange->request().body);
+      exchange->respond(json_response(embeddings(body, *model)));
     });
     router.add("GET", prefix + "/models", [model](const ExchangePtr& exchange) {
       exchange->respond(json_response(models_json(*model)));

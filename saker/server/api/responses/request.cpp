@@ -4,6 +4,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
+#include "saker/server/turns/tool_choice.h"
 
 #include <spdlog/spdlog.h>
 
@@ -176,17 +177,6 @@ std::optional<Json> read_tools(Fields& fields) {
   return tools.empty() ? std::nullopt : std::optional(std::move(tools));
 }
 
-void read_tool_choice(Fields& fields, engine::Request& request) {
-  const Json* choice = fields.find("tool_choice");
-  if (choice == nullptr || *choice == "auto") {
-    return;
-  }
-  if (*choice != "none") {
-    fields.fail("tool_choice", "this server can't force a call; expected auto or none");
-  }
-  request.prompt.tools.reset();
-}
-
 void read_format(Fields& fields, engine::Request& request) {
   const Json* text = fields.object("text");
   if (text == nullptr) {
@@ -321,7 +311,7 @@ ResponsesRequest read_responses(const Json& body, const ServedModel& model, Resp
       truncation && *truncation != "auto" && *truncation != "disabled") {
     fields.fail("truncation", "expected auto or disabled");
   }
-  fields.flag("parallel_tool_calls");
+  request.output.tool_choice.is_parallel = fields.flag("parallel_tool_calls").value_or(true);
   fields.object("metadata");
   fields.list("include");
   fields.refuse({"background", "conversation", "prompt", "top_logprobs", "max_tool_calls"});
