@@ -202,7 +202,7 @@ class View:
 
         Each vector has the bits that it has alone. Keywords: ``EmbedOptions``.
         """
-        inputs = [texts] if isinstance(texts, str) else list(texts)
+        inputs: list[str | Iterable[int]] = [texts] if isinstance(texts, str) else list(texts)
         given = {**EMBED_DEFAULTS, **options}
         parts = [
             self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, **given)

@@ -366,7 +366,7 @@ constexpr RequestOption kOptions[] = {
      .group = "Prompt",
      .help = "Most tokens of thoughts; then the model has to answer",
      .range = {.low = 0},
-     .set = set_member<&Request::output, &Output::reasoning_budget>},
+     .set = set_reasoning_budget},
     {.name = "tools",
      .kind = Kind::kList,
      .group = "Tools",

@@ -114,6 +114,17 @@ void set_ignore_eos(const RequestOption& /*option*/, const Json& value, Request&
   request.output.ignore_eos = value.get<bool>();
 }
 
+void set_reasoning_budget(const RequestOption& option, const Json& value, Request& request) {
+  request.output.reasoning_budget = as_int(value, option.name);
+  require(
+      request.output.reasoning_budget >= 0,
+      ErrorCode::kInvalidArgument,
+      "{}: got {}, expected 0 or more",
+      option.name,
+      request.output.reasoning_budget
+  );
+}
+
 void set_token_events(const RequestOption& /*option*/, const Json& value, Request& request) {
   request.output.token_events = value.get<bool>();
 }

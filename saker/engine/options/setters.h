@@ -58,6 +58,7 @@ void set_user(const RequestOption& option, const Json& value, Request& request);
 void set_timeout(const RequestOption& option, const Json& value, Request& request);
 void set_max_tokens(const RequestOption& option, const Json& value, Request& request);
 void set_ignore_eos(const RequestOption& option, const Json& value, Request& request);
+void set_reasoning_budget(const RequestOption& option, const Json& value, Request& request);
 void set_token_events(const RequestOption& option, const Json& value, Request& request);
 void set_logprobs(const RequestOption& option, const Json& value, Request& request);
 void set_seed(const RequestOption& option, const Json& value, Request& request);
