@@ -131,7 +131,7 @@ class Connections(FakeServerTest):
         self.wait_until(lambda: self.running() == 1)
         self.server.process.send_signal(signal.SIGTERM)
         client.join(20)
-        self.assertIn(b"late", got[0][2])
+        self.assertIn(b"[DONE]", got[0][2])
         self.assertEqual(self.server.process.wait(20), 0)
 
     def test_a_second_signal_ends_at_once(self):

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace saker::server {
 namespace {
@@ -59,8 +60,10 @@ TEST(Fields, RefusesOnlyWhatAsksForSomething) {
 }
 
 TEST(ParseBody, RefusesWhatIsNoJson) {
-  for (const std::string body :
-       {"", "{", "{\"a\": \"\xff\"}", "nul", "{} {}", std::string(1'000'000, '[').c_str()}) {
+  const std::vector<std::string> bodies = {
+      "", "{", "{\"a\": \"\xff\"}", "nul", "{} {}", std::string(1'000'000, '[')
+  };
+  for (const std::string& body : bodies) {
     EXPECT_THROW(parse_body(body), ApiError) << body.substr(0, 20);
   }
   EXPECT_EQ(parse_body("{\"a\": 1}").size(), 1U);

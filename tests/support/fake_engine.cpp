@@ -103,7 +103,9 @@ engine::Stream FakeEngine::submit(engine::Request request) {
   Running running;
   running.is_cancelled = std::make_shared<std::atomic<bool>>(false);
   running.state = std::make_shared<engine::StreamState>(
-      next_id_++, request.output.n, [flag = running.is_cancelled] { *flag = true; }
+      next_id_++,
+      request.output.n,
+      [this, flag = running.is_cancelled] { cancelled_ += flag->exchange(true) ? 0 : 1; }
   );
   const std::lock_guard lock(mutex_);
   last_ = request;
@@ -117,7 +119,6 @@ void FakeEngine::play(const Json& answer, const engine::Request& request, Runnin
   for (int choice = 0; choice < request.output.n; ++choice) {
     play_choice(answer, request, choice, running);
   }
-  cancelled_ += *running.is_cancelled ? 1 : 0;
 }
 
 void FakeEngine::play_choice(
