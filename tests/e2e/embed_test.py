@@ -83,7 +83,7 @@ class Embed(SakerTest):
     def test_errors(self):
         model = GOLDEN / "gemma3"
         self.fails("embed", model, says="texts", code=2)
-        self.fails("embed", model, "-t", "a", "-f", "b", says="texts", code=2)
+        self.fails("embed", model, "-t", "a", "-f", "b", says="together", code=2)
         self.fails("embed", model, "-t", "a", "--pooling", "max", says="mean", code=2)
         self.fails("embed", model, "-t", "a", "--dimensions", "0", says="dimensions", code=2)
         self.fails("embed", model, "-t", "a", "--prompt", "b", "--prompt-name", "query", says="--prompt", code=2)

@@ -29,8 +29,8 @@ class Tools(SakerTest):
             "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n" + end + "{% endif %}")
         return model
 
-    def ask(self, model, *args):
-        return self.json("generate", model, "--chat", "-p", WHO, "--max-tokens", "300", "--temp", "1", "--seed", "3", "--json", *args)
+    def ask(self, model, *args, limit=300):
+        return self.json("generate", model, "--chat", "-p", WHO, "--max-tokens", limit, "--temp", "1", "--seed", "3", "--json", *args)
 
     def tools(self):
         return self.write("tools.json", json.dumps(TOOLS))
@@ -94,33 +94,33 @@ class Tools(SakerTest):
 
     def test_a_budget_ends_the_reasoning(self):
         model = self.model(end="<think>\n")
-        options = ["--reasoning-budget", "5", "--max-tokens", "40"]
-        got = self.ask(model, *options)
+        options = ["--reasoning-budget", "5"]
+        got = self.ask(model, *options, limit=40)
         self.assertIn("</think>", got["text"])
         self.assertLess(len(got["reasoning"]), 60)
         for drafts in (["--speculate", "prompt-lookup", "--draft-depth", "7"], ["--draft", DEMO, "--draft-depth", "4"]):
-            self.assertEqual(answer(self.ask(model, *options, *drafts))["tokens"], got["tokens"])
-        forced = self.ask(model, *options[:2], "--tools", self.tools(), "--tool-choice", "required", "--parallel-tool-calls", "off")
+            self.assertEqual(answer(self.ask(model, *options, *drafts, limit=40))["tokens"], got["tokens"])
+        forced = self.ask(model, *options, "--tools", self.tools(), "--tool-choice", "required", "--parallel-tool-calls", "off")
         self.assertEqual(len(forced["tool_calls"]), 1)
 
 
 class Constraints(SakerTest):
-    def generate(self, *args):
-        return self.json("generate", DEMO, "-p", WHO, "--max-tokens", "200", "--json", "--temp", "1", "--seed", "1", *args)
+    def generate(self, *args, seed=1):
+        return self.json("generate", DEMO, "-p", WHO, "--max-tokens", "200", "--json", "--temp", "1", "--seed", seed, *args)
 
     def test_choices(self):
         for seed in range(4):
-            self.assertIn(self.generate("--choices", "a \"b\"", "--choices", "Zoë", "--seed", seed)["text"], ["a \"b\"", "Zoë"])
+            self.assertIn(self.generate("--choices", "a \"b\"", "--choices", "Zoë", seed=seed)["text"], ["a \"b\"", "Zoë"])
 
     def test_json_objects(self):
         self.assertTrue(self.generate("--json-object")["text"].startswith("{"))
-        self.fails("generate", DEMO, "-p", WHO, "--json-object", "--regex", "a", says="another constraint")
+        self.fails("generate", DEMO, "-p", WHO, "--json-object", "--regex", "a", says="another constraint", code=2)
 
     def test_gbnf(self):
         grammar = self.write("list.gbnf", 'root ::= "[" word ("," word){1,4} "]"\nword ::= [a-z]{1,5}\n')
         self.assertRegex(self.generate("--grammar", grammar)["text"], r"^\[[a-z]{1,5}(,[a-z]{1,5}){1,4}\]$")
         broken = self.write("broken.gbnf", "root ::= <[10]>\n")
-        self.fails("generate", DEMO, "-p", WHO, "--grammar", broken, says="line 1")
+        self.fails("generate", DEMO, "-p", WHO, "--grammar", broken, says="line 1", code=2)
 
 
 if __name__ == "__main__":

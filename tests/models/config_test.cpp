@@ -423,9 +423,6 @@ TEST(Config, WindowsAndPatternsAreChecked) {
   expect_error(ErrorCode::kCorruptData, {"sliding_window_pattern", "0"}, [] {
     check_config(config_with("gemma3_text", {{"sliding_window_pattern", 0}}));
   });
-  expect_error(ErrorCode::kUnsupported, {"use_bidirectional_attention"}, [] {
-    check_config(config_with("gemma3_text", {{"use_bidirectional_attention", true}}));
-  });
   expect_error(ErrorCode::kCorruptData, {"query_pre_attn_scalar", "-1"}, [] {
     check_config(config_with("gemma2", {{"query_pre_attn_scalar", -1}}));
   });

@@ -74,14 +74,14 @@ TEST(SentenceTransformers, ProblemsAreKeptForThoseWhoAsk) {
   says(with_pooling(R"({"pooling_mode": ["mean", "cls"]})"), "'mean' and 'cls'");
   says(with_pooling(R"({"pooling_mode": 3})"), "''");
   says(with_pooling("{}"), "missing");
-  says(with_pooling("[]"), "missing");
+  says(with_pooling("[]"), "expected an object");
   says(with_pooling("{"), "1_Pooling");
   says(with_pooling(R"({"pooling_mode_mean_tokens": "yes"})"), "pooling_mode_mean_tokens");
   says(with_pooling(R"({"pooling_mode": "mean", "include_prompt": false})"), "include_prompt");
   const std::string pooling = module_text("Pooling", "1_Pooling");
   says(with_modules("{}"), "modules.json");
   says(with_modules("["), "modules.json");
-  says(with_modules("[3]"), "Transformer");
+  says(with_modules("[3]"), "expected an object");
   says(with_modules("[]"), "no module Pooling");
   says(with_modules("[" + module_text("LogitScore", "") + "]"), "'LogitScore' before Pooling");
   says(with_modules("[" + pooling + "," + pooling + "]"), "'Pooling' after Pooling");
