@@ -12,9 +12,9 @@ namespace {
 int answer(const std::string& model, const std::string& prompt) {
   const auto engine = saker::engine::Engine::load(model, {});
 
-  saker::engine::GenerateRequest request;
-  request.prompt = prompt;
-  request.max_tokens = 100;
+  saker::engine::Request request;
+  request.prompt.text = prompt;
+  request.output.max_tokens = 100;
   const auto result = engine->generate(request);
 
   std::printf("%s\n", result.text.c_str());

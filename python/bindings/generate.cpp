@@ -16,16 +16,19 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace nb = nanobind;
 
 namespace saker::python {
 namespace {
 
-using engine::GenerateRequest;
 using engine::GenerateResult;
 using engine::GenerateStats;
+using engine::Request;
 using engine::TokenLogprob;
 
 void bind_options(nb::module_& module) {
@@ -53,7 +56,7 @@ void bind_options(nb::module_& module) {
 }
 
 // Throws Python's TypeError for a value of another kind.
-void set_option(GenerateRequest& request, std::string_view name, const nb::str& json) {
+void set_option(Request& request, std::string_view name, const nb::str& json) {
   const engine::RequestOption* option = engine::find_option(name);
   require(
       option != nullptr && option->doors.keyword,
@@ -69,21 +72,21 @@ void set_option(GenerateRequest& request, std::string_view name, const nb::str& 
 }
 
 void bind_request(nb::module_& module) {
-  nb::class_<GenerateRequest>(module, "GenerateRequest", "A prompt and how to continue it.")
+  nb::class_<Request>(module, "Request", "A prompt and how to continue it.")
       .def_prop_rw(
           "prompt",
-          [](const GenerateRequest& self) { return self.prompt; },
-          [](GenerateRequest& self, const nb::str& text) { self.prompt = utf8_of(text, "prompt"); }
+          [](const Request& self) { return self.prompt.text; },
+          [](Request& self, const nb::str& text) { self.prompt.text = utf8_of(text, "prompt"); }
       )
       .def_prop_rw(
           "tokens",
-          [](const GenerateRequest& self) { return self.tokens; },
-          [](GenerateRequest& self, const TokenIds& ids) { self.tokens = token_ids(ids); }
+          [](const Request& self) { return self.prompt.tokens; },
+          [](Request& self, const TokenIds& ids) { self.prompt.tokens = token_ids(ids); }
       )
       .def(
           "set_messages",
-          [](GenerateRequest& self, const nb::str& json) {
-            self.messages = json_of(json, "messages");
+          [](Request& self, const nb::str& json) {
+            self.prompt.messages = json_of(json, "messages");
           },
           nb::arg("json")
       )
@@ -111,6 +114,7 @@ void bind_result(nb::module_& module) {
       .def_ro("cached_tokens", &GenerateStats::cached_tokens, "Of the prompt, not run.")
       .def_ro("prompt_tps", &GenerateStats::prompt_tps)
       .def_ro("generation_tokens", &GenerateStats::generation_tokens)
+      .def_ro("reasoning_tokens", &GenerateStats::reasoning_tokens, "Of these, markers included.")
       .def_ro("generation_tps", &GenerateStats::generation_tps)
       .def_ro("time_to_first_token_s", &GenerateStats::time_to_first_token_s)
       .def_ro("peak_memory_bytes", &GenerateStats::peak_memory_bytes, "Of the process.")
@@ -149,6 +153,13 @@ void bind_result(nb::module_& module) {
           [](const GenerateResult& self) { return engine::finish_reason_name(self.finish_reason); },
           "``stop``, ``length``, ``cancelled`` or ``deadline``."
       )
+      .def_ro("stop_token", &GenerateResult::stop_token, "The token that stopped it.")
+      .def_ro("stop_string", &GenerateResult::stop_string, "The stop string that stopped it.")
+      .def_ro(
+          "is_constraint_done",
+          &GenerateResult::is_constraint_done,
+          "The constraint let nothing follow."
+      )
       .def_ro("logprobs", &GenerateResult::logprobs, "One per token, where asked for.")
       .def_ro("stats", &GenerateResult::stats)
       .def("__repr__", [](const GenerateResult& self) {
@@ -161,67 +172,146 @@ void bind_result(nb::module_& module) {
       });
 }
 
+// The value of one member if the event is of that kind, else None.
+template <typename Kind, auto member>
+nb::object member_of(const engine::Event& event) {
+  const Kind* what = std::get_if<Kind>(&event.what);
+  return what == nullptr ? nb::none() : nb::cast(what->*member);
+}
+
+nb::object text_of(const engine::Event& event) {
+  return std::visit(
+      [](const auto& what) -> nb::object {
+        if constexpr (requires { what.text; }) {
+          return as_text(what.text);
+        } else {
+          return nb::none();
+        }
+      },
+      event.what
+  );
+}
+
+nb::object call_of(const engine::Event& event) {
+  return std::visit(
+      [](const auto& what) -> nb::object {
+        if constexpr (requires { what.index; }) {
+          return nb::cast(what.index);
+        } else {
+          return nb::none();
+        }
+      },
+      event.what
+  );
+}
+
+nb::object bytes_of(const engine::Event& event) {
+  const auto* token = std::get_if<engine::TokenEvent>(&event.what);
+  return token == nullptr ? nb::none()
+                          : nb::object(nb::bytes(token->bytes.data(), token->bytes.size()));
+}
+
+void bind_event(nb::module_& module) {
+  using engine::Event;
+  using engine::PromptProgress;
+  using engine::TokenEvent;
+  nb::class_<Event>(
+      module, "Event", "What happens while an answer is made. What a kind lacks is ``None``."
+  )
+      .def_prop_ro(
+          "kind",
+          [](const Event& self) { return engine::event_name(self); },
+          "``prompt``, ``reasoning``, ``content``, ``call``, ``arguments``, ``call_end`` or "
+          "``token``."
+      )
+      .def_prop_ro(
+          "text",
+          text_of,
+          nb::sig("def text(self) -> str | None"),
+          "A piece of reasoning, of content or of a call's arguments."
+      )
+      .def_prop_ro(
+          "call",
+          call_of,
+          nb::sig("def call(self) -> int | None"),
+          "The number of the call, from 0."
+      )
+      .def_prop_ro(
+          "call_id",
+          member_of<text::CallOpened, &text::CallOpened::id>,
+          nb::sig("def call_id(self) -> str | None")
+      )
+      .def_prop_ro(
+          "name",
+          member_of<text::CallOpened, &text::CallOpened::name>,
+          nb::sig("def name(self) -> str | None"),
+          "The tool that is called."
+      )
+      .def_prop_ro(
+          "done",
+          member_of<PromptProgress, &PromptProgress::done>,
+          nb::sig("def done(self) -> int | None"),
+          "Tokens of the prompt that have run."
+      )
+      .def_prop_ro(
+          "total",
+          member_of<PromptProgress, &PromptProgress::total>,
+          nb::sig("def total(self) -> int | None")
+      )
+      .def_prop_ro(
+          "token",
+          member_of<TokenEvent, &TokenEvent::id>,
+          nb::sig("def token(self) -> int | None"),
+          "Its id. Tokens come with ``token_events``."
+      )
+      .def_prop_ro("bytes", bytes_of, nb::sig("def bytes(self) -> bytes | None"))
+      .def_prop_ro(
+          "logprob",
+          member_of<TokenEvent, &TokenEvent::logprob>,
+          nb::sig("def logprob(self) -> float | None"),
+          "From raw logits, in nats, where ``logprobs`` were asked for."
+      )
+      .def_prop_ro(
+          "top",
+          member_of<TokenEvent, &TokenEvent::top>,
+          nb::sig("def top(self) -> list[tuple[int, float]] | None")
+      )
+      .def_prop_ro(
+          "drafted",
+          member_of<TokenEvent, &TokenEvent::drafted>,
+          nb::sig("def drafted(self) -> bool | None")
+      );
+}
+
 void bind_stream(nb::module_& module) {
   nb::class_<Stream>(module, "Stream", "An answer on its way.")
-      .def(
-          "next",
-          [](Stream& self) -> nb::object {
-            const std::optional<std::string> piece = self.next();
-            return piece ? nb::object(as_text(*piece)) : nb::none();
-          },
-          nb::sig("def next(self) -> str | None")
-      )
-      .def("wait", &Stream::wait, nb::rv_policy::copy)
+      .def("next", &Stream::next, "The next event, ``None`` at the end.")
+      .def("wait", &Stream::wait)
       .def("cancel", &Stream::cancel);
 }
 
 }  // namespace
 
-Stream::Stream(std::shared_ptr<engine::Engine> engine, GenerateRequest request)
-    : engine_(std::move(engine)), id_(engine_->submit(std::move(request), handler(shared_))) {}
+Stream::Stream(std::shared_ptr<engine::Engine> engine, Request request)
+    : engine_(std::move(engine)), stream_(engine_->submit(std::move(request))) {}
 
 Stream::~Stream() {
-  cancel();
+  if (!process_.is_here()) {
+    static_cast<void>(new engine::Stream(std::move(*stream_)));  // Its locks are another process's.
+  }
 }
 
-engine::EventHandler Stream::handler(const std::shared_ptr<Shared>& shared) {
-  engine::EventHandler handler;
-  handler.on_text = [shared](std::string_view piece) {
-    {
-      const std::lock_guard lock(shared->mutex);
-      shared->pieces.emplace_back(piece);
-    }
-    shared->changed.notify_all();
-  };
-  handler.on_done = [shared](GenerateResult result) {
-    {
-      const std::lock_guard lock(shared->mutex);
-      shared->result = std::move(result);
-    }
-    shared->changed.notify_all();
-  };
-  handler.on_error = [shared](std::exception_ptr error) {
-    {
-      const std::lock_guard lock(shared->mutex);
-      shared->error = std::move(error);
-    }
-    shared->changed.notify_all();
-  };
-  return handler;
-}
-
-template <typename Ready>
-void Stream::wait_for(Ready ready) {
+template <typename Attempt>
+void Stream::repeat(Attempt attempt) {
   constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
   process_.check();
   while (true) {
-    bool is_ready = false;
+    bool is_done = false;
     {
       const nb::gil_scoped_release release;
-      std::unique_lock lock(shared_->mutex);
-      is_ready = shared_->changed.wait_for(lock, kBetweenSignals, ready);
+      is_done = attempt(kBetweenSignals);
     }
-    if (is_ready) {
+    if (is_done) {
       return;
     }
     if (PyErr_CheckSignals() != 0) {
@@ -231,47 +321,40 @@ void Stream::wait_for(Ready ready) {
   }
 }
 
-std::optional<std::string> Stream::next() {
-  std::optional<std::string> piece;
-  // Taken as soon as it is seen, before another reader does.
-  wait_for([&] {
-    if (shared_->pieces.empty()) {
-      return shared_->ended();
-    }
-    piece = std::move(shared_->pieces.front());
-    shared_->pieces.pop_front();
-    return true;
+std::optional<engine::Event> Stream::next() {
+  std::optional<engine::Event> event;
+  repeat([&](auto timeout) {
+    event = stream_->next(timeout);
+    return event || stream_->ended();
   });
-  if (!piece && shared_->error != nullptr) {
-    std::rethrow_exception(shared_->error);
+  if (!event || event->is_end()) {
+    static_cast<void>(stream_->result());  // Throws what the request failed with.
+    return std::nullopt;
   }
-  return piece;
+  return event;
 }
 
-const GenerateResult& Stream::wait() {
-  wait_for([this] { return shared_->ended(); });
-  if (shared_->error != nullptr) {
-    std::rethrow_exception(shared_->error);
-  }
-  return *shared_->result;
+GenerateResult Stream::wait() {
+  repeat([this](auto timeout) { return stream_->wait(timeout); });
+  return stream_->result();
 }
 
 void Stream::cancel() {
   if (process_.is_here()) {
-    engine_->cancel(id_);
+    stream_->cancel();
   }
 }
 
-GenerateRequest request_for(const Model& model, std::string_view view) {
+Request request_for(const Model& model, std::string_view view) {
   const engine::View parsed = model.view(view);
-  GenerateRequest request;
-  request.adapter = parsed.adapter;
-  request.adapter_scale = parsed.strength;
-  request.adapter_null = parsed.null;
+  Request request;
+  request.placement.adapter = parsed.adapter;
+  request.placement.adapter_scale = parsed.strength;
+  request.placement.adapter_null = parsed.null;
   return request;
 }
 
-std::unique_ptr<Stream> submit(const Model& model, GenerateRequest request) {
+std::unique_ptr<Stream> submit(const Model& model, Request request) {
   // It is put through the template and encoded at once.
   const nb::gil_scoped_release release;
   return std::make_unique<Stream>(model.engine(), std::move(request));
@@ -281,6 +364,7 @@ void bind_generate(nb::module_& module) {
   bind_options(module);
   bind_request(module);
   bind_result(module);
+  bind_event(module);
   bind_stream(module);
 }
 

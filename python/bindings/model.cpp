@@ -70,8 +70,8 @@ std::vector<std::int32_t> encode(
   if (!add_special_tokens) {
     return tokenizer(*engine).encode(text, {.add_special_tokens = false});
   }
-  engine::GenerateRequest request;
-  request.prompt = std::move(text);
+  engine::Request request;
+  request.prompt.text = std::move(text);
   return engine->prompt_tokens(request);
 }
 

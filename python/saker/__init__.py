@@ -44,6 +44,7 @@ from saker._native import VERSION as __version__  # noqa: E402
 from saker._native import (  # noqa: E402
     ConvertReport,
     Differences,
+    Event,
     GenerateResult,
     ModelFacts,
     PrefixCacheStats,
@@ -94,6 +95,7 @@ __all__ = [
     "Differences",
     "Error",
     "GenerateOptions",
+    "Event",
     "GenerateResult",
     "InternalError",
     "InvalidArgumentError",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loaded model and its views."""
 
+import asyncio
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, Unpack, cast
 
@@ -34,7 +35,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _set_up(request: _native.GenerateRequest, prompt: Prompt, options: GenerateOptions) -> None:
+def _set_up(request: _native.Request, prompt: Prompt, options: GenerateOptions) -> None:
     if isinstance(prompt, str):
         request.prompt = prompt
     elif not hasattr(prompt, "__len__") or isinstance(prompt, Mapping | bytes):
@@ -47,17 +48,35 @@ def _set_up(request: _native.GenerateRequest, prompt: Prompt, options: GenerateO
         set_option(request, name, value)
 
 
-class Stream(Iterator[str]):
-    """An answer on its way: an iterator over pieces of its text. Ends cancelled when nobody holds it."""
+class Stream(Iterator[str], AsyncIterator[str]):
+    """An answer on its way: an iterator over pieces of its text, for ``for`` and ``async for``.
+
+    An answer to messages gives its content here; ``events`` has its reasoning and calls as well. Several readers share
+    the events. Ends cancelled when nobody holds it.
+    """
 
     def __init__(self, native: _native.Stream) -> None:
         self._native = native
 
     def __next__(self) -> str:
-        piece = self._native.next()
+        for event in self.events():
+            if event.kind == "content":
+                return cast("str", event.text)
+        raise StopIteration
+
+    async def __anext__(self) -> str:
+        piece = await asyncio.to_thread(next, self, None)
         if piece is None:
-            raise StopIteration
+            raise StopAsyncIteration
         return piece
+
+    def __aiter__(self) -> "Stream":
+        return self
+
+    def events(self) -> Iterator[_native.Event]:
+        """All that happens, in order; see ``saker.Event``."""
+        while (event := self._native.next()) is not None:
+            yield event
 
     def cancel(self) -> None:
         """Ends the answer with what it has so far; may be called from any thread."""
@@ -103,7 +122,7 @@ class View:
         return self.stream(prompt, **options).result()
 
     def stream(self, prompt: Prompt, **options: Unpack[GenerateOptions]) -> Stream:
-        """Continues a prompt; iterate over the pieces of text."""
+        """Continues a prompt; iterate over the pieces of text, or over ``events()``."""
         native = self._model._native
         request = native.request(self.key)
         _set_up(request, prompt, options)

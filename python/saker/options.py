@@ -49,7 +49,7 @@ def canonical(options: GenerateOptions) -> dict[str, Any]:
     return found
 
 
-def set_option(request: _native.GenerateRequest, name: str, value: object) -> None:
+def set_option(request: _native.Request, name: str, value: object) -> None:
     """Sets the option by its own name; raises ``TypeError`` for a value of another type."""
     try:
         request.set_option(name, _as_json(name, value))

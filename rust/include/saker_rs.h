@@ -73,6 +73,10 @@ size_t saker_rs_tokenizer_vocab_size(const SakerRsTokenizer* tokenizer);
 bool saker_rs_tokenizer_token_id(
     const SakerRsTokenizer* tokenizer, const uint8_t* text, size_t size, uint32_t* out
 );
+// What the token adds to a text, a special one as its name is written; empty if there is no such id.
+bool saker_rs_tokenizer_bytes(
+    const SakerRsTokenizer* tokenizer, uint32_t id, SakerRsBytes* out, SakerRsBytes* error
+);
 // The token as the vocabulary writes it. If there is no such id, `found` is false and `out` empty.
 bool saker_rs_tokenizer_piece(
     const SakerRsTokenizer* tokenizer,

@@ -46,6 +46,16 @@ impl<'a> Writing<'a> {
     }
 }
 
+/// What one token adds to a text; a special one as its name is written. An id without a token has no bytes.
+pub fn bytes_of(tokenizer: &Tokenizer, id: u32) -> Result<Vec<u8>> {
+    let added = tokenizer.get_added_vocabulary().get_added_tokens_decoder().get(&id);
+    match (added, tokenizer.id_to_token(id)) {
+        (Some(added), _) => Ok(added.content.as_bytes().to_vec()),
+        (None, Some(token)) => Writing::of(tokenizer).bytes(token),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
 /// By id; ids without a token have no bytes.
 pub fn token_bytes(tokenizer: &Tokenizer) -> Result<Vec<Vec<u8>>> {
     let writing = Writing::of(tokenizer);

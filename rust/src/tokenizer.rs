@@ -13,6 +13,7 @@ use crate::ffi::{borrow, borrow_text, free, guard, shield, SakerRsBytes, SakerRs
 use crate::memory::Bounds;
 use crate::pieces::{self, Order};
 use crate::pieces_scan::longest_piece;
+use crate::token_bytes::bytes_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
@@ -263,6 +264,21 @@ pub unsafe extern "C" fn saker_rs_tokenizer_piece(
         let piece = (*tokenizer).inner().id_to_token(id);
         found.write(piece.is_some());
         out.write(piece.unwrap_or_default().into_bytes().into());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As above.
+#[no_mangle]
+pub unsafe extern "C" fn saker_rs_tokenizer_bytes(
+    tokenizer: *const SakerRsTokenizer,
+    id: u32,
+    out: *mut SakerRsBytes,
+    error: *mut SakerRsBytes,
+) -> bool {
+    guard(error, || {
+        out.write(bytes_of((*tokenizer).inner(), id)?.into());
         Ok(())
     })
 }

@@ -35,19 +35,19 @@ struct SaveArgs {
 };
 
 int run_save(const SaveArgs& args) {
-  engine::GenerateRequest request;
+  engine::Request request;
   if (!args.tokens.empty()) {
-    request.tokens = parse_token_list("--tokens", args.tokens);
+    request.prompt.tokens = parse_token_list("--tokens", args.tokens);
   } else {
-    request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
+    request.prompt.text = args.file.empty() ? args.prompt : read_text(args.file);
   }
-  request.max_tokens = 1;  // It is chosen, but never run.
-  request.adapter = args.adapter;
-  request.adapter_scale = args.adapter_scale;
-  request.max_kv_size = args.max_kv_size;
-  request.kv_bits = args.kv_bits;
-  request.cache_in = args.cache_in;
-  request.cache_out = args.output;
+  request.output.max_tokens = 1;  // It is chosen, but never run.
+  request.placement.adapter = args.adapter;
+  request.placement.adapter_scale = args.adapter_scale;
+  request.placement.max_kv_size = args.max_kv_size;
+  request.placement.kv_bits = args.kv_bits;
+  request.prompt.cache_in = args.cache_in;
+  request.output.cache_out = args.output;
   const auto engine = load_engine(args.model, whole_adapter(args.adapter, args.adapter_scale));
   const engine::GenerateResult result = stream_request(*engine, std::move(request), {});
   const Json json = {{"file", args.output}, {"prompt_tokens", result.prompt_tokens}};

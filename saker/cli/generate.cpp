@@ -33,13 +33,12 @@ struct GenerateArgs {
   bool verbose = false;
 };
 
-int generate_one(
-    engine::Engine& engine, engine::GenerateRequest request, const GenerateArgs& args
-) {
-  const bool with_logprobs = request.logprobs >= 0;
+int generate_one(engine::Engine& engine, engine::Request request, const GenerateArgs& args) {
+  const bool with_logprobs = request.output.logprobs >= 0;
   StreamHooks hooks;
   if (!args.json) {
-    hooks.on_text = [](std::string_view piece) { print_text(piece); };
+    request.output.whole_text = true;
+    hooks.on_content = [](std::string_view piece) { print_text(piece); };
   }
   const engine::GenerateResult result = stream_request(engine, std::move(request), hooks);
   if (args.json) {
@@ -61,11 +60,11 @@ int generate_one(
 
 int run_generate(const GenerateArgs& args) {
   const bool records = args.file.ends_with(".jsonl");
-  engine::GenerateRequest request;
+  engine::Request request;
   if (!args.tokens.empty()) {
-    request.tokens = parse_token_list("--tokens", args.tokens);
+    request.prompt.tokens = parse_token_list("--tokens", args.tokens);
   } else if (!records) {
-    request.prompt = args.file.empty() ? args.prompt : read_text(args.file);
+    request.prompt.text = args.file.empty() ? args.prompt : read_text(args.file);
   }
   require(
       !records || !(args.request.gives("cache_in") || args.request.gives("cache_out")),
@@ -77,7 +76,7 @@ int run_generate(const GenerateArgs& args) {
   model_args.engine.chats = args.chat;
   model_args.engine.target_itl = 0.0;  // Nobody watches single tokens: whole steps are faster.
   const auto engine = load_engine(model_args, args.request.whole_adapter(model));
-  if (!args.json && request.tokens) {
+  if (!args.json && request.prompt.tokens) {
     engine->require_text();
   }
   if (args.chat) {

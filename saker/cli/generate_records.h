@@ -18,11 +18,11 @@ struct ChatOptions {
 };
 
 // Turns a text prompt into chat messages if the options say so.
-void as_chat(engine::GenerateRequest& request, const ChatOptions& chat);
+void as_chat(engine::Request& request, const ChatOptions& chat);
 
 struct RecordsRun {
   std::filesystem::path file;
-  engine::GenerateRequest defaults;  // The command line's; records override them.
+  engine::Request defaults;  // The command line's; records override them.
   ChatOptions chat;
   int batch = 8;
 };

@@ -62,13 +62,13 @@ ChatModel load_chat_model(const RunArgs& args, const std::optional<std::string>&
     spdlog::warn("the model has no chat template: it continues your text instead of answering");
   }
   result.defaults.sampling = result.engine->recommended_sampling();
-  result.defaults.max_tokens = engine::kNoTokenLimit;
+  result.defaults.output.max_tokens = engine::kNoTokenLimit;
   args.request.warn(*result.engine);
   args.request.apply(model, result.defaults);
   result.has_seed = args.request.gives("seed") || model.gives("seed");
   if (other) {
-    result.defaults.adapter = model.adapter();
-    result.defaults.adapter_scale = 1.0;
+    result.defaults.placement.adapter = model.adapter();
+    result.defaults.placement.adapter_scale = 1.0;
   }
   result.opening = model.opening(args.system);
   return result;
@@ -78,12 +78,8 @@ int answer_one(Chat& chat, const std::string& question) {
   const Terminal terminal;
   AnswerView view(terminal, {.has_spinner = false});
   StreamHooks hooks;
-  if (chat.engine().chat_template() == nullptr) {
-    hooks.on_text = [&](std::string_view piece) { view.say(piece); };
-  } else {
-    hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
-    hooks.on_content = [&](std::string_view piece) { view.say(piece); };
-  }
+  hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
+  hooks.on_content = [&](std::string_view piece) { view.say(piece); };
   const engine::GenerateResult result = chat.ask(question, hooks);
   view.end();
   warn_of_cut(result, chat.engine());

@@ -53,19 +53,19 @@ nn::AdapterUse Adapters::use_fused(const View& view) const {
   return {fused_, 1.0F};
 }
 
-nn::AdapterUse Adapters::use(const GenerateRequest& request, const models::Model& model) {
+nn::AdapterUse Adapters::use(const Placement& placement, const models::Model& model) {
   require(
-      std::isfinite(static_cast<float>(request.adapter_scale)),
+      std::isfinite(static_cast<float>(placement.adapter_scale)),
       ErrorCode::kInvalidArgument,
       "adapter_scale: got {}, expected a finite number",
-      request.adapter_scale
+      placement.adapter_scale
   );
   return use(
       View{
-          .key = request.adapter.empty() ? "base" : "adapter",
-          .adapter = request.adapter,
-          .strength = request.adapter_scale,
-          .null = request.adapter_null
+          .key = placement.adapter.empty() ? "base" : "adapter",
+          .adapter = placement.adapter,
+          .strength = placement.adapter_scale,
+          .null = placement.adapter_null
       },
       model
   );

@@ -30,7 +30,7 @@ class Adapters {
 
   // Throws what loading throws; kInvalidArgument for a scale that is not finite, and for any other
   // adapter or strength beside a fused adapter.
-  nn::AdapterUse use(const GenerateRequest& request, const models::Model& model);
+  nn::AdapterUse use(const Placement& placement, const models::Model& model);
 
   nn::AdapterUse use(const View& view, const models::Model& model);
 

@@ -33,7 +33,7 @@ std::optional<text::Detokenizer> make_detokenizer(
 std::optional<text::ReasoningSplitter> make_splitter(
     const text::Tokenizer* tokenizer, const Answer::Setup& setup
 ) {
-  if (tokenizer == nullptr || !setup.is_chat) {
+  if (tokenizer == nullptr || !setup.divides) {
     return std::nullopt;
   }
   const std::span<const std::int32_t> prompt(setup.prompt);
@@ -70,24 +70,35 @@ std::exception_ptr typed_error(const std::exception_ptr& error) noexcept {
   }
 }
 
-Answer::Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release)
-    : detokenizer_(make_detokenizer(tokenizer, setup.stop)),
+void Answer::Target::fail(const std::exception_ptr& error) const noexcept {
+  try {
+    push(Failure{typed_error(error)});
+  } catch (const std::exception& thrown) {
+    spdlog::error("engine: a request's end is lost: {}", thrown.what());
+  }
+}
+
+Answer::Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target)
+    : tokenizer_(std::move(tokenizer)),
+      detokenizer_(make_detokenizer(tokenizer_.get(), setup.stop)),
       stops_(std::move(setup.stop)),
-      splitter_(make_splitter(tokenizer, setup)),
-      handler_(std::move(handler)),
-      release_(std::move(release)),
-      rows_before_(setup.rows_before),
-      with_logprobs_(setup.with_logprobs) {
+      splitter_(make_splitter(tokenizer_.get(), setup)),
+      target_(std::move(target)),
+      with_logprobs_(setup.with_logprobs),
+      with_token_events_(setup.with_token_events) {
   result_.prompt_tokens = std::move(setup.prompt);
   if (splitter_) {
     result_.parts.emplace();
   }
 }
 
+void Answer::begin(int rows_before, Release release) {
+  rows_before_ = rows_before;
+  release_ = std::move(release);
+}
+
 void Answer::on_prompt(int done, int total) {
-  if (handler_.on_prompt) {
-    handler_.on_prompt(done, total);
-  }
+  target_.push(PromptProgress{done, total});
 }
 
 bool Answer::on_token(const generate::GeneratedToken& token) {
@@ -95,26 +106,39 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
   if (with_logprobs_) {
     result_.logprobs.push_back({token.id, token.logprob, token.top});
   }
+  if (with_token_events_) {
+    target_.push(TokenEvent{
+        .id = token.id,
+        .bytes = tokenizer_ == nullptr ? std::string() : tokenizer_->token_bytes(token.id),
+        .logprob = token.logprob,
+        .top = token.top,
+        .drafted = token.drafted,
+    });
+  }
   if (detokenizer_) {
+    const bool was_before_content = splitter_ && splitter_->is_before_content();
     stopped_ = push(detokenizer_->add(token.id));
+    count_reasoning(was_before_content);
   }
   return !stopped_;
 }
 
+void Answer::count_reasoning(bool was_before_content) {
+  if (was_before_content || (splitter_ && splitter_->is_before_content())) {
+    ++reasoning_tokens_;
+  }
+}
+
 void Answer::on_end(generate::SequenceEnd end) noexcept {
   const std::exception_ptr error = finish(end);
+  if (error != nullptr) {
+    target_.fail(error);
+    return;
+  }
   try {
-    if (error != nullptr) {
-      if (handler_.on_error) {
-        handler_.on_error(typed_error(error));
-      }
-    } else if (handler_.on_done) {
-      handler_.on_done(std::move(result_));
-    }
-  } catch (const std::exception& thrown) {
-    spdlog::error("engine: a handler threw at its request's end: {}", thrown.what());
+    target_.push(End{std::make_shared<const GenerateResult>(std::move(result_))});
   } catch (...) {
-    spdlog::error("engine: a handler threw at its request's end");
+    target_.fail(std::current_exception());
   }
 }
 
@@ -132,6 +156,15 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   if (end.reason != generate::EndReason::kFailed) {
     attempt([&] { flush(); });
   }
+  set_reason(end);
+  return end.error;
+}
+
+void Answer::set_reason(const generate::SequenceEnd& end) {
+  if (end.reason == generate::EndReason::kStopToken && !stopped_) {
+    result_.stop_token = end.last_choice;
+  }
+  result_.is_constraint_done = end.reason == generate::EndReason::kComplete && !stopped_;
   if (stopped_ || end.reason == generate::EndReason::kStopToken ||
       end.reason == generate::EndReason::kComplete) {
     result_.finish_reason = FinishReason::kStop;
@@ -142,33 +175,34 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   } else {
     result_.finish_reason = FinishReason::kLength;
   }
-  return end.error;
 }
 
 bool Answer::push(std::string_view piece) {
-  const text::StopMatcher::Result found = stops_.push(piece);
+  text::StopMatcher::Result found = stops_.push(piece);
   show(found.text);
+  if (found.stopped) {
+    result_.stop_string = std::move(found.stop);
+  }
   return found.stopped;
 }
 
 void Answer::show(const std::string& text) {
   result_.text += text;
-  if (handler_.on_text && !text.empty()) {
-    handler_.on_text(text);
-  }
   if (splitter_) {
     show_parts(splitter_->push(text));
+  } else if (!text.empty()) {
+    target_.push(text::ContentPiece{text});
   }
 }
 
 void Answer::show_parts(const text::AnswerParts& parts) {
   result_.parts->reasoning += parts.reasoning;
   result_.parts->content += parts.content;
-  if (handler_.on_reasoning && !parts.reasoning.empty()) {
-    handler_.on_reasoning(parts.reasoning);
+  if (!parts.reasoning.empty()) {
+    target_.push(text::ReasoningPiece{parts.reasoning});
   }
-  if (handler_.on_content && !parts.content.empty()) {
-    handler_.on_content(parts.content);
+  if (!parts.content.empty()) {
+    target_.push(text::ContentPiece{parts.content});
   }
 }
 
@@ -199,6 +233,7 @@ GenerateStats Answer::stats(const generate::SequenceEnd& end) const {
       .cached_tokens = cached_tokens,
       .prompt_tps = rate(prompt_tokens - cached_tokens, end.timing.prompt_s),
       .generation_tokens = generated,
+      .reasoning_tokens = reasoning_tokens_,
       .generation_tps = rate(steps, end.timing.generation_s),
       .time_to_first_token_s = end.timing.queue_s + end.timing.prompt_s,
       .peak_memory_bytes = peak_memory_bytes(),

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One running request. Turns a sequence's tokens into text, watches for stop strings and builds the
-// result. Threading: the engine's thread.
+// One choice of a request. Turns a sequence's tokens into text, watches for stop strings, builds the
+// result, and tells the stream. Threading: made by any thread, then the engine's alone.
 
-#include "saker/engine/engine.h"
-#include "saker/engine/request.h"
+#include "saker/engine/event.h"
+#include "saker/engine/result.h"
+#include "saker/engine/stream_state.h"
 #include "saker/generate/sequence.h"
 #include "saker/text/detokenizer.h"
 #include "saker/text/reasoning.h"
 #include "saker/text/stop_strings.h"
 
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::engine {
 
@@ -30,15 +35,29 @@ class Answer : public generate::Listener {
 
   struct Setup {
     std::vector<std::int32_t> prompt;
-    int rows_before = 0;  // Cached rows before the prompt.
     std::vector<std::string> stop;
     bool with_logprobs = false;
-    bool is_chat = false;  // Answers messages, so it may begin with reasoning.
+    bool with_token_events = false;
+    bool divides = false;  // Reasoning is told from content.
+  };
+
+  // Where its events go.
+  struct Target {
+    std::shared_ptr<StreamState> stream;
+    int choice = 0;
+
+    void push(Event::What what) const { stream->push({choice, std::move(what)}); }
+
+    // As a Failure of a typed error.
+    void fail(const std::exception_ptr& error) const noexcept;
   };
 
   // Without a tokenizer there are tokens, but no text. Throws kInvalidArgument for stop strings
   // that cannot be matched, kUnsupported for any stop string without a tokenizer.
-  Answer(const text::Tokenizer* tokenizer, Setup setup, EventHandler handler, Release release);
+  Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target);
+
+  // Before the sequence runs: `rows_before` cached rows precede the prompt.
+  void begin(int rows_before, Release release);
 
   void on_prompt(int done, int total) override;
   bool on_token(const generate::GeneratedToken& token) override;
@@ -50,17 +69,22 @@ class Answer : public generate::Listener {
   void show(const std::string& text);
   void show_parts(const text::AnswerParts& parts);
   void flush();
+  void count_reasoning(bool was_before_content);
   std::exception_ptr finish(generate::SequenceEnd& end) noexcept;
+  void set_reason(const generate::SequenceEnd& end);
   GenerateStats stats(const generate::SequenceEnd& end) const;
 
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::Detokenizer> detokenizer_;
   text::StopMatcher stops_;
   std::optional<text::ReasoningSplitter> splitter_;
-  EventHandler handler_;
+  Target target_;
   Release release_;
   GenerateResult result_;
-  int rows_before_;
+  int rows_before_ = 0;
+  int reasoning_tokens_ = 0;
   bool with_logprobs_;
+  bool with_token_events_;
   bool stopped_ = false;
 };
 

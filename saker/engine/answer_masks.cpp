@@ -112,28 +112,28 @@ class AnswerMask final : public sample::TokenMask {
 }  // namespace
 
 std::unique_ptr<sample::TokenMask> AnswerMasks::make(
-    const GenerateRequest& request, std::span<const std::int32_t> prompt
+    const Request& request, std::span<const std::int32_t> prompt
 ) {
-  if (!request.constraint) {
+  if (!request.output.constraint) {
     return nullptr;
   }
   const text::Tokenizer& tokenizer = prompts_->tokenizer_for_text();
-  const auto kind = static_cast<std::size_t>(request.constraint->kind);
+  const auto kind = static_cast<std::size_t>(request.output.constraint->kind);
   text::Constraint constraint(
       trie(tokenizer),
       static_cast<text::ConstraintKind>(kind),
-      request.constraint->text,
+      request.output.constraint->text,
       kNames.at(kind)
   );
   std::optional<Reasoning> reasoning;
-  if (request.messages) {
+  if (request.prompt.messages) {
     const auto end = prompt.last(std::min(prompt.size(), text::kPromptEndTokens));
-    reasoning.emplace(tokenizer, tokenizer.decode(end), request.think.value_or(true));
+    reasoning.emplace(tokenizer, tokenizer.decode(end), request.prompt.think.value_or(true));
   }
   return std::make_unique<AnswerMask>(
       std::move(constraint),
       std::move(reasoning),
-      request.ignore_eos ? prompts_->eos_tokens() : std::vector<std::int32_t>()
+      request.output.ignore_eos ? prompts_->eos_tokens() : std::vector<std::int32_t>()
   );
 }
 

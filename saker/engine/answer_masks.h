@@ -26,7 +26,7 @@ class AnswerMasks {
   // reasoning. Throws kInvalidArgument for a constraint that is wrong or exceeds its bounds,
   // kUnsupported without a tokenizer.
   std::unique_ptr<sample::TokenMask> make(
-      const GenerateRequest& request, std::span<const std::int32_t> prompt
+      const Request& request, std::span<const std::int32_t> prompt
   );
 
  private:

@@ -324,26 +324,17 @@ Engine::~Engine() {
   }
 }
 
-std::uint64_t Engine::submit(GenerateRequest request, EventHandler handler) {
-  return impl_->runner().submit(std::move(request), std::move(handler));
+Stream Engine::submit(Request request) {
+  return impl_->runner().submit(std::move(request));
 }
 
 void Engine::cancel(std::uint64_t id) {
   impl_->runner().cancel(id);
 }
 
-GenerateResult Engine::generate(GenerateRequest request) {
+GenerateResult Engine::generate(Request request) {
   impl_->runner().check_caller();
-  // Shared, because the engine's thread may still use it when the caller has its value.
-  const auto promise = std::make_shared<std::promise<GenerateResult>>();
-  EventHandler handler;
-  handler.on_done = [promise](GenerateResult result) { promise->set_value(std::move(result)); };
-  handler.on_error = [promise](std::exception_ptr error) {
-    promise->set_exception(std::move(error));
-  };
-  submit(std::move(request), std::move(handler));
-  std::future<GenerateResult> result = promise->get_future();
-  return Runner::wait_for(result);
+  return submit(std::move(request)).result();
 }
 
 ScoreResult Engine::score(const ScoreRequest& request) {
@@ -460,7 +451,7 @@ sample::SamplingOptions Engine::recommended_sampling() const {
   return impl_->prompts().recommended_sampling();
 }
 
-std::vector<std::int32_t> Engine::prompt_tokens(const GenerateRequest& request) const {
+std::vector<std::int32_t> Engine::prompt_tokens(const Request& request) const {
   return impl_->prompts().encode(request);
 }
 

@@ -22,8 +22,9 @@ namespace saker::engine {
 
 namespace {
 
-int prompt_kinds(const GenerateRequest& request) {
-  return (request.prompt ? 1 : 0) + (request.tokens ? 1 : 0) + (request.messages ? 1 : 0);
+int prompt_kinds(const Request& request) {
+  return (request.prompt.text ? 1 : 0) + (request.prompt.tokens ? 1 : 0) +
+         (request.prompt.messages ? 1 : 0);
 }
 
 void check_next_only(const ScorePrompt& prompt, const ScoreRequest& request) {
@@ -189,18 +190,18 @@ std::vector<std::int32_t> Prompts::xtc_exempt() const {
   return exempt;
 }
 
-std::vector<std::int32_t> Prompts::dry_breakers(const GenerateRequest& request) const {
+std::vector<std::int32_t> Prompts::dry_breakers(const Request& request) const {
   if (request.sampling.dry_multiplier <= 0.0 || parts_.tokenizer == nullptr) {
     return {};
   }
   const std::scoped_lock lock(breakers_mutex_);
-  if (breaker_texts_ != request.dry_sequence_breakers) {
+  if (breaker_texts_ != request.sampling.dry_sequence_breakers) {
     try {
-      breakers_ = text::tokens_with(*parts_.tokenizer, request.dry_sequence_breakers);
+      breakers_ = text::tokens_with(*parts_.tokenizer, request.sampling.dry_sequence_breakers);
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("dry_sequence_breakers: {}", error.what()));
     }
-    breaker_texts_ = request.dry_sequence_breakers;
+    breaker_texts_ = request.sampling.dry_sequence_breakers;
   }
   return breakers_;
 }
@@ -238,24 +239,23 @@ std::vector<std::int32_t> Prompts::encode_text(const std::string& text, std::int
   return ids;
 }
 
-std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request, std::int64_t context)
-    const {
+std::vector<std::int32_t> Prompts::encode(const Request& request, std::int64_t context) const {
   require(
       prompt_kinds(request) == 1,
       ErrorCode::kInvalidArgument,
       "a request needs exactly one of prompt, tokens and messages, got {}",
       prompt_kinds(request)
   );
-  if (request.tokens) {
-    return *request.tokens;
+  if (request.prompt.tokens) {
+    return *request.prompt.tokens;
   }
-  if (request.prompt && !request.cache_in.empty()) {
+  if (request.prompt.text && !request.prompt.cache_in.empty()) {
     return encode_within(
-        tokenizer_for_text(), *request.prompt, {.add_special_tokens = false}, context
+        tokenizer_for_text(), *request.prompt.text, {.add_special_tokens = false}, context
     );
   }
-  if (request.prompt) {
-    return encode_text(*request.prompt, context);
+  if (request.prompt.text) {
+    return encode_text(*request.prompt.text, context);
   }
   const text::Tokenizer& tokenizer = tokenizer_for_text();
   require(
@@ -263,12 +263,12 @@ std::vector<std::int32_t> Prompts::encode(const GenerateRequest& request, std::i
       ErrorCode::kUnsupported,
       "the model has no chat template: give the prompt as text"
   );
-  text::require_text_only(*request.messages);
+  text::require_text_only(*request.prompt.messages);
   text::RenderOptions options;
-  options.tools = request.tools;
-  options.think = request.think;
-  options.template_kwargs = request.template_kwargs;
-  const std::string prompt = parts_.chat_template->render(*request.messages, options);
+  options.tools = request.prompt.tools;
+  options.think = request.prompt.think;
+  options.template_kwargs = request.prompt.template_kwargs;
+  const std::string prompt = parts_.chat_template->render(*request.prompt.messages, options);
   spdlog::trace("prompt: {}", prompt);
   return encode_within(tokenizer, prompt, {.add_special_tokens = false}, context);
 }

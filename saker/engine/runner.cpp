@@ -6,6 +6,7 @@
 #include "saker/generate/drafters/dflash.h"
 #include "saker/generate/drafters/draft_model.h"
 #include "saker/generate/drafters/mtp.h"
+#include "saker/generate/request_check.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -21,16 +22,17 @@
 
 namespace saker::engine {
 
-// A request for the engine's thread, already encoded on the caller's thread.
+// A choice of a request for the engine's thread, encoded and checked on the caller's thread.
 struct Runner::Submission {
   std::uint64_t id = 0;
-  GenerateRequest request;
-  std::vector<std::int32_t> prompt;
-  std::vector<std::int32_t> dry_breakers;
-  std::vector<std::int32_t> xtc_exempt;
-  std::unique_ptr<sample::TokenMask> mask;
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  EventHandler handler;
+  Placement placement;
+  std::uint64_t session = 0;
+  std::filesystem::path cache_in;
+  std::filesystem::path cache_out;
+  std::size_t prompt_size = 0;
+  generate::SequenceRequest sequence;
+  std::unique_ptr<Answer> answer;
+  Answer::Target target;
 };
 
 namespace {
@@ -51,14 +53,12 @@ std::chrono::steady_clock::time_point deadline_of(double timeout) {
   return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
 }
 
-generate::Speculation speculation_of(
-    const GenerateRequest& request, const load::LoadedDraft& draft
-) {
-  generate::Speculation result{.depth = request.draft_depth, .check = request.check_speculation};
-  if (request.acceptance == Acceptance::kRejection) {
+generate::Speculation speculation_of(const Drafting& drafting, const load::LoadedDraft& draft) {
+  generate::Speculation result{.depth = drafting.depth, .check = drafting.check};
+  if (drafting.acceptance == Acceptance::kRejection) {
     result.acceptance = generate::Acceptance::kRejection;
   }
-  switch (request.speculate) {
+  switch (drafting.method) {
     case Speculate::kDefault:
       result.drafter = draft.dflash                   ? generate::DrafterKind::kDflash
                        : draft.model                  ? generate::DrafterKind::kDraftModel
@@ -81,6 +81,28 @@ generate::Speculation speculation_of(
       break;
   }
   return result;
+}
+
+void check_choices(const Request& request) {
+  require(
+      request.output.n >= 1 && request.output.n <= kMostChoices,
+      ErrorCode::kInvalidArgument,
+      "n: got {}, expected 1 to {}",
+      request.output.n,
+      kMostChoices
+  );
+  require(
+      request.output.n == 1 || (request.prompt.session == 0 && request.prompt.cache_in.empty() &&
+                                request.output.cache_out.empty()),
+      ErrorCode::kInvalidArgument,
+      "n: got {}, expected 1 with a session or a cache file",
+      request.output.n
+  );
+  require(
+      request.prompt.session == 0 || request.prompt.cache_in.empty(),
+      ErrorCode::kInvalidArgument,
+      "a request continues a session or a cache file, not both"
+  );
 }
 
 }  // namespace
@@ -128,41 +150,86 @@ Runner::~Runner() {
   thread_.join();
 }
 
-std::uint64_t Runner::submit(GenerateRequest request, EventHandler handler) {
-  const std::uint64_t id = ++last_id_;
-  auto submission = std::make_shared<Submission>();
-  submission->id = id;
-  submission->handler = std::move(handler);
-  std::exception_ptr error;
-  try {
-    submission->prompt = prompts_->encode(request, context_length_);
-    submission->mask = masks_.make(request, submission->prompt);
-    submission->dry_breakers = prompts_->dry_breakers(request);
-    if (request.sampling.xtc_probability > 0.0) {
-      submission->xtc_exempt = prompts_->xtc_exempt();
+std::shared_ptr<StreamState> Runner::make_stream(int choices) {
+  const std::uint64_t first = last_id_.fetch_add(static_cast<std::uint64_t>(choices)) + 1;
+  return std::make_shared<StreamState>(first, choices, [this, first, choices] {
+    for (int choice = 0; choice < choices; ++choice) {
+      cancel(first + static_cast<std::uint64_t>(choice));
     }
-    submission->deadline = deadline_of(request.timeout);
-    spdlog::debug(
-        "request {}: {} prompt tokens, at most {} more, temperature {}, seed {}",
-        id,
-        submission->prompt.size(),
-        request.max_tokens,
-        request.sampling.temperature,
-        request.sampling.seed
-    );
-    submission->request = std::move(request);
-  } catch (...) {
-    error = typed_error(std::current_exception());
+  });
+}
+
+Stream Runner::submit(Request request) {
+  check_choices(request);
+  const std::vector<std::int32_t> prompt = prompts_->encode(request, info_.context_length);
+  const std::shared_ptr<StreamState> state = make_stream(request.output.n);
+  std::vector<std::shared_ptr<Submission>> choices;
+  for (int choice = 0; choice < request.output.n; ++choice) {
+    choices.push_back(prepare(request, prompt, {state, choice}));
+    ++request.sampling.seed;
   }
-  const bool queued = jobs_.push([this, submission, error] {
-    if (error == nullptr) {
-      start(*submission);
-    } else if (submission->handler.on_error) {
-      submission->handler.on_error(error);
+  spdlog::debug(
+      "request {}: {} prompt tokens, at most {} more, temperature {}, seed {}",
+      state->id(),
+      prompt.size(),
+      request.output.max_tokens,
+      request.sampling.temperature,
+      request.sampling.seed - choices.size()
+  );
+  const bool queued = jobs_.push([this, choices = std::move(choices)] {
+    for (const std::shared_ptr<Submission>& choice : choices) {
+      start(*choice);
     }
   });
   require(queued, ErrorCode::kCancelled, "the engine is shutting down");
-  return id;
+  return Stream(state);
+}
+
+std::shared_ptr<Runner::Submission> Runner::prepare(
+    const Request& request, const std::vector<std::int32_t>& prompt, Answer::Target target
+) {
+  auto submission = std::make_shared<Submission>();
+  submission->id = target.stream->id() + static_cast<std::uint64_t>(target.choice);
+  submission->placement = request.placement;
+  submission->session = request.prompt.session;
+  submission->cache_in = request.prompt.cache_in;
+  submission->cache_out = request.output.cache_out;
+  submission->prompt_size = prompt.size();
+  generate::SequenceRequest& sequence = submission->sequence;
+  sequence.prompt = prompt;
+  sequence.max_kv_size = request.placement.max_kv_size;
+  sequence.kv_bits = request.placement.kv_bits;
+  sequence.max_tokens = request.output.max_tokens == kNoTokenLimit ? std::numeric_limits<int>::max()
+                                                                   : request.output.max_tokens;
+  sequence.sampling = request.sampling;
+  sequence.dry_breakers = prompts_->dry_breakers(request);
+  if (request.sampling.xtc_probability > 0.0) {
+    sequence.xtc_exempt = prompts_->xtc_exempt();
+  }
+  if (!request.output.ignore_eos) {
+    sequence.stop_tokens = prompts_->eos_tokens();
+  }
+  sequence.logprobs = request.output.logprobs;
+  sequence.speculation = speculation_of(request.drafting, draft_);
+  sequence.priority = request.placement.priority;
+  sequence.user = request.placement.user;
+  sequence.deadline = deadline_of(request.placement.timeout);
+  generate::check_request(sequence, info_);
+  sample::check_options(sequence.sampling, info_.vocab_size);
+  sequence.mask = masks_.make(request, prompt);
+  submission->answer = std::make_unique<Answer>(
+      prompts_->tokenizer(),
+      Answer::Setup{
+          .prompt = prompt,
+          .stop = request.output.stop,
+          .with_logprobs = request.output.logprobs >= 0,
+          .with_token_events = request.output.token_events,
+          .divides = request.prompt.messages.has_value() && !request.output.whole_text,
+      },
+      target
+  );
+  submission->target = std::move(target);
+  return submission;
 }
 
 void Runner::cancel(std::uint64_t id) {
@@ -198,7 +265,8 @@ void Runner::check_caller() const {
   require(
       !is_own_thread(),
       ErrorCode::kInvalidArgument,
-      "a handler waits for its own engine: only submit, cancel and sessions are for handlers"
+      "the engine's own thread waits for the engine: only submit, cancel and sessions are for "
+      "callbacks"
   );
 }
 
@@ -226,7 +294,7 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
   try {
     const kernels::DeviceTurn turn(compute_.device());
     model_ = load();
-    context_length_ = model_->info().context_length;
+    info_ = model_->info();
     if (load_draft) {
       draft_ = load_draft();
     }
@@ -268,62 +336,36 @@ void Runner::serve() {
         generator_->step();
       }
     } catch (const std::exception& error) {
-      // The handler of a request that could not start threw; other requests continue.
       spdlog::error("engine: {}", error.what());
     } catch (...) {
-      spdlog::error("engine: a handler threw");
+      spdlog::error("engine: a job threw");
     }
   }
 }
 
-generate::SequenceRequest Runner::make_sequence(Submission& submission) {
-  const GenerateRequest& request = submission.request;
-  generate::SequenceRequest sequence;
-  sequence.prompt = submission.prompt;
-  sequence.adapter = adapters_.use(request, *model_);
-  sequence.max_kv_size = request.max_kv_size;
-  sequence.kv_bits = request.kv_bits;
+void Runner::complete(Submission& submission) {
+  generate::SequenceRequest& sequence = submission.sequence;
+  sequence.adapter = adapters_.use(submission.placement, *model_);
   // Bound, bits and adapter change what rows contain and attend to.
   sequence.prefix_key = fmt::format(
       "{}max_kv_size={} kv_bits={} adapter={}",
       prefix_key_,
-      request.max_kv_size,
-      request.kv_bits,
+      sequence.max_kv_size,
+      sequence.kv_bits,
       nn::adapter_identity(sequence.adapter)
   );
-  sequence.max_tokens =
-      request.max_tokens == kNoTokenLimit ? std::numeric_limits<int>::max() : request.max_tokens;
-  sequence.sampling = request.sampling;
-  sequence.xtc_exempt = submission.xtc_exempt;
-  sequence.dry_breakers = submission.dry_breakers;
-  sequence.logprobs = request.logprobs;
-  sequence.speculation = speculation_of(request, draft_);
-  sequence.mask = std::move(submission.mask);
-  sequence.priority = request.priority;
-  sequence.user = request.user;
-  sequence.deadline = submission.deadline;
-  if (!request.ignore_eos) {
-    sequence.stop_tokens = prompts_->eos_tokens();
+  if (!submission.placement.cache_salt.empty()) {
+    sequence.prefix_key += fmt::format(" salt={:?}", submission.placement.cache_salt);
   }
   const models::CacheOptions options{
-      .max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits
+      .max_kv_size = sequence.max_kv_size, .kv_bits = sequence.kv_bits
   };
-  if (!request.cache_out.empty()) {
-    CacheFiles::check_save(request.cache_out, *model_, options);
+  if (!submission.cache_out.empty()) {
+    CacheFiles::check_save(submission.cache_out, *model_, options);
   }
-  if (!request.cache_in.empty()) {
-    require(
-        request.session == 0,
-        ErrorCode::kInvalidArgument,
-        "a request continues a session or a cache file, not both"
-    );
-    require(
-        !sequence.prompt.empty(),
-        ErrorCode::kInvalidArgument,
-        "the prompt is empty: expected at least one token after the cache file's rows"
-    );
+  if (!submission.cache_in.empty()) {
     CacheFiles::Rows rows = cache_files_.load(
-        request.cache_in, *model_, options, nn::adapter_identity(sequence.adapter)
+        submission.cache_in, *model_, options, nn::adapter_identity(sequence.adapter)
     );
     sequence.unknown_rows = rows.unknown_rows();
     // A file's rows may have other bits than ours, so they are not shared.
@@ -331,7 +373,6 @@ generate::SequenceRequest Runner::make_sequence(Submission& submission) {
     sequence.prompt.insert(sequence.prompt.begin(), rows.tokens.begin(), rows.tokens.end());
     sequence.cache = std::move(rows.cache);
   }
-  return sequence;
 }
 
 void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
@@ -345,17 +386,15 @@ void Runner::save_cache(const CacheOut& out, generate::SequenceEnd& end) {
   }
 }
 
-// What happens at the request's end, before its handler hears of it.
-Answer::Release Runner::make_release(
-    const Submission& submission, const generate::SequenceRequest& sequence
-) {
+// What happens at the request's end, before its stream hears of it.
+Answer::Release Runner::make_release(const Submission& submission) {
   return [this,
           id = submission.id,
-          session = submission.request.session,
+          session = submission.session,
           out = CacheOut{
-              .path = submission.request.cache_out,
-              .adapter = nn::adapter_identity(sequence.adapter),
-              .unknown_rows = sequence.unknown_rows,
+              .path = submission.cache_out,
+              .adapter = nn::adapter_identity(submission.sequence.adapter),
+              .unknown_rows = submission.sequence.unknown_rows,
           }](generate::SequenceEnd& end) {
     running_.erase(id);
     spdlog::debug(
@@ -381,23 +420,22 @@ Answer::Release Runner::make_release(
 }
 
 void Runner::start(Submission& submission) {
-  const GenerateRequest& request = submission.request;
-  const EventHandler& handler = submission.handler;
-  const std::uint64_t session = request.session;
-  bool taken = false;
-  std::optional<cache::SequenceCache> kept;  // The session's rows until the request starts.
+  const std::uint64_t session = submission.session;
+  std::optional<std::vector<std::int32_t>> taken;  // The prompt of a session whose rows were taken.
+  std::optional<cache::SequenceCache> kept;        // Those rows until the request starts.
   std::exception_ptr error;
   try {
-    generate::SequenceRequest sequence = make_sequence(submission);
-    const std::size_t file_rows = sequence.prompt.size() - submission.prompt.size();
+    complete(submission);
+    generate::SequenceRequest& sequence = submission.sequence;
+    const std::size_t file_rows = sequence.prompt.size() - submission.prompt_size;
     if (session != 0) {
       sequence.cache = sessions_.take(
           session,
-          submission.prompt,
-          {.max_kv_size = request.max_kv_size, .kv_bits = request.kv_bits},
+          sequence.prompt,
+          {.max_kv_size = sequence.max_kv_size, .kv_bits = sequence.kv_bits},
           nn::adapter_identity(sequence.adapter)
       );
-      taken = true;
+      taken = sequence.prompt;
       if (sequence.cache) {
         spdlog::debug(
             "request {}: the session has {} rows", submission.id, sequence.cache->offset()
@@ -405,32 +443,21 @@ void Runner::start(Submission& submission) {
         kept = sequence.cache->copy();
       }
     }
-    Answer::Setup setup{
-        .prompt = submission.prompt,
-        .rows_before = static_cast<int>(file_rows),
-        .stop = request.stop,
-        .with_logprobs = request.logprobs >= 0,
-        .is_chat = request.messages.has_value(),
-    };
-    auto answer = std::make_unique<Answer>(
-        prompts_->tokenizer().get(), std::move(setup), handler, make_release(submission, sequence)
-    );
-    // Nothing fails once the request runs: its handler would hear of two ends.
+    submission.answer->begin(static_cast<int>(file_rows), make_release(submission));
+    // Nothing fails once the request runs: its stream would hear of two ends.
     const auto place = running_.try_emplace(submission.id).first;
-    place->second = generator_->add(std::move(sequence), std::move(answer));
+    place->second = generator_->add(std::move(sequence), std::move(submission.answer));
   } catch (...) {
-    error = typed_error(std::current_exception());
+    error = std::current_exception();
   }
   if (error == nullptr) {
     return;
   }
   running_.erase(submission.id);
   if (taken) {
-    sessions_.give_back(session, std::move(submission.prompt), std::move(kept));
+    sessions_.give_back(session, std::move(*taken), std::move(kept));
   }
-  if (handler.on_error) {
-    handler.on_error(std::move(error));
-  }
+  submission.target.fail(error);
 }
 
 }  // namespace saker::engine

@@ -14,6 +14,7 @@
 #include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/sessions.h"
+#include "saker/engine/stream.h"
 #include "saker/generate/batch_generator.h"
 #include "saker/kernels/gpu/backend.h"
 #include "saker/kernels/gpu/device_turns.h"
@@ -60,8 +61,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
   ~Runner();  // Cancels all requests and waits. REQUIRES: not on the engine's thread.
 
-  // A request that cannot run ends with the handler's `on_error`, on the engine's thread.
-  std::uint64_t submit(GenerateRequest request, EventHandler handler);
+  // See Engine::submit.
+  Stream submit(Request request);
   void cancel(std::uint64_t id);
   std::uint64_t open_session();
   void close_session(std::uint64_t session);
@@ -71,21 +72,20 @@ class Runner {
   std::uint64_t id() const { return id_; }
 
   // The model's context, in tokens.
-  std::int64_t context_length() const { return context_length_; }
+  std::int64_t context_length() const { return info_.context_length; }
 
   // Drafter of requests that name none; a name of kSpeculateNames.
   const std::string& drafter() const { return drafter_; }
 
-  // True in a handler.
   bool is_own_thread() const;
 
-  // Called by members that wait for the engine's thread. Throws kInvalidArgument in a handler.
+  // Called by members that wait for the engine's thread. Throws kInvalidArgument on that thread.
   void check_caller() const;
 
   // REQUIRES: on the engine's thread, where jobs of `call` run.
   Adapters& adapters() { return adapters_; }
 
-  // Waits for another thread's result; handlers of other engines may wait here.
+  // Waits for another thread's result; threads of other engines may wait here.
   template <typename Value>
   static Value wait_for(std::future<Value>& result) {
     const kernels::DeviceTurn::Pause pause;
@@ -130,19 +130,22 @@ class Runner {
   void serve();
   void start(Submission& submission);
   generate::Drafters make_drafters() const;
-  // Builds the generator's request; takes the rows of the session or the file.
-  generate::SequenceRequest make_sequence(Submission& submission);
-  Answer::Release make_release(
-      const Submission& submission, const generate::SequenceRequest& sequence
+  std::shared_ptr<StreamState> make_stream(int choices);
+  // All that needs no thread of the engine's, checked; `prompt` is encoded.
+  std::shared_ptr<Submission> prepare(
+      const Request& request, const std::vector<std::int32_t>& prompt, Answer::Target target
   );
+  // The rest of the generator's request: adapter, rows of a file.
+  void complete(Submission& submission);
+  Answer::Release make_release(const Submission& submission);
   void save_cache(const CacheOut& out, generate::SequenceEnd& end);
 
   std::uint64_t id_;
   std::shared_ptr<const Prompts> prompts_;
   AnswerMasks masks_;
   generate::BatchLimits limits_;
-  std::int64_t context_length_ = 0;  // Set before the constructor ends.
-  std::string drafter_;              // Set before the constructor ends.
+  models::ModelInfo info_;  // Set before the constructor ends.
+  std::string drafter_;     // Set before the constructor ends.
   std::atomic<std::uint64_t> last_id_{0};
   ThreadQueue<std::function<void()>> jobs_;
   kernels::ComputeContext compute_;

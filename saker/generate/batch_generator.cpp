@@ -427,6 +427,10 @@ std::optional<EndReason> BatchGenerator::choose_token(
     return EndReason::kComplete;
   }
   token.id = pick(work, row, masked);
+  const auto drafts = work.draft_tokens().subspan(
+      std::min(static_cast<std::size_t>(row), work.draft_tokens().size())
+  );
+  token.drafted = !drafts.empty() && drafts.front() == token.id;
   if (request.logprobs >= 0) {
     const double log_sum = log_sum_exp(logits);
     token.logprob = log_prob(logits, token.id, log_sum);

@@ -36,6 +36,7 @@ void RunningSequence::end(EndReason reason, std::exception_ptr error) {
   listener->on_end({
       .reason = reason,
       .error = std::move(error),
+      .last_choice = last_choice,
       .context = std::move(context),
       .cache = std::move(request.cache),
       .cached_tokens = cached_tokens,

@@ -95,6 +95,7 @@ struct GeneratedToken {
   std::int32_t id = 0;
   double logprob = 0.0;                              // From raw logits.
   std::vector<std::pair<std::int32_t, double>> top;  // Best first.
+  bool drafted = false;                              // A draft had it.
 };
 
 enum class EndReason : std::uint8_t {
@@ -115,7 +116,8 @@ struct SequenceTiming {
 
 struct SequenceEnd {
   EndReason reason = EndReason::kFailed;
-  std::exception_ptr error;  // kFailed only.
+  std::exception_ptr error;       // kFailed only.
+  std::int32_t last_choice = -1;  // The token chosen last, a stop token too; -1: none.
   // Prompt and answer. The cache holds rows of the first `cache->offset() - unknown_rows` tokens.
   std::vector<std::int32_t> context;
   std::optional<cache::SequenceCache> cache;

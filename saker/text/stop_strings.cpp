@@ -54,17 +54,19 @@ void StopMatcher::Automaton::advance(char byte) {
 StopMatcher::Result StopMatcher::push(std::string_view piece) {
   for (std::size_t i = 0; i < piece.size(); ++i) {
     std::size_t longest = 0;
+    std::string_view met;
     for (auto& automaton : automata_) {
       automaton.advance(piece[i]);
-      if (automaton.matched == automaton.stop.size()) {
-        longest = std::max(longest, automaton.stop.size());
+      if (automaton.matched == automaton.stop.size() && automaton.stop.size() > longest) {
+        longest = automaton.stop.size();
+        met = automaton.stop;
       }
     }
     if (longest > 0) {
       std::string text = flush();
       text.append(piece.substr(0, i + 1));
       text.resize(text.size() - longest);
-      return {.text = std::move(text), .stopped = true};
+      return {.text = std::move(text), .stopped = true, .stop = std::string(met)};
     }
   }
   std::size_t keep = 0;
@@ -74,7 +76,7 @@ StopMatcher::Result StopMatcher::push(std::string_view piece) {
   std::string text = std::exchange(held_, {}).append(piece);
   held_ = text.substr(text.size() - keep);
   text.resize(text.size() - keep);
-  return {.text = std::move(text), .stopped = false};
+  return {.text = std::move(text)};
 }
 
 std::string StopMatcher::flush() {

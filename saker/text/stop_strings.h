@@ -19,8 +19,9 @@ namespace saker::text {
 class StopMatcher {
  public:
   struct Result {
-    std::string text;      // Safe to show.
-    bool stopped = false;  // Met a stop string; `text` is all before it, nothing is held back.
+    std::string text = {};  // Safe to show.
+    bool stopped = false;   // Met a stop string; `text` is all before it, nothing is held back.
+    std::string stop = {};  // The one it met.
   };
 
   // Throws kInvalidArgument for empty strings, invalid UTF-8, and more than 1 MiB of strings.

@@ -127,6 +127,17 @@ std::optional<std::int32_t> Tokenizer::token_id(std::string_view piece) const {
   return static_cast<std::int32_t>(id);
 }
 
+std::string Tokenizer::token_bytes(std::int32_t id) const {
+  if (id < 0) {
+    return {};
+  }
+  SakerRsBytes bytes{};
+  SakerRsBytes error{};
+  const bool ok = saker_rs_tokenizer_bytes(rust_, static_cast<std::uint32_t>(id), &bytes, &error);
+  check_rust(ok, error, ErrorCode::kInternal, "the token cannot be read");
+  return take_string(bytes);
+}
+
 std::optional<std::string> Tokenizer::find_piece(std::int32_t id) const {
   if (id < 0) {
     return std::nullopt;

@@ -39,11 +39,11 @@ class EngineModels : public ::testing::TestWithParam<std::string> {};
 // The answers to 100 requests have the same bits alone, in a batch, in chunks, on any threads.
 TEST_P(EngineModels, AnswersDoNotDependOnWhatElseRuns) {
   const ModelFolder folder(GetParam());
-  const std::vector<GenerateRequest> requests = mixed_requests(100);
+  const std::vector<Request> requests = mixed_requests(100);
   std::vector<GenerateResult> alone;
   {
     const auto engine = folder.load({.threads = 1, .batch = 1, .prefix_cache = 0});
-    for (const GenerateRequest& request : requests) {
+    for (const Request& request : requests) {
       alone.push_back(engine->generate(request));
     }
   }
@@ -73,14 +73,14 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Engine, ScoreAndGenerateAgreeToTheBit) {
   const ModelFolder folder("qwen3");
   const auto engine = folder.load();
-  GenerateRequest request;
-  request.tokens = Ids{3, 14, 15, 92};
-  request.max_tokens = 20;
-  request.ignore_eos = true;
-  request.logprobs = 4;
+  Request request;
+  request.prompt.tokens = Ids{3, 14, 15, 92};
+  request.output.max_tokens = 20;
+  request.output.ignore_eos = true;
+  request.output.logprobs = 4;
   const GenerateResult generated = engine->generate(request);
   const ScoreResult scored = engine->score(
-      ScoreRequest{.tokens = generated.tokens, .prompt_tokens = *request.tokens, .top_k = 4}
+      ScoreRequest{.tokens = generated.tokens, .prompt_tokens = *request.prompt.tokens, .top_k = 4}
   );
   ASSERT_EQ(scored.tokens.size(), 24U);
   const ViewScores& view = scored.views.at(0);
@@ -130,10 +130,10 @@ TEST(Engine, ScoresOfABatchAreThoseOfSingleRuns) {
 // What runs on a GPU does not claim the CPU's kernels.
 TEST(Engine, SaysThatAGpuRuns) {
   const ModelFolder folder("qwen3");
-  GenerateRequest request;
-  request.tokens = Ids{3, 14, 15};
-  request.max_tokens = 4;
-  request.ignore_eos = true;
+  Request request;
+  request.prompt.tokens = Ids{3, 14, 15};
+  request.output.max_tokens = 4;
+  request.output.ignore_eos = true;
   kernels::pretend_gpu(true);
   {
     const auto engine = folder.load();
@@ -261,13 +261,13 @@ TEST(Engine, SessionsChangeNoBits) {
     Ids conversation = {1, 2, 3};
     int cached = 0;
     for (int turn = 0; turn < 4; ++turn) {
-      GenerateRequest request;
-      request.tokens = conversation;
-      request.max_tokens = 9;
-      request.logprobs = 0;
-      request.ignore_eos = true;
+      Request request;
+      request.prompt.tokens = conversation;
+      request.output.max_tokens = 9;
+      request.output.logprobs = 0;
+      request.output.ignore_eos = true;
       const GenerateResult alone = engine->generate(request);
-      request.session = session;
+      request.prompt.session = session;
       const GenerateResult continued = engine->generate(request);
       expect_same(alone, continued);
       cached += continued.stats.cached_tokens;
@@ -296,27 +296,28 @@ TEST(Engine, TextPromptsAndFacts) {
   EXPECT_EQ(engine->recommended_sampling().temperature, 0.5);
   EXPECT_EQ(engine->recommended_sampling().top_k, 3);
   EXPECT_GT(engine->cache_bytes(100, 16), engine->cache_bytes(10, 16));
-  GenerateRequest request;
-  request.prompt = "!";
+  Request request;
+  request.prompt.text = "!";
   EXPECT_EQ(engine->prompt_tokens(request), engine->tokenizer()->encode("!"));
   EXPECT_EQ(engine->generate(request).prompt_tokens, engine->tokenizer()->encode("!"));
 }
 
-TEST(Engine, AHandlerMayBeItsLastOwner) {
+TEST(Engine, ItsOwnThreadMayBeItsLastOwner) {
   const ModelFolder folder("qwen3");
-  std::promise<FinishReason> ended;
   std::shared_ptr<Engine> engine = folder.load();
-  GenerateRequest request;
-  request.tokens = Ids{1};
-  request.max_tokens = 300;
-  EventHandler handler;
-  handler.on_text = [engine](std::string_view) mutable { engine.reset(); };
-  handler.on_done = [&ended](const GenerateResult& result) {
-    ended.set_value(result.finish_reason);
-  };
-  engine->submit(request, std::exchange(handler, {}));
+  Request request;
+  request.prompt.tokens = Ids{1};
+  request.output.max_tokens = 300;
+  Stream stream = engine->submit(request);
+  stream.on_ready([engine, caller = std::this_thread::get_id()]() mutable {
+    if (std::this_thread::get_id() != caller) {
+      engine.reset();
+    }
+  });
   engine.reset();
-  EXPECT_EQ(ended.get_future().get(), FinishReason::kCancelled);
+  while (stream.next()) {
+  }
+  EXPECT_EQ(stream.result().finish_reason, FinishReason::kCancelled);
 }
 
 TEST(Engine, ACacheThatCannotBeSavedFailsItsRequest) {
@@ -324,20 +325,16 @@ TEST(Engine, ACacheThatCannotBeSavedFailsItsRequest) {
   const testing::TemporaryDir dir;
   const auto gone = dir.path() / "gone";
   std::filesystem::create_directory(gone);
-  GenerateRequest request;
-  request.tokens = Ids{1};
-  request.max_tokens = 3;
-  request.cache_out = gone / "cache.safetensors";
-  std::promise<void> ended;
-  EventHandler handler;
-  handler.on_prompt = [&gone](int, int) { std::filesystem::remove_all(gone); };
-  handler.on_done = [&ended](const GenerateResult&) { ended.set_value(); };
-  handler.on_error = [&ended](std::exception_ptr error) { ended.set_exception(std::move(error)); };
+  Request request;
+  request.prompt.tokens = Ids{1};
+  request.output.max_tokens = 300;
+  request.output.ignore_eos = true;
+  request.output.cache_out = gone / "cache.safetensors";
   const auto engine = folder.load();
-  engine->submit(request, std::move(handler));
-  testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] {
-    ended.get_future().get();
-  });
+  Stream stream = engine->submit(request);
+  stream.next();
+  std::filesystem::remove_all(gone);
+  testing::expect_error(ErrorCode::kNotFound, {"cache.safetensors"}, [&] { stream.result(); });
 }
 
 TEST(Engine, BenchMeasuresRates) {
@@ -389,8 +386,8 @@ TEST(Engine, RefusesWhatItCannotRun) {
   EXPECT_THROW(folder.load({.batch = 0}), Error);
   EXPECT_THROW(folder.load({.device = "toaster"}), Error);
   const auto engine = folder.load();
-  GenerateRequest request;
-  request.tokens = Ids(600, 1);
+  Request request;
+  request.prompt.tokens = Ids(600, 1);
   try {
     engine->generate(request);
     FAIL();

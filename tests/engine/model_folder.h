@@ -62,25 +62,25 @@ class ModelFolder {
 };
 
 // Requests of many lengths, samplers and ends.
-inline std::vector<GenerateRequest> mixed_requests(int count) {
-  std::vector<GenerateRequest> requests;
+inline std::vector<Request> mixed_requests(int count) {
+  std::vector<Request> requests;
   for (int i = 0; i < count; ++i) {
-    GenerateRequest request;
-    request.tokens.emplace();
+    Request request;
+    request.prompt.tokens.emplace();
     const int length = i % 5 == 0 ? 70 + i : 1 + i * 7 % 20;
     for (int t = 0; t < length; ++t) {
-      request.tokens->push_back((t * 31 + i * 17) % 96);
+      request.prompt.tokens->push_back((t * 31 + i * 17) % 96);
     }
-    request.max_tokens = 1 + i * 5 % 23;
-    request.ignore_eos = i % 2 == 0;
-    request.logprobs = i % 4 - 1;
+    request.output.max_tokens = 1 + i * 5 % 23;
+    request.output.ignore_eos = i % 2 == 0;
+    request.output.logprobs = i % 4 - 1;
     request.sampling.temperature = i % 3 * 0.6;
     request.sampling.top_p = i % 4 == 1 ? 0.8 : 1.0;
     request.sampling.top_k = i % 4 == 2 ? 12 : 0;
     request.sampling.repetition_penalty = i % 5 == 3 ? 1.3 : 1.0;
     request.sampling.seed = static_cast<std::uint64_t>(i);
     if (i % 7 == 6) {
-      request.stop = {"e"};
+      request.output.stop = {"e"};
     }
     requests.push_back(std::move(request));
   }
@@ -88,23 +88,17 @@ inline std::vector<GenerateRequest> mixed_requests(int count) {
 }
 
 inline std::vector<GenerateResult> run_together(
-    Engine& engine, const std::vector<GenerateRequest>& requests
+    Engine& engine, const std::vector<Request>& requests
 ) {
-  std::vector<std::promise<GenerateResult>> promises(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    EventHandler handler;
-    handler.on_done = [&promise = promises[i]](GenerateResult result) {
-      promise.set_value(std::move(result));
-    };
-    handler.on_error = [&promise = promises[i]](std::exception_ptr error) {
-      promise.set_exception(std::move(error));
-    };
-    engine.submit(requests[i], std::move(handler));
+  std::vector<Stream> streams;
+  streams.reserve(requests.size());
+  for (const Request& request : requests) {
+    streams.push_back(engine.submit(request));
   }
   std::vector<GenerateResult> results;
-  results.reserve(promises.size());
-  for (auto& promise : promises) {
-    results.push_back(promise.get_future().get());
+  results.reserve(streams.size());
+  for (const Stream& stream : streams) {
+    results.push_back(stream.result());
   }
   return results;
 }

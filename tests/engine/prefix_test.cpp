@@ -21,7 +21,7 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 // Branches of a tree of prompts, up to a few hundred tokens each, in any order; some twice.
-std::vector<GenerateRequest> branching_requests(int count, std::mt19937& random) {
+std::vector<Request> branching_requests(int count, std::mt19937& random) {
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
@@ -39,17 +39,17 @@ std::vector<GenerateRequest> branching_requests(int count, std::mt19937& random)
     prompt.resize(std::min<std::size_t>(prompt.size(), 480));
     prompts.push_back(std::move(prompt));
   }
-  std::vector<GenerateRequest> requests;
+  std::vector<Request> requests;
   for (const Ids& prompt : prompts) {
-    GenerateRequest request;
-    request.tokens = prompt;
-    request.max_tokens = draw(1, 12);
-    request.ignore_eos = true;
-    request.logprobs = 3;
+    Request request;
+    request.prompt.tokens = prompt;
+    request.output.max_tokens = draw(1, 12);
+    request.output.ignore_eos = true;
+    request.output.logprobs = 3;
     request.sampling.temperature = draw(0, 1) * 0.8;
     request.sampling.seed = static_cast<std::uint64_t>(draw(0, 99));
-    request.max_kv_size = draw(0, 4) == 0 ? 40 : 0;
-    request.kv_bits = std::array{16, 8, 4}[static_cast<std::size_t>(draw(0, 2))];
+    request.placement.max_kv_size = draw(0, 4) == 0 ? 40 : 0;
+    request.placement.kv_bits = std::array{16, 8, 4}[static_cast<std::size_t>(draw(0, 2))];
     requests.push_back(std::move(request));
   }
   return requests;
@@ -61,11 +61,11 @@ class EnginePrefixModels : public ::testing::TestWithParam<std::string> {};
 TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
   const ModelFolder folder(GetParam());
   std::mt19937 random(11);
-  const std::vector<GenerateRequest> requests = branching_requests(100, random);
+  const std::vector<Request> requests = branching_requests(100, random);
   std::vector<GenerateResult> cold;
   {
     const auto engine = folder.load({.batch = 1, .prefix_cache = 0});
-    for (const GenerateRequest& request : requests) {
+    for (const Request& request : requests) {
       cold.push_back(engine->generate(request));
       EXPECT_EQ(cold.back().stats.cached_tokens, 0);
     }
@@ -98,7 +98,7 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
         engine = folder.load(options);
       }
       std::shuffle(order.begin(), order.end(), random);
-      std::vector<GenerateRequest> shuffled;
+      std::vector<Request> shuffled;
       shuffled.reserve(order.size());
       for (const std::size_t index : order) {
         shuffled.push_back(requests[index]);
@@ -123,15 +123,15 @@ TEST_P(EnginePrefixModels, AnswersAreThoseOfColdRuns) {
 TEST(EnginePrefixes, SlidingLayersRunOneTokenAfterAnyKnownPrefix) {
   const ModelFolder folder("gemma3");
   const auto engine = folder.load({.prefill_step = 512});
-  GenerateRequest request;
-  request.tokens.emplace();
+  Request request;
+  request.prompt.tokens.emplace();
   for (int i = 0; i < 400; ++i) {
-    request.tokens->push_back(i * 31 % 96);
+    request.prompt.tokens->push_back(i * 31 % 96);
   }
-  request.max_tokens = 1;
+  request.output.max_tokens = 1;
   EXPECT_EQ(engine->generate(request).stats.cached_tokens, 0);
   for (const std::size_t length : {400U, 399U, 65U, 64U, 2U}) {
-    request.tokens->resize(length);
+    request.prompt.tokens->resize(length);
     EXPECT_EQ(engine->generate(request).stats.cached_tokens, static_cast<int>(length) - 1);
   }
 }
@@ -142,19 +142,20 @@ TEST(EnginePrefixes, PromptsBranchOffInsideOfAnswers) {
   const ModelFolder folder("gemma3");
   const auto cold = folder.load({.prefix_cache = 0});
   const auto engine = folder.load({.prefix_cache_interval = kInterval});
-  GenerateRequest request;
-  request.tokens = Ids(10, 7);
-  request.max_tokens = 300;
-  request.ignore_eos = true;
+  Request request;
+  request.prompt.tokens = Ids(10, 7);
+  request.output.max_tokens = 300;
+  request.output.ignore_eos = true;
   const GenerateResult first = engine->generate(request);
   expect_same(first, cold->generate(request));
-  Ids context = *request.tokens;
+  Ids context = *request.prompt.tokens;
   context.insert(context.end(), first.tokens.begin(), first.tokens.end());
-  request.max_tokens = 3;
-  request.logprobs = 2;
+  request.output.max_tokens = 3;
+  request.output.logprobs = 2;
   for (const std::size_t length : {305U, 257U, 130U, 66U, 20U}) {
-    request.tokens = Ids(context.begin(), context.begin() + static_cast<std::ptrdiff_t>(length));
-    request.tokens->push_back(context[length] == 5 ? 6 : 5);
+    request.prompt.tokens =
+        Ids(context.begin(), context.begin() + static_cast<std::ptrdiff_t>(length));
+    request.prompt.tokens->push_back(context[length] == 5 ? 6 : 5);
     const GenerateResult warm = engine->generate(request);
     expect_same(warm, cold->generate(request));
     EXPECT_GE(warm.stats.cached_tokens, static_cast<int>(length) - kInterval);
@@ -200,10 +201,10 @@ TEST_P(EnginePrefixModels, AgentsRunLittleMoreThanTheyMust) {
     while (conversation.size() < static_cast<std::size_t>(turn * 16384 / kTurns - kAnswer)) {
       conversation.push_back(draw(0, 95));
     }
-    GenerateRequest request;
-    request.tokens = conversation;
-    request.max_tokens = kAnswer;
-    request.ignore_eos = true;
+    Request request;
+    request.prompt.tokens = conversation;
+    request.output.max_tokens = kAnswer;
+    request.output.ignore_eos = true;
     const GenerateResult result = engine->generate(request);
     run += conversation.size() - static_cast<std::size_t>(result.stats.cached_tokens);
     needed += needed_tokens(conversation, contexts);
@@ -220,11 +221,11 @@ TEST_P(EnginePrefixModels, AgentsRunLittleMoreThanTheyMust) {
 TEST(EnginePrefixes, RequestsOfOneBatchRunTheirCommonPrefixOnce) {
   const ModelFolder folder("qwen3");
   const auto engine = folder.load({.prefill_step = 100, .batch = 16});
-  std::vector<GenerateRequest> requests(16);
+  std::vector<Request> requests(16);
   for (int i = 0; i < 16; ++i) {
-    requests[i].tokens = Ids(300, 7);
-    requests[i].tokens->push_back(i);
-    requests[i].max_tokens = 2;
+    requests[i].prompt.tokens = Ids(300, 7);
+    requests[i].prompt.tokens->push_back(i);
+    requests[i].output.max_tokens = 2;
   }
   run_together(*engine, requests);
   const PrefixCacheStats stats = engine->prefix_cache_stats();

@@ -40,8 +40,8 @@ std::pair<ErrorCode, std::string> refusal(const Prompts& prompts, const Request&
 TEST(Prompts, TextGetsWhatTheTokenizerAddsAndABosWhereNoneIs) {
   Prompts::Parts with_bos = parts();
   const auto tokenizer = with_bos.tokenizer;
-  GenerateRequest request;
-  request.prompt = "the cat sat";
+  Request request;
+  request.prompt.text = "the cat sat";
   const Ids encoded = tokenizer->encode("the cat sat");
   EXPECT_EQ(Prompts(parts()).encode(request), encoded);
   with_bos.special_tokens["bos_token"] = encoded.front();
@@ -59,8 +59,8 @@ TEST(Prompts, TokensAreUsedAsTheyAre) {
   Prompts::Parts with_bos = parts();
   with_bos.special_tokens["bos_token"] = 2;
   with_bos.add_bos_token = true;
-  GenerateRequest request;
-  request.tokens = Ids{7, 8};
+  Request request;
+  request.prompt.tokens = Ids{7, 8};
   EXPECT_EQ(Prompts(with_bos).encode(request), (Ids{7, 8}));
 }
 
@@ -69,9 +69,9 @@ TEST(Prompts, MessagesGoThroughTheTemplateWithoutSpecialTokens) {
   chat.special_tokens["bos_token"] = 2;
   chat.add_bos_token = true;
   chat.chat_template.emplace("{% for m in messages %}{{ m.content }}{% endfor %}{{ tail }}");
-  GenerateRequest request;
-  request.messages = Json::array({{{"role", "user"}, {"content", "the cat"}}});
-  request.template_kwargs = {{"tail", " sat"}};
+  Request request;
+  request.prompt.messages = Json::array({{{"role", "user"}, {"content", "the cat"}}});
+  request.prompt.template_kwargs = {{"tail", " sat"}};
   EXPECT_EQ(
       Prompts(chat).encode(request),
       chat.tokenizer->encode("the cat sat", {.add_special_tokens = false})
@@ -83,10 +83,10 @@ TEST(Prompts, MessagesGoThroughTheTemplateWithoutSpecialTokens) {
 
 TEST(Prompts, ExactlyOneKindOfPrompt) {
   const Prompts prompts(parts());
-  GenerateRequest request;
+  Request request;
   EXPECT_EQ(refusal(prompts, request).first, ErrorCode::kInvalidArgument);
-  request.prompt = "a";
-  request.tokens = Ids{1};
+  request.prompt.text = "a";
+  request.prompt.tokens = Ids{1};
   EXPECT_THAT(refusal(prompts, request).second, HasSubstr("exactly one"));
   EXPECT_THAT(refusal(prompts, ScoreRequest{}).second, HasSubstr("exactly one"));
   EXPECT_THAT(refusal(prompts, ScoreRequest{.completion = "a"}).second, HasSubstr("exactly one"));
@@ -172,18 +172,18 @@ TEST(Prompts, AHostileTokenizerHarmsNobodyWhoNeedsNoText) {
   Prompts::Parts hostile = parts();
   hostile.tokenizer = text::Tokenizer::parse(json.dump(), "hostile");
   const Prompts prompts(hostile);
-  GenerateRequest request;
-  request.tokens = Ids{7, 8};
+  Request request;
+  request.prompt.tokens = Ids{7, 8};
   EXPECT_EQ(prompts.encode(request), (Ids{7, 8}));
   EXPECT_THROW(prompts.xtc_exempt(), Error);
 }
 
 TEST(Prompts, ALongPromptIsRefusedBeforeItIsEncoded) {
   const Prompts prompts(parts());
-  GenerateRequest request;
-  request.prompt = "";
-  while (request.prompt->size() <= 2 * text::kWholeTextBytes) {
-    *request.prompt += "the cat sat ";
+  Request request;
+  request.prompt.text = "";
+  while (request.prompt.text->size() <= 2 * text::kWholeTextBytes) {
+    *request.prompt.text += "the cat sat ";
   }
   const std::size_t count = prompts.encode(request).size();
   EXPECT_EQ(prompts.encode(request, static_cast<std::int64_t>(count)).size(), count);
@@ -193,7 +193,7 @@ TEST(Prompts, ALongPromptIsRefusedBeforeItIsEncoded) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("more than 100 tokens, but the model's context is 100"));
   }
-  request.prompt = "the cat sat";
+  request.prompt.text = "the cat sat";
   EXPECT_EQ(prompts.encode(request, 1), prompts.encode(request));
 }
 
@@ -203,17 +203,17 @@ TEST(Prompts, WithoutATokenizerOnlyTokensRun) {
   ids_only.chat_template.emplace("{{ messages }}");
   const Prompts prompts(ids_only);
   EXPECT_EQ(prompts.xtc_exempt(), Ids{1});
-  GenerateRequest request;
-  request.tokens = Ids{7, 8};
+  Request request;
+  request.prompt.tokens = Ids{7, 8};
   EXPECT_EQ(prompts.encode(request), (Ids{7, 8}));
   EXPECT_EQ(prompts.encode(ScoreRequest{.tokens = Ids{5, 6}}).tokens, (Ids{5, 6}));
 
   EXPECT_EQ(refusal(prompts, ScoreRequest{.text = "a"}).first, ErrorCode::kUnsupported);
-  request.tokens.reset();
-  request.messages = Json::array();
+  request.prompt.tokens.reset();
+  request.prompt.messages = Json::array();
   EXPECT_THAT(refusal(prompts, request).second, HasSubstr("tokenizer.json"));
-  request.messages.reset();
-  request.prompt = "a";
+  request.prompt.messages.reset();
+  request.prompt.text = "a";
   EXPECT_THAT(refusal(prompts, request).second, HasSubstr("tokenizer.json"));
 }
 
@@ -299,8 +299,8 @@ TEST(Prompts, ThinkingAndPartsReachTheTemplate) {
       "{{ messages[0].content + ' ' if enable_thinking else 'the ' }}{{ messages[0].content }}"
   );
   const Prompts prompts(chat);
-  GenerateRequest request;
-  request.messages = Json::array(
+  Request request;
+  request.prompt.messages = Json::array(
       {{{"role", "user"},
         {"content", {{{"type", "text"}, {"text", "ca"}}, {{"type", "text"}, {"text", "t"}}}}}}
   );
@@ -308,9 +308,9 @@ TEST(Prompts, ThinkingAndPartsReachTheTemplate) {
     return chat.tokenizer->encode(text, {.add_special_tokens = false});
   };
   EXPECT_EQ(prompts.encode(request), expected("the cat"));
-  request.think = true;
+  request.prompt.think = true;
   EXPECT_EQ(prompts.encode(request), expected("cat cat"));
-  (*request.messages)[0]["content"][0] = {{"type", "image_url"}};
+  (*request.prompt.messages)[0]["content"][0] = {{"type", "image_url"}};
   EXPECT_EQ(refusal(prompts, request).first, ErrorCode::kUnsupported);
 }
 

@@ -17,15 +17,15 @@
 namespace saker::engine {
 namespace {
 
-GenerateRequest applied(const char* record) {
-  GenerateRequest request;
+Request applied(const char* record) {
+  Request request;
   apply_record(Json::parse(record), request);
   return request;
 }
 
 // The request with one option; none if it is refused.
-std::optional<GenerateRequest> with(const RequestOption& option, const Json& value) {
-  GenerateRequest request;
+std::optional<Request> with(const RequestOption& option, const Json& value) {
+  Request request;
   try {
     apply_option(option, option.name, value, request);
     check_request(request);
@@ -90,8 +90,8 @@ TEST(RequestOptions, SetWhatTheRecordSays) {
           "logit_bias": {"4": -2.5}, "stop": "x", "ignore_eos": true, "logprobs": 2, "max_kv_size": 9, "kv_bits": 8,
           "dry_sequence_breakers": ["."], "template_kwargs": {"enable_thinking": false}})"
   );
-  EXPECT_EQ(request.prompt, "p");
-  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_EQ(request.prompt.text, "p");
+  EXPECT_EQ(request.output.max_tokens, 7);
   EXPECT_EQ(request.sampling.temperature, 1.0);
   EXPECT_EQ(request.sampling.top_p, 0.5);
   EXPECT_EQ(request.sampling.top_k, 4);
@@ -107,13 +107,13 @@ TEST(RequestOptions, SetWhatTheRecordSays) {
   EXPECT_EQ(request.sampling.frequency_penalty, 0.3);
   EXPECT_EQ(request.sampling.frequency_context_size, 8);
   EXPECT_EQ(request.sampling.logit_bias.at(4), -2.5);
-  EXPECT_EQ(request.stop, std::vector<std::string>{"x"});
-  EXPECT_TRUE(request.ignore_eos);
-  EXPECT_EQ(request.logprobs, 2);
-  EXPECT_EQ(request.max_kv_size, 9);
-  EXPECT_EQ(request.kv_bits, 8);
-  EXPECT_EQ(request.dry_sequence_breakers, std::vector<std::string>{"."});
-  EXPECT_EQ(request.template_kwargs["enable_thinking"], false);
+  EXPECT_EQ(request.output.stop, std::vector<std::string>{"x"});
+  EXPECT_TRUE(request.output.ignore_eos);
+  EXPECT_EQ(request.output.logprobs, 2);
+  EXPECT_EQ(request.placement.max_kv_size, 9);
+  EXPECT_EQ(request.placement.kv_bits, 8);
+  EXPECT_EQ(request.sampling.dry_sequence_breakers, std::vector<std::string>{"."});
+  EXPECT_EQ(request.prompt.template_kwargs["enable_thinking"], false);
 }
 
 TEST(RequestOptions, EveryOptionIsNamedOnce) {
@@ -132,17 +132,17 @@ TEST(RequestOptions, EveryOptionIsNamedOnce) {
 
 TEST(RequestOptions, FormerNamesAreAccepted) {
   EXPECT_EQ(applied(R"({"temp": 0.5})").sampling.temperature, 0.5);
-  EXPECT_EQ(applied(R"({"kwargs": {"a": 1}})").template_kwargs["a"], 1);
-  EXPECT_EQ(applied(R"({"chat_template_kwargs": {"a": 1}})").template_kwargs["a"], 1);
-  EXPECT_EQ(applied(R"({"enable_thinking": true})").think, true);
+  EXPECT_EQ(applied(R"({"kwargs": {"a": 1}})").prompt.template_kwargs["a"], 1);
+  EXPECT_EQ(applied(R"({"chat_template_kwargs": {"a": 1}})").prompt.template_kwargs["a"], 1);
+  EXPECT_EQ(applied(R"({"enable_thinking": true})").prompt.think, true);
   const std::vector<std::string> breakers{"."};
-  EXPECT_EQ(applied(R"({"dry_sequence_breaker": "."})").dry_sequence_breakers, breakers);
-  EXPECT_EQ(applied(R"({"dry_breakers": ["."]})").dry_sequence_breakers, breakers);
+  EXPECT_EQ(applied(R"({"dry_sequence_breaker": "."})").sampling.dry_sequence_breakers, breakers);
+  EXPECT_EQ(applied(R"({"dry_breakers": ["."]})").sampling.dry_sequence_breakers, breakers);
 }
 
 TEST(RequestOptions, RecordsTakeWhatTheTableSays) {
   for (const RequestOption& option : request_options()) {
-    GenerateRequest request;
+    Request request;
     const auto apply = [&] { apply_record({{option.name, example(option)}}, request); };
     if (option.doors.record) {
       EXPECT_NO_THROW(apply()) << option.name;
@@ -187,7 +187,7 @@ TEST(RequestOptions, WordsAreTheOnesOfTheTable) {
 
 // A default of the table leaves a request as it is.
 TEST(RequestOptions, DefaultsAreThoseOfARequest) {
-  const GenerateRequest plain;
+  const Request plain;
   for (const RequestOption& option : request_options()) {
     if (option.fallback.empty() || option.kind == OptionKind::kTexts ||
         option.name == "speculate") {
@@ -197,13 +197,13 @@ TEST(RequestOptions, DefaultsAreThoseOfARequest) {
     const auto request = with(option, value_of(option, text));
     ASSERT_TRUE(request) << option.name;
     EXPECT_EQ(request->sampling, plain.sampling) << option.name;
-    EXPECT_EQ(request->max_tokens, plain.max_tokens);
-    EXPECT_EQ(request->acceptance, plain.acceptance);
-    EXPECT_EQ(request->draft_depth, plain.draft_depth);
-    EXPECT_EQ(request->max_kv_size, plain.max_kv_size);
-    EXPECT_EQ(request->kv_bits, plain.kv_bits);
-    EXPECT_EQ(request->adapter_scale, plain.adapter_scale);
-    EXPECT_EQ(request->think, plain.think);
+    EXPECT_EQ(request->output.max_tokens, plain.output.max_tokens);
+    EXPECT_EQ(request->drafting.acceptance, plain.drafting.acceptance);
+    EXPECT_EQ(request->drafting.depth, plain.drafting.depth);
+    EXPECT_EQ(request->placement.max_kv_size, plain.placement.max_kv_size);
+    EXPECT_EQ(request->placement.kv_bits, plain.placement.kv_bits);
+    EXPECT_EQ(request->placement.adapter_scale, plain.placement.adapter_scale);
+    EXPECT_EQ(request->prompt.think, plain.prompt.think);
   }
 }
 
@@ -260,12 +260,12 @@ TEST(RequestOptions, NullIsNotGiven) {
       record += ", \"" + std::string(option.name) + "\": null";
     }
   }
-  GenerateRequest request;
-  request.max_tokens = 7;
+  Request request;
+  request.output.max_tokens = 7;
   apply_record(Json::parse(record + "}"), request);
-  EXPECT_EQ(request.prompt, "p");
-  EXPECT_EQ(request.max_tokens, 7);
-  EXPECT_FALSE(request.tokens || request.messages || request.tools);
+  EXPECT_EQ(request.prompt.text, "p");
+  EXPECT_EQ(request.output.max_tokens, 7);
+  EXPECT_FALSE(request.prompt.tokens || request.prompt.messages || request.prompt.tools);
   EXPECT_EQ(applied(R"({"temp": null, "temperature": 0.5})").sampling.temperature, 0.5);
   EXPECT_EQ(applied(R"({"temp": 0.5, "temperature": null})").sampling.temperature, 0.5);
   EXPECT_NE(failure(R"({"colour": null})").find("colour"), std::string::npos);
@@ -274,15 +274,15 @@ TEST(RequestOptions, NullIsNotGiven) {
 TEST(RequestOptions, WholeFloatsAreIntegers) {
   for (const RequestOption& option : request_options()) {
     if (option.kind == OptionKind::kInteger || option.kind == OptionKind::kIntegerOrAuto) {
-      GenerateRequest request;
+      Request request;
       EXPECT_NO_THROW(apply_record({{option.name, 8.0}}, request)) << option.name;
       EXPECT_THROW(apply_record({{option.name, 8.5}}, request), Error) << option.name;
       EXPECT_THROW(apply_record({{option.name, 1e300}}, request), Error) << option.name;
     }
   }
-  EXPECT_EQ(applied(R"({"max_tokens": 1e2})").max_tokens, 100);
+  EXPECT_EQ(applied(R"({"max_tokens": 1e2})").output.max_tokens, 100);
   EXPECT_EQ(applied(R"({"seed": 3.0})").sampling.seed, 3U);
-  EXPECT_EQ(applied(R"({"tokens": [1.0, 2]})").tokens, (std::vector<std::int32_t>{1, 2}));
+  EXPECT_EQ(applied(R"({"tokens": [1.0, 2]})").prompt.tokens, (std::vector<std::int32_t>{1, 2}));
   EXPECT_NE(failure(R"({"max_tokens": 1.5})").find("got 1.5"), std::string::npos);
 }
 

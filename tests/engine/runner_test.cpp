@@ -13,11 +13,10 @@
 #include <chrono>
 #include <future>
 #include <memory>
-#include <new>
-#include <stdexcept>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace saker::engine {
@@ -53,43 +52,40 @@ std::unique_ptr<Runner> make_runner(
   });
 }
 
-// A request that is under way, and all that was said about it.
+// A request that is under way, and all that is said about it.
 struct Running {
-  std::promise<GenerateResult> promise;
-  std::string text;
-  std::vector<int> progress;
-  std::uint64_t id = 0;
+  Stream stream;
+  std::string text = {};
+  std::vector<int> progress = {};
 
-  Running(Runner& runner, GenerateRequest request) {
-    EventHandler handler;
-    handler.on_prompt = [this](int done, int) { progress.push_back(done); };
-    handler.on_text = [this](std::string_view piece) { text += piece; };
-    handler.on_done = [this](GenerateResult result) { promise.set_value(std::move(result)); };
-    handler.on_error = [this](std::exception_ptr error) {
-      promise.set_exception(std::move(error));
-    };
-    id = runner.submit(std::move(request), std::move(handler));
-  }
+  Running(Runner& runner, Request request) : stream(runner.submit(std::move(request))) {}
 
   GenerateResult wait() {
-    GenerateResult result = promise.get_future().get();
+    while (const std::optional<Event> event = stream.next()) {
+      if (const auto* prompt = std::get_if<PromptProgress>(&event->what)) {
+        progress.push_back(prompt->done);
+      } else if (const auto* piece = std::get_if<text::ContentPiece>(&event->what)) {
+        text += piece->text;
+      }
+    }
+    GenerateResult result = stream.result();
     EXPECT_EQ(result.text, text);
     return result;
   }
 };
 
-GenerateResult run(Runner& runner, GenerateRequest request) {
+GenerateResult run(Runner& runner, Request request) {
   return Running(runner, std::move(request)).wait();
 }
 
-GenerateRequest request_of(Ids tokens, int max_tokens = 20) {
-  GenerateRequest request;
-  request.tokens = std::move(tokens);
-  request.max_tokens = max_tokens;
+Request request_of(Ids tokens, int max_tokens = 20) {
+  Request request;
+  request.prompt.tokens = std::move(tokens);
+  request.output.max_tokens = max_tokens;
   return request;
 }
 
-ErrorCode code_of(Runner& runner, GenerateRequest request) {
+ErrorCode code_of(Runner& runner, Request request) {
   try {
     run(runner, std::move(request));
   } catch (const Error& error) {
@@ -123,8 +119,8 @@ TEST(Runner, StatsCountWhatRan) {
 
 TEST(Runner, LogprobsOnePerToken) {
   const auto runner = make_runner();
-  GenerateRequest request = request_of({5}, 7);
-  request.logprobs = 2;
+  Request request = request_of({5}, 7);
+  request.output.logprobs = 2;
   const GenerateResult result = run(*runner, request);
   ASSERT_EQ(result.logprobs.size(), 7U);
   for (std::size_t i = 0; i < 7; ++i) {
@@ -142,8 +138,8 @@ TEST(Runner, EosStopsUnlessIgnored) {
   EXPECT_EQ(stopped.tokens, Ids(whole.tokens.begin(), whole.tokens.begin() + 4));
   EXPECT_EQ(stopped.finish_reason, FinishReason::kStop);
   EXPECT_EQ(stopped.text, make_prompts()->tokenizer()->decode(stopped.tokens));
-  GenerateRequest request = request_of({9}, 10);
-  request.ignore_eos = true;
+  Request request = request_of({9}, 10);
+  request.output.ignore_eos = true;
   EXPECT_EQ(run(*runner, request).tokens, whole.tokens);
 }
 
@@ -163,8 +159,8 @@ TEST(Runner, StopStringsMatchAcrossTokenBorders) {
       if (cut) {
         continue;
       }
-      GenerateRequest request = request_of({start}, 30);
-      request.stop = {"never met", stop};
+      Request request = request_of({start}, 30);
+      request.output.stop = {"never met", stop};
       const GenerateResult result = run(*runner, request);
       EXPECT_EQ(result.text, whole.text.substr(0, whole.text.find(stop)));
       EXPECT_EQ(result.finish_reason, FinishReason::kStop);
@@ -177,11 +173,11 @@ TEST(Runner, StopStringsMatchAcrossTokenBorders) {
 TEST(Runner, HeldBackTextComesAtTheEnd) {
   const auto runner = make_runner();
   const GenerateResult whole = run(*runner, request_of({4}, 12));
-  GenerateRequest request = request_of({4}, 12);
+  Request request = request_of({4}, 12);
   // The text ends in the beginning of this stop string.
-  request.stop = {std::string(1, whole.text.back()) + "\x7f never"};
+  request.output.stop = {std::string(1, whole.text.back()) + "\x7f never"};
   if ((static_cast<unsigned char>(whole.text.back()) & 0x80U) != 0) {
-    request.stop = {"\x7f"};
+    request.output.stop = {"\x7f"};
   }
   const GenerateResult result = run(*runner, request);
   EXPECT_EQ(result.text, whole.text);
@@ -190,19 +186,18 @@ TEST(Runner, HeldBackTextComesAtTheEnd) {
 
 TEST(Runner, ManyRequestsEqualTheirSingleRuns) {
   const auto runner = make_runner();
-  std::vector<GenerateRequest> requests;
+  std::vector<Request> requests;
   for (int i = 0; i < 100; ++i) {
-    GenerateRequest request =
-        request_of(Ids(static_cast<std::size_t>(1 + i * 7 % 60), i), 1 + i % 37);
+    Request request = request_of(Ids(static_cast<std::size_t>(1 + i * 7 % 60), i), 1 + i % 37);
     request.sampling.temperature = i % 3 * 0.5;
     request.sampling.seed = static_cast<std::uint64_t>(i);
     request.sampling.top_k = i % 2 * 10;
-    request.logprobs = i % 4 - 1;
+    request.output.logprobs = i % 4 - 1;
     requests.push_back(std::move(request));
   }
   std::vector<std::unique_ptr<Running>> together;
   together.reserve(requests.size());
-  for (const GenerateRequest& request : requests) {
+  for (const Request& request : requests) {
     together.push_back(std::make_unique<Running>(*runner, request));
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -221,24 +216,24 @@ TEST(Runner, ManyRequestsEqualTheirSingleRuns) {
 TEST(Runner, SessionsRunOnlyWhatIsNew) {
   const auto runner = make_runner();
   const std::uint64_t session = runner->open_session();
-  GenerateRequest first = request_of(Ids(30, 8), 10);
-  first.session = session;
+  Request first = request_of(Ids(30, 8), 10);
+  first.prompt.session = session;
   const GenerateResult answer = run(*runner, first);
   Ids conversation = answer.prompt_tokens;
   conversation.insert(conversation.end(), answer.tokens.begin(), answer.tokens.end());
   conversation.insert(conversation.end(), {11, 12, 13});
-  GenerateRequest second = request_of(conversation, 10);
+  Request second = request_of(conversation, 10);
   const GenerateResult alone = run(*runner, second);
-  second.session = session;
+  second.prompt.session = session;
   const GenerateResult continued = run(*runner, second);
   EXPECT_EQ(continued.stats.cached_tokens, 39);
   EXPECT_EQ(alone.stats.cached_tokens, 0);
   EXPECT_EQ(continued.tokens, alone.tokens);
   // Going back: the same question again, then another one.
   EXPECT_EQ(run(*runner, second).tokens, alone.tokens);
-  GenerateRequest other = request_of({8, 8, 8, 1}, 5);
+  Request other = request_of({8, 8, 8, 1}, 5);
   const GenerateResult other_alone = run(*runner, other);
-  other.session = session;
+  other.prompt.session = session;
   const GenerateResult shortened = run(*runner, other);
   EXPECT_EQ(shortened.stats.cached_tokens, 3);
   EXPECT_EQ(shortened.tokens, other_alone.tokens);
@@ -248,23 +243,23 @@ TEST(Runner, SessionsRunOnlyWhatIsNew) {
 
 TEST(Runner, AFailedRequestLeavesItsSessionUsable) {
   const auto runner = make_runner({.poison = 13});
-  GenerateRequest request = request_of({1, 2, 13});
-  request.session = runner->open_session();
+  Request request = request_of({1, 2, 13});
+  request.prompt.session = runner->open_session();
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kCapacity);
-  request.max_tokens = 0;
+  request.output.max_tokens = 0;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
   request = request_of({1, 2, 3});
   const GenerateResult alone = run(*runner, request);
-  request.session = 2;
+  request.prompt.session = 2;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
-  request.session = 1;
+  request.prompt.session = 1;
   EXPECT_EQ(run(*runner, request).tokens, alone.tokens);
 }
 
 TEST(Runner, ARefusedRequestLeavesItsSessionsRows) {
   const auto runner = make_runner();
-  GenerateRequest request = request_of({1, 2, 3, 4}, 5);
-  request.session = runner->open_session();
+  Request request = request_of({1, 2, 3, 4}, 5);
+  request.prompt.session = runner->open_session();
   run(*runner, request);
   request.sampling.top_p = 5.0;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
@@ -274,112 +269,160 @@ TEST(Runner, ARefusedRequestLeavesItsSessionsRows) {
 
 TEST(Runner, LogprobsAreNoneOrACount) {
   const auto runner = make_runner();
-  GenerateRequest request = request_of({1, 2}, 2);
-  request.logprobs = -2;
+  Request request = request_of({1, 2}, 2);
+  request.output.logprobs = -2;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
-  request.logprobs = -1;
+  request.output.logprobs = -1;
   EXPECT_TRUE(run(*runner, request).logprobs.empty());
 }
 
-TEST(Runner, AHandlerThatThrowsAtTheEndEndsNothingElse) {
-  const auto runner = make_runner();
-  const GenerateResult alone = run(*runner, request_of({1}, 20));
-  EventHandler throwing;
-  throwing.on_done = [](const GenerateResult&) { throw std::runtime_error("mine"); };
-  runner->submit(request_of({7}, 20), throwing);
-  Running beside(*runner, request_of({1}, 20));
-  EXPECT_EQ(beside.wait().tokens, alone.tokens);
-  const std::uint64_t cancelled = runner->submit(request_of({7}, 4000), throwing);
-  runner->cancel(cancelled);
-  EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens, alone.tokens);
-}
-
-TEST(Runner, AHandlerMayThrowAnything) {
-  const auto runner = make_runner();
-  EventHandler throwing;
-  throwing.on_error = [](const std::exception_ptr&) { throw 42; };
-  GenerateRequest nothing = request_of({7}, 20);
-  nothing.max_tokens = 0;
-  runner->submit(nothing, throwing);
-  nothing.prompt = "two prompts";
-  runner->submit(nothing, throwing);
-  EXPECT_EQ(run(*runner, request_of({1}, 20)).tokens.size(), 20U);
-}
-
-// A copy is what a request may have no memory for.
-struct ThrowsWhenCopied {
-  ThrowsWhenCopied() = default;
-  ThrowsWhenCopied(ThrowsWhenCopied&&) = default;
-
-  ThrowsWhenCopied(const ThrowsWhenCopied& other) : is_armed(other.is_armed) {
-    if (*is_armed) {
-      throw std::bad_alloc();
-    }
-  }
-
-  ThrowsWhenCopied& operator=(const ThrowsWhenCopied&) = delete;
-  ThrowsWhenCopied& operator=(ThrowsWhenCopied&&) = delete;
-  ~ThrowsWhenCopied() = default;
-
-  void operator()(std::string_view) const {}
-
-  std::shared_ptr<bool> is_armed = std::make_shared<bool>(false);
-};
-
-TEST(Runner, AHandlerThatCannotBeCopiedHearsOfIt) {
-  const auto runner = make_runner();
-  std::promise<void> ended;
-  ThrowsWhenCopied throws;
-  const std::shared_ptr<bool> is_armed = throws.is_armed;
-  EventHandler handler;
-  handler.on_text = std::move(throws);
-  handler.on_done = [&](const GenerateResult&) { ended.set_value(); };
-  handler.on_error = [&](std::exception_ptr error) { ended.set_exception(std::move(error)); };
-  *is_armed = true;
-  runner->submit(request_of({5, 6, 7}), std::move(handler));
-  std::future<void> end = ended.get_future();
-  ASSERT_EQ(end.wait_for(std::chrono::seconds(60)), std::future_status::ready);
-  saker::testing::expect_error(ErrorCode::kCapacity, {"memory"}, [&] { end.get(); });
-  EXPECT_EQ(run(*runner, request_of({5, 6, 7})).tokens.size(), 20U);
-}
-
-TEST(Runner, AHandlerCannotWaitForItsEngine) {
+TEST(Runner, ACallbackCannotWaitForItsEngine) {
   const auto runner = make_runner();
   std::promise<std::string> said;
-  EventHandler handler;
-  handler.on_done = [&](const GenerateResult&) {
+  Stream stream = runner->submit(request_of({1}, 4000));
+  while (!stream.next(std::chrono::seconds(0))) {
+  }
+  std::atomic<bool> once = false;
+  stream.on_ready([&] {
+    if (!runner->is_own_thread() || once.exchange(true)) {
+      return;
+    }
     try {
       runner->prefix_stats();
       said.set_value("nothing");
     } catch (const Error& error) {
       said.set_value(error.what());
     }
-  };
-  runner->submit(request_of({1}, 2), handler);
-  EXPECT_THAT(said.get_future().get(), HasSubstr("handler"));
+  });
+  std::future<std::string> what = said.get_future();
+  while (what.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    stream.next(std::chrono::milliseconds(1));
+  }
+  EXPECT_THAT(what.get(), HasSubstr("own thread"));
+  stream.on_ready({});
 }
 
 TEST(Runner, CancelEndsWithWhatIsThere) {
   const auto runner = make_runner();
-  std::promise<void> begun;
-  std::promise<GenerateResult> promise;
-  std::atomic<int> pieces = 0;
-  EventHandler handler;
-  handler.on_text = [&](std::string_view) {
-    if (++pieces == 5) {
-      begun.set_value();
-    }
-  };
-  handler.on_done = [&](GenerateResult result) { promise.set_value(std::move(result)); };
-  const std::uint64_t id = runner->submit(request_of({1}, 4000), std::move(handler));
-  begun.get_future().wait();
-  runner->cancel(id);
+  Stream stream = runner->submit(request_of({1}, 4000));
+  for (int pieces = 0; pieces < 5;) {
+    const std::optional<Event> event = stream.next();
+    pieces += std::holds_alternative<text::ContentPiece>(event->what) ? 1 : 0;
+  }
+  stream.cancel();
+  stream.cancel();
   runner->cancel(987654);
-  const GenerateResult result = promise.get_future().get();
+  const GenerateResult result = stream.result();
+  stream.cancel();
   EXPECT_EQ(result.finish_reason, FinishReason::kCancelled);
   EXPECT_GE(result.tokens.size(), 5U);
   EXPECT_LT(result.tokens.size(), 4000U);
   EXPECT_EQ(result.text, make_prompts()->tokenizer()->decode(result.tokens));
+}
+
+TEST(Runner, CancelMayComeBeforeTheFirstEvent) {
+  const auto runner = make_runner();
+  Stream stream = runner->submit(request_of({1}, 4000));
+  stream.cancel();
+  const GenerateResult result = stream.result();
+  EXPECT_EQ(result.finish_reason, FinishReason::kCancelled);
+}
+
+TEST(Runner, AStreamThatIsDroppedEndsItsRequest) {
+  const auto runner = make_runner();
+  runner->submit(request_of({1}, 4000));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(run(*runner, request_of({2}, 3)).tokens.size(), 3U);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST(Runner, TextThatNobodyReadsGrowsTogether) {
+  const auto runner = make_runner();
+  Stream stream = runner->submit(request_of({1}, 300));
+  const GenerateResult result = stream.result();
+  EXPECT_FALSE(stream.ended());
+  std::string text;
+  int events = 0;
+  while (const std::optional<Event> event = stream.next()) {
+    ++events;
+    if (const auto* piece = std::get_if<text::ContentPiece>(&event->what)) {
+      text += piece->text;
+    }
+  }
+  EXPECT_EQ(text, result.text);
+  EXPECT_LE(events, 3);
+  EXPECT_TRUE(stream.ended());
+  EXPECT_FALSE(stream.next().has_value());
+}
+
+TEST(Runner, TokensCanBeHadOneByOne) {
+  const auto runner = make_runner();
+  Request request = request_of({1}, 30);
+  request.output.token_events = true;
+  request.output.logprobs = 2;
+  Stream stream = runner->submit(request);
+  const GenerateResult result = stream.result();
+  std::vector<TokenEvent> tokens;
+  std::string bytes;
+  while (std::optional<Event> event = stream.next()) {
+    if (auto* token = std::get_if<TokenEvent>(&event->what)) {
+      bytes += token->bytes;
+      tokens.push_back(std::move(*token));
+    }
+  }
+  ASSERT_EQ(tokens.size(), result.tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(tokens[i].id, result.tokens[i]);
+    EXPECT_EQ(tokens[i].logprob, result.logprobs[i].logprob);
+    EXPECT_EQ(tokens[i].top, result.logprobs[i].top);
+  }
+  std::string expected;
+  for (const std::int32_t id : result.tokens) {
+    expected += make_prompts()->tokenizer()->token_bytes(id);
+  }
+  EXPECT_EQ(bytes, expected);
+}
+
+TEST(Runner, ChoicesAreTheAnswersOfTheirSeeds) {
+  const auto runner = make_runner();
+  Request request = request_of({1, 5, 9}, 20);
+  request.sampling.temperature = 1.0;
+  request.sampling.seed = 40;
+  request.output.n = 3;
+  const std::vector<GenerateResult> choices = runner->submit(request).results();
+  ASSERT_EQ(choices.size(), 3U);
+  request.output.n = 1;
+  for (const GenerateResult& choice : choices) {
+    EXPECT_EQ(choice.tokens, run(*runner, request).tokens);
+    ++request.sampling.seed;
+  }
+  for (const int wrong : {0, -1, kMostChoices + 1}) {
+    request.output.n = wrong;
+    EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
+  }
+}
+
+TEST(Runner, TheEndSaysWhatStopped) {
+  const auto runner = make_runner();
+  Request request = request_of({1}, 30);
+  const GenerateResult whole = run(*runner, request);
+  EXPECT_EQ(whole.finish_reason, FinishReason::kLength);
+  EXPECT_EQ(whole.stop_string, std::nullopt);
+  EXPECT_EQ(whole.stop_token, std::nullopt);
+  request.output.stop = {"never there", whole.text.substr(3, 2)};
+  const GenerateResult stopped = run(*runner, request);
+  EXPECT_EQ(stopped.finish_reason, FinishReason::kStop);
+  EXPECT_EQ(stopped.stop_string, whole.text.substr(3, 2));
+}
+
+TEST(Runner, SaltsKeepRowsApart) {
+  const auto runner = make_runner({}, {}, {.cache = {.byte_budget = 1 << 20}, .key = ""});
+  Request request = request_of({1, 2, 3, 4, 5}, 2);
+  run(*runner, request);
+  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 4);
+  request.placement.cache_salt = "mine";
+  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 0);
+  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 4);
 }
 
 TEST(Runner, GoingAwayCancelsWhatRuns) {
@@ -401,15 +444,15 @@ TEST(Runner, BadRequestsEndAloneWithTheirError) {
   Running good(*runner, request_of({1}, 30));
   EXPECT_EQ(code_of(*runner, request_of({})), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of(*runner, request_of(Ids(51, 1))), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of(*runner, GenerateRequest{}), ErrorCode::kInvalidArgument);
-  GenerateRequest request = request_of({1});
+  EXPECT_EQ(code_of(*runner, Request{}), ErrorCode::kInvalidArgument);
+  Request request = request_of({1});
   request.sampling.temperature = -1.0;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
   request = request_of({1});
-  request.stop = {""};
+  request.output.stop = {""};
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
   request = request_of({1});
-  request.session = 77;
+  request.prompt.session = 77;
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
   EXPECT_EQ(good.wait().tokens.size(), 30U);
 }

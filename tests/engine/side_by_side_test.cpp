@@ -52,24 +52,39 @@ Machine machine_here() {
   return machine;
 }
 
-// What operations of an engine find.
-Machine machine_of(Engine& engine) {
-  GenerateRequest request;
-  request.tokens = Ids{3, 14, 15};
-  request.max_tokens = 1;
-  std::promise<Machine> machine;
-  EventHandler handler;
-  handler.on_done = [&](const GenerateResult&) { machine.set_value(machine_here()); };
-  engine.submit(request, std::move(handler));
-  return machine.get_future().get();
+// Runs `job` once on the engine's thread, as a stream's callback.
+template <typename Job>
+auto on_engine_thread(Engine& engine, Job job) {
+  Request request;
+  request.prompt.tokens = Ids{3, 14, 15};
+  request.output.max_tokens = 400;
+  request.output.ignore_eos = true;
+  std::promise<decltype(job())> promise;
+  auto value = promise.get_future();
+  Stream stream = engine.submit(request);
+  stream.on_ready([&, caller = std::this_thread::get_id(), done = false]() mutable {
+    if (std::this_thread::get_id() != caller && !std::exchange(done, true)) {
+      promise.set_value(job());
+    }
+  });
+  while (value.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    stream.next(std::chrono::milliseconds(1));
+  }
+  stream.on_ready({});
+  return value.get();
 }
 
-GenerateRequest greedy_request() {
-  GenerateRequest request;
-  request.tokens = Ids{3, 14, 15, 92};
-  request.max_tokens = 40;
-  request.ignore_eos = true;
-  request.logprobs = 3;
+// What operations of an engine find.
+Machine machine_of(Engine& engine) {
+  return on_engine_thread(engine, machine_here);
+}
+
+Request greedy_request() {
+  Request request;
+  request.prompt.tokens = Ids{3, 14, 15, 92};
+  request.output.max_tokens = 40;
+  request.output.ignore_eos = true;
+  request.output.logprobs = 3;
   return request;
 }
 
@@ -124,7 +139,7 @@ TEST(SideBySide, AnswersAtTheSameTimeHaveTheBitsOfOneAlone) {
 
 TEST(SideBySide, AnEngineOnAGpuLeavesTheOtherOnTheCpu) {
   const ModelFolder folder("qwen3");
-  const GenerateRequest request = greedy_request();
+  const Request request = greedy_request();
   const GenerateResult alone_cpu = folder.load({.threads = 1})->generate(request);
   const GenerateResult alone_gpu = load_pretending(folder, {.threads = 1})->generate(request);
   const auto gpu = load_pretending(folder, {.threads = 2});
@@ -138,18 +153,14 @@ TEST(SideBySide, AnEngineOnAGpuLeavesTheOtherOnTheCpu) {
   expect_same(of_gpu.get(), alone_gpu);
 }
 
-// A handler may wait for another engine.
-TEST(SideBySide, AHandlerOfOneEngineAsksTheOther) {
+// The engine's thread may wait for another engine.
+TEST(SideBySide, AThreadOfOneEngineAsksTheOther) {
   const ModelFolder folder("qwen3");
   const auto cpu = folder.load({.threads = 1});
   const auto gpu = load_pretending(folder, {.threads = 1});
-  std::promise<GenerateResult> answer;
-  EventHandler handler;
-  handler.on_done = [&](const GenerateResult&) {
-    answer.set_value(gpu->generate(greedy_request()));
-  };
-  cpu->submit(greedy_request(), std::move(handler));
-  EXPECT_EQ(answer.get_future().get().tokens.size(), 40U);
+  const GenerateResult answer =
+      on_engine_thread(*cpu, [&] { return gpu->generate(greedy_request()); });
+  EXPECT_EQ(answer.tokens.size(), 40U);
 }
 
 #if defined(__linux__)

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::ranges::sort(names);
     expect(std::ranges::adjacent_find(names) == names.end());
     const auto read = saker::cli::options_of(file.parameters);
-    saker::engine::GenerateRequest request;
+    saker::engine::Request request;
     saker::engine::apply_record(read.options, request);
   } catch (const saker::Error&) {  // The expected answer to most inputs.
   }

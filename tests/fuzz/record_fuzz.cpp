@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  saker::engine::GenerateRequest request;
+  saker::engine::Request request;
   try {
     saker::engine::apply_record(saker::parse_json(text, "fuzz"), request);
   } catch (const saker::Error&) {  // The expected answer to most inputs.

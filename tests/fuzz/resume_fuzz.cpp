@@ -31,10 +31,12 @@ using saker::fuzz::expect;
 
 // Of records that are given as tokens: an engine would encode the texts of others.
 saker::engine::ScorePrompt prompt_of(const Json& record) {
-  saker::engine::GenerateRequest holder;
+  saker::engine::Request holder;
   saker::engine::apply_record(record, holder);
-  saker::require(holder.tokens.has_value(), saker::ErrorCode::kInvalidArgument, "expected tokens");
-  return {.tokens = *std::move(holder.tokens)};
+  saker::require(
+      holder.prompt.tokens.has_value(), saker::ErrorCode::kInvalidArgument, "expected tokens"
+  );
+  return {.tokens = *std::move(holder.prompt.tokens)};
 }
 
 cli::AskedRecord record_of(const std::string& text, const cli::JsonLines& lines) {

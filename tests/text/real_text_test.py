@@ -6,12 +6,12 @@ Takes the files that fetch_real_text.py has put into a folder, and the program `
 """
 import argparse
 import json
+import os
 import pathlib
 import random
 import subprocess
 import sys
 
-import time
 import warnings
 
 import random_templates
@@ -35,6 +35,12 @@ class Probe:
         if not line:
             sys.exit(f"text_probe ended at {str(request)[:300]}")
         return json.loads(line)
+
+
+    def processor_seconds(self):
+        """What it has used so far: other programs on the machine do not count."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Tally:
@@ -266,12 +272,12 @@ def long_histories():
 
 
 def check_long(probe, tally, name, source, slowest):
-    """Long histories render as in transformers, each below a second."""
+    """Long histories render as in transformers, each within a second of processor time."""
     for title, messages in long_histories().items():
         variant = {"add_generation_prompt": True, "tools": TOOLS if "calls" in title else None, "kwargs": {}}
-        begin = time.monotonic()
+        begin = probe.processor_seconds()
         got = render(probe, source, messages, variant)
-        seconds = time.monotonic() - begin
+        seconds = probe.processor_seconds() - begin
         expected, error = reference_render(source, messages, variant)
         if expected is None:
             tally.equal(f"{name}, {title}: raises {error}"[:300], "error" in got, True)

@@ -4,17 +4,18 @@
 // A loaded model with its text side: the entry point for programs.
 //
 //   auto engine = saker::engine::Engine::load("path/to/model", {});
-//   auto result = engine->generate({.prompt = "Once upon a time"});
+//   auto result = engine->generate({.prompt = {.text = "Once upon a time"}});
 //
 // One thread of the engine owns MLX and all caches. Requests reach it through a queue and run
 // together in one batch; they join and leave at any step. All members may be called from any
-// thread. Handlers run on the engine's thread: members that wait for it throw kInvalidArgument
-// there. Answers do not depend on what else runs.
+// thread. Callbacks of a stream may run on the engine's thread: members that wait for it throw
+// kInvalidArgument there. Answers do not depend on what else runs.
 
 #include "saker/engine/measurements.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
 #include "saker/engine/score_instruments.h"
+#include "saker/engine/stream.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/tokenizer.h"
 
@@ -86,20 +87,6 @@ struct ModelFacts {
   std::vector<std::string> warnings;
 };
 
-// Events of a request, in order: any number of text pieces (and progress of long prompts), then one
-// end.
-struct EventHandler {
-  std::function<void(int done, int total)> on_prompt;   // Prompt tokens run so far.
-  std::function<void(std::string_view piece)> on_text;  // Text that is safe to show.
-  // An answer to messages: the text of `on_text`, divided into reasoning and content.
-  std::function<void(std::string_view piece)> on_reasoning = {};
-  std::function<void(std::string_view piece)> on_content = {};
-  // Exactly one is called: `on_done` with the result, or `on_error` if the request failed (with the
-  // message and code that `generate` would throw).
-  std::function<void(GenerateResult result)> on_done;
-  std::function<void(std::exception_ptr error)> on_error;
-};
-
 // A loaded model that answers requests.
 class Engine {
  public:
@@ -111,18 +98,18 @@ class Engine {
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  // Cancels running requests and waits for them. If a handler is the last owner, only the end of
-  // the program waits.
+  // Cancels running requests and waits for them. If the engine's thread is the last owner, only the
+  // end of the program waits.
   ~Engine();
 
-  // Queues a request; its handler is called on the engine's thread and must not block. Returns the
-  // request's id.
-  std::uint64_t submit(GenerateRequest request, EventHandler handler);
-  // Ends a request with FinishReason::kCancelled and what it has so far; unknown ids are ignored.
-  // Async-signal-unsafe.
+  // Checks and queues a request. Throws what is wrong with it: kInvalidArgument, kUnsupported;
+  // kCapacity if the queue is full. Later errors, as of its adapter or its cache file, are a Failure
+  // in the stream.
+  Stream submit(Request request);
+  // As Stream::cancel, by the stream's id; unknown ids are ignored. Async-signal-unsafe.
   void cancel(std::uint64_t id);
   // Runs one request and waits.
-  GenerateResult generate(GenerateRequest request);
+  GenerateResult generate(Request request);
   // Scores one request and waits.
   ScoreResult score(const ScoreRequest& request);
   // Returns the outcome of each request, in order. They run in common passes; common beginnings run
@@ -167,7 +154,7 @@ class Engine {
   // Sampling options of generation_config.json, over the defaults; for `run` and `--chat`.
   sample::SamplingOptions recommended_sampling() const;
   // The prompt's ids as `generate` would run them.
-  std::vector<std::int32_t> prompt_tokens(const GenerateRequest& request) const;
+  std::vector<std::int32_t> prompt_tokens(const Request& request) const;
   // The tokens that `score` would run. Throws what `score` throws for such a text.
   ScorePrompt score_prompt(const ScoreRequest& request) const;
 

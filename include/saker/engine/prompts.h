@@ -57,7 +57,7 @@ class Prompts {
   // Throws kInvalidArgument unless exactly one kind of prompt is given, kUnsupported for messages
   // without a template and for text without a tokenizer. `context` > 0: a text with more tokens
   // than that throws kInvalidArgument, and a long one is not read to its end. 0: no limit.
-  std::vector<std::int32_t> encode(const GenerateRequest& request, std::int64_t context = 0) const;
+  std::vector<std::int32_t> encode(const Request& request, std::int64_t context = 0) const;
   // As above, for a request to score.
   ScorePrompt encode(const ScoreRequest& request, std::int64_t context = 0) const;
 
@@ -79,7 +79,7 @@ class Prompts {
 
   // The tokens at which repetitions end for dry; none without that option or a tokenizer. Remembers
   // its last result, because the search takes a while. Thread-safe.
-  std::vector<std::int32_t> dry_breakers(const GenerateRequest& request) const;
+  std::vector<std::int32_t> dry_breakers(const Request& request) const;
 
   // Sampling options of generation_config.json.
   const sample::SamplingOptions& recommended_sampling() const {

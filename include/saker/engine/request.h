@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Requests to an engine, and its results. Plain values; no MLX.
+// Requests to an engine, and results of scoring. Plain values; no MLX.
 
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/engine/constraint.h"
-#include "saker/engine/finish_reason.h"
+#include "saker/engine/result.h"
 #include "saker/engine/speculate.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
-#include "saker/text/reasoning.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -30,84 +29,74 @@ namespace saker::engine {
 // For max_tokens: an answer ends by itself or where the model's context ends.
 inline constexpr int kNoTokenLimit = -1;
 
-// A prompt, and how it is continued.
-struct GenerateRequest {
-  // Exactly one of these three is the prompt.
-  std::optional<std::string> prompt;  // Text: encoded, BOS added where the tokenizer wants it.
-  std::optional<std::vector<std::int32_t>> tokens;  // Used as they are.
-  std::optional<Json> messages;  // Chat messages for the template: [{"role", "content"}, ...].
+// For Output::n.
+inline constexpr int kMostChoices = 128;
 
-  std::optional<Json> tools;  // For the template, with messages.
-  std::optional<bool> think;  // Thoughts before the answer; none: the template's default.
+// What an answer continues.
+struct Prompt {
+  // Exactly one of these three is given.
+  std::optional<std::string> text = {};  // Encoded, BOS added where the tokenizer wants it.
+  std::optional<std::vector<std::int32_t>> tokens = {};  // Used as they are.
+  std::optional<Json> messages = {};  // Chat messages for the template: [{"role", "content"}, ...].
+
+  std::optional<Json> tools = {};         // For the template, with messages.
+  std::optional<bool> think = {};         // Thoughts before the answer; none: the template's way.
   Json template_kwargs = Json::object();  // More template variables, such as enable_thinking.
-
-  int max_tokens = 256;  // Or kNoTokenLimit.
-  sample::SamplingOptions sampling;
-  // For sampling.dry_multiplier: a token whose text contains one of these ends a repetition.
-  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
-  std::vector<std::string> stop;              // Never shown; the first one ends the answer.
-  std::optional<Constraint> constraint = {};  // Needs a tokenizer.
-  bool ignore_eos = false;                    // Continues after tokens that end an answer.
-  int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
-  Speculate speculate = Speculate::kDefault;
-  Acceptance acceptance = Acceptance::kCoupled;
-  int draft_depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
-  // Runs each round's tokens one by one as well, and fails with kInternal if a logit of the two
-  // differs. CPU only.
-  bool check_speculation = false;
-  int priority = 0;      // Requests of higher priority begin first.
-  std::string user;      // Requests of different users take turns.
-  double timeout = 0.0;  // Seconds from `submit` after which the answer ends; 0: none.
-  // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
-  // is its strength: 0 is the base, 1 the fine-tune.
-  std::filesystem::path adapter;
-  double adapter_scale = 1.0;
-  std::optional<NullView> adapter_null = {};  // Replaces the adapter by noise in its shape.
-  int max_kv_size = 0;  // > 0: keeps this many cached rows (always the first 4).
-  int kv_bits = 16;     // 8 or 4: cached rows are codes of this many bits; 32: float32.
   // Reuses this session's cached rows as far as the prompt agrees with them; 0: no session.
   std::uint64_t session = 0;
   // Prompt-cache file whose rows the prompt continues; text is then encoded without special tokens.
   // It must be made with the same adapter, scale, max_kv_size and kv_bits. Not with a session.
-  std::filesystem::path cache_in;
+  std::filesystem::path cache_in = {};
+};
+
+// Who drafts tokens, and how many. Drafts never change an answer.
+struct Drafting {
+  Speculate method = Speculate::kDefault;
+  Acceptance acceptance = Acceptance::kCoupled;
+  int depth = kAutoDraftDepth;  // Most draft tokens per pass; auto: as many as pay off.
+  // Runs each round's tokens one by one as well, and fails with kInternal if a logit of the two
+  // differs. CPU only.
+  bool check = false;
+};
+
+// What an answer may hold, where it ends, and what is reported of it.
+struct Output {
+  int max_tokens = 256;                       // Or kNoTokenLimit.
+  std::vector<std::string> stop = {};         // Never shown; the first one ends the answer.
+  bool ignore_eos = false;                    // Continues after tokens that end an answer.
+  std::optional<Constraint> constraint = {};  // Needs a tokenizer.
+  // Answers to the same prompt, 1 to kMostChoices; the k-th, from 0, is the one of seed + k. More
+  // than one: without a session and cache files.
+  int n = 1;
+  int logprobs = -1;  // Per token, its log-probability and this many best alternatives; -1: none.
+  bool token_events = false;  // The stream has an event for each token (event.h).
+  bool whole_text = false;    // Answers to messages come as one text, markers of reasoning and all.
   // File that takes the rows of prompt and answer; the last token's row may be missing.
-  std::filesystem::path cache_out;
+  std::filesystem::path cache_out = {};
 };
 
-// An answer's token with alternatives.
-struct TokenLogprob {
-  std::int32_t token = 0;
-  double logprob = 0.0;                              // Natural log, from raw logits.
-  std::vector<std::pair<std::int32_t, double>> top;  // Best first; ties: the lower id first.
+// With what a request runs, and when.
+struct Placement {
+  // Folder of an adapter of mlx-lm or PEFT, loaded once and kept; empty: the base. `adapter_scale`
+  // is its strength: 0 is the base, 1 the fine-tune.
+  std::filesystem::path adapter = {};
+  double adapter_scale = 1.0;
+  std::optional<NullView> adapter_null = {};  // Replaces the adapter by noise in its shape.
+  int max_kv_size = 0;          // > 0: keeps this many cached rows (always the first 4).
+  int kv_bits = 16;             // 8 or 4: cached rows are codes of this many bits; 32: float32.
+  std::string cache_salt = {};  // Only requests of the same salt share rows of their prompts.
+  int priority = 0;             // Requests of higher priority begin first.
+  std::string user = {};        // Requests of different users take turns.
+  double timeout = 0.0;         // Seconds from `submit` after which the answer ends; 0: none.
 };
 
-// Counts and rates of one request.
-struct GenerateStats {
-  int prompt_tokens = 0;
-  int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
-  double prompt_tps = 0.0;
-  int generation_tokens = 0;
-  double generation_tps = 0.0;
-  double time_to_first_token_s = 0.0;
-  std::size_t peak_memory_bytes = 0;  // The process's peak.
-  std::string drafter = "none";       // A name of kSpeculateNames.
-  int rounds = 0;                     // Passes that checked draft tokens.
-  int drafted = 0;                    // Draft tokens in all rounds.
-  int accepted = 0;                   // Draft tokens that were right.
-  int compared = 0;                   // Rows of logits that `check_speculation` found equal.
-  std::string caches;                 // The layers' content at the end, see cache/summary.h.
-};
-
-// An answer.
-struct GenerateResult {
-  std::vector<std::int32_t> prompt_tokens;
-  std::vector<std::int32_t> tokens;  // Without the EOS that ended it.
-  std::string text;                  // Without the stop string; empty without a tokenizer.
-  // Answers to messages only: `text` in two parts, see text/reasoning.h.
-  std::optional<text::AnswerParts> parts = {};
-  FinishReason finish_reason = FinishReason::kLength;
-  std::vector<TokenLogprob> logprobs;  // One per token, if requested.
-  GenerateStats stats;
+// A prompt, and how it is continued.
+struct Request {
+  Prompt prompt = {};
+  sample::SamplingOptions sampling = {};
+  Drafting drafting = {};
+  Output output = {};
+  Placement placement = {};
 };
 
 // Counts of the prefix cache since the engine was loaded.

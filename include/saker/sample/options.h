@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace saker::sample {
@@ -36,7 +37,9 @@ struct SamplingOptions {
   double dry_base = 1.75;       // dry_base^(length - dry_allowed_length),
   int dry_allowed_length = 2;   // if `length` repeated tokens are at least this many.
   int dry_context_size = 0;     // Recent tokens that count; 0: all.
-  int min_tokens = 0;           // Stop tokens are excluded before this many tokens.
+  // A token whose text contains one of these ends a repetition.
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
+  int min_tokens = 0;  // Stop tokens are excluded before this many tokens.
   std::map<std::int32_t, double> logit_bias = {};  // Added to logits, by id.
   std::vector<std::int32_t> suppress_tokens = {};  // Never chosen; ids beyond the row are skipped.
   std::uint64_t seed = 0;

@@ -37,8 +37,8 @@ void Chat::change_model(ChatModel model) {
   last_.reset();
 }
 
-engine::GenerateRequest Chat::options() const {
-  engine::GenerateRequest request = model_.defaults;
+engine::Request Chat::options() const {
+  engine::Request request = model_.defaults;
   engine::apply_record(settings_, request);
   if (!model_.has_seed && !settings_.contains("seed")) {
     request.sampling.seed += again_;
@@ -47,7 +47,7 @@ engine::GenerateRequest Chat::options() const {
 }
 
 void Chat::set_settings(Json settings) {
-  engine::GenerateRequest request = model_.defaults;
+  engine::Request request = model_.defaults;
   engine::apply_record(settings, request);
   sample::check_options(request.sampling, model_.engine->facts().vocab_size);
   settings_ = std::move(settings);
@@ -69,13 +69,13 @@ int Chat::make_room(std::string_view question) {
   if (context <= 0 || !has_template()) {
     return 0;
   }
-  engine::GenerateRequest request = options();
+  engine::Request request = options();
   std::int64_t room = std::min(kMaxRoom, context / 4);
-  if (request.max_tokens > 0) {
-    room = std::min<std::int64_t>(room, request.max_tokens);
+  if (request.output.max_tokens > 0) {
+    room = std::min<std::int64_t>(room, request.output.max_tokens);
   }
   const auto tokens = [&](const Conversation& conversation) {
-    request.messages = conversation.asking(question);
+    request.prompt.messages = conversation.asking(question);
     return static_cast<std::int64_t>(model_.engine->prompt_tokens(request).size());
   };
   if (tokens(conversation_) <= context - room) {
@@ -92,12 +92,12 @@ int Chat::make_room(std::string_view question) {
 }
 
 engine::GenerateResult Chat::ask(std::string_view question, const StreamHooks& hooks) {
-  engine::GenerateRequest request = options();
+  engine::Request request = options();
   if (has_template()) {
-    request.session = session_;
-    request.messages = conversation_.asking(question);
+    request.prompt.session = session_;
+    request.prompt.messages = conversation_.asking(question);
   } else {
-    request.prompt = std::string(question);
+    request.prompt.text = std::string(question);
   }
   engine::GenerateResult result = stream_request(*model_.engine, std::move(request), hooks);
   conversation_.add_turn(
@@ -126,16 +126,17 @@ engine::GenerateResult Chat::compact(const StreamHooks& hooks) {
       ErrorCode::kInvalidArgument,
       "there is nothing to sum up"
   );
-  engine::GenerateRequest request = options();
-  request.session = session_;
-  request.think = false;
+  engine::Request request = options();
+  request.prompt.session = session_;
+  request.prompt.think = false;
   request.sampling.temperature = 0.0;  // Facts, however the chat's answers are sampled.
   const std::int64_t context = model_.engine->facts().context_length;
-  request.max_tokens = kSummaryTokens;
+  request.output.max_tokens = kSummaryTokens;
   if (context > 0) {
-    request.max_tokens = static_cast<int>(std::clamp<std::int64_t>(context / 4, 1, kSummaryTokens));
+    request.output.max_tokens =
+        static_cast<int>(std::clamp<std::int64_t>(context / 4, 1, kSummaryTokens));
   }
-  request.messages = conversation_.asking(kSumUp);
+  request.prompt.messages = conversation_.asking(kSumUp);
   engine::GenerateResult result = stream_request(*model_.engine, std::move(request), hooks);
   const bool is_summary = result.finish_reason != engine::FinishReason::kCancelled &&
                           result.parts && !result.parts->content.empty();

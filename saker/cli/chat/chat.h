@@ -36,7 +36,7 @@ class Chat {
   // Throws kInvalidArgument if a request can't have these.
   void set_settings(Json settings);
   // A request with these options, without a prompt.
-  engine::GenerateRequest options() const;
+  engine::Request options() const;
 
   const Conversation& conversation() const { return conversation_; }
 

@@ -16,9 +16,9 @@ namespace saker::cli {
 
 struct ChatModel {
   std::unique_ptr<engine::Engine> engine;
-  engine::GenerateRequest defaults;  // Options of all requests.
-  Json opening = Json::array();      // Messages before the first question.
-  bool has_seed = false;             // The user chose this seed; otherwise it was drawn.
+  engine::Request defaults;      // Options of all requests.
+  Json opening = Json::array();  // Messages before the first question.
+  bool has_seed = false;         // The user chose this seed; otherwise it was drawn.
 };
 
 // Loads another model by its name, with the command line's options.

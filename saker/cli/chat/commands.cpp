@@ -73,7 +73,7 @@ Then undo(ChatShell& shell, std::string_view /*argument*/) {
 }
 
 Then regenerate(ChatShell& shell, std::string_view /*argument*/) {
-  const engine::GenerateRequest options = shell.chat.options();
+  const engine::Request options = shell.chat.options();
   if (options.sampling.temperature <= 0.0) {
     note(shell, "greedy: the same answer comes again; /set temperature 0.8 makes others");
   }

@@ -159,12 +159,8 @@ class Repl {
     watcher_.set_handler({});
     AnswerView view(terminal_, shell_.view);
     StreamHooks hooks;
-    if (chat_.engine().chat_template() == nullptr) {
-      hooks.on_text = [&](std::string_view piece) { view.say(piece); };
-    } else {
-      hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
-      hooks.on_content = [&](std::string_view piece) { view.say(piece); };
-    }
+    hooks.on_reasoning = [&](std::string_view piece) { view.think(piece); };
+    hooks.on_content = [&](std::string_view piece) { view.say(piece); };
     hooks.on_wait = [&](int done, int total) { view.wait(done, total); };
     hooks.on_started = [&](std::uint64_t id) {
       watcher_.set_handler([this, id] { chat_.engine().cancel(id); });

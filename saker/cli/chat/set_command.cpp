@@ -33,21 +33,22 @@ std::pair<std::string_view, std::string_view> first_word(std::string_view text) 
 }
 
 std::string settings_text(const ChatShell& shell) {
-  const engine::GenerateRequest options = shell.chat.options();
+  const engine::Request options = shell.chat.options();
   std::string text;
   const auto add = [&text](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<13} {}\n", name, value);
   };
   add("sampling", describe_sampling(options.sampling));
   add("max_tokens",
-      options.max_tokens == engine::kNoTokenLimit ? "-1 (until the answer or the context ends)"
-                                                  : fmt::format("{}", options.max_tokens));
+      options.output.max_tokens == engine::kNoTokenLimit
+          ? "-1 (until the answer or the context ends)"
+          : fmt::format("{}", options.output.max_tokens));
   const bool switches = shell.chat.engine().chat_template() != nullptr &&
                         shell.chat.engine().chat_template()->switches_thinking();
   add("think",
-      !options.think   ? switches ? "auto" : "auto (the model has no switch for it)"
-      : *options.think ? "on"
-                       : "off");
+      !options.prompt.think   ? switches ? "auto" : "auto (the model has no switch for it)"
+      : *options.prompt.think ? "on"
+                              : "off");
   add("seed", fmt::format("{}", options.sampling.seed));
   for (const auto& [name, value] : shell.chat.settings().items()) {
     if (name != "think" && name != "seed" && name != "max_tokens") {
@@ -180,7 +181,7 @@ Then set_thinking(ChatShell& shell, std::string_view argument) {
   if (!argument.empty()) {
     shell.chat.set_settings(std::move(settings));
   }
-  const auto thinking = shell.chat.options().think;
+  const auto thinking = shell.chat.options().prompt.think;
   const std::string_view now = !thinking ? "auto" : *thinking ? "on" : "off";
   note(
       shell,

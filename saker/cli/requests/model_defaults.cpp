@@ -25,10 +25,10 @@ ModelDefaults::ModelDefaults(const std::string& model)
   settings_.options = by_own_names(settings_.options);
 }
 
-void ModelDefaults::apply(engine::GenerateRequest& request) const {
+void ModelDefaults::apply(engine::Request& request) const {
   engine::apply_record(settings_.options, request);
   if (settings_.has_adapter) {
-    request.adapter = adapter();
+    request.placement.adapter = adapter();
   }
 }
 

@@ -19,7 +19,7 @@ class ModelDefaults {
   explicit ModelDefaults(const std::string& model);
 
   // Sets options and adapter.
-  void apply(engine::GenerateRequest& request) const;
+  void apply(engine::Request& request) const;
 
   // True if the model sets this option.
   bool gives(const std::string& option) const { return settings_.options.contains(option); }

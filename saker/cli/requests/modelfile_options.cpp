@@ -99,7 +99,7 @@ Json option_of(const std::string& name, const std::string& text, std::string_vie
     // A text may look like a number.
     const bool is_text = has_kind(own, engine::OptionKind::kText);
     translate(name, own, is_text ? Json(text) : value_of(text), option);
-    engine::GenerateRequest checked;
+    engine::Request checked;
     engine::apply_record(option, checked);
     engine::check_request(checked);
   } catch (const Error& error) {

@@ -203,7 +203,7 @@ void RequestArgs::add_to(CLI::App& command, bool engine::Doors::* door) {
 }
 
 void RequestArgs::check() const {
-  engine::GenerateRequest request;
+  engine::Request request;
   try {
     apply_given(request);
     engine::check_request(request);
@@ -217,7 +217,7 @@ void RequestArgs::check() const {
   }
 }
 
-void RequestArgs::apply_given(engine::GenerateRequest& request) const {
+void RequestArgs::apply_given(engine::Request& request) const {
   for (const engine::RequestOption& option : engine::request_options()) {
     const auto found = given_.find(option.name);
     if (found != given_.end() && !found->second.is_null()) {
@@ -240,13 +240,13 @@ void RequestArgs::warn(const engine::Engine& engine) const {
 }
 
 std::filesystem::path RequestArgs::whole_adapter(const ModelDefaults& defaults) const {
-  engine::GenerateRequest request;
+  engine::Request request;
   defaults.apply(request);
   apply_given(request);
-  return cli::whole_adapter(request.adapter, request.adapter_scale);
+  return cli::whole_adapter(request.placement.adapter, request.placement.adapter_scale);
 }
 
-void RequestArgs::apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const {
+void RequestArgs::apply(const ModelDefaults& defaults, engine::Request& request) const {
   std::random_device device;
   request.sampling.seed = (std::uint64_t{device()} << 32) | device();
   defaults.apply(request);

@@ -29,7 +29,7 @@ class RequestArgs {
 
   // Sets the model's defaults, then the command line's options, and nothing else. Draws a seed if
   // neither gives one.
-  void apply(const ModelDefaults& defaults, engine::GenerateRequest& request) const;
+  void apply(const ModelDefaults& defaults, engine::Request& request) const;
 
   // True if the command line gave this option.
   bool gives(std::string_view option) const;
@@ -42,7 +42,7 @@ class RequestArgs {
   std::filesystem::path whole_adapter(const ModelDefaults& defaults) const;
 
  private:
-  void apply_given(engine::GenerateRequest& request) const;
+  void apply_given(engine::Request& request) const;
 
   std::map<std::string, Json, std::less<>> given_;  // By the option's name.
 };

@@ -7,17 +7,13 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+#include <variant>
 
 namespace saker::cli {
 namespace {
@@ -27,70 +23,10 @@ constexpr int kLongPrompt = 2048;
 
 constexpr auto kWait = std::chrono::milliseconds(100);
 
-enum class Part : std::uint8_t { kText, kReasoning, kContent };
-
-struct Piece {
-  Part part;
-  std::string text;
-};
-
-// Reports of the engine's thread that the waiting thread has not taken yet.
-struct Mailbox {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<Piece> pieces;
-  std::pair<int, int> prompt{0, 0};
-  std::optional<engine::GenerateResult> result;
-  std::exception_ptr error;
-  bool ended = false;
-
-  std::function<void(std::string_view)> take(Part part) {
-    return [this, part](std::string_view text) {
-      const std::lock_guard lock(mutex);
-      if (pieces.empty() || pieces.back().part != part) {
-        pieces.push_back({part, {}});
-      }
-      pieces.back().text += text;
-      changed.notify_one();
-    };
-  }
-};
-
-engine::EventHandler deliver_to(Mailbox& mailbox, const StreamHooks& hooks) {
-  engine::EventHandler handler;
-  handler.on_prompt = [&mailbox](int done, int total) {
-    const std::lock_guard lock(mailbox.mutex);
-    mailbox.prompt = {done, total};
-    mailbox.changed.notify_one();
-  };
-  if (hooks.on_text) {
-    handler.on_text = mailbox.take(Part::kText);
-  }
-  if (hooks.on_reasoning) {
-    handler.on_reasoning = mailbox.take(Part::kReasoning);
-  }
-  if (hooks.on_content) {
-    handler.on_content = mailbox.take(Part::kContent);
-  }
-  handler.on_done = [&mailbox](engine::GenerateResult result) {
-    const std::lock_guard lock(mailbox.mutex);
-    mailbox.result = std::move(result);
-    mailbox.ended = true;
-    mailbox.changed.notify_one();
-  };
-  handler.on_error = [&mailbox](std::exception_ptr error) {
-    const std::lock_guard lock(mailbox.mutex);
-    mailbox.error = std::move(error);
-    mailbox.ended = true;
-    mailbox.changed.notify_one();
-  };
-  return handler;
-}
-
 // Shows the progress of a long prompt if no hook does.
 class PromptBar {
  public:
-  void show(std::pair<int, int> prompt, bool has_text) {
+  void show(const engine::PromptProgress& prompt, bool has_text) {
     const auto [done, total] = prompt;
     if (!bar_ && total >= kLongPrompt && !has_text) {
       bar_.emplace(static_cast<std::uint64_t>(total), "prompt");
@@ -107,75 +43,46 @@ class PromptBar {
   std::optional<Progress> bar_;
 };
 
-void show_piece(const Piece& piece, const StreamHooks& hooks) {
-  switch (piece.part) {
-    case Part::kText:
-      hooks.on_text(piece.text);
-      break;
-    case Part::kReasoning:
-      hooks.on_reasoning(piece.text);
-      break;
-    case Part::kContent:
-      hooks.on_content(piece.text);
-      break;
-  }
-}
-
-// Shows pieces until the request has ended; then throws the first error of showing one.
-void show_until_end(
-    Mailbox& mailbox, engine::Engine& engine, std::uint64_t id, const StreamHooks& hooks
-) {
-  PromptBar bar;
-  std::exception_ptr failed;
-  std::unique_lock lock(mailbox.mutex);
-  std::pair<int, int> shown{0, 0};
-  while (true) {
-    const bool in_time = mailbox.changed.wait_for(lock, kWait, [&] {
-      return mailbox.ended || !mailbox.pieces.empty() ||
-             (!hooks.on_wait && mailbox.prompt != shown);
-    });
-    const std::vector<Piece> pieces = std::exchange(mailbox.pieces, {});
-    shown = mailbox.prompt;
-    const bool ended = mailbox.ended;
-    lock.unlock();
-    try {
-      if (!hooks.on_wait) {
-        bar.show(shown, !pieces.empty() || ended);
-      } else if (!in_time && !failed) {
-        hooks.on_wait(shown.first, shown.second);
-      }
-      for (std::size_t i = 0; i < pieces.size() && !failed; ++i) {
-        show_piece(pieces[i], hooks);
-      }
-    } catch (...) {
-      failed = std::current_exception();
-      engine.cancel(id);
+// Hands one event to its hook.
+void show(const engine::Event& event, const StreamHooks& hooks) {
+  if (const auto* content = std::get_if<text::ContentPiece>(&event.what)) {
+    if (hooks.on_content) {
+      hooks.on_content(content->text);
     }
-    lock.lock();
-    if (ended && mailbox.pieces.empty()) {
-      break;
+  } else if (const auto* reasoning = std::get_if<text::ReasoningPiece>(&event.what)) {
+    if (hooks.on_reasoning) {
+      hooks.on_reasoning(reasoning->text);
     }
-  }
-  if (failed) {
-    std::rethrow_exception(failed);
   }
 }
 
 }  // namespace
 
 engine::GenerateResult stream_request(
-    engine::Engine& engine, engine::GenerateRequest request, const StreamHooks& hooks
+    engine::Engine& engine, engine::Request request, const StreamHooks& hooks
 ) {
-  Mailbox mailbox;
-  const std::uint64_t id = engine.submit(std::move(request), deliver_to(mailbox, hooks));
+  engine::Stream stream = engine.submit(std::move(request));
   if (hooks.on_started) {
-    hooks.on_started(id);
+    hooks.on_started(stream.id());
   }
-  show_until_end(mailbox, engine, id, hooks);
-  if (mailbox.error) {
-    std::rethrow_exception(mailbox.error);
+  PromptBar bar;
+  engine::PromptProgress prompt;
+  while (!stream.ended()) {
+    const std::optional<engine::Event> event = stream.next(kWait);
+    if (!event) {
+      if (hooks.on_wait) {
+        hooks.on_wait(prompt.done, prompt.total);
+      }
+      continue;
+    }
+    const auto* progress = std::get_if<engine::PromptProgress>(&event->what);
+    prompt = progress == nullptr ? prompt : *progress;
+    if (!hooks.on_wait) {
+      bar.show(prompt, progress == nullptr);
+    }
+    show(*event, hooks);
   }
-  return std::move(*mailbox.result);
+  return stream.result();
 }
 
 bool fills_context(const engine::GenerateResult& result, const engine::Engine& engine) {

@@ -13,11 +13,9 @@ namespace saker::cli {
 
 struct StreamHooks {
   // All may be empty. They are called on the waiting thread.
-  std::function<void(std::string_view piece)> on_text = {};
-  // The text of a chat's answer in two parts, see engine::EventHandler.
   std::function<void(std::string_view piece)> on_reasoning = {};
-  std::function<void(std::string_view piece)> on_content = {};
-  std::function<void(std::uint64_t id)> on_started = {};  // The request's id, for cancelling.
+  std::function<void(std::string_view piece)> on_content = {};  // Of answers to prompts: all text.
+  std::function<void(std::uint64_t id)> on_started = {};        // For Engine::cancel.
   // Called ten times a second while no text comes, with the prompt's tokens that have run, and all
   // of them. Without this hook a long prompt shows a progress bar.
   std::function<void(int done, int total)> on_wait = {};
@@ -25,7 +23,7 @@ struct StreamHooks {
 
 // Waits for the answer. Throws errors of the request or of a hook.
 engine::GenerateResult stream_request(
-    engine::Engine& engine, engine::GenerateRequest request, const StreamHooks& hooks
+    engine::Engine& engine, engine::Request request, const StreamHooks& hooks
 );
 
 // Warns on standard error if an answer was cut off, and says what would help.

@@ -44,8 +44,8 @@ struct RecordTokens {
 };
 
 std::vector<std::int32_t> encode(const engine::Engine& engine, const std::string& text) {
-  engine::GenerateRequest request;
-  request.prompt = text;
+  engine::Request request;
+  request.prompt.text = text;
   return engine.prompt_tokens(request);
 }
 
@@ -87,9 +87,9 @@ RecordTokens record_tokens(const engine::Engine& engine, const Json& record) {
       record.type_name()
   );
   if (is_given(record, "tokens")) {
-    engine::GenerateRequest holder;
+    engine::Request holder;
     engine::apply_record({{"tokens", record["tokens"]}}, holder);
-    return {*holder.tokens};
+    return {*holder.prompt.tokens};
   }
   if (has_string(record, "prompt") && has_string(record, "completion")) {
     const Json messages = {

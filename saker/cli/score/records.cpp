@@ -43,9 +43,9 @@ std::string text_member(const Json& value, const std::string& key) {
 }
 
 std::vector<std::int32_t> token_member(const Json& value) {
-  engine::GenerateRequest holder;
+  engine::Request holder;
   engine::apply_record({{"tokens", value}}, holder);
-  return *holder.tokens;
+  return *holder.prompt.tokens;
 }
 
 // A line of the input, or the reason why it can't be scored.

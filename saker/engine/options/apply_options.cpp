@@ -61,7 +61,7 @@ std::vector<std::int32_t> json_tokens(const Json& value) {
 constexpr std::string_view kPromptKeys[] = {"prompt", "tokens", "messages"};
 
 // Prompts have types of their own; true if `key` is one. Null counts as absent.
-bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& request) {
+bool apply_prompt(std::string_view key, const Json& value, Request& request) {
   if (std::ranges::find(kPromptKeys, key) == std::end(kPromptKeys)) {
     return false;
   }
@@ -75,11 +75,11 @@ bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& requ
         "prompt: got {}, expected a text",
         value.type_name()
     );
-    request.prompt = value.get<std::string>();
+    request.prompt.text = value.get<std::string>();
   } else if (key == "tokens") {
-    request.tokens = json_tokens(value);
+    request.prompt.tokens = json_tokens(value);
   } else {
-    request.messages = value;
+    request.prompt.messages = value;
   }
   return true;
 }
@@ -87,7 +87,7 @@ bool apply_prompt(std::string_view key, const Json& value, GenerateRequest& requ
 }  // namespace
 
 void apply_option(
-    const RequestOption& option, std::string_view key, const Json& value, GenerateRequest& request
+    const RequestOption& option, std::string_view key, const Json& value, Request& request
 ) {
   const Json typed = in_kind(value, option.kind);
   require(
@@ -101,7 +101,7 @@ void apply_option(
   option.set(option, typed, request);
 }
 
-void apply_record(const Json& record, GenerateRequest& request) {
+void apply_record(const Json& record, Request& request) {
   require(
       record.is_object(),
       ErrorCode::kInvalidArgument,
@@ -126,21 +126,21 @@ void apply_record(const Json& record, GenerateRequest& request) {
   }
 }
 
-void check_request(const GenerateRequest& request) {
+void check_request(const Request& request) {
   constexpr int kAnyVocabulary = std::numeric_limits<int>::max();
   constexpr std::array kBits{4, 8, 16, 32};
   sample::check_options(request.sampling, kAnyVocabulary);
   require(
-      std::ranges::find(kBits, request.kv_bits) != kBits.end(),
+      std::ranges::find(kBits, request.placement.kv_bits) != kBits.end(),
       ErrorCode::kInvalidArgument,
       "kv_bits: got {}, expected 32, 16, 8 or 4",
-      request.kv_bits
+      request.placement.kv_bits
   );
   require(
-      request.max_kv_size >= 0,
+      request.placement.max_kv_size >= 0,
       ErrorCode::kInvalidArgument,
       "max_kv_size: got {}, expected 0 or more",
-      request.max_kv_size
+      request.placement.max_kv_size
   );
 }
 

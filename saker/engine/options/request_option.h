@@ -51,7 +51,7 @@ struct OptionRange {
 struct RequestOption {
   static constexpr std::size_t kMaxAliases = 2;
   // REQUIRES: the value has the option's kind. Throws kInvalidArgument, with the name in front.
-  using Set = void (*)(const RequestOption& option, const Json& value, GenerateRequest& request);
+  using Set = void (*)(const RequestOption& option, const Json& value, Request& request);
 
   std::string_view name = {};                              // The flag has '-' for '_'.
   std::array<std::string_view, kMaxAliases> aliases = {};  // Other accepted names, then empty ones.

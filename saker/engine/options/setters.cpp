@@ -33,40 +33,40 @@ std::vector<std::string> as_texts(const Json& value) {
 namespace {
 
 void set_constraint(
-    const RequestOption& option, ConstraintKind kind, std::string text, GenerateRequest& request
+    const RequestOption& option, ConstraintKind kind, std::string text, Request& request
 ) {
   require(
-      !request.constraint || request.constraint->kind == kind,
+      !request.output.constraint || request.output.constraint->kind == kind,
       ErrorCode::kInvalidArgument,
       "{}: the answer has another constraint already, expected one of json_schema, regex and "
       "grammar",
       option.name
   );
-  request.constraint = {.kind = kind, .text = std::move(text)};
+  request.output.constraint = {.kind = kind, .text = std::move(text)};
 }
 
 }  // namespace
 
-void set_json_schema(const RequestOption& option, const Json& value, GenerateRequest& request) {
+void set_json_schema(const RequestOption& option, const Json& value, Request& request) {
   set_constraint(option, ConstraintKind::kJsonSchema, value.dump(), request);
 }
 
-void set_regex(const RequestOption& option, const Json& value, GenerateRequest& request) {
+void set_regex(const RequestOption& option, const Json& value, Request& request) {
   set_constraint(option, ConstraintKind::kRegex, value.get<std::string>(), request);
 }
 
-void set_grammar(const RequestOption& option, const Json& value, GenerateRequest& request) {
+void set_grammar(const RequestOption& option, const Json& value, Request& request) {
   set_constraint(option, ConstraintKind::kGrammar, value.get<std::string>(), request);
 }
 
-void set_user(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.user = value.get<std::string>();
+void set_user(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.placement.user = value.get<std::string>();
 }
 
-void set_timeout(const RequestOption& option, const Json& value, GenerateRequest& request) {
-  request.timeout = value.get<double>();
+void set_timeout(const RequestOption& option, const Json& value, Request& request) {
+  request.placement.timeout = value.get<double>();
   require(
-      request.timeout >= 0.0,
+      request.placement.timeout >= 0.0,
       ErrorCode::kInvalidArgument,
       "{}: got {}, expected 0 or more seconds",
       option.name,
@@ -74,34 +74,38 @@ void set_timeout(const RequestOption& option, const Json& value, GenerateRequest
   );
 }
 
-void set_max_tokens(const RequestOption& option, const Json& value, GenerateRequest& request) {
-  request.max_tokens = as_int(value, option.name);
+void set_max_tokens(const RequestOption& option, const Json& value, Request& request) {
+  request.output.max_tokens = as_int(value, option.name);
   require(
-      request.max_tokens >= 1 || request.max_tokens == kNoTokenLimit,
+      request.output.max_tokens >= 1 || request.output.max_tokens == kNoTokenLimit,
       ErrorCode::kInvalidArgument,
       "{}: got {}, expected 1 or more, or -1 for no limit",
       option.name,
-      request.max_tokens
+      request.output.max_tokens
   );
 }
 
-void set_ignore_eos(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.ignore_eos = value.get<bool>();
+void set_ignore_eos(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.output.ignore_eos = value.get<bool>();
+}
+
+void set_token_events(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.output.token_events = value.get<bool>();
 }
 
 // 0: none of the alternatives are asked for.
-void set_logprobs(const RequestOption& option, const Json& value, GenerateRequest& request) {
-  request.logprobs = as_int(value, option.name);
+void set_logprobs(const RequestOption& option, const Json& value, Request& request) {
+  request.output.logprobs = as_int(value, option.name);
   require(
-      request.logprobs >= 0,
+      request.output.logprobs >= 0,
       ErrorCode::kInvalidArgument,
       "{}: got {}, expected 0 or more",
       option.name,
-      request.logprobs
+      request.output.logprobs
   );
 }
 
-void set_seed(const RequestOption& option, const Json& value, GenerateRequest& request) {
+void set_seed(const RequestOption& option, const Json& value, Request& request) {
   require(
       value.is_number_unsigned() || value.get<std::int64_t>() >= 0,
       ErrorCode::kInvalidArgument,
@@ -112,7 +116,7 @@ void set_seed(const RequestOption& option, const Json& value, GenerateRequest& r
   request.sampling.seed = value.get<std::uint64_t>();
 }
 
-void set_logit_bias(const RequestOption& option, const Json& value, GenerateRequest& request) {
+void set_logit_bias(const RequestOption& option, const Json& value, Request& request) {
   request.sampling.logit_bias.clear();
   for (const auto& [key, bias] : value.items()) {
     std::int32_t id = 0;
@@ -129,25 +133,23 @@ void set_logit_bias(const RequestOption& option, const Json& value, GenerateRequ
   }
 }
 
-void set_speculate(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.speculate = parse_speculate(value.get<std::string>());
+void set_speculate(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.drafting.method = parse_speculate(value.get<std::string>());
 }
 
-void set_check_speculation(
-    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
-) {
-  request.check_speculation = value.get<bool>();
+void set_check_speculation(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.drafting.check = value.get<bool>();
 }
 
-void set_acceptance(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.acceptance = parse_acceptance(value.get<std::string>());
+void set_acceptance(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.drafting.acceptance = parse_acceptance(value.get<std::string>());
 }
 
-void set_draft_depth(const RequestOption& option, const Json& value, GenerateRequest& request) {
-  request.draft_depth = value.is_string() ? kAutoDraftDepth : as_int(value, option.name);
+void set_draft_depth(const RequestOption& option, const Json& value, Request& request) {
+  request.drafting.depth = value.is_string() ? kAutoDraftDepth : as_int(value, option.name);
   require(
-      value.is_string() ||
-          (request.draft_depth >= option.range.low && request.draft_depth <= option.range.high),
+      value.is_string() || (request.drafting.depth >= option.range.low &&
+                            request.drafting.depth <= option.range.high),
       ErrorCode::kInvalidArgument,
       "{}: got {}, expected auto or {} to {}",
       option.name,
@@ -157,25 +159,21 @@ void set_draft_depth(const RequestOption& option, const Json& value, GenerateReq
   );
 }
 
-void set_adapter_scale(
-    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
-) {
-  request.adapter_scale = value.get<double>();
+void set_adapter_scale(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.placement.adapter_scale = value.get<double>();
 }
 
 // "auto" is the default.
-void set_think(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.think = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+void set_think(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.prompt.think = value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
 }
 
-void set_template_kwargs(
-    const RequestOption& /*option*/, const Json& value, GenerateRequest& request
-) {
-  request.template_kwargs = value;
+void set_template_kwargs(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.prompt.template_kwargs = value;
 }
 
-void set_tools(const RequestOption& /*option*/, const Json& value, GenerateRequest& request) {
-  request.tools = value;
+void set_tools(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.prompt.tools = value;
 }
 
 }  // namespace saker::engine
