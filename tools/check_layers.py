@@ -45,7 +45,8 @@ def read_rooms(file: pathlib.Path) -> dict[str, Room]:
 
 ROOMS = read_rooms(pathlib.Path(__file__).resolve().parent / "rooms.toml")
 TABLE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- end of rooms -->)", re.DOTALL)
-NO_MLX = {"base", "hub", "text", "cli"}
+NO_MLX = {"base", "hub", "text", "cli", "server"}
+HTTP = "server/http"  # The one room that may include Boost.
 PYTHON = "python"  # The C++ of its folders includes these; MLX's headers come from saker/kernels/mx.h alone.
 BOUND = {"bindings": {"base", "hub", "load", "engine"}, "caches": {"base", "kernels", "cache", "load", "caches"}}
 RUST = {"base", "text", "cli"}  # Folders that may call the Rust library.
@@ -53,8 +54,8 @@ MAX_LINES, MAX_HEADER, MAX_FUNCTION, MAX_FILES, MAX_DEPTH = 500, 200, 80, 40, 4
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "classes", "types", "core"}
 CODE = {".h", ".cpp"}
 OTHER = {".py", ".rs", ".sh", ".cmake"}
-# Rooms that may name architectures: their own, tables of GGUF's and of tokenizers' names, a type of rope, examples of commands.
-NAMING = {"models", "load/gguf", "text", "nn", "cli/usage"}
+# Rooms that may name architectures: their own, tables of GGUF's, of tokenizers' and of answers' names, a type of rope, examples of commands.
+NAMING = {"models", "load/gguf", "text", "text/output", "nn", "cli/usage"}
 ROW = re.compile(r'^\s*Row\{"([a-z]+)', re.M)
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.M)
@@ -118,6 +119,8 @@ def bad_includes(rel: str, text: str) -> list[str]:
                 bad.append(f"{rel}: {path} must not include {target}")
         if parts[0] == "mlx" and room.top in NO_MLX:
             bad.append(f"{rel}: {path} must not include MLX")
+        if parts[0] == "boost" and path != HTTP:
+            bad.append(f"{rel}: {path} must not include {target}; only {HTTP} does")
         if target.startswith("saker_rs") and room.top not in RUST:
             bad.append(f"{rel}: {path} must not include {target}")
     return bad

@@ -36,9 +36,10 @@ TYPES = {
     "json": "list[dict[str, Any]]",
     "schema": "dict[str, Any] | bool",
     "text_file": "str",
+    "list": "list[Any]",
 }
 KEYS_ARE_TOKENS = {"logit_bias"}
-WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "json": "JSON", "schema": "JSON schema", "text_file": "text"}
+WORDS = {"flag": "", "text": "text", "texts": "text", "object": "JSON object", "switch": "`on`, `off`, `auto`", "path": "path", "json": "JSON", "schema": "JSON schema", "text_file": "text", "list": "JSON list"}
 DOORS = {"run": "`run`", "generate": "`generate`", "record": "records", "setting": "settings", "keyword": "Python"}
 
 Option = dict[str, Any]

@@ -17,7 +17,7 @@ want=${1:-build}
 rust_minimum=1.87
 build_packages="g++ cmake ninja-build ccache python3 python3-pip python3-dev python3-venv ca-certificates
   nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libssl-dev
-  libtomlplusplus-dev
+  libtomlplusplus-dev libboost1.81-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libsimde-dev"
 check_packages="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev"
 race_packages="llvm-19"
@@ -25,7 +25,7 @@ coverage_packages="gcovr"
 docs_packages="doxygen"
 all_packages="npm g++-aarch64-linux-gnu qemu-user-static"
 python_header='import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")'
-brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 tomlplusplus googletest google-benchmark simde"
+brew_packages="cmake ninja ccache python nlohmann-json cli11 fmt spdlog openssl@3 tomlplusplus boost googletest google-benchmark simde"
 
 say() { printf 'setup: %s\n' "$*"; }
 

@@ -104,6 +104,18 @@ void bind_request(nb::module_& module) {
   );
 }
 
+nb::list calls_of(const text::AnswerParts& parts) {
+  nb::list calls;
+  for (const text::ToolCall& call : parts.tool_calls) {
+    nb::dict entry;
+    entry["id"] = as_text(call.id);
+    entry["name"] = as_text(call.name);
+    entry["arguments"] = as_text(call.arguments);
+    calls.append(entry);
+  }
+  return calls;
+}
+
 void bind_result(nb::module_& module) {
   nb::class_<TokenLogprob>(module, "TokenLogprob", "A generated token's log-probability.")
       .def_ro("token", &TokenLogprob::token)
@@ -149,9 +161,18 @@ void bind_result(nb::module_& module) {
           "Of an answer to messages: what the model thinks before it answers."
       )
       .def_prop_ro(
+          "tool_calls",
+          [](const GenerateResult& self) -> nb::object {
+            return self.parts ? nb::object(calls_of(*self.parts)) : nb::none();
+          },
+          nb::sig("def tool_calls(self) -> list[dict[str, str]] | None"),
+          "Of an answer to messages: its whole calls, each with ``id``, ``name`` and "
+          "``arguments``, the text of a JSON object."
+      )
+      .def_prop_ro(
           "finish_reason",
           [](const GenerateResult& self) { return engine::finish_reason_name(self.finish_reason); },
-          "``stop``, ``length``, ``cancelled`` or ``deadline``."
+          "``stop``, ``tool_calls``, ``length``, ``cancelled`` or ``deadline``."
       )
       .def_ro("stop_token", &GenerateResult::stop_token, "The token that stopped it.")
       .def_ro("stop_string", &GenerateResult::stop_string, "The stop string that stopped it.")

@@ -3,6 +3,7 @@
 
 #include "saker/load/files/model_dir.h"
 
+#include "python/bindings/embed.h"
 #include "python/bindings/generate.h"
 #include "python/bindings/score.h"
 #include "python/bindings/text.h"
@@ -179,7 +180,9 @@ void Model::close() {
 void bind_model(nb::module_& module) {
   bind_facts(module);
   bind_prefix_cache(module);
-  nb::class_<Model>(module, "Model", "A loaded model: see saker.Model.")
+  nb::class_<Model> model(module, "Model", "A loaded model: see saker.Model.");
+  bind_embed(model);
+  model
       .def(
           "__init__",
           [](Model* self,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/bindings/score.h"
 
-#include "saker/engine/preflight.h"
+#include "saker/engine/measures/preflight.h"
 
 #include "python/bindings/errors.h"
 #include "python/bindings/text.h"

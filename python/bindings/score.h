@@ -3,7 +3,7 @@
 
 // Scores and next-token distributions, with NumPy arrays.
 
-#include "saker/engine/differences.h"
+#include "saker/engine/measures/differences.h"
 
 #include "python/bindings/model.h"
 #include <nanobind/nanobind.h>

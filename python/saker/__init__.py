@@ -20,6 +20,7 @@ What there is:
     Model.generate, stream   answers; options: help(saker.GenerateOptions)
     Model.encode, decode, render_chat, stop_tokens, special_token
     Model.base, ft, scaled, null, view    a View: generate, logprob_of, rolling_logprob, next_token_dist, forward_logits
+    Model.embed, rerank      vectors of texts (help(saker.EmbedOptions)); documents by how they answer a query
     Model.score, differences, preflight   many requests in many views; what an adapter changes
     Model.facts, score_stats, prefix_cache_stats
     inspect(path)            what a model is and whether it runs: sizes, quantization, tensors
@@ -71,7 +72,7 @@ from saker.errors import (  # noqa: E402
 from saker.generate_options import GenerateOptions  # noqa: E402
 from saker.hub import pull  # noqa: E402
 from saker.inspection import inspect  # noqa: E402
-from saker.model import Model, Stream, View, load  # noqa: E402
+from saker.model import EmbedOptions, Model, Stream, View, load  # noqa: E402
 from saker.scores import RollingLogprob, TokenDist  # noqa: E402
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ __all__ = [
     "ConvertReport",
     "CorruptDataError",
     "Differences",
+    "EmbedOptions",
     "Error",
     "GenerateOptions",
     "Event",

@@ -78,7 +78,13 @@ class GenerateOptions(TypedDict, total=False):
     regex: str
     """Regular expression that the whole answer matches."""
     grammar: str
-    """Grammar that gives the answer, in llguidance's form of Lark."""
+    """Grammar that gives the answer, in llguidance's form of Lark or in GBNF."""
+    choices: str | list[str]
+    """Texts, one of which the answer is."""
+    json_object: bool
+    """The answer is a JSON object."""
+    token_events: bool
+    """The stream has an event for each token."""
     speculate: str
     """Source of draft tokens; the answer stays the same [the draft that is loaded, else the model's MTP head]. Values:
     none, prompt-lookup, draft, mtp, dflash."""
@@ -118,8 +124,15 @@ class GenerateOptions(TypedDict, total=False):
     """Another name of ``template_kwargs``."""
     chat_template_kwargs: dict[str, Any]
     """Another name of ``template_kwargs``."""
-    tools: list[dict[str, Any]]
-    """Tools that the chat template describes to the model."""
+    reasoning_budget: int
+    """Most tokens of thoughts; then the model has to answer [any number]."""
+    tools: list[Any]
+    """Functions that the model may call."""
+    tool_choice: str
+    """Calls: the model decides, none, at least one, or one of the tool of this name [auto]. Values: auto, none,
+    required, NAME."""
+    parallel_tool_calls: bool | Literal["auto"] | None
+    """Let an answer have several calls; off: it ends after the first [on]."""
 
 
 OTHER_NAMES = {

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,28 @@ MOST_CANDIDATES = 2**31 - 1
 """More than any vocabulary has."""
 BATCH = 64
 """Requests that run together; between such batches Python sees signals."""
+EMBED_BATCH = 256
+"""Texts that become vectors together."""
+EMBED_DEFAULTS: dict[str, Any] = {
+    "pooling": None, "normalize": None, "dimensions": 0, "prompt_name": "", "prompt": None, "truncate": False,
+}
+
+
+class EmbedOptions(TypedDict, total=False):
+    """Keywords of ``embed``; without them the vectors are those that the model's files of sentence-transformers describe."""
+
+    pooling: str | None
+    """``last``, ``mean`` or ``cls``: the last or first token's row, or the mean of all."""
+    normalize: bool | None
+    """Unit length."""
+    dimensions: int
+    """Keeps this many first elements; 0: all."""
+    prompt_name: str
+    """A prompt of the model that begins each text, such as ``query``."""
+    prompt: str | None
+    """The prompt itself, instead of a name."""
+    truncate: bool
+    """Cuts texts that are longer than the model's context, which are an error otherwise."""
 
 
 def _json(value: object) -> str:
@@ -172,6 +194,32 @@ class View:
             raise InvalidArgumentError(f"top_k: got {top_k}, expected 1 or more")
         top_k = min(top_k, MOST_CANDIDATES)
         return self._each([_native.ScoreRequest(prompt=prompt, top_k=top_k) for prompt in prompts], scores.token_dist)
+
+    def embed(
+        self, texts: str | Sequence[str | Sequence[int]], **options: Unpack[EmbedOptions]
+    ) -> NDArray[np.float32]:
+        """Vectors of texts or token ids: float32 [N, size], in common passes; [size] of a single text.
+
+        Each vector has the bits that it has alone. Keywords: ``EmbedOptions``.
+        """
+        inputs = [texts] if isinstance(texts, str) else list(texts)
+        given = {**EMBED_DEFAULTS, **options}
+        parts = [
+            self._model._native.embed(inputs[first : first + EMBED_BATCH], self.key, **given)
+            for first in range(0, max(len(inputs), 1), EMBED_BATCH)
+        ]
+        vectors = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def rerank(
+        self, query: str, documents: Sequence[str], *, instruction: str = "", truncate: bool = False
+    ) -> NDArray[np.float64]:
+        """The score of each document, float64 [N]: the probability that it answers the query.
+
+        ``instruction`` is the task in a sentence (default: the model's own). Documents that do not fit the model's context
+        are an error, unless ``truncate`` is set.
+        """
+        return self._model._native.rerank(query, list(documents), self.key, instruction, truncate)
 
     def _each(
         self, requests: list[_native.ScoreRequest], read: Callable[[_native.ScoreResult], Result]
@@ -328,6 +376,18 @@ class Model:
     def next_token_dist(self, prompt: str, *, top_k: int = 256) -> TokenDist:
         """See ``View.next_token_dist``."""
         return self.default_view.next_token_dist(prompt, top_k=top_k)
+
+    def embed(
+        self, texts: str | Sequence[str | Sequence[int]], **options: Unpack[EmbedOptions]
+    ) -> NDArray[np.float32]:
+        """See ``View.embed``."""
+        return self.default_view.embed(texts, **options)
+
+    def rerank(
+        self, query: str, documents: Sequence[str], *, instruction: str = "", truncate: bool = False
+    ) -> NDArray[np.float64]:
+        """See ``View.rerank``."""
+        return self.default_view.rerank(query, documents, instruction=instruction, truncate=truncate)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids: as a prompt gets them, or without BOS and the like."""

@@ -4,6 +4,7 @@
 // A first-in, first-out queue between any number of producers and consumers. After `close` nothing
 // enters; consumers get the remaining values, then nothing. Any thread may call any member.
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -39,6 +40,19 @@ class ThreadQueue {
   std::optional<T> try_pop() {
     const std::lock_guard lock(mutex_);
     return take();
+  }
+
+  // The first value for which `wanted(value)` is true, if one is there.
+  template <typename Wanted>
+  std::optional<T> try_pop_if(Wanted wanted) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(values_.begin(), values_.end(), wanted);
+    if (found == values_.end()) {
+      return std::nullopt;
+    }
+    std::optional<T> value(std::move(*found));
+    values_.erase(found);
+    return value;
   }
 
   void close() {

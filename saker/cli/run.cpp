@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker run`: a chat on a terminal; one answer with -p or when standard input is no terminal.
+#include "saker/base/characters/printable.h"
 #include "saker/base/error.h"
 #include "saker/cli/chat/answer_view.h"
 #include "saker/cli/chat/chat.h"
@@ -82,6 +83,9 @@ int answer_one(Chat& chat, const std::string& question) {
   hooks.on_content = [&](std::string_view piece) { view.say(piece); };
   const engine::GenerateResult result = chat.ask(question, hooks);
   view.end();
+  for (const text::ToolCall& call : chat.open_calls()) {
+    print(printable_line(fmt::format("{} {}", call.name, call.arguments)) + "\n");
+  }
   warn_of_cut(result, chat.engine());
   return 0;
 }

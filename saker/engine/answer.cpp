@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace saker::engine {
@@ -30,15 +31,24 @@ std::optional<text::Detokenizer> make_detokenizer(
   return tokenizer == nullptr ? std::nullopt : std::optional<text::Detokenizer>(*tokenizer);
 }
 
-std::optional<text::ReasoningSplitter> make_splitter(
-    const text::Tokenizer* tokenizer, const Answer::Setup& setup
+std::optional<text::OutputParser> make_parser(
+    const text::Tokenizer* tokenizer, Answer::Setup& setup
 ) {
-  if (tokenizer == nullptr || !setup.divides) {
+  if (tokenizer == nullptr || setup.format == nullptr) {
     return std::nullopt;
   }
   const std::span<const std::int32_t> prompt(setup.prompt);
   const auto end = prompt.last(std::min(prompt.size(), text::kPromptEndTokens));
-  return text::ReasoningSplitter(tokenizer->decode(end));
+  return text::OutputParser(
+      *setup.format, tokenizer->decode(end), std::move(setup.tools), setup.policy
+  );
+}
+
+// What the end of a sequence means for its text.
+text::AnswerEnd answer_end(generate::EndReason reason, bool stopped) {
+  const bool is_whole = stopped || reason == generate::EndReason::kStopToken ||
+                        reason == generate::EndReason::kComplete;
+  return is_whole ? text::AnswerEnd::kWhole : text::AnswerEnd::kCut;
 }
 
 // May fail for want of memory.
@@ -78,18 +88,21 @@ void Answer::Target::fail(const std::exception_ptr& error) const noexcept {
   }
 }
 
-Answer::Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target)
+Answer::Answer(
+    std::shared_ptr<const text::Tokenizer> tokenizer,
+    Setup setup,
+    Target target,
+    std::unique_ptr<RequestQueue::Place> place
+)
     : tokenizer_(std::move(tokenizer)),
       detokenizer_(make_detokenizer(tokenizer_.get(), setup.stop)),
       stops_(std::move(setup.stop)),
-      splitter_(make_splitter(tokenizer_.get(), setup)),
+      parser_(make_parser(tokenizer_.get(), setup)),
       target_(std::move(target)),
+      place_(std::move(place)),
       with_logprobs_(setup.with_logprobs),
       with_token_events_(setup.with_token_events) {
   result_.prompt_tokens = std::move(setup.prompt);
-  if (splitter_) {
-    result_.parts.emplace();
-  }
 }
 
 void Answer::begin(int rows_before, Release release) {
@@ -98,6 +111,7 @@ void Answer::begin(int rows_before, Release release) {
 }
 
 void Answer::on_prompt(int done, int total) {
+  place_->begin();
   target_.push(PromptProgress{done, total});
 }
 
@@ -116,15 +130,18 @@ bool Answer::on_token(const generate::GeneratedToken& token) {
     });
   }
   if (detokenizer_) {
-    const bool was_before_content = splitter_ && splitter_->is_before_content();
+    const bool was_before_content = parser_ && parser_->is_before_content();
     stopped_ = push(detokenizer_->add(token.id));
     count_reasoning(was_before_content);
+  }
+  if (parser_ && parser_->is_complete()) {
+    stopped_ = true;  // After the one call that is allowed.
   }
   return !stopped_;
 }
 
 void Answer::count_reasoning(bool was_before_content) {
-  if (was_before_content || (splitter_ && splitter_->is_before_content())) {
+  if (was_before_content || (parser_ && parser_->is_before_content())) {
     ++reasoning_tokens_;
   }
 }
@@ -154,7 +171,7 @@ std::exception_ptr Answer::finish(generate::SequenceEnd& end) noexcept {
   attempt([&] { result_.stats = stats(end); });
   attempt([&] { release_(end); });  // May fail the request as well.
   if (end.reason != generate::EndReason::kFailed) {
-    attempt([&] { flush(); });
+    attempt([&] { flush(answer_end(end.reason, stopped_)); });
   }
   set_reason(end);
   return end.error;
@@ -165,9 +182,9 @@ void Answer::set_reason(const generate::SequenceEnd& end) {
     result_.stop_token = end.last_choice;
   }
   result_.is_constraint_done = end.reason == generate::EndReason::kComplete && !stopped_;
-  if (stopped_ || end.reason == generate::EndReason::kStopToken ||
-      end.reason == generate::EndReason::kComplete) {
-    result_.finish_reason = FinishReason::kStop;
+  if (answer_end(end.reason, stopped_) == text::AnswerEnd::kWhole) {
+    const bool has_calls = result_.parts && !result_.parts->tool_calls.empty();
+    result_.finish_reason = has_calls ? FinishReason::kToolCalls : FinishReason::kStop;
   } else if (end.reason == generate::EndReason::kCancelled) {
     result_.finish_reason = FinishReason::kCancelled;
   } else if (end.reason == generate::EndReason::kDeadline) {
@@ -188,25 +205,21 @@ bool Answer::push(std::string_view piece) {
 
 void Answer::show(const std::string& text) {
   result_.text += text;
-  if (splitter_) {
-    show_parts(splitter_->push(text));
+  if (parser_) {
+    show_events(parser_->push(text));
   } else if (!text.empty()) {
     target_.push(text::ContentPiece{text});
   }
 }
 
-void Answer::show_parts(const text::AnswerParts& parts) {
-  result_.parts->reasoning += parts.reasoning;
-  result_.parts->content += parts.content;
-  if (!parts.reasoning.empty()) {
-    target_.push(text::ReasoningPiece{parts.reasoning});
-  }
-  if (!parts.content.empty()) {
-    target_.push(text::ContentPiece{parts.content});
+void Answer::show_events(std::vector<text::OutputEvent> events) {
+  for (text::OutputEvent& event : events) {
+    parts_.add(event);
+    std::visit([this](auto& piece) { target_.push(std::move(piece)); }, event);
   }
 }
 
-void Answer::flush() {
+void Answer::flush(text::AnswerEnd end) {
   if (!stopped_ && detokenizer_) {
     // The detokenizer's pending text may complete a stop string.
     stopped_ = push(detokenizer_->finish());
@@ -214,8 +227,9 @@ void Answer::flush() {
       show(stops_.flush());
     }
   }
-  if (splitter_) {
-    show_parts(splitter_->finish());
+  if (parser_) {
+    show_events(parser_->finish(stopped_ ? text::AnswerEnd::kWhole : end));
+    result_.parts = parts_.take();
   }
 }
 

@@ -5,11 +5,13 @@
 // result, and tells the stream. Threading: made by any thread, then the engine's alone.
 
 #include "saker/engine/event.h"
+#include "saker/engine/request_queue.h"
 #include "saker/engine/result.h"
 #include "saker/engine/stream_state.h"
 #include "saker/generate/sequence.h"
 #include "saker/text/detokenizer.h"
-#include "saker/text/reasoning.h"
+#include "saker/text/output/answer_collector.h"
+#include "saker/text/output/output_parser.h"
 #include "saker/text/stop_strings.h"
 
 #include <cstdint>
@@ -38,7 +40,10 @@ class Answer : public generate::Listener {
     std::vector<std::string> stop;
     bool with_logprobs = false;
     bool with_token_events = false;
-    bool divides = false;  // Reasoning is told from content.
+    // Divides an answer to messages into its parts; null: the text stays whole. Not kept.
+    const text::OutputFormat* format = nullptr;
+    std::vector<text::Tool> tools = {};
+    text::OutputPolicy policy = {};
   };
 
   // Where its events go.
@@ -54,7 +59,12 @@ class Answer : public generate::Listener {
 
   // Without a tokenizer there are tokens, but no text. Throws kInvalidArgument for stop strings
   // that cannot be matched, kUnsupported for any stop string without a tokenizer.
-  Answer(std::shared_ptr<const text::Tokenizer> tokenizer, Setup setup, Target target);
+  Answer(
+      std::shared_ptr<const text::Tokenizer> tokenizer,
+      Setup setup,
+      Target target,
+      std::unique_ptr<RequestQueue::Place> place
+  );
 
   // Before the sequence runs: `rows_before` cached rows precede the prompt.
   void begin(int rows_before, Release release);
@@ -67,8 +77,8 @@ class Answer : public generate::Listener {
   // Shows the text that is safe to show. Returns true if a stop string was met.
   bool push(std::string_view piece);
   void show(const std::string& text);
-  void show_parts(const text::AnswerParts& parts);
-  void flush();
+  void show_events(std::vector<text::OutputEvent> events);
+  void flush(text::AnswerEnd end);
   void count_reasoning(bool was_before_content);
   std::exception_ptr finish(generate::SequenceEnd& end) noexcept;
   void set_reason(const generate::SequenceEnd& end);
@@ -77,8 +87,10 @@ class Answer : public generate::Listener {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::Detokenizer> detokenizer_;
   text::StopMatcher stops_;
-  std::optional<text::ReasoningSplitter> splitter_;
+  std::optional<text::OutputParser> parser_;
+  text::AnswerCollector parts_;
   Target target_;
+  std::unique_ptr<RequestQueue::Place> place_;
   Release release_;
   GenerateResult result_;
   int rows_before_ = 0;

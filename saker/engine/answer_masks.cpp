@@ -3,7 +3,9 @@
 
 #include "saker/base/error.h"
 #include "saker/text/detokenizer.h"
-#include "saker/text/reasoning.h"
+#include "saker/text/output/call_grammar.h"
+#include "saker/text/output/output_parser.h"
+#include "saker/text/output/tool.h"
 
 #include <algorithm>
 #include <array>
@@ -35,10 +37,20 @@ void set_bit(std::span<std::uint32_t> bits, std::int32_t token, bool value) {
 // The reasoning before the content of an answer to messages.
 class Reasoning {
  public:
-  Reasoning(const text::Tokenizer& tokenizer, std::string_view prompt_end, bool may_open)
-      : splitter_(prompt_end), detokenizer_(tokenizer) {
-    if (may_open && !splitter_.is_thinking()) {
-      for (const std::string_view marker : text::ReasoningSplitter::opening_markers()) {
+  Reasoning(
+      const text::Tokenizer& tokenizer,
+      const text::OutputFormat& format,
+      std::string_view prompt_end,
+      bool may_open,
+      int budget
+  )
+      : tokenizer_(&tokenizer),
+        parser_(format, prompt_end),
+        detokenizer_(tokenizer),
+        content_opener_(tokenizer.token_id(format.content_open)),
+        budget_(budget) {
+    if (may_open && !is_free()) {
+      for (const std::string_view marker : text::opening_markers(format)) {
         if (const auto id = tokenizer.token_id(marker)) {
           openers_.push_back(*id);
         }
@@ -46,27 +58,49 @@ class Reasoning {
     }
   }
 
-  bool is_free() const { return splitter_.is_before_content(); }
+  bool is_free() const { return parser_.is_before_content(); }
 
-  // Tokens that may open reasoning now.
+  // Tokens that may open reasoning or content now.
   std::span<const std::int32_t> openers() const { return openers_; }
+
+  // The only token that may come now, if the budget is spent.
+  std::optional<std::int32_t> forced() {
+    if (forced_.empty() && budget_ != kNoTokenLimit && spent_ >= budget_ && parser_.is_thinking()) {
+      forced_ = tokenizer_->encode(parser_.reasoning_close(), {.add_special_tokens = false});
+      std::ranges::reverse(forced_);
+    }
+    return forced_.empty() ? std::nullopt : std::optional(forced_.back());
+  }
 
   // Takes a token of the reasoning, or one that opens it.
   void accept(std::int32_t token) {
+    const bool was_free = is_free();
+    spent_ += parser_.is_thinking() ? 1 : 0;
+    if (!forced_.empty()) {
+      forced_.pop_back();
+    }
     openers_.clear();
-    splitter_.push(detokenizer_.add(token));
+    parser_.push(detokenizer_.add(token));
+    if (was_free && !is_free() && content_opener_) {
+      openers_.push_back(*content_opener_);
+    }
   }
 
  private:
-  text::ReasoningSplitter splitter_;
+  const text::Tokenizer* tokenizer_;
+  text::OutputParser parser_;
   text::Detokenizer detokenizer_;
+  std::optional<std::int32_t> content_opener_;
   std::vector<std::int32_t> openers_;
+  std::vector<std::int32_t> forced_;  // What closes the reasoning, last token first.
+  int budget_;
+  int spent_ = 0;
 };
 
 class AnswerMask final : public sample::TokenMask {
  public:
   AnswerMask(
-      text::Constraint constraint,
+      std::optional<text::Constraint> constraint,
       std::optional<Reasoning> reasoning,
       std::vector<std::int32_t> ignored_ends
   )
@@ -75,11 +109,16 @@ class AnswerMask final : public sample::TokenMask {
         ignored_ends_(std::move(ignored_ends)) {}
 
   bool fill(std::span<std::uint32_t> bits) override {
-    if (reasoning_ && reasoning_->is_free()) {
+    if (const auto token = reasoning_ ? reasoning_->forced() : std::nullopt) {
+      std::ranges::fill(bits, 0);
+      set_bit(bits, *token, true);
+      return false;
+    }
+    if (!constraint_ || (reasoning_ && reasoning_->is_free())) {
       std::ranges::fill(bits, ~std::uint32_t{0});
       return true;
     }
-    const bool may_end = constraint_.fill(bits);
+    const bool may_end = constraint_->fill(bits);
     for (const std::int32_t end : ignored_ends_) {
       set_bit(bits, end, false);
     }
@@ -92,6 +131,10 @@ class AnswerMask final : public sample::TokenMask {
   }
 
   bool accept(std::int32_t token) override {
+    if (!constraint_) {
+      reasoning_->accept(token);
+      return true;
+    }
     if (reasoning_) {
       const auto openers = reasoning_->openers();
       if (reasoning_->is_free() || std::ranges::find(openers, token) != openers.end()) {
@@ -100,41 +143,119 @@ class AnswerMask final : public sample::TokenMask {
       }
       reasoning_.reset();
     }
-    return constraint_.accept(token);
+    return constraint_->accept(token);
   }
 
  private:
-  text::Constraint constraint_;
+  // At least one of the two is there.
+  std::optional<text::Constraint> constraint_;
   std::optional<Reasoning> reasoning_;
   std::vector<std::int32_t> ignored_ends_;
 };
+
+// Calls are forced, or arguments have to fit a schema.
+bool needs_call_grammar(const Request& request) {
+  if (!request.prompt.messages || request.output.constraint) {
+    return false;
+  }
+  switch (request.output.tool_choice.use) {
+    case ToolUse::kNone:
+      return false;
+    case ToolUse::kRequired:
+    case ToolUse::kNamed:
+      return true;
+    case ToolUse::kAuto:
+      break;
+  }
+  const auto tools = text::read_tools(request.prompt.tools.value_or(nullptr));
+  return std::ranges::any_of(tools, &text::Tool::is_strict);
+}
 
 }  // namespace
 
 std::unique_ptr<sample::TokenMask> AnswerMasks::make(
     const Request& request, std::span<const std::int32_t> prompt
 ) {
-  if (!request.output.constraint) {
+  const bool has_budget =
+      request.output.reasoning_budget != kNoTokenLimit && request.prompt.messages;
+  const bool calls = needs_call_grammar(request);
+  if (!request.output.constraint && !has_budget && !calls) {
     return nullptr;
   }
   const text::Tokenizer& tokenizer = prompts_->tokenizer_for_text();
-  const auto kind = static_cast<std::size_t>(request.output.constraint->kind);
-  text::Constraint constraint(
-      trie(tokenizer),
-      static_cast<text::ConstraintKind>(kind),
-      request.output.constraint->text,
-      kNames.at(kind)
-  );
+  std::optional<text::Constraint> constraint;
+  if (request.output.constraint) {
+    const auto kind = static_cast<std::size_t>(request.output.constraint->kind);
+    constraint.emplace(
+        trie(tokenizer),
+        static_cast<text::ConstraintKind>(kind),
+        request.output.constraint->text,
+        kNames.at(kind)
+    );
+  } else if (calls) {
+    constraint = call_constraint(request, tokenizer);
+  }
   std::optional<Reasoning> reasoning;
-  if (request.prompt.messages) {
+  const bool has_own_reasoning =
+      calls && prompts_->output_format().channels != text::ChannelUse::kNone;
+  if (request.prompt.messages && !has_own_reasoning) {
     const auto end = prompt.last(std::min(prompt.size(), text::kPromptEndTokens));
-    reasoning.emplace(tokenizer, tokenizer.decode(end), request.prompt.think.value_or(true));
+    reasoning.emplace(
+        tokenizer,
+        prompts_->output_format(),
+        tokenizer.decode(end),
+        request.prompt.think.value_or(true),
+        request.output.reasoning_budget
+    );
   }
   return std::make_unique<AnswerMask>(
       std::move(constraint),
       std::move(reasoning),
       request.output.ignore_eos ? prompts_->eos_tokens() : std::vector<std::int32_t>()
   );
+}
+
+text::Constraint AnswerMasks::call_constraint(
+    const Request& request, const text::Tokenizer& tokenizer
+) {
+  const ToolChoice& choice = request.output.tool_choice;
+  std::vector<text::Tool> tools = text::read_tools(request.prompt.tools.value_or(nullptr));
+  if (choice.use == ToolUse::kNamed) {
+    std::erase_if(tools, [&](const text::Tool& tool) { return tool.name != choice.name; });
+    require(
+        !tools.empty(),
+        ErrorCode::kInvalidArgument,
+        "tool_choice: got {:?}, expected a tool of the request",
+        choice.name
+    );
+  }
+  require(
+      !tools.empty(),
+      ErrorCode::kInvalidArgument,
+      "tool_choice: got required, expected tools with it"
+  );
+  text::CallGrammarOptions options{
+      .is_forced = choice.use != ToolUse::kAuto, .is_parallel = choice.is_parallel
+  };
+  const auto make = [&] {
+    return text::Constraint(
+        trie(tokenizer),
+        text::ConstraintKind::kGrammar,
+        text::call_grammar(prompts_->output_format(), tools, tokenizer, options),
+        "tools"
+    );
+  };
+  const bool has_strict = std::ranges::any_of(tools, &text::Tool::is_strict);
+  try {
+    return make();
+  } catch (const Error& error) {
+    if (has_strict || error.code() != ErrorCode::kInvalidArgument) {
+      throw;
+    }
+    // Schemas that nobody promised to keep: any object will do.
+    options.reads_schemas = false;
+    return make();
+  }
 }
 
 const text::TokenTrie& AnswerMasks::trie(const text::Tokenizer& tokenizer) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Makes the masks of requests' constraints. Content is constrained from its first token on;
-// reasoning before it is free, and so is the token that opens it. The trie of the tokenizer is made
+// Makes the masks of requests' constraints, of forced calls and strict tools, and of budgets of
+// reasoning. Content is constrained from its first token on; reasoning before it is free, and so is
+// the token that opens it. The trie of the tokenizer is made
 // when the first constraint needs it. Thread-safe.
 
 #include "saker/engine/prompts.h"
@@ -22,7 +23,7 @@ class AnswerMasks {
  public:
   explicit AnswerMasks(std::shared_ptr<const Prompts> prompts) : prompts_(std::move(prompts)) {}
 
-  // Null without a constraint. `prompt`: its ids, whose end tells if the answer begins with
+  // Null without any of these. `prompt`: its ids, whose end tells if the answer begins with
   // reasoning. Throws kInvalidArgument for a constraint that is wrong or exceeds its bounds,
   // kUnsupported without a tokenizer.
   std::unique_ptr<sample::TokenMask> make(
@@ -30,6 +31,7 @@ class AnswerMasks {
   );
 
  private:
+  text::Constraint call_constraint(const Request& request, const text::Tokenizer& tokenizer);
   const text::TokenTrie& trie(const text::Tokenizer& tokenizer);
 
   std::shared_ptr<const Prompts> prompts_;

@@ -6,8 +6,10 @@
 #include "saker/base/error.h"
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
-#include "saker/engine/model_identity.h"
+#include "saker/engine/embed_texts.h"
+#include "saker/load/model_identity.h"
 #include "saker/engine/prompts.h"
+#include "saker/engine/rerank_documents.h"
 #include "saker/engine/runner.h"
 #include "saker/engine/scoring.h"
 #include "saker/generate/bench.h"
@@ -130,7 +132,7 @@ Runner::PrefixOptions prefix_options(
     );
     result.cache.folder = options.prefix_cache_dir;
     result.cache.folder_budget = options.prefix_cache_dir_size;
-    result.key = model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
+    result.key = load::model_identity(model_dir) + (options.fast_prefill ? " fast prefill" : "");
   }
   return result;
 }
@@ -167,7 +169,8 @@ class Engine::Impl {
             [&] { return load_model(model_dir, options); },
             model_dir,
             draft_loader(model_dir, options),
-            {.device = options.device, .threads = options.threads}
+            {.device = options.device, .threads = options.threads},
+            options.max_queue
         ) {
     if (!fused_adapter_.empty()) {
       runner_.call([&](const models::Model&) {
@@ -357,6 +360,14 @@ std::vector<ScoreOutcome> Engine::score(
   );
 }
 
+EmbedResult Engine::embed(const EmbedRequest& request) {
+  return embed_texts(impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, request);
+}
+
+RerankResult Engine::rerank(const RerankRequest& request) {
+  return rerank_documents(impl_->runner(), impl_->prompts(), impl_->limits().prefill_step, request);
+}
+
 BenchResult Engine::bench(
     const BenchRequest& request, const std::function<void(int done, int total)>& progress
 ) {
@@ -400,6 +411,10 @@ std::size_t Engine::cache_bytes(std::int64_t depth, int kv_bits) const {
   return impl_->runner().call([depth, kv_bits](const models::Model& model) {
     return model.cache_bytes(depth, kv_bits);
   });
+}
+
+QueueStats Engine::queue_stats() const {
+  return impl_->runner().queue_stats();
 }
 
 PrefixCacheStats Engine::prefix_cache_stats() const {

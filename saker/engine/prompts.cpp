@@ -2,9 +2,11 @@
 #include "saker/engine/prompts.h"
 
 #include "saker/base/error.h"
+#include "saker/engine/embedding_texts.h"
 #include "saker/text/chat_messages.h"
 #include "saker/text/eos_tokens.h"
 #include "saker/text/generation_config.h"
+#include "saker/text/output/find_format.h"
 #include "saker/text/token_search.h"
 #include "saker/text/tokenizer_config.h"
 
@@ -157,6 +159,7 @@ Prompts::Parts Prompts::read(const text::ModelTexts& texts) {
       }
     }
     parts.chat_template = text::ChatTemplate::load(texts, config);
+    parts.response_template = config.response_template;
   } catch (const Error& error) {
     parts.tokenizer = nullptr;
     parts.text_error = error;
@@ -173,6 +176,7 @@ Prompts::Parts Prompts::read(const text::ModelTexts& texts) {
   text::GenerationConfig generation = text::read_generation_config(texts);
   RecommendedSampling sampling = sampling_from(generation.values);
   parts.recommended_sampling = std::move(sampling.options);
+  parts.embedding = read_embedding_texts(texts, config, parts.warnings);
   std::ranges::move(generation.warnings, std::back_inserter(parts.warnings));
   std::ranges::move(sampling.warnings, std::back_inserter(parts.warnings));
   return parts;
@@ -204,6 +208,14 @@ std::vector<std::int32_t> Prompts::dry_breakers(const Request& request) const {
     breaker_texts_ = request.sampling.dry_sequence_breakers;
   }
   return breakers_;
+}
+
+const text::OutputFormat& Prompts::output_format() const {
+  std::call_once(format_once_, [this] {
+    format_ =
+        text::find_output_format(chat_template(), parts_.tokenizer.get(), parts_.response_template);
+  });
+  return format_;
 }
 
 const text::ChatTemplate* Prompts::chat_template() const {

@@ -2,15 +2,14 @@
 #include "saker/engine/runner.h"
 
 #include "saker/base/error.h"
-#include "saker/generate/drafters/assistant.h"
-#include "saker/generate/drafters/dflash.h"
-#include "saker/generate/drafters/draft_model.h"
-#include "saker/generate/drafters/mtp.h"
+#include "saker/engine/answer_setup.h"
+#include "saker/engine/drafting.h"
 #include "saker/generate/request_check.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -37,6 +36,12 @@ struct Runner::Submission {
 
 namespace {
 
+// Quick jobs, such as new requests, between two steps at most.
+constexpr int kJobsPerStep = 32;
+// Answers run this many times as long as a job that runs beside them: they lose 30 % of their speed.
+constexpr double kAnswersShare = 7.0 / 3.0;
+constexpr auto kLongestPass = std::chrono::seconds(10);
+
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -51,36 +56,6 @@ std::chrono::steady_clock::time_point deadline_of(double timeout) {
     return Clock::time_point::max();
   }
   return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
-}
-
-generate::Speculation speculation_of(const Drafting& drafting, const load::LoadedDraft& draft) {
-  generate::Speculation result{.depth = drafting.depth, .check = drafting.check};
-  if (drafting.acceptance == Acceptance::kRejection) {
-    result.acceptance = generate::Acceptance::kRejection;
-  }
-  switch (drafting.method) {
-    case Speculate::kDefault:
-      result.drafter = draft.dflash                   ? generate::DrafterKind::kDflash
-                       : draft.model                  ? generate::DrafterKind::kDraftModel
-                       : draft.mtp || draft.assistant ? generate::DrafterKind::kMtp
-                                                      : generate::DrafterKind::kNone;
-      break;
-    case Speculate::kNone:
-      break;
-    case Speculate::kPromptLookup:
-      result.drafter = generate::DrafterKind::kPromptLookup;
-      break;
-    case Speculate::kDraft:
-      result.drafter = generate::DrafterKind::kDraftModel;
-      break;
-    case Speculate::kMtp:
-      result.drafter = generate::DrafterKind::kMtp;
-      break;
-    case Speculate::kDflash:
-      result.drafter = generate::DrafterKind::kDflash;
-      break;
-  }
-  return result;
 }
 
 void check_choices(const Request& request) {
@@ -114,12 +89,14 @@ Runner::Runner(
     const LoadModel& load,
     std::filesystem::path model_dir,
     const LoadDraft& load_draft,
-    const kernels::ComputeOptions& compute
+    const kernels::ComputeOptions& compute,
+    int max_queue
 )
     : id_(next_id()),
       prompts_(std::move(prompts)),
       masks_(prompts_),
       limits_(limits),
+      queue_(max_queue, limits.max_batch),
       compute_(compute),
       prefix_key_(prefixes.key),
       cache_files_(std::move(model_dir)) {
@@ -139,13 +116,13 @@ Runner::Runner(
 
 Runner::~Runner() {
   // Refuses requests that handlers submit from now on: they would run to their end.
-  jobs_.close_after([this] {
+  jobs_.close_after({.run = [this] {
     while (!running_.empty()) {
       const std::uint64_t id = running_.begin()->second;
       running_.erase(running_.begin());
       generator_->cancel(id);
     }
-  });
+  }});
   const kernels::DeviceTurn::Pause pause;
   thread_.join();
 }
@@ -161,6 +138,7 @@ std::shared_ptr<StreamState> Runner::make_stream(int choices) {
 
 Stream Runner::submit(Request request) {
   check_choices(request);
+  queue_.check(request.output.n);
   const std::vector<std::int32_t> prompt = prompts_->encode(request, info_.context_length);
   const std::shared_ptr<StreamState> state = make_stream(request.output.n);
   std::vector<std::shared_ptr<Submission>> choices;
@@ -176,11 +154,11 @@ Stream Runner::submit(Request request) {
       request.sampling.temperature,
       request.sampling.seed - choices.size()
   );
-  const bool queued = jobs_.push([this, choices = std::move(choices)] {
+  const bool queued = jobs_.push({.run = [this, choices = std::move(choices)] {
     for (const std::shared_ptr<Submission>& choice : choices) {
       start(*choice);
     }
-  });
+  }});
   require(queued, ErrorCode::kCancelled, "the engine is shutting down");
   return Stream(state);
 }
@@ -219,36 +197,31 @@ std::shared_ptr<Runner::Submission> Runner::prepare(
   sequence.mask = masks_.make(request, prompt);
   submission->answer = std::make_unique<Answer>(
       prompts_->tokenizer(),
-      Answer::Setup{
-          .prompt = prompt,
-          .stop = request.output.stop,
-          .with_logprobs = request.output.logprobs >= 0,
-          .with_token_events = request.output.token_events,
-          .divides = request.prompt.messages.has_value() && !request.output.whole_text,
-      },
-      target
+      answer_setup(request, prompt, *prompts_),
+      target,
+      queue_.enter(target.choice == 0 ? static_cast<std::int64_t>(prompt.size()) : 0)
   );
   submission->target = std::move(target);
   return submission;
 }
 
 void Runner::cancel(std::uint64_t id) {
-  jobs_.push([this, id] {
+  jobs_.push({.run = [this, id] {
     if (const auto found = running_.find(id); found != running_.end()) {
       generator_->cancel(found->second);
     }
-  });
+  }});
 }
 
 std::uint64_t Runner::open_session() {
   const std::uint64_t id = ++last_id_;
   auto place = std::make_shared<Sessions::Place>(Sessions::place_for(id));
-  jobs_.push([this, place] { sessions_.open(std::move(*place)); });
+  jobs_.push({.run = [this, place] { sessions_.open(std::move(*place)); }});
   return id;
 }
 
 void Runner::close_session(std::uint64_t session) {
-  jobs_.push([this, session] { sessions_.close(session); });
+  jobs_.push({.run = [this, session] { sessions_.close(session); }});
 }
 
 cache::PrefixCacheStats Runner::prefix_stats() {
@@ -270,25 +243,6 @@ void Runner::check_caller() const {
   );
 }
 
-generate::Drafters Runner::make_drafters() const {
-  generate::Drafters drafters;
-  if (draft_.model) {
-    drafters[generate::DrafterKind::kDraftModel] =
-        std::make_unique<generate::DraftModel>(*draft_.model, limits_.prefill_step);
-  }
-  if (draft_.assistant) {
-    drafters[generate::DrafterKind::kMtp] =
-        std::make_unique<generate::Assistant>(*draft_.assistant, *model_);
-  } else if (draft_.mtp) {
-    drafters[generate::DrafterKind::kMtp] = std::make_unique<generate::Mtp>(*draft_.mtp, *model_);
-  }
-  if (draft_.dflash) {
-    drafters[generate::DrafterKind::kDflash] =
-        std::make_unique<generate::Dflash>(*draft_.dflash, *model_);
-  }
-  return drafters;
-}
-
 void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded) {
   const kernels::ComputeBinding binding(compute_);
   try {
@@ -300,7 +254,10 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
     }
     drafter_ = generate::drafter_name(speculation_of({}, draft_).drafter);
     generator_ = std::make_unique<generate::BatchGenerator>(
-        *model_, limits_, prefixes_ ? &*prefixes_ : nullptr, make_drafters()
+        *model_,
+        limits_,
+        prefixes_ ? &*prefixes_ : nullptr,
+        make_drafters(draft_, *model_, limits_.prefill_step)
     );
   } catch (...) {
     generator_.reset();
@@ -322,25 +279,55 @@ void Runner::run(const LoadModel& load, const LoadDraft& load_draft, std::promis
   mx::clear_streams();
 }
 
+void Runner::run_safely(const std::function<void()>& work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    spdlog::error("engine: {}", error.what());
+  } catch (...) {
+    spdlog::error("engine: a job threw");
+  }
+}
+
 void Runner::serve() {
+  int jobs = 0;  // Since the last step.
   while (true) {
-    std::optional<std::function<void()>> job = generator_->idle() ? jobs_.pop() : jobs_.try_pop();
+    std::optional<Job> job = generator_->idle() ? jobs_.pop() : jobs_.try_pop();
     if (!job && generator_->idle()) {
       return;
     }
     const kernels::DeviceTurn turn(compute_.device());
-    try {
-      if (job) {
-        (*job)();
-      } else {
-        generator_->step();
-      }
-    } catch (const std::exception& error) {
-      spdlog::error("engine: {}", error.what());
-    } catch (...) {
-      spdlog::error("engine: a job threw");
+    if (job) {
+      served_others_ = std::chrono::steady_clock::now();
+      run_safely(job->run);
+      ++jobs;
+    }
+    // However many jobs come, answers go on.
+    if (!job || job->is_call || jobs == kJobsPerStep) {
+      run_safely([this] { generator_->step(); });
+      jobs = 0;
     }
   }
+}
+
+int Runner::serve_others() {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  // Jobs that ended long ago do not count.
+  const auto job_time = std::min<Clock::duration>(begin - served_others_, kLongestPass);
+  const auto end = begin + std::chrono::duration_cast<Clock::duration>(job_time * kAnswersShare);
+  do {
+    while (const std::optional<Job> job =
+               jobs_.try_pop_if([](const Job& each) { return !each.is_call; })) {
+      run_safely(job->run);
+    }
+    if (generator_->idle()) {
+      break;
+    }
+    run_safely([this] { generator_->step(); });
+  } while (Clock::now() < end);
+  served_others_ = Clock::now();
+  return generator_->tokens_beside();
 }
 
 void Runner::complete(Submission& submission) {

@@ -13,6 +13,7 @@
 #include "saker/engine/answer_masks.h"
 #include "saker/engine/cache_files.h"
 #include "saker/engine/prompts.h"
+#include "saker/engine/request_queue.h"
 #include "saker/engine/sessions.h"
 #include "saker/engine/stream.h"
 #include "saker/generate/batch_generator.h"
@@ -22,6 +23,7 @@
 #include "saker/models/model.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -55,7 +57,8 @@ class Runner {
       const LoadModel& load,
       std::filesystem::path model_dir = {},
       const LoadDraft& load_draft = {},
-      const kernels::ComputeOptions& compute = {}
+      const kernels::ComputeOptions& compute = {},
+      int max_queue = 0
   );
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -67,6 +70,8 @@ class Runner {
   std::uint64_t open_session();
   void close_session(std::uint64_t session);
   cache::PrefixCacheStats prefix_stats();
+
+  QueueStats queue_stats() const { return queue_.stats(); }
 
   // Unique among the runners of the process.
   std::uint64_t id() const { return id_; }
@@ -85,6 +90,11 @@ class Runner {
   // REQUIRES: on the engine's thread, where jobs of `call` run.
   Adapters& adapters() { return adapters_; }
 
+  // For jobs of `call` that take long, before each of their passes: new requests start, and answers
+  // go on for their share of the time. Returns the tokens that the job's next pass may have.
+  // REQUIRES: on the engine's thread.
+  int serve_others();
+
   // Waits for another thread's result; threads of other engines may wait here.
   template <typename Value>
   static Value wait_for(std::future<Value>& result) {
@@ -100,7 +110,7 @@ class Runner {
     // Shared, because the engine's thread may still use it when the caller has its value.
     const auto promise = std::make_shared<std::promise<Value>>();
     std::future<Value> future = promise->get_future();
-    const bool queued = jobs_.push([this, promise, &job] {
+    const auto run = [this, promise, &job] {
       try {
         if constexpr (std::is_void_v<Value>) {
           job(*model_);
@@ -111,13 +121,19 @@ class Runner {
       } catch (...) {
         promise->set_exception(typed_error(std::current_exception()));
       }
-    });
+    };
+    const bool queued = jobs_.push({.run = run, .is_call = true});
     require(queued, ErrorCode::kCancelled, "the engine is shutting down");
     return wait_for(future);
   }
 
  private:
   struct Submission;
+
+  struct Job {
+    std::function<void()> run;
+    bool is_call = false;  // Somebody waits for it, and it may take long.
+  };
 
   // Where a request's rows go at its end.
   struct CacheOut {
@@ -128,8 +144,9 @@ class Runner {
 
   void run(const LoadModel& load, const LoadDraft& load_draft, std::promise<void>& loaded);
   void serve();
+  // Runs a job, or a step of the generator; nothing escapes.
+  void run_safely(const std::function<void()>& work) noexcept;
   void start(Submission& submission);
-  generate::Drafters make_drafters() const;
   std::shared_ptr<StreamState> make_stream(int choices);
   // All that needs no thread of the engine's, checked; `prompt` is encoded.
   std::shared_ptr<Submission> prepare(
@@ -144,10 +161,11 @@ class Runner {
   std::shared_ptr<const Prompts> prompts_;
   AnswerMasks masks_;
   generate::BatchLimits limits_;
+  RequestQueue queue_;
   models::ModelInfo info_;  // Set before the constructor ends.
   std::string drafter_;     // Set before the constructor ends.
   std::atomic<std::uint64_t> last_id_{0};
-  ThreadQueue<std::function<void()>> jobs_;
+  ThreadQueue<Job> jobs_;
   kernels::ComputeContext compute_;
 
   // Only for the engine's thread.
@@ -159,7 +177,8 @@ class Runner {
   Sessions sessions_;
   CacheFiles cache_files_;
   Adapters adapters_;
-  std::map<std::uint64_t, std::uint64_t> running_;  // Request to the generator's id.
+  std::chrono::steady_clock::time_point served_others_ = {};  // The last time.
+  std::map<std::uint64_t, std::uint64_t> running_;            // Request to the generator's id.
 
   std::thread thread_;
 };

@@ -252,7 +252,9 @@ class Batch {
   }
 
   // Runs on the engine's thread.
-  std::vector<ScoreOutcome> run(const models::Model& model, Adapters& adapters) {
+  std::vector<ScoreOutcome> run(const models::Model& model, Runner& runner) {
+    before_pass_ = [&runner] { return runner.serve_others(); };
+    Adapters& adapters = runner.adapters();
     std::map<int, std::vector<std::size_t>> by_bits;  // Each needs its own kind of cache.
     for (const std::size_t i : encoded_) {
       try {
@@ -296,7 +298,9 @@ class Batch {
       add_jobs(plans_[index], requests_[index], jobs);
     }
     const score::ScoreOptions options{
-        .prefill_step = prefill_step_, .kv_bits = requests_[indices.front()].kv_bits
+        .prefill_step = prefill_step_,
+        .kv_bits = requests_[indices.front()].kv_bits,
+        .before_pass = before_pass_,
     };
     const auto start = std::chrono::steady_clock::now();
     std::vector<TokenScores> scores =
@@ -334,6 +338,7 @@ class Batch {
 
   std::uint64_t engine_;
   int prefill_step_;
+  std::function<int()> before_pass_;
   ScoreInstruments* instruments_;  // May be null.
   std::span<const ScoreRequest> requests_;
   std::vector<Plan> plans_;
@@ -351,8 +356,7 @@ std::vector<ScoreOutcome> score_requests(
     ScoreInstruments* instruments
 ) {
   Batch batch(runner.id(), prompts, prefill_step, runner.context_length(), requests, instruments);
-  auto outcomes =
-      runner.call([&](const models::Model& model) { return batch.run(model, runner.adapters()); });
+  auto outcomes = runner.call([&](const models::Model& model) { return batch.run(model, runner); });
   if (instruments != nullptr) {
     instruments->check_trace();
   }

@@ -92,6 +92,13 @@ void BatchGenerator::cancel(std::uint64_t id) {
   std::erase_if(waiting_, end);
 }
 
+int BatchGenerator::tokens_beside() const {
+  const bool answers = std::ranges::any_of(active_, [](const std::unique_ptr<Sequence>& each) {
+    return each->generated > 0;
+  });
+  return scheduler_.prefill_tokens(answers);
+}
+
 void BatchGenerator::step() {
   try {
     end_late();
@@ -256,7 +263,8 @@ bool BatchGenerator::run(std::span<Work> works) {
     run_pass(works);
     return true;
   } catch (...) {
-    // The pass kept nothing. Sequences that can run alone continue, without drafts if necessary.
+    // The pass kept nothing. Halves of it run until the sequences that fail alone are found; those go
+    // on without drafts, if they have some.
     const bool alone = works.size() == 1;
     if (alone && works.front().draft_tokens().empty()) {
       finish(*works.front().sequence, EndReason::kFailed, std::current_exception());
@@ -266,9 +274,11 @@ bool BatchGenerator::run(std::span<Work> works) {
       works.front().draft->tokens.clear();
     }
   }
-  for (Work& work : works) {
-    run({&work, 1});
+  const std::size_t half = works.size() / 2;
+  if (half > 0) {
+    run(works.first(half));
   }
+  run(works.subspan(half));
   return false;
 }
 

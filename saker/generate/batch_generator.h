@@ -68,6 +68,9 @@ class BatchGenerator {
   // Ends a sequence with kCancelled and its answer so far; unknown ids are ignored.
   void cancel(std::uint64_t id);
 
+  // Tokens that a pass beside this generator's may have, so that it holds up no answer for long.
+  int tokens_beside() const;
+
   bool idle() const { return active_.empty() && waiting_.empty(); }
 
   // Runs one pass of the model for all sequences that can run.

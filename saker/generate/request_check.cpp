@@ -9,6 +9,7 @@
 namespace saker::generate {
 
 void check_request(const SequenceRequest& request, const models::ModelInfo& model) {
+  models::check_predicts_tokens(model);
   require(
       !request.prompt.empty(),
       ErrorCode::kInvalidArgument,

@@ -32,15 +32,17 @@ constexpr std::string_view kSuffix = ".safetensors";
 // A message lists at most this many names.
 constexpr std::size_t kListed = 5;
 
-constexpr std::array<std::string_view, 17> kSmallFiles{
+constexpr std::array<std::string_view, 19> kSmallFiles{
     "adapter_config.json",
     "added_tokens.json",
     "chat_template.jinja",
     "chat_template.json",
     "config.json",
+    "config_sentence_transformers.json",
     "generation_config.json",
     "merges.txt",
     kIndex,
+    "modules.json",
     "preprocessor_config.json",
     "processor_config.json",
     "special_tokens_map.json",
@@ -107,6 +109,16 @@ bool is_loose_weight(std::string_view name) {
 
 bool is_template(const Place& place) {
   return place.folder == "additional_chat_templates/" && place.name.ends_with(".jinja");
+}
+
+// A file of a module of sentence-transformers beside the model, as "2_Dense/model.safetensors".
+bool is_module(const Place& place) {
+  constexpr std::string_view kDigits = "0123456789";
+  const bool is_numbered = place.folder.find_first_not_of(kDigits) == place.folder.find('_') &&
+                           !place.folder.empty() && place.folder.front() != '_' &&
+                           place.folder.find('_') != std::string_view::npos &&
+                           std::count(place.folder.begin(), place.folder.end(), '/') == 1;
+  return is_numbered && (place.name == "config.json" || place.name == kWeights);
 }
 
 bool is_wanted(const RemoteFile& file, std::span<const std::string> patterns) {
@@ -249,7 +261,7 @@ std::vector<RemoteFile> choose_small_files(
     has_wanted = has_wanted || wanted;
     const bool small = folders.contains(place.folder) &&
                        (holds(kSmallFiles, place.name) || place.name.ends_with(".tiktoken"));
-    if (wanted || small || is_template(place)) {
+    if (wanted || small || is_template(place) || is_module(place)) {
       chosen.push_back(file);
     }
   }

@@ -6,6 +6,7 @@
 #include "saker/cache/recurrent.h"
 #include "saker/cache/window.h"
 #include "saker/kernels/ops/activation.h"
+#include "saker/models/token_ids.h"
 #include "saker/models/token_table.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,9 @@ mx::Dtype row_dtype(const kernels::PackedWeight& weight) {
   return weight.format().kind == kernels::WeightKind::kFloat32 ? mx::float32 : mx::bfloat16;
 }
 
-nn::Linear make_head(
+// None for a base model or a classifier, which are stored without the head that they had in
+// training.
+std::optional<nn::Linear> make_head(
     const nn::Weights& weights, const DecoderConfig& config, const nn::Embedding& embedding
 ) {
   const auto tied = [&] { return nn::Linear(weights / kHeadScopes.front(), embedding.packed()); };
@@ -40,6 +43,11 @@ nn::Linear make_head(
     if ((weights / scope).has("weight")) {
       return nn::Linear(weights / scope, config.hidden, config.vocab_size);
     }
+  }
+  const bool is_base = config.embedding.is_declared || body_scope(weights).path("").empty() ||
+                       (weights / "score").has("weight");
+  if (config.head == HeadChoice::kUntied && is_base) {
+    return std::nullopt;
   }
   require(
       config.head == HeadChoice::kByTensor,
@@ -70,6 +78,7 @@ class Decoder final : public Model {
         layer_inputs_(make_layer_inputs(weights)),
         stack_(make_layers(weights, build_layer, progress), final_norm(weights)),
         head_(make_head(weights, config, embedding_)),
+        embedding_head_(config.embedding, weights, config.hidden),
         modules_(weights.modules()) {
     info_.model_type = config.model_type;
     info_.layer_count = static_cast<int>(config.layers.size());
@@ -78,9 +87,12 @@ class Decoder final : public Model {
     info_.deepest_branch_layer = config.deepest_branch_layer();
     info_.context_length = config.context_length;
     info_.embedding_scale = config.embedding_scale;
+    info_.bidirectional = config.bidirectional;
+    info_.has_head = head_.has_value();
+    info_.rerank = config.rerank;
     find_readable_rows();
-    info_.weight_bytes =
-        stack_.nbytes() + head_.nbytes() + (layer_inputs_ ? layer_inputs_->nbytes() : 0);
+    info_.weight_bytes = stack_.nbytes() + (head_ ? head_->nbytes() : 0) +
+                         (layer_inputs_ ? layer_inputs_->nbytes() : 0);
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -102,15 +114,17 @@ class Decoder final : public Model {
   }
 
   mx::array unembed(const mx::array& hidden, const nn::RowContext& adapters) const override {
-    const auto logits = mx::astype(head_(hidden, adapters), mx::float32);
+    const auto logits = mx::astype(head()(hidden, adapters), mx::float32);
     return config_.final_softcap > 0.0F ? kernels::softcap(logits, config_.final_softcap) : logits;
   }
 
   mx::array embed(const mx::array& ids) const override { return embedding_(ids, 1.0F, {}); }
 
   mx::array head_products(const mx::array& hidden) const override {
-    return mx::astype(head_(hidden, {}), mx::float32);
+    return mx::astype(head()(hidden, {}), mx::float32);
   }
+
+  const EmbeddingHead* embedding_head() const override { return &embedding_head_; }
 
   const std::vector<nn::Module>& modules() const override { return modules_; }
 
@@ -139,6 +153,11 @@ class Decoder final : public Model {
   }
 
  private:
+  const nn::Linear& head() const {
+    check_predicts_tokens(info_);
+    return *head_;
+  }
+
   nn::RmsNorm final_norm(const nn::Weights& weights) const {
     return {body_scope(weights) / "norm", config_.hidden, config_.norm};
   }
@@ -191,7 +210,8 @@ class Decoder final : public Model {
   nn::Embedding embedding_;
   std::optional<nn::LayerInputs> layer_inputs_;
   nn::DecoderStack stack_;
-  nn::Linear head_;  // May share the embedding's weight.
+  std::optional<nn::Linear> head_;  // May share the embedding's weight.
+  EmbeddingHead embedding_head_;
   std::vector<nn::Module> modules_;
   ModelInfo info_;
 };

@@ -87,6 +87,7 @@ nn::AttentionOptions DecoderConfig::attention(int layer) const {
   options.attend.scale = attention_scale;
   options.attend.softcap = attention_softcap;
   options.attend.window = own.window;
+  options.attend.bidirectional = bidirectional;
   options.output_gate = attention_gate;
   options.keys_are_values = own.keys_are_values;
   if (head_norms) {

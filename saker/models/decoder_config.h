@@ -8,6 +8,8 @@
 #include "saker/base/json/json.h"
 #include "saker/kernels/ops/activation.h"
 #include "saker/kernels/storage/kv_store.h"
+#include "saker/models/embedding_config.h"
+#include "saker/models/rerank_format.h"
 #include "saker/nn/attention.h"
 #include "saker/nn/gated_delta_net.h"
 #include "saker/nn/gated_mlp.h"
@@ -80,6 +82,9 @@ struct DecoderConfig {
   nn::GatedDeltaOptions delta;  // For linear-attention layers.
   nn::MoeOptions moe;           // For layers with experts.
   int layer_input_size = 0;     // See nn::LayerInputOptions.
+  bool bidirectional = false;   // See ModelInfo.
+  EmbeddingConfig embedding;    // Without a section in the file: the architecture's.
+  const RerankFormat* rerank = nullptr;
 
   nn::AttentionOptions attention(int layer) const;
   nn::MlpOptions mlp(int layer) const;

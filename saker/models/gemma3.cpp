@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma 3, text: Gemma 2's layers with RMS norm on q and k instead of soft caps. Five sliding
 // layers per full one; each kind has its own rope (scaling applies to full layers only). Larger
-// checkpoints have the text part in `text_config`.
+// checkpoints have the text part in `text_config`. EmbeddingGemma's tokens see later ones too; its
+// windows reach half of `sliding_window` to both sides.
 #include "saker/base/error.h"
 #include "saker/models/architecture.h"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr std::size_t kFullRope = 0;
 constexpr std::size_t kSlidingRope = 1;
 
-// The published embedding scale is rounded to bf16, for any dtype of the weights.
+// The embedding scale of a model that generates is rounded to bf16, for any dtype of the weights;
+// vectors of texts are published for the exact one.
 float rounded_scale(int hidden) {
   const auto scale = mx::array(std::sqrt(static_cast<float>(hidden)));
   return mx::astype(mx::astype(scale, mx::bfloat16), mx::float32).item<float>();
@@ -43,10 +45,11 @@ DecoderConfig read(const Json& whole) {
        .activation = kDefault}
   );
   config.activation = read_activation(json, "hidden_activation", kDefault);
-  refuse_flag(json, "use_bidirectional_attention");
+  config.bidirectional = json_bool(json, "use_bidirectional_attention", false);
   config.norm.weight_offset = 1.0F;
   config.head_norms = true;
-  config.embedding_scale = rounded_scale(config.hidden);
+  config.embedding_scale = config.bidirectional ? std::sqrt(static_cast<float>(config.hidden))
+                                                : rounded_scale(config.hidden);
   config.attention_scale =
       static_cast<float>(1.0 / std::sqrt(read_positive(json, "query_pre_attn_scalar", 256.0)));
   config.attention_softcap = read_softcap(json, "attn_logit_softcapping", 0.0F);
@@ -66,7 +69,12 @@ DecoderConfig read(const Json& whole) {
     check_rotation(rope, config.head_dim);
   }
   const int layers = static_cast<int>(config.layers.size());
-  set_windows(config, read_sliding_layers(json, layers, slides), read_window(json, 4096));
+  int window = read_window(json, 4096);
+  if (config.bidirectional) {
+    config.embedding.pooling = Pooling::kMean;
+    window = window > 0 ? window / 2 + 1 : 0;
+  }
+  set_windows(config, read_sliding_layers(json, layers, slides), window);
   for (auto& layer : config.layers) {
     layer.rope = layer.window > 0 ? kSlidingRope : kFullRope;
   }

@@ -8,6 +8,8 @@
 #include "saker/base/json/json.h"
 #include "saker/cache/sequence_cache.h"
 #include "saker/kernels/mx.h"
+#include "saker/models/embedding_head.h"
+#include "saker/models/rerank_format.h"
 #include "saker/nn/forward_context.h"
 #include "saker/nn/weights/weights.h"
 
@@ -42,6 +44,10 @@ struct ModelInfo {
   float embedding_scale = 1.0F;  // Scale of `Model::embed`'s rows in the model.
   CachedRows last_sliding = {};  // The last layer with a window that keeps rows.
   CachedRows last_full = {};     // The last layer without a window that keeps rows.
+  // A token sees later ones of its text, which has to be one span. There is no next token then.
+  bool bidirectional = false;
+  bool has_head = true;                  // Else `unembed` throws kUnsupported.
+  const RerankFormat* rerank = nullptr;  // Null: the model does not judge documents.
 };
 
 struct CacheOptions {
@@ -73,6 +79,10 @@ class Model {
   // For drafts that share the head, without adapters: hidden states [n, hidden] -> uncapped
   // products with the head [n, vocab_size] float32.
   virtual mx::array head_products(const mx::array& hidden) const = 0;
+
+  // The layers that make vectors of texts; null: none, for models in tests.
+  virtual const EmbeddingHead* embedding_head() const { return nullptr; }
+
   // Modules that adapters can change.
   virtual const std::vector<nn::Module>& modules() const = 0;
   virtual cache::SequenceCache make_cache(const CacheOptions& options) const = 0;

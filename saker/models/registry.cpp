@@ -88,6 +88,7 @@ DecoderConfig read_config(const Architecture& architecture, const Json& config) 
   if (architecture.always_tied) {
     decoder.head = HeadChoice::kTied;
   }
+  decoder.embedding = read_embedding_config(config, decoder.embedding);
   return decoder;
 }
 

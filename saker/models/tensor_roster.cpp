@@ -139,6 +139,14 @@ void add_mtp(Modules& modules, const DecoderConfig& config) {
   }
 }
 
+// Adds the layers of vectors of texts and of classes, which few checkpoints have. Real ones have
+// two dense layers.
+void add_embedding_head(Modules& modules) {
+  for (const std::string_view name : {"dense.0", "dense.1", "dense.2", "dense.3", "score"}) {
+    modules.emplace(name, RosterModule{.kind = Kind::kAnyLinear, .is_required = false});
+  }
+}
+
 std::string_view without_scopes(std::string_view name) {
   constexpr std::array<std::string_view, 2> kScopes{"model.", "language_model."};
   for (bool stripped = true; stripped;) {
@@ -184,6 +192,7 @@ TensorRoster::TensorRoster(const DecoderConfig& config, const RosterOptions& opt
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
     LayerModules(modules_, fmt::format("layers.{}.", i), config).add(config.layers[i], options);
   }
+  add_embedding_head(modules_);
   if (options.mtp_head) {
     add_mtp(modules_, config);
   }
@@ -201,7 +210,7 @@ bool TensorRoster::has(std::string_view tensor) const {
     return false;
   }
   const std::string part = name.substr(dot + 1);
-  return part == "weight" || (module->second.kind == Kind::kLinear &&
+  return part == "weight" || (module->second.kind != Kind::kNorm &&
                               (part == "scales" || part == "biases" || part == "bias"));
 }
 
@@ -220,6 +229,10 @@ std::string roster_name(std::string_view name) {
     }
   }
   return bare;
+}
+
+bool is_of_embedding_head(std::string_view tensor) {
+  return tensor.starts_with("dense.") || tensor.starts_with("score.");
 }
 
 }  // namespace saker::models

@@ -23,9 +23,10 @@ struct RosterOptions {
   bool mtp_head = false;
 };
 
-// A module of the roster: a linear layer, an embedding, a norm, or a single tensor.
+// A module of the roster: a linear layer, an embedding, a norm, a single tensor, or a linear layer
+// whose size only its tensor says.
 struct RosterModule {
-  enum class Kind { kLinear, kNorm, kTensor };
+  enum class Kind { kLinear, kNorm, kTensor, kAnyLinear };
 
   Kind kind = Kind::kLinear;
   int columns = 0;  // K of a linear layer's weight [N, K].
@@ -56,5 +57,8 @@ std::string roster_name(std::string_view name);
 
 // For a configuration with a known `model_type`, see detect.h. Throws as `check_config` does.
 TensorRoster tensor_roster(const Json& config);
+
+// True for tensors of an EmbeddingHead, which lie beside the decoder's scope.
+bool is_of_embedding_head(std::string_view tensor);
 
 }  // namespace saker::models

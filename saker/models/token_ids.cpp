@@ -17,4 +17,17 @@ void check_token_ids(const ModelInfo& info, std::span<const std::int32_t> ids) {
   }
 }
 
+void check_predicts_tokens(const ModelInfo& info) {
+  require(
+      !info.bidirectional,
+      ErrorCode::kUnsupported,
+      "the model only embeds texts: its tokens see later ones, so that it predicts none"
+  );
+  require(
+      info.has_head,
+      ErrorCode::kUnsupported,
+      "the model only embeds texts: it has no head, the tensor lm_head.weight"
+  );
+}
+
 }  // namespace saker::models

@@ -182,7 +182,8 @@ class BatchScorer {
 
   std::vector<Work> plan() {
     std::vector<Work> works;
-    int budget = options_.prefill_step;
+    const bool is_over = ready_.empty() && active_.empty();
+    int budget = is_over || !options_.before_pass ? options_.prefill_step : options_.before_pass();
     const auto add = [&](int index) {
       const int views = static_cast<int>(branch(index).views.size());
       if (budget < views && !works.empty()) {
@@ -363,6 +364,7 @@ std::int64_t most_tokens(const models::ModelInfo& info, const ScoreJob& job) {
 }
 
 void check_job(const models::ModelInfo& info, const ScoreJob& job) {
+  models::check_predicts_tokens(info);
   require(
       !job.tokens.empty(),
       ErrorCode::kInvalidArgument,

@@ -45,6 +45,9 @@ struct ScoreOptions {
   int kv_bits = kernels::kUnquantizedBits;  // See models::CacheOptions.
   // Approximate limit for the caches of all running sequences; a single sequence may exceed it.
   std::size_t cache_bytes = std::size_t{512} << 20;
+  // Called before each pass: the thread may do other work then. Returns the tokens that the pass may
+  // have. Empty: `prefill_step`, always.
+  std::function<int()> before_pass = {};
 };
 
 struct TokenScores {

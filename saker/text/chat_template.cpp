@@ -211,11 +211,8 @@ class ChatTemplate::Compiled {
     return variables;
   }
 
-  std::string render(Variables&& variables) const {
-    return render(std::move(variables), kRenderTime);
-  }
+  const std::string& source() const { return source_; }
 
- private:
   std::string render(Variables&& variables, std::uint32_t milliseconds) const {
     const std::string cbor = std::move(variables).dump();
     SakerRsBytes text{};
@@ -227,6 +224,7 @@ class ChatTemplate::Compiled {
     return take_string(text);
   }
 
+ private:
   std::optional<std::string> try_to_render(const Json& messages, const Json& tools) const {
     Variables given = variables(tools);
     given.set("messages", messages);
@@ -309,6 +307,28 @@ const ChatTemplate::Compiled& ChatTemplate::choose(bool has_tools) const {
 }
 
 std::string ChatTemplate::render(const Json& messages, const RenderOptions& options) const {
+  return render_within(kRenderTime, messages, options);
+}
+
+std::optional<std::string> ChatTemplate::try_to_render(
+    const Json& messages, const RenderOptions& options
+) const {
+  try {
+    return render_within(kProbeTime, messages, options);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string_view ChatTemplate::source() const {
+  const auto found = templates_.find(std::string(kToolUse));
+  const auto chosen = found == templates_.end() ? templates_.find(std::string(kDefault)) : found;
+  return chosen == templates_.end() ? std::string_view() : chosen->second->source();
+}
+
+std::string ChatTemplate::render_within(
+    std::uint32_t milliseconds, const Json& messages, const RenderOptions& options
+) const {
   require(
       options.template_kwargs.is_object(),
       ErrorCode::kInvalidArgument,
@@ -336,17 +356,55 @@ std::string ChatTemplate::render(const Json& messages, const RenderOptions& opti
   variables.set_all(options.template_kwargs);
   variables.set("messages", fit_messages(messages, chosen.traits()));
   variables.set("add_generation_prompt", options.add_generation_prompt);
-  return chosen.render(std::move(variables));
+  return chosen.render(std::move(variables), milliseconds);
+}
+
+TemplateCapabilities ChatTemplate::capabilities() const {
+  TemplateCapabilities found;
+  if (source().empty()) {
+    return found;
+  }
+  const TemplateTraits& traits = choose(true).traits();
+  const auto called = [](const char* name) {
+    return Json{{"type", "function"}, {"function", {{"name", name}, {"arguments", {{"a", 1}}}}}};
+  };
+  const auto declared = [](const char* name) {
+    const Json parameters = {{"type", "object"}, {"properties", Json::object()}};
+    return Json{
+        {"type", "function"},
+        {"function", {{"name", name}, {"description", ""}, {"parameters", parameters}}},
+    };
+  };
+  const Json tools = Json::array({declared("listed_one"), declared("listed_two")});
+  const Json question = {{"role", "user"}, {"content", "question"}};
+  Json call = {{"role", "assistant"}, {"content", ""}};
+  const auto shows = [&](const Json& calls, const Json& results, std::string_view text) {
+    call["tool_calls"] = calls;
+    Json messages = Json::array({question, call});
+    for (const Json& result : results) {
+      messages.push_back({{"role", "tool"}, {"content", result}});
+    }
+    const auto prompt = try_to_render(messages, {.tools = tools});
+    return prompt && prompt->find(text) != std::string::npos;
+  };
+  const Json one = Json::array({called("sought_one")});
+  const Json two = Json::array({called("sought_one"), called("sought_two")});
+  const Json messages = Json::array({question});
+  found.takes_tools = try_to_render(messages, {.tools = tools}) != try_to_render(messages);
+  found.takes_calls = shows(one, Json::array(), "sought_one");
+  found.takes_parallel_calls = shows(two, Json::array(), "sought_two");
+  found.takes_results = shows(one, Json::array({"sought_result"}), "sought_result");
+  found.takes_system = traits.takes_system();
+  found.takes_late_system = traits.takes_second_system("system");
+  found.takes_developer = traits.takes_developer();
+  found.arguments_are_text = traits.call_form().arguments_are_text;
+  return found;
 }
 
 bool ChatTemplate::switches_thinking() const {
   const Json question = {{{"role", "user"}, {"content", "question"}}};
-  const auto rendered = [&](bool thinking) -> std::optional<std::string> {
-    try {
-      return render(question, {.tools = std::nullopt, .think = thinking});
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+  const auto rendered = [&](bool thinking) {
+    return try_to_render(question, {.tools = std::nullopt, .think = thinking});
   };
   return rendered(true) != rendered(false);
 }

@@ -359,8 +359,12 @@ class Reader {
 
   void read_settings(const Json& json) {
     config_.add_bos_token = boolean(json, "add_bos_token");
+    config_.add_eos_token = boolean(json, "add_eos_token");
     if (const auto found = json.find("chat_template"); found != json.end()) {
       config_.chat_template = *found;
+    }
+    if (const auto found = json.find("response_template"); found != json.end()) {
+      config_.response_template = *found;
     }
   }
 

@@ -4,6 +4,7 @@
 #include "saker/cli/io/output.h"
 
 #include "tests/support/expect_error.h"
+#include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -18,11 +19,11 @@ namespace {
 
 class JsonLinesTest : public ::testing::Test {
  protected:
-  std::filesystem::path write(const std::string& content) {
-    const auto path = std::filesystem::path(::testing::TempDir()) / "lines.jsonl";
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
+  std::filesystem::path write(const std::string& content) const {
+    return folder_.write("lines.jsonl", content);
   }
+
+  testing::TemporaryDir folder_;
 };
 
 TEST_F(JsonLinesTest, SkipsBlankLinesAndCountsThem) {
@@ -71,8 +72,7 @@ TEST_F(JsonLinesTest, ALineAboveTheBoundIsRefused) {
 }
 
 TEST_F(JsonLinesTest, PipesAreReadAsTheyCome) {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "lines.pipe";
-  std::filesystem::remove(path);
+  const auto path = folder_.path() / "lines.pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::jthread writer([&] {
     std::ofstream pipe(path);
@@ -85,8 +85,8 @@ TEST_F(JsonLinesTest, PipesAreReadAsTheyCome) {
 }
 
 TEST_F(JsonLinesTest, WhatCannotBeReadIsNotFound) {
-  testing::expect_error(ErrorCode::kNotFound, {"can't be opened", "directory"}, [] {
-    JsonLines lines(::testing::TempDir());
+  testing::expect_error(ErrorCode::kNotFound, {"can't be opened", "directory"}, [&] {
+    JsonLines lines(folder_.path());
   });
   testing::expect_error(ErrorCode::kNotFound, {"/proc/self/mem", "can't be read"}, [] {
     JsonLines("/proc/self/mem").next();

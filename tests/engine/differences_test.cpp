@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/engine/differences.h"
+#include "saker/engine/measures/differences.h"
 
 #include "saker/base/error.h"
 

@@ -4,7 +4,7 @@
 
 #include "saker/base/error.h"
 #include "saker/base/log_prob.h"
-#include "saker/engine/perplexity.h"
+#include "saker/engine/measures/perplexity.h"
 #include "saker/kernels/gpu/backend.h"
 
 #include "tests/engine/model_folder.h"

@@ -240,5 +240,18 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values("llama", "qwen3", "gemma3", "mistral", "gemma2", "gemma4_small", "qwen3_5")
 );
 
+TEST(EnginePrefixes, SaltsKeepRowsApart) {
+  const ModelFolder folder("qwen3");
+  const auto engine = folder.load();
+  Request request;
+  request.prompt.tokens = Ids(100, 7);
+  request.output.max_tokens = 2;
+  engine->generate(request);
+  EXPECT_EQ(engine->generate(request).stats.cached_tokens, 99);
+  request.placement.cache_salt = "mine";
+  EXPECT_EQ(engine->generate(request).stats.cached_tokens, 0);
+  EXPECT_EQ(engine->generate(request).stats.cached_tokens, 99);
+}
+
 }  // namespace
 }  // namespace saker::engine

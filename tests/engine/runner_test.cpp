@@ -3,9 +3,8 @@
 
 #include "saker/base/error.h"
 
+#include "tests/engine/fake_runner.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/fake_model.h"
-#include "tests/text/golden_tokenizers.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,85 +14,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace saker::engine {
 namespace {
-
-using saker::testing::FakeModel;
-using saker::testing::FakeModelOptions;
-using ::testing::HasSubstr;
-using Ids = std::vector<std::int32_t>;
-
-std::shared_ptr<const Prompts> make_prompts(const Ids& eos_tokens = {}) {
-  Prompts::Parts parts;
-  parts.tokenizer = text::GoldenTokenizer("byte_level_bpe").tokenizer;
-  parts.eos_tokens = eos_tokens;
-  return std::make_shared<const Prompts>(std::move(parts));
-}
-
-Runner::PrefixOptions no_prefixes() {
-  Runner::PrefixOptions options;
-  options.cache.byte_budget = 0;
-  return options;
-}
-
-std::unique_ptr<Runner> make_runner(
-    FakeModelOptions options = {},
-    const Ids& eos_tokens = {},
-    const Runner::PrefixOptions& prefixes = no_prefixes()
-) {
-  const auto prompts = make_prompts(eos_tokens);
-  options.vocab_size = prompts->tokenizer()->vocab_size();
-  return std::make_unique<Runner>(prompts, generate::BatchLimits{}, prefixes, [&] {
-    return std::make_unique<const FakeModel>(options);
-  });
-}
-
-// A request that is under way, and all that is said about it.
-struct Running {
-  Stream stream;
-  std::string text = {};
-  std::vector<int> progress = {};
-
-  Running(Runner& runner, Request request) : stream(runner.submit(std::move(request))) {}
-
-  GenerateResult wait() {
-    while (const std::optional<Event> event = stream.next()) {
-      if (const auto* prompt = std::get_if<PromptProgress>(&event->what)) {
-        progress.push_back(prompt->done);
-      } else if (const auto* piece = std::get_if<text::ContentPiece>(&event->what)) {
-        text += piece->text;
-      }
-    }
-    GenerateResult result = stream.result();
-    EXPECT_EQ(result.text, text);
-    return result;
-  }
-};
-
-GenerateResult run(Runner& runner, Request request) {
-  return Running(runner, std::move(request)).wait();
-}
-
-Request request_of(Ids tokens, int max_tokens = 20) {
-  Request request;
-  request.prompt.tokens = std::move(tokens);
-  request.output.max_tokens = max_tokens;
-  return request;
-}
-
-ErrorCode code_of(Runner& runner, Request request) {
-  try {
-    run(runner, std::move(request));
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::kInternal;
-}
 
 TEST(Runner, TextIsTheTokensDecoded) {
   const auto runner = make_runner();
@@ -274,155 +201,6 @@ TEST(Runner, LogprobsAreNoneOrACount) {
   EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
   request.output.logprobs = -1;
   EXPECT_TRUE(run(*runner, request).logprobs.empty());
-}
-
-TEST(Runner, ACallbackCannotWaitForItsEngine) {
-  const auto runner = make_runner();
-  std::promise<std::string> said;
-  Stream stream = runner->submit(request_of({1}, 4000));
-  while (!stream.next(std::chrono::seconds(0))) {
-  }
-  std::atomic<bool> once = false;
-  stream.on_ready([&] {
-    if (!runner->is_own_thread() || once.exchange(true)) {
-      return;
-    }
-    try {
-      runner->prefix_stats();
-      said.set_value("nothing");
-    } catch (const Error& error) {
-      said.set_value(error.what());
-    }
-  });
-  std::future<std::string> what = said.get_future();
-  while (what.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    stream.next(std::chrono::milliseconds(1));
-  }
-  EXPECT_THAT(what.get(), HasSubstr("own thread"));
-  stream.on_ready({});
-}
-
-TEST(Runner, CancelEndsWithWhatIsThere) {
-  const auto runner = make_runner();
-  Stream stream = runner->submit(request_of({1}, 4000));
-  for (int pieces = 0; pieces < 5;) {
-    const std::optional<Event> event = stream.next();
-    pieces += std::holds_alternative<text::ContentPiece>(event->what) ? 1 : 0;
-  }
-  stream.cancel();
-  stream.cancel();
-  runner->cancel(987654);
-  const GenerateResult result = stream.result();
-  stream.cancel();
-  EXPECT_EQ(result.finish_reason, FinishReason::kCancelled);
-  EXPECT_GE(result.tokens.size(), 5U);
-  EXPECT_LT(result.tokens.size(), 4000U);
-  EXPECT_EQ(result.text, make_prompts()->tokenizer()->decode(result.tokens));
-}
-
-TEST(Runner, CancelMayComeBeforeTheFirstEvent) {
-  const auto runner = make_runner();
-  Stream stream = runner->submit(request_of({1}, 4000));
-  stream.cancel();
-  const GenerateResult result = stream.result();
-  EXPECT_EQ(result.finish_reason, FinishReason::kCancelled);
-}
-
-TEST(Runner, AStreamThatIsDroppedEndsItsRequest) {
-  const auto runner = make_runner();
-  runner->submit(request_of({1}, 4000));
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(run(*runner, request_of({2}, 3)).tokens.size(), 3U);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
-}
-
-TEST(Runner, TextThatNobodyReadsGrowsTogether) {
-  const auto runner = make_runner();
-  Stream stream = runner->submit(request_of({1}, 300));
-  const GenerateResult result = stream.result();
-  EXPECT_FALSE(stream.ended());
-  std::string text;
-  int events = 0;
-  while (const std::optional<Event> event = stream.next()) {
-    ++events;
-    if (const auto* piece = std::get_if<text::ContentPiece>(&event->what)) {
-      text += piece->text;
-    }
-  }
-  EXPECT_EQ(text, result.text);
-  EXPECT_LE(events, 3);
-  EXPECT_TRUE(stream.ended());
-  EXPECT_FALSE(stream.next().has_value());
-}
-
-TEST(Runner, TokensCanBeHadOneByOne) {
-  const auto runner = make_runner();
-  Request request = request_of({1}, 30);
-  request.output.token_events = true;
-  request.output.logprobs = 2;
-  Stream stream = runner->submit(request);
-  const GenerateResult result = stream.result();
-  std::vector<TokenEvent> tokens;
-  std::string bytes;
-  while (std::optional<Event> event = stream.next()) {
-    if (auto* token = std::get_if<TokenEvent>(&event->what)) {
-      bytes += token->bytes;
-      tokens.push_back(std::move(*token));
-    }
-  }
-  ASSERT_EQ(tokens.size(), result.tokens.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    EXPECT_EQ(tokens[i].id, result.tokens[i]);
-    EXPECT_EQ(tokens[i].logprob, result.logprobs[i].logprob);
-    EXPECT_EQ(tokens[i].top, result.logprobs[i].top);
-  }
-  std::string expected;
-  for (const std::int32_t id : result.tokens) {
-    expected += make_prompts()->tokenizer()->token_bytes(id);
-  }
-  EXPECT_EQ(bytes, expected);
-}
-
-TEST(Runner, ChoicesAreTheAnswersOfTheirSeeds) {
-  const auto runner = make_runner();
-  Request request = request_of({1, 5, 9}, 20);
-  request.sampling.temperature = 1.0;
-  request.sampling.seed = 40;
-  request.output.n = 3;
-  const std::vector<GenerateResult> choices = runner->submit(request).results();
-  ASSERT_EQ(choices.size(), 3U);
-  request.output.n = 1;
-  for (const GenerateResult& choice : choices) {
-    EXPECT_EQ(choice.tokens, run(*runner, request).tokens);
-    ++request.sampling.seed;
-  }
-  for (const int wrong : {0, -1, kMostChoices + 1}) {
-    request.output.n = wrong;
-    EXPECT_EQ(code_of(*runner, request), ErrorCode::kInvalidArgument);
-  }
-}
-
-TEST(Runner, TheEndSaysWhatStopped) {
-  const auto runner = make_runner();
-  Request request = request_of({1}, 30);
-  const GenerateResult whole = run(*runner, request);
-  EXPECT_EQ(whole.finish_reason, FinishReason::kLength);
-  EXPECT_EQ(whole.stop_string, std::nullopt);
-  EXPECT_EQ(whole.stop_token, std::nullopt);
-  request.output.stop = {"never there", whole.text.substr(3, 2)};
-  const GenerateResult stopped = run(*runner, request);
-  EXPECT_EQ(stopped.finish_reason, FinishReason::kStop);
-  EXPECT_EQ(stopped.stop_string, whole.text.substr(3, 2));
-}
-
-TEST(Runner, SaltsKeepRowsApart) {
-  const auto runner = make_runner({}, {}, {.cache = {.byte_budget = 1 << 20}, .key = ""});
-  Request request = request_of({1, 2, 3, 4, 5}, 2);
-  run(*runner, request);
-  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 4);
-  request.placement.cache_salt = "mine";
-  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 0);
-  EXPECT_EQ(run(*runner, request).stats.cached_tokens, 4);
 }
 
 TEST(Runner, GoingAwayCancelsWhatRuns) {

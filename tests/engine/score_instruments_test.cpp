@@ -2,7 +2,7 @@
 // Results that are known, numbers of what ran, and the trace; the look at a model before that.
 #include "saker/engine/score_instruments.h"
 
-#include "saker/engine/preflight.h"
+#include "saker/engine/measures/preflight.h"
 
 #include "tests/engine/model_folder.h"
 #include "tests/support/expect_error.h"

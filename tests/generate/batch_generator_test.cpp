@@ -261,6 +261,26 @@ TEST(BatchGenerator, AFailingSequenceEndsAlone) {
   expect_same(good, run_alone(model, request_of({1, 2, 3}, 6)));
 }
 
+TEST(BatchGenerator, AFailingSequenceIsFoundByHalves) {
+  const FakeModel model({.poison = 13});
+  constexpr int kCount = 32;
+  std::vector<Outcome> outcomes(kCount);
+  BatchGenerator generator(model, {.prefill_step = 64 * kCount, .max_batch = kCount});
+  for (int i = 0; i < kCount; ++i) {
+    Outcome& outcome = outcomes[static_cast<std::size_t>(i)];
+    generator.add(request_of({1, 2, i == 21 ? 13 : 3}, 6), std::make_unique<Recorder>(outcome));
+  }
+  generator.step();
+  // The whole pass fails, then one of two halves each time, five times.
+  EXPECT_EQ(model.passes.size(), 11U);
+  while (!generator.idle()) {
+    generator.step();
+  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    EXPECT_EQ(outcomes[i].end.reason, i == 21 ? EndReason::kFailed : EndReason::kLength) << i;
+  }
+}
+
 TEST(BatchGenerator, ContinuesTheRowsOfAGivenCache) {
   const FakeModel model;
   Outcome first = run_alone(model, request_of({9, 8, 7}, 4));

@@ -63,6 +63,34 @@ TEST(PullPlan, SmallFilesOfModelFolders) {
   );
 }
 
+// Modules of sentence-transformers come with the model, and with nothing else.
+TEST(PullPlan, ModulesBesideTheModel) {
+  EXPECT_EQ(
+      small({
+          "1_Pooling/config.json",
+          "2_Dense/config.json",
+          "2_Dense/model.safetensors",
+          "2_Dense/pytorch_model.bin",
+          "config.json",
+          "config_sentence_transformers.json",
+          "model.safetensors",
+          "modules.json",
+          "onnx/config.json",
+          "x/2_Dense/config.json",
+          "_Dense/config.json",
+          "2/config.json",
+      }),
+      (Paths{
+          "1_Pooling/config.json",
+          "2_Dense/config.json",
+          "2_Dense/model.safetensors",
+          "config.json",
+          "config_sentence_transformers.json",
+          "modules.json",
+      })
+  );
+}
+
 TEST(PullPlan, Weights) {
   EXPECT_EQ(weights({"model.safetensors", "model-1.safetensors"}), (Paths{"model.safetensors"}));
   EXPECT_EQ(

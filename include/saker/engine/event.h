@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What happens to a request, in order: progress of its prompt, pieces of text, tokens if they were
+// The events of a request, in order: progress of its prompt, pieces of text, tokens if they were
 // asked for, then one end. Plain values.
 
 #include "saker/engine/result.h"
@@ -30,7 +30,7 @@ struct PromptProgress {
 // A token was chosen; the text that it makes final follows. Only with Output::token_events.
 struct TokenEvent {
   std::int32_t id = 0;
-  std::string bytes = {};  // What it adds to a text, perhaps a part of a character.
+  std::string bytes = {};  // Its part of the text, perhaps a part of a character.
   double logprob = 0.0;    // As in TokenLogprob, and so is `top`.
   std::vector<std::pair<std::int32_t, double>> top = {};
   bool drafted = false;  // A draft had it, and the model's own pass agreed.

@@ -8,8 +8,9 @@
 
 namespace saker::engine {
 
-// The end of an answer: by itself, by a limit, by `cancel`, or because its time was up.
-enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled, kDeadline };
+// The end of an answer: by itself, by a limit, by `cancel`, because its time was up, or by itself
+// with a whole tool call.
+enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled, kDeadline, kToolCalls };
 
 // The names in records and bindings.
 constexpr std::string_view finish_reason_name(FinishReason reason) {
@@ -22,6 +23,8 @@ constexpr std::string_view finish_reason_name(FinishReason reason) {
       return "cancelled";
     case FinishReason::kDeadline:
       return "deadline";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
   }
   return "";
 }

@@ -3,6 +3,7 @@
 
 // A model's speed as an engine measures it, and the machine's limits. Plain values; no MLX.
 
+#include <cstdint>
 #include <vector>
 
 namespace saker::engine {
@@ -29,6 +30,14 @@ struct MachineLimits {
   double f32_gflops = 0.0;
   double bf16_gflops = 0.0;
   double int8_gops = 0.0;
+};
+
+// Requests on their way, at one moment.
+struct QueueStats {
+  int running = 0;                  // Their prompts have begun.
+  int waiting = 0;                  // Behind them.
+  std::int64_t waiting_tokens = 0;  // Prompt tokens of those that wait.
+  double wait_s = 0.0;              // How long a new request would wait, by recent ones.
 };
 
 }  // namespace saker::engine

@@ -9,6 +9,7 @@
 #include "saker/engine/request.h"
 #include "saker/text/chat_template.h"
 #include "saker/text/model_texts.h"
+#include "saker/text/output/output_format.h"
 #include "saker/text/tokenizer.h"
 
 #include <cstdint>
@@ -31,6 +32,15 @@ struct ScorePrompt {
   bool first_token_unscored = false;  // The prompt is empty, so nothing is before it.
 };
 
+// How texts for vectors are encoded.
+struct EmbeddingTexts {
+  std::map<std::string, std::string, std::less<>> prompts;  // By name; they begin a text.
+  std::string default_prompt;                               // A name in `prompts`; empty: none.
+  bool add_bos_token = false;                               // As in Prompts::Parts.
+  bool add_eos_token = false;             // tokenizer_config.json: an EOS follows each text.
+  std::optional<std::int32_t> end_token;  // The first `eos_token_id` of config.json.
+};
+
 // Texts, templates and special tokens of one model.
 class Prompts {
  public:
@@ -39,11 +49,13 @@ class Prompts {
     std::shared_ptr<const text::Tokenizer> tokenizer;  // None: requests come as token ids.
     std::optional<Error> text_error;  // Why there is no tokenizer; thrown only when text is needed.
     std::optional<text::ChatTemplate> chat_template;
+    Json response_template;  // In tokenizer_config.json.
     std::vector<std::int32_t> eos_tokens;
     // By their names in the tokenizer's configuration: "bos_token" and so on.
     std::map<std::string, std::int32_t, std::less<>> special_tokens;
     bool add_bos_token = false;  // Before text prompts that do not start with it.
     sample::SamplingOptions recommended_sampling;
+    EmbeddingTexts embedding;
     std::vector<std::string> warnings;  // One line each: defects in files, which were left out.
   };
 
@@ -69,6 +81,9 @@ class Prompts {
   // Null if the model has none.
   const text::ChatTemplate* chat_template() const;
 
+  // How answers to messages are written; found when first asked for. Thread-safe.
+  const text::OutputFormat& output_format() const;
+
   // The token of this name in the tokenizer's configuration. Any of `eos_tokens` ends an answer.
   std::optional<std::int32_t> special_token(std::string_view name) const;
 
@@ -86,12 +101,16 @@ class Prompts {
     return parts_.recommended_sampling;
   }
 
+  const EmbeddingTexts& embedding_texts() const { return parts_.embedding; }
+
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
 
  private:
   std::vector<std::int32_t> encode_text(const std::string& text, std::int64_t context) const;
 
   Parts parts_;
+  mutable std::once_flag format_once_;
+  mutable text::OutputFormat format_;
   mutable std::mutex breakers_mutex_;
   mutable std::vector<std::string> breaker_texts_;
   mutable std::vector<std::int32_t> breakers_;  // The tokens that contain breaker_texts_.

@@ -8,6 +8,7 @@
 #include "saker/engine/constraint.h"
 #include "saker/engine/result.h"
 #include "saker/engine/speculate.h"
+#include "saker/engine/tool_choice.h"
 #include "saker/engine/views.h"
 #include "saker/sample/options.h"
 #include "saker/score/next_distribution.h"
@@ -32,7 +33,7 @@ inline constexpr int kNoTokenLimit = -1;
 // For Output::n.
 inline constexpr int kMostChoices = 128;
 
-// What an answer continues.
+// The text or the messages that an answer continues.
 struct Prompt {
   // Exactly one of these three is given.
   std::optional<std::string> text = {};  // Encoded, BOS added where the tokenizer wants it.
@@ -59,12 +60,15 @@ struct Drafting {
   bool check = false;
 };
 
-// What an answer may hold, where it ends, and what is reported of it.
+// The content of an answer, its end, and the report on it.
 struct Output {
   int max_tokens = 256;                       // Or kNoTokenLimit.
   std::vector<std::string> stop = {};         // Never shown; the first one ends the answer.
   bool ignore_eos = false;                    // Continues after tokens that end an answer.
   std::optional<Constraint> constraint = {};  // Needs a tokenizer.
+  ToolChoice tool_choice = {};                // Among Prompt::tools.
+  // Most tokens of reasoning; then its closing marker is forced. kNoTokenLimit: any number.
+  int reasoning_budget = kNoTokenLimit;
   // Answers to the same prompt, 1 to kMostChoices; the k-th, from 0, is the one of seed + k. More
   // than one: without a session and cache files.
   int n = 1;

@@ -4,7 +4,7 @@
 // An answer, and what it took. Plain values; no MLX.
 
 #include "saker/engine/finish_reason.h"
-#include "saker/text/reasoning.h"
+#include "saker/text/answer_parts.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct GenerateStats {
   int cached_tokens = 0;  // Tokens of the prompt whose rows were known.
   double prompt_tps = 0.0;
   int generation_tokens = 0;
-  int reasoning_tokens = 0;  // Of these; its markers count. Answers to messages only.
+  int reasoning_tokens = 0;  // Tokens of its reasoning, markers included. Answers to messages only.
   double generation_tps = 0.0;
   double time_to_first_token_s = 0.0;
   std::size_t peak_memory_bytes = 0;  // The process's peak.
@@ -45,10 +45,10 @@ struct GenerateResult {
   std::vector<std::int32_t> prompt_tokens;
   std::vector<std::int32_t> tokens;  // Without the EOS that ended it.
   std::string text;                  // Without the stop string; empty without a tokenizer.
-  // Answers to messages only: `text` in two parts, see text/reasoning.h.
+  // Answers to messages only: `text` in its parts, see text/output/output_parser.h.
   std::optional<text::AnswerParts> parts = {};
   FinishReason finish_reason = FinishReason::kLength;
-  // What stopped the answer, for FinishReason::kStop: at most one of the three.
+  // The cause of FinishReason::kStop: at most one of the three.
   std::optional<std::int32_t> stop_token = {};  // A token that ends answers.
   std::optional<std::string> stop_string = {};  // One of Output::stop.
   bool is_constraint_done = false;              // The constraint lets nothing follow.

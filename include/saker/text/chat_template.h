@@ -10,10 +10,12 @@
 #include "saker/text/model_texts.h"
 #include "saker/text/tokenizer_config.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace saker::text {
@@ -26,6 +28,18 @@ struct RenderOptions {
   std::optional<bool> think = std::nullopt;
   // More variables, such as enable_thinking; they override special tokens and `think`.
   Json template_kwargs = Json::object();
+};
+
+// The messages that a template shows.
+struct TemplateCapabilities {
+  bool takes_tools = false;           // Tools change the prompt.
+  bool takes_calls = false;           // Calls of earlier answers are shown.
+  bool takes_parallel_calls = false;  // Two calls of one answer are shown.
+  bool takes_results = false;         // Results of tools are shown.
+  bool takes_system = false;
+  bool takes_late_system = false;  // Behind another message of the system.
+  bool takes_developer = false;
+  bool arguments_are_text = false;  // Otherwise an object.
 };
 
 // The names additional_chat_templates/*.jinja, sorted; each file is named after its template.
@@ -53,6 +67,16 @@ class ChatTemplate {
   // kCorruptData for templates that cannot be read.
   std::string render(const Json& messages, const RenderOptions& options = {}) const;
 
+  // As render(); nothing if that fails or takes longer than 100 ms of processor time.
+  std::optional<std::string> try_to_render(const Json& messages, const RenderOptions& options = {})
+      const;
+
+  // Found by rendering a few conversations.
+  TemplateCapabilities capabilities() const;
+
+  // The text of the template that requests with tools use; empty if there is none.
+  std::string_view source() const;
+
   // True if `think` changes a prompt.
   bool switches_thinking() const;
 
@@ -62,6 +86,9 @@ class ChatTemplate {
   ChatTemplate() = default;
 
   const Compiled& choose(bool has_tools) const;
+  std::string render_within(
+      std::uint32_t milliseconds, const Json& messages, const RenderOptions& options
+  ) const;
 
   std::map<std::string, std::shared_ptr<Compiled>>
       templates_;  // By name; a single one is "default".

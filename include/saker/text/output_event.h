@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a model's answer says, piece by piece: reasoning, content, calls of tools. Plain values.
+// A model's answer, piece by piece: reasoning, content, calls of tools. Plain values.
 
 #include <string>
 #include <variant>

@@ -81,7 +81,7 @@ class Tokenizer {
   std::optional<std::int32_t> token_id(std::string_view piece) const;
   // The token as the vocabulary writes it. Throws kInvalidArgument for an id without a token.
   std::string token_piece(std::int32_t id) const;
-  // What the token adds to a text, perhaps a part of a character; a special token's name. Empty for
+  // The token's part of a text, perhaps a part of a character; a special token's name. Empty for
   // an id without a token.
   std::string token_bytes(std::int32_t id) const;
   // True for an id with a token.

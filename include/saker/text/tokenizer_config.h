@@ -21,7 +21,9 @@ struct TokenizerConfig {
   std::map<std::string, std::string>
       special_tokens;  // "bos_token" -> "<s>"; defaults come from the class.
   bool add_bos_token = false;
+  bool add_eos_token = false;            // For texts of vectors; prompts get none.
   Json chat_template;                    // As written; null without one.
+  Json response_template;                // As written; null without one.
   Json added_tokens;                     // For Tokenizer, in the form of rust/src/added_tokens.rs.
   std::vector<std::string> warnings;     // One line each.
   const TokenizerClass* kind = nullptr;  // Null if no files were read.

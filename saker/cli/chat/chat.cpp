@@ -107,6 +107,40 @@ engine::GenerateResult Chat::ask(std::string_view question, const StreamHooks& h
   return result;
 }
 
+engine::GenerateResult Chat::answer_calls(
+    const std::vector<std::string>& results, const StreamHooks& hooks
+) {
+  const std::vector<text::ToolCall> calls = open_calls();
+  require(
+      !calls.empty() && calls.size() == results.size(),
+      ErrorCode::kInvalidArgument,
+      "got {} results, expected {}",
+      results.size(),
+      calls.size()
+  );
+  Conversation with_results = conversation_;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    with_results.add_result(calls[i], results[i]);
+  }
+  engine::Request request = options();
+  if (request.output.tool_choice.use != engine::ToolUse::kNone) {
+    request.output.tool_choice.use = engine::ToolUse::kAuto;  // One forced call is enough.
+  }
+  request.prompt.session = session_;
+  request.prompt.messages = with_results.messages();
+  engine::GenerateResult result = stream_request(*model_.engine, std::move(request), hooks);
+  with_results.add_answer(result.parts.value_or(text::AnswerParts{.content = result.text}));
+  conversation_ = std::move(with_results);
+  last_ = result;
+  return result;
+}
+
+std::vector<text::ToolCall> Chat::open_calls() const {
+  const bool has_calls =
+      last_ && last_->parts && last_->finish_reason == engine::FinishReason::kToolCalls;
+  return has_calls ? last_->parts->tool_calls : std::vector<text::ToolCall>();
+}
+
 engine::GenerateResult Chat::ask_again(const StreamHooks& hooks) {
   Conversation before = conversation_;
   const auto question = conversation_.undo();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace saker::cli {
 
@@ -50,6 +51,12 @@ class Chat {
   // Asks and streams the answer, which is added to the conversation. A turn that fails changes
   // nothing. Without a chat template the question is continued as it is, and nothing is remembered.
   engine::GenerateResult ask(std::string_view question, const StreamHooks& hooks);
+  // The calls of the last answer, which wait for results.
+  std::vector<text::ToolCall> open_calls() const;
+  // Hands over the results, in the order of the calls, and streams the answer to them.
+  engine::GenerateResult answer_calls(
+      const std::vector<std::string>& results, const StreamHooks& hooks
+  );
   // Asks the last question again, with a new seed if the last one was drawn.
   engine::GenerateResult ask_again(const StreamHooks& hooks);
   // Asks the model for a summary, which then replaces the conversation. Changes nothing if the

@@ -86,11 +86,25 @@ Json Conversation::asking(std::string_view question) const {
 
 void Conversation::add_turn(std::string_view question, const text::AnswerParts& answer) {
   turns_.push_back({{"role", "user"}, {"content", question}});
+  add_answer(answer);
+}
+
+void Conversation::add_answer(const text::AnswerParts& answer) {
   Json said = {{"role", "assistant"}, {"content", answer.content}};
   if (!answer.reasoning.empty()) {
     said["reasoning_content"] = answer.reasoning;
   }
+  for (const text::ToolCall& call : answer.tool_calls) {
+    const Json function = {{"name", call.name}, {"arguments", call.arguments}};
+    said["tool_calls"].push_back({{"id", call.id}, {"type", "function"}, {"function", function}});
+  }
   turns_.push_back(std::move(said));
+}
+
+void Conversation::add_result(const text::ToolCall& call, std::string_view result) {
+  turns_.push_back(
+      {{"role", "tool"}, {"tool_call_id", call.id}, {"name", call.name}, {"content", result}}
+  );
 }
 
 int Conversation::turns() const {

@@ -7,7 +7,7 @@
 // continued.
 
 #include "saker/base/json/json.h"
-#include "saker/text/reasoning.h"
+#include "saker/text/answer_parts.h"
 
 #include <optional>
 #include <string>
@@ -29,6 +29,9 @@ class Conversation {
   Json asking(std::string_view question) const;
 
   void add_turn(std::string_view question, const text::AnswerParts& answer);
+  // More of the last turn: the result of a call, and the answer to all results.
+  void add_result(const text::ToolCall& call, std::string_view result);
+  void add_answer(const text::AnswerParts& answer);
   int turns() const;
   // Removes the last turn and returns its question; empty if there is no turn.
   std::optional<std::string> undo();

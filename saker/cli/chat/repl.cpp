@@ -22,6 +22,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace saker::cli {
 namespace {
@@ -153,6 +154,26 @@ class Repl {
       ));
     }
     answer([&](const StreamHooks& hooks) { return chat_.ask(question, hooks); });
+    answer_calls();
+  }
+
+  // The person at the terminal runs the tools.
+  void answer_calls() {
+    for (auto calls = chat_.open_calls(); !calls.empty(); calls = chat_.open_calls()) {
+      std::vector<std::string> results;
+      for (const text::ToolCall& call : calls) {
+        note(fmt::format(
+            "[calls {} {}; type its result, Ctrl-D skips it]", call.name, call.arguments
+        ));
+        const Line line = editor_.read("= ");
+        if (line.kind != Line::Kind::kText) {
+          note("[no result]");
+          return;
+        }
+        results.push_back(line.text);
+      }
+      answer([&](const StreamHooks& hooks) { return chat_.answer_calls(results, hooks); });
+    }
   }
 
   void answer(const Ask& ask) {
@@ -187,7 +208,7 @@ class Repl {
       );
     } else if (result.finish_reason == engine::FinishReason::kLength) {
       note("[cut at the token limit; /set max_tokens -1 takes it away]");
-    } else if (!view.has_answer()) {
+    } else if (!view.has_answer() && result.finish_reason != engine::FinishReason::kToolCalls) {
       note("[an empty answer]");
     }
     if (shell_.shows_stats) {

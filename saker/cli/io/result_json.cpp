@@ -36,6 +36,14 @@ Json stats_json(const engine::GenerateStats& stats) {
   return result;
 }
 
+Json calls_json(const std::vector<text::ToolCall>& calls) {
+  Json list = Json::array();
+  for (const text::ToolCall& call : calls) {
+    list.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
+  }
+  return list;
+}
+
 Json next_json(const score::NextDistribution& next) {
   Json logprobs = Json::array();
   for (const double value : next.logprobs) {
@@ -81,6 +89,7 @@ Json to_json(const engine::GenerateResult& result, bool with_logprobs) {
   if (result.parts) {
     json["content"] = result.parts->content;
     json["reasoning"] = result.parts->reasoning;
+    json["tool_calls"] = calls_json(result.parts->tool_calls);
   }
   if (with_logprobs) {
     Json rows = Json::array();

@@ -4,7 +4,7 @@
 // Results as JSON objects that scripts rely on (docs/cli.md). Non-finite numbers become null.
 
 #include "saker/base/json/json.h"
-#include "saker/engine/differences.h"
+#include "saker/engine/measures/differences.h"
 #include "saker/engine/request.h"
 
 namespace saker::cli {

@@ -15,6 +15,8 @@ using Action = std::function<int()>;
 void add_run(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_score(CLI::App& app, Action& action);
+void add_embed(CLI::App& app, Action& action);
+void add_rerank(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_detokenize(CLI::App& app, Action& action);

@@ -73,6 +73,17 @@ Json parse_schema(const std::string& flag, const std::string& text) {
   }
 }
 
+// A list as JSON, or the path of a file with it.
+Json parse_list(const std::string& flag, const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string::npos && text[first] == '[';
+  try {
+    return is_json ? parse_json(text, flag) : read_json_file(text);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(flag, without_name(error.what(), flag));
+  }
+}
+
 Json parse_file(const std::string& flag, const std::string& path) {
   try {
     return read_text(path);
@@ -162,6 +173,8 @@ KindOfText kind_of_text(Kind kind) {
       return {parse_schema, "FILE|JSON"};
     case Kind::kTextFile:
       return {parse_file, "FILE"};
+    case Kind::kList:
+      return {parse_list, "FILE|JSON"};
   }
   return {};
 }

@@ -4,7 +4,7 @@
 // Scored texts as one self-contained HTML page without scripts. It colours each token by its delta,
 // on one scale for all views of a text; tables with all numbers need no mouse. All text is escaped.
 
-#include "saker/engine/differences.h"
+#include "saker/engine/measures/differences.h"
 #include "saker/engine/request.h"
 
 #include <span>

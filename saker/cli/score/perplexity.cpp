@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `saker perplexity`: measures how well a model predicts a text.
-#include "saker/engine/perplexity.h"
+#include "saker/engine/measures/perplexity.h"
 
 #include "saker/base/error.h"
 #include "saker/base/memory.h"

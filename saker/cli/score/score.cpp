@@ -14,7 +14,7 @@
 #include "saker/cli/score/logits_file.h"
 #include "saker/cli/score/records.h"
 #include "saker/cli/score/views.h"
-#include "saker/engine/preflight.h"
+#include "saker/engine/measures/preflight.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

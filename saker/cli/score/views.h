@@ -5,7 +5,7 @@
 // page.
 
 #include "saker/cli/score/html.h"
-#include "saker/engine/differences.h"
+#include "saker/engine/measures/differences.h"
 #include "saker/engine/engine.h"
 
 #include <CLI/CLI.hpp>

@@ -31,6 +31,18 @@ constexpr Example kExamples[] = {
   saker generate ./model -f prompt.txt --stop "###"
   saker generate ./model -f prompts.jsonl --batch 16 > answers.jsonl
 )"},
+    {"saker embed", R"(  saker embed google/embeddinggemma-300m -t "Hello" "Good day" --json
+  saker embed ./model -f texts.jsonl --prompt-name document --dimensions 256
+)"},
+    {"saker rerank",
+     R"(  saker rerank Qwen/Qwen3-Reranker-0.6B --query "Why?" -t "Because." "Never."
+  saker rerank ./model --query "Why?" -f documents.jsonl --json
+)"},
+    {"saker serve", R"(  saker serve ./model
+  saker serve ./model --port 8000 --api-key secret --log-requests
+  saker serve ./model --adapter support=./lora --alias gpt-4o
+  saker serve ./model --host unix:/run/saker.sock
+)"},
     {"saker score", R"(  saker score ./model --prompt "2 + 2 =" --completion " 4"
   saker score ./model --text "The quick brown fox" --json
   saker score ./model --adapter ./lora --diff --html page.html --text "Hello"

@@ -3,6 +3,7 @@
 
 #include "saker/cli/hub/fetch_model.h"
 #include "saker/cli/options/checks.h"
+#include "saker/cli/serve/serve.h"
 #include "saker/cli/usage/help.h"
 #include "saker/cli/usage/man_page.h"
 #include "saker/engine/logging.h"
@@ -65,6 +66,9 @@ void add_log_level(CLI::App& command) {
 void add_talk(CLI::App& app, Action& action) {
   add_run(app, action);
   add_generate(app, action);
+  add_embed(app, action);
+  add_rerank(app, action);
+  add_serve(app, action);
   app.get_subcommand("run")->alias("chat");
 }
 

@@ -10,7 +10,7 @@
 namespace saker::engine {
 namespace {
 
-constexpr std::array<std::string_view, 12> kKinds{
+constexpr std::array<std::string_view, 13> kKinds{
     "integer",
     "number",
     "flag",
@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 12> kKinds{
     "path",
     "json",
     "schema",
-    "text_file"
+    "text_file",
+    "list"
 };
 
 constexpr std::array<std::pair<std::string_view, bool Doors::*>, 5> kDoors{{

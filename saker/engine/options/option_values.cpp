@@ -56,6 +56,8 @@ bool has_kind(const Json& value, Kind kind) {
       return true;
     case Kind::kSchema:
       return value.is_object() || value.is_boolean();
+    case Kind::kList:
+      return value.is_array() || value.is_null();
   }
   return false;
 }
@@ -69,7 +71,7 @@ std::string describe_value(const Json& value, Kind kind) {
 }
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::array<std::string_view, 12> kNames = {
+  constexpr std::array<std::string_view, 13> kNames = {
       "an integer",
       "a number",
       "true or false",
@@ -82,6 +84,7 @@ std::string_view kind_name(Kind kind) {
       "a value",
       "an object, true or false",
       "a text",
+      "a list",
   };
   return kNames[static_cast<std::size_t>(kind)];
 }

@@ -31,6 +31,7 @@ enum class OptionKind : std::uint8_t {
   kJson,      // Any value.
   kSchema,    // An object, true or false; on the command line also a file with it.
   kTextFile,  // A text; on the command line the file with it.
+  kList,      // A list; on the command line also a file with it.
 };
 
 // Where an option can be given.

@@ -3,6 +3,7 @@
 
 #include "saker/base/error.h"
 #include "saker/engine/speculate.h"
+#include "saker/text/gbnf.h"
 
 #include <charconv>
 #include <cstdint>
@@ -38,8 +39,8 @@ void set_constraint(
   require(
       !request.output.constraint || request.output.constraint->kind == kind,
       ErrorCode::kInvalidArgument,
-      "{}: the answer has another constraint already, expected one of json_schema, regex and "
-      "grammar",
+      "{}: the answer has another constraint already, expected one of json_schema, regex, "
+      "grammar, choices and json_object",
       option.name
   );
   request.output.constraint = {.kind = kind, .text = std::move(text)};
@@ -56,7 +57,31 @@ void set_regex(const RequestOption& option, const Json& value, Request& request)
 }
 
 void set_grammar(const RequestOption& option, const Json& value, Request& request) {
-  set_constraint(option, ConstraintKind::kGrammar, value.get<std::string>(), request);
+  const auto& text = value.get_ref<const std::string&>();
+  set_constraint(
+      option,
+      ConstraintKind::kGrammar,
+      text::is_gbnf(text) ? text::lark_of_gbnf(text, option.name) : text,
+      request
+  );
+}
+
+void set_choices(const RequestOption& option, const Json& value, Request& request) {
+  std::string grammar;
+  for (const std::string& choice : as_texts(value)) {
+    grammar += grammar.empty() ? "start: " : " | ";
+    grammar += Json(choice).dump();
+  }
+  require(
+      !grammar.empty(), ErrorCode::kInvalidArgument, "{}: got none, expected texts", option.name
+  );
+  set_constraint(option, ConstraintKind::kGrammar, grammar + "\n", request);
+}
+
+void set_json_object(const RequestOption& option, const Json& value, Request& request) {
+  if (value.get<bool>()) {
+    set_constraint(option, ConstraintKind::kJsonSchema, R"({"type":"object"})", request);
+  }
 }
 
 void set_user(const RequestOption& /*option*/, const Json& value, Request& request) {
@@ -174,6 +199,26 @@ void set_template_kwargs(const RequestOption& /*option*/, const Json& value, Req
 
 void set_tools(const RequestOption& /*option*/, const Json& value, Request& request) {
   request.prompt.tools = value;
+}
+
+void set_tool_choice(const RequestOption& /*option*/, const Json& value, Request& request) {
+  ToolChoice& choice = request.output.tool_choice;
+  choice.name.clear();
+  if (value == "auto") {
+    choice.use = ToolUse::kAuto;
+  } else if (value == "none") {
+    choice.use = ToolUse::kNone;
+  } else if (value == "required") {
+    choice.use = ToolUse::kRequired;
+  } else {
+    choice.use = ToolUse::kNamed;
+    choice.name = value.get<std::string>();
+  }
+}
+
+// "auto" is the default.
+void set_parallel_tool_calls(const RequestOption& /*option*/, const Json& value, Request& request) {
+  request.output.tool_choice.is_parallel = !value.is_boolean() || value.get<bool>();
 }
 
 }  // namespace saker::engine

@@ -51,6 +51,9 @@ void set_path(const RequestOption& /*option*/, const Json& value, Request& reque
 void set_json_schema(const RequestOption& option, const Json& value, Request& request);
 void set_regex(const RequestOption& option, const Json& value, Request& request);
 void set_grammar(const RequestOption& option, const Json& value, Request& request);
+// Texts, one of which is the answer.
+void set_choices(const RequestOption& option, const Json& value, Request& request);
+void set_json_object(const RequestOption& option, const Json& value, Request& request);
 void set_user(const RequestOption& option, const Json& value, Request& request);
 void set_timeout(const RequestOption& option, const Json& value, Request& request);
 void set_max_tokens(const RequestOption& option, const Json& value, Request& request);
@@ -67,5 +70,7 @@ void set_adapter_scale(const RequestOption& option, const Json& value, Request& 
 void set_think(const RequestOption& option, const Json& value, Request& request);
 void set_template_kwargs(const RequestOption& option, const Json& value, Request& request);
 void set_tools(const RequestOption& option, const Json& value, Request& request);
+void set_tool_choice(const RequestOption& option, const Json& value, Request& request);
+void set_parallel_tool_calls(const RequestOption& option, const Json& value, Request& request);
 
 }  // namespace saker::engine

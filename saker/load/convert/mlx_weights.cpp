@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/utf8.h"
 #include "saker/models/image_parts.h"
+#include "saker/models/tensor_roster.h"
 #include "saker/models/tensor_rules.h"
 
 #include <fmt/format.h>
@@ -56,7 +57,7 @@ std::string mlx_name(const std::string& name, const TensorMap& tensors, std::str
     return fmt::format("{}{}{}", scope, bare ? "model." : "", name);
   }
   // A base model without a head has no prefix.
-  return bare ? fmt::format("model.{}", name) : name;
+  return bare && !models::is_of_embedding_head(name) ? fmt::format("model.{}", name) : name;
 }
 
 // "P.mlp.experts.3.up_proj.weight" is part 3 of "P.mlp.switch_mlp.up_proj.weight".

@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
 // Files that are copied with a model, beside configuration and weights.
-constexpr std::array<std::string_view, 10> kCopied = {
+constexpr std::array<std::string_view, 11> kCopied = {
     "generation_config.json",
     "tokenizer.json",
     "tokenizer.model",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 10> kCopied = {
     "merges.txt",
     "chat_template.json",
     "chat_template.jinja",
+    "config_sentence_transformers.json",
 };
 
 std::string reason(int error) {

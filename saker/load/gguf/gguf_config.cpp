@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/numbered_name.h"
 #include "saker/base/utf8.h"
+#include "saker/models/embedding_config.h"
 
 #include <fmt/format.h>
 
@@ -47,10 +48,12 @@ constexpr std::array<Renamed, 16> kOfLayer = {{
     {"post_ffw_norm", "post_feedforward_layernorm"},
 }};
 
-constexpr std::array<Renamed, 3> kOfModel = {{
+constexpr std::array<Renamed, 5> kOfModel = {{
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
+    {"dense_2", "dense.0"},
+    {"dense_3", "dense.1"},
 }};
 
 template <std::size_t Size>
@@ -92,6 +95,8 @@ class Keys {
   }
 
   std::optional<double> number(std::string_view key) const { return header_.number(full(key)); }
+
+  std::optional<bool> boolean(std::string_view key) const { return header_.boolean(full(key)); }
 
   std::optional<std::string_view> string(std::string_view key) const {
     return header_.string(full(key));
@@ -340,6 +345,27 @@ void add_softcaps(const Keys& keys, const Family& family, Json& config) {
   }
 }
 
+void add_pooling(const Keys& keys, const Family& family, Json& config) {
+  const bool causal = keys.boolean("attention.causal").value_or(!family.bidirectional);
+  keys.expect(
+      causal != family.bidirectional,
+      "attention.causal",
+      fmt::format("{}", causal),
+      fmt::format("{}", !family.bidirectional)
+  );
+  if (family.bidirectional) {
+    config["use_bidirectional_attention"] = true;
+  }
+  // llama.cpp's numbers; the others are no rule for vectors: 0 is none, 4 a classifier.
+  constexpr std::array<std::string_view, 4> kPoolings{"", "mean", "cls", "last"};
+  const std::int64_t type = keys.integer("pooling_type").value_or(0);
+  if (type > 0 && type < static_cast<std::int64_t>(kPoolings.size())) {
+    config[std::string(models::kTextEmbedding)] = {
+        {"pooling", kPoolings.at(static_cast<std::size_t>(type))}
+    };
+  }
+}
+
 std::optional<std::string> path_of(const Family& family, std::string_view name) {
   const auto layer = numbered_name(name, "blk.");
   if (!layer) {
@@ -375,6 +401,7 @@ Json model_config(const Header& header, const Family& family, std::span<const fl
   add_query_scale(family, config);
   add_windows(keys, family, config);
   add_softcaps(keys, family, config);
+  add_pooling(keys, family, config);
   return config;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGelu = "gelu_pytorch_tanh";
 
-constexpr std::array<Family, 7> kFamilies{{
+constexpr std::array<Family, 8> kFamilies{{
     {.name = "llama", .model_type = "llama", .rotated_pairs = true},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
@@ -37,6 +37,15 @@ constexpr std::array<Family, 7> kFamilies{{
      .windows = true,
      .widest_layers = 62,
      .window_pattern = 6},
+    {.name = "gemma-embedding",
+     .model_type = "gemma3_text",
+     .activation = kGelu,
+     .norms_plus_one = true,
+     .output_norms = true,
+     .windows = true,
+     .widest_layers = 62,
+     .window_pattern = 6,
+     .bidirectional = true},
 }};
 
 }  // namespace

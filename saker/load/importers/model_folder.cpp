@@ -3,6 +3,7 @@
 
 #include "saker/load/files/model_dir.h"
 #include "saker/load/importers/leftover_section.h"
+#include "saker/load/importers/sentence_transformers.h"
 
 #include <utility>
 
@@ -16,6 +17,7 @@ ModelFolder read_model_folder(const std::filesystem::path& dir) {
   if (!plain.warning.empty()) {
     read.warnings.push_back(std::move(plain.warning));
   }
+  add_sentence_transformers(dir, plain.config, read);
   return {std::move(plain.config), std::move(read)};
 }
 

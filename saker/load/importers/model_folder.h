@@ -11,7 +11,8 @@
 namespace saker::load::importers {
 
 struct ModelFolder {
-  Json config;  // Without another tool's leftover section.
+  Json
+      config;  // Without another tool's leftover section; with what sentence-transformers' files say.
   ModelTensors read;
 };
 

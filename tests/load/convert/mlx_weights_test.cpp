@@ -95,6 +95,12 @@ TEST(MlxWeightsTest, NamesNestedModelsAsMlxLmDoes) {
   EXPECT_EQ(names(tensors, contrary), expected);
   const TensorMap bare = {{"embed_tokens.weight", tensor({4, 2})}, {"norm.weight", tensor({2})}};
   EXPECT_EQ(names(bare, Json::object()), (Names{"model.embed_tokens.weight", "model.norm.weight"}));
+  TensorMap embedder = bare;
+  embedder.emplace("dense.0.weight", tensor({4, 2}));
+  EXPECT_EQ(
+      names(embedder, Json::object()),
+      (Names{"dense.0.weight", "model.embed_tokens.weight", "model.norm.weight"})
+  );
 }
 
 TEST(MlxWeightsTest, StacksExperts) {

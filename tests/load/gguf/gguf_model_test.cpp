@@ -194,6 +194,44 @@ TEST(GgufModelTest, GemmaNormsLoseTheirOne) {
   EXPECT_TRUE(tensors.contains("model.layers.0.post_feedforward_layernorm.weight"));
 }
 
+// EmbeddingGemma: its pooling and dense layers.
+TEST(GgufModelTest, EmbeddingModelsSayHowTheyPool) {
+  const TemporaryDir dir;
+  GgufBuilder builder = metadata("gemma-embedding");
+  builder.integer("gemma-embedding.attention.sliding_window", 512)
+      .integer("gemma-embedding.pooling_type", 1)
+      .boolean("gemma-embedding.attention.causal", false);
+  builder.tensor("token_embd.weight", {kHidden, kVocabulary}, kF32, f32(kHidden * kVocabulary));
+  builder.tensor("dense_2.weight", {kHidden, 96}, kF32, f32(kHidden * 96));
+  builder.tensor("dense_3.weight", {96, kHidden}, kF32, f32(kHidden * 96));
+  const auto model = open(dir, builder.file());
+  EXPECT_EQ(model.config["model_type"], "gemma3_text");
+  EXPECT_EQ(model.config["use_bidirectional_attention"], true);
+  EXPECT_EQ(model.config["sliding_window"], 512);
+  EXPECT_EQ(model.config["text_embedding"]["pooling"], "mean");
+  const auto tensors = importers::make_tensors(model);
+  EXPECT_EQ(tensors.at("dense.0.weight").shape, (std::vector<std::int64_t>{96, 64}));
+  EXPECT_EQ(tensors.at("dense.1.weight").shape, (std::vector<std::int64_t>{64, 96}));
+}
+
+TEST(GgufModelTest, PoolingTypesOfOtherFamilies) {
+  const TemporaryDir dir;
+  const auto section = [&](std::uint32_t type) {
+    GgufBuilder builder = llama();
+    builder.integer("llama.pooling_type", type);
+    return open(dir, builder.file()).config.value("text_embedding", Json());
+  };
+  EXPECT_EQ(section(2)["pooling"], "cls");
+  EXPECT_EQ(section(3)["pooling"], "last");
+  EXPECT_TRUE(section(0).is_null());
+  EXPECT_TRUE(section(4).is_null());
+  GgufBuilder builder = llama();
+  builder.boolean("llama.attention.causal", false);
+  expect_error(ErrorCode::kUnsupported, {"llama.attention.causal", "false", "true"}, [&] {
+    open(dir, builder.file());
+  });
+}
+
 TEST(GgufModelTest, NormsAreOfTheModelsDtypeWhereItHoldsThem) {
   const TemporaryDir dir;
   const auto half = [](std::size_t count) { return bytes_as(numbers(count), DType::kFloat16); };

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// `saker serve`: a model behind the APIs of OpenAI, Anthropic and Ollama.
+#include "saker/cli/serve/serve.h"
+
+#include "saker/base/error.h"
+#include "saker/cli/io/output.h"
+#include "saker/cli/options/checks.h"
+#include "saker/cli/options/model_args.h"
+#include "saker/engine/language_model.h"
+#include "saker/server/service.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace saker::cli {
+namespace {
+
+constexpr int kMaxSeconds = 86'400;
+
+struct ServeArgs {
+  ModelArgs model;
+  server::ServiceOptions service;
+  std::vector<std::string> aliases;
+  std::vector<std::string> adapters;
+  std::vector<std::string> keys;
+  std::string key_file;
+  int body_limit_mb = 32;
+  bool takes_any_name = false;
+  bool logs_requests = false;
+};
+
+// "NAME=VALUE"; without a '=' the name is `fallback`.
+std::pair<std::string, std::string> named(const std::string& text, const std::string& fallback) {
+  const std::size_t equals = text.find('=');
+  return equals == std::string::npos ? std::pair(fallback, text)
+                                     : std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+std::vector<server::http::ApiKey> read_keys(const ServeArgs& args) {
+  std::vector<std::string> lines = args.keys;
+  if (!args.key_file.empty()) {
+    std::istringstream text(read_text(args.key_file));
+    for (std::string line; std::getline(text, line);) {
+      if (!line.empty() && !line.starts_with('#')) {
+        lines.push_back(line);
+      }
+    }
+  }
+  std::vector<server::http::ApiKey> keys;
+  for (const std::string& line : lines) {
+    auto [name, key] = named(line, fmt::format("key {}", keys.size() + 1));
+    require(!key.empty(), ErrorCode::kInvalidArgument, "an API key is empty");
+    keys.push_back({std::move(name), std::move(key)});
+  }
+  return keys;
+}
+
+std::vector<engine::NamedAdapter> read_adapters(const ServeArgs& args) {
+  std::vector<engine::NamedAdapter> adapters;
+  for (const std::string& text : args.adapters) {
+    auto [name, folder] = named(text, "");
+    if (name.empty()) {
+      name = std::filesystem::path(folder).lexically_normal().filename().string();
+    }
+    require(
+        std::filesystem::is_directory(folder),
+        ErrorCode::kNotFound,
+        "--adapter: {} is no folder",
+        folder
+    );
+    adapters.push_back({name, folder});
+  }
+  engine::check_adapter_names(adapters);
+  return adapters;
+}
+
+// The name under which clients ask for the model: that of a repo or of the last folder.
+std::string model_name(const ServeArgs& args, const engine::Engine& engine) {
+  if (args.model.model.empty()) {
+    return "saker-demo";
+  }
+  std::error_code ignored;
+  return std::filesystem::exists(args.model.model, ignored)
+             ? engine.facts().path.lexically_normal().filename().string()
+             : args.model.model;
+}
+
+int run_serve(const ServeArgs& args) {
+  ModelArgs model_args = args.model;
+  model_args.engine.chats = true;
+  server::ServiceOptions options = args.service;
+  options.access.keys = read_keys(args);
+  options.http.limits.body_bytes = static_cast<std::size_t>(args.body_limit_mb) << 20;
+  server::ModelNames names;
+  names.adapters = read_adapters(args);
+  names.takes_any_name = args.takes_any_name;
+  if (args.logs_requests) {
+    options.log_request = [](std::string_view line) { print_error(fmt::format("{}\n", line)); };
+  }
+  const auto engine = load_engine(model_args);
+  names.names = args.aliases;
+  if (names.names.empty()) {
+    names.names.push_back(model_name(args, *engine));
+  }
+  const auto model = engine::as_language_model(*engine);
+  server::Service service(*model, names, options);
+  print_error(fmt::format("{} is at {}\n", names.names.front(), service.address()));
+  service.run();
+  return 0;
+}
+
+void add_access(CLI::App& command, ServeArgs& args) {
+  command
+      .add_option(
+          "--api-key", args.keys, "A key that clients have to send, or NAME=KEY; may be repeated"
+      )
+      ->type_name("KEY")
+      ->group("Access");
+  command
+      .add_option("--api-key-file", args.key_file, "A file with a key, or NAME=KEY, in each line")
+      ->type_name("FILE")
+      ->group("Access");
+  command
+      .add_option(
+          "--allow-host", args.service.access.hosts, "A name of this server; may be repeated"
+      )
+      ->type_name("NAME")
+      ->group("Access");
+  command
+      .add_option(
+          "--allow-origin",
+          args.service.access.origins,
+          "An origin whose pages may send requests; *: any; may be repeated"
+      )
+      ->type_name("ORIGIN")
+      ->group("Access");
+}
+
+void add_server(CLI::App& command, ServeArgs& args) {
+  command
+      .add_option(
+          "--host", args.service.http.host, "Address to listen on, or unix:PATH [127.0.0.1]"
+      )
+      ->type_name("ADDRESS")
+      ->group("Server");
+  command.add_option("--port", args.service.http.port, "Port to listen on; 0: any free one [8080]")
+      ->check(between(0, 65'535))
+      ->type_name("INT")
+      ->group("Server");
+  command.add_option("--body-limit", args.body_limit_mb, "Largest body of a request, in MiB [32]")
+      ->check(between(1, 1024))
+      ->type_name("INT")
+      ->group("Server");
+  command
+      .add_option(
+          "--drain-delay",
+          args.service.drain_delay_seconds,
+          "Seconds after SIGTERM in which all is served while /health says 503 [0]"
+      )
+      ->check(between(0, kMaxSeconds))
+      ->type_name("INT")
+      ->group("Server");
+  command
+      .add_option(
+          "--drain-timeout",
+          args.service.drain_seconds,
+          "Seconds that running answers then have [30]"
+      )
+      ->check(between(0, kMaxSeconds))
+      ->type_name("INT")
+      ->group("Server");
+  command
+      .add_flag("--log-requests", args.logs_requests, "Log a line per request on standard error")
+      ->group("Server");
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Action& action) {
+  auto args = std::make_shared<ServeArgs>();
+  CLI::App& command =
+      *app.add_subcommand("serve", "Serve a model by the APIs of OpenAI, Anthropic and Ollama");
+  add_model_args(command, args->model);
+  add_fast_prefill(command, args->model);
+  add_draft_args(command, args->model);
+  add_prefix_cache_args(command, args->model);
+  command.add_option("--batch", args->model.engine.batch, "Requests that run in one batch [8]")
+      ->check(between(1, 1024))
+      ->type_name("INT")
+      ->group("Engine");
+  command
+      .add_option(
+          "--alias",
+          args->aliases,
+          "The model's name for clients [the folder's or repo's]; may be repeated"
+      )
+      ->type_name("NAME")
+      ->group("Model");
+  command
+      .add_option(
+          "--adapter",
+          args->adapters,
+          "An adapter that clients name as their model: NAME=DIR; may be repeated"
+      )
+      ->type_name("NAME=DIR")
+      ->group("Model");
+  command
+      .add_flag(
+          "--any-model", args->takes_any_name, "Answer requests for unknown names with this model"
+      )
+      ->group("Model");
+  add_server(command, *args);
+  add_access(command, *args);
+  command.callback([args, &action] { action = [args] { return run_serve(*args); }; });
+}
+
+}  // namespace saker::cli

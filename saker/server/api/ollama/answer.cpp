@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/server/api/ollama/answer.h"
+
+#include "saker/base/json/json_numbers.h"
+#include "saker/server/turns/collected_answer.h"
+#include "saker/server/turns/wire.h"
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace saker::server::ollama {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds(double seconds) {
+  constexpr double kPerSecond = 1e9;
+  return static_cast<std::int64_t>(seconds * kPerSecond);
+}
+
+Json call_json(int index, const CollectedCall& call) {
+  return {
+      {"id", call.id},
+      {"function",
+       {{"index", index}, {"name", call.name}, {"arguments", arguments_object(call.arguments)}}},
+  };
+}
+
+class Answer : public Encoder {
+ public:
+  explicit Answer(const OllamaRequest& request)
+      : model_(request.model), form_(request.form), streams_(request.streams) {}
+
+  void add(engine::Event event, std::string& out) override {
+    answer_.add(event);
+    if (!streams_) {
+      return;
+    }
+    if (const auto* thought = std::get_if<text::ReasoningPiece>(&event.what)) {
+      out += json_line(line("", thought->text));
+    } else if (const auto* piece = std::get_if<text::ContentPiece>(&event.what)) {
+      out += json_line(line(piece->text, ""));
+    } else if (const auto* call = std::get_if<text::CallClosed>(&event.what)) {
+      Json with_call = line("", "");
+      if (form_ == Form::kChat) {
+        with_call["message"]["tool_calls"] =
+            Json::array({call_json(call->index, answer_.calls[call->index])});
+      }
+      out += json_line(with_call);
+    }
+    if (!std::holds_alternative<engine::End>(event.what)) {
+      answer_.reasoning.clear();  // It is sent.
+      answer_.content.clear();
+    }
+  }
+
+  std::string end() override {
+    Json last = line(answer_.content, answer_.reasoning);
+    if (!streams_ && !answer_.calls.empty() && form_ == Form::kChat) {
+      Json& calls = last["message"]["tool_calls"] = Json::array();
+      for (const auto& [index, call] : answer_.calls) {
+        calls.push_back(call_json(index, call));
+      }
+    }
+    add_end(last);
+    return streams_ ? json_line(last) : write_json(last);
+  }
+
+  std::string failure(const ApiError& error) override {
+    return json_line({{"error", error.what()}});
+  }
+
+ private:
+  Json line(const std::string& content, const std::string& thoughts) const {
+    Json json = {{"model", model_}, {"created_at", utc_time(std::chrono::system_clock::now())}};
+    if (form_ == Form::kChat) {
+      json["message"] = {{"role", "assistant"}, {"content", content}};
+    } else {
+      json["response"] = content;
+    }
+    if (!thoughts.empty()) {
+      (form_ == Form::kChat ? json["message"] : json)["thinking"] = thoughts;
+    }
+    json["done"] = false;
+    return json;
+  }
+
+  void add_end(Json& last) const {
+    const engine::GenerateResult& result = *answer_.result;
+    const engine::GenerateStats& stats = result.stats;
+    const std::chrono::duration<double> total = Clock::now() - start_;
+    const double answering =
+        stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
+    last["done"] = true;
+    last["done_reason"] = is_whole(result) ? "stop" : "length";
+    last["total_duration"] = nanoseconds(total.count());
+    last["load_duration"] = 0;
+    last["prompt_eval_count"] = stats.prompt_tokens;
+    last["prompt_eval_duration"] = nanoseconds(stats.time_to_first_token_s);
+    last["eval_count"] = stats.generation_tokens;
+    last["eval_duration"] = nanoseconds(answering);
+  }
+
+  std::string model_;
+  Form form_;
+  bool streams_;
+  CollectedAnswer answer_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> answer_encoder(const OllamaRequest& request) {
+  return std::make_unique<Answer>(request);
+}
+
+Json loaded_json(const OllamaRequest& request, std::string_view reason) {
+  Json json = {
+      {"model", request.model}, {"created_at", utc_time(std::chrono::system_clock::now())}
+  };
+  if (request.form == Form::kChat) {
+    json["message"] = {{"role", "assistant"}, {"content", ""}};
+  } else {
+    json["response"] = "";
+  }
+  json["done"] = true;
+  json["done_reason"] = reason;
+  return json;
+}
+
+}  // namespace saker::server::ollama

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Events of a generation as answers of POST /api/chat and POST /api/generate.
+
+#include "saker/base/json/json.h"
+#include "saker/server/api/ollama/request.h"
+#include "saker/server/turns/turn.h"
+
+#include <memory>
+#include <string_view>
+
+namespace saker::server::ollama {
+
+std::unique_ptr<Encoder> answer_encoder(const OllamaRequest& request);
+
+// The answer to a request without a prompt.
+Json loaded_json(const OllamaRequest& request, std::string_view reason);
+
+}  // namespace saker::server::ollama

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reads requests of POST /api/chat and POST /api/generate.
+
+#include "saker/base/json/json.h"
+#include "saker/engine/request.h"
+#include "saker/server/turns/served_model.h"
+
+#include <string>
+
+namespace saker::server::ollama {
+
+enum class Form { kChat, kGenerate };
+
+struct OllamaRequest {
+  engine::Request request;
+  std::string model;  // As it was asked for.
+  Form form = Form::kChat;
+  bool streams = true;
+  // There is no prompt: the request loads the model, or unloads it if its keep_alive is 0.
+  bool only_loads = false;
+  bool unloads = false;
+};
+
+// Throws a 400, or a 404 for an unknown model.
+OllamaRequest read_request(const Json& body, Form form, const ServedModel& model);
+
+// The model of a name that may end with ":latest". Throws a 404.
+FoundModel find_model(const ServedModel& model, std::string name);
+
+}  // namespace saker::server::ollama

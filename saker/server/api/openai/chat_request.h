@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reads requests of POST /v1/chat/completions.
+
+#include "saker/base/json/json.h"
+#include "saker/engine/request.h"
+#include "saker/server/turns/fields.h"
+#include "saker/server/turns/served_model.h"
+
+#include <optional>
+#include <string>
+
+namespace saker::server::openai {
+
+// How a request wants its answer.
+struct Answering {
+  std::string model;  // As it was asked for.
+  bool streams = false;
+  bool includes_usage = false;      // A stream ends with a chunk of counts.
+  bool continuous_usage = false;    // Each chunk has counts.
+  std::optional<int> top_logprobs;  // Alternatives per token; none: no log-probabilities.
+  bool returns_token_ids = false;
+  std::string service_tier = "default";
+};
+
+struct ChatRequest {
+  engine::Request request;
+  Answering answering;
+};
+
+// Throws a 400, or a 404 for an unknown model.
+ChatRequest read_chat(const Json& body, const ServedModel& model);
+
+// A list of messages with known roles. Throws a 400.
+void check_messages(const Json& messages, const std::string& path);
+
+// `stream`, `stream_options`, and members that change nothing.
+void read_streaming(Fields& fields, Answering& answering);
+
+// Tools in OpenAI's form; none for an empty list. Throws a 400.
+std::optional<Json> read_tools(Fields& fields);
+
+}  // namespace saker::server::openai

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/server/api/openai/routes.h"
+
+#include "saker/server/api/openai/chat_answer.h"
+#include "saker/server/api/openai/chat_request.h"
+#include "saker/server/api/openai/completion.h"
+#include "saker/server/api/openai/errors.h"
+#include "saker/server/api/openai/models.h"
+#include "saker/server/turns/fields.h"
+#include "saker/server/turns/prompt_scores.h"
+#include "saker/server/turns/turn.h"
+#include "saker/server/turns/wire.h"
+#include "saker/text/tokenizer.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace saker::server::openai {
+namespace {
+
+using ExchangePtr = std::shared_ptr<http::Exchange>;
+using ModelPtr = std::shared_ptr<const ServedModel>;
+
+Delivery delivery_of(const Answering& answering) {
+  return {
+      .streams = answering.streams,
+      .head = answering.streams ? sse_head() : http::Response{},
+      .ping = std::string(kSsePing),
+      .failed = error_response,
+  };
+}
+
+void answer_chat(const ExchangePtr& exchange, const ModelPtr& model) {
+  const ChatRequest chat = read_chat(parse_body(exchange->request().body), *model);
+  std::vector<engine::Stream> streams;
+  streams.push_back(submit(*model, chat.request));
+  const int choices = chat.request.output.n;
+  run_turn(
+      exchange,
+      model,
+      std::move(streams),
+      choices,
+      chat_encoder(chat.answering, choices, model->model().tokenizer()),
+      delivery_of(chat.answering)
+  );
+}
+
+// The prompts as they are echoed, with log-probabilities if they were asked for.
+std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const ServedModel& model) {
+  std::vector<EchoedPrompt> echoed;
+  std::vector<std::vector<std::int32_t>> tokens;
+  for (const engine::Prompt& prompt : completion.prompts) {
+    engine::Request request;
+    request.prompt = prompt;
+    tokens.push_back(model.model().prompt_tokens(request));
+    const text::Tokenizer* tokenizer = model.model().tokenizer();
+    const bool has_text = !prompt.text && tokenizer != nullptr;
+    echoed.push_back(
+        {.text = has_text ? tokenizer->decode(tokens.back()) : prompt.text.value_or(""),
+         .tokens = tokens.back()}
+    );
+  }
+  if (completion.answering.top_logprobs) {
+    auto scores = score_prompts(model.model(), tokens, *completion.answering.top_logprobs);
+    for (std::size_t i = 0; i < echoed.size(); ++i) {
+      echoed[i].logprobs = std::move(scores[i].logprobs);
+      echoed[i].top = std::move(scores[i].top);
+    }
+  }
+  return echoed;
+}
+
+void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
+  const CompletionRequest completion =
+      read_completion(parse_body(exchange->request().body), *model);
+  std::vector<EchoedPrompt> echoed;
+  if (completion.echoes) {
+    if (!completion.request.placement.adapter.empty() && completion.answering.top_logprobs) {
+      throw bad_field("echo", "log-probabilities of a prompt are the base model's alone");
+    }
+    echoed = echo(completion, *model);
+  }
+  auto encoder = completion_encoder(completion, std::move(echoed), model->model().tokenizer());
+  if (completion.has_no_answer) {
+    return exchange->respond({.body = encoder->end()});
+  }
+  std::vector<engine::Stream> streams;
+  for (const engine::Prompt& prompt : completion.prompts) {
+    engine::Request request = completion.request;
+    request.prompt = prompt;
+    streams.push_back(submit(*model, request));
+  }
+  run_turn(
+      exchange,
+      model,
+      std::move(streams),
+      completion.request.output.n,
+      std::move(encoder),
+      delivery_of(completion.answering)
+  );
+}
+
+}  // namespace
+
+void add_routes(http::Router& router, const ModelPtr& model) {
+  for (const std::string prefix : {"/v1", ""}) {
+    router.add("POST", prefix + "/chat/completions", [model](const ExchangePtr& exchange) {
+      answer_chat(exchange, model);
+    });
+    router.add("POST", prefix + "/completions", [model](const ExchangePtr& exchange) {
+      answer_completion(exchange, model);
+    });
+    router.add("GET", prefix + "/models", [model](const ExchangePtr& exchange) {
+      exchange->respond(json_response(models_json(*model)));
+    });
+    // Names have slashes, encoded or not.
+    const std::string below = prefix + "/models/";
+    router.add("GET", below + "*", [model, below](const ExchangePtr& exchange) {
+      const std::string_view name = std::string_view(exchange->request().path).substr(below.size());
+      exchange->respond(json_response(model_json(*model, name)));
+    });
+  }
+}
+
+}  // namespace saker::server::openai

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saker/server/service.h"
+
+#include "saker/base/error.h"
+#include "saker/server/admin/metrics.h"
+#include "saker/server/api/extras/routes.h"
+#include "saker/server/api/openai/errors.h"
+#include "saker/server/api/openai/routes.h"
+#include "saker/server/dialects.h"
+#include "saker/server/http/router.h"
+#include "saker/server/logged_exchange.h"
+#include "saker/server/turns/wire.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace saker::server {
+namespace {
+
+using ExchangePtr = std::shared_ptr<http::Exchange>;
+
+// Probes and the preflights of browsers have no key.
+bool is_public(std::string_view path) {
+  return path == "/" || path == "/health" || path == "/v1/health" || path == "/ready" ||
+         path == "/readyz" || path == "/ping";
+}
+
+// Pages of other origins can send these without asking first, unless the type is JSON's.
+bool is_disguised(const http::Request& request) {
+  return request.method == "POST" && !request.header("Origin").empty() &&
+         !request.header("Content-Type").starts_with("application/json");
+}
+
+}  // namespace
+
+class Service::Impl {
+ public:
+  Impl(engine::LanguageModel& model, ModelNames names, ServiceOptions options)
+      : model_(std::make_shared<const ServedModel>(model, std::move(names))),
+        has_keys_(!options.access.keys.empty()),
+        access_(std::move(options.access)),
+        drain_delay_seconds_(options.drain_delay_seconds),
+        drain_seconds_(options.drain_seconds),
+        log_(std::move(options.log_request)),
+        http_(
+            options.http,
+            [this](ExchangePtr exchange) { answer(std::move(exchange)); },
+            [](const http::BadRequest& bad) {
+              return openai::error_response(ApiError(bad.status, bad.reason));
+            }
+        ) {
+    require(
+        http_.is_loopback() || has_keys_,
+        ErrorCode::kInvalidArgument,
+        "{} can be reached from other machines, so that --api-key is needed",
+        http_.address()
+    );
+    add_dialects(router_, model_);
+    add_health();
+  }
+
+  std::string address() const { return http_.address(); }
+
+  void run() {
+    http_.on_signal([this] { on_signal(); });
+    http_.run();
+  }
+
+ private:
+  void add_health() {
+    for (const std::string path :
+         {"/health", "/v1/health", "/ping", "/ready", "/readyz", "/v2/health/ready"}) {
+      router_.add("GET", path, [this](const ExchangePtr& exchange) {
+        require_open();
+        exchange->respond(json_response({{"status", "ok"}}));
+      });
+    }
+    router_.add("GET", "/", [](const ExchangePtr& exchange) {
+      exchange->respond({.content_type = "text/plain", .body = "Saker is running\n"});
+    });
+    router_.add("GET", "/metrics", [this](const ExchangePtr& exchange) {
+      exchange->respond(
+          {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(*model_)
+          }
+      );
+    });
+    router_.add("GET", "/load", [this](const ExchangePtr& exchange) {
+      exchange->respond(json_response({{"server_load", model_->counters().running.load()}}));
+    });
+  }
+
+  void require_open() const {
+    if (is_draining_) {
+      throw ApiError(503, "the server is about to end").with_retry_after(drain_seconds_);
+    }
+  }
+
+  void answer(ExchangePtr plain) {
+    ++model_->counters().http_requests;
+    const http::Request& request = plain->request();
+    const Dialect& dialect = dialect_of(request);
+    std::string id = request_id(request);
+    const auto exchange = std::make_shared<LoggedExchange>(
+        std::move(plain), headers_for(request, dialect, id), id, log_
+    );
+    try {
+      route(exchange);
+    } catch (...) {
+      const ApiError error = as_api_error(std::current_exception());
+      exchange->respond(dialect.error_response(error));
+    }
+  }
+
+  void route(const std::shared_ptr<LoggedExchange>& exchange) {
+    const http::Request& request = exchange->request();
+    if (const auto denial = access_.check_source(request)) {
+      throw ApiError(denial->status, denial->reason);
+    }
+    if (request.method == "OPTIONS") {
+      return exchange->respond(access_.preflight(request));
+    }
+    const http::Router::Found found = router_.find(request.method, request.path);
+    if (!is_public(request.path)) {
+      const std::optional<std::string> key = access_.key_name(request);
+      if (!key) {
+        throw ApiError(401, "the API key is missing or wrong").with_code("invalid_api_key");
+      }
+      exchange->set_key(*key);
+    }
+    if (found.route == nullptr && found.allowed.empty()) {
+      throw ApiError(404, fmt::format("no such path: {}", request.path.substr(0, 200)));
+    }
+    if (found.route == nullptr) {
+      exchange->add_header("Allow", found.allowed + ", OPTIONS");
+      throw ApiError(405, fmt::format("expected {}", found.allowed));
+    }
+    if (is_disguised(request)) {
+      throw ApiError(400, "pages of other origins send Content-Type: application/json");
+    }
+    (*found.route)(exchange);
+  }
+
+  std::vector<http::Header> headers_for(
+      const http::Request& request, const Dialect& dialect, const std::string& id
+  ) const {
+    std::vector<http::Header> headers;
+    if (!access_.check_source(request)) {
+      headers = access_.cors(request);
+    }
+    headers.emplace_back(dialect.id_header, id);
+    return headers;
+  }
+
+  // The client's own id if it can be a header, else a new one.
+  static std::string request_id(const http::Request& request) {
+    constexpr std::size_t kMost = 128;
+    const std::string_view given = request.header("X-Request-Id");
+    const bool is_usable = !given.empty() && given.size() <= kMost && http::is_header_value(given);
+    return is_usable ? std::string(given) : new_id("req_");
+  }
+
+  // On the server's thread, as all of draining.
+  void on_signal() {
+    if (is_draining_.exchange(true)) {
+      return http_.stop();
+    }
+    http_.after(drain_delay_seconds_ * 1000, [this] {
+      http_.close_after_answers();
+      checks_left_ = drain_seconds_ * kChecksPerSecond;
+      check_drained();
+    });
+  }
+
+  void check_drained() {
+    if (http_.answering() == 0 || checks_left_-- <= 0) {
+      return http_.stop();
+    }
+    http_.after(1000 / kChecksPerSecond, [this] { check_drained(); });
+  }
+
+  static constexpr int kChecksPerSecond = 20;
+
+  std::shared_ptr<const ServedModel> model_;
+  bool has_keys_;
+  http::Access access_;
+  int drain_delay_seconds_;
+  int drain_seconds_;
+  std::function<void(std::string_view line)> log_;
+  http::Router router_;
+  std::atomic<bool> is_draining_ = false;
+  int checks_left_ = 0;    // Until running answers are cut off.
+  http::HttpServer http_;  // The last member: its threads use the others.
+};
+
+Service::Service(engine::LanguageModel& model, ModelNames names, ServiceOptions options)
+    : impl_(std::make_unique<Impl>(model, std::move(names), std::move(options))) {}
+
+Service::~Service() = default;
+
+std::string Service::address() const {
+  return impl_->address();
+}
+
+void Service::run() {
+  impl_->run();
+}
+
+}  // namespace saker::server

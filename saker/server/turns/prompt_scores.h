@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Log-probabilities of given tokens with the best alternatives at each place.
+
+#include "saker/engine/language_model.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace saker::server {
+
+struct PromptScores {
+  std::vector<std::int32_t> tokens;
+  std::vector<std::optional<double>> logprobs;  // None for the first token.
+  // Per token, best first; ties: the lower id first. Empty for the first token.
+  std::vector<std::vector<std::pair<std::int32_t, double>>> top;
+};
+
+// Waits for the engine: not for the server's thread. Throws as LanguageModel::score. Keeps the
+// `most` best alternatives. REQUIRES: each list has tokens.
+std::vector<PromptScores> score_prompts(
+    engine::LanguageModel& model, const std::vector<std::vector<std::int32_t>>& prompts, int most
+);
+
+}  // namespace saker::server
