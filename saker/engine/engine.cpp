@@ -7,7 +7,6 @@
 #include "saker/base/memory.h"
 #include "saker/engine/draft_check.h"
 #include "saker/engine/embed_texts.h"
-#include "saker/load/model_identity.h"
 #include "saker/engine/prompts.h"
 #include "saker/engine/rerank_documents.h"
 #include "saker/engine/runner.h"
@@ -19,6 +18,7 @@
 #include "saker/load/checkpoint.h"
 #include "saker/load/draft.h"
 #include "saker/load/files/model_dir.h"
+#include "saker/load/model_identity.h"
 #include "saker/load/sources/open_texts.h"
 
 #include <spdlog/spdlog.h>

@@ -5,8 +5,8 @@
 // page.
 
 #include "saker/cli/score/html.h"
-#include "saker/engine/measures/differences.h"
 #include "saker/engine/engine.h"
+#include "saker/engine/measures/differences.h"
 
 #include <CLI/CLI.hpp>
 
