@@ -36,6 +36,10 @@ class NoModel : public engine::LanguageModel {
     return {};
   }
 
+  engine::EmbedResult embed(const engine::EmbedRequest& /*request*/) override { return {}; }
+
+  engine::RerankResult rerank(const engine::RerankRequest& /*request*/) override { return {}; }
+
   std::vector<std::int32_t> prompt_tokens(const engine::Request& /*request*/) const override {
     return {};
   }
