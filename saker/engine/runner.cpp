@@ -115,7 +115,7 @@ Runner::Runner(
 }
 
 Runner::~Runner() {
-  // Refuses requests that handlers submit from now on: they would run to their end.
+  // Refuses requests from now on: they would run to their end.
   jobs_.close_after({.run = [this] {
     while (!running_.empty()) {
       const std::uint64_t id = running_.begin()->second;

@@ -5,7 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/fields.h"
 #include "saker/server/turns/sampling_fields.h"
-#include "saker/server/turns/tool_choice.h"
+#include "saker/server/turns/tools.h"
 
 #include <spdlog/spdlog.h>
 
@@ -209,15 +209,7 @@ std::optional<Json> read_tools(Fields& fields) {
       spdlog::info("messages: the hosted tool {} is left out", quote(type));
       continue;
     }
-    tool.required("name");
-    Json function = {{"name", *tool.text("name")}};
-    if (const auto description = tool.text("description")) {
-      function["description"] = *description;
-    }
-    const Json* schema = tool.object("input_schema");
-    function["parameters"] =
-        schema != nullptr ? *schema : Json{{"type", "object"}, {"properties", Json::object()}};
-    tools.push_back({{"type", "function"}, {"function", std::move(function)}});
+    tools.push_back(function_tool(tool, "input_schema"));
   }
   return tools.empty() ? std::nullopt : std::optional(std::move(tools));
 }

@@ -4,7 +4,7 @@
 #include "saker/base/utf8.h"
 #include "saker/server/turns/api_error.h"
 #include "saker/server/turns/sampling_fields.h"
-#include "saker/server/turns/tool_choice.h"
+#include "saker/server/turns/tools.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saker/server/turns/tool_choice.h"
+#include "saker/server/turns/tools.h"
 
 #include "saker/base/utf8.h"
 #include "saker/server/turns/api_error.h"
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace saker::server {
 namespace {
@@ -33,6 +34,18 @@ std::string named_function(Fields& fields, const Json& given) {
 }
 
 }  // namespace
+
+Json function_tool(Fields& tool, std::string_view schema) {
+  tool.required("name");
+  Json function = {{"name", *tool.text("name")}};
+  if (const auto description = tool.text("description")) {
+    function["description"] = *description;
+  }
+  const Json* given = tool.object(schema);
+  function["parameters"] =
+      given != nullptr ? *given : Json{{"type", "object"}, {"properties", Json::object()}};
+  return {{"type", "function"}, {"function", std::move(function)}};
+}
 
 void force_tool(const std::string& name, const std::string& param, engine::Request& request) {
   const Json& tools = *request.prompt.tools;
