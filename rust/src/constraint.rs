@@ -157,6 +157,16 @@ fn shortened(mut message: String) -> String {
     message
 }
 
+/// What stops a mask or a token, in words.
+fn stop_text(error: impl std::fmt::Display) -> Failure {
+    let message = error.to_string();
+    let reason = message.split("\n<").next().unwrap_or_default().trim();
+    Failure::Text(match reason {
+        "NoExtension" | "NoExtensionBias" => "no text fits it".into(),
+        other => shortened(other.into()),
+    })
+}
+
 fn compile(factory: &ParserFactory, kind: u32, text: &str) -> Result<Matcher> {
     let matcher = Matcher::new(factory.create_parser(grammar_of(kind, text)?));
     match matcher.get_error() {
@@ -168,7 +178,7 @@ fn compile(factory: &ParserFactory, kind: u32, text: &str) -> Result<Matcher> {
 impl SakerRsConstraint {
     /// Whether the text may end here.
     fn mask(&mut self, words: &mut [u32]) -> Result<bool> {
-        let mut mask = here(STEP_BOUNDS, || self.matcher.compute_mask_or_eos().map_err(text_of))?;
+        let mut mask = here(STEP_BOUNDS, || self.matcher.compute_mask_or_eos().map_err(stop_text))?;
         let may_end = mask.is_allowed(self.own_end);
         mask.disallow_token(self.own_end);
         words.fill(0);
@@ -179,7 +189,7 @@ impl SakerRsConstraint {
     }
 
     fn accept(&mut self, id: u32) -> Result<()> {
-        here(STEP_BOUNDS, || self.matcher.consume_token(id).map_err(text_of))
+        here(STEP_BOUNDS, || self.matcher.consume_token(id).map_err(stop_text))
     }
 }
 

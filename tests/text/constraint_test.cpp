@@ -219,5 +219,16 @@ TEST(Constraint, HostileOnesEnd) {
   }
 }
 
+TEST(Constraint, OneThatNoTextFitsSaysSo) {
+  for (const char* schema :
+       {R"({"$ref": "#"})", R"({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}})"}) {
+    testing::expect_error(ErrorCode::kInvalidArgument, {"test", "no text fits it"}, [&] {
+      Constraint state(trie(), ConstraintKind::kJsonSchema, schema, "test");
+      std::vector<std::uint32_t> bits(static_cast<std::size_t>(tokenizer().vocab_size()) / 32 + 1);
+      state.fill(bits);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace saker::text
