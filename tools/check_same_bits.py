@@ -102,6 +102,8 @@ def adapter_cases() -> list[Case]:
 
 def is_target(folder: Path) -> bool:
     kind = folder.relative_to(GOLDEN).parts[0]
+    if "model_type" not in json.loads((folder / "config.json").read_text(encoding="utf-8")):
+        return False  # A module of sentence-transformers.
     return kind not in ("adapters", "dflash", "assistant") or folder.name == "target"
 
 
@@ -163,7 +165,7 @@ def main() -> int:
     options = parser.parse_args()
     old, new = options.old.resolve(), options.new.resolve()
     cases = [case for case in all_cases() if options.only in case.name]
-    sets = instruction_sets(new)
+    sets = [name for name in instruction_sets(new) if name in instruction_sets(old)]
     jobs = [(case, instruction_set) for instruction_set in sets for case in cases]
 
     def compare(job: tuple[Case, str]) -> tuple[bool, bool]:
