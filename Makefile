@@ -5,11 +5,11 @@
 # make docs      the reference of the C++ headers and of the Python package, in build/docs
 # make help      says this
 # make check-all what CI has no time for: races, clang-tidy, all tests under ASan, long scripts and drafts, parity, Python wheel,
-#                training, 64-bit ARM; goes on after a failure, and says at the end what failed
+#                training, 64-bit ARM, requests made from /openapi.json; goes on after a failure, and says at the end what failed
 # make nightly   the same with an hour of fuzzing
 # make clean     remove what was built; make distclean also what was downloaded
 .PHONY: all help setup saker run test install docs check-all nightly check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz \
-	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-real \
+	check-coverage check-docs check-long check-parity check-python check-speculation check-text check-training check-arm64 check-openapi check-real \
 	clean distclean
 
 PRESET ?= release
@@ -35,7 +35,7 @@ test: setup
 	@ctest --preset $(PRESET) -j $(JOBS)
 
 checks := check-format check-hardening check-dependencies check-tsan check-tidy check-asan check-fuzz check-coverage check-docs check-long \
-	check-speculation check-parity check-python check-text check-training check-arm64 check-real
+	check-speculation check-parity check-python check-text check-training check-arm64 check-openapi check-real
 
 install: saker
 	@cmake --install build/$(PRESET) --prefix "$(PREFIX)" >/dev/null
@@ -141,6 +141,10 @@ check-training: saker
 check-arm64:
 	@tools/setup.sh all
 	@JOBS=$(JOBS) tools/check_arm64.sh
+
+# Requests that schemathesis makes from the server's own description.
+check-openapi:
+	@tools/check_openapi.sh
 
 # Real trained models, 2 GB from PyPI, against the float32 truth, recorded answers and needles in long prompts.
 check-real: saker
