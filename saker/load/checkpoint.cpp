@@ -4,6 +4,7 @@
 #include "saker/base/error.h"
 #include "saker/base/json/json.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/gpu/backend.h"
 #include "saker/load/files/quantization.h"
 #include "saker/load/files/safetensors.h"
 #include "saker/load/files/weight_files.h"
@@ -36,12 +37,18 @@ namespace {
 constexpr std::size_t kListed = 3;
 
 CheckpointSource read_source(const std::filesystem::path& path) {
-  if (auto other = importers::open_imported(path)) {
-    return {
+  const auto form = kernels::on_cpu() ? gguf::CodeForm::kBlocks : gguf::CodeForm::kMlx;
+  if (auto other = importers::open_imported(path, form)) {
+    CheckpointSource source{
         .config = std::move(other->config),
-        .tensors = importers::make_tensors(*other),
+        .tensors = {},
         .warnings = std::move(other->notes),
     };
+    source.formats = std::move(other->block_formats);
+    const auto maker = std::make_shared<importers::TensorMaker>(*std::move(other));
+    source.tensors = maker->tensors();
+    source.make = [maker](const std::string& name) { return maker->make(name); };
+    return source;
   }
   importers::ModelFolder folder = importers::read_model_folder(path);
   return {
@@ -119,6 +126,7 @@ LoadedCheckpoint load_checkpoint(
       .warnings = std::move(source.warnings),
   };
   nn::QuantizationConfig quantization = parse_quantization(loaded.config);
+  quantization.overrides.insert(source.formats.begin(), source.formats.end());
   auto detected = models::detect_architecture(loaded.config, tensor_names(source.tensors));
   models::check_config(detected.config);
   if (!detected.warning.empty()) {

@@ -3,6 +3,7 @@
 
 #include "saker/kernels/packing/codes.h"
 
+#include "tests/kernels/block_values.h"
 #include "tests/kernels/random_weights.h"
 #include <gtest/gtest.h>
 
@@ -230,7 +231,7 @@ void expect_layouts(const WeightFormat& format, const std::vector<int>& part_row
 }
 
 TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int group = format.group_size;
     for (const int columns : {1, 5, 37}) {
       // Rows without groups of odd lengths; with groups several chunks and a part of one.
@@ -240,11 +241,42 @@ TEST(Pack, EveryFormatLiesAsPackedMatrixSays) {
 }
 
 TEST(Pack, PartsBeginAnywhereInABlock) {
-  for (const WeightFormat& format : all_formats()) {
+  for (const WeightFormat& format : mlx_formats()) {
     const int columns = format.group_size == 0 ? 19 : 3 * format.group_size;
     expect_layouts(format, {1}, columns);
     expect_layouts(format, {15, 1, 1}, columns);
     expect_layouts(format, {3, 20, 9, 40}, columns);
+  }
+}
+
+// Every weight is the file's, and takes the file's bytes.
+TEST(Pack, BlocksKeepTheirWeights) {
+  const PackedOrders orders = {
+      .small_floats = PackedOrder::kInterleavedNr16, .bf16 = PackedOrder::kInterleavedNr16
+  };
+  for (const WeightFormat& format : all_formats()) {
+    if (!is_block(format.kind)) {
+      continue;
+    }
+    for (const int blocks : {1, 3}) {
+      const int columns = blocks * block_format(format.kind).columns;
+      const WeightTensors first = random_weight(format, 21, columns, 1);
+      const WeightTensors second = random_weight(format, 16, columns, 2);
+      const PackedMatrix layout = packed_layout(37, columns, format, DType::kUInt8, orders);
+      EXPECT_EQ(layout.block_bytes(), 16 * stored_elements(format, columns));
+      Bytes bytes(layout.block_bytes() * static_cast<std::size_t>(layout.blocks()));
+      PackedMatrix matrix = layout;
+      matrix.data = bytes.data();
+      pack_rows({first, second}, format, layout, bytes.data());
+      auto expected = block_values(first.weight, format.kind);
+      const auto tail = block_values(second.weight, format.kind);
+      expected.insert(expected.end(), tail.begin(), tail.end());
+      std::vector<float> values(expected.size());
+      for (int row = 0; row < 37; ++row) {
+        unpack_row(matrix, row, values.data() + static_cast<std::size_t>(row) * columns);
+      }
+      EXPECT_EQ(values, expected) << format_name(format);
+    }
   }
 }
 

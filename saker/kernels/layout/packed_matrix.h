@@ -17,6 +17,15 @@
 //   column i of 8.
 //   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
 //   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
+// Nibbles and bytes whose terms are kScale have no biases: code `zero` means 0.
+// Terms kPairs and kScales belong to super-blocks of 256 columns. The words of all groups come
+// first, then the terms:
+//   kPairs    16 float16 d, 16 float16 dmin, then three lines of 16 words. Numbers of 6 bits, eight
+//   scales and eight minima of a row, lie five to a word from its lowest bit. Bits 30 and 31 of the
+//   three words are the last minimum's, lowest bits first. A group's scale is d * scale, its bias
+//   -(dmin * minimum).
+//   kScales   16 float16 d, then four lines of 16 words. Byte i of word j is group 4 j + i's scale
+//   plus 128. A group's scale is d * scale.
 // Nibble or byte fields whose codes have fewer bits lie in planes: per 32 columns, field_bits()
 // lines of 16 words become `code_bits` lines. The lower halves of the fields (B bits) come first:
 // line i holds those of line 2 i and, shifted left by B / 2, those of line 2 i + 1. Then come the E
@@ -31,46 +40,12 @@
 //   of column 32 i + j; then [16][128 / group] scales.
 //   e4m3      per chunk of 128 columns: [16][128] codes; then the scales.
 
+#include "saker/kernels/layout/packed_kinds.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace saker::kernels {
-
-inline constexpr int kBlockRows = 16;
-inline constexpr int kStepColumns = 32;    // Columns of a row in one tile.
-inline constexpr int kChunkColumns = 128;  // Columns of a chunk of codes: four steps.
-inline constexpr int kLargestGroup = 128;
-
-enum class PackedKind : std::uint8_t {
-  kFloat32,
-  kFloat16,
-  kBFloat16,
-  kNibble,
-  kByte,
-  kE2m1,
-  kE4m3,
-};
-enum class PackedOrder : std::uint8_t { kInterleavedNr16, kTileOrder };
-
-// The orders that an instruction set's bodies multiply. All other weights are kInterleavedNr16.
-struct PackedOrders {
-  PackedOrder small_floats;  // E2M1 and E4M3.
-  PackedOrder bf16;
-
-  [[gnu::always_inline]] constexpr PackedOrder of(PackedKind kind) const {
-    if (kind == PackedKind::kBFloat16) {
-      return bf16;
-    }
-    const bool is_small = kind == PackedKind::kE2m1 || kind == PackedKind::kE4m3;
-    return is_small ? small_floats : PackedOrder::kInterleavedNr16;
-  }
-};
-
-enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };
-
-[[gnu::always_inline]] constexpr std::size_t scale_bytes(ScaleKind kind) {
-  return kind == ScaleKind::kFloat32 ? 4 : 2;
-}
 
 // All its functions are inlined: a copy emitted by an AVX-512 source could replace the other sets'
 // at link time.
@@ -81,8 +56,10 @@ struct PackedMatrix {
   int rows = 0;
   int columns = 0;
   int group = 0;
-  int code_bits = 0;     // In memory; for codes only.
-  int largest_code = 0;  // Nibble and byte only.
+  int code_bits = 0;                      // In memory; for codes only.
+  int largest_code = 0;                   // Nibble and byte only.
+  TermKind terms = TermKind::kScaleBias;  // For codes only.
+  int zero = 0;  // The code that means 0 where groups have no biases; nibble and byte only.
   const std::byte* data = nullptr;
   // Set instead of `data` where bf16 blocks stay where the checkpoint has them: the first byte of
   // each block, unaligned. Then K is a multiple of 32 and N of 16.
@@ -110,17 +87,40 @@ struct PackedMatrix {
 
   [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
 
-  // Bytes of a group in memory with its scales and biases: kInterleavedNr16 only.
-  [[gnu::always_inline]] std::size_t group_bytes() const {
-    return code_bytes(code_bits) + term_bytes();
+  // True if groups lie in super-blocks, with terms that are unpacked before products read them.
+  [[gnu::always_inline]] bool in_super_blocks() const {
+    return terms == TermKind::kPairs || terms == TermKind::kScales;
   }
 
-  // Bytes of a group's scales and biases.
+  // True if products read copies of groups, see cpu/gemm/widen.h.
+  [[gnu::always_inline]] bool is_widened() const { return in_planes() || in_super_blocks(); }
+
+  [[gnu::always_inline]] int super_groups() const { return kSuperColumns / group; }
+
+  // Bytes of a super-block's terms.
+  [[gnu::always_inline]] std::size_t super_term_bytes() const {
+    return terms == TermKind::kPairs ? 2 * 32 + 3 * 64 : 32 + 4 * 64;
+  }
+
+  [[gnu::always_inline]] std::size_t super_bytes() const {
+    return super_groups() * code_bytes(code_bits) + super_term_bytes();
+  }
+
+  // Bytes of a group in memory with its terms, or its share of a super-block: kInterleavedNr16 only.
+  [[gnu::always_inline]] std::size_t group_bytes() const {
+    return in_super_blocks() ? super_bytes() / super_groups()
+                             : code_bytes(code_bits) + term_bytes();
+  }
+
+  // Bytes of a group's codes in memory.
+  [[gnu::always_inline]] std::size_t word_bytes() const { return code_bytes(code_bits); }
+
+  // Bytes of a group's scales and biases as products read them.
   [[gnu::always_inline]] std::size_t term_bytes() const { return kBlockRows * row_term_bytes(); }
 
   // Bytes of a row's scale and bias in one group.
   [[gnu::always_inline]] std::size_t row_term_bytes() const {
-    return (has_small_floats() ? 1 : 2) * scale_bytes(scale_kind);
+    return (terms == TermKind::kScale ? 1 : 2) * scale_bytes(scale_kind);
   }
 
   [[gnu::always_inline]] std::size_t read_word_bytes() const { return code_bytes(field_bits()); }

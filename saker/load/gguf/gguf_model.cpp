@@ -5,6 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_family.h"
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -42,8 +44,9 @@ constexpr std::size_t kBlock = 1 << 12;
 
 class Model {
  public:
-  explicit Model(JoinedParts joined, Values values = Values::kThere)
+  explicit Model(JoinedParts joined, Values values = Values::kThere, CodeForm form = CodeForm::kMlx)
       : values_(values),
+        form_(form),
         parts_(std::move(joined.parts)),
         header_(std::move(joined.header)),
         family_(family_of(header_)),
@@ -70,6 +73,7 @@ class Model {
       return tensor.outputs.front().name;
     });
     importers::add_quantization(model.config, formats_);
+    model.block_formats = std::move(block_formats_);
     if (!has_wide_scales_) {  // Else a conversion would round them to this dtype.
       model.config["torch_dtype"] = float_name(dtype_);
     }
@@ -129,17 +133,28 @@ class Model {
         entry.shape.front(),
         role.rotated_heads
     );
+    const auto kind = block_kind(entry.type);
+    const bool is_matrix = role.name.ends_with(".weight") && entry.shape.size() >= 2;
+    if (form_ == CodeForm::kBlocks && kind && is_matrix) {
+      return with_blocks(entry, role, *kind);
+    }
     const auto layout = affine_layout(entry.type);
     const bool keeps_codes =
-        layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
+        layout && is_matrix &&
         (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
     LazyTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    tensor.release = release_of(entry);
+    return tensor;
+  }
+
+  // Frees the tensor's pages of the file; empty for files in memory.
+  std::function<void()> release_of(const TensorEntry& entry) const {
     if (const auto& mapped = part(entry).mapped) {
-      tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
+      return [mapped, begin = entry.begin, length = entry.end - entry.begin] {
         mapped->release(begin, length);
       };
     }
-    return tensor;
+    return {};
   }
 
   static std::size_t count_of(const TensorEntry& entry) {
@@ -234,6 +249,35 @@ class Model {
     return tensor;
   }
 
+  // The file's blocks: a view of the file, unless its rows come in another order.
+  LazyTensor with_blocks(
+      const TensorEntry& entry, const TensorRole& role, kernels::WeightKind kind
+  ) {
+    block_formats_.emplace(role.name.substr(0, role.name.rfind('.')), kernels::weight_format(kind));
+    auto shape = entry.shape;
+    shape.back() = kernels::stored_elements(kernels::weight_format(kind), shape.back());
+    LazyTensor tensor;
+    tensor.rows = rows_of(entry, role);
+    tensor.outputs = {{role.name, DType::kUInt8, shape}};
+    tensor.release = release_of(entry);
+    const Rows from = rows(entry, role, tensor.rows);
+    if (role.rotated_heads == 0) {
+      tensor.same = Tensor{
+          .dtype = DType::kUInt8,
+          .shape = shape,
+          .data = std::shared_ptr<const std::byte>(from.mapped, from.data),
+          .release = tensor.release,
+      };
+    }
+    tensor.make = [from](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = static_cast<std::size_t>(i) * from.bytes;
+        std::memcpy(to[0] + at, from.at(first + i), from.bytes);
+      }
+    };
+    return tensor;
+  }
+
   LazyTensor plain(const TensorEntry& entry, const TensorRole& role) {
     const float offset = role.plus_one ? -1.0F : 0.0F;
     LazyTensor tensor;
@@ -309,32 +353,36 @@ class Model {
   }
 
   const Values values_;
+  const CodeForm form_;
   std::vector<Part> parts_;
   Header header_;
   const Family& family_;
   DType dtype_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
-  std::map<std::string_view, std::size_t> dequantized_;   // Tensors by type.
+  std::map<std::string, kernels::WeightFormat> block_formats_;
+  std::map<std::string_view, std::size_t> dequantized_;  // Tensors by type.
   bool has_wide_scales_ = false;
 };
 
 }  // namespace
 
-ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
-  return Model(open_parts(path), values).build();
+ImportedModel open_gguf(const std::filesystem::path& path, Values values, CodeForm form) {
+  return Model(open_parts(path), values, form).build();
 }
 
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {
   return Model(open_parts(path)).texts();
 }
 
-ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+ImportedModel read_gguf(
+    std::span<const std::span<const std::byte>> files, std::string_view what, CodeForm form
+) {
   std::vector<Part> parts;
   parts.reserve(files.size());
   for (const auto file : files) {
     parts.push_back({.what = std::string(what), .bytes = file, .mapped = nullptr});
   }
-  return Model(join_parts(std::move(parts))).build();
+  return Model(join_parts(std::move(parts)), Values::kThere, form).build();
 }
 
 }  // namespace saker::load::gguf

@@ -129,6 +129,7 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
   // Groups are independent chains: a single one would leave the multipliers waiting.
   constexpr int kGroups = kRows * kBlocks == 1 ? 2 : 1;
   constexpr int kWideGroups = 8 / kBlocks;
+  constexpr int kSuperParts = kBlocks < 4 ? 1 : kBlocks / 2;  // Of a super-block, widened together.
   const auto x = micro_panel_at<Format>(weight, tile, 0);
   const int group_inputs = weight.group / Format::Operand::kPerOperand * kRows;
   const std::size_t group_bytes = weight.read_group_bytes();
@@ -139,12 +140,14 @@ void multiply_rows_grouped(const PackedMatrix& weight, const LinearTile& tile, i
       kLineBytes * weight.group_bytes() / group_bytes,
   };
   alignas(64) std::byte wide[kWideGroups * kBlocks * kWideGroupBytes];
-  const int at_once = weight.in_planes() ? kWideGroups : weight.groups();
+  const int at_once = weight.in_super_blocks() ? weight.super_groups() / kSuperParts
+                      : weight.in_planes()     ? kWideGroups
+                                               : weight.groups();
   alignas(64) float y[kRows][kBlocks][kBlockRows] = {};
   for (int first = 0; first < weight.groups(); first += at_once) {
     const int end = smaller(first + at_once, weight.groups());
     BlockWords words = {weight.block(block), weight.block_bytes()};
-    if (weight.in_planes()) {
+    if (weight.is_widened()) {
       words = widen(weight, block, kBlocks, first, end - first, wide);
     }
     const auto* inputs = x.inputs + first * group_inputs;

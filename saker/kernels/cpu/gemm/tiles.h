@@ -41,6 +41,9 @@ template <typename Format>
   const F32x16 scale = load_scales(weight.scale_kind, scales);
   if constexpr (Format::kCodes == Codes::kSmallFloats) {
     return {mul(scale, broadcast(Format::kUnit)), zero()};
+  } else if (weight.terms == TermKind::kScale) {
+    const float factor = -(static_cast<float>(weight.zero) + Format::kOffset);
+    return {scale, mul(scale, broadcast(factor))};
   } else {
     const std::byte* biases = scales + kBlockRows * scale_bytes(weight.scale_kind);
     const F32x16 bias = load_scales(weight.scale_kind, biases);

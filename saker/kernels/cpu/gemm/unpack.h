@@ -82,18 +82,17 @@ template <typename Format>
   }
 }
 
-// Unpacks the scales of the group whose words are given.
+// Unpacks the scales of a group.
 template <typename Format>
 [[gnu::always_inline]] inline void unpack_scales(
     const PackedMatrix& weight,
     const PanelRange& range,
-    BlockWords words,
+    BlockWords scales,
     int group,
     TileMemory<Format>& memory
 ) {
   for (int b = 0; b < range.blocks; ++b) {
-    const std::byte* scales = words.at + b * words.stride + weight.read_word_bytes();
-    const auto terms = load_terms<Format>(weight, scales);
+    const auto terms = load_terms<Format>(weight, scales.at + b * scales.stride);
     store(memory.scales[group][b], terms.scale);
     store(memory.factors[group][b], terms.factor);
   }
@@ -103,15 +102,22 @@ template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
   alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
+  // Planes have runs of 32 columns, which may be two groups.
+  const int unit = kGrouped<Format> && group < kRunColumns ? kRunColumns : group;
   const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
   int at = 0;
+  BlockWords words = {};
   for (int k = 0; k < range.count; k += group) {
     const int first = range.first + k;
-    BlockWords words = {
-        weight.block(range.first_block) + column_offset<Format>(weight, first), weight.block_bytes()
-    };
-    if (weight.in_planes()) {
-      words = widen(weight, range.first_block, range.blocks, first / group, 1, wide);
+    if (!kGrouped<Format> || !weight.is_widened()) {
+      words = {
+          weight.block(range.first_block) + column_offset<Format>(weight, first),
+          weight.block_bytes(),
+      };
+    } else if (k % unit == 0) {
+      words = widen(weight, range.first_block, range.blocks, first / group, unit / group, wide);
+    } else {
+      words.at += weight.read_group_bytes();
     }
     unpack_words<Format>(range, words, steps, at, memory);
     if constexpr (kIsWinograd<Format>) {
@@ -124,7 +130,8 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
     }
     at += steps * Format::kOperands;
     if constexpr (kGrouped<Format>) {
-      unpack_scales<Format>(weight, range, words, k / group, memory);
+      const BlockWords scales = {words.at + weight.read_word_bytes(), words.stride};
+      unpack_scales<Format>(weight, range, scales, k / group, memory);
     }
   }
 }
