@@ -27,16 +27,16 @@ int bit_at(const std::byte* bits, int k) {
   return byte_at(bits, k / 8) >> (k % 8) & 1;
 }
 
-float simple_value(WeightKind kind, const std::byte* block, int k) {
+float simple_value(BlockKind kind, const std::byte* block, int k) {
   const float d = half_at(block, 0);
   switch (kind) {
-    case WeightKind::kQ40:
+    case BlockKind::kQ40:
       return d * static_cast<float>(nibble_at(block + 2, k) - 8);
-    case WeightKind::kQ41:
+    case BlockKind::kQ41:
       return d * static_cast<float>(nibble_at(block + 4, k)) + half_at(block, 2);
-    case WeightKind::kQ50:
+    case BlockKind::kQ50:
       return d * static_cast<float>(nibble_at(block + 6, k) + 16 * bit_at(block + 2, k) - 16);
-    case WeightKind::kQ51:
+    case BlockKind::kQ51:
       return d * static_cast<float>(nibble_at(block + 8, k) + 16 * bit_at(block + 4, k)) +
              half_at(block, 2);
     default:
@@ -44,8 +44,8 @@ float simple_value(WeightKind kind, const std::byte* block, int k) {
   }
 }
 
-float k_value(WeightKind kind, const std::byte* block, int k) {
-  const bool five = kind == WeightKind::kQ5K;
+float k_value(BlockKind kind, const std::byte* block, int k) {
+  const bool five = kind == BlockKind::kQ5K;
   const int g = k / 32;
   const std::byte* packed = block + 4;
   int scale = byte_at(packed, g) & 63;
@@ -74,16 +74,16 @@ float q6k_value(const std::byte* block, int k) {
 
 }  // namespace
 
-std::vector<float> block_values(const Tensor& blocks, WeightKind kind) {
+std::vector<float> block_values(const Tensor& blocks, BlockKind kind) {
   const BlockFormat format = block_format(kind);
   std::vector<float> values;
   for (std::size_t i = 0; i < blocks.nbytes(); i += static_cast<std::size_t>(format.bytes)) {
     const std::byte* block = blocks.data.get() + i;
     for (int k = 0; k < format.columns; ++k) {
       values.push_back(
-          !format.is_super()         ? simple_value(kind, block, k)
-          : kind == WeightKind::kQ6K ? q6k_value(block, k)
-                                     : k_value(kind, block, k)
+          !format.is_super()        ? simple_value(kind, block, k)
+          : kind == BlockKind::kQ6K ? q6k_value(block, k)
+                                    : k_value(kind, block, k)
       );
     }
   }

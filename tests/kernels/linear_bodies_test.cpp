@@ -59,7 +59,7 @@ class Weight {
 
   int columns() const { return matrix_.columns; }
 
-  bool in_planes() const { return matrix_.in_planes(); }
+  bool is_narrow() const { return matrix_.is_narrow(); }
 
   // As float32 [rows, columns].
   std::vector<float> values() const {
@@ -235,7 +235,7 @@ TEST_P(LinearBodiesTest, RowsOfLargeProductsAreIndependent) {
         WeightFormat{WeightKind::kAffine, 4, 64},
         WeightFormat{WeightKind::kAffine, 8, 32},
         WeightFormat{WeightKind::kMxfp4, 4, 32},
-        weight_format(WeightKind::kQ50)}) {
+        weight_format(BlockKind::kQ50)}) {
     const Weight weight(format, 150, kColumns, 32);
     const auto together = weight.times(x, 0, kRows);
     for (const int count : {1, 2, 3, 4, 12, 13, 17, 32, 33, 100}) {
@@ -262,7 +262,7 @@ TEST_P(LinearBodiesTest, PlanesGiveTheBitsOfWholeFields) {
       const std::uint64_t seed = random();
       const Weight narrow(format, rows, columns, seed);
       const Weight wide(format, rows, columns, seed, true);
-      if (!narrow.in_planes()) {
+      if (!narrow.is_narrow()) {
         break;
       }
       EXPECT_TRUE(narrow.values() == wide.values()) << format_name(format);

@@ -155,7 +155,7 @@ class SlowPacking {
     const int in_group = k % matrix_.group;
     std::byte* at = block() + static_cast<std::size_t>(group) * matrix_.group_bytes();
     for (int bit = 0; bit < matrix_.code_bits; ++bit) {
-      const int place = matrix_.in_planes() ? place_in_planes(in_group, bit, lane)
+      const int place = matrix_.is_narrow() ? narrow_place(in_group, bit, lane)
                                             : place_in_words(in_group, bit, lane);
       at[place / 8] |= static_cast<std::byte>((code >> bit & 1U) << (place % 8));
     }
@@ -174,8 +174,32 @@ class SlowPacking {
     return 32 * (k / codes * kBlockRows + lane) + k % codes * field + bit;
   }
 
+  int narrow_place(int k, int bit, int lane) const {
+    return matrix_.in_planes() ? place_in_planes(k, bit, lane) : place_in_halves(k, bit, lane);
+  }
+
+  // Codes of 5 bits lie in runs of 32 columns, those of 6 bits in runs of 16.
+  int place_in_halves(int k, int bit, int lane) const {
+    const bool five = matrix_.code_bits == 5;
+    const int columns = five ? 32 : 16;
+    const int column = k % columns;
+    const int pair = column / 4 * 2 + column % 2;
+    const int whole = five ? 3 : 2;  // Of a half.
+    int line = pair / whole;
+    int shift = pair % whole * matrix_.code_bits + bit;
+    if (five && pair == 15) {
+      line = bit;
+      shift = 15;
+    } else if (!five && pair >= 6) {
+      line = bit < 4 ? pair - 6 : 2;
+      shift = bit < 4 ? 12 + bit : 12 + 2 * (pair - 6) + bit - 4;
+    }
+    const int run = k / columns * (five ? 5 : 3) * kBlockRows * 32;
+    return run + 32 * (line * kBlockRows + lane) + column % 4 / 2 * 16 + shift;
+  }
+
   int place_in_planes(int k, int bit, int lane) const {
-    const int field = matrix_.kind == PackedKind::kNibble ? 4 : 8;
+    const int field = 4;
     const int half = field / 2;
     const int column = k % 32;
     const int line = column / (32 / field);  // Of those that are read.
@@ -254,12 +278,10 @@ TEST(Pack, BlocksKeepTheirWeights) {
   const PackedOrders orders = {
       .small_floats = PackedOrder::kInterleavedNr16, .bf16 = PackedOrder::kInterleavedNr16
   };
-  for (const WeightFormat& format : all_formats()) {
-    if (!is_block(format.kind)) {
-      continue;
-    }
+  for (const BlockKind kind : kBlockKinds) {
+    const WeightFormat format = weight_format(kind);
     for (const int blocks : {1, 3}) {
-      const int columns = blocks * block_format(format.kind).columns;
+      const int columns = blocks * block_format(kind).columns;
       const WeightTensors first = random_weight(format, 21, columns, 1);
       const WeightTensors second = random_weight(format, 16, columns, 2);
       const PackedMatrix layout = packed_layout(37, columns, format, DType::kUInt8, orders);
@@ -268,8 +290,8 @@ TEST(Pack, BlocksKeepTheirWeights) {
       PackedMatrix matrix = layout;
       matrix.data = bytes.data();
       pack_rows({first, second}, format, layout, bytes.data());
-      auto expected = block_values(first.weight, format.kind);
-      const auto tail = block_values(second.weight, format.kind);
+      auto expected = block_values(first.weight, kind);
+      const auto tail = block_values(second.weight, kind);
       expected.insert(expected.end(), tail.begin(), tail.end());
       std::vector<float> values(expected.size());
       for (int row = 0; row < 37; ++row) {

@@ -55,10 +55,10 @@ Tensor random_floats(DType dtype, int rows, int columns, float scale, Random& ra
 
 // Random codes and integer scales; float16 scales of exponents from 2^-10 to 2^-4.
 Tensor random_blocks(const WeightFormat& format, int rows, int columns, Random& random) {
-  const BlockFormat block = block_format(format.kind);
+  const BlockFormat block = block_format(block_kind(format.kind));
   const auto row_bytes = static_cast<int>(stored_elements(format, columns));
   Tensor tensor = fill<std::uint8_t>(DType::kUInt8, rows, row_bytes, random);
-  const bool at_end = format.kind == WeightKind::kQ6K;
+  const bool at_end = block_kind(format.kind) == BlockKind::kQ6K;
   const int halves = at_end || block.zero != 0 ? 1 : 2;
   auto* at = const_cast<std::byte*>(tensor.data.get());
   for (std::size_t i = 0; i < tensor.nbytes(); i += static_cast<std::size_t>(block.bytes)) {
@@ -82,9 +82,8 @@ DType scale_dtype(std::uint64_t seed) {
 
 std::vector<WeightFormat> all_formats() {
   std::vector<WeightFormat> formats = mlx_formats();
-  for (int kind = static_cast<int>(WeightKind::kQ40); kind <= static_cast<int>(WeightKind::kQ6K);
-       ++kind) {
-    formats.push_back(weight_format(static_cast<WeightKind>(kind)));
+  for (const BlockKind kind : kBlockKinds) {
+    formats.push_back(weight_format(kind));
   }
   return formats;
 }
@@ -107,25 +106,17 @@ std::vector<WeightFormat> mlx_formats() {
 }
 
 std::string format_name(const WeightFormat& format) {
-  constexpr const char* kNames[] = {
-      "f32",
-      "f16",
-      "bf16",
-      "affine",
-      "mxfp4",
-      "nvfp4",
-      "mxfp8",
-      "Q4_0",
-      "Q4_1",
-      "Q5_0",
-      "Q5_1",
-      "Q8_0",
-      "Q4_K",
-      "Q5_K",
-      "Q6_K"
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "affine", "mxfp4", "nvfp4", "mxfp8"};
+  constexpr const char* kBlockNames[] = {
+      "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"
   };
+  const int number = static_cast<int>(format.kind);
   return fmt::format(
-      "{} {} bits group {}", kNames[static_cast<int>(format.kind)], format.bits, format.group_size
+      "{} {} bits group {}",
+      is_block(format.kind) ? kBlockNames[number - static_cast<int>(BlockKind::kQ40)]
+                            : kNames[number],
+      format.bits,
+      format.group_size
   );
 }
 

@@ -20,7 +20,23 @@
 #include "saker/kernels/layout/packed_kinds.h"
 #include "saker/kernels/layout/weight_format.h"
 
+#include <cstdint>
+
 namespace saker::kernels {
+
+// The kinds of WeightFormat beside those of MLX (WeightKind), with numbers of their own.
+enum class BlockKind : std::uint8_t { kQ40 = 16, kQ41, kQ50, kQ51, kQ80, kQ4K, kQ5K, kQ6K };
+
+inline constexpr BlockKind kBlockKinds[] = {
+    BlockKind::kQ40,
+    BlockKind::kQ41,
+    BlockKind::kQ50,
+    BlockKind::kQ51,
+    BlockKind::kQ80,
+    BlockKind::kQ4K,
+    BlockKind::kQ5K,
+    BlockKind::kQ6K,
+};
 
 struct BlockFormat {
   int columns = 0;  // Of a block.
@@ -32,59 +48,64 @@ struct BlockFormat {
 };
 
 constexpr bool is_block(WeightKind kind) {
-  return kind >= WeightKind::kQ40;
+  return static_cast<std::uint8_t>(kind) >= static_cast<std::uint8_t>(BlockKind::kQ40);
 }
 
 // REQUIRES: is_block(kind).
-constexpr BlockFormat block_format(WeightKind kind) {
+constexpr BlockKind block_kind(WeightKind kind) {
+  return static_cast<BlockKind>(kind);
+}
+
+constexpr BlockFormat block_format(BlockKind kind) {
   switch (kind) {
-    case WeightKind::kQ40:
+    case BlockKind::kQ40:
       return {32, 18, 8};
-    case WeightKind::kQ41:
+    case BlockKind::kQ41:
       return {32, 20, 0};
-    case WeightKind::kQ50:
+    case BlockKind::kQ50:
       return {32, 22, 16};
-    case WeightKind::kQ51:
+    case BlockKind::kQ51:
       return {32, 24, 0};
-    case WeightKind::kQ80:
+    case BlockKind::kQ80:
       return {32, 34, 128};
-    case WeightKind::kQ4K:
+    case BlockKind::kQ4K:
       return {kSuperColumns, 144, 0};
-    case WeightKind::kQ5K:
+    case BlockKind::kQ5K:
       return {kSuperColumns, 176, 0};
     default:
       return {kSuperColumns, 210, 32};
   }
 }
 
-// The format of a weight in such blocks. REQUIRES: is_block(kind).
-constexpr WeightFormat weight_format(WeightKind kind) {
+// The format of a weight in such blocks.
+constexpr WeightFormat weight_format(BlockKind kind) {
+  const auto number = static_cast<WeightKind>(kind);
   switch (kind) {
-    case WeightKind::kQ40:
-    case WeightKind::kQ41:
-    case WeightKind::kQ4K:
-      return {kind, 4, 32};
-    case WeightKind::kQ50:
-    case WeightKind::kQ51:
-    case WeightKind::kQ5K:
-      return {kind, 5, 32};
-    case WeightKind::kQ80:
-      return {kind, 8, 32};
+    case BlockKind::kQ40:
+    case BlockKind::kQ41:
+    case BlockKind::kQ4K:
+      return {number, 4, 32};
+    case BlockKind::kQ50:
+    case BlockKind::kQ51:
+    case BlockKind::kQ5K:
+      return {number, 5, 32};
+    case BlockKind::kQ80:
+      return {number, 8, 32};
     default:
-      return {kind, 6, 16};
+      return {number, 6, 16};
   }
 }
 
 // Columns of which a row has whole multiples.
 constexpr int column_unit(const WeightFormat& format) {
   const int group = format.group_size == 0 ? 1 : format.group_size;
-  return is_block(format.kind) ? block_format(format.kind).columns : group;
+  return is_block(format.kind) ? block_format(block_kind(format.kind)).columns : group;
 }
 
 // Elements of a stored row of `columns` columns: values, words of codes, or bytes of blocks.
 constexpr std::int64_t stored_elements(const WeightFormat& format, std::int64_t columns) {
   if (is_block(format.kind)) {
-    const BlockFormat block = block_format(format.kind);
+    const BlockFormat block = block_format(block_kind(format.kind));
     return columns / block.columns * block.bytes;
   }
   return format.bits > 0 ? columns * format.bits / 32 : columns;

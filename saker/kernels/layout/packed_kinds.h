@@ -39,12 +39,18 @@ struct PackedOrders {
   }
 };
 
-// The terms of a group's codes.
+// The terms of a group's codes. Those of super-blocks lie behind the words of their groups:
+//   kPairs    16 float16 d, 16 float16 dmin, then three lines of 16 words. Numbers of 6 bits, eight
+//   scales and eight minima of a row, lie five to a word from its lowest bit. Bits 30 and 31 of the
+//   three words are the last minimum's, lowest bits first. A group's scale is d * scale, its bias
+//   -(dmin * minimum).
+//   kScales   16 float16 d, then four lines of 16 words. Byte i of word j is group 4 j + i's scale
+//   plus 128. A group's scale is d * scale.
 enum class TermKind : std::uint8_t {
   kScaleBias,
   kScale,
-  kPairs,   // Integer scales and minima of super-blocks.
-  kScales,  // Integer scales of super-blocks.
+  kPairs,
+  kScales,
 };
 
 enum class ScaleKind : std::uint8_t { kFloat32, kFloat16, kBFloat16 };

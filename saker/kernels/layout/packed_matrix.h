@@ -18,19 +18,17 @@
 //   e4m3      per group: [group / 4][16] words, then 16 scales. Byte i of a word is the code of
 //   column i of 4. A group with a NaN code has the scale NaN, also in kTileOrder.
 // Nibbles and bytes whose terms are kScale have no biases: code `zero` means 0.
-// Terms kPairs and kScales belong to super-blocks of 256 columns. The words of all groups come
-// first, then the terms:
-//   kPairs    16 float16 d, 16 float16 dmin, then three lines of 16 words. Numbers of 6 bits, eight
-//   scales and eight minima of a row, lie five to a word from its lowest bit. Bits 30 and 31 of the
-//   three words are the last minimum's, lowest bits first. A group's scale is d * scale, its bias
-//   -(dmin * minimum).
-//   kScales   16 float16 d, then four lines of 16 words. Byte i of word j is group 4 j + i's scale
-//   plus 128. A group's scale is d * scale.
-// Nibble or byte fields whose codes have fewer bits lie in planes: per 32 columns, field_bits()
-// lines of 16 words become `code_bits` lines. The lower halves of the fields (B bits) come first:
-// line i holds those of line 2 i and, shifted left by B / 2, those of line 2 i + 1. Then come the E
-// bits above. One line holds those of B / E lines, from the field's lowest bit: number i of them is
-// shifted left by E i.
+// Super-blocks of 256 columns hold the words of all their groups, then terms (see TermKind).
+// Nibbles whose codes have 2 or 3 bits lie in planes: per 32 columns, four lines of 16 words become
+// `code_bits` lines. The lower two bits of the fields come first: line i holds those of line 2 i
+// and, shifted left by 2, those of line 2 i + 1. Then come the bits above, those of four lines in
+// one: those of line i are shifted left by i.
+// Bytes whose codes have 5 or 6 bits lie in halves: per 32 columns five lines, per 16 columns three.
+// Columns 4 i and 4 i + 2 are a pair, as are 4 i + 1 and 4 i + 3: its codes lie at the same bits of
+// the lower and the upper half of a word. A half holds three codes of 5 bits, or two of 6, from its
+// lowest bit on, of consecutive pairs. Its upper bits belong to the last pairs. With 5 bits: bit 15
+// of line i is the last pair's bit i. With 6: bits 12 to 15 of line 0 and of line 1 are the lower
+// bits of pairs 6 and 7, bits 12 to 15 of line 2 the upper ones.
 //
 // kTileOrder, for bf16 and small floats only: rows lie as tile registers (cpu/amx/tile.h) and vectors
 // along a row (cpu/gemm/bf16_panels.h) load them. Columns past the end are zero.
@@ -43,7 +41,6 @@
 #include "saker/kernels/layout/packed_kinds.h"
 
 #include <cstddef>
-#include <cstdint>
 
 namespace saker::kernels {
 
@@ -85,15 +82,18 @@ struct PackedMatrix {
     return kind == PackedKind::kByte || kind == PackedKind::kE4m3 ? 8 : 4;
   }
 
-  [[gnu::always_inline]] bool in_planes() const { return has_groups() && code_bits < field_bits(); }
+  // True if fields are in planes or halves.
+  [[gnu::always_inline]] bool is_narrow() const { return has_groups() && code_bits < field_bits(); }
+
+  [[gnu::always_inline]] bool in_planes() const { return is_narrow() && field_bits() == 4; }
+
+  // False if each group is words of whole fields, then its scales and biases.
+  [[gnu::always_inline]] bool is_widened() const { return is_narrow() || in_super_blocks(); }
 
   // True if groups lie in super-blocks, with terms that are unpacked before products read them.
   [[gnu::always_inline]] bool in_super_blocks() const {
     return terms == TermKind::kPairs || terms == TermKind::kScales;
   }
-
-  // True if products read copies of groups, see cpu/gemm/widen.h.
-  [[gnu::always_inline]] bool is_widened() const { return in_planes() || in_super_blocks(); }
 
   [[gnu::always_inline]] int super_groups() const { return kSuperColumns / group; }
 

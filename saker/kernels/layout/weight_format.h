@@ -19,15 +19,6 @@ enum class WeightKind : std::uint8_t {
   kMxfp4,   // E2M1 codes, E8M0 scale per 32.
   kNvfp4,   // E2M1 codes, E4M3 scale per 16.
   kMxfp8,   // E4M3 codes, E8M0 scale per 32.
-  // Blocks of GGUF files, see block_format.h.
-  kQ40,
-  kQ41,
-  kQ50,
-  kQ51,
-  kQ80,
-  kQ4K,
-  kQ5K,
-  kQ6K,
 };
 
 struct WeightFormat {
@@ -39,8 +30,7 @@ struct WeightFormat {
 };
 
 // The tensors of one linear layer in MLX's layout: packed words [N, K * bits / 32], scales and
-// biases [N, K / group_size]. Blocks of GGUF files are bytes [N, K / columns * bytes of a block]
-// alone.
+// biases [N, K / group_size].
 struct WeightTensors {
   Tensor weight;
   std::optional<Tensor> scales;

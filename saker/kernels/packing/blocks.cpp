@@ -170,36 +170,36 @@ void pack_scale_bytes(const RowPlaces& blocks, std::size_t offset, std::byte* to
 
 }  // namespace
 
-void read_block_codes(WeightKind kind, const std::byte* block, std::uint32_t* words) {
+void read_block_codes(BlockKind kind, const std::byte* block, std::uint32_t* words) {
   switch (kind) {
-    case WeightKind::kQ40:
+    case BlockKind::kQ40:
       return read_simple(block + 2, nullptr, words);
-    case WeightKind::kQ41:
+    case BlockKind::kQ41:
       return read_simple(block + 4, nullptr, words);
-    case WeightKind::kQ50:
+    case BlockKind::kQ50:
       return read_simple(block + 6, block + 2, words);
-    case WeightKind::kQ51:
+    case BlockKind::kQ51:
       return read_simple(block + 8, block + 4, words);
-    case WeightKind::kQ80:
+    case BlockKind::kQ80:
       return read_signed_bytes(block + 2, words);
-    case WeightKind::kQ4K:
+    case BlockKind::kQ4K:
       return read_q4k(block + 16, words);
-    case WeightKind::kQ5K:
+    case BlockKind::kQ5K:
       return read_q5k(block + 16, block + 48, words);
     default:
       return read_q6k(block, block + 128, words);
   }
 }
 
-void pack_block_terms(WeightKind kind, const RowPlaces& blocks, std::byte* to) {
+void pack_block_terms(BlockKind kind, const RowPlaces& blocks, std::byte* to) {
   switch (kind) {
-    case WeightKind::kQ4K:
-    case WeightKind::kQ5K:
+    case BlockKind::kQ4K:
+    case BlockKind::kQ5K:
       return pack_pairs(blocks, pack_halves(blocks, 2, pack_halves(blocks, 0, to)));
-    case WeightKind::kQ6K:
+    case BlockKind::kQ6K:
       return pack_scale_bytes(blocks, 192, pack_halves(blocks, 208, to));
-    case WeightKind::kQ41:
-    case WeightKind::kQ51:
+    case BlockKind::kQ41:
+    case BlockKind::kQ51:
       pack_halves(blocks, 2, pack_halves(blocks, 0, to));
       return;
     default:

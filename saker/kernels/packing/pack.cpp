@@ -3,7 +3,6 @@
 
 #include "saker/kernels/cpu/runtime/thread_pool.h"
 #include "saker/kernels/layout/block_format.h"
-#include "saker/kernels/layout/planes.h"
 #include "saker/kernels/packing/blocks.h"
 #include "saker/kernels/packing/codes.h"
 #include "saker/kernels/packing/narrow.h"
@@ -102,14 +101,14 @@ void pack_scales(const RowPlaces& rows, const PackedMatrix& matrix, std::byte* t
   }
 }
 
-// Packs lines of words. For planes it first builds words as wide as they are read.
+// Packs lines of words. For planes and halves it first builds words as wide as they are read.
 void pack_words(const RowPlaces& words, int count, const PackedMatrix& matrix, std::byte* to) {
   constexpr std::size_t kLineBytes = kBlockRows * sizeof(std::uint32_t);
-  if (!matrix.in_planes()) {
+  if (!matrix.is_narrow()) {
     transpose<std::uint32_t>(words, count, to, kLineBytes);
     return;
   }
-  std::uint32_t wide[kLargestGroup / 4][kBlockRows];
+  std::uint32_t wide[kChunk / 4][kBlockRows];
   transpose<std::uint32_t>(words, count, reinterpret_cast<std::byte*>(wide), kLineBytes);
   narrow_lines(wide, count, matrix.code_bits, to);
 }
@@ -163,23 +162,18 @@ void pack_small_codes(
 void pack_blocks(
     const RowPlaces& rows, const PackedMatrix& matrix, const WeightFormat& format, std::byte* to
 ) {
-  const BlockFormat block = block_format(format.kind);
-  const int group_words = matrix.group * matrix.field_bits() / 32;
+  const BlockKind kind = block_kind(format.kind);
+  const BlockFormat block = block_format(kind);
   WideRows wide;
   RowPlaces blocks = rows;
   for (int k = 0; k < matrix.columns; k += block.columns) {
     for (int lane = 0; lane < kBlockRows; ++lane) {
-      read_block_codes(format.kind, blocks.at[lane], wide.words[lane]);
+      read_block_codes(kind, blocks.at[lane], wide.words[lane]);
     }
-    // Planes have runs of 32 columns, which may be two groups.
-    const int unit = std::max(group_words, kRunColumns * matrix.field_bits() / 32);
-    RowPlaces words = wide.places();
-    for (int at = 0; at < block.columns * matrix.field_bits() / 32; at += unit) {
-      pack_words(words, unit, matrix, to);
-      words = words.moved(static_cast<std::size_t>(unit) * 4);
-      to += matrix.word_bytes() * static_cast<std::size_t>(unit / group_words);
-    }
-    pack_block_terms(format.kind, blocks, to);
+    const int words = block.columns * matrix.field_bits() / 32;
+    pack_words(wide.places(), words, matrix, to);
+    to += matrix.word_bytes() * static_cast<std::size_t>(block.columns / matrix.group);
+    pack_block_terms(kind, blocks, to);
     to += matrix.in_super_blocks() ? matrix.super_term_bytes() : matrix.term_bytes();
     blocks = blocks.moved(static_cast<std::size_t>(block.bytes));
   }
@@ -231,7 +225,7 @@ PackedKind packed_kind(const WeightFormat& format) {
 }
 
 // The terms of blocks of a file.
-void set_block_terms(WeightKind kind, PackedMatrix& matrix) {
+void set_block_terms(BlockKind kind, PackedMatrix& matrix) {
   const BlockFormat block = block_format(kind);
   matrix.zero = block.zero;
   if (!block.is_super()) {
@@ -263,7 +257,7 @@ PackedMatrix packed_layout(
     matrix.terms = TermKind::kScale;
   } else if (is_block(format.kind)) {
     matrix.largest_code = (1 << format.bits) - 1;
-    set_block_terms(format.kind, matrix);
+    set_block_terms(block_kind(format.kind), matrix);
   } else {
     matrix.largest_code = (1 << format.bits) - 1;
     matrix.scale_kind = scales == DType::kBFloat16  ? ScaleKind::kBFloat16

@@ -30,8 +30,8 @@ float value_of(const PackedMatrix& matrix, std::uint32_t code) {
 
 // The code of column k of a group.
 std::uint32_t code_at(const PackedMatrix& matrix, const std::byte* group, int k, int lane) {
-  if (matrix.in_planes()) {
-    return code_in_planes(group, matrix.code_bits, k, lane);
+  if (matrix.is_narrow()) {
+    return narrow_code(group, matrix.code_bits, k, lane);
   }
   const int field = matrix.field_bits();
   const int codes = 32 / field;

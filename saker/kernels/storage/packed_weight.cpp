@@ -35,7 +35,7 @@ bool is_known(const WeightFormat& format) {
   const int bits = format.bits;
   const int group = format.group_size;
   if (is_block(format.kind)) {
-    return on_cpu() && format == weight_format(format.kind);
+    return on_cpu() && format == weight_format(block_kind(format.kind));
   }
   switch (format.kind) {
     case WeightKind::kAffine:
@@ -114,7 +114,7 @@ void check_scales(
 
 // Columns of a row of blocks.
 std::int64_t block_columns(const WeightTensors& part, const WeightFormat& format) {
-  const BlockFormat block = block_format(format.kind);
+  const BlockFormat block = block_format(block_kind(format.kind));
   const std::int64_t bytes = part.weight.shape[1];
   require(
       bytes % block.bytes == 0,

@@ -42,9 +42,39 @@ using importers::LazyTensor;
 // Values that are checked together.
 constexpr std::size_t kBlock = 1 << 12;
 
+// The form of matrices with codes: MLX's affine layout or the file's blocks.
+enum class CodeForm : std::uint8_t { kAffine, kBlocks };
+
+// The kernels' name of a type of blocks; empty for plain numbers.
+std::optional<kernels::BlockKind> block_kind(TensorType type) {
+  using enum kernels::BlockKind;
+  switch (type) {
+    case TensorType::kQ40:
+      return kQ40;
+    case TensorType::kQ41:
+      return kQ41;
+    case TensorType::kQ50:
+      return kQ50;
+    case TensorType::kQ51:
+      return kQ51;
+    case TensorType::kQ80:
+      return kQ80;
+    case TensorType::kQ4K:
+      return kQ4K;
+    case TensorType::kQ5K:
+      return kQ5K;
+    case TensorType::kQ6K:
+      return kQ6K;
+    default:
+      return std::nullopt;
+  }
+}
+
 class Model {
  public:
-  explicit Model(JoinedParts joined, Values values = Values::kThere, CodeForm form = CodeForm::kMlx)
+  explicit Model(
+      JoinedParts joined, Values values = Values::kThere, CodeForm form = CodeForm::kAffine
+  )
       : values_(values),
         form_(form),
         parts_(std::move(joined.parts)),
@@ -73,12 +103,16 @@ class Model {
       return tensor.outputs.front().name;
     });
     importers::add_quantization(model.config, formats_);
-    model.block_formats = std::move(block_formats_);
     if (!has_wide_scales_) {  // Else a conversion would round them to this dtype.
       model.config["torch_dtype"] = float_name(dtype_);
     }
     add_notes(model);
     return model;
+  }
+
+  BlockModel build_blocks() {
+    ImportedModel model = build();
+    return {.model = std::move(model), .formats = std::move(block_formats_)};
   }
 
  private:
@@ -251,7 +285,7 @@ class Model {
 
   // The file's blocks: a view of the file, unless its rows come in another order.
   LazyTensor with_blocks(
-      const TensorEntry& entry, const TensorRole& role, kernels::WeightKind kind
+      const TensorEntry& entry, const TensorRole& role, kernels::BlockKind kind
   ) {
     block_formats_.emplace(role.name.substr(0, role.name.rfind('.')), kernels::weight_format(kind));
     auto shape = entry.shape;
@@ -366,23 +400,39 @@ class Model {
 
 }  // namespace
 
-ImportedModel open_gguf(const std::filesystem::path& path, Values values, CodeForm form) {
-  return Model(open_parts(path), values, form).build();
+ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
+  return Model(open_parts(path), values).build();
+}
+
+BlockModel open_gguf_blocks(const std::filesystem::path& path) {
+  return Model(open_parts(path), Values::kThere, CodeForm::kBlocks).build_blocks();
 }
 
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {
   return Model(open_parts(path)).texts();
 }
 
-ImportedModel read_gguf(
-    std::span<const std::span<const std::byte>> files, std::string_view what, CodeForm form
-) {
+namespace {
+
+JoinedParts parts_of(std::span<const std::span<const std::byte>> files, std::string_view what) {
   std::vector<Part> parts;
   parts.reserve(files.size());
   for (const auto file : files) {
     parts.push_back({.what = std::string(what), .bytes = file, .mapped = nullptr});
   }
-  return Model(join_parts(std::move(parts)), Values::kThere, form).build();
+  return join_parts(std::move(parts));
+}
+
+}  // namespace
+
+ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+  return Model(parts_of(files, what)).build();
+}
+
+BlockModel read_gguf_blocks(
+    std::span<const std::span<const std::byte>> files, std::string_view what
+) {
+  return Model(parts_of(files, what), Values::kThere, CodeForm::kBlocks).build_blocks();
 }
 
 }  // namespace saker::load::gguf

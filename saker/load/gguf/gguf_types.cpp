@@ -249,30 +249,6 @@ std::optional<AffineLayout> affine_layout(TensorType type) {
   }
 }
 
-std::optional<kernels::WeightKind> block_kind(TensorType type) {
-  using enum kernels::WeightKind;
-  switch (type) {
-    case TensorType::kQ40:
-      return kQ40;
-    case TensorType::kQ41:
-      return kQ41;
-    case TensorType::kQ50:
-      return kQ50;
-    case TensorType::kQ51:
-      return kQ51;
-    case TensorType::kQ80:
-      return kQ80;
-    case TensorType::kQ4K:
-      return kQ4K;
-    case TensorType::kQ5K:
-      return kQ5K;
-    case TensorType::kQ6K:
-      return kQ6K;
-    default:
-      return std::nullopt;
-  }
-}
-
 void to_affine(
     TensorType type, const std::byte* from, std::size_t count, const kernels::QuantizedBytes& to
 ) {

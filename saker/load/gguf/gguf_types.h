@@ -61,9 +61,6 @@ struct AffineLayout {
 
 std::optional<AffineLayout> affine_layout(TensorType type);
 
-// The kernels' name of a type of blocks; empty for plain numbers.
-std::optional<kernels::WeightKind> block_kind(TensorType type);
-
 // Converts blocks to that layout; every weight keeps its value. REQUIRES: the type has such a
 // layout, `count` is a multiple of its block.
 void to_affine(

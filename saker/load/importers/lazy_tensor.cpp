@@ -10,8 +10,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace saker::load::importers {
@@ -43,54 +41,19 @@ std::size_t bytes_per_row(const LazyTensor& tensor) {
   return bytes;
 }
 
-std::int64_t rows_of_slice(const LazyTensor& tensor) {
-  const std::size_t row = std::max<std::size_t>(bytes_per_row(tensor), 1);
-  return static_cast<std::int64_t>(std::max<std::size_t>(kSliceBytes / row, 1));
-}
-
 Work cut(const ImportedModel& model) {
   Work work(model.tensors.size());
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     const LazyTensor& tensor = model.tensors[i];
-    const std::int64_t step = rows_of_slice(tensor);
+    const std::size_t row = std::max<std::size_t>(bytes_per_row(tensor), 1);
+    const auto step = static_cast<std::int64_t>(std::max<std::size_t>(kSliceBytes / row, 1));
     for (std::int64_t first = 0; first < tensor.rows; first += step) {
       work.slices.push_back({i, first, std::min(step, tensor.rows - first)});
       ++work.left[i];
     }
-    work.bytes += tensor.rows * static_cast<std::int64_t>(bytes_per_row(tensor));
+    work.bytes += tensor.rows * static_cast<std::int64_t>(row);
   }
   return work;
-}
-
-// All outputs of a tensor in memory, made on all threads.
-std::vector<Tensor> make_outputs(const LazyTensor& tensor) {
-  std::vector<Tensor> made;
-  std::vector<std::byte*> data;
-  for (const PlannedTensor& output : tensor.outputs) {
-    const std::shared_ptr<std::byte[]> bytes(new std::byte[output.nbytes()]);
-    data.push_back(bytes.get());
-    made.push_back({
-        .dtype = output.dtype,
-        .shape = output.shape,
-        .data = std::shared_ptr<const std::byte>(bytes, bytes.get()),
-        .release = {},
-    });
-  }
-  const std::int64_t step = rows_of_slice(tensor);
-  const auto slices = static_cast<int>((tensor.rows + step - 1) / step);
-  kernels::thread_pool().run(slices, [&](int slice) {
-    const std::int64_t first = slice * step;
-    std::vector<std::byte*> places;
-    places.reserve(data.size());
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      places.push_back(data[i] + tensor.row_bytes(i) * static_cast<std::size_t>(first));
-    }
-    tensor.make(first, std::min(step, tensor.rows - first), places);
-  });
-  if (tensor.release) {
-    tensor.release();
-  }
-  return made;
 }
 
 // Calls body(slice) for all slices on all threads. The first exception stops the rest and is
@@ -170,53 +133,42 @@ void write_tensors(
 
 TensorMap make_tensors(const ImportedModel& model) {
   TensorMap tensors;
+  std::vector<std::byte*> data;
   for (const LazyTensor& tensor : model.tensors) {
     if (tensor.same) {
       tensors.insert_or_assign(tensor.outputs.front().name, *tensor.same);
+      data.push_back(nullptr);
       continue;
     }
-    std::vector<Tensor> made = make_outputs(tensor);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      tensors.insert_or_assign(tensor.outputs[i].name, std::move(made[i]));
-    }
-  }
-  return tensors;
-}
-
-TensorMaker::TensorMaker(ImportedModel model) : model_(std::move(model)) {
-  for (std::size_t i = 0; i < model_.tensors.size(); ++i) {
-    for (const PlannedTensor& output : model_.tensors[i].outputs) {
-      sources_.insert_or_assign(output.name, i);
-    }
-  }
-}
-
-TensorMap TensorMaker::tensors() const {
-  TensorMap tensors;
-  for (const LazyTensor& tensor : model_.tensors) {
     for (const PlannedTensor& output : tensor.outputs) {
-      Tensor header{.dtype = output.dtype, .shape = output.shape, .data = nullptr, .release = {}};
-      tensors.insert_or_assign(output.name, tensor.same ? *tensor.same : std::move(header));
+      const std::shared_ptr<std::byte[]> bytes(new std::byte[output.nbytes()]);
+      data.push_back(bytes.get());
+      tensors.insert_or_assign(
+          output.name,
+          Tensor{
+              .dtype = output.dtype,
+              .shape = output.shape,
+              .data = std::shared_ptr<const std::byte>(bytes, bytes.get()),
+              .release = {},
+          }
+      );
     }
   }
+  const auto first_output = first_outputs(model);
+  run_slices(model, {}, [&](const Slice& slice) {
+    const LazyTensor& tensor = model.tensors[slice.tensor];
+    if (tensor.same) {
+      return;
+    }
+    std::vector<std::byte*> places;
+    places.reserve(tensor.outputs.size());
+    for (std::size_t i = 0; i < tensor.outputs.size(); ++i) {
+      const std::size_t at = tensor.row_bytes(i) * static_cast<std::size_t>(slice.first);
+      places.push_back(data[first_output[slice.tensor] + i] + at);
+    }
+    tensor.make(slice.first, slice.count, places);
+  });
   return tensors;
-}
-
-Tensor TensorMaker::make(const std::string& name) {
-  if (auto kept = made_.extract(name)) {
-    return std::move(kept.mapped());
-  }
-  const LazyTensor& tensor = model_.tensors[sources_.at(name)];
-  std::vector<Tensor> made = make_outputs(tensor);
-  Tensor result;
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    if (tensor.outputs[i].name == name) {
-      result = std::move(made[i]);
-    } else {
-      made_.insert_or_assign(tensor.outputs[i].name, std::move(made[i]));
-    }
-  }
-  return result;
 }
 
 }  // namespace saker::load::importers

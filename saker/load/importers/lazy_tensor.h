@@ -5,7 +5,6 @@
 // another program's file. Also a whole model of them.
 
 #include "saker/base/json/json.h"
-#include "saker/kernels/layout/weight_format.h"
 #include "saker/load/files/model_writer.h"
 #include "saker/load/files/safetensors.h"
 
@@ -45,9 +44,6 @@ struct ImportedModel {
   // The content of such files, by name.
   std::map<std::string, std::string> files;
   std::vector<std::string> notes;  // One line each: values that are not exactly the file's.
-  // By path: modules whose weights are the file's blocks (kernels/layout/block_format.h), which no
-  // format of MLX's configurations describes.
-  std::map<std::string, kernels::WeightFormat> block_formats = {};
 };
 
 // All outputs of the model's tensors, in order.
@@ -63,23 +59,5 @@ void write_tensors(
 
 // All tensors: views of the file if nothing is converted, else in memory.
 TensorMap make_tensors(const ImportedModel& model);
-
-// Makes tensors one by one, on all threads, so that memory holds those of one module. A module's
-// other tensors are made with its first one and kept until they are asked for. Not thread-safe.
-class TensorMaker {
- public:
-  explicit TensorMaker(ImportedModel model);
-
-  // All tensors of the model; converted ones have no bytes.
-  TensorMap tensors() const;
-
-  // The tensor of this name. REQUIRES: it is one of tensors(), without bytes.
-  Tensor make(const std::string& name);
-
- private:
-  ImportedModel model_;
-  std::map<std::string, std::size_t> sources_;  // The model's tensor with this output.
-  TensorMap made_;
-};
 
 }  // namespace saker::load::importers

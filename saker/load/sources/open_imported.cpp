@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/load/sources/open_imported.h"
 
+#include "saker/load/gguf/gguf_model.h"
 #include "saker/load/importers/quantized_folder.h"
 
 #include <filesystem>
@@ -9,14 +10,10 @@
 
 namespace saker::load::importers {
 
-std::optional<ImportedModel> open_imported(
-    const std::filesystem::path& source, gguf::CodeForm form
-) {
+std::optional<ImportedModel> open_imported(const std::filesystem::path& source) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(source, ignored)) {
-    return open_quantized(source);
-  }
-  return gguf::open_gguf(source, gguf::Values::kThere, form);
+  return std::filesystem::is_regular_file(source, ignored) ? std::optional(gguf::open_gguf(source))
+                                                           : open_quantized(source);
 }
 
 bool is_imported(const std::filesystem::path& source) {

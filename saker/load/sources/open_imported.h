@@ -3,7 +3,6 @@
 
 // Opens models in other programs' formats, whatever the format.
 
-#include "saker/load/gguf/gguf_model.h"
 #include "saker/load/importers/lazy_tensor.h"
 
 #include <filesystem>
@@ -12,10 +11,8 @@
 namespace saker::load::importers {
 
 // Opens `source` if its format is not MLX's: a GGUF file, or a folder quantized by another tool.
-// Empty for everything else. `form` is for GGUF. Throws as open_gguf and open_quantized do.
-std::optional<ImportedModel> open_imported(
-    const std::filesystem::path& source, gguf::CodeForm form = gguf::CodeForm::kMlx
-);
+// Empty for everything else. Throws as open_gguf and open_quantized do.
+std::optional<ImportedModel> open_imported(const std::filesystem::path& source);
 
 // True if open_imported would open it. Reads the configuration, and the headers of weights if that
 // names a tool.

@@ -55,7 +55,7 @@ bool share_prepared(const RowProduct& a, const RowProduct& b) {
          a.x.row_stride == b.x.row_stride && a.x.column_stride == b.x.column_stride &&
          a.x.count == b.x.count && a.weight->kind == b.weight->kind &&
          a.weight->order == b.weight->order && a.weight->columns == b.weight->columns &&
-         a.weight->group == b.weight->group && a.weight->is_widened() == b.weight->is_widened();
+         a.weight->group == b.weight->group && a.weight->code_bits == b.weight->code_bits;
 }
 
 void cut_products(const LinearBodies& bodies, std::span<const RowProduct> products, Cuts& result) {

@@ -7,6 +7,7 @@
 
 #include "saker/kernels/cpu/dispatch/linear_bodies.h"
 #include "saker/kernels/cpu/gemm/byte_formats.h"
+#include "saker/kernels/cpu/gemm/halves.h"
 #include "saker/kernels/cpu/gemm/operands.h"
 #include "saker/kernels/layout/packed_matrix.h"
 
@@ -112,7 +113,9 @@ template <typename Function>
     case PackedKind::kNibble:
       return function(NibbleFormat());
     case PackedKind::kByte:
-      return function(ByteFormat());
+      return weight.code_bits == 5   ? function(HalvesFormat<5>())
+             : weight.code_bits == 6 ? function(HalvesFormat<6>())
+                                     : function(ByteFormat());
     case PackedKind::kE2m1:
       return function(E2m1Format());
     case PackedKind::kE4m3:

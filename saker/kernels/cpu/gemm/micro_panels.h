@@ -71,10 +71,10 @@ constexpr int micro_panels_for(int rows) {
   return rows <= kFew<Format> ? 1 : (rows + kRows - 1) / kRows;
 }
 
-// True if micro-panels are such passes. Codes that are widened would be so in each pass.
+// True if micro-panels are such passes. Codes in planes would be widened in each pass.
 template <typename Format>
 [[gnu::always_inline]] inline bool takes_passes(const PackedMatrix& weight, int rows) {
-  return weight.has_groups() && !weight.is_widened() && rows > kFew<Format> && rows <= kPassRows;
+  return weight.has_groups() && !weight.in_planes() && rows > kFew<Format> && rows <= kPassRows;
 }
 
 // The prepared rows of a micro-panel. `inputs` is [K / kPerOperand][rows]. `numbers` is

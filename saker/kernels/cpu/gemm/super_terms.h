@@ -4,21 +4,12 @@
 // Unpacks the terms of super-blocks (packed_matrix.h) to a scale and a bias of float32 for each
 // group. Products of a float16 with an integer of 8 bits are exact in float32.
 
+#include "saker/kernels/cpu/gemm/lines.h"
 #include "saker/kernels/cpu/simd/unroll.h"
 #include "saker/kernels/cpu/simd/vec.h"
 #include "saker/kernels/layout/packed_matrix.h"
 
 namespace saker::kernels::SAKER_ISA {
-
-inline constexpr int kLaneBytes = 64;  // Of sixteen words.
-
-inline U32x16 load_line(const std::byte* at, int line) {
-  return load_u32(reinterpret_cast<const std::uint32_t*>(at) + line * kBlockRows);
-}
-
-inline void store_line(std::byte* at, int line, U32x16 words) {
-  store_u32(reinterpret_cast<std::uint32_t*>(at) + line * kBlockRows, words);
-}
 
 // Number kIndex of sixteen with 6 bits in three lines.
 template <int kIndex>

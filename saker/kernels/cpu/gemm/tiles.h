@@ -3,8 +3,8 @@
 
 // Shared parts of one instruction set's products: blocks in flight, the end of a sum.
 
+#include "saker/kernels/cpu/gemm/group_places.h"
 #include "saker/kernels/cpu/gemm/micro_panels.h"
-#include "saker/kernels/cpu/gemm/widen.h"
 #include "saker/kernels/cpu/simd/prefetch.h"
 
 namespace saker::kernels::SAKER_ISA {

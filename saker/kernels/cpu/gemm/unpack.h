@@ -100,26 +100,23 @@ template <typename Format>
 
 template <typename Format>
 void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemory<Format>& memory) {
+  constexpr int kPerStep = Format::Operand::kPerOperand * Format::kOperands;
   alignas(64) std::byte wide[kBlockStep * kWideGroupBytes];
   const int group = kGrouped<Format> ? weight.group : range.count;
-  // Planes have runs of 32 columns, which may be two groups.
-  const int unit = kGrouped<Format> && group < kRunColumns ? kRunColumns : group;
-  const int steps = (inputs_per_row<Format>(group) + Format::kOperands - 1) / Format::kOperands;
+  const int steps = (group + kPerStep - 1) / kPerStep;
   int at = 0;
-  BlockWords words = {};
   for (int k = 0; k < range.count; k += group) {
     const int first = range.first + k;
-    if (!kGrouped<Format> || !weight.is_widened()) {
-      words = {
-          weight.block(range.first_block) + column_offset<Format>(weight, first),
-          weight.block_bytes(),
-      };
-    } else if (k % unit == 0) {
-      words = widen(weight, range.first_block, range.blocks, first / group, unit / group, wide);
+    if constexpr (kGrouped<Format>) {
+      const GroupPlaces places =
+          find_groups(weight, range.first_block, range.blocks, first / group, 1, wide);
+      unpack_words<Format>(range, places.words, steps, at, memory);
+      unpack_scales<Format>(weight, range, places.terms, k / group, memory);
     } else {
-      words.at += weight.read_group_bytes();
+      const std::byte* words =
+          weight.block(range.first_block) + first / kPerStep * Format::kStepBytes;
+      unpack_words<Format>(range, {words, weight.block_bytes()}, steps, at, memory);
     }
-    unpack_words<Format>(range, words, steps, at, memory);
     if constexpr (kIsWinograd<Format>) {
       constexpr int kStride = kBlockStep * kBlockRows;
       for (int b = 0; b < range.blocks; ++b) {
@@ -129,10 +126,6 @@ void unpack_panel(const PackedMatrix& weight, const PanelRange& range, TileMemor
       }
     }
     at += steps * Format::kOperands;
-    if constexpr (kGrouped<Format>) {
-      const BlockWords scales = {words.at + weight.read_word_bytes(), words.stride};
-      unpack_scales<Format>(weight, range, scales, k / group, memory);
-    }
   }
 }
 

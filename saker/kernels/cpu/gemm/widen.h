@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Widens codes in planes and terms of super-blocks (packed_matrix.h): the words and terms of some
-// groups are written to L1 just before they are read.
+// Widens codes in planes and halves, and terms of super-blocks (packed_matrix.h): the words and
+// terms of some groups are written to L1 just before they are read.
 
+#include "saker/kernels/cpu/gemm/halves.h"
 #include "saker/kernels/cpu/gemm/super_terms.h"
 #include "saker/kernels/cpu/simd/unroll.h"
 #include "saker/kernels/cpu/simd/vec.h"
@@ -31,19 +32,20 @@ template <int left>
 }
 
 // Widens the lines of one run.
-template <typename Planes>
-[[gnu::always_inline]] inline void widen_run(const std::byte* from, std::byte* to) {
-  unroll<Planes::kField>([&](auto line) {
+template <int code>
+[[gnu::always_inline]] inline void widen_run(Planes<code>, const std::byte* from, std::byte* to) {
+  using Kind = Planes<code>;
+  unroll<Kind::kWideLines>([&](auto line) {
     // Constants, so that no function remains that another set's objects could link to.
     constexpr int kLine = line.kValue;
-    constexpr int kLowLine = Planes::low_line(kLine);
-    constexpr unsigned kLowMask = Planes::mask(0, Planes::kLow);
-    const U32x16 low = shifted<-Planes::low_shift(kLine)>(load_line(from, kLowLine));
+    constexpr int kLowLine = Kind::low_line(kLine);
+    constexpr unsigned kLowMask = Kind::mask(0, Kind::kLow);
+    const U32x16 low = shifted<-Kind::low_shift(kLine)>(load_line(from, kLowLine));
     U32x16 words = bit_and(low, broadcast_u32(kLowMask));
-    if constexpr (Planes::kHigh > 0) {
-      constexpr int kHighLine = Planes::high_line(kLine);
-      constexpr int kUp = Planes::kLow - Planes::high_shift(kLine);
-      constexpr unsigned kHighMask = Planes::mask(Planes::kLow, Planes::kHigh);
+    if constexpr (Kind::kHigh > 0) {
+      constexpr int kHighLine = Kind::high_line(kLine);
+      constexpr int kUp = Kind::kLow - Kind::high_shift(kLine);
+      constexpr unsigned kHighMask = Kind::mask(Kind::kLow, Kind::kHigh);
       const U32x16 high = shifted<kUp>(load_line(from, kHighLine));
       words = bit_or(words, bit_and(high, broadcast_u32(kHighMask)));
     }
@@ -51,14 +53,14 @@ template <typename Planes>
   });
 }
 
-// Widens the codes of `columns` columns.
-template <typename Planes>
-[[gnu::always_inline]] inline void widen_runs(const std::byte* from, int columns, std::byte* to) {
-  for (int k = 0; k < columns; k += kRunColumns) {
-    widen_run<Planes>(from, to);
-    from += Planes::kCode * kLaneBytes;
-    to += Planes::kField * kLaneBytes;
-  }
+template <int code>
+[[gnu::always_inline]] inline void widen_run(Halves<code>, const std::byte* from, std::byte* to) {
+  unroll<Halves<code>::kWideLines>([&](auto line) {
+    constexpr int kPair = 2 * line.kValue;
+    const U32x16 first = pair_in_halves<code, kPair>(from);
+    const U32x16 second = pair_in_halves<code, kPair + 1>(from);
+    store_line(to, line.kValue, bit_or(first, shift_left<8>(second)));
+  });
 }
 
 inline void copy_lines(const std::byte* from, std::size_t bytes, std::byte* to) {
@@ -67,12 +69,29 @@ inline void copy_lines(const std::byte* from, std::size_t bytes, std::byte* to) 
   }
 }
 
+// Widens the words of a group.
+inline void widen_words(const PackedMatrix& weight, const std::byte* from, std::byte* to) {
+  if (!weight.is_narrow()) {
+    copy_lines(from, weight.word_bytes(), to);
+    return;
+  }
+  with_planes(weight.code_bits, [&](auto planes) {
+    using Kind = decltype(planes);
+    for (int k = 0; k < weight.group; k += Kind::kColumns) {
+      widen_run(planes, from, to);
+      from += Kind::kLines * kLaneBytes;
+      to += Kind::kWideLines * kLaneBytes;
+    }
+  });
+}
+
 // Widens groups of a block and copies their scales and biases.
-template <typename Planes>
-void widen_groups(const PackedMatrix& weight, const std::byte* from, int groups, std::byte* to) {
+inline void widen_groups(
+    const PackedMatrix& weight, const std::byte* from, int groups, std::byte* to
+) {
   const std::size_t terms = weight.term_bytes();
   for (int g = 0; g < groups; ++g) {
-    widen_runs<Planes>(from, weight.group, to);
+    widen_words(weight, from, to);
     from += weight.word_bytes();
     to += weight.read_word_bytes();
     if (terms < kLaneBytes) {
@@ -95,24 +114,8 @@ inline void widen_super_groups(
     const std::byte* super = block + group / of_super * weight.super_bytes();
     const int first = group % of_super;
     const int count = end - group < of_super - first ? end - group : of_super - first;
-    const std::byte* codes = super + first * weight.word_bytes();
-    if (!weight.in_planes()) {
-      for (int g = 0; g < count; ++g) {
-        copy_lines(codes + g * weight.word_bytes(), weight.word_bytes(), to + g * read_bytes);
-      }
-    } else {
-      with_planes(weight.code_bits, [&](auto planes) {
-        // A group of 16 columns is half a run: then two groups are widened together.
-        alignas(64) std::byte run[decltype(planes)::kField * kLaneBytes];
-        for (int k = 0; k < count * weight.group; k += kRunColumns) {
-          widen_run<decltype(planes)>(codes, run);
-          codes += decltype(planes)::kCode * kLaneBytes;
-          const std::size_t half = sizeof(run) / 2;
-          std::byte* const at = to + k / weight.group * read_bytes;
-          copy_lines(run, half, at);
-          copy_lines(run + half, half, weight.group < kRunColumns ? at + read_bytes : at + half);
-        }
-      });
+    for (int g = 0; g < count; ++g) {
+      widen_words(weight, super + (first + g) * weight.word_bytes(), to + g * read_bytes);
     }
     unpack_super_terms(weight, super, first, count, to + weight.read_word_bytes(), read_bytes);
     group += count;
@@ -120,24 +123,20 @@ inline void widen_super_groups(
   }
 }
 
-// Widens groups [group, group + groups) of blocks [block, block + blocks) into `to`. REQUIRES: they
-// are whole runs of 32 columns.
+// Widens groups [group, group + groups) of blocks [block, block + blocks) into `to`: words of whole
+// fields, then scales and biases.
 [[gnu::noinline]] inline BlockWords widen(
     const PackedMatrix& weight, int block, int blocks, int group, int groups, std::byte* to
 ) {
   const std::size_t stride = groups * weight.read_group_bytes();
-  if (weight.in_super_blocks()) {
-    for (int b = 0; b < blocks; ++b) {
+  for (int b = 0; b < blocks; ++b) {
+    if (weight.in_super_blocks()) {
       widen_super_groups(weight, weight.block(block + b), group, groups, to + b * stride);
-    }
-    return {to, stride};
-  }
-  with_planes(weight.code_bits, [&](auto planes) {
-    for (int b = 0; b < blocks; ++b) {
+    } else {
       const std::byte* from = weight.block(block + b) + group * weight.group_bytes();
-      widen_groups<decltype(planes)>(weight, from, groups, to + b * stride);
+      widen_groups(weight, from, groups, to + b * stride);
     }
-  });
+  }
   return {to, stride};
 }
 
