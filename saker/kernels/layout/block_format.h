@@ -39,8 +39,8 @@ inline constexpr BlockKind kBlockKinds[] = {
 };
 
 struct BlockFormat {
-  int columns = 0;  // Of a block.
-  int bytes = 0;    // Of a block.
+  int columns = 0;  // Columns of a block.
+  int bytes = 0;    // Bytes of a block.
   int zero = 0;     // The code whose weight is 0; 0 where groups have biases.
 
   // A super-block: its groups have integer scales of their own.

@@ -39,7 +39,7 @@ struct PackedOrders {
   }
 };
 
-// The terms of a group's codes. Those of super-blocks lie behind the words of their groups:
+// The terms of a group's codes. In super-blocks they lie behind the words of all groups:
 //   kPairs    16 float16 d, 16 float16 dmin, then three lines of 16 words. Numbers of 6 bits, eight
 //   scales and eight minima of a row, lie five to a word from its lowest bit. Bits 30 and 31 of the
 //   three words are the last minimum's, lowest bits first. A group's scale is d * scale, its bias

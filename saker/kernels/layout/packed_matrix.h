@@ -87,6 +87,8 @@ struct PackedMatrix {
 
   [[gnu::always_inline]] bool in_planes() const { return is_narrow() && field_bits() == 4; }
 
+  [[gnu::always_inline]] bool in_halves() const { return is_narrow() && field_bits() == 8; }
+
   // False if each group is words of whole fields, then its scales and biases.
   [[gnu::always_inline]] bool is_widened() const { return is_narrow() || in_super_blocks(); }
 

@@ -79,7 +79,7 @@ struct Halves {
     return index == 0 ? Piece{0, 4, rest, 12} : Piece{4, 2, 2, 12 + 2 * rest};
   }
 
-  // The same bits in both halves of a word.
+  // Bits [first, first + count) of both halves of a word.
   static constexpr unsigned mask(int first, int count) {
     const unsigned half = ((1U << count) - 1U) << first;
     return half | half << 16;

@@ -102,7 +102,7 @@ inline F32x16 load_scales(ScaleKind kind, const std::byte* p) {
   }
 }
 
-// Calls function with the format of the weight.
+// Calls function with the format of a weight that is neither in halves nor of small floats.
 template <typename Function>
 [[gnu::always_inline]] inline auto with_format(const PackedMatrix& weight, Function function) {
   switch (weight.kind) {
@@ -113,13 +113,7 @@ template <typename Function>
     case PackedKind::kNibble:
       return function(NibbleFormat());
     case PackedKind::kByte:
-      return weight.code_bits == 5   ? function(HalvesFormat<5>())
-             : weight.code_bits == 6 ? function(HalvesFormat<6>())
-                                     : function(ByteFormat());
-    case PackedKind::kE2m1:
-      return function(E2m1Format());
-    case PackedKind::kE4m3:
-      return function(E4m3Format());
+      return function(ByteFormat());
     default:
       return function(Float32Format());
   }

@@ -28,6 +28,10 @@ template <int kBits, int kPair>
   return codes;
 }
 
+// True for formats of codes in halves.
+template <typename Format>
+inline constexpr bool kIsOfHalves = requires { Format::Kind::kWholePairs; };
+
 // A step is a run. It takes the inputs of ByteFormat.
 template <int kBits>
 struct HalvesFormat : CodeFormat {

@@ -8,7 +8,7 @@
 
 namespace saker::kernels::SAKER_ISA {
 
-inline constexpr int kLaneBytes = 64;  // Of sixteen words.
+inline constexpr int kLaneBytes = 64;  // Bytes of a line.
 
 inline U32x16 load_line(const std::byte* at, int line) {
   return load_u32(reinterpret_cast<const std::uint32_t*>(at) + line * kBlockRows);
