@@ -7,6 +7,7 @@
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/gguf/gguf_types.h"
 #include "saker/load/importers/tensor_maker.h"
 
 #include "tests/support/expect_error.h"
@@ -40,6 +41,8 @@ constexpr std::uint64_t kVocabulary = 96;
 constexpr std::uint32_t kF32 = 0;
 constexpr std::uint32_t kF16 = 1;
 constexpr std::uint32_t kQ40 = 2;
+constexpr std::uint32_t kIq4Nl = 20;
+constexpr std::uint32_t kMxfp4 = 39;
 constexpr std::uint32_t kBF16 = 30;
 
 // A tensor of distinct numbers, in the file's order.
@@ -302,6 +305,52 @@ TEST(GgufModelTest, BlocksStayAsTheyAre) {
       EXPECT_EQ(scale, scales[i]) << name << " block " << i;
     }
   }
+}
+
+// Types without products of their own: blocks or formats with the same weights.
+TEST(GgufModelTest, OtherTypesBecomeOtherBlocks) {
+  const TemporaryDir dir;
+  const auto path = dir.write("model.gguf", llama(kIq4Nl, q4_blocks).file());
+  const BlockModel blocks = open_gguf_blocks(path);
+  EXPECT_EQ(blocks.formats.size(), 8U);
+  const auto tensors = importers::make_tensors(blocks.model);
+  const std::string name = "model.layers.0.self_attn.q_proj";
+  EXPECT_EQ(blocks.formats.at(name), kernels::weight_format(kernels::BlockKind::kQ80));
+  const Tensor& weight = tensors.at(name + ".weight");
+  ASSERT_EQ(weight.shape, (std::vector<std::int64_t>{kHidden, 2 * 34}));
+  // Our row 1 of head 0 is the file's row 2: two blocks of 18 bytes in each.
+  const std::string file = q4_blocks(kHidden * kHidden);
+  std::vector<float> expected(kHidden);
+  to_floats(
+      TensorType::kIq4Nl,
+      reinterpret_cast<const std::byte*>(file.data()) + 4 * 18,
+      kHidden,
+      expected.data()
+  );
+  std::vector<float> values(kHidden);
+  to_floats(TensorType::kQ80, weight.bytes().data() + 68, kHidden, values.data());
+  EXPECT_EQ(values, expected);
+}
+
+TEST(GgufModelTest, SmallFloatsKeepTheirFormat) {
+  const auto small_floats = [](std::size_t count) {
+    std::string bytes;
+    for (std::size_t i = 0; i < count / 32 * 17; ++i) {
+      bytes.push_back(static_cast<char>(i % 17 == 0 ? 120 + i % 5 : i * 7 % 256));
+    }
+    return bytes;
+  };
+  const TemporaryDir dir;
+  const auto path = dir.write("model.gguf", llama(kMxfp4, small_floats).file());
+  const Json expected = {{"group_size", 32}, {"bits", 4}, {"mode", "mxfp4"}};
+  const BlockModel blocks = open_gguf_blocks(path);
+  EXPECT_TRUE(blocks.formats.empty());
+  EXPECT_EQ(blocks.model.config["quantization"], expected);
+  const auto tensors = importers::make_tensors(blocks.model);
+  const std::string name = "model.layers.0.self_attn.v_proj";
+  EXPECT_EQ(tensors.at(name + ".weight").shape, (std::vector<std::int64_t>{32, kHidden / 8}));
+  EXPECT_EQ(tensors.at(name + ".scales").shape, (std::vector<std::int64_t>{32, kHidden / 32}));
+  EXPECT_EQ(tensors.at(name + ".scales").bytes()[0], std::byte{120});
 }
 
 TEST(GgufModelTest, MakesTensorsOneByOne) {
