@@ -13,7 +13,6 @@
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +20,6 @@
 #include <numbers>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace saker::load::gguf {
