@@ -423,8 +423,8 @@ ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
   return Model(open_parts(path), values).build();
 }
 
-BlockModel open_gguf_blocks(const std::filesystem::path& path) {
-  return Model(open_parts(path), Values::kThere, CodeForm::kBlocks).build_blocks();
+BlockModel open_gguf_blocks(const std::filesystem::path& path, Values values) {
+  return Model(open_parts(path), values, CodeForm::kBlocks).build_blocks();
 }
 
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {
