@@ -9,6 +9,7 @@
 #include "saker/server/dialects.h"
 #include "saker/server/http/router.h"
 #include "saker/server/logged_exchange.h"
+#include "saker/server/page/page.h"
 #include "saker/server/turns/wire.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ using ExchangePtr = std::shared_ptr<http::Exchange>;
 
 // Probes and the preflights of browsers have no key.
 bool is_public(std::string_view path) {
-  return path == "/" || path == "/health" || path == "/v1/health" || path == "/ready" ||
+  return page::is_page(path) || path == "/health" || path == "/v1/health" || path == "/ready" ||
          path == "/readyz" || path == "/ping";
 }
 
@@ -60,6 +61,7 @@ class Service::Impl {
         http_.address()
     );
     add_dialects(router_, model_);
+    page::add_routes(router_);
     add_health();
   }
 
@@ -79,9 +81,6 @@ class Service::Impl {
         exchange->respond(json_response({{"status", "ok"}}));
       });
     }
-    router_.add("GET", "/", [](const ExchangePtr& exchange) {
-      exchange->respond({.content_type = "text/plain", .body = "Saker is running\n"});
-    });
     router_.add("GET", "/metrics", [this](const ExchangePtr& exchange) {
       exchange->respond(
           {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(*model_)
