@@ -40,7 +40,7 @@ export function launchBrowser() {
 export async function openPage(browser, address, options = {}) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(20_000);
   const problems = [];
   const expected = options.expects ?? /^$/;
   page.on('console', (message) => message.type() === 'error' && !expected.test(message.text()) && problems.push(message.text()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server with a scripted model, for tests of clients: fake_server SCRIPT.json [PORT] [KEY].
+// A server with a scripted model, for tests of clients: fake_server SCRIPT.json [PORT] [KEY] [ADAPTER].
+// An empty KEY is none.
 // Writes its address as the first line of standard output.
 #include "saker/base/json/json.h"
 #include "saker/server/service.h"
@@ -15,13 +16,17 @@ int main(int argc, char** argv) {
     saker::FakeEngine model(saker::read_json_file(argv[1]));
     saker::server::ServiceOptions options;
     options.http.port = argc > 2 ? std::atoi(argv[2]) : 0;
-    if (argc > 3) {
+    if (argc > 3 && *argv[3] != '\0') {
       options.access.keys.push_back({"test", argv[3]});
     }
     options.http.limits.write_time = std::chrono::milliseconds(1500);
     options.http.limits.head_time = std::chrono::milliseconds(1000);
     options.http.limits.ping_time = std::chrono::milliseconds(300);
-    saker::server::Service service(model, {.names = {"fake"}}, options);
+    saker::server::ModelNames names{.names = {"fake"}};
+    if (argc > 4) {
+      names.adapters.push_back({argv[4], "adapter"});
+    }
+    saker::server::Service service(model, names, options);
     std::cout << service.address() << std::endl;
     service.run();
     std::cout << "cancelled " << model.cancelled() << std::endl;

@@ -5,6 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/engine/stream_state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -224,12 +225,17 @@ std::vector<engine::ScoreOutcome> FakeEngine::score(std::span<const engine::Scor
   for (const engine::ScoreRequest& request : requests) {
     engine::ScoreResult result;
     result.tokens = prompts_->encode(request).tokens;
-    engine::ViewScores scores{.view = "base"};
-    for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-      scores.logprobs.push_back(i == 0 ? std::nullopt : std::optional(kLogprob));
-      scores.sum += i == 0 ? 0.0 : kLogprob;
+    std::vector<engine::View> views = request.views;
+    views.resize(std::max<std::size_t>(views.size(), 1));
+    for (const engine::View& view : views) {
+      const double logprob = view.key == "base" ? kLogprob : 2 * kLogprob;
+      engine::ViewScores scores{.view = view.key};
+      for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+        scores.logprobs.push_back(i == 0 ? std::nullopt : std::optional(logprob));
+        scores.sum += i == 0 ? 0.0 : logprob;
+      }
+      result.views.push_back(std::move(scores));
     }
-    result.views.push_back(std::move(scores));
     outcomes.emplace_back(std::move(result));
   }
   return outcomes;

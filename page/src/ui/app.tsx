@@ -3,16 +3,22 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { isRunning, modelName } from '../state/answers';
 import { currentChat, store, useStore, type State } from '../state/store';
 import { saveSetting } from '../state/database';
+import { changeSettings } from '../state/server';
 import { pathTo, siblings, type Chat } from '../model/tree';
 import { Composer } from './composer';
 import { Message } from './message';
 import { Panels } from './panels';
+import { onKey } from './shortcuts';
 import { Sidebar } from './sidebar';
 
 export function App() {
   const state = useStore();
   const chat = currentChat(state);
   useTheme(state.theme);
+  useEffect(() => {
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
   return (
     <>
       <a class="skip" href="#input" onClick={(event) => (event.preventDefault(), document.getElementById('input')?.focus())}>
@@ -47,11 +53,6 @@ const nextTheme = { '': 'light', light: 'dark', dark: '' } as const;
 const themeNames = { '': 'System', light: 'Light', dark: 'Dark' };
 
 function Bar({ state, chat }: { state: State; chat: Chat }) {
-  const chooseModel = (model: string) => {
-    const settings = { ...state.settings, model };
-    store.set({ settings });
-    saveSetting('settings', settings);
-  };
   return (
     <header class="bar">
       <button
@@ -64,7 +65,7 @@ function Bar({ state, chat }: { state: State; chat: Chat }) {
       >
         ☰
       </button>
-      <select aria-label="Model" value={modelName()} onChange={(event) => chooseModel(event.currentTarget.value)}>
+      <select aria-label="Model" value={modelName()} onChange={(event) => changeSettings({ model: event.currentTarget.value })}>
         {state.models.map((model) => (
           <option key={model.id} value={model.id}>
             {model.id}
