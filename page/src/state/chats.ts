@@ -26,7 +26,7 @@ export function startedChat(): Chat {
   }
   const started = newChat(chat.system);
   putChat(started, false);
-  store.set({ current: started.id });
+  showChat(started.id);
   return started;
 }
 
