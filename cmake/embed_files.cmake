@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes a C++ file with texts: cmake -D FOLDER=... -D OUT=... -P embed_files.cmake
 # The texts are raw string literals, which every compiler reads fast.
-set(names index.html kIndexHtml policy.txt kPolicyTxt katex.js kKatexJs highlight.js kHighlightJs)
+set(names
+    highlight.js kHighlightJs index.html kIndexHtml katex.js kKatexJs licenses.txt kLicensesTxt
+    policy.txt kPolicyTxt
+)
 set(code "#include \"saker/server/page/files.h\"\n\nnamespace saker::server::page {\n\n")
 while(names)
   list(POP_FRONT names file constant)

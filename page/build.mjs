@@ -2,9 +2,10 @@
 // Builds the page: `node build.mjs [FOLDER]`, dist by default.
 //   index.html   the page with its script and styles inside
 //   policy.txt   the Content-Security-Policy that allows just these, by their hashes
+//   licenses.txt those of the packages within
 //   *.js         parts that the page loads when they are needed
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 const kMostBytes = 200_000;
@@ -47,6 +48,15 @@ function policy(script, style) {
   ].join('; ');
 }
 
+function licenses() {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+  return Object.entries(dependencies).map(([name, version]) => {
+    const folder = new URL(`node_modules/${name}/`, import.meta.url);
+    const file = readdirSync(folder).find((one) => /^licen[cs]e(\.|$)/i.test(one));
+    return `${name} ${version}\n\n${readFileSync(new URL(file, folder), 'utf8').trim()}\n`;
+  }).join('\n\n');
+}
+
 function write(name, text) {
   writeFileSync(`${folder}/${name}`, text);
   console.log(`${name}: ${Buffer.byteLength(text)} bytes`);
@@ -64,6 +74,7 @@ if (Buffer.byteLength(page) > kMostBytes) {
 }
 write('index.html', page);
 write('policy.txt', policy(script, main.style));
+write('licenses.txt', licenses());
 for (const part of ['katex', 'highlight']) {
   write(`${part}.js`, (await bundled(`src/parts/${part}.ts`)).script);
 }

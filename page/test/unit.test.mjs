@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './modules.mjs';
 
-const page = await load('model/tree', 'model/files', 'model/request', 'model/settings', 'api/chat');
+const page = await load('model/tree', 'model/files', 'model/request', 'model/settings', 'model/metrics', 'api/chat');
 
 function turn(id, parent, role, created, more = {}) {
   return { id, parent, role, content: `text of ${id}`, created, ...more };
@@ -135,4 +135,9 @@ test('chunks become an answer', () => {
   assert.equal(answer.finish, 'tool_calls');
   assert.equal(answer.statistics.cachedTokens, 2);
   assert.throws(() => page.addChunk(answer, { error: { message: 'broken' } }, 0), /broken/);
+});
+
+test('metrics are sums over labels', () => {
+  const text = '# HELP a x\na{le="1 }",b="c"} 2\na{} 3.5\nsaker:b 1e3\nbroken\nc{} NaN\n';
+  assert.deepEqual([...page.metricsFrom(text)], [['a', 5.5], ['saker:b', 1000]]);
 });

@@ -211,7 +211,7 @@ function Actions({ turn, edit, canCompare, children }: ActionProps) {
       <button type="button" onClick={edit}>Edit</button>
       {isAnswer && <button type="button" onClick={again}>Regenerate</button>}
       {children}
-      <details class="more">
+      <details class="more" onClick={closeMenu}>
         <summary>More</summary>
         <div class="menu">
           {isAnswer && <button type="button" onClick={goOn}>Continue</button>}
@@ -226,6 +226,13 @@ function Actions({ turn, edit, canCompare, children }: ActionProps) {
       </details>
     </footer>
   );
+}
+
+// A chosen entry closes its menu.
+function closeMenu(event: Event): void {
+  if ((event.target as Element).tagName === 'BUTTON') {
+    (event.currentTarget as HTMLDetailsElement).open = false;
+  }
 }
 
 function branchOf(turn: Turn): (beginning: string, tokens: Token[]) => void {

@@ -61,7 +61,7 @@ export function SettingsPanel() {
         </button>
         <button type="button" onClick={() => store.set({ panel: { kind: 'keys' } })}>API key</button>
       </div>
-      <p class="hint">An empty field is the server's default. Ctrl+K: new chat; Ctrl+comma: settings; Escape: stop.</p>
+      <p class="hint">An empty field is the server's default. Ctrl+K: new chat; Ctrl+comma: settings; Escape: stop. <a href="/page/licenses.txt" target="_blank">Licences</a></p>
     </Dialog>
   );
 }

@@ -10,6 +10,7 @@ namespace saker::server::page {
 extern const std::string_view kHighlightJs;
 extern const std::string_view kIndexHtml;
 extern const std::string_view kKatexJs;
+extern const std::string_view kLicensesTxt;
 extern const std::string_view kPolicyTxt;
 
 }  // namespace saker::server::page

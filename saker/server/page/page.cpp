@@ -21,6 +21,7 @@ const std::array kFiles = {
     File{"/", "text/html; charset=utf-8", kIndexHtml},
     File{"/page/highlight.js", "text/javascript; charset=utf-8", kHighlightJs},
     File{"/page/katex.js", "text/javascript; charset=utf-8", kKatexJs},
+    File{"/page/licenses.txt", "text/plain; charset=utf-8", kLicensesTxt},
 };
 
 bool is_browser(const http::Request& request) {
