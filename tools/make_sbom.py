@@ -3,7 +3,8 @@
 """The bill of materials of the program, as CycloneDX 1.6: python3 tools/make_sbom.py FILE
 
 Crates are those of rust/Cargo.lock that one of our platforms links or builds with, wheels those that cmake/ pins by hash,
-libraries those of the system that the program is linked to, in the versions that are installed. The same tree on the same
+libraries those of the system that the program is linked to, in the versions that are installed. Packages of npm are those
+whose code is in the page. The same tree on the same
 machine gives the same bytes.
 """
 import json
@@ -70,6 +71,17 @@ def wheels():
                "licenses": [{"license": {"id": license_id}}], "properties": properties}
 
 
+# The page's own dependencies are bundled; what they depend on is for their other uses.
+def page_packages():
+    lock = json.loads((TOP / "page/package-lock.json").read_text())["packages"]
+    for name in lock[""]["dependencies"]:
+        package = lock[f"node_modules/{name}"]
+        purl = f"pkg:npm/{name}@{package['version']}"
+        yield {"type": "library", "bom-ref": purl, "name": name, "version": package["version"], "purl": purl,
+               "licenses": [{"expression": package["license"]}],
+               "properties": [{"name": "saker:npm:integrity", "value": package["integrity"]}]}
+
+
 def installed_version(package):
     if shutil.which("dpkg-query") is None:
         return ""
@@ -89,7 +101,7 @@ def system_libraries():
 def bill():
     components, depends = crates()
     own = next(ref for ref in depends if ref.startswith("pkg:cargo/saker_rs@"))
-    others = [*wheels(), *system_libraries()]
+    others = [*wheels(), *page_packages(), *system_libraries()]
     version = re.search(r"project\(saker VERSION ([0-9.]+)", (TOP / "CMakeLists.txt").read_text()).group(1)
     root = f"pkg:generic/saker@{version}"
     components = sorted([*components, *others], key=lambda component: component["bom-ref"])

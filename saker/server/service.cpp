@@ -11,6 +11,7 @@
 #include "saker/server/http/router.h"
 #include "saker/server/key_limits.h"
 #include "saker/server/logged_exchange.h"
+#include "saker/server/page/page.h"
 #include "saker/server/trace_context.h"
 #include "saker/server/turns/wire.h"
 #include "saker/server/watchdog.h"
@@ -30,7 +31,7 @@ using ExchangePtr = std::shared_ptr<http::Exchange>;
 
 // Probes and the preflights of browsers have no key.
 bool is_public(std::string_view path) {
-  return path == "/" || path == "/health" || path == "/v1/health" || path == "/ready" ||
+  return page::is_page(path) || path == "/health" || path == "/v1/health" || path == "/ready" ||
          path == "/readyz" || path == "/ping";
 }
 
@@ -67,6 +68,7 @@ class Service::Impl {
         http_.address()
     );
     add_dialects(router_, model_);
+    page::add_routes(router_);
     add_health();
     router_.add("GET", "/openapi.json", [this](const ExchangePtr& exchange) {
       exchange->respond(json_response(openapi(router_)));
@@ -90,9 +92,6 @@ class Service::Impl {
         exchange->respond(json_response({{"status", "ok"}}));
       });
     }
-    router_.add("GET", "/", [](const ExchangePtr& exchange) {
-      exchange->respond({.content_type = "text/plain", .body = "Saker is running\n"});
-    });
     router_.add("GET", "/metrics", [this](const ExchangePtr& exchange) {
       exchange->respond(
           {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(*model_)

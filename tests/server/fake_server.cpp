@@ -54,13 +54,16 @@ int main(int argc, char** argv) {
     if (argc > 3 && *argv[3] != 0) {
       options.access.keys.push_back({"test", argv[3]});
     }
-    if (argc > 4) {
-      read_options(saker::parse_json(argv[4], "OPTIONS"), options);
-    }
+    const auto given = saker::parse_json(argc > 4 ? argv[4] : "{}", "OPTIONS");
+    read_options(given, options);
     options.http.limits.write_time = std::chrono::milliseconds(1500);
     options.http.limits.head_time = std::chrono::milliseconds(1000);
     options.http.limits.ping_time = std::chrono::milliseconds(300);
-    saker::server::Service service(model, {.names = {"fake"}}, options);
+    saker::server::ModelNames names{.names = {"fake"}};
+    if (given.contains("adapter")) {
+      names.adapters.push_back({given["adapter"], "adapter"});
+    }
+    saker::server::Service service(model, names, options);
     std::cout << service.address() << std::endl;
     service.run();
     std::cout << "cancelled " << model.cancelled() << std::endl;

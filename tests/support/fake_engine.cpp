@@ -5,6 +5,7 @@
 #include "saker/base/utf8.h"
 #include "saker/engine/stream_state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <string>
@@ -229,17 +230,22 @@ std::vector<engine::ScoreOutcome> FakeEngine::score(std::span<const engine::Scor
   for (const engine::ScoreRequest& request : requests) {
     engine::ScoreResult result;
     result.tokens = prompts_->encode(request).tokens;
-    engine::ViewScores scores{.view = "base"};
-    for (std::size_t i = 0; i < result.tokens.size(); ++i) {
-      if (request.take_logits) {  // The likelier, the lower the id.
-        std::vector<float> logits(static_cast<std::size_t>(facts_.vocab_size));
-        std::iota(logits.rbegin(), logits.rend(), 0.0F);
-        request.take_logits(0, i, logits);
+    std::vector<engine::View> views = request.views;
+    views.resize(std::max<std::size_t>(views.size(), 1));
+    for (std::size_t at = 0; at < views.size(); ++at) {
+      const double logprob = views[at].key == "base" ? kLogprob : 2 * kLogprob;
+      engine::ViewScores scores{.view = views[at].key};
+      for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+        if (request.take_logits) {  // The likelier, the lower the id.
+          std::vector<float> logits(static_cast<std::size_t>(facts_.vocab_size));
+          std::iota(logits.rbegin(), logits.rend(), 0.0F);
+          request.take_logits(at, i, logits);
+        }
+        scores.logprobs.push_back(i == 0 ? std::nullopt : std::optional(logprob));
+        scores.sum += i == 0 ? 0.0 : logprob;
       }
-      scores.logprobs.push_back(i == 0 ? std::nullopt : std::optional(kLogprob));
-      scores.sum += i == 0 ? 0.0 : kLogprob;
+      result.views.push_back(std::move(scores));
     }
-    result.views.push_back(std::move(scores));
     outcomes.emplace_back(std::move(result));
   }
   return outcomes;

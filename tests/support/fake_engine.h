@@ -36,8 +36,10 @@ class FakeEngine : public engine::LanguageModel {
   ~FakeEngine() override;
 
   engine::Stream submit(engine::Request request) override;
+  // An adapter finds each token e^-0.5 times as probable as the base does.
   std::vector<engine::ScoreOutcome> score(std::span<const engine::ScoreRequest> requests) override;
   // Vectors and scores tell the lengths of the texts.
+
   engine::EmbedResult embed(const engine::EmbedRequest& request) override;
   engine::RerankResult rerank(const engine::RerankRequest& request) override;
   std::vector<std::int32_t> prompt_tokens(const engine::Request& request) const override;

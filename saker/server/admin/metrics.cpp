@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saker/server/admin/metrics.h"
 
+#include "saker/base/memory.h"
+
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -142,6 +144,18 @@ std::string metrics_text(const ServedModel& model) {
       "gauge",
       "Generations that wait for their first event.",
       static_cast<double>(waiting)
+  );
+  page.value(
+      "saker:peak_memory_bytes",
+      "gauge",
+      "The most memory that the process had.",
+      static_cast<double>(peak_memory_bytes())
+  );
+  page.value(
+      "saker:usable_memory_bytes",
+      "gauge",
+      "Memory that the process may have.",
+      static_cast<double>(usable_memory_bytes())
   );
   page.value(
       "saker:http_requests_total",

@@ -213,7 +213,7 @@ std::string response_head(
   }
   if (framing == Framing::kChunked) {
     head.set(beast::http::field::transfer_encoding, "chunked");
-  } else if (framing == Framing::kLength && response.status != 204) {
+  } else if (framing == Framing::kLength && response.status != 204 && response.status != 304) {
     head.set(beast::http::field::content_length, std::to_string(length));
   }
   head.set(beast::http::field::connection, keep_alive ? "keep-alive" : "close");

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { store } from '../state/store';
+
+export function closePanel(): void {
+  store.set({ panel: null });
+}
+
+// A panel over the page. The browser keeps the focus inside; Escape closes it.
+export function Dialog({ title, children, wide }: { title: string; children: ComponentChildren; wide?: boolean }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current!.showModal(), []);
+  return (
+    <dialog ref={dialog} class={wide ? 'wide' : ''} aria-label={title} onClose={closePanel}>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" class="icon" aria-label="Close" onClick={closePanel}>
+          ✕
+        </button>
+      </header>
+      <div class="body">{children}</div>
+    </dialog>
+  );
+}
