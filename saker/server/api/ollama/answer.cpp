@@ -31,8 +31,8 @@ Json call_json(int index, const CollectedCall& call) {
 
 class Answer : public Encoder {
  public:
-  explicit Answer(const OllamaRequest& request)
-      : model_(request.model), form_(request.form), streams_(request.streams) {}
+  Answer(const OllamaRequest& request, std::chrono::nanoseconds load)
+      : model_(request.model), form_(request.form), streams_(request.streams), load_(load) {}
 
   void add(engine::Event event, std::string& out) override {
     answer_.add(event);
@@ -96,8 +96,8 @@ class Answer : public Encoder {
         stats.generation_tps > 0 ? stats.generation_tokens / stats.generation_tps : 0.0;
     last["done"] = true;
     last["done_reason"] = is_whole(result) ? "stop" : "length";
-    last["total_duration"] = nanoseconds(total.count());
-    last["load_duration"] = 0;
+    last["total_duration"] = nanoseconds(total.count()) + load_.count();
+    last["load_duration"] = load_.count();
     last["prompt_eval_count"] = stats.prompt_tokens;
     last["prompt_eval_duration"] = nanoseconds(stats.time_to_first_token_s);
     last["eval_count"] = stats.generation_tokens;
@@ -107,21 +107,22 @@ class Answer : public Encoder {
   std::string model_;
   Form form_;
   bool streams_;
+  std::chrono::nanoseconds load_;
   CollectedAnswer answer_;
   Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> answer_encoder(const OllamaRequest& request) {
-  return std::make_unique<Answer>(request);
+std::unique_ptr<Encoder> answer_encoder(
+    const OllamaRequest& request, std::chrono::nanoseconds load
+) {
+  return std::make_unique<Answer>(request, load);
 }
 
-Json loaded_json(const OllamaRequest& request, std::string_view reason) {
-  Json json = {
-      {"model", request.model}, {"created_at", utc_time(std::chrono::system_clock::now())}
-  };
-  if (request.form == Form::kChat) {
+Json loaded_json(const std::string& model, Form form, std::string_view reason) {
+  Json json = {{"model", model}, {"created_at", utc_time(std::chrono::system_clock::now())}};
+  if (form == Form::kChat) {
     json["message"] = {{"role", "assistant"}, {"content", ""}};
   } else {
     json["response"] = "";

@@ -7,14 +7,19 @@
 #include "saker/server/api/ollama/request.h"
 #include "saker/server/turns/turn.h"
 
+#include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace saker::server::ollama {
 
-std::unique_ptr<Encoder> answer_encoder(const OllamaRequest& request);
+// `load`: the time for which the request waited for its model.
+std::unique_ptr<Encoder> answer_encoder(
+    const OllamaRequest& request, std::chrono::nanoseconds load
+);
 
 // The answer to a request without a prompt.
-Json loaded_json(const OllamaRequest& request, std::string_view reason);
+Json loaded_json(const std::string& model, Form form, std::string_view reason);
 
 }  // namespace saker::server::ollama

@@ -7,7 +7,7 @@
 #include "saker/server/api/openai/embeddings.h"
 #include "saker/server/api/openai/errors.h"
 #include "saker/server/api/openai/models.h"
-#include "saker/server/turns/fields.h"
+#include "saker/server/models/model_route.h"
 #include "saker/server/turns/prompt_scores.h"
 #include "saker/server/turns/turn.h"
 #include "saker/server/turns/wire.h"
@@ -22,7 +22,6 @@ namespace saker::server::openai {
 namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
-using ModelPtr = std::shared_ptr<const ServedModel>;
 
 Delivery delivery_of(const Answering& answering) {
   return {
@@ -33,8 +32,8 @@ Delivery delivery_of(const Answering& answering) {
   };
 }
 
-void answer_chat(const ExchangePtr& exchange, const ModelPtr& model) {
-  const ChatRequest chat = read_chat(parse_body(exchange->request().body), *model);
+void answer_chat(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  const ChatRequest chat = read_chat(body, *model);
   std::vector<engine::Stream> streams;
   streams.push_back(submit(*model, chat.request));
   const int choices = chat.request.output.n;
@@ -73,9 +72,8 @@ std::vector<EchoedPrompt> echo(const CompletionRequest& completion, const Served
   return echoed;
 }
 
-void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
-  const CompletionRequest completion =
-      read_completion(parse_body(exchange->request().body), *model);
+void answer_completion(const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+  const CompletionRequest completion = read_completion(body, *model);
   std::vector<EchoedPrompt> echoed;
   if (completion.echoes) {
     if (!completion.request.placement.adapter.empty() && completion.answering.top_logprobs) {
@@ -105,26 +103,25 @@ void answer_completion(const ExchangePtr& exchange, const ModelPtr& model) {
 
 }  // namespace
 
-void add_routes(http::Router& router, const ModelPtr& model) {
+void add_routes(http::Router& router, const std::shared_ptr<ModelCatalog>& catalog) {
+  const auto add = [&](const std::string& path, ModelAnswer answer) {
+    router.add("POST", path, with_model(catalog, kErrorShape, std::move(answer)));
+  };
   for (const std::string prefix : {"/v1", ""}) {
-    router.add("POST", prefix + "/chat/completions", [model](const ExchangePtr& exchange) {
-      answer_chat(exchange, model);
-    });
-    router.add("POST", prefix + "/completions", [model](const ExchangePtr& exchange) {
-      answer_completion(exchange, model);
-    });
-    router.add("POST", prefix + "/embeddings", [model](const ExchangePtr& exchange) {
-      const Json body = parse_body(exchange->request().body);
-      exchange->respond(json_response(embeddings(body, *model)));
-    });
-    router.add("GET", prefix + "/models", [model](const ExchangePtr& exchange) {
-      exchange->respond(json_response(models_json(*model)));
+    add(prefix + "/chat/completions", answer_chat);
+    add(prefix + "/completions", answer_completion);
+    add(prefix + "/embeddings",
+        [](const ExchangePtr& exchange, const Json& body, const ModelPtr& model) {
+          exchange->respond(json_response(embeddings(body, *model)));
+        });
+    router.add("GET", prefix + "/models", [catalog](const ExchangePtr& exchange) {
+      exchange->respond(json_response(models_json(*catalog)));
     });
     // Names have slashes, encoded or not.
     const std::string below = prefix + "/models/";
-    router.add("GET", below + "*", [model, below](const ExchangePtr& exchange) {
+    router.add("GET", below + "*", [catalog, below](const ExchangePtr& exchange) {
       const std::string_view name = std::string_view(exchange->request().path).substr(below.size());
-      exchange->respond(json_response(model_json(*model, name)));
+      exchange->respond(json_response(model_json(*catalog, name)));
     });
   }
 }
