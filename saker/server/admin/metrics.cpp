@@ -38,22 +38,22 @@ class Page {
     text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, kind);
   }
 
-  void number(std::string_view name, std::string_view kind, std::string_view help, double value) {
+  void number(std::string_view name, std::string_view kind, std::string_view help, double amount) {
     head(name, kind, help);
-    text_ += fmt::format("{} {}\n", name, value);
+    text_ += fmt::format("{} {}\n", name, amount);
   }
 
-  void value(std::string_view name, std::string_view kind, std::string_view help, Value value) {
+  void value(std::string_view name, std::string_view kind, std::string_view help, Value read) {
     head(name, kind, help);
     for (std::size_t i = 0; i < cards_.size(); ++i) {
-      text_ += fmt::format("{}{{{}}} {}\n", name, labels_[i], value(cards_[i]));
+      text_ += fmt::format("{}{{{}}} {}\n", name, labels_[i], read(cards_[i]));
     }
   }
 
   // Under a name of Saker's and under vLLM's.
-  void both(std::string_view name, std::string_view kind, std::string_view help, Value number) {
-    value(fmt::format("saker:{}", name), kind, help, number);
-    value(fmt::format("vllm:{}", name), kind, help, number);
+  void both(std::string_view name, std::string_view kind, std::string_view help, Value read) {
+    value(fmt::format("saker:{}", name), kind, help, read);
+    value(fmt::format("vllm:{}", name), kind, help, read);
   }
 
   template <auto member>

@@ -13,7 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace saker::server {
 
