@@ -2,6 +2,7 @@
 #include "saker/nn/linear.h"
 
 #include "saker/base/error.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/ops/linear.h"
 #include "saker/nn/weights/pack_key.h"
 
@@ -19,7 +20,7 @@ void check_linear_shape(
     int inputs,
     int outputs
 ) {
-  const std::int64_t columns = format.bits > 0 ? std::int64_t{inputs} * format.bits / 32 : inputs;
+  const std::int64_t columns = kernels::stored_elements(format, inputs);
   require(
       tensors.weight.shape == std::vector<std::int64_t>{outputs, columns},
       ErrorCode::kCorruptData,

@@ -39,6 +39,15 @@ std::vector<Bytes> parts_of(const std::uint8_t* data, std::size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const auto model = saker::load::gguf::read_gguf(parts_of(data, size), "fuzz");
+    const auto blocks = saker::load::gguf::read_gguf_blocks(parts_of(data, size), "fuzz");
+    for (const auto& tensor : blocks.model.tensors) {
+      if (tensor.outputs.front().nbytes() > 8 * size) {
+        std::abort();
+      }
+      std::vector<std::byte> made(tensor.outputs.front().nbytes());
+      std::byte* const place = made.data();
+      tensor.make(0, tensor.rows, {&place, 1});
+    }
     for (const auto& tensor : model.tensors) {
       std::vector<std::vector<std::byte>> made;
       std::vector<std::byte*> places;

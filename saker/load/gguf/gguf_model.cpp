@@ -5,6 +5,7 @@
 #include "saker/base/json/json.h"
 #include "saker/base/mapped_file.h"
 #include "saker/base/utf8.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_family.h"
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -40,10 +42,41 @@ using importers::LazyTensor;
 // Values that are checked together.
 constexpr std::size_t kBlock = 1 << 12;
 
+// The form of matrices with codes: MLX's affine layout or the file's blocks.
+enum class CodeForm : std::uint8_t { kAffine, kBlocks };
+
+// The kernels' name of a type of blocks; empty for plain numbers.
+std::optional<kernels::BlockKind> block_kind(TensorType type) {
+  using enum kernels::BlockKind;
+  switch (type) {
+    case TensorType::kQ40:
+      return kQ40;
+    case TensorType::kQ41:
+      return kQ41;
+    case TensorType::kQ50:
+      return kQ50;
+    case TensorType::kQ51:
+      return kQ51;
+    case TensorType::kQ80:
+      return kQ80;
+    case TensorType::kQ4K:
+      return kQ4K;
+    case TensorType::kQ5K:
+      return kQ5K;
+    case TensorType::kQ6K:
+      return kQ6K;
+    default:
+      return std::nullopt;
+  }
+}
+
 class Model {
  public:
-  explicit Model(JoinedParts joined, Values values = Values::kThere)
+  explicit Model(
+      JoinedParts joined, Values values = Values::kThere, CodeForm form = CodeForm::kAffine
+  )
       : values_(values),
+        form_(form),
         parts_(std::move(joined.parts)),
         header_(std::move(joined.header)),
         family_(family_of(header_)),
@@ -75,6 +108,11 @@ class Model {
     }
     add_notes(model);
     return model;
+  }
+
+  BlockModel build_blocks() {
+    ImportedModel model = build();
+    return {.model = std::move(model), .formats = std::move(block_formats_)};
   }
 
  private:
@@ -129,17 +167,28 @@ class Model {
         entry.shape.front(),
         role.rotated_heads
     );
+    const auto kind = block_kind(entry.type);
+    const bool is_matrix = role.name.ends_with(".weight") && entry.shape.size() >= 2;
+    if (form_ == CodeForm::kBlocks && kind && is_matrix) {
+      return with_blocks(entry, role, *kind);
+    }
     const auto layout = affine_layout(entry.type);
     const bool keeps_codes =
-        layout && role.name.ends_with(".weight") && entry.shape.size() >= 2 &&
+        layout && is_matrix &&
         (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
     LazyTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    tensor.release = release_of(entry);
+    return tensor;
+  }
+
+  // Frees the tensor's pages of the file; empty for files in memory.
+  std::function<void()> release_of(const TensorEntry& entry) const {
     if (const auto& mapped = part(entry).mapped) {
-      tensor.release = [mapped, begin = entry.begin, length = entry.end - entry.begin] {
+      return [mapped, begin = entry.begin, length = entry.end - entry.begin] {
         mapped->release(begin, length);
       };
     }
-    return tensor;
+    return {};
   }
 
   static std::size_t count_of(const TensorEntry& entry) {
@@ -234,6 +283,35 @@ class Model {
     return tensor;
   }
 
+  // The file's blocks: a view of the file, unless its rows come in another order.
+  LazyTensor with_blocks(
+      const TensorEntry& entry, const TensorRole& role, kernels::BlockKind kind
+  ) {
+    block_formats_.emplace(role.name.substr(0, role.name.rfind('.')), kernels::weight_format(kind));
+    auto shape = entry.shape;
+    shape.back() = kernels::stored_elements(kernels::weight_format(kind), shape.back());
+    LazyTensor tensor;
+    tensor.rows = rows_of(entry, role);
+    tensor.outputs = {{role.name, DType::kUInt8, shape}};
+    tensor.release = release_of(entry);
+    const Rows from = rows(entry, role, tensor.rows);
+    if (role.rotated_heads == 0) {
+      tensor.same = Tensor{
+          .dtype = DType::kUInt8,
+          .shape = shape,
+          .data = std::shared_ptr<const std::byte>(from.mapped, from.data),
+          .release = tensor.release,
+      };
+    }
+    tensor.make = [from](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = static_cast<std::size_t>(i) * from.bytes;
+        std::memcpy(to[0] + at, from.at(first + i), from.bytes);
+      }
+    };
+    return tensor;
+  }
+
   LazyTensor plain(const TensorEntry& entry, const TensorRole& role) {
     const float offset = role.plus_one ? -1.0F : 0.0F;
     LazyTensor tensor;
@@ -309,12 +387,14 @@ class Model {
   }
 
   const Values values_;
+  const CodeForm form_;
   std::vector<Part> parts_;
   Header header_;
   const Family& family_;
   DType dtype_;
   std::map<std::string, kernels::WeightFormat> formats_;  // By path.
-  std::map<std::string_view, std::size_t> dequantized_;   // Tensors by type.
+  std::map<std::string, kernels::WeightFormat> block_formats_;
+  std::map<std::string_view, std::size_t> dequantized_;  // Tensors by type.
   bool has_wide_scales_ = false;
 };
 
@@ -324,17 +404,35 @@ ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
   return Model(open_parts(path), values).build();
 }
 
+BlockModel open_gguf_blocks(const std::filesystem::path& path) {
+  return Model(open_parts(path), Values::kThere, CodeForm::kBlocks).build_blocks();
+}
+
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {
   return Model(open_parts(path)).texts();
 }
 
-ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+namespace {
+
+JoinedParts parts_of(std::span<const std::span<const std::byte>> files, std::string_view what) {
   std::vector<Part> parts;
   parts.reserve(files.size());
   for (const auto file : files) {
     parts.push_back({.what = std::string(what), .bytes = file, .mapped = nullptr});
   }
-  return Model(join_parts(std::move(parts))).build();
+  return join_parts(std::move(parts));
+}
+
+}  // namespace
+
+ImportedModel read_gguf(std::span<const std::span<const std::byte>> files, std::string_view what) {
+  return Model(parts_of(files, what)).build();
+}
+
+BlockModel read_gguf_blocks(
+    std::span<const std::span<const std::byte>> files, std::string_view what
+) {
+  return Model(parts_of(files, what), Values::kThere, CodeForm::kBlocks).build_blocks();
 }
 
 }  // namespace saker::load::gguf

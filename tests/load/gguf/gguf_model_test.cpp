@@ -3,15 +3,18 @@
 
 #include "saker/base/error.h"
 #include "saker/base/tensor.h"
+#include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
 #include "saker/load/checkpoint.h"
 #include "saker/load/convert/convert_model.h"
+#include "saker/load/importers/tensor_maker.h"
 
 #include "tests/support/expect_error.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/temporary_dir.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -276,6 +279,47 @@ TEST(GgufModelTest, CodesStayAndRotatedRowsMove) {
   EXPECT_EQ(bias[2], -8 * scale[2]);
 }
 
+// Rows of blocks as the file has them, but for those that rotate; every weight is that of the
+// affine codes.
+TEST(GgufModelTest, BlocksStayAsTheyAre) {
+  const TemporaryDir dir;
+  const auto path = dir.write("model.gguf", llama(kQ40, q4_blocks).file());
+  const BlockModel blocks = open_gguf_blocks(path);
+  EXPECT_EQ(blocks.formats.size(), 8U);
+  EXPECT_FALSE(blocks.model.config.contains("quantization"));
+  const auto tensors = importers::make_tensors(blocks.model);
+  const auto converted = importers::make_tensors(open_gguf(path));
+  for (const auto& [name, format] : blocks.formats) {
+    EXPECT_EQ(format, kernels::weight_format(kernels::BlockKind::kQ40)) << name;
+    const Tensor& weight = tensors.at(name + ".weight");
+    EXPECT_EQ(weight.dtype, DType::kUInt8);
+    EXPECT_EQ(weight.shape.back() * 4, converted.at(name + ".scales").shape.back() * 18 * 4);
+    const auto bytes = weight.bytes();
+    const auto scales = floats(converted, name + ".scales");
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      float scale = 0.0F;
+      kernels::quantize_loops().widen(&bytes[18 * i], DType::kFloat16, 1, &scale);
+      EXPECT_EQ(scale, scales[i]) << name << " block " << i;
+    }
+  }
+}
+
+TEST(GgufModelTest, MakesTensorsOneByOne) {
+  const TemporaryDir dir;
+  const auto model = open(dir, llama(kQ40, q4_blocks).file());
+  const auto expected = importers::make_tensors(model);
+  importers::TensorMaker maker(model);
+  const auto headers = maker.tensors();
+  ASSERT_EQ(headers.size(), expected.size());
+  for (const auto& [name, tensor] : expected) {
+    EXPECT_EQ(headers.at(name).data, nullptr);
+    EXPECT_EQ(headers.at(name).shape, tensor.shape);
+    const Tensor made = maker.make(name);
+    EXPECT_EQ(made.dtype, tensor.dtype);
+    EXPECT_TRUE(std::ranges::equal(made.bytes(), tensor.bytes())) << name;
+  }
+}
+
 TEST(GgufModelTest, RefusesWhatItDoesNotKnow) {
   const TemporaryDir dir;
   const auto refused =
@@ -407,6 +451,7 @@ TEST(GgufModelTest, ConvertsToAFolderThatRuns) {
   const auto report = convert_model(source, dir.path() / "plain", {});
   EXPECT_EQ(report.tensors, 3U + 3U * 8U);
   EXPECT_NE(load_checkpoint(dir.path() / "plain").model, nullptr);
+  EXPECT_NE(load_checkpoint(source).model, nullptr);
   ConvertOptions options;
   options.dequantize = true;
   EXPECT_EQ(convert_model(source, dir.path() / "wide", options).dequantized, 8U);
