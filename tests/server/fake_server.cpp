@@ -30,13 +30,13 @@ namespace {
 
 using saker::Json;
 
-std::atomic<int> cancelled = 0;
+std::atomic<int> all_cancelled = 0;
 
 class CountedEngine : public saker::FakeEngine {
  public:
   using FakeEngine::FakeEngine;
 
-  ~CountedEngine() override { cancelled += FakeEngine::cancelled(); }
+  ~CountedEngine() override { all_cancelled += cancelled(); }
 };
 
 saker::engine::PoolModel pool_model(const Json& given) {
@@ -67,7 +67,8 @@ void add(saker::server::ModelCatalog& catalog, const Json& given) {
   for (const Json& alias : given.value("aliases", Json::array())) {
     names.names.push_back(alias.get<std::string>());
   }
-  for (const auto& [name, folder] : given.value("adapters", Json::object()).items()) {
+  const Json adapters = given.value("adapters", Json::object());
+  for (const auto& [name, folder] : adapters.items()) {
     names.adapters.push_back({name, folder.get<std::string>()});
   }
   catalog.add(std::move(names), std::move(details), pool_model(given));
@@ -135,7 +136,7 @@ int main(int argc, char** argv) {
         argc > 2 ? std::atoi(argv[2]) : 0,
         argc > 3 ? argv[3] : nullptr
     );
-    std::cout << "cancelled " << cancelled << std::endl;
+    std::cout << "cancelled " << all_cancelled << std::endl;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << '\n';
     return 1;

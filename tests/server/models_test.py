@@ -88,7 +88,7 @@ class Choosing(ModelsTest):
                            ("/v1/responses", {"input": "a"}), ("/rerank", {"query": "a", "documents": ["b"]}), ("/tokenize", {"prompt": "a"}),
                            ("/models/load", {}), ("/models/unload", {})):
             error = self.post(path, {"model": "frist", **body}, status=404)["error"]
-            self.assertIn('the model "frist" is not here; did you mean first? This server has first, gpt-4o, support, org/second', error["message"])
+            self.assertIn("the model 'frist' is not here; did you mean first? This server has first, gpt-4o, support, org/second", error["message"])
             self.assertEqual((error["param"], error["code"]), ("model", "model_not_found"))
         got = self.post("/v1/messages", {"model": "frist", "max_tokens": 9, "messages": USER}, status=404)
         self.assertEqual((got["type"], got["error"]["type"]), ("error", "not_found_error"))

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,7 +45,13 @@ Json state_json(const PullState& state) {
   return json;
 }
 
-void stream_pull(const ExchangePtr& exchange, const Pull& pull, const std::string& name) {
+// Leaves the turnstile before the last line, so that the client can pull again at once.
+void stream_pull(
+    const ExchangePtr& exchange,
+    const Pull& pull,
+    const std::string& name,
+    std::optional<Turnstile>& turnstile
+) {
   std::stop_source stop;
   exchange->on_gone([stop]() mutable { stop.request_stop(); });
   bool has_begun = false;
@@ -56,8 +63,10 @@ void stream_pull(const ExchangePtr& exchange, const Pull& pull, const std::strin
   };
   try {
     pull(name, [&](const PullState& state) { say(state_json(state)); }, stop.get_token());
+    turnstile.reset();
     say({{"status", "success"}});
   } catch (...) {
+    turnstile.reset();
     if (!has_begun) {
       throw;
     }
@@ -80,13 +89,14 @@ void answer(const ExchangePtr& exchange, const Pull& pull, std::atomic<bool>& is
   const bool streams = fields.flag("stream").value_or(true);
   fields.refuse({"insecure"});
   fields.log_unknown("ollama");
-  const Turnstile turnstile(is_taken);
+  std::optional<Turnstile> turnstile(std::in_place, is_taken);
   if (streams) {
-    return stream_pull(exchange, pull, name);
+    return stream_pull(exchange, pull, name, turnstile);
   }
   std::stop_source stop;
   exchange->on_gone([stop]() mutable { stop.request_stop(); });
   pull(name, [](const PullState&) {}, stop.get_token());
+  turnstile.reset();
   exchange->respond(json_response({{"status", "success"}}));
 }
 
