@@ -16,6 +16,7 @@
 #include "saker/server/service.h"
 
 #include "tests/support/fake_engine.h"
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <chrono>
@@ -130,6 +131,7 @@ void serve(const Json& script, int port, const char* key) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  spdlog::set_level(spdlog::level::off);  // It would write to standard output.
   try {
     serve(
         saker::read_json_file(argv[1]),
