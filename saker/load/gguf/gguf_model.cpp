@@ -7,6 +7,7 @@
 #include "saker/base/utf8.h"
 #include "saker/kernels/layout/block_format.h"
 #include "saker/kernels/quantize/quantize_loops.h"
+#include "saker/load/gguf/gguf_coded_block.h"
 #include "saker/load/gguf/gguf_config.h"
 #include "saker/load/gguf/gguf_family.h"
 #include "saker/load/gguf/gguf_file.h"
@@ -44,31 +45,6 @@ constexpr std::size_t kBlock = 1 << 12;
 
 // The form of matrices with codes: MLX's affine layout or the file's blocks.
 enum class CodeForm : std::uint8_t { kAffine, kBlocks };
-
-// The kernels' name of a type of blocks; empty for plain numbers.
-std::optional<kernels::BlockKind> block_kind(TensorType type) {
-  using enum kernels::BlockKind;
-  switch (type) {
-    case TensorType::kQ40:
-      return kQ40;
-    case TensorType::kQ41:
-      return kQ41;
-    case TensorType::kQ50:
-      return kQ50;
-    case TensorType::kQ51:
-      return kQ51;
-    case TensorType::kQ80:
-      return kQ80;
-    case TensorType::kQ4K:
-      return kQ4K;
-    case TensorType::kQ5K:
-      return kQ5K;
-    case TensorType::kQ6K:
-      return kQ6K;
-    default:
-      return std::nullopt;
-  }
-}
 
 class Model {
  public:
@@ -172,13 +148,23 @@ class Model {
     if (form_ == CodeForm::kBlocks && kind && is_matrix) {
       return with_blocks(entry, role, *kind);
     }
-    const auto layout = affine_layout(entry.type);
-    const bool keeps_codes =
-        layout && is_matrix &&
-        (values_ == Values::kToCome || fits_affine(entry.type, data(entry), count_of(entry)));
-    LazyTensor tensor = keeps_codes ? with_codes(entry, role, *layout) : plain(entry, role);
+    LazyTensor tensor = is_matrix ? matrix(entry, role) : plain(entry, role);
     tensor.release = release_of(entry);
     return tensor;
+  }
+
+  // In MLX's format for the type if it has one that holds all weights.
+  LazyTensor matrix(const TensorEntry& entry, const TensorRole& role) {
+    const auto holds = [&](auto fits) {
+      return values_ == Values::kToCome || fits(entry.type, data(entry), count_of(entry));
+    };
+    if (const auto layout = affine_layout(entry.type); layout && holds(fits_affine)) {
+      return with_codes(entry, role, *layout);
+    }
+    if (const auto format = small_float_format(entry.type); format && holds(fits_small_floats)) {
+      return with_small_floats(entry, role, *format);
+    }
+    return plain(entry, role);
   }
 
   // Frees the tensor's pages of the file; empty for files in memory.
@@ -283,7 +269,38 @@ class Model {
     return tensor;
   }
 
-  // The file's blocks: a view of the file, unless its rows come in another order.
+  LazyTensor with_small_floats(
+      const TensorEntry& entry, const TensorRole& role, const kernels::WeightFormat& format
+  ) {
+    const std::string path = role.name.substr(0, role.name.rfind('.'));
+    formats_.emplace(path, format);
+    auto codes = entry.shape;
+    auto scales = entry.shape;
+    codes.back() /= 8;
+    scales.back() /= format.group_size;
+    LazyTensor tensor;
+    tensor.outputs = {
+        {path + ".weight", DType::kUInt32, codes},
+        {path + ".scales", DType::kUInt8, scales},
+    };
+    tensor.rows = rows_of(entry, role);
+    const std::size_t row_codes = tensor.row_bytes(0);
+    const std::size_t row_scales = tensor.row_bytes(1);
+    tensor.make = [from = rows(entry, role, tensor.rows), row_codes, row_scales](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
+      std::vector<std::byte> unwanted(std::max(row_codes, row_scales));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        std::byte* own_codes = to[0] != nullptr ? to[0] + at * row_codes : unwanted.data();
+        std::byte* own_scales = to[1] != nullptr ? to[1] + at * row_scales : unwanted.data();
+        to_small_floats(from.type, from.at(first + i), from.count, own_codes, own_scales);
+      }
+    };
+    return tensor;
+  }
+
+  // Blocks: a view of the file, unless its rows come in another order or become other blocks.
   LazyTensor with_blocks(
       const TensorEntry& entry, const TensorRole& role, kernels::BlockKind kind
   ) {
@@ -295,7 +312,7 @@ class Model {
     tensor.outputs = {{role.name, DType::kUInt8, shape}};
     tensor.release = release_of(entry);
     const Rows from = rows(entry, role, tensor.rows);
-    if (role.rotated_heads == 0) {
+    if (role.rotated_heads == 0 && !is_coded(entry.type)) {
       tensor.same = Tensor{
           .dtype = DType::kUInt8,
           .shape = shape,
@@ -303,10 +320,12 @@ class Model {
           .release = tensor.release,
       };
     }
-    tensor.make = [from](std::int64_t first, std::int64_t count, std::span<std::byte* const> to) {
+    tensor.make = [from, row_bytes = tensor.row_bytes(0)](
+                      std::int64_t first, std::int64_t count, std::span<std::byte* const> to
+                  ) {
       for (std::int64_t i = 0; i < count; ++i) {
-        const std::size_t at = static_cast<std::size_t>(i) * from.bytes;
-        std::memcpy(to[0] + at, from.at(first + i), from.bytes);
+        const std::size_t at = static_cast<std::size_t>(i) * row_bytes;
+        to_blocks(from.type, from.at(first + i), from.count, to[0] + at);
       }
     };
     return tensor;
@@ -404,8 +423,8 @@ ImportedModel open_gguf(const std::filesystem::path& path, Values values) {
   return Model(open_parts(path), values).build();
 }
 
-BlockModel open_gguf_blocks(const std::filesystem::path& path) {
-  return Model(open_parts(path), Values::kThere, CodeForm::kBlocks).build_blocks();
+BlockModel open_gguf_blocks(const std::filesystem::path& path, Values values) {
+  return Model(open_parts(path), values, CodeForm::kBlocks).build_blocks();
 }
 
 ImportedModel open_gguf_texts(const std::filesystem::path& path) {

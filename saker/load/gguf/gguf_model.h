@@ -39,7 +39,7 @@ struct BlockModel {
 };
 
 // As open_gguf and read_gguf, without converting blocks.
-BlockModel open_gguf_blocks(const std::filesystem::path& path);
+BlockModel open_gguf_blocks(const std::filesystem::path& path, Values values = Values::kThere);
 BlockModel read_gguf_blocks(
     std::span<const std::span<const std::byte>> files, std::string_view what
 );
